@@ -1,0 +1,187 @@
+"""Weights given by an update rule, written as initial random matrices plus a low-rank history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+from derive.errors import DeclarationError
+from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum, Weights, WeightsAt
+from derive.language.model import Eq, Model
+from derive.language.vectors import PAST, Apply, Project
+from derive.records.system import Recurrence
+
+
+@dataclass(frozen=True)
+class Increment:
+    """A dyad that an update rule adds at each time, with its scalar coefficient, as functions of the clock."""
+
+    coefficient: sp.Expr
+    dyad: Dyad
+
+
+@dataclass(frozen=True)
+class History:
+    """All updated weights of a model, written out."""
+
+    clocks: dict
+    initial: dict  # (weights, disorder) -> function of time
+    kernels: dict  # (weights, increment) -> function of (time, PAST)
+    increments: tuple[Increment, ...]
+    recurrences: tuple[Recurrence, ...]
+
+    def applied(self, node: Apply) -> sp.Expr:
+        """Updated weights at a time, applied to a vector."""
+        weights, time = node.matrix.weights, node.matrix.time
+        total = sp.S.Zero
+        for (name, disorder), scale in self.initial.items():
+            if name == weights:
+                total += scale(time) * Apply(disorder, node.transposed and not disorder.symmetric, node.vector)
+        clock = self.clocks[weights]
+        for (name, increment), kernel in self.kernels.items():
+            if name == weights:
+                left, right = increment.dyad.left, increment.dyad.right
+                if node.transposed:
+                    left, right = right, left
+                added = increment.coefficient * Project(left, right, sp.Symbol("vector"))
+                at_past = added.subs(clock, PAST).xreplace({sp.Symbol("vector"): node.vector})
+                total += sp.Sum(kernel(time, PAST) * at_past, (PAST, 0, time - 1))
+        return total
+
+
+def write_out(model: Model) -> History:
+    """Solve the linear recurrences of all weight matrices."""
+    starts = {e.target.symbol.weights: e for e in model.equations if _is_start(e)}
+    rules = {e.target.symbol.weights: e for e in model.equations if _is_rule(e)}
+    order = tuple(rules)
+    clocks = {w: w.clock for w in order}
+    updates = {w: _update(rules[w], w) for w in order}
+    _substitute_next(updates, order)
+    increments = tuple(dict.fromkeys(i for w in order for i in updates[w][2]))
+    disorder = tuple(dict.fromkeys(
+        [d for w in order for d in _initial(starts[w], w)] + [d for w in order for d in updates[w][1]]))
+
+    initial: dict = {}
+    kernels: dict = {}
+    recurrences: list[Recurrence] = []
+    matrix = tuple(tuple(updates[w][0].get(v, sp.S.Zero) for v in order) for w in order)
+    for column, name in [(d, f"initial_{d}") for d in disorder]:
+        entry = tuple(_initial(starts[w], w).get(column, sp.S.Zero) for w in order)
+        forcing = tuple(updates[w][1].get(column, sp.S.Zero) for w in order)
+        closed = _closed_form(matrix, entry, forcing, clocks, order)
+        _store(initial, recurrences, order, column, name, closed, matrix, entry, forcing, True)
+    for number, increment in enumerate(increments):
+        entry = tuple(updates[w][2].get(increment, sp.S.Zero) for w in order)
+        forcing = (sp.S.Zero,) * len(order)
+        closed = _closed_form(matrix, entry, forcing, clocks, order)
+        name = f"history{number + 1 if len(increments) > 1 else ''}"
+        _store(kernels, recurrences, order, increment, name, closed, matrix, entry, forcing, False)
+    return History(clocks, initial, kernels, increments, tuple(recurrences))
+
+
+def _store(table, recurrences, order, column, name, closed, matrix, entry, forcing, is_initial) -> None:
+    names = tuple(f"{name}_{w}" for w in order)
+    reached = _reached(matrix, entry, forcing)
+    open_forms = False
+    for i, w in enumerate(order):
+        if not reached[i]:
+            continue
+        form = closed[i]
+        if form is None:
+            open_forms = True
+            form = sp.Function(names[i])
+            table[w, column] = (lambda f: lambda t, s=None: f(t))(form) if is_initial else form
+        else:
+            table[w, column] = (lambda f: lambda t, s=None: f(t))(form) if is_initial else (
+                lambda f: lambda t, s: f(t - 1 - s))(form)
+    if open_forms:
+        recurrences.append(Recurrence(tuple(map(str, order)), names, matrix, entry, forcing, is_initial))
+
+
+def _reached(matrix, entry, forcing) -> list[bool]:
+    reached = [e != 0 or f != 0 for e, f in zip(entry, forcing, strict=True)]
+    for _ in reached:
+        reached = [r or any(matrix[i][j] != 0 and reached[j] for j in range(len(reached))) for i, r in enumerate(reached)]
+    return reached
+
+
+def _closed_form(matrix, entry, forcing, clocks, order) -> list:
+    """entry * a^n where weights depend on themselves alone with a constant factor; None where they do not."""
+    forms: list = []
+    for i, w in enumerate(order):
+        alone = all(matrix[i][j] == 0 or i == j or not _reached(matrix, entry, forcing)[j] for j in range(len(order)))
+        factor = matrix[i][i]
+        if alone and forcing[i] == 0 and not factor.has(clocks[w]):
+            forms.append((lambda a, e: lambda n: e if a == 1 else e * a**n)(factor, entry[i]))
+        else:
+            forms.append(None)
+    return forms
+
+
+def _is_start(equation: Eq) -> bool:
+    return isinstance(equation.target, Atom) and equation.time.is_Integer
+
+
+def _is_rule(equation: Eq) -> bool:
+    return isinstance(equation.target, Atom) and not equation.time.is_Integer
+
+
+def _terms(matrix: Matrix) -> tuple:
+    return matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),)
+
+
+def _initial(equation: Eq, weights: Weights) -> dict[Disorder, sp.Expr]:
+    found: dict[Disorder, sp.Expr] = {}
+    for scale, part in _terms(equation.value):
+        if not (isinstance(part, Atom) and isinstance(part.symbol, Disorder)) or part.transposed:
+            raise DeclarationError(f"{weights}(0) must be a random matrix, a sum of them, or 0, not {part}; "
+                                   "put products into the probed matrix or into equations of fields")
+        found[part.symbol] = found.get(part.symbol, sp.S.Zero) + scale
+    return found
+
+
+def _update(equation: Eq, weights: Weights):
+    """The update rule as (coefficients of weights now, of random matrices, of dyads, of weights next)."""
+    now: dict = {}
+    fixed: dict = {}
+    added: dict = {}
+    later: dict = {}
+    clock = weights.clock
+    if sp.expand(equation.time - clock) != 1:
+        raise DeclarationError(f"{equation.target}: state weights as {weights}({clock} + 1) = ...")
+    for scale, part in _terms(equation.value):
+        if isinstance(part, Dyad):
+            increment = Increment(scale, part)
+            added[increment] = added.get(increment, sp.S.Zero) + 1
+        elif isinstance(part, Atom) and isinstance(part.symbol, WeightsAt) and not part.transposed:
+            shift = sp.expand(part.symbol.time - clock)
+            if shift not in (0, 1):
+                raise DeclarationError(f"{equation.target}: {part} may enter at {clock} or {clock} + 1 only")
+            table = now if shift == 0 else later
+            table[part.symbol.weights] = table.get(part.symbol.weights, sp.S.Zero) + scale
+        elif isinstance(part, Atom) and isinstance(part.symbol, Disorder) and not part.transposed:
+            fixed[part.symbol] = fixed.get(part.symbol, sp.S.Zero) + scale
+        else:
+            what = "a product of matrices" if isinstance(part, Product) else f"{part}"
+            raise DeclarationError(f"the update of {weights} contains {what}; only scalar multiples of weights and "
+                                   "outer products keep the history low-rank")
+    return now, fixed, added, later
+
+
+def _substitute_next(updates: dict, order: tuple) -> None:
+    """Replace weights at t + 1 on a right side by their own rule."""
+    for _ in order:
+        for w in order:
+            now, fixed, added, later = updates[w]
+            for other in list(later):
+                if other == w or updates[other][3]:
+                    continue
+                scale = later.pop(other)
+                for table, source in zip((now, fixed, added), updates[other][:3], strict=True):
+                    for key, value in source.items():
+                        table[key] = table.get(key, sp.S.Zero) + scale * value
+    stuck = [w for w in order if updates[w][3]]
+    if stuck:
+        raise DeclarationError(f"the updates of {', '.join(map(str, stuck))} need each other at the same time; "
+                               "use the value at the earlier time in one of them")

@@ -1,0 +1,63 @@
+"""How quantities grow with the size of the system, all sizes growing together at fixed ratios."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from derive.errors import DeclarationError
+from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum
+from derive.language.symbols import Sector
+
+BASE = sp.Symbol("base_size", positive=True)
+
+
+def in_base_size(expression: sp.Expr) -> sp.Expr:
+    """The expression with every size written as ratio times the base size."""
+    expression = sp.sympify(expression)
+    sizes = {sector: sector.ratio * BASE for sector in expression.atoms(Sector)}
+    return sp.powdenest(sp.powsimp(expression.xreplace(sizes)), force=True) if sizes else expression
+
+
+def size_order(expression: sp.Expr, where: str) -> sp.Rational:
+    """The power of the base size with which a scalar coefficient grows."""
+    scaled = sp.expand_power_base(sp.expand_mul(in_base_size(expression)), force=True)
+    orders = {term.as_coeff_exponent(BASE)[1] for term in sp.Add.make_args(scaled)}
+    if len(orders) != 1 or not next(iter(orders)).is_Rational:
+        raise DeclarationError(f"{where}: the coefficient {expression} is not a power of the sizes")
+    return next(iter(orders))
+
+
+def size_free(expression: sp.Expr, where: str) -> sp.Expr:
+    """The expression in terms of ratios; an error if it still grows or shrinks with the size."""
+    scaled = sp.powsimp(sp.expand_power_base(in_base_size(expression), force=True))
+    if scaled.has(BASE):
+        order = size_order(expression, where)
+        raise DeclarationError(
+            f"{where} scales like size^({order}) and has no limit at large size; multiply it by size^({-order}), "
+            "for instance W @ x / sqrt(columns) for entries of variance 1, or outer(a, b) / size"
+        )
+    return scaled
+
+
+def split_sizes(coefficient: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """A product as (powers of sizes, the rest)."""
+    sizes, rest = sp.S.One, sp.S.One
+    for factor in sp.Mul.make_args(sp.expand_power_base(coefficient, force=True)):
+        if factor.atoms(Sector):
+            sizes *= factor
+        else:
+            rest *= factor
+    return sizes, rest
+
+
+def norm_order(matrix: Matrix) -> sp.Rational:
+    """The power of the base size with which the largest singular value of a matrix grows."""
+    if isinstance(matrix, Sum):
+        return max(size_order(scale, str(matrix)) + norm_order(part) for scale, part in matrix.terms)
+    if isinstance(matrix, Product):
+        return sum(map(norm_order, matrix.factors), sp.S.Zero)
+    if isinstance(matrix, Dyad):
+        return sp.S.One
+    if isinstance(matrix, Atom) and isinstance(matrix.symbol, Disorder):
+        return (1 + size_order(matrix.symbol.variance, str(matrix))) / 2
+    raise DeclarationError(f"{matrix}: its size is not known; state weights by their update rule")

@@ -1,0 +1,107 @@
+"""Words of matrices over training times: products of correlations, responses and diagonal weights.
+
+A block of A(z) is a sum of scalar * word. Words do not commute, so they are kept as tuples of letters; the SymPy
+matrix expression is made only for printing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+from derive.algebra.nodes import index_size
+from derive.language.vectors import PAST, Field
+
+
+@dataclass(frozen=True)
+class Letter:
+    """C[a, b] or R[a, b] as a matrix over the times (and labels) of a and b, perhaps transposed."""
+
+    kind: str
+    a: Field
+    b: Field
+    transposed: bool = False
+
+    @staticmethod
+    def correlation(a: Field, b: Field) -> Letter:
+        return Letter("C", a, b) if a.name <= b.name else Letter("C", b, a, True)
+
+    @staticmethod
+    def response(a: Field, noise: Field) -> Letter:
+        return Letter("R", a, noise)
+
+    @property
+    def T(self) -> Letter:
+        if self.kind == "C" and self.a == self.b:
+            return self
+        return Letter(self.kind, self.a, self.b, not self.transposed)
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}_{self.a}_{self.b}"
+
+    def matrix(self) -> sp.MatrixExpr:
+        symbol = sp.MatrixSymbol(self.name, index_size(self.a), index_size(self.b))
+        return symbol.T if self.transposed else symbol
+
+
+class DiagonalWeight(sp.MatrixExpr):
+    """The diagonal matrix with entries weight(s)."""
+
+    def __new__(cls, weight: sp.Expr, size: sp.Expr):
+        return sp.MatrixExpr.__new__(cls, sp.sympify(weight), sp.sympify(size))
+
+    weight = property(lambda self: self.args[0])
+    shape = property(lambda self: (self.args[1], self.args[1]))
+
+    def _entry(self, i, j, **kwargs):
+        return self.weight.subs(PAST, i) * sp.KroneckerDelta(i, j)
+
+    def _eval_transpose(self):
+        return self
+
+
+@dataclass(frozen=True)
+class Diagonal:
+    """A diagonal weight over the times of a field."""
+
+    weight: sp.Expr
+    field: Field
+
+    @property
+    def T(self) -> Diagonal:
+        return self
+
+    @property
+    def name(self) -> str:
+        return f"diag({self.weight})"
+
+    def matrix(self) -> sp.MatrixExpr:
+        return DiagonalWeight(self.weight, index_size(self.field))
+
+
+Word = tuple[Letter | Diagonal, ...]
+Combination = tuple[tuple[sp.Expr, Word], ...]
+
+
+def combine(terms: list[tuple[sp.Expr, Word]]) -> Combination:
+    """A sum of scalar * word with equal words added and zeros dropped, in a fixed order."""
+    total: dict[Word, sp.Expr] = {}
+    for scale, word in terms:
+        total[word] = total.get(word, sp.S.Zero) + scale
+    kept = [(sp.factor_terms(sp.expand(scale)), word) for word, scale in total.items() if sp.expand(scale) != 0]
+    return tuple(sorted(kept, key=lambda item: [letter.name for letter in item[1]]))
+
+
+def as_matrix(combination: Combination, rows: sp.Expr, columns: sp.Expr) -> sp.MatrixExpr:
+    """The combination as a SymPy matrix expression."""
+    parts = []
+    for scale, word in combination:
+        matrix = sp.MatMul(*(letter.matrix() for letter in word)) if word else sp.Identity(rows)
+        if len(word) == 1:
+            matrix = word[0].matrix()
+        parts.append(scale * matrix if scale != 1 else matrix)
+    if not parts:
+        return sp.ZeroMatrix(rows, columns)
+    return sp.MatAdd(*parts) if len(parts) > 1 else parts[0]

@@ -1,0 +1,285 @@
+"""Random matrices, weights that are updated in time, and the matrices made of them.
+
+Matrices are kept apart from SymPy's scalars on purpose: only sums, scalar multiples, transposes and products
+exist, so a declaration cannot use disorder in any other way by accident.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import sympy as sp
+
+from derive.errors import DeclarationError
+from derive.language.symbols import Clock, Sector, _Named
+from derive.language.vectors import Apply, Project, named_fields, sector_of
+
+
+class Disorder(_Named):
+    """A Gaussian random matrix. Entries have mean 0 and the given variance.
+
+    Symmetric ones have <M_ij M_kl> = variance (d_ik d_jl + d_il d_jk); with variance 1/D this is the GOE whose
+    spectrum fills [-2, 2]. With a `fresh` clock the matrix is drawn anew at each step.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, name: str, rows: Sector, columns: Sector, variance=1, symmetric=False, fresh: Clock | None = None):
+        for sector in (rows, columns):
+            if not isinstance(sector, Sector):
+                raise DeclarationError(f"matrix {name}: {sector!r} is not a sector; make one with sectors('D')")
+        return super().__new__(cls, name, (rows, columns, sp.sympify(variance), symmetric, fresh))
+
+    rows = property(lambda self: self.payload[0])
+    columns = property(lambda self: self.payload[1])
+    variance = property(lambda self: self.payload[2])
+    symmetric = property(lambda self: self.payload[3])
+    fresh = property(lambda self: self.payload[4])
+    shape = property(lambda self: self.payload[:2])
+
+
+class DisorderAt(sp.Expr):
+    """The draw of a fresh random matrix at a time."""
+
+    disorder = property(lambda self: self.args[0])
+    time = property(lambda self: self.args[1])
+    shape = property(lambda self: self.args[0].shape)
+
+
+class Weights(_Named):
+    """A matrix given by its initial value and an update rule."""
+
+    __slots__ = ()
+
+    def __new__(cls, name: str, rows: Sector, columns: Sector, clock: Clock):
+        return super().__new__(cls, name, (rows, columns, clock))
+
+    clock = property(lambda self: self.payload[2])
+    shape = property(lambda self: self.payload[:2])
+
+
+class WeightsAt(sp.Expr):
+    """The value of updated weights at a time."""
+
+    weights = property(lambda self: self.args[0])
+    time = property(lambda self: self.args[1])
+    shape = property(lambda self: self.args[0].shape)
+
+
+@dataclass(frozen=True)
+class Matrix(ABC):
+    """Base of all matrix expressions: `rows` x `columns`, with +, -, scalar *, /, @ and .T."""
+
+    rows: Sector
+    columns: Sector
+
+    @property
+    @abstractmethod
+    def T(self) -> Matrix:
+        """The transpose."""
+
+    @abstractmethod
+    def applied_to(self, vector: sp.Expr) -> sp.Expr:
+        """The matrix times a vector, as an elementwise expression."""
+
+    def __add__(self, other: Matrix) -> Matrix:
+        if not isinstance(other, Matrix):
+            if other == 0:
+                return self
+            raise DeclarationError(f"cannot add {other} to the matrix {self}; matrices add to matrices only")
+        return Sum.of((sp.S.One, self), (sp.S.One, other))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Matrix:
+        return Sum.of((sp.S.NegativeOne, self))
+
+    def __sub__(self, other: Matrix) -> Matrix:
+        return self + (-other)
+
+    def __mul__(self, scalar) -> Matrix:
+        return Sum.of((_scalar(scalar, self), self))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, scalar) -> Matrix:
+        return Sum.of((1 / _scalar(scalar, self), self))
+
+    def __pow__(self, exponent) -> Matrix:
+        raise DeclarationError(
+            f"{self} enters nonlinearly (power {exponent}); disorder may only be applied to vectors, "
+            "so write products with @ and powers as repeated products"
+        )
+
+    def __matmul__(self, other):
+        if isinstance(other, Matrix):
+            if self.columns != other.rows:
+                raise DeclarationError(
+                    f"{self} @ {other}: {self.columns} columns meet {other.rows} rows; check the sectors or use .T"
+                )
+            return Product(self.rows, other.columns, (*factors_of(self), *factors_of(other)))
+        vector = named_fields(sp.sympify(other))
+        where = f"{self} @ ({vector})"
+        sector = sector_of(vector, where)
+        if sector is None:
+            raise DeclarationError(f"{where}: the right-hand side is not a vector")
+        if sector != self.columns:
+            raise DeclarationError(
+                f"{where}: the matrix takes vectors over {self.columns}, but this one lives on {sector}; "
+                "check the sectors or use .T"
+            )
+        return self.applied_to(vector)
+
+
+def _scalar(value, matrix: Matrix) -> sp.Expr:
+    if isinstance(value, Matrix):
+        raise DeclarationError(
+            f"{value} and {matrix} are multiplied entry by entry, so disorder would enter nonlinearly; "
+            "use @ for the matrix product"
+        )
+    scalar = sp.sympify(value)
+    if sector_of(named_fields(scalar)) is not None:
+        raise DeclarationError(f"{value} is a vector: a matrix takes scalar coefficients; use outer(...) or mean(...)")
+    return scalar
+
+
+def factors_of(matrix: Matrix) -> tuple[Matrix, ...]:
+    return matrix.factors if isinstance(matrix, Product) else (matrix,)
+
+
+@dataclass(frozen=True)
+class Atom(Matrix):
+    """A random matrix or updated weights, or the transpose."""
+
+    symbol: Disorder | DisorderAt | WeightsAt
+    transposed: bool = False
+
+    @property
+    def T(self) -> Matrix:
+        if isinstance(self.symbol, Disorder) and self.symbol.symmetric:
+            return self
+        return Atom(self.columns, self.rows, self.symbol, not self.transposed)
+
+    def applied_to(self, vector: sp.Expr) -> sp.Expr:
+        return Apply(self.symbol, self.transposed, vector)
+
+    def __call__(self, time) -> Matrix:
+        if not isinstance(self.symbol, Disorder) or self.symbol.fresh is None:
+            raise DeclarationError(f"{self} does not change in time: write {self}, not {self}({time})")
+        return Atom(self.rows, self.columns, DisorderAt(self.symbol, sp.sympify(time)), self.transposed)
+
+    def __str__(self) -> str:
+        name = f"{self.symbol.args[0]}({self.symbol.time})" if self.symbol.args else str(self.symbol)
+        return name + (".T" if self.transposed else "")
+
+
+@dataclass(frozen=True)
+class Evolving:
+    """Weights before a time is named: `W(t)` is a matrix."""
+
+    weights: Weights
+
+    def __call__(self, time) -> Matrix:
+        return Atom(*self.weights.shape, WeightsAt(self.weights, sp.sympify(time)))
+
+    def __str__(self) -> str:
+        return str(self.weights)
+
+
+@dataclass(frozen=True)
+class Dyad(Matrix):
+    """The outer product of two vectors; on a clock with class labels, summed over the labels."""
+
+    left: sp.Expr
+    right: sp.Expr
+
+    @property
+    def T(self) -> Matrix:
+        return Dyad(self.columns, self.rows, self.right, self.left)
+
+    def applied_to(self, vector: sp.Expr) -> sp.Expr:
+        return Project(self.left, self.right, vector)
+
+    def __str__(self) -> str:
+        return f"outer({self.left}, {self.right})"
+
+
+@dataclass(frozen=True)
+class Sum(Matrix):
+    """A linear combination of matrices of one shape."""
+
+    terms: tuple[tuple[sp.Expr, Matrix], ...]
+
+    @staticmethod
+    def of(*parts: tuple[sp.Expr, Matrix]) -> Matrix:
+        terms: list[tuple[sp.Expr, Matrix]] = []
+        for coefficient, matrix in parts:
+            inner = matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),)
+            terms += [(coefficient * scale, part) for scale, part in inner]
+        rows, columns = terms[0][1].rows, terms[0][1].columns
+        for _, part in terms:
+            if (part.rows, part.columns) != (rows, columns):
+                raise DeclarationError(
+                    f"cannot add {terms[0][1]} ({rows} x {columns}) and {part} ({part.rows} x {part.columns})"
+                )
+        return Sum(rows, columns, tuple(terms))
+
+    @property
+    def T(self) -> Matrix:
+        return Sum(self.columns, self.rows, tuple((coefficient, part.T) for coefficient, part in self.terms))
+
+    def applied_to(self, vector: sp.Expr) -> sp.Expr:
+        return sp.Add(*(coefficient * part.applied_to(vector) for coefficient, part in self.terms))
+
+    def __str__(self) -> str:
+        return " + ".join(str(part) if scale == 1 else f"{scale}*{part}" for scale, part in self.terms)
+
+
+@dataclass(frozen=True)
+class Product(Matrix):
+    """A product of matrices, leftmost first."""
+
+    factors: tuple[Matrix, ...]
+
+    @property
+    def T(self) -> Matrix:
+        return Product(self.columns, self.rows, tuple(factor.T for factor in reversed(self.factors)))
+
+    def applied_to(self, vector: sp.Expr) -> sp.Expr:
+        for factor in reversed(self.factors):
+            vector = factor.applied_to(vector)
+        return vector
+
+    def __str__(self) -> str:
+        return " @ ".join(f"({factor})" if isinstance(factor, Sum) else str(factor) for factor in self.factors)
+
+
+def gaussian(name: str, rows: Sector, columns: Sector, variance=1, fresh: Clock | None = None) -> Matrix:
+    """A rows x columns matrix of independent Gaussian entries; with `fresh`, drawn anew at each step: write X(t)."""
+    return Atom(rows, columns, Disorder(name, rows, columns, variance, fresh=fresh))
+
+
+def goe(name: str, sector: Sector, variance=1) -> Matrix:
+    """A symmetric Gaussian matrix with off-diagonal variance `variance`/size and twice that on the diagonal.
+
+    With variance 1 its spectrum fills [-2, 2].
+    """
+    return Atom(sector, sector, Disorder(name, sector, sector, sp.sympify(variance) / sector, symmetric=True))
+
+
+def weights(name: str, rows: Sector, columns: Sector, clock: Clock) -> Evolving:
+    """A matrix that changes in training time: state Eq(W(0), ...) and Eq(W(t + 1), ...)."""
+    return Evolving(Weights(name, rows, columns, clock))
+
+
+def outer(left, right) -> Matrix:
+    """The matrix left right^T; on a clock with class labels, summed over the labels."""
+    left, right = named_fields(sp.sympify(left)), named_fields(sp.sympify(right))
+    rows, columns = sector_of(left, f"outer({left}, ...)"), sector_of(right, f"outer(..., {right})")
+    if rows is None or columns is None:
+        raise DeclarationError(f"outer({left}, {right}): both arguments must be vectors")
+    if left.has(Apply) or right.has(Apply):
+        raise DeclarationError(f"outer({left}, {right}): give W @ v a field of its own and use that field here")
+    return Dyad(rows, columns, left, right)
+

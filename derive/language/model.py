@@ -1,0 +1,286 @@
+"""A declared model: equations, observables and the matrix whose spectrum matters, checked when it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field as data_field
+
+import sympy as sp
+
+from derive.errors import DeclarationError
+from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Matrix, Product, Sum, Weights, WeightsAt
+from derive.language.symbols import Clock, Parameter, Sector
+from derive.language.vectors import Apply, Field, FieldAt, Mean, Project, named_fields, sector_of
+
+
+@dataclass(frozen=True)
+class Eq:
+    """A defining equation. The left side is a field or weights: at t, at t + k, or at a starting time."""
+
+    target: FieldAt | Atom
+    value: sp.Expr | Matrix
+
+    def __init__(self, target, value):
+        if isinstance(target, Field):
+            target = target()
+        if isinstance(target, Atom) and isinstance(target.symbol, WeightsAt) and not target.transposed:
+            if value == 0:
+                value = Sum(target.rows, target.columns, ())
+            if not isinstance(value, Matrix):
+                raise DeclarationError(f"{target} is a matrix, but its equation gives {value}")
+            if (value.rows, value.columns) != (target.rows, target.columns):
+                raise DeclarationError(
+                    f"the equation of {target} gives a {value.rows} x {value.columns} matrix; "
+                    f"{target} is {target.rows} x {target.columns}"
+                )
+        elif isinstance(target, FieldAt):
+            if isinstance(value, Matrix):
+                raise DeclarationError(f"{target} is a vector, but its equation gives the matrix {value}")
+            value = named_fields(sp.sympify(value))
+            sector = sector_of(value, f"the equation of {target.field}")
+            if sector is not None and sector != target.field.sector:
+                raise DeclarationError(
+                    f"the equation of {target.field} mixes sectors: {target.field} lives on {target.field.sector}, "
+                    f"its right-hand side on {sector}; check the sectors or use .T"
+                )
+        else:
+            raise DeclarationError(f"Eq({target}, ...): the left side must be a field such as v(t), or weights W(t + 1)")
+        object.__setattr__(self, "target", target)
+        object.__setattr__(self, "value", value)
+
+    @property
+    def name(self) -> str:
+        return str(self.target.field if isinstance(self.target, FieldAt) else self.target.symbol.weights)
+
+    @property
+    def time(self) -> sp.Expr | None:
+        return self.target.time if isinstance(self.target, FieldAt) else self.target.symbol.time
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """The symmetric matrix to probe."""
+
+    matrix: Matrix
+
+
+def spectrum(matrix: Matrix) -> Spectrum:
+    """Ask for the spectrum of a symmetric matrix: M(T), or W(T).T @ W(T) / N."""
+    if not isinstance(matrix, Matrix):
+        raise DeclarationError(f"spectrum({matrix}): give a matrix such as M(T) or W(T).T @ W(T) / N")
+    if matrix.rows != matrix.columns:
+        raise DeclarationError(
+            f"spectrum({matrix}): the matrix is {matrix.rows} x {matrix.columns}; for singular values probe W.T @ W"
+        )
+    return Spectrum(matrix)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Everything that is declared; nothing of what follows from it.
+
+    parameters: in the order in which generated solvers take them.
+    equations: one for each field (and its starting values), two for each weight matrix.
+    observe: name to scalar, made of mean(...) and overlap(...).
+    probe: spectrum(matrix), or None when only the training level matters.
+    """
+
+    parameters: tuple[Parameter, ...]
+    equations: tuple[Eq, ...] = ()
+    observe: dict[str, sp.Expr] = data_field(default_factory=dict)
+    probe: Spectrum | None = None
+    name: str = "model"
+    doc: str = ""
+
+    def __post_init__(self):
+        object.__setattr__(self, "parameters", tuple(self.parameters))
+        object.__setattr__(self, "equations", tuple(self.equations))
+        object.__setattr__(self, "observe", tuple((name, sp.sympify(e)) for name, e in dict(self.observe).items()))
+        check(self)
+
+
+def expressions(node) -> list[sp.Basic]:
+    """All SymPy expressions inside a matrix expression."""
+    if isinstance(node, Sum):
+        return [e for scale, part in node.terms for e in (scale, *expressions(part))]
+    if isinstance(node, Product):
+        return [e for factor in node.factors for e in expressions(factor)]
+    if isinstance(node, Dyad):
+        return [node.left, node.right]
+    if isinstance(node, Atom):
+        return [node.symbol]
+    return [node]
+
+
+def everything(model: Model) -> list[sp.Basic]:
+    """All SymPy expressions of a model, in the order of the declaration."""
+    found: list[sp.Basic] = []
+    for equation in model.equations:
+        found += [*expressions(equation.target), *expressions(equation.value)]
+    found += [value for _, value in model.observe]
+    if model.probe is not None:
+        found += expressions(model.probe.matrix)
+    return found
+
+
+def atoms(model: Model, kind: type) -> tuple:
+    """The symbols of one kind, also those inside sizes, scales and variances, in order of first use."""
+    found: dict = {}
+    seen: set = set()
+
+    def visit(expression: sp.Basic) -> None:
+        for node in sp.preorder_traversal(expression):
+            if isinstance(node, kind):
+                found.setdefault(node)
+            if isinstance(node, sp.Symbol) and hasattr(node, "payload") and node not in seen:
+                seen.add(node)
+                for part in node.payload:
+                    if isinstance(part, sp.Basic):
+                        visit(part)
+
+    for expression in everything(model):
+        visit(expression)
+    return tuple(found)
+
+
+def check(model: Model) -> None:
+    """Raise DeclarationError, in one sentence that names the place, if the model is not well posed."""
+    for what in model.parameters:
+        if not isinstance(what, Parameter):
+            raise DeclarationError(f"parameters: {what!r} is not a parameter; make one with parameter('name', default=1.0)")
+    for what in model.equations:
+        if not isinstance(what, Eq):
+            raise DeclarationError(f"equations: {what!r} is not an equation; write Eq(v(t), ...) with Eq from derive")
+    _check_names(model)
+    _check_parameters(model)
+    _check_definitions(model)
+    _check_use_of_disorder(model)
+    for name, value in model.observe:
+        if not name.isidentifier():
+            raise DeclarationError(f"observable {name!r} is not a Python name")
+        if sector_of(value, f"observable {name}") is not None:
+            raise DeclarationError(f"observable {name} is a vector; wrap it in mean(...)")
+
+
+def _check_names(model: Model) -> None:
+    owners: dict[str, object] = {}
+    for symbol in (*model.parameters, *atoms(model, (Sector, Clock, Field, Disorder, Weights))):
+        other = owners.setdefault(symbol.name, symbol)
+        if other != symbol:
+            raise DeclarationError(
+                f"the name {symbol.name} is used twice, for a {type(other).__name__.lower()} and for a "
+                f"{type(symbol).__name__.lower()}; rename one"
+            )
+    bases = [sector for sector in atoms(model, Sector) if sector.ratio == 1]
+    if len(bases) > 1:
+        names = " and ".join(map(str, bases))
+        raise DeclarationError(f"{names} both have ratio 1; declare one base: sectors('{bases[0]}', {bases[1]}=ratio)")
+
+
+def _check_parameters(model: Model) -> None:
+    listed = set(model.parameters)
+    for parameter in atoms(model, Parameter):
+        if parameter not in listed:
+            raise DeclarationError(f"parameter {parameter} is used but not listed in parameters=(...)")
+    known = {*listed, *atoms(model, (Sector, Clock, Field, Disorder, Weights))}
+    bound = {symbol for e in everything(model) for node in e.atoms(sp.Sum) for symbol in node.bound_symbols}
+    for expression in everything(model):
+        unknown = sorted(map(str, expression.free_symbols - known - bound))
+        if unknown:
+            raise DeclarationError(f"the symbol {unknown[0]} in {expression} is not declared; "
+                                   "make it a parameter, a field or a sector")
+
+
+def _start(equation: Eq) -> bool:
+    return equation.time is not None and equation.time.is_Integer
+
+
+def _check_definitions(model: Model) -> None:
+    rules: dict[str, Eq] = {}
+    starts: dict[tuple[str, int], Eq] = {}
+    for equation in model.equations:
+        if isinstance(equation.target, FieldAt) and equation.target.field.role == "normal":
+            raise DeclarationError(f"{equation.name} is a normal(...) vector: it is drawn, so it takes no equation")
+        if _start(equation):
+            key = (equation.name, int(equation.time))
+            if key in starts:
+                raise DeclarationError(f"{equation.target} is defined twice; keep one of the two equations")
+            starts[key] = equation
+            continue
+        if equation.name in rules:
+            raise DeclarationError(f"{equation.name} is defined twice: as {rules[equation.name].target} and as "
+                                   f"{equation.target}; keep one of the two equations")
+        rules[equation.name] = equation
+        if equation.time is not None:
+            clock = _clock(equation)
+            shift = equation.time - clock
+            if not (shift.is_Integer and shift >= 0):
+                raise DeclarationError(f"{equation.target}: the left side must be at {clock}, {clock} + 1 or a starting time")
+            for first in range(int(shift)):
+                if (equation.name, first) not in starts and not any(
+                    _start(e) and e.name == equation.name and e.time == first for e in model.equations
+                ):
+                    raise DeclarationError(f"{equation.target} has a rule but no starting value; "
+                                           f"add Eq({equation.name}({first}), ...)")
+    for name, first in starts:
+        if name not in rules:
+            raise DeclarationError(f"{name}({first}) is given, but no rule for later times; add Eq({name}({_clock(starts[name, first])} + 1), ...)")
+    for symbol in atoms(model, (Field, Weights)):
+        defined = symbol.name in rules
+        if not defined and not (isinstance(symbol, Field) and symbol.role == "normal"):
+            raise DeclarationError(f"{symbol} is used but has no equation; add Eq({symbol}(...), ...), or make it "
+                                   "normal(...) if it is random")
+
+
+def _clock(equation: Eq) -> Clock:
+    target = equation.target
+    return target.field.clock if isinstance(target, FieldAt) else target.symbol.weights.clock
+
+
+def _check_use_of_disorder(model: Model) -> None:
+    for equation in model.equations:
+        if isinstance(equation.value, Matrix):
+            continue
+        _check_linear(equation.value, f"the equation of {equation.name}")
+    for symbol in atoms(model, Disorder):
+        if symbol.fresh is not None and any(
+            node is symbol or (isinstance(node, Apply) and node.matrix == symbol) for e in everything(model) for node in sp.preorder_traversal(e)
+            if not isinstance(node, (DisorderAt, Disorder))
+        ):
+            raise DeclarationError(f"{symbol} is drawn afresh at each step: write {symbol}({symbol.fresh})")
+    if model.probe is not None:
+        for node in expressions(model.probe.matrix):
+            if node.has(DisorderAt):
+                raise DeclarationError("the probed matrix contains disorder drawn afresh at each step; probe fixed matrices or weights")
+
+
+def _check_linear(expression: sp.Expr, where: str) -> None:
+    """Matrices applied to vectors may only be added and multiplied by scalars."""
+    marks = {node: sp.Symbol(f"applied_{i}") for i, node in enumerate(
+        sorted((n for n in _outermost(expression)), key=sp.default_sort_key))}
+    if not marks:
+        return
+    plain = expression.xreplace(marks)
+    for node, mark in marks.items():
+        slope = sp.diff(plain, mark)
+        if slope.has(*marks.values()) or sector_of(slope) is not None:
+            raise DeclarationError(
+                f"{where}: disorder {_matrix_name(node)} enters nonlinearly; define a field for "
+                f"{_matrix_name(node)} @ ({node.vector}) first and use that field here"
+            )
+
+
+def _matrix_name(node: Apply | Project) -> str:
+    if isinstance(node, Project):
+        return f"outer({node.left}, {node.right})"
+    return f"{node.matrix.args[0] if node.matrix.args else node.matrix}{'.T' if node.transposed else ''}"
+
+
+def _outermost(expression: sp.Basic) -> set:
+    """Applied matrices that are not inside another one, nor inside a mean."""
+    if isinstance(expression, (Apply, Project)):
+        return {expression}
+    if isinstance(expression, Mean):
+        if expression.has(Apply):
+            raise DeclarationError(f"{expression}: give each W @ v inside a mean a field of its own and use that field")
+        return set()
+    return set().union(*(_outermost(arg) for arg in expression.args)) if expression.args else set()

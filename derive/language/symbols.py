@@ -1,0 +1,180 @@
+"""Scalars, index spaces and clocks of a declaration.
+
+Each is a SymPy symbol that carries what the declaration said about it, so that expressions stay ordinary
+SymPy expressions and the engine can read the declaration back from them (`expression.atoms(Parameter)`).
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+
+import sympy as sp
+
+from derive.errors import DeclarationError, ParameterError
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The values a parameter may take: an interval, perhaps of whole numbers only."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    low_included: bool = False
+    high_included: bool = False
+    whole: bool = False
+
+    def contains(self, value: float) -> bool:
+        if self.whole and int(value) != value:
+            return False
+        above = value >= self.low if self.low_included else value > self.low
+        below = value <= self.high if self.high_included else value < self.high
+        return above and below and math.isfinite(value)
+
+    def __str__(self) -> str:
+        left = f"{'[' if self.low_included else '('}{self.low:g}"
+        right = f"{self.high:g}{']' if self.high_included else ')'}"
+        return ("a whole number in " if self.whole else "a number in ") + f"{left}, {right}"
+
+    @property
+    def assumptions(self) -> dict[str, bool]:
+        """What SymPy may assume of a symbol with this domain."""
+        known = {"real": True}
+        if self.whole:
+            known["integer"] = True
+        if self.low > 0 or (self.low == 0 and not self.low_included):
+            known["positive"] = True
+        elif self.low == 0:
+            known["nonnegative"] = True
+        return known
+
+
+real = Domain()
+positive = Domain(low=0)
+nonnegative = Domain(low=0, low_included=True)
+whole_positive = Domain(low=1, low_included=True, whole=True)
+whole_nonnegative = Domain(low=0, low_included=True, whole=True)
+
+
+def _check_name(name: str, what: str) -> None:
+    if not name.isidentifier():
+        raise DeclarationError(f"{what} {name!r} is not a Python name; use letters, digits and underscores")
+
+
+class _Named(sp.Symbol):
+    """A symbol with a payload; two are equal when name, payload and assumptions are."""
+
+    __slots__ = ("payload",)
+
+    def __new__(cls, name: str, payload: tuple, **assumptions):
+        _check_name(name, cls.__name__.lower())
+        obj = sp.Symbol.__xnew__(cls, name, **assumptions)
+        obj.payload = payload
+        return obj
+
+    def _hashable_content(self):
+        return (*super()._hashable_content(), str(self.payload))
+
+    def __getnewargs_ex__(self):  # symbols with a payload are rebuilt by their own constructors
+        raise TypeError(f"{type(self).__name__} {self.name} is not pickled; declare it again")
+
+
+class Parameter(_Named):
+    """A number that the user sets: `gamma0=2`."""
+
+    __slots__ = ()
+
+    def __new__(cls, name: str, default: float, domain: Domain = real, doc: str = ""):
+        if not isinstance(domain, Domain):
+            raise DeclarationError(
+                f"parameter {name}: the domain must be one of real, positive, nonnegative, whole_positive, "
+                "whole_nonnegative or Domain(low, high, ...)"
+            )
+        if isinstance(default, bool) or not isinstance(default, numbers.Real) or not domain.contains(default):
+            raise DeclarationError(f"parameter {name}: its default {default!r} must be {domain}")
+        return super().__new__(cls, name, (default, domain, doc), **domain.assumptions)
+
+    @property
+    def default(self) -> float:
+        return self.payload[0]
+
+    @property
+    def domain(self) -> Domain:
+        return self.payload[1]
+
+    @property
+    def doc(self) -> str:
+        return self.payload[2]
+
+    def checked(self, value: float) -> float:
+        """The value, if the domain has it."""
+        if not self.domain.contains(value):
+            raise ParameterError(f"{self.name}={value:g} is out of range: {self.name} must be {self.domain}")
+        return int(value) if self.domain.whole else float(value)
+
+
+class Sector(_Named):
+    """An index space whose size grows; the symbol stands for its size. `ratio` is its size over the base's."""
+
+    __slots__ = ()
+
+    def __new__(cls, name: str, ratio=1):
+        return super().__new__(cls, name, (sp.sympify(ratio),), positive=True)
+
+    @property
+    def ratio(self) -> sp.Expr:
+        return self.payload[0]
+
+
+def sectors(base: str, **ratios) -> tuple[Sector, ...] | Sector:
+    """Index spaces: the base first, every other one by its size over the base's.
+
+    >>> alpha = parameter("alpha", default=2.0, domain=positive)
+    >>> N0, N1 = sectors("N0", N1=alpha)
+    """
+    made = (Sector(base), *(Sector(name, ratio) for name, ratio in ratios.items()))
+    return made if len(made) > 1 else made[0]
+
+
+def parameter(name: str, default: float, domain: Domain = real, doc: str = "") -> Parameter:
+    """A named number with a default and a domain; `derive solve SETTING name=value` sets it."""
+    return Parameter(name, default, domain, doc)
+
+
+class Clock(_Named):
+    """Discrete training time t = 0, 1, ..., steps. With `channels` every field on it has one copy a class label.
+
+    With `endpoint=False` the last time is steps - 1: nothing happens after the last update.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, name: str, steps: Parameter, channels: Parameter | None = None, endpoint: bool = True):
+        for what, value in (("steps", steps), ("channels", channels)):
+            if value is not None and not (isinstance(value, Parameter) and value.domain.whole):
+                raise DeclarationError(f"clock {name}: {what} must be a whole-number parameter, such as "
+                                       f"parameter('T', default=10, domain=whole_positive)")
+        return super().__new__(cls, name, (steps, channels, endpoint), integer=True, nonnegative=True)
+
+    @property
+    def steps(self) -> Parameter:
+        return self.payload[0]
+
+    @property
+    def channels(self) -> Parameter | None:
+        return self.payload[1]
+
+    @property
+    def endpoint(self) -> bool:
+        return self.payload[2]
+
+    @property
+    def points(self) -> sp.Expr:
+        """How many times a field on this clock has."""
+        return self.steps + 1 if self.endpoint else self.steps
+
+
+def training_clock(name: str, steps: Parameter, channels: Parameter | None = None, endpoint: bool = True) -> Clock:
+    """Discrete training time; see Clock."""
+    return Clock(name, steps, channels, endpoint)

@@ -1,0 +1,228 @@
+"""Fields, Gaussian vectors and the scalars made of them.
+
+`v(t)` is an ordinary SymPy expression: sums, products and functions of such values act site by site. The only
+new nodes are the value of a field at a time, a matrix applied to a vector, and the mean over sites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sympy as sp
+
+from derive.errors import DeclarationError
+from derive.language.symbols import Clock, Sector, _Named
+
+
+class Field(_Named):
+    """A vector over a sector. On a clock it is written `v(t)`, without one plainly `v`.
+
+    `role` is "field" (it has a defining equation), "normal" (independent standard Gaussian entries times a
+    scale) or "spectral" (made by the engine to probe a matrix).
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, name, sector, clock=None, role="field", scale=1, timed=True, labelled=True):
+        if not isinstance(sector, Sector):
+            raise DeclarationError(f"{name}: {sector!r} is not a sector; make one with sectors('D')")
+        if clock is not None and not isinstance(clock, Clock):
+            raise DeclarationError(f"{name}: {clock!r} is not a clock; make one with training_clock('t', steps=T)")
+        timed = timed and clock is not None
+        labelled = labelled and clock is not None and clock.channels is not None
+        payload = (sector, clock, role, sp.sympify(scale), timed, labelled)
+        return super().__new__(cls, name, payload, real=True)
+
+    sector = property(lambda self: self.payload[0])
+    clock = property(lambda self: self.payload[1])
+    role = property(lambda self: self.payload[2])
+    scale = property(lambda self: self.payload[3])
+    timed = property(lambda self: self.payload[4])
+    labelled = property(lambda self: self.payload[5])
+
+    def __call__(self, time=None) -> FieldAt:
+        return FieldAt(self) if time is None else FieldAt(self, time)
+
+
+class FieldAt(sp.Expr):
+    """The value of a field, at a time if it has one."""
+
+    is_commutative = True
+
+    def __new__(cls, field: Field, *time):
+        if field.timed and not time:
+            raise DeclarationError(f"{field} lives on clock {field.clock}: write {field}({field.clock})")
+        if not field.timed and time:
+            raise DeclarationError(f"{field} has no clock: write {field}, not {field}({time[0]})")
+        return sp.Expr.__new__(cls, field, *map(sp.sympify, time))
+
+    field = property(lambda self: self.args[0])
+    time = property(lambda self: self.args[1] if len(self.args) > 1 else None)
+
+    def _eval_is_real(self):
+        return True
+
+    def __call__(self, *_):
+        raise DeclarationError(f"{self} is already a value; write {self.field}(time) once")
+
+
+class Apply(sp.Expr):
+    """A matrix, or its transpose, times a vector."""
+
+    is_commutative = True
+
+    def __new__(cls, matrix, transposed, vector):
+        return sp.Expr.__new__(cls, matrix, sp.sympify(bool(transposed)), vector)
+
+    matrix = property(lambda self: self.args[0])
+    transposed = property(lambda self: bool(self.args[1]))
+    vector = property(lambda self: self.args[2])
+
+    def _eval_is_real(self):
+        return True
+
+
+class Project(sp.Expr):
+    """The matrix left right^T times a vector; class labels of left and right are summed over together."""
+
+    is_commutative = True
+
+    left = property(lambda self: self.args[0])
+    right = property(lambda self: self.args[1])
+    vector = property(lambda self: self.args[2])
+
+    def _eval_is_real(self):
+        return True
+
+
+class Mean(sp.Expr):
+    """The average over the sites of a sector: an order parameter."""
+
+    is_commutative = True
+
+    def __new__(cls, expression):
+        return sp.Expr.__new__(cls, sp.sympify(expression))
+
+    expression = property(lambda self: self.args[0])
+
+    def _eval_is_real(self):
+        return True
+
+
+def named_fields(expression: sp.Expr) -> sp.Expr:
+    """The expression with fields that have no clock written as values."""
+    bare = {symbol: FieldAt(symbol) for symbol in expression.atoms(Field) if not symbol.timed}
+    plain = _outside_values(expression)
+    clocked = sorted((str(symbol), symbol) for symbol in plain if symbol.timed)
+    if clocked:
+        symbol = clocked[0][1]
+        raise DeclarationError(f"{symbol} lives on clock {symbol.clock}: write {symbol}({symbol.clock})")
+    return _replace_outside_values(expression, bare)
+
+
+def _outside_values(expression: sp.Basic) -> set[Field]:
+    if isinstance(expression, Field):
+        return {expression}
+    if isinstance(expression, FieldAt):
+        return set()
+    return set().union(*(_outside_values(arg) for arg in expression.args)) if expression.args else set()
+
+
+def _replace_outside_values(expression: sp.Basic, replacement: dict) -> sp.Basic:
+    if isinstance(expression, Field):
+        return replacement.get(expression, expression)
+    if isinstance(expression, FieldAt) or not expression.args:
+        return expression
+    return expression.func(*(_replace_outside_values(arg, replacement) for arg in expression.args))
+
+
+def values(expression: sp.Basic) -> list[FieldAt]:
+    """The field values that act site by site (those inside a mean do not), in a fixed order."""
+    found: dict[FieldAt, None] = {}
+
+    def walk(node: sp.Basic) -> None:
+        if isinstance(node, FieldAt):
+            found[node] = None
+        elif not isinstance(node, Mean):
+            for arg in node.args:
+                walk(arg)
+
+    walk(expression)
+    return sorted(found, key=sp.default_sort_key)
+
+
+def sector_of(expression: sp.Basic, where: str = "an expression") -> Sector | None:
+    """The sector that an elementwise expression lives on; None for a scalar."""
+    found: dict[Sector, str] = {}
+
+    def walk(node: sp.Basic) -> None:
+        if isinstance(node, FieldAt):
+            found.setdefault(node.field.sector, str(node.field))
+        elif isinstance(node, Field):
+            found.setdefault(node.sector, str(node))
+        elif isinstance(node, Apply):
+            rows, columns = node.matrix.shape
+            if node.transposed:
+                rows, columns = columns, rows
+            inner = sector_of(node.vector, where)
+            if inner is not None and inner != columns:
+                raise DeclarationError(
+                    f"{where}: {node.matrix}{'.T' if node.transposed else ''} takes vectors over {columns}, "
+                    f"but its argument lives on {inner}; check the sectors or use .T"
+                )
+            found.setdefault(rows, f"{node.matrix} @ ...")
+        elif isinstance(node, Project):
+            walk(node.left)
+        elif not isinstance(node, Mean):
+            for arg in node.args:
+                walk(arg)
+
+    walk(expression)
+    if len(found) > 1:
+        parts = " and ".join(f"{name} over {sector}" for sector, name in found.items())
+        raise DeclarationError(f"{where} mixes sectors: {parts}; elementwise operations need one sector")
+    return next(iter(found), None)
+
+
+def field(name: str, sector: Sector, clock: Clock | None = None) -> Field:
+    """A vector over `sector` that gets a defining equation; with a clock, one vector a time."""
+    return Field(name, sector, clock)
+
+
+def fields(names: str, sector: Sector, clock: Clock | None = None) -> tuple[Field, ...]:
+    """Several fields over the same sector and clock: `phi, xi = fields("phi xi", N0, t)`."""
+    return tuple(Field(name, sector, clock) for name in names.split())
+
+
+def normal(name: str, sector: Sector, clock: Clock | None = None, scale=1, per_class: Clock | None = None) -> Field:
+    """A vector of independent Gaussian entries of mean 0 and standard deviation `scale`.
+
+    With a clock it is drawn afresh at every time; with `per_class` it is drawn once for each class label.
+    """
+    if per_class is not None:
+        if per_class.channels is None:
+            raise DeclarationError(f"{name}: clock {per_class} has no class labels; give it channels=C")
+        return Field(name, sector, per_class, role="normal", scale=scale, timed=False)
+    return Field(name, sector, clock, role="normal", scale=scale)
+
+
+def mean(expression) -> Mean:
+    """The average of an elementwise expression over the sites of its sector, for instance mean(v(t)**2)."""
+    expression = named_fields(sp.sympify(expression))
+    if sector_of(expression, f"mean({expression})") is None:
+        raise DeclarationError(f"mean({expression}): there is no field to average")
+    return Mean(expression)
+
+
+def overlap(left, right) -> Mean:
+    """mean(left * right): the normalised scalar product of two vectors."""
+    return mean(sp.sympify(left) * sp.sympify(right))
+
+
+PAST = sp.Symbol("s", integer=True, nonnegative=True)
+"""The index of a sum over earlier times."""
+
+
+def past_sum(term: Callable[[sp.Symbol], sp.Expr], clock: Clock) -> sp.Sum:
+    """The sum over all earlier times s = 0, ..., t - 1 of term(s): `past_sum(lambda s: xi(s), t)`."""
+    return sp.Sum(named_fields(sp.sympify(term(PAST))), (PAST, 0, clock - 1))

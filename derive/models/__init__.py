@@ -1,0 +1,1 @@
+"""The settings that ship with the project: one declaration a file."""

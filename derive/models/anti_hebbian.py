@@ -1,0 +1,33 @@
+"""Anti-Hebbian Wigner dynamics: a symmetric matrix that learns the trajectory it drives.
+
+v(t+1) = v(t) - dt M(t) v(t) from a standard normal v(0), and M(t+1) = M(t) + (gamma0 dt / D) v(t) v(t)^T from a
+GOE matrix M(0). The spike directions depend on the bulk they are added to. The spectrum is that of M(T).
+"""
+
+from derive import (
+    Eq, Model, field, goe, mean, normal, outer, parameter, positive, real, sectors, spectrum, training_clock, weights,
+    whole_positive,
+)
+
+gamma0 = parameter("gamma0", default=2.0, domain=real, doc="strength of the plastic term")
+dt = parameter("dt", default=0.05, domain=positive, doc="step of physical time")
+T = parameter("T", default=20, domain=whole_positive, doc="number of steps")
+
+D = sectors("D")
+t = training_clock("t", steps=T)
+M0 = goe("M0", D)
+start = normal("start", D)
+v = field("v", D, t)
+M = weights("M", D, D, t)
+
+MODEL = Model(
+    parameters=(gamma0, dt, T),
+    equations=[
+        Eq(v(0), start),
+        Eq(v(t + 1), v(t) - dt * M(t) @ v(t)),
+        Eq(M(0), M0),
+        Eq(M(t + 1), M(t) + gamma0 * dt / D * outer(v(t), v(t))),
+    ],
+    observe={"activity": mean(v(t) ** 2), "memory": mean(v(t) * start)},
+    probe=spectrum(M(T)),
+)

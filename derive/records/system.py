@@ -1,0 +1,177 @@
+"""The declaration with weights written out as initial matrices plus low-rank history, one rule a field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+from derive.algebra.nodes import TAU, Derivative, Source, at
+from derive.language.matrices import Disorder
+from derive.language.model import Model
+from derive.language.symbols import Sector
+from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean
+from derive.records.base import Record, Section, Statement
+
+
+@dataclass(frozen=True)
+class Term:
+    """coefficient * vector, times the overlap mean(pair) if there is one, summed over s < past if that is set.
+
+    In a sum the vector and the left of the pair are at time s and their class labels are summed over together.
+    """
+
+    coefficient: sp.Expr
+    vector: FieldAt
+    pair: tuple[FieldAt, FieldAt] | None = None
+    past: sp.Expr | None = None
+
+    def expression(self) -> sp.Expr:
+        body = self.coefficient * self.vector
+        if self.pair is not None:
+            body *= Mean(sp.Mul(*self.pair, evaluate=self.pair[0] != self.pair[1]))
+        return body if self.past is None else sp.Sum(body, (PAST, 0, self.past - 1))
+
+
+@dataclass(frozen=True)
+class DisorderRule:
+    """field = coefficient * matrix (or its transpose) @ argument."""
+
+    matrix: Disorder
+    transposed: bool
+    coefficient: sp.Expr
+    argument: Field
+
+    def expression(self, time: sp.Expr) -> sp.Expr:
+        return self.coefficient * Apply(self.matrix, self.transposed, at(self.argument, time))
+
+
+@dataclass(frozen=True)
+class LinearRule:
+    terms: tuple[Term, ...]
+
+    def expression(self, time: sp.Expr) -> sp.Expr:
+        return sp.Add(*(term.expression() for term in self.terms))
+
+
+@dataclass(frozen=True)
+class ElementwiseRule:
+    law: sp.Expr
+
+    def expression(self, time: sp.Expr) -> sp.Expr:
+        return self.law
+
+
+Rule = DisorderRule | LinearRule | ElementwiseRule
+
+
+@dataclass(frozen=True)
+class SystemField:
+    """A field, its rule for times >= shift, and its rules at the first times. `derivative`: the rule is d/dtau."""
+
+    field: Field
+    rule: Rule
+    shift: int = 0
+    starts: tuple[Rule, ...] = ()
+    derivative: bool = False
+
+    @property
+    def time(self) -> sp.Expr:
+        return TAU if self.field.role == "spectral" else self.field.clock
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """Coefficients of updated weights that have no closed form in time.
+
+    The vector of coefficients over `weights` obeys k(t+1) = matrix(t) k(t) + forcing; names[i] is the function of
+    (t, s) that holds the coefficient in weights[i] of the dyad added at s, starting from `entry` at t = s + 1.
+    For an initial matrix the functions depend on t alone and start from `entry` at t = 0.
+    """
+
+    weights: tuple[str, ...]
+    names: tuple[str, ...]
+    matrix: tuple[tuple[sp.Expr, ...], ...]
+    entry: tuple[sp.Expr, ...]
+    forcing: tuple[sp.Expr, ...]
+    initial: bool
+
+
+@dataclass(frozen=True)
+class System(Record):
+    """Every field with its rule; the spectral fields that probe the matrix are fields like any other."""
+
+    model: Model
+    fields: tuple[SystemField, ...]
+    sources: tuple[Field, ...]
+    disorder: tuple[Disorder, ...]
+    sectors: tuple[Sector, ...]
+    recurrences: tuple[Recurrence, ...]
+    assumptions: tuple[str, ...]
+    title = "Equations with weights written out"
+
+    @property
+    def training(self) -> tuple[SystemField, ...]:
+        return tuple(f for f in self.fields if f.field.role != "spectral")
+
+    @property
+    def spectral(self) -> tuple[SystemField, ...]:
+        return tuple(f for f in self.fields if f.field.role == "spectral")
+
+    @property
+    def linear(self) -> bool:
+        """Whether every law and every average is linear or quadratic, so that all fields are Gaussian."""
+        rules = [rule for f in self.training for rule in (f.rule, *f.starts)]
+        averages = [m for rule in rules if isinstance(rule, LinearRule) for term in rule.terms for m in term.coefficient.atoms(Mean)]
+        averages += [m for _, value in self.model.observe for m in value.atoms(Mean)]
+        return not any(isinstance(rule, ElementwiseRule) for rule in rules) and all(map(is_quadratic, averages))
+
+    def sections(self) -> tuple[Section, ...]:
+        def lines(fields: tuple[SystemField, ...]) -> tuple[Statement, ...]:
+            found = []
+            for f in fields:
+                value = at(f.field, f.time)
+                right = f.rule.expression(f.time) + (Source() if f.derivative else 0)
+                found.append(Statement(Derivative(value) if f.derivative else value, right,
+                                       remark=f"for {f.time} >= {f.shift}" if f.shift else ""))
+                for first, rule in enumerate(f.starts):
+                    start = rule.expression(sp.Integer(first)).subs(f.time, first)
+                    found.append(Statement(f.field(first), start))
+            return tuple(found)
+
+        recurrences = tuple(
+            Statement(sp.Function(name)(*_arguments(r)), remark="coefficient of updated weights, by recurrence")
+            for r in self.recurrences for name in r.names
+        )
+        parts = [Section("training fields", lines(self.training)), Section("spectral fields", lines(self.spectral)),
+                 Section("coefficients", recurrences)]
+        return tuple(part for part in parts if part.statements)
+
+
+def _arguments(recurrence: Recurrence) -> tuple[sp.Symbol, ...]:
+    t = sp.Symbol("t")
+    return (t,) if recurrence.initial else (t, PAST)
+
+
+def is_quadratic(average: Mean) -> bool:
+    """Whether a mean is of a sum of products of two field values."""
+    return quadratic_pairs(average) is not None
+
+
+def quadratic_pairs(average: Mean) -> tuple[tuple[sp.Expr, FieldAt, FieldAt], ...] | None:
+    """A quadratic mean as (coefficient, a, b) triples; None if it is not quadratic."""
+    pairs = []
+    for term in sp.Add.make_args(sp.expand(average.expression)):
+        scale, vectors = sp.S.One, []
+        for factor in sp.Mul.make_args(term):
+            base, power = factor.as_base_exp()
+            if isinstance(base, FieldAt) and power.is_Integer and power > 0:
+                vectors += [base] * int(power)
+            elif factor.has(FieldAt):
+                return None
+            else:
+                scale *= factor
+        if len(vectors) != 2:
+            return None
+        pairs.append((scale, vectors[0], vectors[1]))
+    return tuple(pairs)

@@ -1,0 +1,391 @@
+"""Declaration -> System: one rule a field, weights written out, the probe made of fields of its own.
+
+After this stage a field is either a random matrix applied to another field, a linear combination of fields, or an
+elementwise law of fields. Nothing has been averaged yet: the equations are those of the declaration.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from derive.algebra.scaling import norm_order, size_free, size_order, split_sizes
+from derive.errors import DeclarationError
+from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Matrix, Product, Sum, WeightsAt, factors_of
+from derive.language.model import Eq, Model, atoms
+from derive.language.symbols import Clock, Sector
+from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Project, sector_of, values
+from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, System, SystemField, Term
+from derive.algebra.history import History, write_out
+
+VECTOR = (FieldAt, Apply, Project, sp.Sum)
+
+
+def expand_declaration(model: Model) -> System:
+    """Write out weights, name every intermediate vector, and make the fields that probe the matrix."""
+    work = _Workshop(model, write_out(model))
+    work.claim_disorder_fields()
+    for equation in model.equations:
+        if isinstance(equation.target, FieldAt):
+            work.add_equation(equation)
+    if model.probe is not None:
+        work.add_probe(model.probe.matrix)
+    made = tuple(work.fields.values())
+    used = {v.field for f in made for v in _rule_values(f)} | {v.field for _, e in model.observe for v in e.atoms(FieldAt)}
+    sources = tuple(sorted((x for x in used if x.role in ("normal", "constant")), key=lambda x: x.name))
+    disorder = tuple(dict.fromkeys(f.rule.matrix for f in made if isinstance(f.rule, DisorderRule)))
+    spaces = tuple(dict.fromkeys([f.field.sector for f in made] + [x.sector for x in sources]))
+    return System(model, made, sources, disorder, spaces, work.history.recurrences,
+                  assumptions=("all sizes grow together at fixed ratios; times and class labels stay finite",))
+
+
+def _rule_values(f: SystemField) -> list[FieldAt]:
+    found: list[FieldAt] = []
+    for rule in (f.rule, *f.starts):
+        if isinstance(rule, LinearRule):
+            for term in rule.terms:
+                found += [term.vector, *(term.pair or ()), *sorted(term.coefficient.atoms(FieldAt), key=str)]
+        elif isinstance(rule, ElementwiseRule):
+            found += sorted(rule.law.atoms(FieldAt), key=str)
+    return found
+
+
+class _Workshop:
+    """Collects fields while equations are taken apart; used once and thrown away."""
+
+    def __init__(self, model: Model, history: History):
+        self.model = model
+        self.history = history
+        self.fields: dict[str, SystemField] = {}
+        self.applied: dict[tuple[Disorder, bool, Field], tuple[Field, sp.Expr]] = {}
+        self.taken = {symbol.name for symbol in (*atoms(model, (Field, Clock, Sector, Disorder)), *model.parameters)}
+
+    # -- equations of the declaration
+
+    def claim_disorder_fields(self) -> None:
+        """A field declared as scalar * W @ x stands for that product wherever it occurs."""
+        for equation in self.model.equations:
+            if not isinstance(equation.target, FieldAt):
+                continue
+            field, clock = equation.target.field, equation.target.field.clock
+            starts = [e for e in self.model.equations if e.name == equation.name and e is not equation]
+            scale, node = _single_apply(equation.value)
+            if node is None or starts or (field.timed and equation.time != clock) or not isinstance(node.vector, FieldAt):
+                continue
+            matrix = node.matrix.disorder if isinstance(node.matrix, DisorderAt) else node.matrix
+            argument = node.vector.field
+            same_time = node.vector.time == equation.time and argument.timed == field.timed
+            constant = not scale.has(Mean) and (clock is None or not scale.has(clock))
+            if isinstance(matrix, Disorder) and same_time and constant and argument.labelled == field.labelled:
+                transposed = node.transposed and not matrix.symmetric
+                if (matrix, transposed, argument) not in self.applied:
+                    self._add_disorder_field(field, matrix, transposed, scale, argument)
+
+    def add_equation(self, equation: Eq) -> None:
+        field = equation.target.field
+        if field.name in self.fields and isinstance(self.fields[field.name].rule, DisorderRule):
+            return
+        where = f"the equation of {field.name}"
+        if not field.timed:
+            self._put(SystemField(field, self._rule(equation.value, None, field, where)))
+            return
+        clock = field.clock
+        if equation.time.is_Integer:
+            return
+        shift = int(equation.time - clock)
+        rule = self._rule(equation.value.subs(clock, clock - shift), clock, field, where)
+        starts = sorted((int(e.time), e) for e in self.model.equations if e.name == field.name and e.time.is_Integer)
+        if [first for first, _ in starts] != list(range(len(starts))):
+            raise DeclarationError(f"{field}: starting values must be given at 0, 1, ... without gaps")
+        start_rules = tuple(
+            self._rule(_from_start(e.value, clock, first, where), clock, field, f"the equation of {field}({first})")
+            for first, e in starts
+        )
+        self._put(SystemField(field, rule, max(shift, len(starts)), start_rules))
+
+    # -- the probe
+
+    def add_probe(self, matrix: Matrix) -> None:
+        """d psi0 / d tau = M psi0 + source, with one field for every intermediate product."""
+        self._check_symmetric(matrix)
+        root = self._new_field("psi0", matrix.rows, None, role="spectral")
+        expression = self._probe_product(matrix, root)
+        rule = self._rule(expression, None, root, "the probed matrix")
+        self.fields = {**{n: f for n, f in self.fields.items() if f.field.role != "spectral"},
+                       "psi0": SystemField(root, rule, derivative=True),
+                       **{n: f for n, f in self.fields.items() if f.field.role == "spectral"}}
+
+    def _probe_product(self, matrix: Matrix, field: Field) -> sp.Expr:
+        """matrix @ field, where every inner product gets a spectral field of order one."""
+        if isinstance(matrix, Sum):
+            return sp.Add(*(scale * self._probe_product(part, field) for scale, part in matrix.terms))
+        factors = factors_of(matrix)
+        scale = sp.S.One
+        for factor in reversed(factors[1:]):
+            order = norm_order(self._written_out(factor))
+            inner = self._new_field(f"psi{self._count_plain_probes()}", factor.rows, None, role="spectral")
+            expression = self._probe_product(factor, field) * factor.columns ** (-order)
+            self._put(SystemField(inner, self._rule(expression, None, inner, "the probed matrix")))
+            scale *= factor.columns**order
+            field = inner
+        head = factors[0]
+        if isinstance(head, Sum):
+            return scale * self._probe_product(head, field)
+        return scale * head.applied_to(field())
+
+    def _count_plain_probes(self) -> int:
+        return 1 + sum(1 for f in self.fields.values() if f.field.role == "spectral" and f.field.name.startswith("psi"))
+
+    def _written_out(self, matrix: Matrix) -> Matrix:
+        """Weights replaced by their initial matrices, which set their size."""
+        if isinstance(matrix, Sum):
+            return Sum(matrix.rows, matrix.columns, tuple((c, self._written_out(m)) for c, m in matrix.terms))
+        if isinstance(matrix, Product):
+            return Product(matrix.rows, matrix.columns, tuple(map(self._written_out, matrix.factors)))
+        if isinstance(matrix, Atom) and isinstance(matrix.symbol, WeightsAt):
+            parts = [d for w, d in self.history.initial if w == matrix.symbol.weights]
+            if not parts:
+                raise DeclarationError(f"{matrix.symbol.weights} starts from 0, so it has no bulk; probe weights with a "
+                                       "random initial matrix")
+            return Sum(matrix.rows, matrix.columns,
+                       tuple((sp.S.One, Atom(*(d.shape[::-1] if matrix.transposed else d.shape), d, matrix.transposed))
+                             for d in parts))
+        return matrix
+
+    def _check_symmetric(self, matrix: Matrix) -> None:
+        here, there = self._monomials(matrix), self._monomials(matrix.T)
+        keys = sorted({*here, *there}, key=str)
+        if any(sp.simplify(here.get(k, 0) - there.get(k, 0)) != 0 for k in keys):
+            raise DeclarationError(f"spectrum({matrix}): the matrix is not symmetric; probe W.T @ W for singular values")
+
+    def _monomials(self, matrix: Matrix) -> dict[tuple, sp.Expr]:
+        """A matrix as words of letters with coefficients, weights written out."""
+        if isinstance(matrix, Sum):
+            total: dict[tuple, sp.Expr] = {}
+            for scale, part in matrix.terms:
+                for word, value in self._monomials(part).items():
+                    total[word] = total.get(word, sp.S.Zero) + scale * value
+            return total
+        if isinstance(matrix, Product):
+            total = {(): sp.S.One}
+            for factor in matrix.factors:
+                letters = self._monomials(factor)
+                total = {a + b: x * y for a, x in total.items() for b, y in letters.items()}
+            return total
+        if isinstance(matrix, Dyad):
+            return {((matrix.left, matrix.right),): sp.S.One}
+        symbol, transposed = matrix.symbol, matrix.transposed
+        if isinstance(symbol, WeightsAt):
+            total = {}
+            for (w, d), scale in self.history.initial.items():
+                if w == symbol.weights:
+                    total[(d, transposed and not d.symmetric),] = scale(symbol.time)
+            for (w, i), kernel in self.history.kernels.items():
+                if w == symbol.weights:
+                    ends = (i.dyad.left, i.dyad.right)
+                    word = (ends[::-1] if transposed else ends,)
+                    total[word] = total.get(word, sp.S.Zero) + i.coefficient * kernel(symbol.time, PAST)
+            return total
+        return {((symbol, transposed),): sp.S.One}
+
+    # -- taking expressions apart
+
+    def _rule(self, expression: sp.Expr, clock: Clock | None, target: Field, where: str) -> Rule:
+        expression = self._lowered(_distributed(self._without_weights(expression)), clock, where)
+        terms = []
+        for part in sp.Add.make_args(sp.expand(expression)):
+            term = self._linear_term(part, target, where)
+            if term is None:
+                return ElementwiseRule(self._elementwise(expression, clock, target, where))
+            terms.extend(term)
+        return LinearRule(tuple(terms))
+
+    def _linear_term(self, part: sp.Expr, target: Field, where: str) -> tuple[Term, ...] | None:
+        """An additive part as terms, or None if it is not linear in the fields."""
+        if part == 0:
+            return ()
+        vectors = [f for f in sp.Mul.make_args(part) if _has_vector(f)]
+        scale = sp.Mul(*(f for f in sp.Mul.make_args(part) if not _has_vector(f)))
+        if not vectors:
+            one = Field(f"one_{target.sector}", target.sector, role="constant")
+            return (Term(size_free(scale, where), one()),)
+        if len(vectors) > 1 or not isinstance(vectors[0], (FieldAt, Project, sp.Sum)):
+            return None
+        vector = vectors[0]
+        if isinstance(vector, FieldAt):
+            return (Term(size_free(scale, where), vector),)
+        if isinstance(vector, Project):
+            return (self._projected(scale, vector, None, where),)
+        (index, low, high), = vector.limits
+        if index != PAST or low != 0:
+            raise DeclarationError(f"{where}: write sums over earlier times with past_sum(lambda s: ..., t)")
+        terms = []
+        for inner in sp.Add.make_args(sp.expand(vector.function)):
+            ones = [f for f in sp.Mul.make_args(inner) if _has_vector(f)]
+            factor = scale * sp.Mul(*(f for f in sp.Mul.make_args(inner) if not _has_vector(f)))
+            if len(ones) != 1 or not isinstance(ones[0], (FieldAt, Project)):
+                raise DeclarationError(f"{where}: the sum over earlier times is not linear in the fields; "
+                                       f"give {inner} a field of its own")
+            until = high + 1
+            if isinstance(ones[0], Project):
+                terms.append(self._projected(factor, ones[0], until, where))
+            else:
+                terms.append(Term(size_free(factor, where), ones[0], past=until))
+        return tuple(terms)
+
+    def _projected(self, scale: sp.Expr, node: Project, past, where: str) -> Term:
+        coefficient = size_free(scale * node.right.field.sector, f"{where}: outer({node.left}, {node.right})")
+        return Term(coefficient, node.left, (node.right, node.vector), past)
+
+    def _elementwise(self, expression: sp.Expr, clock: Clock | None, target: Field, where: str) -> sp.Expr:
+        """A nonlinear law, with sums over time and projections moved into fields of their own."""
+        inner = [n for n in sp.postorder_traversal(expression) if isinstance(n, (Project, sp.Sum))]
+        for node in sorted({n for n in inner if not any(n != m and m.has(n) for m in inner)}, key=sp.default_sort_key):
+            made = self._new_field(f"{target.name}_input", target.sector, clock)
+            self._put(SystemField(made, self._rule(node, clock, made, where)))
+            expression = expression.xreplace({node: made(clock) if made.timed else made()})
+        sizes = expression.atoms(Sector)
+        if sizes:
+            raise DeclarationError(f"{where}: the size {sorted(map(str, sizes))[0]} stands inside a nonlinear law; "
+                                   "write laws in terms of ratios")
+        return expression
+
+    def _without_weights(self, expression: sp.Expr) -> sp.Expr:
+        """The expression with updated weights written as initial matrices plus history."""
+        if not expression.has(WeightsAt):
+            return expression
+        inner = expression.func(*(arg if isinstance(arg, WeightsAt) else self._without_weights(arg) for arg in expression.args))
+        if isinstance(inner, Apply) and isinstance(inner.matrix, WeightsAt):
+            return self.history.applied(inner)
+        return inner
+
+    def _lowered(self, expression: sp.Expr, clock: Clock | None, where: str) -> sp.Expr:
+        """The expression with every applied matrix replaced by a field."""
+        if isinstance(expression, (FieldAt, Mean)) or not expression.args:
+            return expression
+        if isinstance(expression, Apply):
+            return self._disorder_value(expression, sp.S.One, clock, where)
+        if isinstance(expression, Project):
+            left, right, vector = (self._as_value(self._lowered(a, clock, where), clock, where) for a in expression.args)
+            scale = sp.S.One
+            parts = []
+            for part in (left, right, vector):
+                factor, value = part.as_independent(FieldAt, as_Add=False)
+                scale, parts = scale * factor, [*parts, value]
+            return scale * Project(*parts)
+        if isinstance(expression, sp.Mul):
+            scalars = [f for f in expression.args if not _has_vector(f)]
+            others = [f for f in expression.args if _has_vector(f)]
+            if len(others) == 1 and isinstance(others[0], Apply):
+                return self._disorder_value(others[0], sp.Mul(*scalars), clock, where)
+            return sp.expand(sp.Mul(*scalars, *(self._lowered(f, clock, where) for f in others)))
+        if isinstance(expression, sp.Sum):
+            body = sp.expand(self._lowered(sp.expand(expression.function), clock, where))
+            return sp.Add(*(sp.Sum(part, *expression.limits) for part in sp.Add.make_args(body)))
+        if isinstance(expression, sp.Add):
+            return sp.Add(*(self._lowered(arg, clock, where) for arg in expression.args))
+        return expression.func(*(self._lowered(arg, clock, where) for arg in expression.args))
+
+    def _disorder_value(self, node: Apply, scale: sp.Expr, clock: Clock | None, where: str) -> sp.Expr:
+        """scale * W @ vector as a multiple of the field that stands for that product."""
+        fresh_time = node.matrix.time if isinstance(node.matrix, DisorderAt) else None
+        matrix = node.matrix.disorder if fresh_time is not None else node.matrix
+        transposed = node.transposed and not matrix.symmetric
+        vector = self._as_value(self._lowered(node.vector, clock, where), clock, where, fresh_time)
+        factor, value = vector.as_independent(FieldAt, as_Add=False)
+        scale, argument = scale * factor, value.field
+        if (matrix, transposed, argument) not in self.applied:
+            sizes, _ = split_sizes(scale)
+            rows = matrix.columns if transposed else matrix.rows
+            name = f"{matrix}{'T' if transposed else ''}_{argument}"
+            made = self._new_field(name, rows, argument.clock, role="spectral" if argument.role == "spectral" else "field",
+                                   timed=argument.timed or fresh_time is not None, labelled=argument.labelled)
+            self._add_disorder_field(made, matrix, transposed, sizes, argument)
+        made, coefficient = self.applied[matrix, transposed, argument]
+        time = fresh_time if fresh_time is not None else value.time
+        return size_free(scale / coefficient, where) * (made(time) if made.timed else made())
+
+    def _add_disorder_field(self, field: Field, matrix: Disorder, transposed: bool, scale: sp.Expr, argument: Field) -> None:
+        columns = matrix.rows if transposed else matrix.columns
+        where = f"{field}: the noise from {matrix}{'.T' if transposed else ''} @ {argument}"
+        order = size_order(scale**2 * matrix.variance * columns, where)
+        if order != 0:
+            raise DeclarationError(
+                f"{where} grows like size^({order / 2}); divide by a power of a size, for instance "
+                f"{matrix}{'.T' if transposed else ''} @ {argument} / sqrt({columns}) for entries of variance 1"
+            )
+        self.applied[matrix, transposed, argument] = (field, scale)
+        self._put(SystemField(field, DisorderRule(matrix, transposed, scale, argument)))
+
+    def _as_value(self, expression: sp.Expr, clock: Clock | None, where: str, frame=None) -> sp.Expr:
+        """The expression as scalar * field value, naming a new field if it is anything else."""
+        factor, value = expression.as_independent(FieldAt, Project, sp.Sum, as_Add=False)
+        if isinstance(value, FieldAt) and not factor.has(Mean) and (frame is None or value.time == frame):
+            return expression
+        variables = {s for v in expression.atoms(FieldAt) if v.time is not None for s in v.time.free_symbols}
+        variable = PAST if PAST in variables else clock
+        timed = bool(variables)
+        canonical, time = expression, None
+        if timed:
+            shifts = [int(v.time - variable) for v in values(expression) if v.time is not None]
+            latest = max(shifts) if frame is None else int(frame - variable)
+            canonical, time = expression.subs(variable, variable - latest), variable + latest
+            if variable == PAST:
+                canonical = canonical.subs(PAST, clock or _clock_of(expression))
+        sector = sector_of(expression, where)
+        spectral = any(v.field.role == "spectral" for v in values(expression))
+        home = clock or _clock_of(expression)
+        for made in self.fields.values():
+            if isinstance(made.rule, (LinearRule, ElementwiseRule)) and made.field.name.startswith("vector") \
+                    and made.rule.expression(home) == canonical:
+                return made.field(time) if timed else made.field()
+        number = 1 + sum(1 for n in self.fields if n.startswith("vector"))
+        labelled = any(v.field.labelled for v in values(expression))
+        made = self._new_field(f"vector{number}", sector, home if timed or labelled else None,
+                               role="spectral" if spectral else "field", timed=timed, labelled=labelled)
+        self._put(SystemField(made, self._rule(canonical, home, made, where)))
+        return made(time) if timed else made()
+
+    def _new_field(self, name: str, sector: Sector, clock: Clock | None, role="field", timed=True, labelled=True) -> Field:
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return Field(name, sector, clock, role=role, timed=timed, labelled=labelled)
+
+    def _put(self, made: SystemField) -> None:
+        self.fields[made.field.name] = made
+
+
+def _has_vector(expression: sp.Basic) -> bool:
+    if isinstance(expression, Mean):
+        return False
+    return isinstance(expression, VECTOR) or any(map(_has_vector, expression.args))
+
+
+def _distributed(expression: sp.Expr) -> sp.Expr:
+    """Scalars multiplied into sums of applied matrices, so that each carries its own scale."""
+    if expression.is_Mul and _has_vector(expression):
+        return sp.expand_mul(sp.Mul(*map(_distributed, expression.args)))
+    if expression.is_Add:
+        return sp.Add(*map(_distributed, expression.args))
+    return expression
+
+
+def _single_apply(expression) -> tuple[sp.Expr, Apply | None]:
+    if not isinstance(expression, sp.Expr):
+        return sp.S.One, None
+    scale, node = expression.as_independent(Apply, as_Add=False)
+    return (scale, node) if isinstance(node, Apply) else (sp.S.One, None)
+
+
+def _clock_of(expression: sp.Expr) -> Clock | None:
+    return next((v.field.clock for v in sorted(expression.atoms(FieldAt), key=str) if v.field.clock is not None), None)
+
+
+def _from_start(expression: sp.Expr, clock: Clock, first: int, where: str) -> sp.Expr:
+    """The right side of a starting equation, with its fixed times written relative to the clock."""
+    moved = {v: v.field(clock + (v.time - first)) for v in expression.atoms(FieldAt) if v.time is not None}
+    for value in moved:
+        if not value.time.is_Integer:
+            raise DeclarationError(f"{where}: the starting equation uses {value.field}({value.time}); use a fixed time")
+    fixed = {w: w.func(w.args[0], clock + (w.time - first)) for w in expression.atoms(WeightsAt, DisorderAt)}
+    return expression.xreplace({**moved, **fixed})

@@ -1,0 +1,198 @@
+"""TimeOrder -> ProjectedProbe: close the mixed order parameters between probe and training fields.
+
+The single-site equations of the spectral fields are linear: L psi = noises + sum over spikes. Multiplying by a
+training field and averaging needs <noise * field>, which Stein's lemma turns into responses; differentiating by a
+training noise needs nothing more. The Laplace transform turns d/dtau into z and convolutions into products.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from derive.algebra.nodes import Z
+from derive.algebra.words import Combination, Diagonal, Letter, Word, combine
+from derive.errors import DeclarationError
+from derive.language.vectors import PAST, Field, Mean
+from derive.records.probe import BulkResponse, ProjectedProbe, Unknown
+from derive.records.saddle import Covariance, Memory, TimeOrder
+from derive.records.system import DisorderRule, LinearRule, SystemField, Term
+
+RESOLVENT = sp.Symbol("G")
+
+
+def project_probe(time_order: TimeOrder) -> ProjectedProbe:
+    """Propagators, bulk equations and the closed set of projected equations."""
+    work = _Projection(time_order)
+    unknowns, couplings = work.close()
+    return ProjectedProbe(
+        time_order, tuple(work.probes), work.propagator(), tuple(work.responses.values()), work.bulk_equations(),
+        RESOLVENT, unknowns, couplings,
+        (*time_order.assumptions, "the probe is stationary in spectral time and starts without overlap with the noises"),
+    )
+
+
+class _Projection:
+    def __init__(self, time_order: TimeOrder):
+        system = time_order.system
+        self.rules: dict[Field, SystemField] = {f.field: f for f in system.spectral}
+        self.probes = [f.field for f in system.spectral if not isinstance(f.rule, DisorderRule)]
+        saddle = time_order.single_site.saddle
+        self.memories: tuple[Memory, ...] = saddle.memories
+        self.covariances: tuple[Covariance, ...] = saddle.covariances
+        self.responds = _responds(time_order)
+        self.responses: dict[tuple[Field, Field], BulkResponse] = {}
+        for m in self.memories:
+            if m.a.role == "spectral" and m.noise.role == "spectral":
+                symbol = sp.Symbol(f"R_{m.a}_{m.noise}")
+                self.responses.setdefault((m.a, m.noise), BulkResponse(symbol, m.a, m.noise))
+
+    def terms(self, probe: Field) -> tuple[Term, ...]:
+        rule = self.rules[probe].rule
+        if not isinstance(rule, LinearRule):
+            raise DeclarationError(f"the probe field {probe} is not linear; the probed matrix must not depend on the probe")
+        return rule.terms
+
+    def noise_terms(self, probe: Field) -> list[tuple[sp.Expr, Field]]:
+        """(coefficient, spectral disorder field) pairs in the equation of a probe field."""
+        return [(t.coefficient, t.vector.field) for t in self.terms(probe)
+                if t.vector.field.role == "spectral" and isinstance(self.rules[t.vector.field].rule, DisorderRule)]
+
+    def propagator(self) -> tuple[tuple[tuple[int, int], sp.Expr], ...]:
+        table: dict[tuple[int, int], sp.Expr] = {}
+        for i, probe in enumerate(self.probes):
+            table[i, i] = Z if self.rules[probe].derivative else sp.S.One
+            for term in self.terms(probe):
+                inner = term.vector.field
+                if inner in self.probes and term.pair is None:
+                    key = (i, self.probes.index(inner))
+                    table[key] = table.get(key, sp.S.Zero) - term.coefficient
+            for scale, noise in self.noise_terms(probe):
+                for m in self.memories:
+                    if m.target == noise and m.on.role == "spectral":
+                        key = (i, self.probes.index(m.on))
+                        table[key] = table.get(key, sp.S.Zero) - scale * m.coefficient * self.responses[m.a, m.noise].symbol
+        return tuple(sorted(table.items()))
+
+    def bulk_equations(self) -> tuple[sp.Expr, ...]:
+        """L R = (coefficient of the noise in each equation), and the same for the source."""
+        table = dict(self.propagator())
+        symbols = {key: response.symbol for key, response in self.responses.items()}
+        columns: list[Field | None] = [*dict.fromkeys(noise for _, noise in self.responses), None]
+        equations = []
+        for column in columns:
+            rows = self._connected(column, table)
+            for i in rows:
+                probe = self.probes[i]
+                total = -self._drive(probe, column)
+                for j in rows:
+                    if (i, j) in table:
+                        total += table[i, j] * self._response_symbol(self.probes[j], column, symbols)
+                equations.append(sp.expand(total))
+        return tuple(equations)
+
+    def _drive(self, probe: Field, column: Field | None) -> sp.Expr:
+        if column is None:
+            return sp.S.One if self.rules[probe].derivative else sp.S.Zero
+        return sp.Add(*(scale for scale, noise in self.noise_terms(probe) if noise == column))
+
+    def _connected(self, column: Field | None, table: dict) -> list[int]:
+        """Probe fields that a kick reaches within one site."""
+        reached = {i for i, probe in enumerate(self.probes) if self._drive(probe, column) != 0}
+        while True:
+            more = {i for i, j in table if j in reached} - reached
+            if not more:
+                return sorted(reached)
+            reached |= more
+
+    def _response_symbol(self, probe: Field, column: Field | None, symbols: dict) -> sp.Symbol:
+        if column is None:
+            return RESOLVENT if self.rules[probe].derivative else sp.Symbol(f"G_{probe}")
+        if (probe, column) not in symbols:
+            made = BulkResponse(sp.Symbol(f"R_{probe}_{column}"), probe, column)
+            self.responses[probe, column] = made
+            symbols[probe, column] = made.symbol
+        return symbols[probe, column]
+
+    # -- mixed order parameters
+
+    def spikes(self, probe: Field) -> list[tuple[sp.Expr, Word, Unknown, Field]]:
+        """The equation of a probe field: sum of coefficient * weight * unknown, times a training field."""
+        found: list[tuple[sp.Expr, Word, Unknown, Field]] = []
+        for term in self.terms(probe):
+            vector = term.vector.field
+            if vector.role == "spectral":
+                continue
+            if term.pair is None:
+                raise DeclarationError(f"the probe field {probe} is driven by {vector} without an overlap")
+            left, right = term.pair
+            depends = term.coefficient.has(PAST) or term.coefficient.has(Mean)
+            scale, weight = term.coefficient.as_independent(PAST, Mean, as_Add=False) if depends else (term.coefficient, None)
+            word: Word = (Diagonal(weight, vector),) if depends else ()
+            found.append((scale, word, Unknown("C", right.field, left.field), vector))
+        for scale, noise in self.noise_terms(probe):
+            for m in self.memories:
+                if m.target == noise and m.on.role != "spectral":
+                    found.append((scale * m.coefficient, (), Unknown("R", m.a, m.noise), m.on))
+        return found
+
+    def stein(self, probe: Field, field: Field) -> list[tuple[sp.Expr, Word, Unknown]]:
+        """<noise of the probe equation * field>: covariance with each training noise times the field's response."""
+        found = []
+        for scale, noise in self.noise_terms(probe):
+            for c in self.covariances:
+                if c.left == noise and c.right.role != "spectral" and self.responds(field, c.right):
+                    found.append((scale * c.coefficient, (Letter.response(field, c.right),), Unknown("C", c.a, c.b)))
+        return found
+
+    def row(self, unknown: Unknown) -> dict[Unknown, Combination]:
+        """Everything that multiplies other unknowns in the equation of this one."""
+        parts: dict[Unknown, list[tuple[sp.Expr, Word]]] = {}
+        for scale, word, other, vector in self.spikes(unknown.probe):
+            if unknown.kind == "C":
+                letters: Word = (Letter.correlation(unknown.field, vector), *word)
+            elif self.responds(vector, unknown.field):
+                letters = (Letter.response(vector, unknown.field).T, *word)
+            else:
+                continue
+            parts.setdefault(other, []).append((scale, letters))
+        if unknown.kind == "C":
+            for scale, letters, other in self.stein(unknown.probe, unknown.field):
+                parts.setdefault(other, []).append((scale, letters))
+        return {other: combine(terms) for other, terms in parts.items()}
+
+    def close(self):
+        """Start from the overlaps in the probe equations and follow what their own equations need."""
+        rows: dict[Unknown, dict[Unknown, Combination]] = {}
+        waiting = [other for probe in self.probes for _, _, other, _ in self.spikes(probe)]
+        neighbours: dict[Field, list[Field]] = {p: [] for p in self.probes}
+        for (i, j), _ in self.propagator():
+            if i != j:
+                neighbours[self.probes[i]].append(self.probes[j])
+        while waiting:
+            unknown = waiting.pop(0)
+            if unknown in rows:
+                continue
+            rows[unknown] = self.row(unknown)
+            waiting += [*rows[unknown], *(Unknown(unknown.kind, p, unknown.field) for p in neighbours[unknown.probe])]
+        rows = _without_zeros(rows, neighbours)
+        position = {p: i for i, p in enumerate(self.probes)}
+        order = sorted(rows, key=lambda u: (position[u.probe], u.kind, u.field.name))
+        table = {(r, c): rows[u][v] for r, u in enumerate(order) for c, v in enumerate(order) if rows[u].get(v)}
+        return tuple(order), tuple(sorted(table.items(), key=lambda item: item[0]))
+
+
+def _without_zeros(rows: dict, neighbours: dict) -> dict:
+    """Drop unknowns that nothing drives: without a source their equations say they vanish."""
+    while True:
+        idle = [u for u in rows if u.kind == "R" and not any(rows[u].get(v) for v in rows)
+                and not any(Unknown("R", p, u.field) in rows for p in neighbours[u.probe])]
+        if not idle:
+            return rows
+        rows = {u: row for u, row in rows.items() if u not in idle}
+
+
+def _responds(time_order: TimeOrder):
+    from derive.algebra.causality import response_lags
+
+    lags = response_lags(time_order.system)
+    return lambda field, noise: (field, noise) in lags

@@ -1,0 +1,65 @@
+"""AveragedAction -> SaddlePoint: vary the action, and read off noises and memory.
+
+At the saddle every bilinear takes its mean: field . field = size * C, field . hat = i size * R, hat . hat = 0. Varying
+a product of two bilinears leaves one of them, multiplied by the mean of the other. What multiplies hat . hat is the
+covariance of a Gaussian noise; what multiplies hat . field is a memory term.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from derive.algebra.causality import response_lags
+from derive.algebra.nodes import Response, times_of
+from derive.algebra.scaling import size_free
+from derive.language.vectors import PAST, Field
+from derive.records.action import AveragedAction, Leg
+from derive.records.saddle import Covariance, Memory, SaddlePoint, clock_of
+
+
+def take_saddle_point(averaged: AveragedAction) -> SaddlePoint:
+    """Collect the effective quadratic action and drop responses that causality forbids."""
+    covariances: dict[tuple, sp.Expr] = {}
+    memories: dict[tuple, sp.Expr] = {}
+    for term in averaged.terms:
+        fresh = term.matrix.fresh is not None
+        for kept, meant in ((term.left, term.right), (term.right, term.left)):
+            size = meant[0].field.sector
+            if all(leg.hatted for leg in kept) and not any(leg.hatted for leg in meant):
+                key = (kept[0].field, kept[1].field, meant[0].field, meant[1].field, fresh)
+                covariances[key] = covariances.get(key, sp.S.Zero) - 2 * term.weight * size
+            elif _mixed(kept) and _mixed(meant):
+                hat, field = _hat_first(kept)
+                answering, kicked = _hat_first(meant)[::-1]
+                key = (hat.field, answering.field, kicked.field, field.field, fresh)
+                memories[key] = memories.get(key, sp.S.Zero) - term.weight * size
+    lags = response_lags(averaged.action.system)
+    kept_memories, vanishing = [], []
+    for (target, a, kicked, on, fresh), coefficient in memories.items():
+        lag = _lag(a, kicked, lags)
+        value = Response(a, kicked, *times_of(a, clock_of(a)), *times_of(kicked, PAST))
+        if lag is None or (fresh and lag > 0):
+            vanishing.append(value)
+        else:
+            kept_memories.append(Memory(target, size_free(coefficient, f"memory of {target}"), a, kicked, on, fresh, lag))
+    found = tuple(Covariance(left, right, size_free(c, f"noise of {left}"), a, b, fresh)
+                  for (left, right, a, b, fresh), c in covariances.items())
+    return SaddlePoint(averaged, found, tuple(kept_memories), tuple(dict.fromkeys(vanishing)),
+                       (*averaged.assumptions, "order parameters concentrate; response fields have no correlations among themselves"))
+
+
+def _mixed(pair: tuple[Leg, Leg]) -> bool:
+    return pair[0].hatted != pair[1].hatted
+
+
+def _hat_first(pair: tuple[Leg, Leg]) -> tuple[Leg, Leg]:
+    return pair if pair[0].hatted else pair[::-1]
+
+
+def _lag(a: Field, kicked: Field, lags: dict) -> int | None:
+    """How soon field a answers a kick to another; None if never. The probe never acts on the training."""
+    if kicked.role == "spectral":
+        return 0 if a.role == "spectral" else None
+    if a.role == "spectral":
+        return 0
+    return lags.get((a, kicked))
