@@ -8,6 +8,7 @@ import sympy as sp
 
 from derive.algebra.nodes import Z, index_size
 from derive.algebra.words import Combination, as_matrix
+from derive.language.symbols import Parameter
 from derive.language.vectors import Field
 from derive.records.base import Record, Section, Statement
 from derive.records.saddle import TimeOrder
@@ -61,6 +62,12 @@ class ProjectedProbe(Record):
     @property
     def system(self) -> System:
         return self.time_order.system
+
+    @property
+    def bulk_symbols(self) -> tuple[sp.Symbol, ...]:
+        """The unknowns of the bulk equations."""
+        found = {s for e in self.bulk_equations for s in e.free_symbols if s != Z and not isinstance(s, Parameter)}
+        return tuple(sorted(found, key=lambda s: s.name))
 
     def sections(self) -> tuple[Section, ...]:
         propagators = tuple(Statement(sp.Symbol(f"L_{self.probes[i]}_{self.probes[j]}"), value) for (i, j), value in self.propagator)

@@ -1,0 +1,71 @@
+"""The physical branch in high precision: the solution of the bulk equations that behaves like 1/z at infinity.
+
+Used only to recognise which factor of an eliminated polynomial is the right one; nothing numerical enters a result.
+"""
+
+from __future__ import annotations
+
+import mpmath
+import sympy as sp
+
+from derive.algebra.nodes import Z
+from derive.errors import NumericalError
+from derive.language.symbols import Parameter
+
+
+def sample_point(expressions, attempt: int = 0) -> dict[sp.Symbol, sp.Rational]:
+    """Generic rational values for every parameter in the expressions, inside their domains."""
+    found = sorted({p for e in expressions for p in e.atoms(Parameter)}, key=lambda p: p.name)
+    values = {}
+    for i, parameter in enumerate(found):
+        if parameter.domain.whole:
+            values[parameter] = sp.Integer(int(parameter.default))
+            continue
+        shift = sp.Rational(2 * i + 3 + attempt, 7 * i + 41)
+        value = sp.nsimplify(parameter.default, rational=True) * (1 + shift) + (shift if parameter.default == 0 else 0)
+        values[parameter] = value if parameter.domain.contains(float(value)) else sp.nsimplify(parameter.default, rational=True)
+    return values
+
+
+def physical_values(equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], point: dict, digits: int = 60):
+    """z and all unknowns at one point of the upper half plane, by continuation from infinity.
+
+    Every equation is linear in each unknown's own column, so near infinity the iteration unknown <- solution of its
+    column contracts; Newton's method then brings z in.
+    """
+    system = [sp.sympify(e).subs(point) for e in equations]
+    with mpmath.workdps(digits):
+        residual = sp.lambdify((Z, list(unknowns)), system, "mpmath")
+        jacobian = sp.lambdify((Z, list(unknowns)), sp.Matrix(system).jacobian(list(unknowns)), "mpmath")
+        z = mpmath.mpc(3, 10**6)
+        values = mpmath.matrix([mpmath.mpf(0)] * len(unknowns))
+        while True:
+            for _ in range(60):
+                step = mpmath.lu_solve(jacobian(z, list(values)), mpmath.matrix(residual(z, list(values))))
+                values -= step
+                if mpmath.norm(step) < mpmath.mpf(10) ** (-digits + 8):
+                    break
+            else:
+                raise NumericalError("the physical branch of the bulk equations could not be followed from infinity")
+            if mpmath.im(z) < 2:
+                return {Z: z, **dict(zip(unknowns, values, strict=True))}
+            z = mpmath.mpc(3, mpmath.im(z) * mpmath.mpf("0.75"))
+
+
+def evaluated(expression: sp.Expr, values: dict, point: dict, digits: int = 60):
+    """An expression at the physical values."""
+    with mpmath.workdps(digits):
+        return sp.lambdify(list(values), expression.subs(point), "mpmath")(*values.values())
+
+
+def vanishes(expression: sp.Expr, values: dict, point: dict, digits: int = 60) -> bool:
+    """Whether an expression is zero at the physical values, to far more digits than chance allows."""
+    with mpmath.workdps(digits):
+        plain = sp.expand(expression.subs(point))
+        symbols = sorted(plain.free_symbols, key=lambda s: s.name)
+        if any(s not in values for s in symbols):
+            return False
+        arguments = [values[s] for s in symbols]
+        total = sp.lambdify(symbols, plain, "mpmath")(*arguments)
+        scale = sum(abs(sp.lambdify(symbols, term, "mpmath")(*arguments)) for term in sp.Add.make_args(plain))
+        return abs(total) <= (scale or 1) * mpmath.mpf(10) ** (-digits // 2)

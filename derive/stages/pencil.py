@@ -1,0 +1,136 @@
+"""BlockMatrix -> Pencil: scalar functions of z times matrices that do not depend on z.
+
+Unknowns whose rows carry the same scalar d(z) form a group. Where groups feed each other in a ring,
+det A(z) = det(d1 ... dn I - K1 ... Kn): one eigenproblem, and one scalar map s = d1 ... dn to invert.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from derive.algebra.nodes import Z
+from derive.algebra.physical import evaluated, physical_values, sample_point, vanishes
+from derive.algebra.polynomials import eliminate, factors
+from derive.algebra.words import Letter
+from derive.records.probe import MAP, BlockMatrix, Cycle, Pencil
+
+
+def reduce_blocks(blocks: BlockMatrix) -> Pencil:
+    """Find the rings of groups, and invert the scalar map of each."""
+    scalars = _diagonal_scalars(blocks)
+    groups: dict[sp.Expr, list[int]] = {}
+    for row, scalar in enumerate(scalars):
+        if scalar is not None:
+            groups.setdefault(scalar, []).append(row)
+    feeds = {i: {c for (r, c), b in blocks.blocks if r in rows and b.combination} for i, rows in enumerate(groups.values())}
+    members = list(groups.values())
+    into = {i: {j for j, other in enumerate(members) if feeds[i] & set(other)} for i in feeds}
+    cycles, reduced = [], set()
+    for component in _components(into):
+        ring = _ring(component, into)
+        if ring is None:
+            continue
+        rows = tuple(tuple(members[i]) for i in ring)
+        cycles.append(_cycle(blocks, rows, tuple(list(groups)[i] for i in ring)))
+        reduced |= {r for group in rows for r in group}
+    fed = {r for (r, c), b in blocks.blocks if b.combination}
+    trivial = {r for r, scalar in enumerate(scalars) if scalar is not None and r not in reduced and _acyclic(r, members, into)}
+    rest = tuple(r for r in range(len(scalars)) if r not in reduced and r not in trivial and (r in fed or scalars[r] is None))
+    return Pencil(blocks, tuple(cycles), rest, blocks.assumptions)
+
+
+def _acyclic(row: int, members: list[list[int]], into: dict[int, set[int]]) -> bool:
+    """Whether a row's group cannot reach itself: such rows do not contribute to the determinant."""
+    start = next(i for i, group in enumerate(members) if row in group)
+    seen: set[int] = set()
+    waiting = list(into[start])
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen.add(node)
+            waiting += into[node]
+    return start not in seen
+
+
+def _diagonal_scalars(blocks: BlockMatrix) -> list[sp.Expr | None]:
+    """The scalar on the diagonal of each row; None where a row also has scalars off the diagonal."""
+    count = len(blocks.labels)
+    off = {r for (r, c), b in blocks.blocks if r != c and b.scalar != 0} | {c for (r, c), b in blocks.blocks if r != c and b.scalar != 0}
+    return [None if r in off else blocks.block(r, r).scalar for r in range(count)]
+
+
+def _components(into: dict[int, set[int]]) -> list[list[int]]:
+    """Sets of groups that reach each other."""
+    def reach(start: int) -> set[int]:
+        seen, waiting = set(), [start]
+        while waiting:
+            node = waiting.pop()
+            for following in into[node]:
+                if following not in seen:
+                    seen.add(following)
+                    waiting.append(following)
+        return seen
+
+    reached = {i: reach(i) for i in into}
+    found: list[list[int]] = []
+    for i in into:
+        if i in reached[i] and not any(i in component for component in found):
+            found.append(sorted(j for j in into if j in reached[i] and i in reached[j]))
+    return found
+
+
+def _ring(component: list[int], into: dict[int, set[int]]) -> list[int] | None:
+    """The groups of a component in ring order, if each feeds on exactly one of them."""
+    following = {i: into[i] & set(component) for i in component}
+    if any(len(f) != 1 for f in following.values()):
+        return None
+    ring = [component[0]]
+    while len(ring) < len(component):
+        ring.append(next(iter(following[ring[-1]])))
+    return ring
+
+
+def _cycle(blocks: BlockMatrix, rows: tuple, scalars: tuple[sp.Expr, ...]) -> Cycle:
+    projected = blocks.projected
+    equations = projected.bulk_equations
+    unknowns = projected.bulk_symbols
+    product = sp.Mul(*scalars)
+    point = sample_point(equations)
+    values = physical_values(equations, unknowns, point)
+    values[MAP] = evaluated(product, values, point)
+    relation = eliminate([*equations, MAP - product], list(unknowns), lambda f: vanishes(f, values, point))
+    inverse, critical = None, ()
+    if sp.Poly(relation, Z).degree() == 1:
+        poly = sp.Poly(relation, Z)
+        inverse = sp.factor(-poly.coeff_monomial(1) / poly.coeff_monomial(Z))
+        critical = tuple(_critical_points(inverse))
+    return Cycle(rows, scalars, relation, inverse, critical, _explicit_eigenvalue(blocks, rows))
+
+
+def _critical_points(inverse: sp.Expr) -> list[sp.Expr]:
+    """Where dz/ds = 0: the map turns back, so an outlier meets the bulk there."""
+    numerator = sp.fraction(sp.together(sp.diff(inverse, MAP)))[0]
+    found: list[sp.Expr] = []
+    for factor in factors(numerator):
+        if factor.has(MAP) and sp.Poly(factor, MAP).degree() <= 2:
+            found += [sp.simplify(r) for r in sp.roots(sp.Poly(factor, MAP))]
+    return sorted(found, key=lambda r: (str(r).startswith("-"), str(r)), reverse=True)
+
+
+def _explicit_eigenvalue(blocks: BlockMatrix, rows: tuple) -> sp.Expr | None:
+    """The eigenvalue of a one-by-one pencil whose letters are known: directions drawn independently of everything."""
+    if any(len(group) != 1 for group in rows):
+        return None
+    total = sp.S.One
+    for group, following in zip(rows, (*rows[1:], rows[0]), strict=True):
+        entry = sp.S.Zero
+        for scale, word in blocks.block(group[0], following[0]).combination:
+            for letter in word:
+                if not isinstance(letter, Letter) or letter.kind != "C":
+                    return None
+                if any(f.role not in ("normal", "constant") or f.timed or f.labelled for f in (letter.a, letter.b)):
+                    return None
+                scale *= letter.a.scale * letter.b.scale if letter.a == letter.b else 0
+            entry += scale
+        total *= entry
+    return total
