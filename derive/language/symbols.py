@@ -74,7 +74,9 @@ class _Named(sp.Symbol):
         return obj
 
     def _hashable_content(self):
-        return (*super()._hashable_content(), str(self.payload))
+        inner = [part.atoms(_Named) if isinstance(part, sp.Basic) else () for part in self.payload]
+        names = tuple(sorted(str(symbol._hashable_content()) for atoms in inner for symbol in atoms))
+        return (*super()._hashable_content(), str(self.payload), names)
 
     def __getnewargs_ex__(self):  # symbols with a payload are rebuilt by their own constructors
         raise TypeError(f"{type(self).__name__} {self.name} is not pickled; declare it again")

@@ -122,7 +122,7 @@ class _Workshop:
         scale = sp.S.One
         for factor in reversed(factors[1:]):
             order = norm_order(self._written_out(factor))
-            inner = self._new_field(f"psi{self._count_plain_probes()}", factor.rows, None, role="spectral")
+            inner = self._new_field(self._next_probe_name(), factor.rows, None, role="spectral")
             expression = self._probe_product(factor, field) * factor.columns ** (-order)
             self._put(SystemField(inner, self._rule(expression, None, inner, "the probed matrix")))
             scale *= factor.columns**order
@@ -132,8 +132,8 @@ class _Workshop:
             return scale * self._probe_product(head, field)
         return scale * head.applied_to(field())
 
-    def _count_plain_probes(self) -> int:
-        return 1 + sum(1 for f in self.fields.values() if f.field.role == "spectral" and f.field.name.startswith("psi"))
+    def _next_probe_name(self) -> str:
+        return next(f"psi{n}" for n in range(len(self.taken) + 1) if f"psi{n}" not in self.taken)
 
     def _written_out(self, matrix: Matrix) -> Matrix:
         """Weights replaced by their initial matrices, which set their size."""

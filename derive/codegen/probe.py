@@ -1,0 +1,152 @@
+"""Writes probe.py: A(z), and the matrices of its reduction that do not depend on z."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from derive.algebra.nodes import Z
+from derive.algebra.words import Combination, Diagonal, Letter
+from derive.codegen.printer import jax_code
+from derive.codegen.training import recurrence_lines
+from derive.errors import DeclarationError
+from derive.language.vectors import PAST, Field, Mean
+from derive.printing import text
+from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle
+from derive.records.system import quadratic_pairs
+
+
+def letters_needed(blocks: BlockMatrix) -> tuple[Letter, ...]:
+    """The matrices over training times that A(z) is made of, each once and untransposed."""
+    found: dict[Letter, None] = {}
+    for _, block in blocks.blocks:
+        for _, word in block.combination:
+            for letter in word:
+                if isinstance(letter, Letter):
+                    found[Letter(letter.kind, letter.a, letter.b)] = None
+                else:
+                    for average in sorted(letter.weight.atoms(Mean), key=sp.default_sort_key):
+                        for _, a, b in _pairs(average):
+                            found[Letter("C", *sorted((a.field, b.field), key=lambda f: f.name))] = None
+    return tuple(sorted(found, key=lambda letter: letter.name))
+
+
+def _pairs(average: Mean):
+    pairs = quadratic_pairs(average)
+    if pairs is None:
+        raise DeclarationError(f"{average} weighs an update of the probed matrix; only means of products of two fields can")
+    return pairs
+
+
+def write_probe(bulk: Bulk, signature: str) -> str:
+    """The text of probe.py."""
+    blocks, pencil = bulk.blocks, bulk.pencil
+    responses = [r.symbol.name for r in blocks.projected.responses]
+    lines = ['"""A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""', "",
+             "import jax", "import jax.numpy as jnp", "", "",
+             f"LABELS = {blocks.labels!r}", f"CYCLES = {len(pencil.cycles)}", f"REDUCED = {not pencil.rest!r}", ""]
+    lines += ["", f"def a_matrix(z, r, order, {signature}):",
+              '    """A(z); `r` holds the bulk responses at z (see bulk.py), `order` what training.py returns."""']
+    lines += _body(blocks, responses)
+    for number, cycle in enumerate(pencil.cycles):
+        lines += ["", "", *_cycle_lines(blocks, number, cycle, signature, responses)]
+    return "\n".join(lines) + "\n"
+
+
+def _setup(blocks: BlockMatrix, mentioned: str) -> list[str]:
+    """Times, identity matrices and update coefficients that a body mentions."""
+    lines = []
+    clock = next((u.field.clock for u in blocks.projected.unknowns if u.field.clock is not None), None)
+    steps = str(clock.steps) if clock is not None else "1"
+    if "when" in mentioned or "history" in mentioned or "initial_" in mentioned:
+        lines += [f"steps = {steps}", "when = jnp.arange(steps)"]
+    for r in blocks.projected.system.recurrences:
+        if any(name in mentioned for name in r.names):
+            lines += recurrence_lines(r, str(clock))
+    return lines
+
+
+def _letter(letter: Letter | Diagonal) -> str:
+    if isinstance(letter, Letter):
+        return f'order["{letter.name}"]' + (".T" if letter.transposed else "")
+    names = {}
+    for average in sorted(letter.weight.atoms(Mean), key=sp.default_sort_key):
+        parts = []
+        for scale, a, b in _pairs(average):
+            key = Letter("C", *sorted((a.field, b.field), key=lambda f: f.name)).name
+            parts.append(f'({jax_code(scale)}) * jnp.diag(order["{key}"])')
+        names[average] = "(" + " + ".join(parts) + ")"
+    weight = jax_code(letter.weight.xreplace({PAST: sp.Symbol("when")}), names)
+    copies = f"jnp.repeat({weight}, {letter.field.clock.channels})" if letter.field.labelled else f"({weight})"
+    return f"jnp.diag({copies} * jnp.ones({_size(letter.field)}))"
+
+
+def _size(field: Field) -> str:
+    parts = [str(field.clock.steps)] if field.timed else []
+    parts += [str(field.clock.channels)] if field.labelled else []
+    return " * ".join(parts) or "1"
+
+
+def _combination(combination: Combination) -> str:
+    parts = []
+    for scale, word in combination:
+        product = " @ ".join(map(_letter, word))
+        code = jax_code(scale)
+        parts.append(product if code == "1" else f"({code}) * ({product})" if len(word) > 1 else f"({code}) * {product}")
+    return " + ".join(parts)
+
+
+def _body(blocks: BlockMatrix, responses: list[str]) -> list[str]:
+    unknowns = blocks.projected.unknowns
+    if not unknowns:
+        return ["    return jnp.zeros((0, 0))"]
+    code = []
+    for i, u in enumerate(unknowns):
+        row = []
+        for j, v in enumerate(unknowns):
+            block = blocks.block(i, j)
+            parts = [f"({jax_code(block.scalar)}) * jnp.eye({_size(u.field)})"] if block.scalar != 0 else []
+            inner = _combination(block.combination)
+            entry = (parts[0] if parts else "") + (f" - ({inner})" if inner else "")
+            row.append(entry or f"jnp.zeros(({_size(u.field)}, {_size(v.field)}))")
+        code += [f"# equation of {text_label(u)}", f"row_{i} = [{', '.join(row)}]"]
+    used = [name for name in responses if any(name in line for line in code)]
+    lines = [f'{name} = r["{name}"]' for name in used]
+    lines = [*lines, *_setup(blocks, "\n".join(code)), *code, f"return jnp.block([{', '.join(f'row_{i}' for i in range(len(unknowns)))}])"]
+    return [f"    {line}" for line in lines]
+
+
+def text_label(unknown) -> str:
+    return f"{unknown.kind}[{text(unknown.probe)}, {text(unknown.field)}]"
+
+
+def _cycle_lines(blocks: BlockMatrix, number: int, cycle: Cycle, signature: str, responses: list[str]) -> list[str]:
+    unknowns = blocks.projected.unknowns
+    code = []
+    for i, (group, following) in enumerate(zip(cycle.groups, (*cycle.groups[1:], cycle.groups[0]), strict=True)):
+        rows = []
+        for r in group:
+            entries = []
+            for c in following:
+                inner = _combination(blocks.block(r, c).combination)
+                entries.append(inner or f"jnp.zeros(({_size(unknowns[r].field)}, {_size(unknowns[c].field)}))")
+            rows.append(f"[{', '.join(entries)}]")
+        code.append(f"coupling_{i} = jnp.block([{', '.join(rows)}])")
+    product = " @ ".join(f"coupling_{i}" for i in range(len(cycle.groups)))
+    lines = [f"def pencil_{number}(order, {signature}):",
+             '    """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""',
+             *[f"    {line}" for line in (*_setup(blocks, "\n".join(code)), *code, f"return {product}")]]
+    used = [name for name in responses if cycle.scalar_map.has(sp.Symbol(name))]
+    map_code = [*(f'{name} = r["{name}"]' for name in used)]
+    value = jax_code(cycle.scalar_map)
+    lines += ["", "", f"def scalar_map_{number}(z, r, {signature}):", f'    """s(z) = {text(cycle.scalar_map)}"""',
+              *[f"    {line}" for line in (*map_code, *_setup(blocks, value), f"return {value}")]]
+    if cycle.inverse is not None:
+        inverse = jax_code(cycle.inverse.xreplace({MAP: sp.Symbol("s")}))
+        lines += ["", "", f"def inverse_map_{number}(s, {signature}):", f'    """z(s) = {text(cycle.inverse)}"""',
+                  *[f"    {line}" for line in (*_setup(blocks, inverse), f"return {inverse}")]]
+    relation = sp.Poly(cycle.relation, Z)
+    table = [jax_code(c.xreplace({MAP: sp.Symbol("s")})) for c in relation.all_coeffs()]
+    lines += ["", "", f"def relation_{number}(s, {signature}):",
+              '    """Coefficients in z, highest power first, of the polynomial relation between z and the map."""',
+              *[f"    {line}" for line in (*_setup(blocks, " ".join(table)), f"return jnp.array([{', '.join(table)}])")]]
+    return lines

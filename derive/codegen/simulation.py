@@ -1,0 +1,283 @@
+"""Writes simulation.py: the declaration as an algorithm at finite size, in NumPy.
+
+It is made from the declaration alone: no stage of the derivation is used except the order in which the fields of
+one time can be computed.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from derive.codegen.printer import numpy_code
+from derive.errors import DeclarationError
+from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Matrix, Product, Sum, WeightsAt
+from derive.language.model import Eq, Model, atoms
+from derive.language.symbols import Clock, Sector
+from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Project
+from derive.records.saddle import TimeOrder
+
+
+def write_simulation(time_order: TimeOrder, signature: str) -> str:
+    """The text of simulation.py."""
+    return _Simulation(time_order.system.model, time_order, signature).module()
+
+
+class _Simulation:
+    def __init__(self, model: Model, time_order: TimeOrder, signature: str):
+        self.model = model
+        self.signature = signature
+        clocks = atoms(model, Clock)
+        if len(clocks) > 1:
+            raise DeclarationError(f"clocks {clocks[0]} and {clocks[1]}: one training clock a model; use one for all fields")
+        self.clock = clocks[0] if clocks else None
+        self.time = str(self.clock) if self.clock is not None else "t"
+        rank = {field.name: i for i, field in enumerate(time_order.order)}
+        equations = [e for e in model.equations if isinstance(e.target, FieldAt)]
+        self.rules = sorted((e for e in equations if not _is_start(e)), key=lambda e: rank[e.name])
+        self.starts = {(e.name, int(e.time)): e for e in model.equations if _is_start(e)}
+        self.weight_rules = _in_order([e for e in model.equations if isinstance(e.target, Atom) and not _is_start(e)])
+
+    # -- the module
+
+    def module(self) -> str:
+        lines = ['"""The declaration at finite size: draw the disorder, run the equations, return the matrix to diagonalise."""',
+                 "", "import numpy as np", "import scipy.special as sc  # noqa: F401", "", "", *_HELPERS, "", "",
+                 f"def simulate({self.signature}, size, rng, progress=lambda fraction: None):",
+                 '    """One sample with base size `size`: (probed matrix or None, observables: one row a time)."""']
+        body = [*self.sizes(), *self.draws(), *self.static_fields(), *self.loop(), *self.results()]
+        return "\n".join([*lines, *[f"    {line}" if line else "" for line in body]]) + "\n"
+
+    def sizes(self) -> list[str]:
+        lines = ["# sizes of the sectors"]
+        for sector in sorted(atoms(self.model, Sector), key=lambda s: (s.ratio != 1, s.name)):
+            ratio = numpy_code(sector.ratio)
+            lines.append(f"{sector} = size" if ratio == "1" else f"{sector} = max(1, round(({ratio}) * size))")
+        return lines
+
+    def draws(self) -> list[str]:
+        lines = ["# random matrices and vectors"]
+        for d in atoms(self.model, Disorder):
+            if d.fresh is None:
+                lines.append(f"{d} = {_draw(d)}")
+        for f in self.sources():
+            if not f.timed:
+                lines.append(f"{f} = {self._normal(f)}")
+        return lines
+
+    def sources(self) -> list[Field]:
+        return [f for f in atoms(self.model, Field) if f.role == "normal"]
+
+    def _normal(self, field: Field) -> str:
+        shape = f"({field.sector}, {field.clock.channels})" if field.labelled else f"{field.sector}"
+        scale = numpy_code(field.scale)
+        return f"{'' if scale == '1' else f'({scale}) * '}rng.standard_normal({shape})"
+
+    def static_fields(self) -> list[str]:
+        return [f"{e.name} = {self.vector(e.value)}" for e in self.rules if not e.target.field.timed]
+
+    def loop(self) -> list[str]:
+        if self.clock is None:
+            return []
+        t, points = self.time, numpy_code(self.clock.points)
+        timed = [e for e in self.rules if e.target.field.timed]
+        lines = ["# training"]
+        lists = [*(e.name for e in timed), *(f.name for f in self.sources() if f.timed)]
+        lines += [f"{name} = []" for name in lists]
+        names = [e.name for e in self.weight_rules]
+        fresh = [d for d in atoms(self.model, Disorder) if d.fresh is not None]
+        lines += [f"{name} = {name}_before = None" for name in (*names, *map(str, fresh))]
+        body: list[str] = []
+        for d in fresh:
+            body += [f"{d}_before, {d} = {d}, {_draw(d)}"]
+        body += self.weight_lines()
+        for f in self.sources():
+            if f.timed:
+                body.append(f"{f}.append({self._normal(f)})")
+        for e in timed:
+            body += self.field_lines(e)
+        body.append(f"progress(({t} + 1) / {points})")
+        lines += [f"for {t} in range({points}):", *[f"    {line}" for line in body]]
+        if not self.clock.endpoint and names:
+            lines += [f"{t} = {numpy_code(self.clock.steps)}", *self.weight_updates()]
+        return lines
+
+    def weight_lines(self) -> list[str]:
+        if not self.weight_rules:
+            return []
+        starts = [f"{e.name} = {self.matrix(self.starts[e.name, 0].value)}" for e in self.weight_rules]
+        return [f"if {self.time} == 0:", *[f"    {line}" for line in starts], "else:",
+                *[f"    {line}" for line in self.weight_updates()]]
+
+    def weight_updates(self) -> list[str]:
+        names = [e.name for e in self.weight_rules]
+        before = f"{', '.join(f'{n}_before' for n in names)} = {', '.join(names)}"
+        return [before, *(f"{e.name} = {self.matrix(_moved(e.value, self.clock, -1))}" for e in self.weight_rules)]
+
+    def field_lines(self, e: Eq) -> list[str]:
+        shift = int(e.time - self.clock)
+        moved = e.value.subs(self.clock, self.clock - shift)
+        rule = f"{e.name}.append({self.vector(moved, e.target.field)})"
+        starts = sorted(first for name, first in self.starts if name == e.name)
+        if not starts:
+            return [rule]
+        lines = []
+        for i, first in enumerate(starts):
+            value = _absolute(self.starts[e.name, first].value, self.clock, first)
+            lines += [f"{'if' if i == 0 else 'elif'} {self.time} == {first}:", f"    {e.name}.append({self.vector(value, e.target.field)})"]
+        return [*lines, "else:", f"    {rule}"]
+
+    def results(self) -> list[str]:
+        lines = ["# what is observed"]
+        entries = []
+        for name, value in self.model.observe:
+            timed = any(v.time is not None for v in value.atoms(FieldAt))
+            code = self.scalar(value)
+            points = numpy_code(self.clock.points) if timed else None
+            entries.append(f'"{name}": [{code} for {self.time} in range({points})]' if timed else f'"{name}": [{code}]')
+        lines.append("observables = {" + ", ".join(entries) + "}")
+        matrix = "None" if self.model.probe is None else self.matrix(self.model.probe.matrix)
+        return [*lines, f"return {matrix}, observables"]
+
+    # -- expressions
+
+    def vector(self, expression: sp.Expr, target: Field | None = None) -> str:
+        names: dict = {}
+        self._name_nodes(expression, names)
+        code = numpy_code(expression.xreplace({}), names)
+        if target is not None and not expression.has(FieldAt, Apply, Project, sp.Sum):
+            shape = f"({target.sector}, {target.clock.channels})" if target.labelled else f"{target.sector}"
+            code = f"({code}) * np.ones({shape})"
+        return code
+
+    def scalar(self, expression: sp.Expr) -> str:
+        names: dict = {}
+        for m in sorted(expression.atoms(Mean), key=sp.default_sort_key):
+            names[m] = f"np.mean({self.vector(m.expression)})"
+        return numpy_code(expression, names)
+
+    def _name_nodes(self, node: sp.Basic, names: dict) -> None:
+        """Code for every node that is not plain arithmetic."""
+        if isinstance(node, FieldAt):
+            names[node] = self._value(node)
+        elif isinstance(node, Apply):
+            names[node] = f"({self._operator(node.matrix, node.transposed)} @ ({self.vector(node.vector)}))"
+        elif isinstance(node, Project):
+            left, right, vector = (self.vector(a) for a in node.args)
+            names[node] = f"project({left}, {right}, {vector})"
+        elif isinstance(node, Mean):
+            names[node] = f"np.mean({self.vector(node.expression)}, axis=0)"
+        elif isinstance(node, sp.Sum):
+            (index, low, high), = node.limits
+            names[node] = f"sum(({self.vector(node.function)} for {index} in range({low}, {numpy_code(high + 1)})), 0.0)"
+        else:
+            for arg in node.args:
+                self._name_nodes(arg, names)
+
+    def _value(self, value: FieldAt) -> str:
+        if value.time is None:
+            return f"{value.field}"
+        late = self.clock is not None and value.time.has(self.clock) and value.time != self.clock
+        if late or (value.time.has(PAST) and value.time != PAST):
+            return f"earlier({value.field}, {numpy_code(value.time)})"
+        return f"{value.field}[{numpy_code(value.time)}]"
+
+    def _operator(self, symbol, transposed: bool) -> str:
+        tail = ".T" if transposed else ""
+        if isinstance(symbol, Disorder):
+            return f"{symbol}{tail}"
+        name = symbol.args[0]
+        lag = sp.expand(self.clock - symbol.time) if symbol.time.has(self.clock) else sp.S.Zero
+        if lag not in (0, 1):
+            raise DeclarationError(f"{name}({symbol.time}): weights and fresh matrices may be used at one time and the next only")
+        return f"{name}{'_before' if lag == 1 else ''}{tail}"
+
+    def matrix(self, matrix: Matrix) -> str:
+        if isinstance(matrix, Sum):
+            if not matrix.terms:
+                return f"np.zeros(({matrix.rows}, {matrix.columns}))"
+            parts = []
+            for scale, part in matrix.terms:
+                factor = self.scalar(scale)
+                code = self.matrix(part)
+                parts.append(code if factor == "1" else f"({factor}) * ({code})")
+            return " + ".join(parts)
+        if isinstance(matrix, Product):
+            return " @ ".join(f"({self.matrix(f)})" if isinstance(f, Sum) else self.matrix(f) for f in matrix.factors)
+        if isinstance(matrix, Dyad):
+            return f"outer({self.vector(matrix.left)}, {self.vector(matrix.right)})"
+        return self._operator(matrix.symbol, matrix.transposed)
+
+
+def _is_start(equation: Eq) -> bool:
+    return equation.time is not None and equation.time.is_Integer
+
+
+def _draw(d: Disorder) -> str:
+    variance = numpy_code(d.variance)
+    if d.symmetric:
+        return f"goe({d.rows}, {variance}, rng)"
+    scale = numpy_code(sp.sqrt(d.variance))
+    return f"{'' if scale == '1' else f'({scale}) * '}rng.standard_normal(({d.rows}, {d.columns}))"
+
+
+def _moved(matrix: Matrix, clock: Clock, shift: int) -> Matrix:
+    """A matrix expression with its time moved."""
+    def move(e: sp.Expr) -> sp.Expr:
+        return e.subs(clock, clock + shift)
+
+    if isinstance(matrix, Sum):
+        return Sum(matrix.rows, matrix.columns, tuple((move(c), _moved(m, clock, shift)) for c, m in matrix.terms))
+    if isinstance(matrix, Product):
+        return Product(matrix.rows, matrix.columns, tuple(_moved(m, clock, shift) for m in matrix.factors))
+    if isinstance(matrix, Dyad):
+        return Dyad(matrix.rows, matrix.columns, move(matrix.left), move(matrix.right))
+    if isinstance(matrix.symbol, (WeightsAt, DisorderAt)):
+        return Atom(matrix.rows, matrix.columns, move(matrix.symbol), matrix.transposed)
+    return matrix
+
+
+def _absolute(expression: sp.Expr, clock: Clock, first: int) -> sp.Expr:
+    """A starting equation with fixed times written relative to the clock."""
+    moved = {n: n.func(n.args[0], clock + (n.time - first)) for n in expression.atoms(FieldAt, WeightsAt, DisorderAt)
+             if n.time is not None}
+    return expression.xreplace(moved)
+
+
+def _in_order(rules: list[Eq]) -> list[Eq]:
+    """Update rules sorted so that weights needed at the same new time come first."""
+    done: list[Eq] = []
+    while len(done) < len(rules):
+        ready = [e for e in rules if e not in done and _needs(e) <= {d.name for d in done}]
+        if not ready:
+            raise DeclarationError("the updates of weights need each other at the same time")
+        done.append(ready[0])
+    return done
+
+
+def _needs(equation: Eq) -> set[str]:
+    terms = equation.value.terms if isinstance(equation.value, Sum) else ((1, equation.value),)
+    return {str(m.symbol.weights) for _, m in terms
+            if isinstance(m, Atom) and isinstance(m.symbol, WeightsAt) and m.symbol.time == equation.time}
+
+
+_HELPERS = [
+    "def goe(size, variance, rng):",
+    '    """Symmetric Gaussian matrix: off-diagonal entries of the given variance, twice that on the diagonal."""',
+    "    entries = rng.standard_normal((size, size))",
+    "    return np.sqrt(variance / 2) * (entries + entries.T)",
+    "", "",
+    "def earlier(values, time):",
+    '    """A field at an earlier time; before the start everything is zero."""',
+    "    return values[time] if time >= 0 else 0.0",
+    "", "",
+    "def outer(left, right):",
+    '    """left right^T; class labels, the second axis, are summed over."""',
+    "    return np.outer(left, right) if left.ndim == 1 else left @ right.T",
+    "", "",
+    "def project(left, right, vector):",
+    '    """The matrix left right^T times a vector, without making the matrix."""',
+    "    if left.ndim == 1:",
+    "        return np.multiply.outer(left, right @ vector)",
+    "    return left @ (right.T @ vector)",
+]
+
