@@ -95,7 +95,7 @@ class _Simulation:
                 body.append(f"{f}.append({self._normal(f)})")
         for e in timed:
             body += self.field_lines(e)
-        body.append(f"progress(({t} + 1) / {points})")
+        body.append(f"progress(({t} + 1) / ({points}))")
         lines += [f"for {t} in range({points}):", *[f"    {line}" for line in body]]
         if not self.clock.endpoint and names:
             lines += [f"{t} = {numpy_code(self.clock.steps)}", *self.weight_updates()]

@@ -80,15 +80,15 @@ class _Writer:
             names = ", ".join(text(f) for f in self.basis(sector))
             lines.append(f"# a site of {sector} is described by {names}" if names else f"# a site of {sector} has no noise")
             for f in static:
-                lines.append(f"in_{f} = {offset} + label" if f.labelled else f"in_{f} = jnp.asarray({offset})")
+                lines.append(f"in_{f} = {_plus(offset, 'label')}" if f.labelled else f"in_{f} = jnp.asarray({offset})")
                 offset = _plus(offset, self.layout.entries(f))
             stride = _sum(self.layout.entries(f) for f in timed)
             inner = "0"
             for f in timed:
-                position = f"{offset} + ({stride}) * when + {inner}"
+                position = _plus(_plus(offset, _multiple(stride, "when")), inner)
                 lines.append(f"in_{f} = ({position})[:, None] + label" if f.labelled else f"in_{f} = {position}")
                 inner = _plus(inner, self.layout.entries(f))
-            lines.append(f"size_{sector} = {_plus(offset, f'({stride}) * times') if timed else offset}")
+            lines.append(f"size_{sector} = {_plus(offset, _multiple(stride, 'times')) if timed else offset}")
         for r in self.layout.system.recurrences:
             lines += recurrence_lines(r, self.time)
         return lines
@@ -144,7 +144,8 @@ class _Writer:
     def weight(self, term: Term, sums: dict[Mean, str]) -> str:
         """The coefficient of each earlier time, zero outside the sum."""
         code = jax_code(term.coefficient.xreplace({PAST: sp.Symbol("when")}), sums)
-        return f"({code}) * (when < {jax_code(term.past)})"
+        mask = f"(when < {jax_code(term.past)})"
+        return mask if code == "1" else f"({code}) * {mask}"
 
     def means(self, term: Term) -> dict[Mean, str]:
         return {m: self.mean_code(m, past=m.has(PAST)) for m in sorted(term.coefficient.atoms(Mean), key=sp.default_sort_key)}
@@ -533,19 +534,16 @@ def recurrence_lines(r: Recurrence, time: str) -> list[str]:
     matrix = "[" + ", ".join("[" + ", ".join(jax_code(e) for e in row) + "]" for row in r.matrix) + "]"
     entry = "[" + ", ".join(jax_code(e) for e in r.entry) + "]"
     forcing = "[" + ", ".join(jax_code(e) for e in r.forcing) + "]"
-    table = r.names[0]
-    lines = [f"# coefficients of {', '.join(r.weights)}, by their update rules"]
+    step, table = f"next_{r.names[0]}", f"table_{r.names[0]}"
     if r.initial:
-        lines += [f"def next_{table}(k, {time}):",
-                  f"    return jnp.asarray({matrix}, float) @ k + jnp.asarray({forcing}, float), k",
-                  f"table = jax.lax.scan(next_{table}, jnp.asarray({entry}, float), jnp.arange(steps + 1))[1]"]
+        start = f"jnp.array({entry}, float)"
+        following = f"jnp.array({matrix}, float) @ now + jnp.array({forcing}, float)"
     else:
-        count = len(r.names)
-        lines += [f"def next_{table}(k, {time}):",
-                  f"    return (jnp.asarray({matrix}, float) @ k).at[:, {time}].set(jnp.asarray({entry}, float)), k",
-                  f"table = jax.lax.scan(next_{table}, jnp.zeros(({count}, steps + 1)), jnp.arange(steps + 1))[1]"]
-    lines += [f"{name} = table[:, {i}]" for i, name in enumerate(r.names)]
-    return lines
+        start = f"jnp.zeros(({len(r.names)}, steps + 1))"
+        following = f"(jnp.array({matrix}, float) @ now).at[:, {time}].set(jnp.array({entry}, float))"
+    return [f"# coefficients of {', '.join(r.weights)}, by their update rules", f"def {step}(now, {time}):",
+            f"    return {following}, now", f"{table} = jax.lax.scan({step}, {start}, jnp.arange(steps + 1))[1]",
+            *(f"{name} = {table}[:, {i}]" for i, name in enumerate(r.names))]
 
 
 def _indent(lines: list[str]) -> list[str]:
@@ -554,6 +552,10 @@ def _indent(lines: list[str]) -> list[str]:
 
 def _plus(a: str, b: str) -> str:
     return b if a == "0" else (a if b == "0" else f"{a} + {b}")
+
+
+def _multiple(count: str, name: str) -> str:
+    return name if count == "1" else f"({count}) * {name}" if "+" in count else f"{count} * {name}"
 
 
 def _sum(parts) -> str:

@@ -6,6 +6,7 @@ SymPy expressions and the engine can read the declaration back from them (`expre
 
 from __future__ import annotations
 
+import keyword
 import math
 import numbers
 from dataclasses import dataclass
@@ -57,9 +58,18 @@ whole_positive = Domain(low=1, low_included=True, whole=True)
 whole_nonnegative = Domain(low=0, low_included=True, whole=True)
 
 
+RESERVED = frozenset(
+    "I delayed earlier extend forward_pass generated goe jax jnp jsp label law_and_slope normals np now observables order "
+    "outer progress project put response rng s sc shapes simulate sites size state step steps tau times unit when".split()
+)
+"""Names that generated code uses for itself."""
+
+
 def _check_name(name: str, what: str) -> None:
-    if not name.isidentifier():
-        raise DeclarationError(f"{what} {name!r} is not a Python name; use letters, digits and underscores")
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
+        raise DeclarationError(f"{what} {name!r} is not a Python name; use letters, digits and underscores, such as lam_1")
+    if name in RESERVED:
+        raise DeclarationError(f"{what} {name!r} is a word that generated code uses itself; choose another name")
 
 
 class _Named(sp.Symbol):
@@ -93,6 +103,9 @@ class Parameter(_Named):
                 f"parameter {name}: the domain must be one of real, positive, nonnegative, whole_positive, "
                 "whole_nonnegative or Domain(low, high, ...)"
             )
+        if name in ("z", "r", "G"):
+            raise DeclarationError(f"parameter {name!r}: z, r and G stand for the spectral variable, the bulk responses and "
+                                   "the resolvent; choose another name")
         if isinstance(default, bool) or not isinstance(default, numbers.Real) or not domain.contains(default):
             raise DeclarationError(f"parameter {name}: its default {default!r} must be {domain}")
         return super().__new__(cls, name, (default, domain, doc), **domain.assumptions)

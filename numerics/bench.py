@@ -1,0 +1,118 @@
+"""Speed, as ratios: both ways are timed side by side in the same run, so the machine cancels."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from derive.errors import DeriveError
+
+Progress = Callable[[float, str], None]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured number and how it was measured."""
+
+    name: str
+    value: float
+    unit: str
+    detail: str
+
+
+def run(progress: Progress | None = None) -> list[Figure]:
+    """All figures, in order."""
+    figures: list[Figure] = []
+    for i, measure in enumerate(MEASUREMENTS):
+        if progress is not None:
+            progress(i / len(MEASUREMENTS), (measure.__doc__ or "").partition("\n")[0].rstrip(".").lower())
+        figures += measure()
+    return figures
+
+
+def start_up() -> list[Figure]:
+    """Start-up of the command line."""
+    help_page, nothing = side_by_side(
+        lambda: _python("-m", "derive", "--help"), lambda: _python("-c", "pass"), repeats=5)
+    return [
+        Figure("start-up", help_page, "s", "derive --help in a process of its own, median of 5"),
+        Figure("start-up over an empty Python", help_page / nothing, "times", f"python -c pass takes {nothing:.3f} s"),
+    ]
+
+
+def build_everything() -> list[Figure]:
+    """Derivation and code of every shipped setting."""
+    with tempfile.TemporaryDirectory() as directory:
+        seconds = timed(lambda: _python("-m", "derive", "build", "--out", directory))
+    imports = timed(lambda: _python("-c", "import sympy"))
+    return [
+        Figure("build of everything", seconds, "s", "derive build --out DIR in a process of its own"),
+        Figure("build over importing SymPy", seconds / imports, "times", f"python -c 'import sympy' takes {imports:.2f} s"),
+    ]
+
+
+def outliers() -> list[Figure]:
+    """All outliers of 60 coupled spikes: one eigenproblem against a scan of A(z)."""
+    import numpy as np
+
+    from numerics.outliers import _by_eigenvalues, smallest_singular_values
+    from numerics.precision import in_float64
+    from numerics.solver import load_built, solve
+
+    spikes, points = 60, 400
+    solver = load_built("coupled_spikes")
+    if solver is None:
+        raise DeriveError("the setting coupled_spikes has not been built; run derive build first")
+    values = {"alpha": 2.0, "sigma": 1.0, "theta": 1.5, "kappa": 0.02, "S": spikes}
+    solution = solve(solver, values)
+    arguments, branch = solver.arguments(values), solver.branch(values)
+    grid = np.linspace(solution.bulk_edges[-1][1] * 1.001, max(solution.outliers) * 1.05, points)
+    found: list = []
+
+    @in_float64
+    def reduced() -> None:
+        found[:] = _by_eigenvalues(solver, 0, solution.order, arguments, branch, solution.bulk_edges)
+
+    def scan() -> None:
+        smallest_singular_values(solver, grid, solution.order, arguments, branch)
+
+    reduced()  # compile once, outside the clock
+    fast = statistics.median(timed(reduced) for _ in range(5))
+    slow = timed(scan)
+    residual = solution.diagnostics["residual"]
+    return [
+        Figure("outliers: eigenproblem over scan", slow / fast, "times",
+               f"all {len(found)} outliers of {spikes} coupled spikes in {fast:.4f} s, "
+               f"smallest singular value of A(z) on {points} points in {slow:.2f} s"),
+        Figure("outliers: residual", residual, "", "largest of the smallest singular values of A(z) at the outliers, "
+               "relative to the largest entry"),
+    ]
+
+
+MEASUREMENTS: tuple[Callable[[], list[Figure]], ...] = (outliers, build_everything, start_up)
+"""What `derive bench` measures; a new figure is one more function here."""
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Seconds of one call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def side_by_side(first: Callable[[], object], second: Callable[[], object], repeats: int) -> tuple[float, float]:
+    """Median seconds of both, called in turns so that a slow moment of the machine meets both."""
+    pairs = [(timed(first), timed(second)) for _ in range(repeats)]
+    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
+
+
+def _python(*arguments: str) -> None:
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise DeriveError(f"python {' '.join(arguments)} failed while it was timed: {reason}")

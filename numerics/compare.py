@@ -1,0 +1,144 @@
+"""Theory against simulation, quantity by quantity, in standard errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from derive.errors import NumericalError
+
+if TYPE_CHECKING:
+    from numerics.simulation import Simulation
+    from numerics.solver import Solution
+
+THRESHOLD = 3.0
+"""How many standard errors count as agreement."""
+
+MOST_TIMES = 5
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity. `difference` is simulation minus theory over the combined error; None for information only."""
+
+    quantity: str
+    theory: float
+    theory_error: float | None
+    simulation: float
+    stderr: float
+    difference: float | None
+    compared: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def agrees(self) -> bool:
+        return not self.compared or (self.difference is not None and abs(self.difference) <= THRESHOLD)
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Outliers with the eigenvalues that belong to them, and the bulk's outermost eigenvalues, each one per seed."""
+
+    outliers: tuple[tuple[str, float, float | None, np.ndarray], ...]
+    edges: tuple[tuple[str, float, np.ndarray], ...]
+
+
+def mean_and_error(series: Any) -> dict[str, list[float] | None]:
+    """Mean over the first axis, and its standard error; with one draw there is none."""
+    array = np.asarray(series, dtype=float)
+    draws = array.shape[0]
+    error = array.std(axis=0, ddof=1) / math.sqrt(draws) if draws > 1 else None
+    return {"mean": np.atleast_1d(array.mean(axis=0)).tolist(),
+            "stderr": None if error is None else np.atleast_1d(error).tolist()}
+
+
+def bulk_intervals(edges: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
+    """The intervals of the bulk in ascending order, without isolated points."""
+    return sorted((float(low), float(high)) for low, high in edges if high > low)
+
+
+def without_null_space(eigenvalues: np.ndarray) -> np.ndarray:
+    """The eigenvalues that are not zero to rounding: a product of rectangular matrices has an exact null space."""
+    largest = np.abs(eigenvalues).max(initial=0.0)
+    return eigenvalues[np.abs(eigenvalues) > 1e-11 * largest]
+
+
+def match(solution: Solution, simulation: Simulation) -> Matches:
+    """Pair outliers with eigenvalues: by rank above and below the bulk, by distance inside a gap."""
+    intervals = bulk_intervals(solution.bulk_edges)
+    if not intervals:
+        return Matches((), ())
+    low, high = intervals[0][0], intervals[-1][1]
+    draws = [without_null_space(np.asarray(e)) for e in simulation.eigenvalues]
+    errors = solution.outlier_errors or [None] * len(solution.outliers)
+    pairs = list(zip(solution.outliers, errors, strict=True))
+    above = sorted((p for p in pairs if p[0] >= high), key=lambda p: -p[0])
+    below = sorted((p for p in pairs if p[0] <= low), key=lambda p: p[0])
+    inside = [p for p in pairs if low < p[0] < high]
+    if any(len(above) + len(below) + 2 > len(e) for e in draws):
+        raise NumericalError(f"{len(pairs)} outliers do not fit into a matrix with {min(map(len, draws))} nonzero "
+                             "eigenvalues; take a larger --size")
+    found = [(f"outlier {k + 1} above the bulk", value, error, np.array([e[-1 - k] for e in draws]))
+             for k, (value, error) in enumerate(above)]
+    found += [(f"outlier {k + 1} below the bulk", value, error, np.array([e[k] for e in draws]))
+              for k, (value, error) in enumerate(below)]
+    found += [(f"outlier {k + 1} in a gap", value, error, np.array([e[np.abs(e - value).argmin()] for e in draws]))
+              for k, (value, error) in enumerate(inside)]
+    edges = (("upper edge, largest other eigenvalue", high, np.array([e[-1 - len(above)] for e in draws])),
+             ("lower edge, smallest other eigenvalue", low, np.array([e[len(below)] for e in draws])))
+    return Matches(tuple(found), edges)
+
+
+def compare(solution: Solution, simulation: Simulation) -> list[Row]:
+    """All outliers, the edges for information, and the observables at a handful of times."""
+    matches = match(solution, simulation)
+    rows = [_row(name, value, error, draws) for name, value, error, draws in matches.outliers]
+    rows += [_row(name, value, None, draws, compared=False) for name, value, draws in matches.edges]
+    for name, theory in solution.observables.items():
+        draws = np.asarray(simulation.observables[name], dtype=float)
+        if draws.shape[1] != len(theory):
+            raise NumericalError(f"{name} has {len(theory)} times in theory and {draws.shape[1]} in the simulation; "
+                                 "build the solver again with derive build")
+        errors = (solution.observable_errors or {}).get(name)
+        for time in _spread(len(theory)):
+            label = f"{name} at {time}" if len(theory) > 1 else name
+            rows.append(_row(label, theory[time], None if errors is None else errors[time], draws[:, time]))
+    return rows
+
+
+def _spread(count: int) -> list[int]:
+    if count <= MOST_TIMES:
+        return list(range(count))
+    return sorted({round(i * (count - 1) / (MOST_TIMES - 1)) for i in range(MOST_TIMES)})
+
+
+def _row(name: str, theory: float, error: float | None, draws: np.ndarray, compared: bool = True) -> Row:
+    mean, stderr = float(draws.mean()), float(draws.std(ddof=1) / math.sqrt(len(draws)))
+    combined = math.hypot(stderr, error or 0.0)
+    scale = max(abs(theory), abs(mean), 1e-300)
+    difference: float | None = None
+    if compared:
+        if abs(mean - theory) <= 1e-10 * scale:
+            difference = 0.0
+        elif combined > 1e-14 * scale:
+            difference = (mean - theory) / combined
+    return Row(name, float(theory), None if error is None else float(error), mean, stderr, difference, compared)
+
+
+def verdict(rows: Sequence[Row]) -> tuple[bool, str]:
+    """Whether all compared quantities agree, and the sentence that says so."""
+    compared = [row for row in rows if row.compared]
+    apart = [row for row in compared if not row.agrees]
+    if not compared:
+        return True, "nothing to compare: there are no outliers and no observables"
+    if not apart:
+        return True, f"theory and simulation agree: all {len(compared)} quantities within {THRESHOLD:g} standard errors"
+    names = ", ".join(row.quantity for row in apart[:4]) + (", ..." if len(apart) > 4 else "")
+    return False, (f"{len(apart)} of {len(compared)} quantities differ by more than {THRESHOLD:g} standard errors ({names}); "
+                   "corrections fall with the size, so repeat with a larger --size before doubting the theory")

@@ -1,0 +1,173 @@
+"""Zeros of det A(z) outside the bulk: one eigenproblem where A(z) reduces, a contour integral where it does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from derive.errors import NumericalError
+from numerics.bulk import Branch
+from numerics.precision import in_float64
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """An isolated eigenvalue; `residual` is the smallest singular value of A(z), relative to its largest entry or 1."""
+
+    z: float
+    residual: float
+    condition: float
+
+
+@in_float64
+def find_outliers(solver, order: dict, arguments: tuple, branch: Branch, edges: list) -> list[Outlier]:
+    """All outliers above, below and between the intervals of the bulk, descending, repeated by multiplicity."""
+    if not solver.probe.LABELS:
+        return []
+    found: list[tuple[float, float]] = []
+    for number in range(solver.probe.CYCLES):
+        found += _by_eigenvalues(solver, number, order, arguments, branch, edges)
+    if not solver.probe.REDUCED:
+        found = [(z, 1.0) for z in by_contour(solver, order, arguments, branch, edges)]
+    found.sort(reverse=True)
+    residuals = _residuals(solver, order, arguments, branch, [z for z, _ in found])
+    return [Outlier(float(z), residual, float(condition)) for (z, condition), residual in zip(found, residuals, strict=True)]
+
+
+def pencil_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues and how far each moves, relative to its size, under a relative change of the matrix."""
+    values, left, right = scipy.linalg.eig(matrix, left=True, right=True)
+    overlap = np.abs(np.sum(left.conj() * right, axis=0))
+    condition = np.linalg.norm(matrix) / np.maximum(np.abs(values) * overlap, 1e-300)
+    return values, condition
+
+
+def _by_eigenvalues(solver, number: int, order: dict, arguments: tuple, branch: Branch, edges: list) -> list[tuple[float, float]]:
+    matrix = np.asarray(getattr(solver.probe, f"pencil_{number}")(order, *arguments))
+    if not np.all(np.isfinite(matrix)):
+        raise NumericalError("the pencil of A(z) is not finite; the training level has diverged")
+    values, condition = pencil_eigenvalues(matrix)
+    scale = np.max(np.abs(values), initial=0.0)
+    real = np.abs(values.imag) <= np.maximum(1e-9 * scale, 1e-13 * condition * np.abs(values))
+    candidates: list[tuple[float, float, float]] = []
+    for s, kappa in zip(values[real].real, condition[real], strict=True):
+        for z in _preimages(solver, number, s, arguments):
+            if np.isfinite(z) and _outside(z, edges):
+                candidates.append((z, s, kappa))
+    if not candidates:
+        return []
+    points = np.array([z for z, _, _ in candidates])
+    responses = branch.responses(points)
+    mapped = np.asarray(getattr(solver.probe, f"scalar_map_{number}")(points, responses, *arguments)) * np.ones(points.shape)
+    return [(z, kappa) for (z, s, kappa), back in zip(candidates, mapped, strict=True)
+            if abs(back - s) <= 1e-6 * (abs(s) + scale * 1e-3)]
+
+
+def _preimages(solver, number: int, s: float, arguments: tuple) -> list[float]:
+    inverse = getattr(solver.probe, f"inverse_map_{number}", None)
+    if s == 0:
+        return []
+    if inverse is not None:
+        return [float(inverse(s, *arguments))]
+    coefficients = np.trim_zeros(np.asarray(getattr(solver.probe, f"relation_{number}")(s, *arguments), float), "f")
+    return [float(root.real) for root in np.roots(coefficients) if abs(root.imag) <= 1e-9 * (1 + abs(root))]
+
+
+def _outside(z: float, edges: list) -> bool:
+    """Outside every interval, by more than rounding; a candidate at an edge has just met the bulk."""
+    margin = 1e-9 * max((abs(e) for pair in edges for e in pair), default=1.0)
+    return all(z < low - margin or z > high + margin for low, high in edges)
+
+
+def a_matrices(solver, z: np.ndarray, order: dict, arguments: tuple, branch: Branch) -> np.ndarray:
+    """A(z) at many points: the slow way to outliers, used for residuals, pictures and as a reference."""
+    z = np.atleast_1d(z)
+    responses = branch.responses(z)
+    return np.stack([np.asarray(solver.probe.a_matrix(point, {k: v[i] for k, v in responses.items()}, order, *arguments))
+                     for i, point in enumerate(z)])
+
+
+@in_float64
+def smallest_singular_values(solver, z: np.ndarray, order: dict, arguments: tuple, branch: Branch) -> np.ndarray:
+    """The smallest singular value of A(z) at each point."""
+    return np.array([np.linalg.svd(a, compute_uv=False)[-1] for a in a_matrices(solver, z, order, arguments, branch)])
+
+
+def _residuals(solver, order: dict, arguments: tuple, branch: Branch, points: list[float]) -> list[float]:
+    if not points:
+        return []
+    matrices = a_matrices(solver, np.array(points), order, arguments, branch)
+    return [float(np.linalg.svd(a, compute_uv=False)[-1] / max(1.0, np.max(np.abs(a)))) for a in matrices]
+
+
+@in_float64
+def by_contour(solver, order: dict, arguments: tuple, branch: Branch, edges: list, nodes: int = 256) -> list[float]:
+    """Real zeros of det A(z) outside the hull of the bulk, by Beyn's contour integrals.
+
+    z = centre + radius (w + 1/w) / 2 maps the outside of the bulk to the unit disc, with infinity at w = 0, so one
+    circle in w surrounds every outlier, above and below.
+    """
+    low, high = min(e[0] for e in edges), max(e[1] for e in edges)
+    centre, radius = (low + high) / 2, (high - low) / 2
+    circle = 0.985
+    w = circle * np.exp(2j * np.pi * (np.arange(nodes) + 0.5) / nodes)
+    z = centre + radius * (w + 1 / w) / 2
+    upper = np.where(z.imag >= 0, z, z.conj())
+    matrices = a_matrices(solver, upper, order, arguments, branch)
+    matrices = np.where((z.imag >= 0)[:, None, None], matrices, matrices.conj())
+    size = matrices.shape[1]
+    probes = np.random.default_rng(0).standard_normal((size, size))
+    weights = w / nodes
+    inverse = np.linalg.solve(matrices, np.broadcast_to(probes, matrices.shape))
+    moments = [np.tensordot(weights * w**p, inverse, axes=1) for p in (0, 1)]
+    u, values, vh = np.linalg.svd(moments[0])
+    rank = int(np.sum(values > 1e-9 * max(values[0], 1e-300)))
+    if rank == 0:
+        return []
+    reduced = u[:, :rank].conj().T @ moments[1] @ vh[:rank].conj().T / values[:rank]
+    inside = np.linalg.eigvals(reduced)
+    inside = inside[(np.abs(inside) < circle) & (np.abs(inside.imag) < 1e-5) & (np.abs(inside) > 1e-6)].real
+    starts = centre + radius * (inside + 1 / inside) / 2
+    return [z for z in (_refined(solver, x, order, arguments, branch) for x in starts) if _outside(z, edges)]
+
+
+def _refined(solver, z: float, order: dict, arguments: tuple, branch: Branch) -> float:
+    """Secant steps on 1 / (a . A(z)^-1 b), which has a simple zero at an eigenvalue."""
+    rng = np.random.default_rng(1)
+    size = None
+
+    def value(x: float) -> float:
+        nonlocal size
+        a = a_matrices(solver, np.array([x]), order, arguments, branch)[0]
+        if size is None:
+            size = (rng.standard_normal(a.shape[0]), rng.standard_normal(a.shape[0]))
+        return float(1 / (size[0] @ np.linalg.solve(a, size[1])).real)
+
+    x0, x1 = z, z * (1 + 1e-6) + 1e-9
+    f0, f1 = value(x0), value(x1)
+    for _ in range(12):
+        if f1 == f0 or abs(x1 - x0) < 1e-14 * (1 + abs(x1)):
+            break
+        x0, x1, f0 = x1, x1 - f1 * (x1 - x0) / (f1 - f0), f1
+        f1 = value(x1)
+    return float(x1)
+
+
+def match_replicas(outliers: list[float], replicas: list[list[float]]) -> list[float]:
+    """Standard error of each outlier over replicas; inf for one that fewer than nine in ten replicas have."""
+    errors = []
+    for rank, z in enumerate(outliers):
+        above = sum(1 for other in outliers if other > z)
+        values = []
+        for found in replicas:
+            if len(found) == len(outliers):
+                values.append(found[rank])
+            elif found:
+                values.append(min(found, key=lambda x: (abs(x - z), above)))
+        if len(values) < 0.9 * len(replicas):
+            errors.append(float("inf"))
+        else:
+            errors.append(float(np.std(values, ddof=1) / np.sqrt(len(values))))
+    return errors
