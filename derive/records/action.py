@@ -56,8 +56,8 @@ class Action(Record):
             hat, argument = Leg(c.field, True).value(_time(c.field)), Leg(c.argument, False).value(_time(c.argument))
             pair = (argument, hat) if c.transposed else (hat, argument)
             linear.append(Statement(name, sp.Function("outer")(*pair) * c.coefficient, relation="contains"))
-        return (Section("deterministic part, summed over times", tuple(deterministic)),
-                Section("disorder part -i Tr W^T X_W, with X_W summed over times", tuple(linear)))
+        disorder = "disorder part: -i times the trace of W.T X for each random matrix W, with X summed over times"
+        return (Section("deterministic part, summed over times", tuple(deterministic)), Section(disorder, tuple(linear)))
 
 
 def _time(field: Field) -> sp.Expr:

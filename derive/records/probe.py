@@ -128,14 +128,18 @@ class BlockMatrix(Record):
         unknowns = self.projected.unknowns
         if not unknowns:
             return (Section("A(z)", (Statement(remark="there are no spikes: A(z) is empty and the spectrum is the bulk alone"),)),)
-        names = tuple(Statement(sp.Symbol(u.name), remark=f"unknown {i + 1}, length {u.size}") for i, u in enumerate(unknowns))
+        names = tuple(Statement(sp.Symbol(u.name), remark=f"unknown {i + 1}, length {str(u.size).replace('*', ' ')}")
+                      for i, u in enumerate(unknowns))
         entries = tuple(
             Statement(sp.Symbol(f"A_{r + 1}_{c + 1}"), self.matrix_block(r, c))
             for r in range(len(unknowns)) for c in range(len(unknowns)) if (r, c) in dict(self.blocks)
         )
         right = tuple(Statement(sp.Symbol(f"q0_{i + 1}"), value if value is not None else sp.S.Zero)
                       for i, value in enumerate(self.right_hand_side))
-        return (Section("unknowns", names), Section("blocks (those not listed are zero)", entries),
+        count = range(len(unknowns))
+        whole = (Statement(sp.Symbol("A"), sp.BlockMatrix([[self.matrix_block(r, c) for c in count] for r in count])),)
+        return (Section("unknowns", names), Section("A(z) as a whole", whole if len(unknowns) <= 6 else ()),
+                Section("blocks (those not listed are zero)", entries),
                 Section("right-hand side: overlap of the spike directions with the source", right))
 
 
@@ -178,8 +182,10 @@ class Pencil(Record):
         labels = self.blocks.labels
         found = []
         for number, cycle in enumerate(self.cycles, start=1):
-            ring = " <- ".join("(" + ", ".join(labels[i] for i in group) + ")" for group in cycle.groups)
-            lines = [Statement(remark=f"ring of unknowns: {ring}"), Statement(MAP, cycle.scalar_map, remark="scalar map of z")]
+            ring = (sp.Tuple(*(sp.Symbol(labels[i]) for i in group)) for group in cycle.groups)
+            fed = "unknowns, each group fed by the next, the last by the first"
+            lines = [Statement(sp.Function("ring")(*ring), remark=fed),
+                     Statement(MAP, cycle.scalar_map, remark="scalar map of z")]
             if cycle.inverse is not None:
                 lines.append(Statement(Z, cycle.inverse, remark="its inverse"))
             else:
@@ -191,8 +197,8 @@ class Pencil(Record):
                     lines.append(Statement(sp.Symbol("z_outlier"), sp.simplify(cycle.inverse.subs(MAP, cycle.eigenvalue))))
             found.append(Section(f"eigenproblem {number}", tuple(lines)))
         if self.rest:
-            names = ", ".join(labels[i] for i in self.rest)
-            found.append(Section("no reduction", (Statement(remark=f"solved as a nonlinear eigenproblem in z: {names}"),)))
+            names = sp.Tuple(*(sp.Symbol(labels[i]) for i in self.rest))
+            found.append(Section("no reduction", (Statement(names, remark="solved as a nonlinear eigenproblem in z"),)))
         if not found:
             found.append(Section("nothing to reduce", (Statement(remark="there are no spikes"),)))
         return tuple(found)

@@ -71,16 +71,19 @@ class SaddlePoint(Record):
         return self.averaged.action.system
 
     def sections(self) -> tuple[Section, ...]:
+        from derive.printing.statements import remembered
+
         correlations = {(c.a, c.b): None for c in self.covariances}
         responses = {(m.a, m.noise): None for m in self.memories}
         order = [Statement(Correlation(a, b, *times_of(a, clock_of(a)), *times_of(b, PAST)),
-                           sp.Function("mean")(at(a, clock_of(a)) * at(b, PAST))) for a, b in correlations]
+                           sp.Function("mean")(at(a, clock_of(a)), at(b, PAST))) for a, b in correlations]
         order += [Statement(Response(a, j, *times_of(a, clock_of(a)), *times_of(j, PAST)),
                             sp.Function("mean")(sp.Function("d")(at(a, clock_of(a)), noise(j, PAST)))) for a, j in responses]
-        kernels = tuple(Statement(noise(m.target, clock_of(m.target)), m.expression(), relation="joined by") for m in self.memories)
+        kernels = tuple(Statement(noise(m.target, clock_of(m.target)), remembered(m), relation="joined by")
+                        for m in self.memories)
         return (Section("order parameters", tuple(order)),
                 Section("covariances of the noises", tuple(c.statement() for c in self.covariances)),
-                Section("memory that joins each noise, summed over s", kernels),
+                Section("memory that joins each noise", kernels),
                 Section("vanish by causality", tuple(Statement(v, sp.S.Zero) for v in self.vanishing)))
 
 
@@ -103,6 +106,8 @@ class SingleSite(Record):
         return tuple(m for m in self.saddle.memories if m.target == target)
 
     def sections(self) -> tuple[Section, ...]:
+        from derive.printing.statements import remembered
+
         found = []
         for sector in self.system.sectors:
             lines = []
@@ -113,7 +118,7 @@ class SingleSite(Record):
                 if isinstance(f.rule, DisorderRule):
                     right: sp.Expr = Noise(f.field, *times_of(f.field, f.time))
                     for m in self.memories(f.field):
-                        right += sp.Function("sum_s")(m.expression()) if m.on.timed or m.on.role == "spectral" else m.expression()
+                        right += remembered(m)
                 else:
                     right = f.rule.expression(f.time) + (Source() if f.derivative else 0)
                 lines.append(Statement(Derivative(value) if f.derivative else value, right))
@@ -141,8 +146,9 @@ class TimeOrder(Record):
         for a, j, lag in self.lags:
             t = clock_of(a)
             left = Response(a, j, *times_of(a, t), *times_of(j, PAST))
-            condition = "s <= t" if lag == 0 else ("s < t" if lag == 1 else f"s <= t - {lag}")
-            reach.append(Statement(left, remark=f"nonzero only for {condition}".replace("t", str(t), 0)))
+            condition = f"s <= {t}" if lag == 0 else (f"s < {t}" if lag == 1 else f"s <= {t} - {lag}")
+            timed = a.timed and j.timed
+            reach.append(Statement(left, remark=f"nonzero only for {condition}" if timed else "nonzero"))
         method = ("every law is linear: one exact forward pass in time" if self.system.linear
                   else "some laws are nonlinear: sampled forward in time, responses by automatic differentiation")
         return (Section("each time is computed in this order", sequence), Section("reach of the responses", tuple(reach)),

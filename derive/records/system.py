@@ -127,6 +127,8 @@ class System(Record):
         return not any(isinstance(rule, ElementwiseRule) for rule in rules) and all(map(is_quadratic, averages))
 
     def sections(self) -> tuple[Section, ...]:
+        from derive.printing.statements import matrix_law, recurrence_lines
+
         def lines(fields: tuple[SystemField, ...]) -> tuple[Statement, ...]:
             found = []
             for f in fields:
@@ -139,12 +141,17 @@ class System(Record):
                     found.append(Statement(f.field(first), start))
             return tuple(found)
 
-        recurrences = tuple(
-            Statement(sp.Function(name)(*_arguments(r)), remark="coefficient of updated weights, by recurrence")
-            for r in self.recurrences for name in r.names
-        )
-        parts = [Section("training fields", lines(self.training)), Section("spectral fields", lines(self.spectral)),
-                 Section("coefficients", recurrences)]
+        recurrences = tuple(line for r in self.recurrences for line in recurrence_lines(r, self.model))
+        random = [Statement(sp.Function("variance")(m), m.variance, remark=matrix_law(m)) for m in self.disorder]
+        random += [Statement(sp.Function("variance")(at(x, x.clock)), x.scale**2,
+                             remark=f"independent Gaussian entries over {x.sector}")
+                   for x in self.sources if x.role == "normal"]
+        labelled = dict.fromkeys(f.field.clock for f in self.fields if f.field.labelled)
+        labels = [Statement(remark=f"each field on clock {c} has one copy for each of {c.channels} class labels, and sums "
+                                   "over earlier times run over the labels too") for c in labelled]
+        parts = [Section("random matrices and vectors", tuple(random)),
+                 Section("training fields", lines(self.training)), Section("spectral fields", lines(self.spectral)),
+                 Section("coefficients", recurrences), Section("class labels", tuple(labels))]
         return tuple(part for part in parts if part.statements)
 
 

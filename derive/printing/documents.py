@@ -1,0 +1,250 @@
+"""Whole records as text, LaTeX and Markdown."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+import sympy as sp
+
+from derive.language.model import Model
+from derive.printing.layout import signed_sum, tidy
+from derive.printing.names import Names
+from derive.printing.plain import TextPrinter
+from derive.printing.tex import TexPrinter
+from derive.records.base import Record, Statement
+
+COLUMNS = 100
+TEX_COLUMNS = 72
+"""How wide a line of LaTeX may be, in letters as `visible` counts them."""
+BRACED = r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
+FRACTION = re.compile(r"\\frac" + BRACED + BRACED)
+
+
+def text_of_record(record: Record) -> str:
+    """The record as plain ASCII for a terminal of 100 columns."""
+    printer = TextPrinter(Names.of(record))
+    lines = [record.title, "=" * len(record.title)]
+    for section in record.sections():
+        if not section.statements:
+            continue
+        lines += ["", *textwrap.wrap(section.title, COLUMNS - 2, initial_indent="  ", subsequent_indent="  ")]
+        for statement in section.statements:
+            lines += text_of_statement(statement, printer)
+    return "\n".join(lines) + "\n"
+
+
+def text_of_statement(statement: Statement, printer: TextPrinter) -> list[str]:
+    """One statement as indented lines."""
+    if statement.left is None:
+        return textwrap.wrap(statement.remark, COLUMNS - 4, initial_indent="    ", subsequent_indent="    ")
+    line = printer.doprint(tidy(statement.left))
+    if statement.right is not None:
+        right = printer.doprint(tidy(statement.right))
+        if "\n" in right:
+            indent = " " * (4 + len(line) + 3)
+            return ["    " + line + " = " + right.replace("\n", "\n" + indent)]
+        between = {"i dot": " . ", "joined by": " is joined by "}.get(statement.relation, f" {statement.relation} ")
+        if statement.relation == "i dot":
+            line, right = f"i {line}", f"[{right}]" if tidy(statement.right).is_Add else right
+        line += between + right
+    broken = break_text(line, COLUMNS - 4)
+    lines = ["    " + broken[0], *("        " + rest for rest in broken[1:])]
+    if statement.remark:
+        if len(lines[-1]) + len(statement.remark) + 5 <= COLUMNS:
+            lines[-1] += f"   ({statement.remark})"
+        else:
+            lines += textwrap.wrap(f"({statement.remark})", COLUMNS, initial_indent=" " * 8, subsequent_indent=" " * 8)
+    return lines
+
+
+def break_text(line: str, width: int) -> list[str]:
+    """The line broken before a + or - as far outside of brackets as possible; later lines are shorter by 4."""
+    lines: list[str] = []
+    while len(line) > width:
+        depth, best = 0, None
+        for position, letter in enumerate(line[: width + 1]):
+            depth += (letter in "([{") - (letter in ")]}")
+            if position > 12 and line[position: position + 3] in (" + ", " - "):
+                if best is None or (depth, -position) <= best:
+                    best = (depth, -position)
+        if best is not None:
+            cut = -best[1]
+        equals = line.find(" = ", 1, width)
+        if equals > 24 and not lines and (best is None or best[0] > 0):
+            cut = equals
+        elif best is None:
+            cut = line.rfind(" ", 12, width)
+        if cut <= 0:
+            break
+        lines.append(line[:cut])
+        line = line[cut + 1:]
+        width = width if len(lines) > 1 else width - 4
+    return [*lines, line]
+
+
+def latex_of_record(record: Record) -> str:
+    """The record as LaTeX for a document body; it needs amsmath and nothing else."""
+    printer = TexPrinter(Names.of(record))
+    lines = [rf"\subsection*{{{prose(record.title)}}}"]
+    for section in record.sections():
+        if not section.statements:
+            continue
+        lines += ["", rf"\paragraph{{{prose(section.title)}}}"]
+        for statement in section.statements:
+            lines += latex_of_statement(statement, printer)
+    return "\n".join(lines) + "\n"
+
+
+def latex_of_statement(statement: Statement, printer: TexPrinter) -> list[str]:
+    if statement.left is None:
+        return [prose(statement.remark) + "."]
+    shown = display(statement, printer)
+    if not statement.remark:
+        return [r"\[", shown, r"\]"]
+    remark = prose(statement.remark)
+    if "aligned" in shown or visible(shown) + len(remark) > TEX_COLUMNS:
+        return [r"\[", shown, r"\]", f"({remark})"]
+    return [r"\[", rf"{shown} \quad \text{{({remark})}}", r"\]"]
+
+
+def display(statement: Statement, printer: TexPrinter) -> str:
+    """The mathematics of a statement, broken over lines where it is long."""
+    left = tidy(statement.left)
+    if statement.right is None:
+        return broken_tex("", printer.terms(left), "")
+    right = tidy(statement.right)
+    if statement.relation == "i dot":
+        opening, closing = (r"\bigl[", r"\bigr]") if right.is_Add else ("", "")
+        return broken_tex(rf"i\, {printer.doprint(left)} \cdot {opening}", printer.terms(right), closing)
+    relation = {"contains": r"\ni", "joined by": r"\text{ is joined by }"}.get(statement.relation, "=")
+    if right == 0:
+        return broken_tex("", printer.terms(left), f" {relation} 0")
+    return broken_tex(f"{printer.doprint(left)} {relation} ", printer.terms(right), "")
+
+
+def broken_tex(opening: str, terms: list[tuple[bool, str]], closing: str) -> str:
+    """opening, terms, closing: on one line if short, else in `aligned` with a break between terms."""
+    if visible(opening) + sum(visible(printed) + 2 for _, printed in terms) <= TEX_COLUMNS or len(terms) == 1:
+        return opening + signed_sum(terms) + closing
+    lines: list[list[tuple[bool, str]]] = [[]]
+    length = visible(opening)
+    for term in terms:
+        if lines[-1] and length + visible(term[1]) > TEX_COLUMNS:
+            lines.append([])
+            length = 4
+        lines[-1].append(term)
+        length += visible(term[1]) + 2
+    first = f"{opening}&{signed_sum(lines[0])}"
+    rest = [rf"&\quad {'-' if line[0][0] else '+'} " + signed_sum([(False, line[0][1]), *line[1:]])
+            for line in lines[1:]]
+    return "\\begin{aligned}\n" + " \\\\\n".join([first, *rest]) + closing + "\n\\end{aligned}"
+
+
+def visible(source: str) -> int:
+    """About how many letters wide a piece of LaTeX is: of a fraction, the wider of its two parts."""
+    while True:
+        found = FRACTION.search(source)
+        if found is None:
+            break
+        source = source[: found.start()] + max(found[1], found[2], key=visible) + source[found.end():]
+    plain = re.sub(r"\\(left|right|bigl|bigr|mathrm|mathbf|hat|widehat|top|quad)\b|[{}_^]", "", source)
+    return len(re.sub(r"\s+", "", re.sub(r"\\[a-zA-Z]+", "x", re.sub(r"\\[,;]", "", plain))))
+
+
+def prose(words: str) -> str:
+    """Plain words for LaTeX, with comparisons as mathematics."""
+    escaped = words.replace("\\", r"\textbackslash{}")
+    for letter in "&%$#_":
+        escaped = escaped.replace(letter, "\\" + letter)
+    escaped = escaped.replace("^", r"\textasciicircum{}").replace("~", r"\textasciitilde{}")
+    return comparisons(escaped)
+
+
+def comparisons(words: str) -> str:
+    """Comparisons of two plain names, as mathematics."""
+    signs = {"<=": r"\le", ">=": r"\ge", "<": "<", ">": ">"}
+    return re.sub(r"(\w+) (<=|>=|<|>) (\w+(?: - \d+)?)", lambda m: f"${m[1]} {signs[m[2]]} {m[3]}$", words)
+
+
+def markdown_of_records(records: dict[str, Record], model: Model) -> str:
+    """The whole derivation: docstring, parameters, every stage, and at the end everything that was assumed."""
+    lines = [f"# {model.name}", ""]
+    if model.doc.strip():
+        lines += [textwrap.dedent(model.doc).strip(), ""]
+    lines += parameter_table(model)
+    lines += declared(model)
+    for stage, record in records.items():
+        printer = TexPrinter(Names.of(record))
+        lines += [f"## {record.title} (`{stage}`)", ""]
+        for section in record.sections():
+            if not section.statements:
+                continue
+            lines += [f"### {cell(section.title)}", ""]
+            for statement in section.statements:
+                lines += markdown_of_statement(statement, printer)
+    if records:
+        lines += ["## Assumptions", ""]
+        lines += [f"- {cell(assumption)}" for assumption in getattr(list(records.values())[-1], "assumptions", ())]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def markdown_of_statement(statement: Statement, printer: TexPrinter) -> list[str]:
+    if statement.left is None:
+        return [cell(statement.remark) + ".", ""]
+    remark = [f"({cell(statement.remark)})", ""] if statement.remark else []
+    return ["$$", display(statement, printer), "$$", "", *remark]
+
+
+def parameter_table(model: Model) -> list[str]:
+    if not model.parameters:
+        return []
+    rows = [f"| ${TexPrinter().doprint(p)}$ | `{p.name}` | {p.default:g} | {cell(str(p.domain))} | {cell(p.doc)} |"
+            for p in model.parameters]
+    return ["| | parameter | default | domain | meaning |", "| --- | --- | --- | --- | --- |", *rows, ""]
+
+
+def declared(model: Model) -> list[str]:
+    """The declaration itself: its equations, what is observed and the matrix that is probed."""
+    printer = TexPrinter()
+    lines = ["## Declaration", ""]
+    for equation in model.equations:
+        lines += ["$$", f"{printer.doprint(equation.target)} = {printer.doprint(equation.value)}", "$$", ""]
+    for name, value in dict(model.observe).items():
+        lines += ["$$", rf"\text{{{prose(name)}}} = {printer.doprint(value)}", "$$", ""]
+    if model.probe is not None:
+        lines += ["The spectrum is that of", "", "$$", printer.doprint(model.probe.matrix), "$$", ""]
+    return lines
+
+
+def cell(words: str) -> str:
+    """Plain words for Markdown."""
+    return comparisons(re.sub(r"([|*\\])", r"\\\1", words).replace("\n", " "))
+
+
+def text(expression, record: Record | None = None) -> str:
+    """One expression, or a matrix of a declaration, as plain ASCII; a record tells what the engine's names mean."""
+    printer = TextPrinter(Names.of(record))
+    return printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression)
+
+
+def latex(expression, record: Record | None = None) -> str:
+    """One expression, or a matrix of a declaration, as LaTeX; a record tells what the engine's names mean."""
+    printer = TexPrinter(Names.of(record))
+    return printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression)
+
+
+def sections_as_data(record: Record) -> list[dict]:
+    """The record for machines: each section with its statements as text and LaTeX."""
+    names = Names.of(record)
+    plain, tex = TextPrinter(names), TexPrinter(names)
+
+    def both(expression) -> dict[str, str] | None:
+        if expression is None:
+            return None
+        return {"text": plain.doprint(tidy(expression)), "latex": tex.doprint(tidy(expression))}
+
+    return [{"title": section.title,
+             "statements": [{"left": both(s.left), "relation": s.relation, "right": both(s.right), "remark": s.remark}
+                            for s in section.statements]}
+            for section in record.sections()]

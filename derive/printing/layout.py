@@ -1,0 +1,158 @@
+"""What text and LaTeX have in common: how sums and products are ordered, and which factors stand where."""
+
+from __future__ import annotations
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from derive.algebra.nodes import TAU, Correlation, Derivative, Dot, Hat, Noise, Response, Source
+from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Project
+from derive.printing.names import Names
+
+VALUES = (FieldAt, Apply, Project, Mean, Hat, Dot, Noise, Correlation, Response, Derivative, Source)
+"""Nodes that follow the scalars in a product."""
+
+
+def is_memory(expression: sp.Basic) -> bool:
+    return isinstance(expression, AppliedUndef) and expression.func.__name__ == "sum_s"
+
+
+def tidy(expression: sp.Basic) -> sp.Basic:
+    """The same mathematics with constant factors in front of sums over times."""
+    if isinstance(expression, sp.MatrixExpr) or not expression.args or isinstance(expression, (FieldAt, Noise)):
+        return expression
+    arguments = [tidy(arg) for arg in expression.args]
+    if isinstance(expression, sp.Sum):
+        scale, body = arguments[0].as_independent(expression.limits[0][0], as_Add=False)
+        return scale * sp.Sum(body, *expression.limits)
+    if is_memory(expression):
+        scale, body = arguments[0].as_independent(*VALUES, sp.KroneckerDelta, as_Add=False)
+        return scale * expression.func(body)
+    if isinstance(expression, (sp.Add, sp.Mul)):
+        return expression.func(*arguments)
+    return expression
+
+
+def is_negative(term: sp.Expr) -> bool:
+    """Whether a term is printed with a minus sign."""
+    return bool(term.as_coeff_Mul()[0].is_negative)
+
+
+def juxtaposed(factors: list[str], space: str, sign: str) -> str:
+    """Factors side by side, with a multiplication sign where two numbers would run together."""
+    text = ""
+    for factor in factors:
+        text += (sign if factor[0].isdigit() else space) + factor if text else factor
+    return text
+
+
+def with_positive_first(terms: list) -> list:
+    """Terms of a sum with one that carries no minus sign in front, if there is one."""
+    for position, term in enumerate(terms):
+        if not is_negative(term):
+            return [term, *terms[:position], *terms[position + 1:]]
+    return terms
+
+
+def ordered_terms(expression: sp.Expr) -> list[sp.Expr]:
+    """The terms of a sum in reading order: fields and scalars first, sums over times last, no minus sign in front."""
+    terms = expression.as_ordered_terms()
+    plain = [t for t in terms if not has_sum(t)]
+    return with_positive_first([*plain, *(t for t in terms if has_sum(t))])
+
+
+def has_sum(term: sp.Expr) -> bool:
+    return any(isinstance(f, sp.Sum) or is_memory(f) for f in sp.Mul.make_args(term))
+
+
+def split_product(expression: sp.Expr) -> tuple[bool, list[sp.Expr], list[sp.Expr], list[sp.Expr], list[sp.Expr]]:
+    """A product as (negative, scalars above the line, scalars below it, field values, sums over times)."""
+    negative = is_negative(expression)
+    if negative:
+        expression = -expression
+    above, below, values, sums = [], [], [], []
+    for factor in sp.Mul.make_args(expression) if not expression.is_Mul else expression.as_ordered_factors():
+        if isinstance(factor, sp.Sum) or is_memory(factor):
+            sums.append(factor)
+        elif factor.is_Rational:
+            above += [sp.Integer(factor.p)] if factor.p != 1 else []
+            below += [sp.Integer(factor.q)] if factor.q != 1 else []
+        elif factor.is_Pow and factor.exp.is_Number and factor.exp.is_negative:
+            below.append(factor.base ** (-factor.exp))
+        elif factor.has(*VALUES) and isinstance(factor if not factor.is_Pow else factor.base, VALUES):
+            values.append(factor)
+        elif isinstance(factor, AppliedUndef) and factor.func.__name__ in ("outer", "mean", "cov", "d"):
+            values.append(factor)
+        else:
+            above.append(factor)
+    values.sort(key=lambda f: not isinstance(f, (Mean, Correlation, Response)))
+    return negative, above, below, values, sums
+
+
+def in_reading_order(scalars: list[sp.Expr], names: Names) -> list[sp.Expr]:
+    """Plain symbols, then sums in brackets, then order parameters such as R[a, b](z)."""
+    def rank(factor: sp.Expr) -> int:
+        base = factor.base if factor.is_Pow else factor
+        if base.is_Symbol:
+            return 2 if base.name in names.symbols else 0
+        return 1 if base.is_Add else 0
+
+    return sorted(scalars, key=rank)
+
+
+def matrix_terms(expression: sp.MatrixExpr) -> list[tuple[sp.Expr, tuple[sp.MatrixExpr, ...]]]:
+    """A sum of matrix products as (scalar, factors), multiples of the identity first, then a fixed order."""
+    parts = expression.args if isinstance(expression, sp.MatAdd) else (expression,)
+    found = []
+    for part in parts:
+        if isinstance(part, sp.MatMul):
+            scalar = sp.Mul(*(f for f in part.args if not f.is_Matrix))
+            found.append((scalar, tuple(f for f in part.args if f.is_Matrix)))
+        else:
+            found.append((sp.S.One, (part,)))
+    return sorted(found, key=lambda item: (not isinstance(item[1][0], sp.Identity), str(item[1])))
+
+
+class Times:
+    """Which time a spectral field is at: the second of two spectral times is tau'."""
+
+    def __init__(self):
+        self.later = False
+
+    def later_copy(self, printer, node: sp.Basic) -> str:
+        """A node printed with tau' for its spectral time."""
+        before, self.later = self.later, True
+        try:
+            return printer._print(node)
+        finally:
+            self.later = before
+
+    def pair(self, printer, left: sp.Basic, right: sp.Basic) -> tuple[str, str]:
+        """Two values at two times: tau and tau' if both are spectral."""
+        if is_spectral(left) and is_spectral(right):
+            return printer._print(left), self.later_copy(printer, right)
+        return printer._print(left), printer._print(right)
+
+
+def is_spectral(node: sp.Basic) -> bool:
+    fields = [n for n in sp.preorder_traversal(node) if isinstance(n, Field)]
+    return any(f.role == "spectral" for f in fields)
+
+
+def memory_is_spectral(body: sp.Expr) -> bool:
+    """Whether a memory term runs over spectral time rather than over training times."""
+    return not body.has(PAST) and body.has(TAU)
+
+
+def signed(printed: str) -> tuple[bool, str]:
+    """A printed term as (negative, the rest)."""
+    return (True, printed[1:]) if printed.startswith("-") else (False, printed)
+
+
+def signed_sum(parts: list[tuple[bool, str]]) -> str:
+    """Terms joined by their signs."""
+    text = ""
+    for negative, printed in parts:
+        sign = " - " if negative else " + "
+        text += sign + printed if text else ("-" if negative else "") + printed
+    return text

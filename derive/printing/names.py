@@ -1,0 +1,152 @@
+"""What the engine's names stand for, read from a record, so that printers never guess from spelling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from dataclasses import field as data_field
+
+from derive.algebra.words import Letter
+from derive.language.matrices import Disorder
+from derive.language.model import atoms
+from derive.language.vectors import Field
+from derive.records.base import Record
+from derive.records.probe import ProjectedProbe
+from derive.records.system import DisorderRule, System
+
+GREEK = (
+    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi pi rho sigma tau "
+    "upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega"
+).split()
+
+
+@dataclass(frozen=True)
+class Product:
+    """A field that the engine made for a random matrix (or its transpose) times another field."""
+
+    matrix: Disorder
+    transposed: bool
+    argument: Field
+
+
+@dataclass(frozen=True)
+class Pair:
+    """C[a, b], R[a, b] or L[a, b], perhaps a function of z. Without b: the response to the source."""
+
+    kind: str
+    a: Field
+    b: Field | None
+    of_z: bool
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """The overlap of the source with a field."""
+
+    field: Field
+
+
+@dataclass(frozen=True)
+class Conjugate:
+    """The matrix that multiplies a random matrix in the action."""
+
+    matrix: Disorder
+
+
+Meaning = Pair | Overlap | Conjugate | None
+
+
+@dataclass(frozen=True)
+class Names:
+    """Fields that stand for products, and symbols that stand for order parameters. Empty: print names as they are."""
+
+    products: dict[Field, Product] = data_field(default_factory=dict)
+    symbols: dict[str, Meaning] = data_field(default_factory=dict)
+    source: str = "j"
+
+    @staticmethod
+    def of(record: Record | None) -> Names:
+        system = system_of(record)
+        if system is None:
+            return Names()
+        declared = set(atoms(system.model, Field))
+        products = {f.field: Product(f.rule.matrix, f.rule.transposed, f.rule.argument)
+                    for f in system.fields if isinstance(f.rule, DisorderRule) and f.field not in declared}
+        symbols: dict[str, Meaning] = {}
+
+        def add(name: str, meaning: Meaning) -> None:
+            known = symbols.setdefault(name, meaning)
+            if known != meaning:
+                symbols[name] = None  # two objects share the name, so the plain name is all that is safe
+
+        for matrix in system.disorder:
+            add(f"X_{matrix}", Conjugate(matrix))
+        projected = projected_of(record)
+        if projected is not None:
+            for a in projected.probes:
+                add(f"G_{a}", Pair("G", a, None, False))
+                for b in projected.probes:
+                    add(f"L_{a}_{b}", Pair("L", a, b, False))
+            for response in projected.responses:
+                add(response.symbol.name, Pair("R", response.field, response.noise, True))
+            kicked = [f.field for f in system.spectral if isinstance(f.rule, DisorderRule)]
+            for a in projected.probes:
+                for b in kicked:
+                    add(f"R_{a}_{b}", Pair("R", a, b, True))
+            for unknown in projected.unknowns:
+                add(f"source_{unknown.field}", Overlap(unknown.field))
+                for probe in projected.probes:
+                    add(f"{unknown.kind}_{probe}_{unknown.field}", Pair(unknown.kind, probe, unknown.field, True))
+            for _, combination in projected.couplings:
+                for _, word in combination:
+                    for letter in word:
+                        if isinstance(letter, Letter):
+                            add(letter.name, Pair(letter.kind, letter.a, letter.b, False))
+        taken = {s.name for s in (*system.model.parameters, *declared, *(f.field for f in system.fields))}
+        return Names(products, symbols, "j" if "j" not in taken else "source")
+
+
+def system_of(record: Record | None) -> System | None:
+    """The system that a record was derived from."""
+    while record is not None and not isinstance(record, System):
+        for step in ("system", "action", "projected", "blocks"):
+            if hasattr(record, step):
+                record = getattr(record, step)
+                break
+        else:
+            return None
+    return record
+
+
+def projected_of(record: Record | None) -> ProjectedProbe | None:
+    """The projected probe that a record was derived from, if it comes after that stage."""
+    while record is not None and not isinstance(record, ProjectedProbe):
+        record = getattr(record, "projected", None) or getattr(record, "blocks", None)
+        if not isinstance(record, Record):
+            return None
+    return record
+
+
+def latex_name(name: str, accent: str = "") -> str:
+    """A Python name as mathematics: gamma0 -> \\gamma_{0}, start -> \\mathrm{start}; the accent goes on the letters."""
+    primes = "'" * (len(name) - len(name.rstrip("_")))
+    head, *rest = [part for part in name.split("_") if part] or [name]
+    letters = head.rstrip("0123456789") or head
+    digits = head[len(letters):]
+    indices = ([digits] if digits else []) + [_index(part) for part in rest]
+    body = f"{accent}{{{_letters(letters)}}}" if accent else _letters(letters)
+    full = body + ("_{" + ",".join(indices) + "}" if indices else "")
+    return f"{{{full}{primes}}}" if primes else full
+
+
+def _index(part: str) -> str:
+    letters = part.rstrip("0123456789")
+    digits = part[len(letters):]
+    return digits if not letters else (_letters(letters) + (f"_{{{digits}}}" if digits else ""))
+
+
+def _letters(letters: str) -> str:
+    if letters in GREEK:
+        return "\\" + letters
+    if letters == "eps":
+        return r"\epsilon"
+    return letters if len(letters) == 1 and letters.isascii() else r"\mathrm{" + letters + "}"

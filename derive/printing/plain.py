@@ -1,0 +1,276 @@
+"""Expressions as plain ASCII."""
+
+from __future__ import annotations
+
+import re
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+from sympy.printing.str import StrPrinter
+
+from derive.algebra import nodes
+from derive.algebra.nodes import TAU
+from derive.language import matrices
+from derive.language.vectors import Apply, Field, Project
+from derive.printing.layout import (
+    Times, in_reading_order, is_memory, is_negative, juxtaposed, matrix_terms, memory_is_spectral, ordered_terms,
+    signed, signed_sum, split_product,
+)
+from derive.printing.names import Conjugate, Names, Overlap, Pair
+
+PLAIN_SYMBOLS = {"s_map": "s", "z_outlier": "z_out"}
+
+
+class TextPrinter(StrPrinter):
+    """SymPy's text printer with the words of this project; products are written with spaces, powers with ^."""
+
+    def __init__(self, names: Names | None = None):
+        super().__init__({"order": None})
+        self.names = names or Names()
+        self.times = Times()
+
+    # -- names
+
+    def _print_Field(self, field: Field) -> str:
+        if field in self.names.products:
+            return f"({self._product(field)})"
+        return "1" if field.role == "constant" else field.name
+
+    def _product(self, field: Field) -> str:
+        if field not in self.names.products:
+            return self._print_Field(field)
+        made = self.names.products[field]
+        return f"{made.matrix}{'^T' if made.transposed else ''} {self._product(made.argument)}"
+
+    def _index(self, *fields: Field) -> str:
+        names = [self._product(f) for f in fields]
+        return "[" + (", " if any(" " in n for n in names) else ",").join(names) + "]"
+
+    def _print_Symbol(self, symbol: sp.Symbol) -> str:
+        if type(symbol) is not sp.Symbol:
+            return symbol.name
+        return self._meaning(symbol.name)
+
+    def _meaning(self, name: str) -> str:
+        meaning = self.names.symbols.get(name)
+        if isinstance(meaning, Pair):
+            fields = (meaning.a,) if meaning.b is None else (meaning.a, meaning.b)
+            return meaning.kind + self._index(*fields) + ("(z)" if meaning.of_z else "")
+        if isinstance(meaning, Overlap):
+            return f"<{self.names.source} {self._print_Field(meaning.field)}>"
+        if isinstance(meaning, Conjugate):
+            return f"X[{meaning.matrix}]"
+        block = re.fullmatch(r"A_(\d+)_(\d+)", name)
+        if block:
+            return f"A[{block[1]},{block[2]}]"
+        right = re.fullmatch(r"q0_(\d+)", name)
+        return f"q0[{right[1]}]" if right else PLAIN_SYMBOLS.get(name, name)
+
+    def _print_MatrixSymbol(self, symbol: sp.MatrixSymbol) -> str:
+        return self._meaning(symbol.name)
+
+    _print_Parameter = _print_Sector = _print_Clock = _print_Disorder = _print_Weights = _print_Symbol
+
+    # -- values
+
+    def _time(self, time: sp.Expr) -> str:
+        return self._print(time).replace(" + ", "+").replace(" - ", "-")
+
+    def _tau(self) -> str:
+        return "tau'" if self.times.later else "tau"
+
+    def _print_FieldAt(self, value) -> str:
+        name = self._print_Field(value.field)
+        if value.field.role == "spectral":
+            return f"{name}({self._tau()})"
+        return f"{name}({self._time(value.time)})" if value.time is not None else name
+
+    def _print_Noise(self, noise) -> str:
+        name = "u" + self._index(noise.field)
+        if noise.time is None:
+            return name
+        return f"{name}({self._tau() if noise.time == TAU else self._time(noise.time)})"
+
+    def _order_parameter(self, kind: str, left, right, times) -> str:
+        name = kind + self._index(left, right)
+        if times == (TAU, TAU):
+            return f"{name}(tau,tau')"
+        return f"{name}({','.join(map(self._time, times))})" if times else name
+
+    def _print_Correlation(self, node) -> str:
+        return self._order_parameter("C", node.left, node.right, node.times)
+
+    def _print_Response(self, node) -> str:
+        return self._order_parameter("R", node.left, node.noise, node.times)
+
+    def _print_Hat(self, node) -> str:
+        return f"hat {self._print(node.value)}"
+
+    def _print_Dot(self, node) -> str:
+        left, right = self.times.pair(self, node.left, node.right)
+        return f"({left} . {right})"
+
+    def _print_Source(self, node) -> str:
+        return f"{self.names.source}({self._tau()})"
+
+    def _print_Derivative(self, node) -> str:
+        if not isinstance(node, nodes.Derivative):
+            return super()._print_Derivative(node)
+        return f"d/d{self._tau()} {self._print(node.value)}"
+
+    def _print_Mean(self, node) -> str:
+        return f"<{self._print(node.expression)}>"
+
+    def _print_Apply(self, node) -> str:
+        return f"{self._print(node.matrix)}{'^T' if node.transposed else ''} {self._factor(node.vector)}"
+
+    def _print_Project(self, node) -> str:
+        return f"{self._factor(node.left)} ({self._factor(node.right)} . {self._factor(node.vector)})"
+
+    def _print_WeightsAt(self, node) -> str:
+        return f"{node.args[0]}({self._time(node.time)})"
+
+    _print_DisorderAt = _print_WeightsAt
+
+    # -- functions used in records
+
+    def _print_Function(self, node) -> str:
+        name, arguments = node.func.__name__, node.args
+        if not isinstance(node, AppliedUndef):
+            return super()._print_Function(node)
+        if is_memory(node):
+            return self._memory(arguments[0])
+        if name in ("mean", "cov"):
+            if len(arguments) == 2:
+                left, right = self.times.pair(self, *arguments)
+                return f"<{left}^2>" if left == right else f"<{left} {right}>"
+            return f"<{self._print(arguments[0])}>"
+        if name == "d":
+            return "d {}/d {}".format(*self.times.pair(self, *arguments))
+        if name == "outer":
+            return f"{self._print(arguments[0])} {self._print(arguments[1])}^T"
+        if name == "ring":
+            return " <- ".join(self._print(group) for group in arguments)
+        return f"{self._meaning(name)}({','.join(map(self._time, arguments))})"
+
+    def _memory(self, body: sp.Expr) -> str:
+        if memory_is_spectral(body):
+            return f"int_0^tau dtau' {self.times.later_copy(self, body)}"
+        return f"sum_s {self._print(body)}"
+
+    def _print_Sum(self, node) -> str:
+        if isinstance(node, matrices.Sum):
+            return self._matrix_sum(node)
+        if len(node.limits) != 1 or node.limits[0][1] != 0:
+            return super()._print_Sum(node)
+        index, _, high = node.limits[0]
+        body = self._print(node.function)
+        limit = f"{index}<={self._time(high)}" if high.is_Symbol else f"{index}<{self._time(high + 1)}"
+        return f"sum_{{{limit}}} " + (f"({body})" if node.function.is_Add else body)
+
+    def _print_KroneckerDelta(self, node) -> str:
+        return f"delta({','.join(map(self._time, node.args))})"
+
+    # -- sums, products, powers
+
+    def _print_Add(self, expression, order=None) -> str:
+        return signed_sum([signed(f"({self._print(term)})" if term.is_Add else self._print(term))
+                           for term in ordered_terms(expression)])
+
+    def _factor(self, factor: sp.Expr) -> str:
+        return f"({self._print(factor)})" if factor.is_Add or factor.is_Mul else self._print(factor)
+
+    def _print_Mul(self, expression) -> str:
+        negative, above, below, values, sums = split_product(expression)
+        scalar = juxtaposed([self._factor(x) for x in in_reading_order(above, self.names)], " ", " * ")
+        follow = " ".join([*map(self._factor, values),
+                           *(f"({self._print(x)})" for x in sums[:-1]), *(self._print(x) for x in sums[-1:])])
+        if below:
+            under = juxtaposed([self._factor(x) for x in below], " ", " * ")
+            under = f"({under})" if len(below) > 1 else under
+            if not scalar and follow and not sums:
+                text = f"{follow}/{under}"
+            else:
+                text = f"{scalar or '1'}/{under}"
+                text = f"({text}) {follow}" if follow else text
+        else:
+            text = " ".join(part for part in (scalar, follow) if part) or "1"
+        return f"-{text}" if negative else text
+
+    def _print_Pow(self, expression, rational=False) -> str:
+        base, exponent = expression.base, expression.exp
+        if exponent == sp.Rational(1, 2):
+            return f"sqrt({self._print(base)})"
+        if exponent.is_Number and exponent.is_negative:
+            return f"1/{self._factor(base ** (-exponent))}"
+        printed = self._print(base)
+        compound = base.is_Add or base.is_Mul or base.is_Pow or is_memory(base)
+        if compound or isinstance(base, (sp.Sum, nodes.Hat, nodes.Derivative, Apply, Project)):
+            printed = f"({printed})"
+        raised = self._print(exponent)
+        return f"{printed}^{raised if exponent.is_Integer or exponent.is_Symbol else f'({raised})'}"
+
+    # -- matrices over training times
+
+    def _print_MatAdd(self, expression) -> str:
+        return signed_sum(self._matrix_parts([(scalar, " ".join(map(self._matrix_factor, factors)))
+                                              for scalar, factors in matrix_terms(expression)]))
+
+    def _matrix_parts(self, parts: list[tuple[sp.Expr, str]]) -> list[tuple[bool, str]]:
+        found = []
+        for scalar, printed in parts:
+            negative = is_negative(scalar)
+            scalar = -scalar if negative else scalar
+            value = self._print(scalar)
+            if scalar != 1:
+                printed = f"({value}) {printed}" if scalar.is_Add or "/" in value else f"{value} {printed}"
+            found.append((negative, printed))
+        return found
+
+    _print_MatMul = _print_MatAdd
+
+    def _matrix_factor(self, factor: sp.MatrixExpr) -> str:
+        printed = self._print(factor)
+        return f"({printed})" if isinstance(factor, (sp.MatAdd, sp.MatMul)) else printed
+
+    def _print_Transpose(self, node) -> str:
+        return f"{self._matrix_factor(node.arg)}^T"
+
+    def _print_Identity(self, node) -> str:
+        return "I"
+
+    def _print_ZeroMatrix(self, node) -> str:
+        return "0"
+
+    def _print_DiagonalWeight(self, node) -> str:
+        return f"diag[{self._print(node.weight)}]"
+
+    def _print_BlockMatrix(self, node) -> str:
+        rows = [[f"A[{r + 1},{c + 1}]" if not isinstance(node.blocks[r, c], sp.ZeroMatrix) else "0"
+                 for c in range(node.blockshape[1])] for r in range(node.blockshape[0])]
+        width = max(len(entry) for row in rows for entry in row)
+        return "\n".join("[ " + "  ".join(entry.ljust(width) for entry in row) + " ]" for row in rows)
+
+    def _print_Tuple(self, node) -> str:
+        return "(" + ", ".join(map(self._print, node)) + ")"
+
+    # -- matrices of a declaration
+
+    def _print_Atom(self, node) -> str:
+        if not isinstance(node, matrices.Atom):
+            return super()._print_Basic(node)
+        return self._print(node.symbol) + ("^T" if node.transposed else "")
+
+    def _print_Dyad(self, node) -> str:
+        return f"{self._factor(node.left)} {self._factor(node.right)}^T"
+
+    def _print_Evolving(self, node) -> str:
+        return self._print(node.weights)
+
+    def _print_Product(self, node) -> str:
+        if not isinstance(node, matrices.Product):
+            return super()._print_Product(node)
+        return " ".join(f"({self._print(f)})" if isinstance(f, matrices.Sum) else self._print(f) for f in node.factors)
+
+    def _matrix_sum(self, node: matrices.Sum) -> str:
+        return signed_sum(self._matrix_parts([(scale, self._print(part)) for scale, part in node.terms])) or "0"

@@ -1,0 +1,48 @@
+"""Lines that several records print, kept beside the printers: memory terms, laws of random matrices, recurrences."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from derive.language.matrices import Disorder, Weights
+from derive.language.model import Model, atoms
+from derive.language.vectors import PAST
+from derive.records.base import Statement
+from derive.records.saddle import Memory, clock_of
+from derive.records.system import Recurrence
+
+
+def remembered(memory: Memory) -> sp.Expr:
+    """The memory term as it is printed: summed over the training times that count, or over spectral time."""
+    value = memory.expression()
+    if memory.on.role == "spectral":
+        return sp.Function("sum_s")(value)
+    if not memory.on.timed:
+        return value
+    t = clock_of(memory.target)
+    if memory.fresh:
+        return value.subs(PAST, t)
+    if memory.target.role == "spectral" or not memory.target.timed or memory.lag is None:
+        return sp.Function("sum_s")(value)
+    return sp.Sum(value, (PAST, 0, t - memory.lag))
+
+
+def matrix_law(matrix: Disorder) -> str:
+    """Shape and law of a random matrix in words."""
+    kind = "symmetric, the diagonal with twice the variance" if matrix.symmetric else "independent Gaussian entries"
+    fresh = f", drawn afresh at each {matrix.fresh}" if matrix.fresh is not None else ""
+    return f"{matrix.rows} x {matrix.columns}, {kind}{fresh}"
+
+
+def recurrence_lines(recurrence: Recurrence, model: Model) -> list[Statement]:
+    """k(t+1) = matrix k(t) + forcing and the starting value, for each weight matrix."""
+    t = next(w.clock for w in atoms(model, Weights) if w.name == recurrence.weights[0])
+    rest = () if recurrence.initial else (PAST,)
+    functions = [sp.Function(name) for name in recurrence.names]
+    lines = []
+    rows = zip(functions, recurrence.matrix, recurrence.entry, recurrence.forcing, strict=True)
+    for function, row, start, drive in rows:
+        right = sp.Add(drive, *(scale * other(t, *rest) for scale, other in zip(row, functions, strict=True)))
+        lines.append(Statement(function(t + 1, *rest), right, remark="coefficient of updated weights"))
+        lines.append(Statement(function(*((sp.S.Zero,) if recurrence.initial else (PAST + 1, PAST))), start))
+    return lines
