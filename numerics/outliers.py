@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import types
 from dataclasses import dataclass
+from functools import lru_cache
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
 
@@ -81,12 +85,24 @@ def _outside(z: float, edges: list) -> bool:
     return all(z < low - margin or z > high + margin for low, high in edges)
 
 
+@lru_cache(maxsize=64)
+def _assembler(module: types.ModuleType, whole: tuple[int, ...]):
+    """A(z) at many points, compiled once for each setting and set of whole numbers."""
+
+    def many(z, responses, order, *arguments):
+        return jax.vmap(lambda point, r: module.a_matrix(point, r, order, *arguments))(z, responses)
+
+    return jax.jit(many, static_argnums=tuple(3 + i for i in whole))
+
+
 def a_matrices(solver, z: np.ndarray, order: dict, arguments: tuple, branch: Branch) -> np.ndarray:
     """A(z) at many points: the slow way to outliers, used for residuals, pictures and as a reference."""
     z = np.atleast_1d(z)
     responses = branch.responses(z)
-    return np.stack([np.asarray(solver.probe.a_matrix(point, {k: v[i] for k, v in responses.items()}, order, *arguments))
-                     for i, point in enumerate(z)])
+    if not np.iscomplexobj(z) and all(np.all(value.imag == 0) for value in responses.values()):
+        responses = {name: value.real for name, value in responses.items()}
+    assemble = _assembler(solver.probe, tuple(i for i, a in enumerate(arguments) if isinstance(a, int)))
+    return np.asarray(assemble(jnp.asarray(z), responses, order, *arguments))
 
 
 @in_float64

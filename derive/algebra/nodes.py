@@ -57,7 +57,7 @@ class Response(_Node):
     times = property(lambda self: self.args[2:])
 
 
-class Derivative(_Node):
+class TauDerivative(_Node):
     """The derivative in spectral time."""
 
     value = property(lambda self: self.args[0])

@@ -59,8 +59,8 @@ whole_nonnegative = Domain(low=0, low_included=True, whole=True)
 
 
 RESERVED = frozenset(
-    "I delayed earlier extend forward_pass generated goe jax jnp jsp label law_and_slope normals np now observables order "
-    "outer progress project put response rng s sc shapes simulate sites size state step steps tau times unit when".split()
+    "I base_size delayed earlier extend forward_pass generated goe jax jnp jsp label law_and_slope normals np now observables order "
+    "outer progress project put response rng s s_map sc shapes simulate sites size state step steps tau times unit when".split()
 )
 """Names that generated code uses for itself."""
 

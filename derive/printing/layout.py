@@ -5,11 +5,11 @@ from __future__ import annotations
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from derive.algebra.nodes import TAU, Correlation, Derivative, Dot, Hat, Noise, Response, Source
+from derive.algebra.nodes import TAU, Correlation, TauDerivative, Dot, Hat, Noise, Response, Source
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Project
 from derive.printing.names import Names
 
-VALUES = (FieldAt, Apply, Project, Mean, Hat, Dot, Noise, Correlation, Response, Derivative, Source)
+VALUES = (FieldAt, Apply, Project, Mean, Hat, Dot, Noise, Correlation, Response, TauDerivative, Source)
 """Nodes that follow the scalars in a product."""
 
 

@@ -113,9 +113,9 @@ class TextPrinter(StrPrinter):
     def _print_Source(self, node) -> str:
         return f"{self.names.source}({self._tau()})"
 
-    def _print_Derivative(self, node) -> str:
-        if not isinstance(node, nodes.Derivative):
-            return super()._print_Derivative(node)
+    def _print_TauDerivative(self, node) -> str:
+        if not isinstance(node, nodes.TauDerivative):
+            return super()._print_TauDerivative(node)
         return f"d/d{self._tau()} {self._print(node.value)}"
 
     def _print_Mean(self, node) -> str:
@@ -205,7 +205,7 @@ class TextPrinter(StrPrinter):
             return f"1/{self._factor(base ** (-exponent))}"
         printed = self._print(base)
         compound = base.is_Add or base.is_Mul or base.is_Pow or is_memory(base)
-        if compound or isinstance(base, (sp.Sum, nodes.Hat, nodes.Derivative, Apply, Project)):
+        if compound or isinstance(base, (sp.Sum, nodes.Hat, nodes.TauDerivative, Apply, Project)):
             printed = f"({printed})"
         raised = self._print(exponent)
         return f"{printed}^{raised if exponent.is_Integer or exponent.is_Symbol else f'({raised})'}"

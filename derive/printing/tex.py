@@ -119,9 +119,9 @@ class TexPrinter(LatexPrinter):
     def _print_Source(self, node) -> str:
         return f"{self._source()}({self._tau()})"
 
-    def _print_Derivative(self, node) -> str:
-        if not isinstance(node, nodes.Derivative):
-            return super()._print_Derivative(node)
+    def _print_TauDerivative(self, node) -> str:
+        if not isinstance(node, nodes.TauDerivative):
+            return super()._print_TauDerivative(node)
         return rf"\partial_{{{self._tau()}}} {self._print(node.value)}"
 
     def _print_Mean(self, node) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from derive.algebra.nodes import TAU, Derivative, Dot, Hat, Source, at
+from derive.algebra.nodes import TAU, TauDerivative, Dot, Hat, Source, at
 from derive.language.matrices import Disorder
 from derive.language.vectors import PAST, Field
 from derive.records.base import Record, Section, Statement
@@ -47,7 +47,7 @@ class Action(Record):
         deterministic, linear = [], []
         for f in self.system.fields:
             value = at(f.field, f.time)
-            left = Derivative(value) if f.derivative else value
+            left = TauDerivative(value) if f.derivative else value
             right = sp.S.Zero if isinstance(f.rule, DisorderRule) else f.rule.expression(f.time)
             right += Source() if f.derivative else 0
             deterministic.append(Statement(Hat(value), left - right, relation="i dot"))

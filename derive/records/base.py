@@ -28,6 +28,7 @@ class Record(ABC):
     """A stage's result. `assumptions` holds everything assumed so far, so the last record shows them all."""
 
     title: str = ""
+    assumptions: tuple[str, ...]
 
     @abstractmethod
     def sections(self) -> tuple[Section, ...]:

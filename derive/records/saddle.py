@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from derive.algebra.nodes import TAU, Correlation, Derivative, Noise, Response, Source, at, noise, times_of
+from derive.algebra.nodes import TAU, Correlation, TauDerivative, Noise, Response, Source, at, noise, times_of
 from derive.language.symbols import Sector
 from derive.language.vectors import PAST, Field
 from derive.records.action import AveragedAction
@@ -121,7 +121,7 @@ class SingleSite(Record):
                         right += remembered(m)
                 else:
                     right = f.rule.expression(f.time) + (Source() if f.derivative else 0)
-                lines.append(Statement(Derivative(value) if f.derivative else value, right))
+                lines.append(Statement(TauDerivative(value) if f.derivative else value, right))
             found.append(Section(f"a site of {sector}", tuple(lines)))
         return (*found, Section("noises", tuple(c.statement() for c in self.saddle.covariances)))
 

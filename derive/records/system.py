@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from derive.algebra.nodes import TAU, Derivative, Source, at
+from derive.algebra.nodes import TAU, TauDerivative, Source, at
 from derive.language.matrices import Disorder
 from derive.language.model import Model
 from derive.language.symbols import Sector
@@ -134,7 +134,7 @@ class System(Record):
             for f in fields:
                 value = at(f.field, f.time)
                 right = f.rule.expression(f.time) + (Source() if f.derivative else 0)
-                found.append(Statement(Derivative(value) if f.derivative else value, right,
+                found.append(Statement(TauDerivative(value) if f.derivative else value, right,
                                        remark=f"for {f.time} >= {f.shift}" if f.shift else ""))
                 for first, rule in enumerate(f.starts):
                     start = rule.expression(sp.Integer(first)).subs(f.time, first)

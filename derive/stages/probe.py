@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sympy as sp
 
+from derive.algebra.causality import response_lags
 from derive.algebra.nodes import Z
 from derive.algebra.words import Combination, Diagonal, Letter, Word, combine
 from derive.errors import DeclarationError
@@ -23,9 +24,10 @@ RESOLVENT = sp.Symbol("G")
 def project_probe(time_order: TimeOrder) -> ProjectedProbe:
     """Propagators, bulk equations and the closed set of projected equations."""
     work = _Projection(time_order)
+    equations = work.bulk_equations()
     unknowns, couplings = work.close()
     return ProjectedProbe(
-        time_order, tuple(work.probes), work.propagator(), tuple(work.responses.values()), work.bulk_equations(),
+        time_order, tuple(work.probes), work.propagator(), tuple(work.responses.values()), equations,
         RESOLVENT, unknowns, couplings,
         (*time_order.assumptions, "the probe is stationary in spectral time and starts without overlap with the noises"),
     )
@@ -124,6 +126,9 @@ class _Projection:
                 continue
             if term.pair is None:
                 raise DeclarationError(f"the probe field {probe} is driven by {vector} without an overlap")
+            if term.past is None and term.vector.time is not None:
+                raise DeclarationError(f"the probed matrix contains outer products of {vector} at a single time "
+                                       f"{term.vector.time}; add them to weights by an update rule and probe the weights")
             left, right = term.pair
             depends = term.coefficient.has(PAST) or term.coefficient.has(Mean)
             scale, weight = term.coefficient.as_independent(PAST, Mean, as_Add=False) if depends else (term.coefficient, None)
@@ -182,17 +187,17 @@ class _Projection:
 
 
 def _without_zeros(rows: dict, neighbours: dict) -> dict:
-    """Drop unknowns that nothing drives: without a source their equations say they vanish."""
+    """Keep unknowns that the source reaches: a response that no overlap drives, however indirectly, vanishes."""
+    driven = {u for u in rows if u.kind == "C"}
     while True:
-        idle = [u for u in rows if u.kind == "R" and not any(rows[u].get(v) for v in rows)
-                and not any(Unknown("R", p, u.field) in rows for p in neighbours[u.probe])]
-        if not idle:
-            return rows
-        rows = {u: row for u, row in rows.items() if u not in idle}
+        more = {u for u in rows if u not in driven
+                and (any(v in driven for v in rows[u]) or any(Unknown("R", p, u.field) in driven for p in neighbours[u.probe]))}
+        if not more:
+            return {u: row for u, row in rows.items() if u in driven}
+        driven |= more
 
 
 def _responds(time_order: TimeOrder):
-    from derive.algebra.causality import response_lags
-
+    """Whether a training field answers a kick to another, at any delay."""
     lags = response_lags(time_order.system)
     return lambda field, noise: (field, noise) in lags
