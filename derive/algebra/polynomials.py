@@ -70,12 +70,13 @@ def _named(expression: sp.Expr, opaque: dict, replaced: tuple) -> sp.Expr:
     return sp.powdenest(expression.subs(dict(replaced)), force=True) if replaced else expression
 
 
-def solve_linear_unknowns(equations: list[sp.Expr], unknowns: list[sp.Symbol]):
+def solve_linear_unknowns(equations: list[sp.Expr], unknowns: list[sp.Symbol], accept):
     """Eliminate unknowns that some equation holds only to first power, by substitution.
 
-    Returns the remaining equations (numerators), the remaining unknowns and the substitutions made, in order.
+    Each equation is replaced by the irreducible factor that `accept` recognises, so that no spurious solution of a
+    factorised equation is followed. Returns the remaining equations and unknowns, and the substitutions in order.
     """
-    equations, unknowns, made = [sp.fraction(sp.together(e))[0] for e in equations], list(unknowns), []
+    equations, unknowns, made = _distinct(equations, accept), list(unknowns), []
     while True:
         choice = _simplest_linear(equations, unknowns)
         if choice is None:
@@ -86,40 +87,47 @@ def solve_linear_unknowns(equations: list[sp.Expr], unknowns: list[sp.Symbol]):
         made.append((symbol, value))
         unknowns.remove(symbol)
         rest = [e for i, e in enumerate(equations) if i != position]
-        equations = [sp.expand(sp.fraction(sp.cancel(sp.together(e.subs(symbol, value))))[0]) for e in rest]
-        equations = [e for e in equations if e != 0]
+        equations = _distinct([e.subs(symbol, value) if e.has(symbol) else e for e in rest], accept)
+
+
+def _distinct(equations: list[sp.Expr], accept) -> list[sp.Expr]:
+    """Numerators reduced to their physical factor, zeros and repetitions dropped."""
+    numerators = [sp.expand(sp.fraction(sp.together(e))[0]) for e in equations]
+    return list(dict.fromkeys(chosen_factor(e, accept) for e in numerators if e != 0))
 
 
 def _simplest_linear(equations: list[sp.Expr], unknowns: list[sp.Symbol]) -> tuple[int, sp.Symbol] | None:
+    """The equation and unknown with the simplest coefficient: constants before polynomials, short before long."""
     best = None
     for i, equation in enumerate(equations):
         for symbol in unknowns:
-            if equation.has(symbol) and sp.Poly(equation, symbol).degree() == 1:
-                cost = (sp.count_ops(equation), i, symbol.name)
-                if best is None or cost < best[0]:
-                    best = (cost, i, symbol)
+            if equation.has(symbol):
+                poly = sp.Poly(equation, symbol)
+                if poly.degree() == 1:
+                    lead = poly.LC()
+                    cost = (bool(lead.free_symbols & set(unknowns)), sp.count_ops(lead) + sp.count_ops(equation), i, symbol.name)
+                    best = min(best, (cost, i, symbol), key=lambda item: item[0]) if best else (cost, i, symbol)
     return None if best is None else (best[1], best[2])
 
 
 def eliminate(equations: list[sp.Expr], unknowns: list[sp.Symbol], accept) -> sp.Expr:
     """One polynomial relation free of the unknowns, the factor that `accept(expression)` recognises."""
-    equations, unknowns, _ = solve_linear_unknowns(equations, unknowns)
+    equations, unknowns, _ = solve_linear_unknowns(equations, unknowns, accept)
     while unknowns:
         ring = Ring.of(tuple(equations))
         coded = [ring.encode(e) for e in equations]
         symbol = min(unknowns, key=lambda u: (sum(ring.degree(p, u) for p in coded), u.name))
-        holding = sorted((p for p in coded if ring.degree(p, symbol) > 0), key=lambda p: (ring.degree(p, symbol), len(p.to_dict())))
-        free = [p for p in coded if ring.degree(p, symbol) == 0]
-        if not holding:
-            unknowns.remove(symbol)
-            continue
-        resultants = [holding[0].resultant(other, ring.variable(symbol)) for other in holding[1:]]
-        equations = [chosen_factor(ring.decode(p), accept) for p in (*free, *resultants)]
         unknowns.remove(symbol)
-        equations, unknowns, _ = solve_linear_unknowns(equations, unknowns)
+        holding = sorted((p for p in coded if ring.degree(p, symbol) > 0), key=lambda p: (ring.degree(p, symbol), len(p.to_dict())))
+        if not holding:
+            continue
+        free = [p for p in coded if ring.degree(p, symbol) == 0]
+        resultants = [p.resultant(q, ring.variable(symbol)) for i, p in enumerate(holding) for q in holding[i + 1:]]
+        equations = [ring.decode(p) for p in (*free, *resultants)]
+        equations, unknowns, _ = solve_linear_unknowns(equations, unknowns, accept)
     if not equations:
         raise ValueError("the equations do not determine a relation")
-    return chosen_factor(equations[0], accept)
+    return min(equations, key=lambda e: (sp.count_ops(e), str(e)))
 
 
 def factors(expression: sp.Expr) -> list[sp.Expr]:

@@ -1,0 +1,508 @@
+"""Decide each claim against the records of the derivation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import mpmath
+import sympy as sp
+from sympy.core.function import PoleError
+
+from derive.algebra.nodes import Z
+from derive.algebra.words import Letter
+from derive.claims.equality import (
+    DIGITS,
+    FAILED,
+    PROVED,
+    WORKING_DIGITS,
+    Bench,
+    Comparison,
+    close,
+    follow_branch,
+    number,
+    sample_points,
+    vanishes_identically,
+)
+from derive.claims.formulas import Carrier, Matrix, Reader, shown
+from derive.claims.reading import Claim, ClaimsFile
+from derive.errors import ClaimError
+from derive.language.model import Model
+from derive.records.base import Record
+from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle
+from derive.records.saddle import SaddlePoint
+from derive.records.system import System
+
+SMALL = sp.Symbol("x", positive=True)
+"""What a series is expanded in."""
+
+_TRAINING_KINDS = ("kernel", "covariance")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a claim. `status` is "proved", "to 50 digits" or "FAILED"."""
+
+    name: str
+    status: str
+    detail: str
+    kind: str = ""
+    where: str = ""
+
+    @property
+    def holds(self) -> bool:
+        return self.status != FAILED
+
+
+def check_claims(file: ClaimsFile, records: dict[str, Record] | None = None) -> list[Verdict]:
+    """A verdict for each claim, in the order of the file. Without records the model is loaded and derived."""
+    if records is None:
+        from derive.pipeline import derive_model
+
+        records = derive_model(model_of(file))
+    work = _Work(file, records)
+    return [work.verdict(claim) for claim in file.claims]
+
+
+def model_of(file: ClaimsFile) -> Model:
+    """The model that a claims file is about; a path is taken relative to the file."""
+    from derive.loading import load_model
+
+    if file.model.endswith(".py"):
+        return load_model(str(Path(file.path).parent / file.model))
+    return load_model(file.model)
+
+
+class _Work:
+    def __init__(self, file: ClaimsFile, records: dict[str, Record]):
+        self.file = file
+        self.system = cast(System, records["system"])
+        self.saddle = cast(SaddlePoint, records["saddle"])
+        self.bulk = cast(Bulk, records.get("bulk"))
+        self.probed = "bulk" in records
+        self.parameters = self.system.model.parameters
+        self.fields = {f.name: f for f in (*(s.field for s in self.system.fields), *self.system.sources)}
+        self.bench = Bench(self.parameters, self.bulk if self.probed else None)
+
+    def verdict(self, claim: Claim) -> Verdict:
+        if claim.kind not in _TRAINING_KINDS and not self.probed:
+            raise ClaimError(
+                f"{self.place(claim)}: {self.file.model} probes no spectrum, so there is nothing to hold a "
+                f"{claim.kind} against; add probe=spectrum(...) to the model"
+            )
+        decide: Callable[[Claim], tuple[str, str]] = getattr(self, f"_{claim.kind}")
+        status, detail = decide(claim)
+        if status == DIGITS:
+            detail = f"agrees to 50 digits (no symbolic proof found); {detail}"
+        return Verdict(claim.name, status, detail, claim.kind, claim.where)
+
+    def place(self, claim: Claim) -> str:
+        return f"{self.file.path.name}, claim {claim.name!r}"
+
+    def reader(self, claim: Claim, *names: str, matrices: bool = False, carriers: bool = False) -> Reader:
+        known: dict[str, sp.Expr] = {"z": Z, "s": MAP, "x": SMALL}
+        if self.probed:
+            known["G"] = self.bulk.projected.resolvent
+        scalars = {p.name: p for p in self.parameters}
+        scalars = {**{name: known[name] for name in names}, "pi": sp.pi, **scalars}
+        return Reader(self.place(claim), scalars, self.fields if matrices else None, carriers, dict(claim.define))
+
+    # the bulk
+
+    def _resolvent(self, claim: Claim) -> tuple[str, str]:
+        value = self.reader(claim, "z").scalar(claim.get("value"))
+        root, curve = self.bulk.projected.resolvent, self.bulk.curve
+        left_of_bulk = True
+        for point in sample_points(self.parameters):
+            size = 50 * (1 + sum(abs(v) for v in point.values()))
+            for side in (1, -1):
+                with mpmath.workdps(WORKING_DIGITS):
+                    z = mpmath.mpc(side * int(size), int(size) / mpmath.mpf(10**4))
+                    found, physical = number(value, {**point, Z: z}), follow_branch(curve, root, point, z)
+                if close(found, physical):
+                    continue
+                if side == 1:
+                    there = ", ".join(filter(None, (f"z = {mpmath.nstr(z, 6)}", _at(point, value, curve))))
+                    return FAILED, (
+                        f"derived {_curve_text(self.bulk)}; at {there} "
+                        f"the claim is {mpmath.nstr(found, 8)}, the derivation {mpmath.nstr(physical, 8)}"
+                    )
+                left_of_bulk = False
+        proved = vanishes_identically(curve.subs(root, value)) or sp.simplify(curve.subs(root, value)) == 0
+        branch = "the branch that is 1/z at infinity"
+        if not left_of_bulk:
+            branch += " to the right of the bulk (to its left the principal root has the other sign)"
+        return (PROVED if proved else DIGITS), f"satisfies {_curve_text(self.bulk)}; {branch}"
+
+    def _curve(self, claim: Claim) -> tuple[str, str]:
+        value = sp.fraction(sp.together(self.reader(claim, "z", "G").scalar(claim.get("value"))))[0]
+        root, curve = self.bulk.projected.resolvent, self.bulk.curve
+        derived, claimed = sp.Poly(curve, root, Z), sp.Poly(value, root, Z) if value.has(root) else None
+        if claimed is None or claimed.degree(root) != derived.degree(root):
+            return FAILED, f"derived {_curve_text(self.bulk)}, claimed {sp.expand(value)} = 0"
+        if vanishes_identically(claimed.LC() * curve - derived.LC() * value):
+            return PROVED, f"a multiple of {_curve_text(self.bulk)}"
+        return FAILED, f"derived {_curve_text(self.bulk)}, claimed {sp.expand(value)} = 0"
+
+    def _edges(self, claim: Claim) -> tuple[str, str]:
+        reader = self.reader(claim)
+        values = [reader.scalar(text) for text in claim.get("value")]
+        if any(sp.Poly(factor, Z).degree() > 2 for factor in self.bulk.edge_factors):
+            return self._edges_by_factor(values)
+        return self._same_sets(values, self.bulk.edges, "edges")
+
+    def _edges_by_factor(self, values: list[sp.Expr]) -> tuple[str, str]:
+        """Without closed forms for all: each claimed edge must be a root of an edge factor where the density ends."""
+        status = PROVED
+        for value in values:
+            results = [self.bench.same(factor.subs(Z, value), sp.S.Zero) for factor in self.bulk.edge_factors]
+            best = min((r.status for r in results), key=(PROVED, DIGITS, FAILED).index, default=FAILED)
+            if best == FAILED:
+                return FAILED, f"{value} is not a root of {' or '.join(map(str, self.bulk.edge_factors))}"
+            status = best if status == PROVED else status
+            for point in sample_points(self.parameters):
+                if not _density_ends(self.bulk, point, number(value, point)):
+                    return (
+                        FAILED,
+                        f"{value} is a root of the discriminant, but no end of the density ({_at(point, value)})",
+                    )
+        return (
+            status,
+            "each is a root of the discriminant of the curve where the density ends; others were not looked for",
+        )
+
+    def _atom(self, claim: Claim) -> tuple[str, str]:
+        reader = self.reader(claim)
+        position, weight = reader.scalar(claim.get("position")), reader.scalar(claim.get("value"))
+        names = {p.name: p for p in self.parameters}
+        fixed: dict = {}
+        for name, text in claim.get("at", ()):
+            if name not in names:
+                raise ClaimError(f"{self.place(claim)}: at names {name}, but the parameters are {', '.join(names)}")
+            fixed[names[name]] = reader.scalar(text)
+        root, curve = self.bulk.projected.resolvent, self.bulk.curve.subs(fixed)
+        position, weight = position.subs(fixed), weight.subs(fixed)
+        exact = vanishes_identically(_residue_condition(sp.Poly(curve, root), position, weight))
+        for point in sample_points(self.parameters, fixed):
+            with mpmath.workdps(WORKING_DIGITS):
+                place = number(position, point)
+                above = mpmath.mpc(0, mpmath.mpf(10) ** -14)
+                measured, expected = above * follow_branch(curve, root, point, place + above), number(weight, point)
+                if abs(measured - expected) > mpmath.mpf(10) ** -5:
+                    return FAILED, (
+                        f"{_at(point, curve, weight)} the derived weight at {mpmath.nstr(place, 6)} is "
+                        f"{mpmath.nstr(mpmath.re(measured), 8)}, the claim {mpmath.nstr(expected, 8)}"
+                    )
+        if exact:
+            return PROVED, f"the residue of the physical branch of {_curve_text(self.bulk)}"
+        return FAILED, f"{weight} is not the residue of {_curve_text(self.bulk)} at {position}"
+
+    def _moment(self, claim: Claim) -> tuple[str, str]:
+        value = self.reader(claim).scalar(claim.get("value"))
+        order = claim.get("order")
+        if order > 24:
+            raise ClaimError(f"{self.place(claim)}: order {order} is beyond 24; claim a lower moment")
+        derived = sp.factor(moments(self.bulk.curve, self.bulk.projected.resolvent, order)[order])
+        return self._told(self.bench.same(value, derived), value, derived, f"moment {order}")
+
+    def _series(self, claim: Claim) -> tuple[str, str]:
+        of = claim.get("of")
+        order = self.reader(claim).scalar(claim.get("order"))
+        if not order.is_Integer:
+            raise ClaimError(f"{self.place(claim)}: order must be a whole number; set the parameter to a power of x")
+        value = self.reader(claim).scalar(claim.get("value"))
+        if of == "resolvent" and claim.get("in", "z") == "z":
+            if claim.get("set", "1/x").replace(" ", "") != "1/x" or not 0 <= order <= 25:
+                raise ClaimError(f"{self.place(claim)}: the resolvent is expanded in x = 1/z to order 25 at most")
+            derived = (
+                moments(self.bulk.curve, self.bulk.projected.resolvent, int(order) - 1)[int(order) - 1]
+                if order
+                else sp.S.Zero
+            )
+            return self._told(
+                self.bench.same(value, derived), value, sp.factor(derived), f"coefficient of 1/z**{order}"
+            )
+        names = {p.name: p for p in self.parameters}
+        if of == "inverse_map":
+            names["s"] = MAP
+        variable = claim.get("in")
+        if variable not in names:
+            raise ClaimError(f"{self.place(claim)}: in must be one of {', '.join(names)}, not {variable!r}")
+        replaced = self.reader(claim, "x").scalar(claim.get("set", "x"))
+        expression = self._quantity(claim, of)
+        if expression is None:
+            return FAILED, f"no closed form of {of} is derived, so its series cannot be taken"
+        try:
+            expanded = sp.series(expression.subs(names[variable], replaced), SMALL, 0, int(order) + 1).removeO()
+        except (NotImplementedError, ValueError, PoleError):
+            return FAILED, f"{of} = {_text(expression)} has no power series there that SymPy finds"
+        derived = sp.expand(expanded).coeff(SMALL, int(order))
+        return self._told(
+            self.bench.same(value, derived), value, sp.factor(derived), f"coefficient of x**{order} in {of}"
+        )
+
+    def _quantity(self, claim: Claim, of: str) -> sp.Expr | None:
+        if of in ("edge upper", "edge lower"):
+            edges = self.bulk.edges
+            return None if not edges else (edges[-1] if of == "edge upper" else edges[0])
+        if of == "resolvent":
+            return self.bulk.resolvent
+        if of == "outlier":
+            cycle = self._cycle(claim)
+            return (
+                None if cycle.inverse is None or cycle.eigenvalue is None else cycle.inverse.subs(MAP, cycle.eigenvalue)
+            )
+        if of == "inverse_map":
+            return self._cycle(claim).inverse
+        raise ClaimError(
+            f"{self.place(claim)}: no series of {of!r}; of is edge upper, edge lower, resolvent, outlier or inverse_map"
+        )
+
+    # the reduction to an eigenproblem
+
+    def _cycle(self, claim: Claim) -> Cycle:
+        cycles = self.bulk.pencil.cycles
+        wanted = claim.get("eigenproblem", 1)
+        if not 1 <= wanted <= len(cycles):
+            raise ClaimError(
+                f"{self.place(claim)}: A(z) reduces to {len(cycles)} eigenproblems, there is no number {wanted}"
+            )
+        return cycles[wanted - 1]
+
+    def _outlier(self, claim: Claim) -> tuple[str, str]:
+        value = self.reader(claim).scalar(claim.get("value"))
+        cycle = self._cycle(claim)
+        if cycle.eigenvalue is None:
+            return (
+                FAILED,
+                "the eigenvalue has no closed form in the parameters; claim the matrix and the inverse_map instead",
+            )
+        if cycle.inverse is not None:
+            derived = sp.factor(cycle.inverse.subs(MAP, cycle.eigenvalue))
+            return self._told(self.bench.same(value, derived), value, derived, "z")
+        relation = cycle.relation.subs({Z: value, MAP: cycle.eigenvalue})
+        return self._told(self.bench.same(relation, sp.S.Zero), value, cycle.relation, "relation")
+
+    def _threshold(self, claim: Claim) -> tuple[str, str]:
+        value = self.reader(claim).scalar(claim.get("value"))
+        names = {p.name: p for p in self.parameters}
+        if claim.get("parameter") not in names:
+            raise ClaimError(
+                f"{self.place(claim)}: there is no parameter {claim.get('parameter')}; they are {', '.join(names)}"
+            )
+        parameter = names[claim.get("parameter")]
+        cycle = self._cycle(claim)
+        if cycle.eigenvalue is None or not cycle.critical:
+            return FAILED, "the threshold has no closed form in the parameters; claim the critical values instead"
+        there = cycle.eigenvalue.subs(parameter, value)
+        outside = any(
+            not parameter.domain.contains(float(mpmath.re(number(value, point))))
+            for point in sample_points(self.parameters)
+        )
+        if not outside:
+            for critical in cycle.critical:
+                result = self.bench.same(there, critical.subs(parameter, value))
+                if result.status != FAILED:
+                    return (
+                        result.status,
+                        f"there the eigenvalue {cycle.eigenvalue} reaches its critical value {critical}",
+                    )
+        options = ", ".join(map(str, cycle.critical))
+        why = f"lies outside the domain of {parameter}" if outside else f"gives the eigenvalue {there}"
+        return (
+            FAILED,
+            f"derived: the eigenvalue {cycle.eigenvalue} must be one of {options}; {parameter} = {value} {why}",
+        )
+
+    def _inverse_map(self, claim: Claim) -> tuple[str, str]:
+        value = self.reader(claim, "s").scalar(claim.get("value"))
+        cycle = self._cycle(claim)
+        if cycle.inverse is not None:
+            return self._told(self.bench.same(value, cycle.inverse), value, cycle.inverse, "z")
+        result = self.bench.same(cycle.relation.subs(Z, value), sp.S.Zero)
+        return self._told(result, value, cycle.relation, "relation")
+
+    def _scalar_map(self, claim: Claim) -> tuple[str, str]:
+        value = self.reader(claim, "z", "G").scalar(claim.get("value"))
+        derived = self._cycle(claim).scalar_map
+        return self._told(self.bench.same(value, derived), value, derived, "s", "modulo the bulk equations")
+
+    def _critical(self, claim: Claim) -> tuple[str, str]:
+        reader = self.reader(claim)
+        return self._same_sets(
+            [reader.scalar(text) for text in claim.get("value")], self._cycle(claim).critical, "critical values"
+        )
+
+    # A(z)
+
+    def _label(self, claim: Claim, label: str) -> int:
+        labels = self.bulk.blocks.labels
+        if label not in labels:
+            raise ClaimError(
+                f"{self.place(claim)}: A(z) has no unknown {label}; its labels are {', '.join(labels) or 'none'}"
+            )
+        return labels.index(label)
+
+    def _block(self, claim: Claim) -> tuple[str, str]:
+        row, column = self._label(claim, claim.get("row")), self._label(claim, claim.get("column"))
+        value = self.reader(claim, "z", "G", matrices=True).matrix(claim.get("value"))
+        return self._same_words(value, derived_block(self.bulk.blocks, row, column), "block")
+
+    def _matrix(self, claim: Claim) -> tuple[str, str]:
+        blocks, labels, rows = self.bulk.blocks, claim.get("labels"), claim.get("value")
+        order = [self._label(claim, label) for label in labels]
+        if len(rows) != len(labels) or len(set(labels)) != len(labels):
+            raise ClaimError(
+                f"{self.place(claim)}: {len(labels)} labels for {len(rows)} rows; give one label to each row"
+            )
+        missing = [label for label in blocks.labels if label not in labels]
+        if missing:
+            return (
+                FAILED,
+                f"the derived A(z) has {len(blocks.labels)} unknowns; the claim leaves out {', '.join(missing)}",
+            )
+        total = sp.Add(*(u.size for u in blocks.projected.unknowns))
+        if claim.get("size") is not None:
+            size = self.reader(claim).scalar(claim.get("size"))
+            if sp.expand(size - total) != 0:
+                return FAILED, f"the derived A(z) has {total} rows, the claim {size}"
+        scalars, reader = self.reader(claim, "z", "G"), self.reader(claim, "z", "G", matrices=True)
+        left = [scalars.scalar(text) for text in claim.get("rows_times", ("1",) * len(order))]
+        right = [scalars.scalar(text) for text in claim.get("columns_times", ("1",) * len(order))]
+        if len(left) != len(order) or len(right) != len(order):
+            raise ClaimError(f"{self.place(claim)}: rows_times and columns_times need one scalar for each label")
+        status = PROVED
+        for i, row in enumerate(order):
+            for j, column in enumerate(order):
+                derived = derived_block(blocks, row, column).scaled(left[i] * right[j])
+                found, detail = self._same_words(reader.matrix(rows[i][j]), derived, "block")
+                if found == FAILED:
+                    return FAILED, f"row {labels[i]}, column {labels[j]}: {detail}"
+                status = DIGITS if found == DIGITS else status
+        return status, f"all {len(order)} x {len(order)} blocks, zeros included; A(z) is {total} x {total}"
+
+    # the single-site process
+
+    def _kernel(self, claim: Claim) -> tuple[str, str]:
+        reader = self.reader(claim, matrices=True, carriers=True)
+        target = reader.field(claim.get("target"))
+        memories = [m for m in self.saddle.memories if m.target == target]
+        derived = Matrix({})
+        for m in memories:
+            derived = derived.plus(Matrix({(Letter.response(m.a, m.noise), Carrier(m.on)): m.coefficient}))
+        status, detail = self._same_words(reader.matrix(claim.get("value")), derived, f"memory of {target}")
+        lag = claim.get("lag")
+        found = sorted({m.lag for m in memories if m.lag is not None})
+        if status != FAILED and lag is not None and found != [lag]:
+            return FAILED, f"derived: the memory of {target} reaches back from s = t - {found}, claimed lag {lag}"
+        reach = f"; s <= t - {lag}" if lag else ""
+        return status, detail + reach
+
+    def _covariance(self, claim: Claim) -> tuple[str, str]:
+        reader = self.reader(claim, matrices=True)
+        left, right = (reader.field(name) for name in claim.get("noises"))
+        derived = Matrix({})
+        for c in self.saddle.covariances:
+            if (c.left, c.right) == (left, right):
+                derived = derived.plus(Matrix({(Letter.correlation(c.a, c.b),): c.coefficient}))
+        return self._same_words(
+            reader.matrix(claim.get("value")), derived, f"covariance of the noises of {left} and {right}"
+        )
+
+    # telling
+
+    def _told(
+        self, result: Comparison, claimed: sp.Expr, derived: sp.Expr, what: str, how: str = ""
+    ) -> tuple[str, str]:
+        derived_text, claimed_text = _text(derived), _text(claimed)
+        if result.status == FAILED:
+            return FAILED, f"derived {what} = {derived_text}, claimed {claimed_text}; {result.evidence}"
+        return result.status, f"derived {what} = {derived_text}" + (f", {how}" if how else "")
+
+    def _same_sets(self, values: list[sp.Expr], derived: tuple[sp.Expr, ...], what: str) -> tuple[str, str]:
+        open_ones, status = list(derived), PROVED
+        text = ", ".join(map(_text, derived)) or "none in closed form"
+        for value in values:
+            results = [self.bench.same(value, other) for other in open_ones]
+            match = next((i for i, r in enumerate(results) if r.status != FAILED), None)
+            if match is None:
+                return FAILED, f"derived {what} {text}; {_text(value)} is not among them"
+            status = results[match].status if status == PROVED else status
+            open_ones.pop(match)
+        if open_ones:
+            return FAILED, f"derived {what} {text}; the claim leaves out {', '.join(map(_text, open_ones))}"
+        return status, f"derived {what} {text}"
+
+    def _same_words(self, claimed: Matrix, derived: Matrix, what: str) -> tuple[str, str]:
+        status, modulo = PROVED, False
+        for word in dict.fromkeys([*derived.terms, *claimed.terms]):
+            left, right = claimed.terms.get(word, sp.S.Zero), derived.terms.get(word, sp.S.Zero)
+            result = self.bench.same(left, right)
+            if result.status == FAILED:
+                return FAILED, (
+                    f"derived {what} {shown(derived.terms)}, claimed {shown(claimed.terms)}; they differ in the "
+                    f"coefficient of {shown({word: sp.S.One})}: {result.evidence}"
+                )
+            modulo = modulo or self.probed and bool(right.free_symbols & set(self.bulk.projected.bulk_symbols))
+            status = DIGITS if result.status == DIGITS else status
+        return status, f"derived {what} {shown(derived.terms)}" + (", modulo the bulk equations" if modulo else "")
+
+
+def derived_block(blocks: BlockMatrix, row: int, column: int) -> Matrix:
+    """A block of A(z) as a sum of words."""
+    block = blocks.block(row, column)
+    found = Matrix({(): block.scalar} if block.scalar != 0 else {})
+    for scale, word in block.combination:
+        found = found.plus(Matrix({tuple(word): -scale}))
+    return found
+
+
+def moments(curve: sp.Expr, root: sp.Symbol, order: int) -> list[sp.Expr]:
+    """The coefficients m_0 = 1, m_1, ... of G = sum_k m_k / z**(k + 1), found from the curve one by one."""
+    small, unknown = sp.Symbol("small"), sp.Symbol("unknown")
+    found: list[sp.Expr] = [sp.S.One]
+    cleared = sp.expand(curve.subs(Z, 1 / small) * small ** sp.Poly(curve, Z).degree())
+    for k in range(1, order + 1):
+        partial = sp.Add(*(m * small ** (i + 1) for i, m in enumerate(found))) + unknown * small ** (k + 1)
+        coefficients = sp.Poly(sp.expand(cleared.subs(root, partial)), small).all_coeffs()
+        first = sp.Poly(next(sp.expand(c) for c in reversed(coefficients) if sp.expand(c).has(unknown)), unknown)
+        found.append(sp.cancel(-first.coeff_monomial(1) / first.coeff_monomial(unknown)))
+    return found
+
+
+def _residue_condition(poly: sp.Poly, position: sp.Expr, weight: sp.Expr) -> sp.Expr:
+    """What must vanish for G = weight / (z - position) to be the leading behaviour of the curve near the position."""
+    distance, unknown = sp.Symbol("distance"), sp.Symbol("weight")
+    terms: dict[int, sp.Expr] = {}
+    for (power,), coefficient in poly.terms():
+        for (shift,), scale in sp.Poly(sp.expand(coefficient.subs(Z, position + distance)), distance).terms():
+            terms[shift - power] = terms.get(shift - power, sp.S.Zero) + scale * unknown**power
+    leading = next(terms[order] for order in sorted(terms) if sp.expand(terms[order]) != 0)
+    return leading.subs(unknown, weight)
+
+
+def _density_ends(bulk: Bulk, point: dict, edge) -> bool:
+    """Whether the imaginary part of the physical branch is there on one side of a real point only."""
+    with mpmath.workdps(WORKING_DIGITS):
+        step, height = mpmath.mpf(10) ** -8, mpmath.mpf(10) ** -24
+        curve, root = bulk.curve, bulk.projected.resolvent
+        sides = [
+            abs(mpmath.im(follow_branch(curve, root, point, mpmath.mpc(mpmath.re(edge) + side * step, height))))
+            for side in (-1, 1)
+        ]
+        return min(sides) < mpmath.mpf(10) ** -6 * max(sides)
+
+
+def _curve_text(bulk: Bulk) -> str:
+    return f"{bulk.curve} = 0"
+
+
+def _text(expression: sp.Expr) -> str:
+    return str(expression.subs(MAP, sp.Symbol("s")))
+
+
+def _at(point: dict, *expressions: sp.Expr) -> str:
+    inside = {s for e in expressions for s in e.free_symbols}
+    return ", ".join(f"{p} = {v}" for p, v in point.items() if p in inside)

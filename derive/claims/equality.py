@@ -1,0 +1,205 @@
+"""Whether two expressions are the same: by algebra if it can be had, otherwise in high precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import mpmath
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from derive.algebra.nodes import Z
+from derive.algebra.physical import physical_values
+from derive.algebra.polynomials import solve_linear_unknowns
+from derive.errors import NumericalError
+from derive.language.symbols import Parameter
+from derive.records.probe import MAP, Bulk
+
+PROVED, DIGITS, FAILED = "proved", "to 50 digits", "FAILED"
+WORKING_DIGITS = 70
+AGREEING_DIGITS = 50
+POINTS = 3
+
+
+def sample_points(parameters: tuple[Parameter, ...], fixed: dict | None = None) -> list[dict[sp.Symbol, sp.Rational]]:
+    """Rational values for the parameters, inside their domains, the same in every run; `fixed` values stay."""
+    points = []
+    for attempt in range(POINTS):
+        point = {}
+        for i, parameter in enumerate(parameters):
+            default = sp.nsimplify(parameter.default, rational=True)
+            if parameter.domain.whole:
+                value = default + attempt
+            else:
+                factor = (sp.Rational(41 + 4 * i, 37), sp.Rational(31, 73 + 6 * i), sp.Rational(97, 53 + 2 * i))[
+                    attempt
+                ]
+                value = (default or sp.S.One) * factor
+            point[parameter] = value if parameter.domain.contains(float(value)) else default
+        points.append({**point, **(fixed or {})})
+    return points
+
+
+def number(expression: sp.Expr, values: dict):
+    """The value of an expression with many digits; not a number where it has a pole."""
+    with mpmath.workdps(WORKING_DIGITS):
+        symbols = sorted(expression.free_symbols, key=lambda s: s.name)
+        given = [values[s] if not isinstance(values[s], sp.Basic) else _mp(values[s]) for s in symbols]
+        try:
+            return mpmath.mpmathify(sp.lambdify(symbols, expression, "mpmath")(*given))
+        except ZeroDivisionError:
+            return mpmath.nan
+
+
+def _mp(value: sp.Basic):
+    rational = sp.Rational(value)
+    return mpmath.mpf(int(rational.p)) / int(rational.q)
+
+
+def close(a, b) -> bool:
+    with mpmath.workdps(WORKING_DIGITS):
+        return abs(a - b) <= mpmath.mpf(10) ** -AGREEING_DIGITS * max(1, abs(a), abs(b))
+
+
+def vanishes_identically(expression: sp.Expr, curve: sp.Expr | None = None, root: sp.Symbol | None = None) -> bool:
+    """Whether an expression is zero by algebra: radicals become generators, numerators are reduced modulo their
+    defining polynomials and, if given, modulo the curve that `root` satisfies."""
+    relations: list[tuple[sp.Symbol, sp.Expr, int]] = []
+    plain = _without_radicals(sp.sympify(expression), relations)
+    numerator = sp.expand(sp.fraction(sp.together(plain))[0])
+    for symbol, base, power in reversed(relations):
+        top, bottom = sp.fraction(sp.together(base))
+        numerator = _remainder(numerator, bottom * symbol**power - top, symbol)
+    if curve is not None and numerator.has(root):
+        numerator = _remainder(numerator, curve, root)
+        for symbol, base, power in reversed(relations):
+            top, bottom = sp.fraction(sp.together(base))
+            numerator = _remainder(numerator, bottom * symbol**power - top, symbol)
+    return numerator == 0
+
+
+def _remainder(numerator: sp.Expr, modulus: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
+    if not numerator.has(symbol):
+        return numerator
+    return sp.expand(sp.prem(numerator, sp.expand(modulus), symbol))
+
+
+def _without_radicals(node: sp.Expr, relations: list[tuple[sp.Symbol, sp.Expr, int]]) -> sp.Expr:
+    if not node.args:
+        return node
+    args = [_without_radicals(arg, relations) for arg in node.args]
+    if node.is_Pow and args[1].is_Rational and not args[1].is_Integer:
+        base, exponent = args
+        for symbol, known, power in relations:
+            if known == base and power % exponent.q == 0:
+                return symbol ** (exponent.p * power // exponent.q)
+        symbol = sp.Symbol(f"_radical{len(relations)}")
+        relations.append((symbol, base, int(exponent.q)))
+        return symbol**exponent.p
+    return node.func(*args)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    status: str
+    evidence: str = ""
+
+
+class Bench:
+    """Compares scalars in z, G, the map s, the parameters and the other responses of the bulk."""
+
+    def __init__(self, parameters: tuple[Parameter, ...], bulk: Bulk | None):
+        self.parameters, self.bulk = parameters, bulk
+        self._physical: dict[int, dict] = {}
+
+    @cached_property
+    def _rational(self) -> list[tuple[sp.Symbol, sp.Expr]]:
+        """The other bulk responses as rational functions of z and G, to be put in one after the other."""
+        if self.bulk is None:
+            return []
+        projected = self.bulk.projected
+        others = [s for s in projected.bulk_symbols if s != projected.resolvent]
+        return solve_linear_unknowns(list(projected.bulk_equations), others)[2]
+
+    def same(self, claimed: sp.Expr, derived: sp.Expr) -> Comparison:
+        """Numbers first, since they find a wrong claim at once; then the proof."""
+        functions = sorted((claimed.atoms(AppliedUndef) | derived.atoms(AppliedUndef)), key=str)
+        named = {node: sp.Symbol(f"_function{i}") for i, node in enumerate(functions)}
+        claimed, derived = claimed.xreplace(named), derived.xreplace(named)
+        difference = claimed - derived
+        if difference == 0:
+            return Comparison(PROVED)
+        symbols = claimed.free_symbols | derived.free_symbols
+        for values in self.values(symbols):
+            left, right = number(claimed, values), number(derived, values)
+            if not close(left, right):
+                return Comparison(
+                    FAILED,
+                    f"{_point_text(values, symbols)} the claim is {mpmath.nstr(left, 8)}, "
+                    f"the derivation {mpmath.nstr(right, 8)}",
+                )
+        return Comparison(PROVED if self.proves_zero(difference) else DIGITS)
+
+    def proves_zero(self, difference: sp.Expr) -> bool:
+        """By algebra, modulo the equations of the bulk."""
+        for symbol, value in self._rational:
+            difference = difference.subs(symbol, value)
+        curve, root = (None, None) if self.bulk is None else (self.bulk.curve, self.bulk.projected.resolvent)
+        return vanishes_identically(difference, curve, root) or sp.simplify(difference) == 0
+
+    def values(self, symbols: set[sp.Symbol]) -> list[dict]:
+        """Points at which to evaluate: parameters, z with the physical bulk, and generic numbers for anything else."""
+        points = sample_points(self.parameters)
+        spectral = self.bulk is not None and bool(symbols & {Z, *self.bulk.projected.bulk_symbols})
+        found = []
+        for i, point in enumerate(points):
+            values: dict = {**point, **(self.physical(i, point) if spectral else {})}
+            others = sorted((s for s in symbols if s not in values), key=lambda s: s.name)
+            found.append({**values, **{s: sp.Rational(17 + 4 * i + 2 * j, 5 + 6 * j) for j, s in enumerate(others)}})
+        return found
+
+    def physical(self, index: int, point: dict) -> dict:
+        """z and the responses of the bulk at a sample point."""
+        if self.bulk is not None and index not in self._physical:
+            projected = self.bulk.projected
+            self._physical[index] = physical_values(
+                projected.bulk_equations, projected.bulk_symbols, point, WORKING_DIGITS
+            )
+        return self._physical.get(index, {})
+
+
+def _point_text(values: dict, symbols: set[sp.Symbol]) -> str:
+    inside = sorted(symbols, key=lambda s: s.name)
+    named = {MAP: "s"}
+    parts = [
+        f"{named.get(s, s)} = {mpmath.nstr(values[s], 6) if not isinstance(values[s], sp.Basic) else values[s]}"
+        for s in inside
+        if s in values
+    ]
+    return f"at {', '.join(parts)}" if parts else "as numbers"
+
+
+def follow_branch(curve: sp.Expr, root: sp.Symbol, point: dict, z):
+    """The solution of the curve that is 1/z at infinity, followed straight down to z in the upper half plane."""
+    with mpmath.workdps(WORKING_DIGITS):
+        plain = curve.subs(point)
+        value = sp.lambdify((Z, root), plain, "mpmath")
+        slope = sp.lambdify((Z, root), sp.diff(plain, root), "mpmath")
+        height = mpmath.mpf(10) ** 8
+        here = mpmath.mpc(mpmath.re(z), height)
+        g = 1 / here
+        while True:
+            for _ in range(80):
+                step = value(here, g) / slope(here, g)
+                g -= step
+                if abs(step) <= mpmath.mpf(10) ** (8 - WORKING_DIGITS) * abs(g):
+                    break
+            else:
+                raise NumericalError("the physical branch of the curve could not be followed from infinity")
+            if height == mpmath.im(z):
+                return g
+            height = max(height * mpmath.mpf("0.7"), mpmath.im(z))
+            following = mpmath.mpc(mpmath.re(z), height)
+            g *= here / following
+            here = following

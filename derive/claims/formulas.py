@@ -1,0 +1,233 @@
+"""Formulas as text become SymPy scalars and sums of matrix words. Only what is listed here is understood."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from dataclasses import dataclass
+from dataclasses import field as data_field
+
+import sympy as sp
+
+from derive.algebra.words import Letter
+from derive.errors import ClaimError
+from derive.language.vectors import Field
+
+FUNCTIONS = {"sqrt": sp.sqrt, "exp": sp.exp, "log": sp.log}
+LONGEST = 4000
+LARGEST_POWER = 64
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """A field at the end of a memory term: R[a, j] acts on it."""
+
+    field: Field
+
+    @property
+    def T(self):
+        raise ClaimError(f"the field {self.field} has no transpose; write kernels as coefficient*R[a,j]*field")
+
+    @property
+    def name(self) -> str:
+        return str(self.field)
+
+
+Words = dict[tuple, sp.Expr]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A sum of scalar * word; the empty word is the identity."""
+
+    terms: Words
+
+    def scaled(self, scalar: sp.Expr) -> Matrix:
+        return Matrix({word: scalar * scale for word, scale in self.terms.items()})
+
+    def plus(self, other: Matrix) -> Matrix:
+        total = dict(self.terms)
+        for word, scale in other.terms.items():
+            total[word] = total.get(word, sp.S.Zero) + scale
+        return Matrix(total)
+
+    def times(self, other: Matrix) -> Matrix:
+        total: Words = {}
+        for left, a in self.terms.items():
+            for right, b in other.terms.items():
+                total[left + right] = total.get(left + right, sp.S.Zero) + a * b
+        return Matrix(total)
+
+    @property
+    def T(self) -> Matrix:
+        return Matrix({tuple(letter.T for letter in reversed(word)): scale for word, scale in self.terms.items()})
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads formulas with a fixed set of names.
+
+    scalars: name to SymPy expression. fields: what C[a, b] and R[a, j] may name; None where matrices have no place.
+    carriers: whether a bare field name may end a term. define: names the file gave to formulas of its own.
+    """
+
+    place: str
+    scalars: dict[str, sp.Expr]
+    fields: dict[str, Field] | None = None
+    carriers: bool = False
+    define: dict[str, str] = data_field(default_factory=dict)
+    within: tuple[str, ...] = ()
+
+    def scalar(self, text: str) -> sp.Expr:
+        value = self._read(text)
+        if isinstance(value, Matrix):
+            raise self.error(text, "is a matrix where a scalar is needed")
+        return value
+
+    def matrix(self, text: str) -> Matrix:
+        value = self._read(text)
+        if not isinstance(value, Matrix):
+            if value == 0:
+                return Matrix({})
+            raise self.error(text, "is a scalar where a matrix is needed; multiply it by I, the identity")
+        return value
+
+    def error(self, text: str, what: str) -> ClaimError:
+        shown = text if len(text) <= 80 else text[:77] + "..."
+        return ClaimError(f"{self.place}: {shown!r} {what}")
+
+    def _read(self, text: str) -> sp.Expr | Matrix:
+        if len(text) > LONGEST:
+            raise self.error(text, f"is longer than {LONGEST} characters; split it with define")
+        try:
+            tree = ast.parse(text.strip(), mode="eval")
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise self.error(text, "is not a formula; write products with * and powers with **") from None
+        try:
+            value = self._value(tree.body, text)
+        except RecursionError:
+            raise self.error(text, "is nested too deeply; split it with define") from None
+        found = value.terms.values() if isinstance(value, Matrix) else (value,)
+        if any(scale.has(sp.zoo, sp.nan, sp.oo) for scale in found):
+            raise self.error(text, "divides by zero")
+        return value
+
+    def _value(self, node: ast.AST, text: str) -> sp.Expr | Matrix:
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            return sp.Rational(str(node.value))
+        if isinstance(node, ast.Name):
+            return self._name(node.id, text)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+            value = self._value(node.operand, text)
+            return value if isinstance(node.op, ast.UAdd) else _product(sp.S.NegativeOne, value)
+        if isinstance(node, ast.BinOp):
+            return self._binary(node, text)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
+            if len(node.args) == 1 and not node.keywords:
+                value = self._value(node.args[0], text)
+                if not isinstance(value, Matrix):
+                    return FUNCTIONS[node.func.id](value)
+            raise self.error(text, f"calls {node.func.id} with something other than one scalar")
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in ("C", "R"):
+            return self._letter(node, text)
+        if isinstance(node, ast.Attribute) and node.attr == "T":
+            value = self._value(node.value, text)
+            return value.T if isinstance(value, Matrix) else value
+        raise self.error(
+            text,
+            f"holds {ast.unparse(node)!r}, which formulas may not; use names, + - * / **, .T and "
+            f"{', '.join(FUNCTIONS)}",
+        )
+
+    def _name(self, name: str, text: str) -> sp.Expr | Matrix:
+        if name in self.define and name not in self.within:
+            inner = Reader(
+                f"{self.place}: define.{name}",
+                self.scalars,
+                self.fields,
+                self.carriers,
+                self.define,
+                (*self.within, name),
+            )
+            return inner._read(self.define[name])
+        if name in self.scalars:
+            return self.scalars[name]
+        if name == "I" and self.fields is not None:
+            return Matrix({(): sp.S.One})
+        if self.carriers and self.fields is not None and name in self.fields:
+            return Matrix({(Carrier(self.fields[name]),): sp.S.One})
+        known = [*self.scalars, *self.define, *(["I", "C[a,b]", "R[a,j]"] if self.fields is not None else [])]
+        raise self.error(text, f"uses {name}, which has no meaning here; the names are {', '.join(known)}")
+
+    def _binary(self, node: ast.BinOp, text: str) -> sp.Expr | Matrix:
+        left = self._value(node.left, text)
+        if isinstance(node.op, ast.Pow):
+            right = self._value(node.right, text)
+            if isinstance(left, Matrix) or isinstance(right, Matrix):
+                raise self.error(text, "raises a matrix to a power; write products out")
+            if right.is_Rational and max(abs(right.p), right.q) > LARGEST_POWER:
+                raise self.error(text, f"has a power beyond {LARGEST_POWER}")
+            if left.is_Rational and right.is_Rational and max(abs(left.p), left.q).bit_length() * abs(right) > 4096:
+                raise self.error(text, "has a number too long to be meant")
+            if left == 0 and right.is_negative:
+                raise self.error(text, "divides by zero")
+            return left**right
+        right = self._value(node.right, text)
+        if isinstance(node.op, (ast.Add, ast.Sub)):
+            if isinstance(node.op, ast.Sub):
+                right = _product(sp.S.NegativeOne, right)
+            if isinstance(left, Matrix) != isinstance(right, Matrix):
+                if left == 0 or right == 0:
+                    return right if left == 0 else left
+                raise self.error(text, "adds a scalar to a matrix; multiply the scalar by I, the identity")
+            return left.plus(right) if isinstance(left, Matrix) else left + right
+        if isinstance(node.op, (ast.Mult, ast.MatMult)):
+            return _product(left, right)
+        if isinstance(node.op, ast.Div):
+            if isinstance(right, Matrix):
+                raise self.error(text, "divides by a matrix; only scalars divide")
+            if right == 0:
+                raise self.error(text, "divides by zero")
+            return _product(1 / right, left)
+        raise self.error(text, "uses an operator that formulas do not have; use + - * / **")
+
+    def _letter(self, node: ast.Subscript, text: str) -> Matrix:
+        kind, index = ast.unparse(node.value), node.slice
+        if self.fields is None:
+            raise self.error(text, f"uses {kind}[...], which has no meaning in a scalar formula")
+        names = [e.id for e in index.elts if isinstance(e, ast.Name)] if isinstance(index, ast.Tuple) else []
+        if len(names) != 2 or ast.unparse(index).count(",") != 1:
+            raise self.error(text, f"needs two fields in {kind}[a, b]")
+        a, b = map(self.field, names)
+        return Matrix({(Letter.correlation(a, b) if kind == "C" else Letter.response(a, b),): sp.S.One})
+
+    def field(self, name: str) -> Field:
+        known = self.fields or {}
+        if name not in known:
+            near = difflib.get_close_matches(name, list(known), n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise ClaimError(f"{self.place}: there is no field {name}; {hint}the fields are {', '.join(known)}")
+        return known[name]
+
+
+def _product(left: sp.Expr | Matrix, right: sp.Expr | Matrix) -> sp.Expr | Matrix:
+    if isinstance(left, Matrix):
+        return left.times(right) if isinstance(right, Matrix) else left.scaled(right)
+    return right.scaled(left) if isinstance(right, Matrix) else left * right
+
+
+def shown(terms: Words) -> str:
+    """A sum of words as it would be written in a claims file."""
+    parts = []
+    for word, scale in terms.items():
+        letters = [_letter_text(letter) for letter in word] or ["I"]
+        sign, scale = ("-", -scale) if scale.could_extract_minus_sign() and not scale.is_Add else ("", scale)
+        factor = [] if scale == 1 else [f"({scale})" if scale.is_Add else str(scale)]
+        parts.append(sign + "*".join(factor + letters))
+    return " + ".join(parts).replace("+ -", "- ") or "0"
+
+
+def _letter_text(letter) -> str:
+    if isinstance(letter, Letter):
+        return f"{letter.kind}[{letter.a},{letter.b}]" + (".T" if letter.transposed else "")
+    return letter.name

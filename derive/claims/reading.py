@@ -1,0 +1,162 @@
+"""Read a claims file: TOML, checked key by key, formulas still as text."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from derive.errors import ClaimError
+
+KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "resolvent": (("value",), ()),
+    "curve": (("value",), ()),
+    "edges": (("value",), ()),
+    "atom": (("position", "value"), ("at",)),
+    "outlier": (("value",), ("eigenproblem",)),
+    "threshold": (("parameter", "value"), ("eigenproblem",)),
+    "block": (("row", "column", "value"), ()),
+    "matrix": (("labels", "value"), ("size", "rows_times", "columns_times")),
+    "inverse_map": (("value",), ("eigenproblem",)),
+    "scalar_map": (("value",), ("eigenproblem",)),
+    "critical": (("value",), ("eigenproblem",)),
+    "kernel": (("target", "value"), ("lag",)),
+    "covariance": (("noises", "value"), ()),
+    "moment": (("order", "value"), ()),
+    "series": (("of", "order", "value"), ("in", "set", "eigenproblem")),
+}
+"""Each kind of claim, with the keys it needs and those it may have."""
+
+COMMON = ("name", "kind", "where", "paper", "evidence", "define")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One formula somebody wrote down. `keys` holds what its kind needs; `define` names used in its formulas."""
+
+    name: str
+    kind: str
+    keys: tuple[tuple[str, object], ...]
+    define: tuple[tuple[str, str], ...] = ()
+    where: str = ""
+    paper: str = ""
+    evidence: str = ""
+
+    def get(self, key: str, default=None):
+        return dict(self.keys).get(key, default)
+
+
+@dataclass(frozen=True)
+class ClaimsFile:
+    path: Path
+    model: str
+    claims: tuple[Claim, ...]
+
+
+def load_claims(path: str | Path) -> ClaimsFile:
+    """The claims of a file; ClaimError, in one sentence, if it is not a claims file."""
+    path = Path(path)
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ClaimError(f"{path}: cannot be read ({error.strerror}); check the path") from None
+    except UnicodeDecodeError:
+        raise ClaimError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ClaimError(f"{path}: is not TOML ({error}); quote formulas as strings") from None
+    _only(data, ("model", "claim", "define"), str(path))
+    model = data.get("model")
+    if not isinstance(model, str) or not model:
+        raise ClaimError(f'{path}: say which model the claims are about, model = "setting" or a path to a .py file')
+    tables = data.get("claim", [])
+    if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
+        raise ClaimError(f"{path}: there are no claims; add [[claim]] tables with name, kind and value")
+    shared = _definitions(data.get("define", {}), str(path))
+    claims = tuple(_claim(table, number, shared, path) for number, table in enumerate(tables, start=1))
+    names = [claim.name for claim in claims]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ClaimError(f"{path}: two claims are named {twice[0]!r}; give each a name of its own")
+    return ClaimsFile(path, model, claims)
+
+
+def _claim(table: dict, number: int, shared: tuple[tuple[str, str], ...], path: Path) -> Claim:
+    name = table.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise ClaimError(f'{path}: claim {number} has no name; add name = "..."')
+    place = f"{path}, claim {name!r}"
+    kind = table.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ClaimError(f"{place}: unknown kind {kind!r}; the kinds are {', '.join(KINDS)}")
+    needed, optional = KINDS[kind]
+    _only(table, (*COMMON, *needed, *optional), place)
+    for key in needed:
+        if key not in table:
+            raise ClaimError(f"{place}: a claim of kind {kind} needs {key}; add {key} = ...")
+    for key in ("where", "paper", "evidence"):
+        if not isinstance(table.get(key, ""), str):
+            raise ClaimError(f"{place}: {key} must be text in quotes")
+    keys = tuple((key, _checked(key, kind, table[key], place)) for key in (*needed, *optional) if key in table)
+    define = {**dict(shared), **dict(_definitions(table.get("define", {}), place))}
+    return Claim(
+        name, kind, keys, tuple(define.items()), *(table.get(key, "") for key in ("where", "paper", "evidence"))
+    )
+
+
+def _checked(key: str, kind: str, value, place: str):
+    """The value of a key in the shape its kind asks for; formulas become text, lists become tuples."""
+    if key in ("lag", "eigenproblem") or (key == "order" and kind == "moment"):
+        if isinstance(value, bool) or not isinstance(value, int) or value < (1 if key == "eigenproblem" else 0):
+            raise ClaimError(f"{place}: {key} must be a whole number, not {value!r}")
+        return value
+    if key == "at":
+        if not isinstance(value, dict):
+            raise ClaimError(f'{place}: at must be a table of values, such as at = {{ alpha = "1/2" }}')
+        return tuple((name, _formula(text, f"{place}: at.{name}")) for name, text in value.items())
+    if key in ("labels", "noises", "rows_times", "columns_times") or (key == "value" and kind in ("edges", "critical")):
+        if not isinstance(value, list) or not value:
+            raise ClaimError(f"{place}: {key} must be a list in square brackets")
+        if key == "noises" and len(value) != 2:
+            raise ClaimError(f'{place}: noises must name two noises, such as ["chi", "chi"]')
+        return tuple(_formula(item, f"{place}: {key}") for item in value)
+    if key == "value" and kind == "matrix":
+        if not isinstance(value, list) or not all(isinstance(row, list) and len(row) == len(value) for row in value):
+            raise ClaimError(f"{place}: value must be a square list of rows, each a list of formulas")
+        return tuple(tuple(_formula(item, f"{place}: {key}") for item in row) for row in value)
+    return _formula(value, f"{place}: {key}")
+
+
+def _formula(value, place: str) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value.strip():
+        raise ClaimError(f"{place} must be a formula in quotes, not {value!r}")
+    return value
+
+
+def _definitions(table, place: str) -> tuple[tuple[str, str], ...]:
+    if not isinstance(table, dict):
+        raise ClaimError(f"{place}: define must be a table of names and formulas")
+    for name in table:
+        if not name.isidentifier():
+            raise ClaimError(f"{place}: {name!r} in define is not a name; use letters, digits and underscores")
+    return tuple((name, _formula(text, f"{place}: define.{name}")) for name, text in table.items())
+
+
+def _only(table: dict, allowed: tuple[str, ...], place: str) -> None:
+    for key in table:
+        if key not in allowed:
+            raise ClaimError(f"{place}: unknown key {key!r}; the keys here are {', '.join(allowed)}")
+
+
+def project_claims() -> list[Path]:
+    """The claims files of the project: in a checkout beside the package, otherwise as installed."""
+    checkout = Path(__file__).resolve().parents[2] / "tests" / "reference_formulas"
+    if checkout.is_dir():
+        return sorted(checkout.glob("*.toml"))
+    try:
+        installed = resources.files("reference_formulas")
+    except ModuleNotFoundError:
+        raise ClaimError("the project's claims are not installed; give a file with --claims FILE") from None
+    return sorted(Path(str(entry)) for entry in installed.iterdir() if entry.name.endswith(".toml"))

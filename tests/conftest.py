@@ -1,0 +1,56 @@
+"""Shared by all tests: models by name, and solvers generated once a session."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+SHIPPED = tuple(sorted(p.stem for p in (HERE.parent / "derive" / "models").glob("*.py") if p.stem != "__init__"))
+STRANGERS = tuple(sorted(p.stem for p in (HERE / "declarations").glob("*.py")))
+
+
+@lru_cache(maxsize=None)
+def model_named(name: str):
+    """A shipped setting, or one of the declarations that no stage has been written for."""
+    folder = HERE.parent / "derive" / "models" if name in SHIPPED else HERE / "declarations"
+    spec = importlib.util.spec_from_file_location(f"declaration_{name}", folder / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return dataclasses.replace(module.MODEL, name=name, doc=module.__doc__)
+
+
+@lru_cache(maxsize=None)
+def records_of(name: str):
+    from derive.pipeline import derive_model
+
+    return derive_model(model_named(name))
+
+
+@lru_cache(maxsize=None)
+def solver_of(name: str):
+    from derive.codegen import generate_files
+    from numerics.solver import load_solver
+
+    return load_solver(generate_files(model_named(name)))
+
+
+def values_of(name: str, **changes) -> dict:
+    """Default parameters with some changed."""
+    return {**{p.name: p.default for p in model_named(name).parameters}, **changes}
+
+
+@pytest.fixture
+def declared(tmp_path):
+    """Write a declaration to a file and return its path."""
+
+    def write(text: str, name: str = "mine.py") -> Path:
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
