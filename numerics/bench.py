@@ -38,7 +38,8 @@ def run(progress: Progress | None = None) -> list[Figure]:
 def start_up() -> list[Figure]:
     """Start-up of the command line."""
     help_page, nothing = side_by_side(
-        lambda: _python("-m", "derive", "--help"), lambda: _python("-c", "pass"), repeats=5)
+        lambda: _python("-m", "derive", "--help"), lambda: _python("-c", "pass"), repeats=5
+    )
     return [
         Figure("start-up", help_page, "s", "derive --help in a process of its own, median of 5"),
         Figure("start-up over an empty Python", help_page / nothing, "times", f"python -c pass takes {nothing:.3f} s"),
@@ -52,7 +53,9 @@ def build_everything() -> list[Figure]:
     imports = timed(lambda: _python("-c", "import sympy"))
     return [
         Figure("build of everything", seconds, "s", "derive build --out DIR in a process of its own"),
-        Figure("build over importing SymPy", seconds / imports, "times", f"python -c 'import sympy' takes {imports:.2f} s"),
+        Figure(
+            "build over importing SymPy", seconds / imports, "times", f"python -c 'import sympy' takes {imports:.2f} s"
+        ),
     ]
 
 
@@ -60,7 +63,7 @@ def outliers() -> list[Figure]:
     """All outliers of 60 coupled spikes: one eigenproblem against a scan of A(z)."""
     import numpy as np
 
-    from numerics.outliers import _by_eigenvalues, smallest_singular_values
+    from numerics.outliers import by_eigenvalues, smallest_singular_values
     from numerics.precision import in_float64
     from numerics.solver import load_built, solve
 
@@ -76,7 +79,7 @@ def outliers() -> list[Figure]:
 
     @in_float64
     def reduced() -> None:
-        found[:] = _by_eigenvalues(solver, 0, solution.order, arguments, branch, solution.bulk_edges)
+        found[:] = by_eigenvalues(solver, 0, solution.order, arguments, branch, solution.bulk_edges)
 
     def scan() -> None:
         smallest_singular_values(solver, grid, solution.order, arguments, branch)
@@ -86,11 +89,19 @@ def outliers() -> list[Figure]:
     slow = timed(scan)
     residual = solution.diagnostics["residual"]
     return [
-        Figure("outliers: eigenproblem over scan", slow / fast, "times",
-               f"all {len(found)} outliers of {spikes} coupled spikes in {fast:.4f} s, "
-               f"smallest singular value of A(z) on {points} points in {slow:.2f} s"),
-        Figure("outliers: residual", residual, "", "largest of the smallest singular values of A(z) at the outliers, "
-               "relative to the largest entry"),
+        Figure(
+            "outliers: eigenproblem over scan",
+            slow / fast,
+            "times",
+            f"all {len(found)} outliers of {spikes} coupled spikes in {fast:.4f} s, "
+            f"smallest singular value of A(z) on {points} points in {slow:.2f} s",
+        ),
+        Figure(
+            "outliers: residual",
+            residual,
+            "",
+            "largest of the smallest singular values of A(z) at the outliers, relative to the largest entry",
+        ),
     ]
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 
 from derive.errors import NumericalError
 
@@ -54,8 +55,10 @@ def mean_and_error(series: Any) -> dict[str, list[float] | None]:
     array = np.asarray(series, dtype=float)
     draws = array.shape[0]
     error = array.std(axis=0, ddof=1) / math.sqrt(draws) if draws > 1 else None
-    return {"mean": np.atleast_1d(array.mean(axis=0)).tolist(),
-            "stderr": None if error is None else np.atleast_1d(error).tolist()}
+    return {
+        "mean": np.atleast_1d(array.mean(axis=0)).tolist(),
+        "stderr": None if error is None else np.atleast_1d(error).tolist(),
+    }
 
 
 def bulk_intervals(edges: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
@@ -76,22 +79,32 @@ def match(solution: Solution, simulation: Simulation) -> Matches:
         return Matches((), ())
     low, high = intervals[0][0], intervals[-1][1]
     draws = [without_null_space(np.asarray(e)) for e in simulation.eigenvalues]
-    errors = solution.outlier_errors or [None] * len(solution.outliers)
+    errors: Sequence[float | None] = solution.outlier_errors or [None] * len(solution.outliers)
     pairs = list(zip(solution.outliers, errors, strict=True))
     above = sorted((p for p in pairs if p[0] >= high), key=lambda p: -p[0])
     below = sorted((p for p in pairs if p[0] <= low), key=lambda p: p[0])
     inside = [p for p in pairs if low < p[0] < high]
     if any(len(above) + len(below) + 2 > len(e) for e in draws):
-        raise NumericalError(f"{len(pairs)} outliers do not fit into a matrix with {min(map(len, draws))} nonzero "
-                             "eigenvalues; take a larger --size")
-    found = [(f"outlier {k + 1} above the bulk", value, error, np.array([e[-1 - k] for e in draws]))
-             for k, (value, error) in enumerate(above)]
-    found += [(f"outlier {k + 1} below the bulk", value, error, np.array([e[k] for e in draws]))
-              for k, (value, error) in enumerate(below)]
-    found += [(f"outlier {k + 1} in a gap", value, error, np.array([e[np.abs(e - value).argmin()] for e in draws]))
-              for k, (value, error) in enumerate(inside)]
-    edges = (("upper edge, largest other eigenvalue", high, np.array([e[-1 - len(above)] for e in draws])),
-             ("lower edge, smallest other eigenvalue", low, np.array([e[len(below)] for e in draws])))
+        raise NumericalError(
+            f"{len(pairs)} outliers do not fit into a matrix with {min(map(len, draws))} nonzero "
+            "eigenvalues; take a larger --size"
+        )
+    found = [
+        (f"outlier {k + 1} above the bulk", value, error, np.array([e[-1 - k] for e in draws]))
+        for k, (value, error) in enumerate(above)
+    ]
+    found += [
+        (f"outlier {k + 1} below the bulk", value, error, np.array([e[k] for e in draws]))
+        for k, (value, error) in enumerate(below)
+    ]
+    found += [
+        (f"outlier {k + 1} in a gap", value, error, np.array([e[np.abs(e - value).argmin()] for e in draws]))
+        for k, (value, error) in enumerate(inside)
+    ]
+    edges = (
+        ("upper edge, largest other eigenvalue", high, np.array([e[-1 - len(above)] for e in draws])),
+        ("lower edge, smallest other eigenvalue", low, np.array([e[len(below)] for e in draws])),
+    )
     return Matches(tuple(found), edges)
 
 
@@ -103,8 +116,10 @@ def compare(solution: Solution, simulation: Simulation) -> list[Row]:
     for name, theory in solution.observables.items():
         draws = np.asarray(simulation.observables[name], dtype=float)
         if draws.shape[1] != len(theory):
-            raise NumericalError(f"{name} has {len(theory)} times in theory and {draws.shape[1]} in the simulation; "
-                                 "build the solver again with derive build")
+            raise NumericalError(
+                f"{name} has {len(theory)} times in theory and {draws.shape[1]} in the simulation; "
+                "build the solver again with derive build"
+            )
         errors = (solution.observable_errors or {}).get(name)
         for time in _spread(len(theory)):
             label = f"{name} at {time}" if len(theory) > 1 else name
@@ -131,8 +146,11 @@ def _row(name: str, theory: float, error: float | None, draws: np.ndarray, compa
     return Row(name, float(theory), None if error is None else float(error), mean, stderr, difference, compared)
 
 
-def verdict(rows: Sequence[Row]) -> tuple[bool, str]:
-    """Whether all compared quantities agree, and the sentence that says so."""
+def verdict(rows: Sequence[Row], seeds: int) -> tuple[bool, str]:
+    """Whether all compared quantities are within three standard errors, and the sentence that says so.
+
+    An error estimated from few seeds is itself uncertain; Student's t says which differences are then still chance.
+    """
     compared = [row for row in rows if row.compared]
     apart = [row for row in compared if not row.agrees]
     if not compared:
@@ -140,5 +158,12 @@ def verdict(rows: Sequence[Row]) -> tuple[bool, str]:
     if not apart:
         return True, f"theory and simulation agree: all {len(compared)} quantities within {THRESHOLD:g} standard errors"
     names = ", ".join(row.quantity for row in apart[:4]) + (", ..." if len(apart) > 4 else "")
-    return False, (f"{len(apart)} of {len(compared)} quantities differ by more than {THRESHOLD:g} standard errors ({names}); "
-                   "corrections fall with the size, so repeat with a larger --size before doubting the theory")
+    chance = float(stdtrit(seeds - 1, ndtr(THRESHOLD)))
+    if all(row.difference is not None and abs(row.difference) <= chance for row in apart):
+        advice = f"with {seeds} seeds up to {chance:.1f} is still chance, so repeat with more --seeds"
+    else:
+        advice = "corrections fall with the size, so repeat with a larger --size before doubting the theory"
+    return False, (
+        f"{len(apart)} of {len(compared)} quantities differ by more than {THRESHOLD:g} standard errors ({names}); "
+        f"{advice}"
+    )

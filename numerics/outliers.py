@@ -32,7 +32,7 @@ def find_outliers(solver, order: dict, arguments: tuple, branch: Branch, edges: 
         return []
     found: list[tuple[float, float]] = []
     for number in range(solver.probe.CYCLES):
-        found += _by_eigenvalues(solver, number, order, arguments, branch, edges)
+        found += by_eigenvalues(solver, number, order, arguments, branch, edges)
     if not solver.probe.REDUCED:
         found = [(z, 1.0) for z in by_contour(solver, order, arguments, branch, edges)]
     found.sort(reverse=True)
@@ -48,7 +48,7 @@ def pencil_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values, condition
 
 
-def _by_eigenvalues(solver, number: int, order: dict, arguments: tuple, branch: Branch, edges: list) -> list[tuple[float, float]]:
+def by_eigenvalues(solver, number: int, order: dict, arguments: tuple, branch: Branch, edges: list) -> list[tuple[float, float]]:
     matrix = np.asarray(getattr(solver.probe, f"pencil_{number}")(order, *arguments))
     if not np.all(np.isfinite(matrix)):
         raise NumericalError("the pencil of A(z) is not finite; the training level has diverged")

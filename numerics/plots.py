@@ -63,8 +63,16 @@ def draw_comparison(solution: Solution, simulation: Simulation, title: str) -> F
     strip.set_xlabel("eigenvalue")
     handles = [*top.get_legend_handles_labels()[0], *strip.get_legend_handles_labels()[0]]
     labels = [*top.get_legend_handles_labels()[1], *strip.get_legend_handles_labels()[1]]
-    figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False, fontsize=9,
-                  title=textwrap.fill(title, 92), title_fontsize=10)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper center",
+        ncols=2,
+        frameon=False,
+        fontsize=9,
+        title=textwrap.fill(title, 92),
+        title_fontsize=10,
+    )
     return figure
 
 
@@ -73,16 +81,31 @@ def _pad(axes: Axes, span: tuple[float, float]) -> None:
     axes.set_xlim(span[0] - margin, span[1] + margin)
 
 
-def _draw_density(axes: Axes, solution: Solution, nonzero: np.ndarray, total: int,
-                  intervals: list[tuple[float, float]], view: tuple[float, float]) -> None:
+def _draw_density(
+    axes: Axes,
+    solution: Solution,
+    nonzero: np.ndarray,
+    total: int,
+    intervals: list[tuple[float, float]],
+    view: tuple[float, float],
+) -> None:
     low, high = (intervals[0][0], intervals[-1][1]) if intervals else view
-    bins = int(np.clip(np.sqrt(total) / 2, 20, 80))
+    bins = int(np.clip(0.7 * np.sqrt(total), 20, 80))
     step = (high - low) / bins
-    edges = np.arange(low - step * np.ceil(max(low - view[0], 0) / step + 1),
-                      high + step * (np.ceil(max(view[1] - high, 0) / step) + 1.5), step)
+    edges = np.arange(
+        low - step * np.ceil(max(low - view[0], 0) / step + 1),
+        high + step * (np.ceil(max(view[1] - high, 0) / step) + 1.5),
+        step,
+    )
     counts, edges = np.histogram(nonzero, bins=edges)
     density = counts / (total * step)
-    axes.stairs(density, edges, fill=True, color=GREY, label="simulation, all seeds")
+    axes.stairs(
+        density,
+        edges,
+        fill=True,
+        color=GREY,
+        label="simulation, all seeds" + (", without zeros" if len(nonzero) < total else ""),
+    )
     axes.stairs(density, edges, color="0.45", linewidth=0.6)
     highest = 0.0
     for number, (left, right) in enumerate(intervals):
@@ -107,11 +130,26 @@ def _draw_outliers(axes: Axes, outliers: tuple, intervals: list[tuple[float, flo
             axes.annotate("bulk", ((left + right) / 2, 0.5), ha="center", va="center", fontsize=9, color="0.2")
     for number, (_, value, error, draws) in enumerate(outliers):
         first = number == 0
-        axes.errorbar([value], [1.0], xerr=None if error is None else [error], fmt="D", markersize=7, color=BLUE,
-                      markerfacecolor="white", markeredgewidth=1.6, capsize=3,
-                      label="theory, outliers" if first else None)
-        axes.plot(draws, np.zeros_like(draws), "|", markersize=11, color=ORANGE,
-                  label="simulation, outlier of each seed" if first else None)
+        axes.errorbar(
+            [value],
+            [1.0],
+            xerr=None if error is None else [error],
+            fmt="D",
+            markersize=7,
+            color=BLUE,
+            markerfacecolor="white",
+            markeredgewidth=1.6,
+            capsize=3,
+            label="theory, outliers" if first else None,
+        )
+        axes.plot(
+            draws,
+            np.zeros_like(draws),
+            "|",
+            markersize=11,
+            color=ORANGE,
+            label="simulation, outlier of each seed" if first else None,
+        )
     axes.set_ylim(-0.6, 1.6)
     axes.set_yticks([0.0, 1.0], ["simulation", "theory"])
     for side in ("top", "right"):

@@ -114,18 +114,19 @@ def solve(solver: Solver, values: dict, *, samples: int | None = None, seed: int
     arguments = solver.arguments(values)
     tell(0.0, "training level")
     if solver.front.LINEAR:
-        order, observables = solver.forward_pass(*arguments)
-        order, observables = _as_numpy(order), _as_numpy(observables)
+        order, observables, finite = solver.forward_pass(*arguments)
+        order, observables, finite = _as_numpy(order), _as_numpy(observables), int(finite)
         replicas, errors = [], None
         method = {"method": "exact forward pass"}
     else:
         replicas = _sampled(solver, arguments, samples or DEFAULT_SAMPLES, seed, tell)
+        finite = min(r[2] for r in replicas)
         order = {k: np.mean([r[0][k] for r in replicas], axis=0) for k in replicas[0][0]}
         observables = {k: np.mean([r[1][k] for r in replicas], axis=0) for k in replicas[0][1]}
         errors = {k: _stderr([r[1][k] for r in replicas]) for k in observables}
         method = {"method": "sampled forward pass", "samples": len(replicas) * _sites(samples or DEFAULT_SAMPLES),
                   "replicas": len(replicas), "seed": seed}
-    _check_finite(observables, order)
+    _check_finite(observables, order, finite)
     edges, found, outlier_errors, spectral = [], [], None, {}
     if solver.bulk is not None:
         tell(0.7, "bulk and outliers")
@@ -176,8 +177,8 @@ def _sampled(solver: Solver, arguments: tuple, samples: int, seed: int, tell) ->
         half = {name: jax.random.normal(k, (sites // 2, *shape), dtype=float)
                 for k, (name, shape) in zip(keys, sorted(shapes.items()), strict=True)}
         normals = {name: jnp.concatenate([x, -x]) for name, x in half.items()}
-        order, observables = run(*arguments, normals)
-        replicas.append((_as_numpy(order), _as_numpy(observables)))
+        order, observables, finite = run(*arguments, normals)
+        replicas.append((_as_numpy(order), _as_numpy(observables), int(finite)))
         tell(0.7 * (number + 1) / REPLICAS, "sampling")
     return replicas
 
@@ -186,9 +187,7 @@ def _stderr(values: list[np.ndarray]) -> np.ndarray:
     return np.std(values, axis=0, ddof=1) / math.sqrt(len(values))
 
 
-def _check_finite(observables: dict[str, np.ndarray], order: dict[str, np.ndarray]) -> None:
+def _check_finite(observables: dict[str, np.ndarray], order: dict[str, np.ndarray], finite: int) -> None:
     for name, value in (*observables.items(), *order.items()):
-        bad = ~np.isfinite(np.atleast_1d(value))
-        if bad.any():
-            step = int(np.argwhere(bad)[0][0])
-            raise NumericalError(f"diverged at step {step} ({name} is not finite); try a smaller step or fewer steps")
+        if not np.all(np.isfinite(value)):
+            raise NumericalError(f"diverged at step {finite} ({name} is not finite); try a smaller step or fewer steps")

@@ -5,6 +5,8 @@ Used only to recognise which factor of an eliminated polynomial is the right one
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import mpmath
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -12,6 +14,8 @@ from sympy.core.function import AppliedUndef
 from derive.algebra.nodes import Z
 from derive.errors import NumericalError
 from derive.language.symbols import Parameter
+
+DIGITS = 60
 
 
 def sample_point(expressions, attempt: int = 0) -> dict[sp.Symbol, sp.Rational]:
@@ -29,7 +33,7 @@ def sample_point(expressions, attempt: int = 0) -> dict[sp.Symbol, sp.Rational]:
     return {**values, **{f: sp.Rational(7 + 2 * i + attempt, 8 + 3 * i) for i, f in enumerate(functions)}}
 
 
-def physical_values(equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], point: dict, digits: int = 60):
+def physical_values(equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], point: dict, digits: int = DIGITS):
     """z and all unknowns at one point of the upper half plane, by continuation from infinity.
 
     Every equation is linear in each unknown's own column, so near infinity the iteration unknown <- solution of its
@@ -54,20 +58,35 @@ def physical_values(equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, .
             z = mpmath.mpc(3, mpmath.im(z) * mpmath.mpf("0.75"))
 
 
-def evaluated(expression: sp.Expr, values: dict, point: dict, digits: int = 60):
-    """An expression at the physical values."""
-    with mpmath.workdps(digits):
-        return sp.lambdify(list(values), expression.subs(point), "mpmath")(*values.values())
+@dataclass(frozen=True)
+class PhysicalPoint:
+    """One point of the physical branch: parameters, and the values of z and of all unknowns there."""
 
+    point: dict
+    values: dict
 
-def vanishes(expression: sp.Expr, values: dict, point: dict, digits: int = 60) -> bool:
-    """Whether an expression is zero at the physical values, to far more digits than chance allows."""
-    with mpmath.workdps(digits):
-        plain = sp.expand(expression.subs(point))
-        symbols = sorted(plain.free_symbols, key=lambda s: s.name)
-        if any(s not in values for s in symbols):
-            return False
-        arguments = [values[s] for s in symbols]
-        total = sp.lambdify(symbols, plain, "mpmath")(*arguments)
-        scale = sum(abs(sp.lambdify(symbols, term, "mpmath")(*arguments)) for term in sp.Add.make_args(plain))
-        return abs(total) <= (scale or 1) * mpmath.mpf(10) ** (-digits // 2)
+    @staticmethod
+    def of(equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...]) -> PhysicalPoint:
+        point = sample_point(equations)
+        return PhysicalPoint(point, physical_values(equations, unknowns, point))
+
+    def value(self, expression: sp.Expr):
+        """An expression at this point."""
+        with mpmath.workdps(DIGITS):
+            return sp.lambdify(list(self.values), expression.subs(self.point), "mpmath")(*self.values.values())
+
+    def joined_by(self, symbol: sp.Symbol, expression: sp.Expr) -> PhysicalPoint:
+        """The same point with one more symbol, defined by an expression."""
+        return PhysicalPoint(self.point, {**self.values, symbol: self.value(expression)})
+
+    def accepts(self, expression: sp.Expr) -> bool:
+        """Whether an expression is zero here, to far more digits than chance allows."""
+        with mpmath.workdps(DIGITS):
+            plain = sp.expand(expression.subs(self.point))
+            symbols = sorted(plain.free_symbols, key=lambda s: s.name)
+            if any(s not in self.values for s in symbols):
+                return False
+            arguments = [self.values[s] for s in symbols]
+            total = sp.lambdify(symbols, plain, "mpmath")(*arguments)
+            scale = sum(abs(sp.lambdify(symbols, term, "mpmath")(*arguments)) for term in sp.Add.make_args(plain))
+            return abs(total) <= (scale or 1) * mpmath.mpf(10) ** (-DIGITS // 2)

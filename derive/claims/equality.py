@@ -10,7 +10,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import Z
-from derive.algebra.physical import physical_values
+from derive.algebra.physical import PhysicalPoint, physical_values
 from derive.algebra.polynomials import solve_linear_unknowns
 from derive.errors import NumericalError
 from derive.language.symbols import Parameter
@@ -120,7 +120,8 @@ class Bench:
             return []
         projected = self.bulk.projected
         others = [s for s in projected.bulk_symbols if s != projected.resolvent]
-        return solve_linear_unknowns(list(projected.bulk_equations), others)[2]
+        physical = PhysicalPoint.of(projected.bulk_equations, projected.bulk_symbols)
+        return solve_linear_unknowns(list(projected.bulk_equations), others, physical.accepts)[2]
 
     def same(self, claimed: sp.Expr, derived: sp.Expr) -> Comparison:
         """Numbers first, since they find a wrong claim at once; then the proof."""

@@ -6,6 +6,7 @@ import hashlib
 import subprocess
 
 from derive import __version__
+from derive.errors import DeclarationError
 from derive.language.model import Model
 
 
@@ -48,6 +49,8 @@ def _front(model: Model, linear: bool, probed: bool) -> str:
     return "\n".join([
         f'"""{doc}\n"""', "",
         f"NAME = {model.name!r}",
+        "# fingerprint of the declaration",
+        f"DECLARATION = {declaration_digest(model)!r}",
         f"OBSERVABLES = {observables!r}",
         "# exact forward pass if true, sampled otherwise",
         f"LINEAR = {linear!r}",
@@ -65,10 +68,19 @@ def _formatted(text: str) -> str:
     command = [find_ruff_bin(), "format", "--isolated", "--line-length", "110", "--stdin-filename", "generated.py", "-"]
     done = subprocess.run(command, input=text, capture_output=True, text=True)
     if done.returncode != 0:
-        raise SyntaxError(f"generated code does not parse: {done.stderr.strip()}\n{text}")
+        reason = done.stderr.strip().splitlines()[0] if done.stderr.strip() else "no reason given"
+        raise DeclarationError(f"the code generated from this declaration does not parse ({reason}); rename unusual names, "
+                               "and please report the declaration")
     return done.stdout
 
 
-def digest(text: str) -> str:
-    """A short fingerprint of a text, the same on every machine."""
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def declaration_digest(model: Model) -> str:
+    """A fingerprint of everything that is declared, the same on every machine."""
+    from derive.language.model import atoms
+    from derive.language.symbols import _Named
+
+    matrix = "" if model.probe is None else str(model.probe.matrix)
+    parts = [__version__, model.name, model.doc, matrix, *(f"{e.target} = {e.value}" for e in model.equations),
+             *(f"{name} = {value}" for name, value in model.observe),
+             *sorted(f"{type(s).__name__} {s.name} {s.fingerprint}" for s in {*atoms(model, _Named), *model.parameters})]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

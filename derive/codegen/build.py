@@ -41,14 +41,18 @@ def project_directory() -> Path:
     return Path(__file__).parents[2] / "generated"
 
 
-def generate_tree(models: list[Model], generate: Generate, progress: Progress | None = None) -> dict[str, dict[str, str]]:
+def generate_tree(
+    models: list[Model], generate: Generate, progress: Progress | None = None
+) -> dict[str, dict[str, str]]:
     """The files of every model, by model name. Nothing is written."""
     tree: dict[str, dict[str, str]] = {}
     for i, model in enumerate(models):
         if progress is not None:
             progress(i / len(models), f"deriving {model.name}")
         if model.name in tree:
-            raise DeriveError(f"two declarations are called {model.name}; rename one file, or build them with different --out")
+            raise DeriveError(
+                f"two declarations are called {model.name}; rename one file, or build them with different --out"
+            )
         tree[model.name] = dict(generate(model))
     if progress is not None:
         progress(1.0, "writing")
@@ -81,8 +85,10 @@ def write_tree(tree: Mapping[str, Mapping[str, str]], directory: Path, whole: bo
             if parent.exists() and not any(parent.iterdir()):
                 parent.rmdir()
         if isinstance(error, OSError):
-            raise DeriveError(f"cannot write to {directory} ({error.strerror or error}); nothing was changed, "
-                              "choose another place with --out DIR") from None
+            raise DeriveError(
+                f"cannot write to {directory} ({error.strerror or error}); nothing was changed, "
+                "choose another place with --out DIR"
+            ) from None
         raise
     shutil.rmtree(staging, ignore_errors=True)
     return [directory / name / file for name, files in tree.items() for file in files]
@@ -116,18 +122,26 @@ def _swap(staging: Path, directory: Path, names: list[str]) -> None:
 def compare_tree(tree: Mapping[str, Mapping[str, str]], directory: Path, whole: bool = False) -> Difference:
     """What a build would change. With `whole`, what belongs to no model is reported as foreign."""
     _check_place(directory)
-    expected = {str(PurePosixPath(name, file)): text.encode() for name, files in tree.items() for file, text in files.items()}
+    expected = {
+        str(PurePosixPath(name, file)): text.encode() for name, files in tree.items() for file, text in files.items()
+    }
     if whole:
         expected[ROOT_FILE] = ROOT_TEXT.encode()
     present = {str(path.relative_to(directory).as_posix()) for name in tree for path in _files(directory / name)}
     foreign: list[str] = []
     if whole and directory.is_dir():
-        tops = sorted(path for path in directory.iterdir() if path.name != "__pycache__" and not path.name.startswith("."))
+        tops = sorted(
+            path for path in directory.iterdir() if path.name != "__pycache__" and not path.name.startswith(".")
+        )
         foreign = [path.name for path in tops if path.name not in tree and path.name != ROOT_FILE]
         present |= {path.name for path in tops if path.name == ROOT_FILE}
     stale = [name for name in expected if name in present and (directory / name).read_bytes() != expected[name]]
-    return Difference(tuple(sorted(stale)), tuple(sorted(set(expected) - present)),
-                      tuple(sorted(present - set(expected))), tuple(foreign))
+    return Difference(
+        tuple(sorted(stale)),
+        tuple(sorted(set(expected) - present)),
+        tuple(sorted(present - set(expected))),
+        tuple(foreign),
+    )
 
 
 def _files(directory: Path) -> Iterator[Path]:

@@ -57,7 +57,8 @@ class _Writer:
 
     def docstring(self) -> str:
         names = ", ".join([letter.name for letter in self.letters] or ["none"])
-        return (f"Order parameters before the last update ({names}: times by times) and observables at all times.\n\n"
+        return (f"Order parameters before the last update ({names}: times by times), observables at all times, and the\n"
+                "    number of times before anything overflowed.\n\n"
                 "    Whole-number arguments fix shapes: pass them as Python integers, static under jit.\n    ")
 
     # -- basis of noises and sources, time by time
@@ -171,9 +172,17 @@ class _Writer:
             return []
         state = self.state()
         body = [line for f in timed for line in self.field_lines(f)]
-        packed = ", ".join(state) + ("," if len(state) == 1 else "")
-        return ["", f"def step({self.time}, state):", *_indent([f"{packed} = state", *body, f"return {packed}"]), "",
+        packed = ", ".join([*state, "finite"])
+        watched = " & ".join(f"jnp.all(jnp.isfinite({name}))" for name in self.watched())
+        body += [f"finite = jnp.where((finite == {self.time}) & {watched}, {self.time} + 1, finite)"]
+        return ["# how many times are free of overflow", "finite = 0", "",
+                f"def step({self.time}, state):", *_indent([f"{packed} = state", *body, f"return {packed}"]), "",
                 f"{packed} = jax.lax.fori_loop(0, times, step, ({packed}))"]
+
+    def watched(self) -> list[str]:
+        """What shows that a step has overflowed: the newest rows, and the covariances of the noises."""
+        newest = [f"{f.field}[{self.time}]" for f in self.layout.fields if f.field.timed]
+        return [*newest, *(f"cov_{s}" for s in self.layout.sectors if self.layout.noises(s))]
 
     def state(self) -> list[str]:
         raise TypeError(f"{type(self).__name__} must say what it carries through time")
@@ -185,7 +194,8 @@ class _Writer:
         for name, value in self.layout.system.model.observe:
             sums = {m: self.observed(m) for m in sorted(value.atoms(Mean), key=sp.default_sort_key)}
             lines.append(f'    "{name}": {jax_code(value, sums)},')
-        return [*lines, "}", "return order, observables"]
+        finite = "finite" if any(f.field.timed for f in self.layout.fields) else "1"
+        return [*lines, "}", f"return order, observables, {finite}"]
 
     def letter_code(self, letter: Letter) -> str:
         raise TypeError(f"{type(self).__name__} must say how {letter.name} is computed")

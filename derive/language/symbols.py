@@ -75,18 +75,18 @@ def _check_name(name: str, what: str) -> None:
 class _Named(sp.Symbol):
     """A symbol with a payload; two are equal when name, payload and assumptions are."""
 
-    __slots__ = ("payload",)
+    __slots__ = ("fingerprint", "payload")
 
     def __new__(cls, name: str, payload: tuple, **assumptions):
         _check_name(name, cls.__name__.lower())
         obj = sp.Symbol.__xnew__(cls, name, **assumptions)
         obj.payload = payload
+        inner = [part.atoms(_Named) if isinstance(part, sp.Basic) else () for part in payload]
+        obj.fingerprint = (str(payload), tuple(sorted(symbol.fingerprint for atoms in inner for symbol in atoms)))
         return obj
 
     def _hashable_content(self):
-        inner = [part.atoms(_Named) if isinstance(part, sp.Basic) else () for part in self.payload]
-        names = tuple(sorted(str(symbol._hashable_content()) for atoms in inner for symbol in atoms))
-        return (*super()._hashable_content(), str(self.payload), names)
+        return (*super()._hashable_content(), self.fingerprint)
 
     def __getnewargs_ex__(self):  # symbols with a payload are rebuilt by their own constructors
         raise TypeError(f"{type(self).__name__} {self.name} is not pickled; declare it again")

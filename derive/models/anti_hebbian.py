@@ -9,9 +9,9 @@ from derive import (
     whole_positive,
 )
 
-gamma0 = parameter("gamma0", default=2.0, domain=real, doc="strength of the plastic term")
-dt = parameter("dt", default=0.05, domain=positive, doc="step of physical time")
-T = parameter("T", default=20, domain=whole_positive, doc="number of steps")
+gamma0 = parameter("gamma0", default=4.0, domain=real, doc="strength of the plastic term")
+dt = parameter("dt", default=0.1, domain=positive, doc="step of physical time")
+T = parameter("T", default=30, domain=whole_positive, doc="number of steps")
 
 D = sectors("D")
 t = training_clock("t", steps=T)

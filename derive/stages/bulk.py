@@ -6,8 +6,9 @@ import mpmath
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.algebra.physical import evaluated, physical_values, sample_point, vanishes
+from derive.algebra.physical import PhysicalPoint
 from derive.algebra.polynomials import discriminant, eliminate, factors
+from derive.language.symbols import Parameter
 from derive.records.probe import Bulk, Pencil
 
 
@@ -15,11 +16,9 @@ def find_bulk(pencil: Pencil) -> Bulk:
     """The curve, its edge polynomial, and closed forms where the degree allows them."""
     projected = pencil.blocks.projected
     equations, resolvent = projected.bulk_equations, projected.resolvent
-    unknowns = projected.bulk_symbols
-    point = sample_point(equations)
-    values = physical_values(equations, unknowns, point)
-    others = [s for s in unknowns if s != resolvent]
-    curve = eliminate(list(equations), others, lambda f: vanishes(f, values, point))
+    physical = PhysicalPoint.of(equations, projected.bulk_symbols)
+    others = [s for s in projected.bulk_symbols if s != resolvent]
+    curve = eliminate(list(equations), others, physical.accepts)
     curve = sp.collect(sp.expand(curve), resolvent)
     poly = sp.Poly(curve, resolvent)
     singular = discriminant(curve, resolvent) if poly.degree() > 1 else sp.S.One
@@ -27,16 +26,12 @@ def find_bulk(pencil: Pencil) -> Bulk:
     closed = []
     for factor in candidates:
         if factor != Z and sp.Poly(factor, Z).degree() <= 2 and sp.Poly(singular, Z).rem(sp.Poly(factor, Z)).is_zero:
-            closed += [sp.factor(sp.simplify(root)) for root in sp.roots(sp.Poly(factor, Z))]
-    return Bulk(pencil, curve, tuple(candidates), tuple(sorted(closed, key=lambda e: (_value(e, point), str(e)))),
-                _closed_resolvent(poly, values, point), (*pencil.assumptions, "the support ends where the physical branch turns"))
+            closed += [_tidy(root) for root in sp.roots(sp.Poly(factor, Z))]
+    return Bulk(pencil, curve, tuple(candidates), tuple(sorted(closed, key=lambda e: (float(mpmath.re(physical.value(e))), str(e)))),
+                _closed_resolvent(poly, physical), (*pencil.assumptions, "the support ends where the physical branch turns"))
 
 
-def _value(expression: sp.Expr, point: dict) -> float:
-    return float(sp.re(sp.N(expression.subs(point))))
-
-
-def _closed_resolvent(poly: sp.Poly, values: dict, point: dict) -> sp.Expr | None:
+def _closed_resolvent(poly: sp.Poly, physical: PhysicalPoint) -> sp.Expr | None:
     """The root that the physical values satisfy, for curves of degree two or less.
 
     The square root is written as sqrt(z - e1) sqrt(z - e2) with the edges e1, e2, whose principal values make the
@@ -53,10 +48,17 @@ def _closed_resolvent(poly: sp.Poly, values: dict, point: dict) -> sp.Expr | Non
         ends = sp.roots(sp.Poly(inside, Z), multiple=True)
         if len(ends) == 2:
             lead = sp.Poly(inside, Z).LC()
-            root = sp.sqrt(lead) * sp.sqrt(Z - sp.factor(ends[0])) * sp.sqrt(Z - sp.factor(ends[1]))
+            root = sp.sqrt(lead) * sp.sqrt(Z - _tidy(ends[0])) * sp.sqrt(Z - _tidy(ends[1]))
     for sign in (-1, 1):
         candidate = (-b + sign * root) / (2 * a)
-        value = evaluated(candidate, values, point)
-        if mpmath.almosteq(value, values[poly.gen], rel_eps=mpmath.mpf(10) ** -12):
-            return sp.simplify(candidate) if root.has(Z) else candidate
+        if mpmath.almosteq(physical.value(candidate), physical.values[poly.gen], rel_eps=mpmath.mpf(10) ** -12):
+            return candidate
     return None
+
+
+def _tidy(root: sp.Expr) -> sp.Expr:
+    """A root factorised in the square roots of the parameters it holds, so that squares show."""
+    positive = sorted((p for p in root.atoms(Parameter) if p.is_positive), key=lambda p: p.name)
+    roots = {p: sp.Symbol(f"root_{p}", positive=True) for p in positive}
+    plain = sp.powdenest(root.subs({p: r**2 for p, r in roots.items()}), force=True)
+    return sp.factor(sp.cancel(plain)).subs({r: sp.sqrt(p) for p, r in roots.items()})

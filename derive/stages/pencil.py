@@ -9,7 +9,7 @@ from __future__ import annotations
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.algebra.physical import evaluated, physical_values, sample_point, vanishes
+from derive.algebra.physical import PhysicalPoint
 from derive.algebra.polynomials import eliminate, factors
 from derive.algebra.words import Letter
 from derive.records.probe import MAP, BlockMatrix, Cycle, Pencil
@@ -92,13 +92,10 @@ def _ring(component: list[int], into: dict[int, set[int]]) -> list[int] | None:
 
 def _cycle(blocks: BlockMatrix, rows: tuple, scalars: tuple[sp.Expr, ...]) -> Cycle:
     projected = blocks.projected
-    equations = projected.bulk_equations
-    unknowns = projected.bulk_symbols
+    equations, unknowns = projected.bulk_equations, projected.bulk_symbols
     product = sp.Mul(*scalars)
-    point = sample_point(equations)
-    values = physical_values(equations, unknowns, point)
-    values[MAP] = evaluated(product, values, point)
-    relation = eliminate([*equations, MAP - product], list(unknowns), lambda f: vanishes(f, values, point))
+    physical = PhysicalPoint.of(equations, unknowns).joined_by(MAP, product)
+    relation = eliminate([*equations, MAP - product], list(unknowns), physical.accepts)
     inverse, critical = None, ()
     if sp.Poly(relation, Z).degree() == 1:
         poly = sp.Poly(relation, Z)

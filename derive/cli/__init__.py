@@ -1,0 +1,44 @@
+"""The command line. Every command imports what it needs when it runs, so that help is immediate."""
+
+from __future__ import annotations
+
+import click
+
+from derive import __version__
+from derive.cli.build import build
+from derive.cli.compare import compare
+from derive.cli.declare import list_settings, new, show
+from derive.cli.group import CONTEXT, DeriveGroup
+from derive.cli.run import bench, simulate, solve
+from derive.cli.verify import verify
+
+
+@click.group(cls=DeriveGroup, name="derive", context_settings=CONTEXT, invoke_without_command=True)
+@click.version_option(__version__, prog_name="derive")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """From a declared random-matrix or learning model to its equations, outliers, solver and simulation.
+
+    SETTING is the name of a shipped setting (derive list) or the path of your own declaration, a .py file.
+    Parameters are given as name=value; those left out take the defaults of the declaration.
+
+    \b
+    Examples:
+      derive list                                      the settings that ship
+      derive new my_model                              a declaration of your own, which already runs
+      derive list my_model.py                          its parameters: name, default, domain, meaning
+      derive show my_model.py --stage bulk             an equation on the way
+      derive solve my_model.py eta=0.5 T=4             bulk edges, outliers, order parameters
+      derive compare my_model.py --plot out.png        theory against simulation
+      derive verify                                    the claims of the project, proved
+
+    \b
+    Exit codes: 0 done; 1 a claim fails or generated code is stale; 2 bad input, nothing written;
+    3 the computation diverged, did not converge or met a NaN; 130 interrupted.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+for command in (list_settings, new, show, build, solve, simulate, compare, verify, bench):
+    main.add_command(command)

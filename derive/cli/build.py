@@ -1,0 +1,96 @@
+"""The command that writes the generated code."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from derive.cli.output import json_option, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from derive.language.model import Model
+
+
+@click.command(short_help="Write solvers and derivations into generated/.")
+@click.argument("targets", metavar="[SETTING|FILE]...", nargs=-1)
+@click.option(
+    "--check", is_flag=True, help="Write nothing; exit 1 and name the files that are stale, missing or extra."
+)
+@click.option("--out", metavar="DIR", help="Write DIR/<name>/ instead of the usual place.")
+@json_option
+def build(targets: tuple[str, ...], check: bool, out: str | None, as_json: bool) -> None:
+    """Write the solver and the derivation of each model into generated/<name>/.
+
+    Without arguments every shipped setting is built, into the project's generated/ directory. Your own declarations
+    are built into generated/ of the current directory. All code is derived before anything is replaced: a build
+    that fails leaves everything as it was. The same declaration gives the same bytes on every machine.
+
+    \b
+    Examples:
+      derive build
+      derive build --check
+      derive build SETTING my_model.py --out solvers
+    """
+    from derive.codegen.build import compare_tree, generate_tree, project_directory, write_tree
+    from derive.errors import DeriveError
+    from derive.loading import is_file_target, load_model, setting_names
+
+    whole = not targets
+    places: dict[Path, list[Model]] = {}
+    for target in targets or setting_names():
+        own = is_file_target(target)
+        directory = Path(out) if out is not None else Path("generated") if own else project_directory()
+        model = load_model(target)
+        if own and model.name in setting_names() and directory.resolve() == project_directory().resolve():
+            raise DeriveError(
+                f"{target} would replace the code of the shipped setting {model.name}; rename the file or use --out DIR"
+            )
+        known = next((place for place in places if place.resolve() == directory.resolve()), directory)
+        places.setdefault(known, []).append(model)
+    with progress_bar("building", as_json) as progress:
+        from derive.codegen import generate_files
+
+        trees = {place: generate_tree(models, generate_files, progress) for place, models in places.items()}
+        if not check:
+            written = [path for place, tree in trees.items() for path in write_tree(tree, place, whole)]
+    names = [model.name for models in places.values() for model in models]
+    if not check:
+        if as_json:
+            print_json({"settings": names, "written": [_shown(path) for path in written]})
+        else:
+            for place, tree in trees.items():
+                for name, files in tree.items():
+                    click.echo(f"{name}: {len(files)} files in {_shown(place / name)}/")
+        return
+    differences = {place: compare_tree(tree, place, whole) for place, tree in trees.items()}
+    found = {
+        kind: [_shown(place / name) for place, difference in differences.items() for name in getattr(difference, kind)]
+        for kind in ("stale", "missing", "extra", "foreign")
+    }
+    mend = shlex.join(["derive", "build", *targets, *(["--out", out] if out is not None else [])])
+    if as_json:
+        found["extra"] += found.pop("foreign")
+        print_json({"settings": names, **found, "up_to_date": not any(found.values()), "mend": mend})
+    elif not any(found.values()):
+        click.echo(f"up to date: {', '.join(names)}")
+    else:
+        for kind, label in (("stale", "stale"), ("missing", "missing"), ("extra", "extra"), ("foreign", "extra")):
+            for name in found[kind]:
+                click.echo(f"{label}: {name}")
+        if found["stale"] or found["missing"] or found["extra"]:
+            click.echo(f"mend it with: {mend}")
+        if found["foreign"]:
+            click.echo(f"belongs to no setting: remove it with: rm -r {shlex.join(found['foreign'])}")
+    if any(found.values()):
+        click.get_current_context().exit(1)
+
+
+def _shown(path: Path) -> str:
+    """The path as seen from the current directory, if it lies below it."""
+    absolute = path.resolve()
+    here = Path.cwd()
+    return absolute.relative_to(here).as_posix() if absolute.is_relative_to(here) else os.fspath(path)

@@ -1,0 +1,172 @@
+"""Commands about declarations: list them, start one, show what follows from one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from derive.cli.output import json_option, number, print_json, print_table, progress_bar
+
+STAGES = ("system", "action", "average", "saddle", "single-site", "order", "probe", "blocks", "pencil", "bulk")
+
+
+@click.command("list")
+@click.argument("targets", metavar="[SETTING|FILE]...", nargs=-1)
+@json_option
+def list_settings(targets: tuple[str, ...], as_json: bool) -> None:
+    """List the shipped settings, or the parameters of the named ones.
+
+    \b
+    Examples:
+      derive list                     every setting in one line
+      derive list SETTING             its parameters: name, default, domain, meaning
+      derive list my_model.py         the same for a declaration of your own
+    """
+    from derive.loading import load_model, settings
+
+    if not targets:
+        if as_json:
+            print_json({"settings": [{"name": name, "summary": summary} for name, summary in settings()]})
+            return
+        print_table("", ("setting", "what it is"), settings(), text_columns=2)
+        click.echo("parameters of one: derive list SETTING")
+        return
+    models = [load_model(target) for target in targets]
+    if as_json:
+        print_json(
+            {
+                "settings": [
+                    {
+                        "name": model.name,
+                        "summary": model.doc.partition("\n")[0],
+                        "parameters": [_parameter(p) for p in model.parameters],
+                        "observables": list(dict(model.observe)),
+                    }
+                    for model in models
+                ]
+            }
+        )
+        return
+    for model in models:
+        click.echo(f"{model.name}: {model.doc.partition(chr(10))[0]}")
+        rows = [(p.name, number(p.default), str(p.domain), p.doc) for p in model.parameters]
+        print_table("", ("parameter", "default", "domain", "meaning"), rows, text_columns=4)
+        click.echo(f"observables: {', '.join(dict(model.observe)) or 'none'}")
+
+
+def _parameter(parameter) -> dict[str, object]:
+    return {
+        "name": parameter.name,
+        "default": parameter.default,
+        "domain": str(parameter.domain),
+        "meaning": parameter.doc,
+    }
+
+
+@click.command(short_help="Write NAME.py, a commented declaration that already runs.")
+@click.argument("name")
+@click.option("--path", "directory", default=".", show_default=True, metavar="DIR", help="The directory to write into.")
+@json_option
+def new(name: str, directory: str, as_json: bool) -> None:
+    """Write NAME.py: a commented declaration that already runs, to be changed into your own model.
+
+    An existing file is never overwritten.
+
+    \b
+    Examples:
+      derive new my_model
+      derive solve my_model.py
+      derive new my_model --path declarations
+    """
+    import keyword
+
+    from derive.cli.template import declaration
+    from derive.errors import DeriveError
+    from derive.loading import setting_names
+
+    name = name.removesuffix(".py")
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise DeriveError(f"{name!r} cannot name a model; use letters, digits and underscores, such as my_model")
+    if name in setting_names():
+        raise DeriveError(f"{name} is the name of a shipped setting; choose another, such as my_{name}")
+    path = Path(directory) / f"{name}.py"
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(declaration(name))
+    except FileExistsError:
+        raise DeriveError(f"{path} exists and is not overwritten; choose another name or another --path") from None
+    except OSError as error:
+        raise DeriveError(
+            f"cannot write {path} ({error.strerror}); make the directory first or choose another --path"
+        ) from None
+    if as_json:
+        print_json({"setting": name, "path": str(path)})
+        return
+    click.echo(
+        f"wrote {path}\ntry: derive show {path} --stage bulk\n     derive solve {path}\n"
+        f"     derive compare {path} --plot {name}.png"
+    )
+
+
+@click.command()
+@click.argument("target", metavar="SETTING|FILE")
+@click.option("--stage", type=click.Choice(STAGES), help="Show one stage only; all of them otherwise.")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(("text", "latex")),
+    default="text",
+    show_default=True,
+    help="Plain text, or LaTeX to paste into a paper.",
+)
+@json_option
+def show(target: str, stage: str | None, style: str, as_json: bool) -> None:
+    """Show what follows from a declaration, stage by stage.
+
+    \b
+    system       the declared equations with weights written out as initial matrix plus history
+    action       Martin-Siggia-Rose action           probe     spectral fields projected on the training fields
+    average      averaged over the disorder          blocks    A(z), block by block
+    saddle       order parameters at the saddle      pencil    the eigenproblem it reduces to, the scalar map
+    single-site  noises, memory, laws of one site    bulk      algebraic curve, resolvent, edges
+    order        which field needs which, and when
+
+    Correlations are C[a, b](t, s), responses R[a, b](t, s) to the noise of b at time s; z is the spectral variable.
+
+    \b
+    Examples:
+      derive show SETTING
+      derive show my_model.py --stage bulk
+      derive show my_model.py --stage blocks --format latex
+    """
+    from derive.errors import DeriveError
+    from derive.loading import load_model
+
+    model = load_model(target)
+    with progress_bar(f"deriving {model.name}", as_json):
+        from derive.pipeline import derive_model
+
+        records = derive_model(model)
+        if stage is not None and stage not in records:
+            raise DeriveError(
+                f"{model.name} declares no probe, so there is no stage {stage}; "
+                f"add probe=spectrum(...) to its Model, or show one of {', '.join(records)}"
+            )
+        chosen = [stage] if stage is not None else list(records)
+        texts = {
+            name: (records[name].latex() if style == "latex" else records[name].text()).rstrip("\n") for name in chosen
+        }
+    if as_json:
+        print_json({"setting": model.name, "format": style, "stages": texts})
+        return
+    if stage is None:
+        comment = "% " if style == "latex" else ""
+        click.echo("\n".join(f"{comment}{line}".rstrip() for line in (f"{model.name}: {model.doc}").splitlines()))
+        for parameter in model.parameters:
+            click.echo(
+                f"{comment}  {parameter.name} = {number(parameter.default)}, {parameter.domain}"
+                + (f": {parameter.doc}" if parameter.doc else "")
+            )
+        click.echo("")
+    click.echo("\n\n".join(texts.values()))

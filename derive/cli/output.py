@@ -1,0 +1,115 @@
+"""What commands print: one JSON object for machines, tables for people, a progress bar on a terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from derive.errors import NumericalError
+
+Progress = Callable[[float, str], None]
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+
+
+def plain(value: Any, where: str = "the result") -> Any:
+    """The value in terms of JSON. A NaN or an infinity is an error, never a result."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {
+            str(key): plain(part, str(key) if where == "the result" else f"{where}.{key}")
+            for key, part in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [plain(part, where) for part in value]
+    if isinstance(value, complex):
+        raise NumericalError(f"{where} is complex ({value}); try other parameter values")
+    if isinstance(value, float) and not math.isfinite(value):
+        kind = "not a number" if math.isnan(value) else "infinite"
+        raise NumericalError(
+            f"{where} is {kind}: the computation diverged; try a smaller step, a weaker coupling or fewer steps"
+        )
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    return str(value)
+
+
+def print_json(value: dict[str, Any]) -> None:
+    click.echo(json.dumps(value, allow_nan=False, indent=2))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> None:
+    """A table; the first `text_columns` columns hold words, the others numbers."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, name in enumerate(columns):
+        table.add_column(name, justify="left" if i < text_columns else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    print_rich(table)
+
+
+def print_rich(renderable: Any) -> None:
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else 120
+    Console(highlight=False, markup=False, width=width).print(renderable)
+
+
+def number(value: float | None) -> str:
+    """A number for people: six digits, or nothing."""
+    if value is None:
+        return "-"
+    return f"{value:d}" if isinstance(value, int) else f"{value:.6g}"
+
+
+def settings_line(setting: str, values: dict[str, float | int]) -> str:
+    return " ".join([setting, *(f"{name}={value:.12g}" for name, value in values.items())])
+
+
+def handful(count: int, most: int = 5) -> list[int]:
+    """Evenly spread indices, the first and the last among them."""
+    if count <= most:
+        return list(range(count))
+    return sorted({round(i * (count - 1) / (most - 1)) for i in range(most)})
+
+
+@contextmanager
+def progress_bar(title: str, quiet: bool) -> Iterator[Progress | None]:
+    """A callable(fraction, text) that draws a bar on stderr, or None when nobody watches."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+
+        def report(fraction: float, text: str) -> None:
+            bar.update(
+                task,
+                total=1.0,
+                completed=min(max(fraction, 0.0), 1.0),
+                description=f"{title}: {text}" if text else title,
+            )
+
+        yield report
+
+
+def part_of(progress: Progress | None, low: float, high: float) -> Progress | None:
+    """The part of a progress bar from `low` to `high`, for one of several jobs."""
+    if progress is None:
+        return None
+    return lambda fraction, text: progress(low + (high - low) * fraction, text)

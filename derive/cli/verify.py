@@ -1,0 +1,97 @@
+"""The command that checks hand-written claims against what is derived."""
+
+from __future__ import annotations
+
+import click
+
+from derive.cli.output import json_option, print_json, progress_bar
+
+
+@click.command(short_help="Check hand-written formulas against what is derived.")
+@click.argument("target", metavar="[SETTING|FILE]", required=False)
+@click.option("--claims", "claims_file", metavar="FILE", help="A claims file of your own, in TOML.")
+@json_option
+def verify(target: str | None, claims_file: str | None, as_json: bool) -> None:
+    """Check hand-written formulas against what is derived; one line a claim, exit 1 if one fails.
+
+    A claim is a resolvent, a block of A(z), an edge, a threshold or a series coefficient as your paper prints it.
+    Each is proved symbolically, or compared to 50 digits where no symbolic proof is found, and the line says which.
+    The derivation never reads claims. Without arguments all claims of the project are checked. With --claims the
+    formulas of that file are checked, against the named model or else the model that the file names.
+
+    \b
+    Examples:
+      derive verify
+      derive verify SETTING
+      derive verify --claims my_paper.toml
+      derive verify my_model.py --claims my_paper.toml --json
+
+    \b
+    A claims file:
+      model = "my_model.py"
+      [[claim]]
+      name = "resolvent of the bulk"
+      kind = "curve"
+      value = "nu - G*(nu*z - nu + 1) + z*G**2"
+
+    \b
+    Keys of --json:
+      claims                   setting, name, status (proved, to 50 digits, FAILED), detail
+      failed                   how many fail
+      without_claims           models for which there is no independent check
+    """
+    from derive.claims import check_claims, load_claims, project_claims
+    from derive.loading import is_file_target, load_model, setting_names
+
+    if target is not None and target.endswith(".toml") and claims_file is None:
+        target, claims_file = None, target
+    model = load_model(target) if target is not None else None
+    if claims_file is not None:
+        files = [load_claims(claims_file)]
+    elif target is not None and is_file_target(target):
+        files = []
+    else:
+        files = [load_claims(path) for path in project_claims()]
+    if claims_file is None and model is not None:
+        files = [file for file in files if file.model == model.name]
+    verdicts = []
+    with progress_bar("verifying", as_json) as progress:
+        records = None
+        if model is not None and files:
+            from derive.pipeline import derive_model
+
+            records = derive_model(model)
+        for i, file in enumerate(files):
+            if progress is not None:
+                progress(i / len(files), file.model)
+            name = model.name if model is not None else file.model
+            verdicts += [(name, verdict) for verdict in check_claims(file, records)]
+    failed = [verdict for _, verdict in verdicts if not verdict.holds]
+    everything = (
+        [model.name] if model is not None else [file.model for file in files] if claims_file else setting_names()
+    )
+    without = [name for name in everything if name not in {setting for setting, _ in verdicts}]
+    if as_json:
+        print_json(
+            {
+                "claims": [
+                    {"setting": setting, "name": v.name, "status": v.status, "detail": v.detail}
+                    for setting, v in verdicts
+                ],
+                "failed": len(failed),
+                "without_claims": without,
+            }
+        )
+    else:
+        width = max((len(verdict.status) for _, verdict in verdicts), default=0)
+        for setting, verdict in verdicts:
+            click.echo(
+                f"{verdict.status:<{width}}  {setting}: {verdict.name}"
+                + (f" ({verdict.detail})" if verdict.detail else "")
+            )
+        for name in without:
+            click.echo(f"no claims for {name}: no independent check")
+        if verdicts:
+            click.echo(f"{len(verdicts) - len(failed)} of {len(verdicts)} claims hold")
+    if failed:
+        click.get_current_context().exit(1)

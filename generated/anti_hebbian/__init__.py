@@ -1,0 +1,22 @@
+# Written by `derive build anti_hebbian` (two-level-dmft 0.1.0) from its declaration; edits are lost.
+# The mathematics is in derivation.md beside this file.
+"""Anti-Hebbian Wigner dynamics: a symmetric matrix that learns the trajectory it drives.
+
+v(t+1) = v(t) - dt M(t) v(t) from a standard normal v(0), and M(t+1) = M(t) + (gamma0 dt / D) v(t) v(t)^T from a
+GOE matrix M(0). The spike directions depend on the bulk they are added to. The spectrum is that of M(T).
+"""
+
+NAME = "anti_hebbian"
+# fingerprint of the declaration
+DECLARATION = "b53ec2c5710d321d"
+OBSERVABLES = ("activity", "memory")
+# exact forward pass if true, sampled otherwise
+LINEAR = True
+# whether a matrix is probed: probe.py and bulk.py exist
+PROBED = True
+# name, default, whole number: in the order in which all functions take them
+PARAMETERS = (
+    ("gamma0", 4.0, False),
+    ("dt", 0.1, False),
+    ("T", 30, True),
+)

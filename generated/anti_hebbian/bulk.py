@@ -1,0 +1,36 @@
+# Written by `derive build anti_hebbian` (two-level-dmft 0.1.0) from its declaration; edits are lost.
+# The mathematics is in derivation.md beside this file.
+"""The bulk: self-consistent responses, the algebraic curve of the resolvent G, and where its edges may lie."""
+
+import jax
+import jax.numpy as jnp
+
+
+RESPONSES = ("G", "R_psi0_M0_psi0")
+RESOLVENT = RESPONSES.index("G")
+
+
+def residual(z, r, gamma0, dt, T):
+    """Zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""
+    G, R_psi0_M0_psi0 = r
+    return jnp.stack(
+        [
+            # 0 = R_psi0_M0_psi0 z - R_psi0_M0_psi0^2 - 1
+            -(R_psi0_M0_psi0**2) + R_psi0_M0_psi0 * z - 1,
+            # 0 = G z - G R_psi0_M0_psi0 - 1
+            -G * R_psi0_M0_psi0 + G * z - 1,
+        ]
+    )
+
+
+def curve(gamma0, dt, T):
+    """Table c with sum_ij c[i, j] G^i z^j = 0 on the curve."""
+    return jnp.array([[1, 0], [0, -1], [1, 0]], dtype=float)
+
+
+def edge_polynomials(gamma0, dt, T):
+    """Polynomials in z, highest power first: every edge of the support is a real root of one of them."""
+    return (
+        jnp.array([-1, 2], dtype=float),
+        jnp.array([1, 2], dtype=float),
+    )

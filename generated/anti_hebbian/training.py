@@ -1,0 +1,94 @@
+# Written by `derive build anti_hebbian` (two-level-dmft 0.1.0) from its declaration; edits are lost.
+# The mathematics is in derivation.md beside this file.
+"""Training level, exactly: all laws are linear, so all fields are Gaussian and one forward pass is enough."""
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.special as jsp  # noqa: F401
+
+
+def earlier(rows, time, lag):
+    """The row `lag` steps before `time`; before the start everything is zero."""
+    return jnp.where(time >= lag, rows[time - lag], 0.0)
+
+
+def delayed(rows, lag):
+    """All rows, moved `lag` steps later."""
+    return jnp.concatenate([jnp.zeros_like(rows[:lag]), rows[: rows.shape[0] - lag]])
+
+
+def unit(position, size):
+    """Unit vectors of the noise basis at the given positions."""
+    return (position[..., None] == jnp.arange(size)).astype(float)
+
+
+def put(matrix, rows, columns, values):
+    """A symmetric matrix with `values` written at rows x columns and, transposed, at columns x rows."""
+    rows, columns = rows.reshape(-1), columns.reshape(-1)
+    values = values.reshape(rows.size, columns.size)
+    matrix = matrix.at[rows[:, None], columns[None, :]].set(values)
+    return matrix.at[columns[:, None], rows[None, :]].set(values.T)
+
+
+def forward_pass(gamma0, dt, T):
+    """Order parameters before the last update (C_v_v, R_v_M0_v: times by times), observables at all times, and the
+    number of times before anything overflowed.
+
+    Whole-number arguments fix shapes: pass them as Python integers, static under jit.
+    """
+    steps, times = T, T + 1
+    when = jnp.arange(times)
+    # a site of D is described by M0_v, start
+    in_start = jnp.asarray(0)
+    in_M0_v = 1 + when
+    size_D = 1 + times
+    cov_D = jnp.zeros((size_D, size_D))
+    start = unit(in_start, size_D)
+    cov_D = put(cov_D, in_start, in_start, jnp.eye(in_start.size))
+    v = jnp.zeros((times, size_D))
+    M0_v = jnp.zeros((times, size_D))
+    # how many times are free of overflow
+    finite = 0
+
+    def step(t, state):
+        v, M0_v, cov_D, finite = state
+        # v(t) = v(t-1) - dt M0_v(t-1) - dt^2 gamma0 sum_{s<t-1} <v(s) v(t-1)> v(s)
+        v_new = (
+            (-dt) * earlier(M0_v, t, 1)
+            + jnp.einsum(
+                "s,s,sn->n",
+                (-(dt**2) * gamma0) * (when < t - 1),
+                jnp.einsum("sm,m->s", v, earlier(v, t, 1) @ cov_D),
+                v,
+            )
+            + earlier(v, t, 1)
+        )
+        v_start = start
+        v_new = jnp.where(t == 0, v_start, v_new)
+        v = v.at[t].set(v_new)
+        # M0_v(t) = u[M0_v] + sum_s R[v,M0_v](t,s) v(s)
+        M0_v_new = unit(in_M0_v[t], size_D)
+        M0_v_new += jnp.einsum("s,sn->n", v[t][..., in_M0_v], v)
+        M0_v = M0_v.at[t].set(M0_v_new)
+        cov_D = put(cov_D, in_M0_v[t], in_M0_v, jnp.einsum("m,sm->s", v[t] @ cov_D, v))
+        finite = jnp.where(
+            (finite == t)
+            & jnp.all(jnp.isfinite(v[t]))
+            & jnp.all(jnp.isfinite(M0_v[t]))
+            & jnp.all(jnp.isfinite(cov_D)),
+            t + 1,
+            finite,
+        )
+        return v, M0_v, cov_D, finite
+
+    v, M0_v, cov_D, finite = jax.lax.fori_loop(0, times, step, (v, M0_v, cov_D, finite))
+
+    order = {
+        "C_v_v": v[:steps].reshape(-1, size_D) @ cov_D @ v[:steps].reshape(-1, size_D).T,
+        "R_v_M0_v": v[:steps].reshape(-1, size_D)[:, in_M0_v[:steps].reshape(-1)],
+    }
+    observables = {
+        "activity": (jnp.sum((v @ cov_D) * v, axis=-1)),
+        "memory": (jnp.sum((start @ cov_D) * v, axis=-1)),
+    }
+    return order, observables, finite

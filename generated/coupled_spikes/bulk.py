@@ -1,0 +1,45 @@
+# Written by `derive build coupled_spikes` (two-level-dmft 0.1.0) from its declaration; edits are lost.
+# The mathematics is in derivation.md beside this file.
+"""The bulk: self-consistent responses, the algebraic curve of the resolvent G, and where its edges may lie."""
+
+import jax
+import jax.numpy as jnp
+
+
+RESPONSES = ("G", "R_psi0_W0T_psi1", "R_psi1_W0_psi0")
+RESOLVENT = RESPONSES.index("G")
+
+
+def residual(z, r, alpha, sigma, theta, kappa, S):
+    """Zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""
+    G, R_psi0_W0T_psi1, R_psi1_W0_psi0 = r
+    return jnp.stack(
+        [
+            # 0 = R_psi0_W0T_psi1 z - sigma^2 R_psi0_W0T_psi1 R_psi1_W0_psi0 - 1
+            -(sigma**2) * R_psi0_W0T_psi1 * R_psi1_W0_psi0 + R_psi0_W0T_psi1 * z - 1,
+            # 0 = R_psi1_W0_psi0 - 1 - sigma^2 R_psi0_W0T_psi1 R_psi1_W0_psi0/alpha
+            R_psi1_W0_psi0 - 1 - sigma**2 * R_psi0_W0T_psi1 * R_psi1_W0_psi0 / alpha,
+            # 0 = G z - sigma^2 G R_psi1_W0_psi0 - 1
+            -(sigma**2) * G * R_psi1_W0_psi0 + G * z - 1,
+        ]
+    )
+
+
+def curve(alpha, sigma, theta, kappa, S):
+    """Table c with sum_ij c[i, j] G^i z^j = 0 on the curve."""
+    return jnp.array([[alpha, 0], [alpha * sigma**2 - sigma**2, -alpha], [0, sigma**2]], dtype=float)
+
+
+def edge_polynomials(alpha, sigma, theta, kappa, S):
+    """Polynomials in z, highest power first: every edge of the support is a real root of one of them."""
+    return (
+        jnp.array([1, 0], dtype=float),
+        jnp.array(
+            [
+                -(alpha**2),
+                2 * alpha**2 * sigma**2 + 2 * alpha * sigma**2,
+                -(alpha**2) * sigma**4 + 2 * alpha * sigma**4 - sigma**4,
+            ],
+            dtype=float,
+        ),
+    )

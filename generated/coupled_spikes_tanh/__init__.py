@@ -1,0 +1,23 @@
+# Written by `derive build coupled_spikes_tanh` (two-level-dmft 0.1.0) from its declaration; edits are lost.
+# The mathematics is in derivation.md beside this file.
+"""Coupled spikes with nonlinear laws: phi(t) = tanh(a(t) + kappa sum xi), g(t) = theta tanh(b(t) + kappa sum chi).
+
+The model of coupled_spikes with saturating laws, so that the spike vectors are not Gaussian and averages are sampled.
+"""
+
+NAME = "coupled_spikes_tanh"
+# fingerprint of the declaration
+DECLARATION = "b1ef1680c2c34d51"
+OBSERVABLES = ("phi_norm", "g_norm", "alignment")
+# exact forward pass if true, sampled otherwise
+LINEAR = False
+# whether a matrix is probed: probe.py and bulk.py exist
+PROBED = True
+# name, default, whole number: in the order in which all functions take them
+PARAMETERS = (
+    ("alpha", 2.0, False),
+    ("sigma", 1.0, False),
+    ("theta", 1.5, False),
+    ("kappa", 0.5, False),
+    ("S", 3, True),
+)

@@ -1,0 +1,69 @@
+# Written by `derive build coupled_spikes_tanh` (two-level-dmft 0.1.0) from its declaration; edits are lost.
+# The mathematics is in derivation.md beside this file.
+"""The declaration at finite size: draw the disorder, run the equations, return the matrix to diagonalise."""
+
+import numpy as np
+import scipy.special as sc  # noqa: F401
+
+
+def goe(size, variance, rng):
+    """Symmetric Gaussian matrix: off-diagonal entries of the given variance, twice that on the diagonal."""
+    entries = rng.standard_normal((size, size))
+    return np.sqrt(variance / 2) * (entries + entries.T)
+
+
+def earlier(values, time):
+    """A field at an earlier time; before the start everything is zero."""
+    return values[time] if time >= 0 else 0.0
+
+
+def outer(left, right):
+    """left right^T; class labels, the second axis, are summed over."""
+    return np.outer(left, right) if left.ndim == 1 else left @ right.T
+
+
+def project(left, right, vector):
+    """The matrix left right^T times a vector, without making the matrix."""
+    if left.ndim == 1:
+        return np.multiply.outer(left, right @ vector)
+    return left @ (right.T @ vector)
+
+
+def simulate(alpha, sigma, theta, kappa, S, size, rng, progress=lambda fraction: None):
+    """One sample with base size `size`: (probed matrix or None, observables: one row a time)."""
+    # sizes of the sectors
+    N0 = size
+    N1 = max(1, round((alpha) * size))
+    # random matrices and vectors
+    W0 = (sigma) * rng.standard_normal((N1, N0))
+    # training
+    phi = []
+    chi = []
+    g = []
+    xi = []
+    a = []
+    b = []
+    W = W_before = None
+    for t in range(S):
+        if t == 0:
+            W = W0
+        else:
+            W_before = W
+            W = W_before + (1 / np.sqrt(N0)) * (outer(earlier(g, t - 1), earlier(phi, t - 1)))
+        a.append(rng.standard_normal(N0))
+        b.append(rng.standard_normal(N1))
+        phi.append(np.tanh(kappa * sum((xi[s] for s in range(0, t)), 0.0) + a[t]))
+        chi.append((W0 @ (phi[t])) / np.sqrt(N0))
+        g.append(theta * np.tanh(kappa * sum((chi[s] for s in range(0, t)), 0.0) + b[t]))
+        xi.append(np.sqrt(N0) * (W0.T @ (g[t])) / N1)
+        progress((t + 1) / (S))
+    t = S
+    W_before = W
+    W = W_before + (1 / np.sqrt(N0)) * (outer(earlier(g, t - 1), earlier(phi, t - 1)))
+    # what is observed
+    observables = {
+        "phi_norm": [np.mean(phi[t] ** 2) for t in range(S)],
+        "g_norm": [np.mean(g[t] ** 2) for t in range(S)],
+        "alignment": [np.mean(chi[t] * g[t]) for t in range(S)],
+    }
+    return (N1 ** (-1.0)) * (W.T @ W), observables

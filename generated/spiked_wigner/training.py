@@ -1,0 +1,52 @@
+# Written by `derive build spiked_wigner` (two-level-dmft 0.1.0) from its declaration; edits are lost.
+# The mathematics is in derivation.md beside this file.
+"""Training level, exactly: all laws are linear, so all fields are Gaussian and one forward pass is enough."""
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.special as jsp  # noqa: F401
+
+
+def earlier(rows, time, lag):
+    """The row `lag` steps before `time`; before the start everything is zero."""
+    return jnp.where(time >= lag, rows[time - lag], 0.0)
+
+
+def delayed(rows, lag):
+    """All rows, moved `lag` steps later."""
+    return jnp.concatenate([jnp.zeros_like(rows[:lag]), rows[: rows.shape[0] - lag]])
+
+
+def unit(position, size):
+    """Unit vectors of the noise basis at the given positions."""
+    return (position[..., None] == jnp.arange(size)).astype(float)
+
+
+def put(matrix, rows, columns, values):
+    """A symmetric matrix with `values` written at rows x columns and, transposed, at columns x rows."""
+    rows, columns = rows.reshape(-1), columns.reshape(-1)
+    values = values.reshape(rows.size, columns.size)
+    matrix = matrix.at[rows[:, None], columns[None, :]].set(values)
+    return matrix.at[columns[:, None], rows[None, :]].set(values.T)
+
+
+def forward_pass(gamma0):
+    """Order parameters before the last update (C_v_v: times by times), observables at all times, and the
+    number of times before anything overflowed.
+
+    Whole-number arguments fix shapes: pass them as Python integers, static under jit.
+    """
+    # a site of D is described by v
+    in_v = jnp.asarray(0)
+    size_D = 1
+    cov_D = jnp.zeros((size_D, size_D))
+    v = unit(in_v, size_D)
+    cov_D = put(cov_D, in_v, in_v, jnp.eye(in_v.size))
+
+    order = {
+        "C_v_v": v.reshape(-1, size_D) @ cov_D @ v.reshape(-1, size_D).T,
+    }
+    observables = {
+        "spike_norm": (jnp.sum((v @ cov_D) * v, axis=-1)),
+    }
+    return order, observables, 1
