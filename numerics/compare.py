@@ -89,14 +89,7 @@ def match(solution: Solution, simulation: Simulation) -> Matches:
             f"{len(pairs)} outliers do not fit into a matrix with {min(map(len, draws))} nonzero "
             "eigenvalues; take a larger --size"
         )
-    found = [
-        (f"outlier {k + 1} above the bulk", value, error, np.array([e[-1 - k] for e in draws]))
-        for k, (value, error) in enumerate(above)
-    ]
-    found += [
-        (f"outlier {k + 1} below the bulk", value, error, np.array([e[k] for e in draws]))
-        for k, (value, error) in enumerate(below)
-    ]
+    found = _ranked(above, "above", [e[::-1] for e in draws]) + _ranked(below, "below", draws)
     found += [
         (f"outlier {k + 1} in a gap", value, error, np.array([e[np.abs(e - value).argmin()] for e in draws]))
         for k, (value, error) in enumerate(inside)
@@ -106,6 +99,26 @@ def match(solution: Solution, simulation: Simulation) -> Matches:
         ("lower edge, smallest other eigenvalue", low, np.array([e[len(below)] for e in draws])),
     )
     return Matches(tuple(found), edges)
+
+
+def _ranked(outliers: list[tuple[float, float | None]], side: str, draws: list[np.ndarray]) -> list:
+    """Outliers on one side with the eigenvalues of the same rank; equal ones, which a finite size splits, by their mean."""
+    groups: list[list[int]] = []
+    for k, (value, error) in enumerate(outliers):
+        if groups:
+            first, first_error = outliers[groups[-1][0]]
+            if abs(value - first) <= max(1e-6 * abs(first), 3 * math.hypot(error or 0.0, first_error or 0.0)):
+                groups[-1].append(k)
+                continue
+        groups.append([k])
+    found = []
+    for group in groups:
+        name = f"outlier {group[0] + 1}" if len(group) == 1 else f"outliers {group[0] + 1}-{group[-1] + 1}, mean,"
+        value = float(np.mean([outliers[k][0] for k in group]))
+        errors = [outliers[k][1] for k in group]
+        error = None if errors[0] is None else max(e or 0.0 for e in errors)
+        found.append((f"{name} {side} the bulk", value, error, np.array([e[group].mean() for e in draws])))
+    return found
 
 
 def compare(solution: Solution, simulation: Simulation) -> list[Row]:

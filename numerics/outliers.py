@@ -150,21 +150,20 @@ def by_contour(solver, order: dict, arguments: tuple, branch: Branch, edges: lis
 
 
 def _refined(solver, z: float, order: dict, arguments: tuple, branch: Branch) -> float:
-    """Secant steps on 1 / (a . A(z)^-1 b), which has a simple zero at an eigenvalue."""
-    rng = np.random.default_rng(1)
-    size = None
+    """Secant steps on 1 / (a . A(z)^-1 b), which has a simple zero at an eigenvalue; singular A(z) ends the search."""
+    ends = np.random.default_rng(1).standard_normal((2, len(a_matrices(solver, np.array([z]), order, arguments, branch)[0])))
 
     def value(x: float) -> float:
-        nonlocal size
-        a = a_matrices(solver, np.array([x]), order, arguments, branch)[0]
-        if size is None:
-            size = (rng.standard_normal(a.shape[0]), rng.standard_normal(a.shape[0]))
-        return float(1 / (size[0] @ np.linalg.solve(a, size[1])).real)
+        matrix = a_matrices(solver, np.array([x]), order, arguments, branch)[0]
+        try:
+            return float(1 / (ends[0] @ np.linalg.solve(matrix, ends[1])).real)
+        except np.linalg.LinAlgError:
+            return 0.0
 
     x0, x1 = z, z * (1 + 1e-6) + 1e-9
     f0, f1 = value(x0), value(x1)
     for _ in range(12):
-        if f1 == f0 or abs(x1 - x0) < 1e-14 * (1 + abs(x1)):
+        if f1 in (f0, 0.0) or abs(x1 - x0) < 1e-14 * (1 + abs(x1)):
             break
         x0, x1, f0 = x1, x1 - f1 * (x1 - x0) / (f1 - f0), f1
         f1 = value(x1)

@@ -76,7 +76,7 @@ def load_built(name: str) -> Solver | None:
         front = importlib.import_module(f"generated.{name}")
     except ModuleNotFoundError:
         return None
-    parts = {}
+    parts: dict[str, types.ModuleType | None] = {}
     for part in _PARTS:
         try:
             parts[part] = importlib.import_module(f"generated.{name}.{part}")
@@ -117,7 +117,7 @@ def solve(solver: Solver, values: dict, *, samples: int | None = None, seed: int
         order, observables, finite = solver.forward_pass(*arguments)
         order, observables, finite = _as_numpy(order), _as_numpy(observables), int(finite)
         replicas, errors = [], None
-        method = {"method": "exact forward pass"}
+        method: dict[str, str | int] = {"method": "exact forward pass"}
     else:
         replicas = _sampled(solver, arguments, samples or DEFAULT_SAMPLES, seed, tell)
         finite = min(r[2] for r in replicas)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-from functools import lru_cache
+import os
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # one worker a core: more threads only wait for each other
+    os.environ.setdefault(_name, "1")
 
 HERE = Path(__file__).parent
 SHIPPED = tuple(sorted(p.stem for p in (HERE.parent / "derive" / "models").glob("*.py") if p.stem != "__init__"))
 STRANGERS = tuple(sorted(p.stem for p in (HERE / "declarations").glob("*.py")))
 
 
-@lru_cache(maxsize=None)
+@cache
 def model_named(name: str):
     """A shipped setting, or one of the declarations that no stage has been written for."""
     folder = HERE.parent / "derive" / "models" if name in SHIPPED else HERE / "declarations"
@@ -24,14 +28,14 @@ def model_named(name: str):
     return dataclasses.replace(module.MODEL, name=name, doc=module.__doc__)
 
 
-@lru_cache(maxsize=None)
+@cache
 def records_of(name: str):
     from derive.pipeline import derive_model
 
     return derive_model(model_named(name))
 
 
-@lru_cache(maxsize=None)
+@cache
 def solver_of(name: str):
     from derive.codegen import generate_files
     from numerics.solver import load_solver

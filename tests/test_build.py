@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from derive.codegen import build as building
-from derive.codegen import generate_files
+from derive.codegen import build as building, generate_files
 from derive.codegen.build import compare_tree, generate_tree, write_tree
 from derive.errors import DeclarationError, DeriveError
 from derive.loading import load_model

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import sympy as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from derive import Eq, Model, field, gaussian, goe, normal, parameter, positive, sectors, training_clock, whole_positive
 from derive.pipeline import derive_model

@@ -15,8 +15,21 @@ import pytest
 import sympy as sp
 
 from derive import (
-    Eq, Model, field, fields, gaussian, mean, normal, outer, parameter, positive, sectors, spectrum, training_clock,
-    weights, whole_positive,
+    Eq,
+    Model,
+    field,
+    fields,
+    gaussian,
+    mean,
+    normal,
+    outer,
+    parameter,
+    positive,
+    sectors,
+    spectrum,
+    training_clock,
+    weights,
+    whole_positive,
 )
 from derive.algebra.nodes import Correlation, Hat, Noise, Response, at
 from derive.pipeline import derive_model

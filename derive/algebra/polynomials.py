@@ -76,7 +76,8 @@ def solve_linear_unknowns(equations: list[sp.Expr], unknowns: list[sp.Symbol], a
     Each equation is replaced by the irreducible factor that `accept` recognises, so that no spurious solution of a
     factorised equation is followed. Returns the remaining equations and unknowns, and the substitutions in order.
     """
-    equations, unknowns, made = _distinct(equations, accept), list(unknowns), []
+    made: list = []
+    equations, unknowns = _distinct(equations, accept), list(unknowns)
     while True:
         choice = _simplest_linear(equations, unknowns)
         if choice is None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-from dataclasses import dataclass
-from dataclasses import field as data_field
+from dataclasses import dataclass, field as data_field
 
 import sympy as sp
 

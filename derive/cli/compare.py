@@ -78,8 +78,7 @@ def compare(
     if plot is not None and model.probe is None:
         raise click.UsageError(f"--plot: {model.name} probes no matrix, so there is no density to draw")
     with progress_bar(f"comparing {model.name}", as_json) as progress:
-        from numerics.compare import compare as rows_of
-        from numerics.compare import verdict
+        from numerics.compare import compare as rows_of, verdict
         from numerics.simulation import simulate
         from numerics.solver import solve
 

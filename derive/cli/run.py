@@ -83,7 +83,7 @@ def _belongs(built: Solver, model: Model) -> bool:
     """Whether built code is of the declaration as it stands; `derive build --check` compares every byte."""
     from derive.codegen import declaration_digest
 
-    return built.front.DECLARATION == declaration_digest(model)
+    return declaration_digest(model) == built.front.DECLARATION
 
 
 @click.command(short_help="Solve the theory: bulk edges, outliers, order parameters.")

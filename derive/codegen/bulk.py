@@ -34,7 +34,7 @@ def write_bulk(bulk: Bulk, signature: str) -> str:
     rows = [f"[{', '.join(jax_code(c) for c in row)}]" for row in table]
     body = [*_recurrences(bulk, " ".join(rows)), f"return jnp.array([{', '.join(rows)}], dtype=float)"]
     lines += ["", "", f"def curve({signature}):",
-              f'    """Table c with sum_ij c[i, j] G^i z^j = 0 on the curve."""', *[f"    {line}" for line in body]]
+              '    """Table c with sum_ij c[i, j] G^i z^j = 0 on the curve."""', *[f"    {line}" for line in body]]
     polynomials = []
     for factor in bulk.edge_factors:
         coefficients = sp.Poly(factor, Z).all_coeffs()

@@ -18,7 +18,14 @@ from derive.language.vectors import PAST, Field, FieldAt, Mean
 from derive.printing import text
 from derive.records.saddle import Memory, TimeOrder
 from derive.records.system import (
-    DisorderRule, ElementwiseRule, LinearRule, Recurrence, Rule, SystemField, Term, quadratic_pairs,
+    DisorderRule,
+    ElementwiseRule,
+    LinearRule,
+    Recurrence,
+    Rule,
+    SystemField,
+    Term,
+    quadratic_pairs,
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field as data_field
+from typing import Any
 
 import sympy as sp
 
@@ -80,13 +81,13 @@ class Model:
 
     parameters: in the order in which generated solvers take them.
     equations: one for each field (and its starting values), two for each weight matrix.
-    observe: name to scalar, made of mean(...) and overlap(...).
+    observe: name to scalar, made of mean(...) and overlap(...); kept as pairs.
     probe: spectrum(matrix), or None when only the training level matters.
     """
 
     parameters: tuple[Parameter, ...]
     equations: tuple[Eq, ...] = ()
-    observe: dict[str, sp.Expr] = data_field(default_factory=dict)
+    observe: Any = data_field(default_factory=dict)
     probe: Spectrum | None = None
     name: str = "model"
     doc: str = ""
@@ -122,7 +123,7 @@ def everything(model: Model) -> list[sp.Basic]:
     return found
 
 
-def atoms(model: Model, kind: type) -> tuple:
+def atoms(model: Model, kind: type | tuple[type, ...]) -> tuple:
     """The symbols of one kind, also those inside sizes, scales and variances, in order of first use."""
     found: dict = {}
     seen: set = set()
@@ -147,9 +148,9 @@ def check(model: Model) -> None:
     for what in model.parameters:
         if not isinstance(what, Parameter):
             raise DeclarationError(f"parameters: {what!r} is not a parameter; make one with parameter('name', default=1.0)")
-    for what in model.equations:
-        if not isinstance(what, Eq):
-            raise DeclarationError(f"equations: {what!r} is not an equation; write Eq(v(t), ...) with Eq from derive")
+    for equation in model.equations:
+        if not isinstance(equation, Eq):
+            raise DeclarationError(f"equations: {equation!r} is not an equation; write Eq(v(t), ...) with Eq from derive")
     _check_names(model)
     _check_parameters(model)
     _check_definitions(model)

@@ -1,7 +1,12 @@
 """Records and expressions as plain text, LaTeX and Markdown."""
 
 from derive.printing.documents import (
-    latex, latex_of_record, markdown_of_records, sections_as_data, text, text_of_record,
+    latex,
+    latex_of_record,
+    markdown_of_records,
+    sections_as_data,
+    text,
+    text_of_record,
 )
 
 __all__ = ["latex", "latex_of_record", "markdown_of_records", "sections_as_data", "text", "text_of_record"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from derive.algebra.nodes import TAU, Correlation, TauDerivative, Dot, Hat, Noise, Response, Source
+from derive.algebra.nodes import TAU, Correlation, Dot, Hat, Noise, Response, Source, TauDerivative
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Project
 from derive.printing.names import Names
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from dataclasses import field as data_field
+from dataclasses import dataclass, field as data_field
 
 from derive.algebra.words import Letter
 from derive.language.matrices import Disorder

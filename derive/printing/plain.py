@@ -13,8 +13,17 @@ from derive.algebra.nodes import TAU
 from derive.language import matrices
 from derive.language.vectors import Apply, Field, Project
 from derive.printing.layout import (
-    Times, in_reading_order, is_memory, is_negative, juxtaposed, matrix_terms, memory_is_spectral, ordered_terms,
-    signed, signed_sum, split_product,
+    Times,
+    in_reading_order,
+    is_memory,
+    is_negative,
+    juxtaposed,
+    matrix_terms,
+    memory_is_spectral,
+    ordered_terms,
+    signed,
+    signed_sum,
+    split_product,
 )
 from derive.printing.names import Conjugate, Names, Overlap, Pair
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from derive.algebra.nodes import TAU, TauDerivative, Dot, Hat, Source, at
+from derive.algebra.nodes import TAU, Dot, Hat, Source, TauDerivative, at
 from derive.language.matrices import Disorder
 from derive.language.vectors import PAST, Field
 from derive.records.base import Record, Section, Statement

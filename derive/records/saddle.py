@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from derive.algebra.nodes import TAU, Correlation, TauDerivative, Noise, Response, Source, at, noise, times_of
+from derive.algebra.nodes import TAU, Correlation, Noise, Response, Source, TauDerivative, at, noise, times_of
 from derive.language.symbols import Sector
 from derive.language.vectors import PAST, Field
 from derive.records.action import AveragedAction

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from derive.algebra.nodes import TAU, TauDerivative, Source, at
+from derive.algebra.nodes import TAU, Source, TauDerivative, at
 from derive.language.matrices import Disorder
 from derive.language.model import Model
 from derive.language.symbols import Sector

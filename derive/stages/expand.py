@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sympy as sp
 
+from derive.algebra.history import History, write_out
 from derive.algebra.scaling import norm_order, size_free, size_order, split_sizes
 from derive.errors import DeclarationError
 from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Matrix, Product, Sum, WeightsAt, factors_of
@@ -15,7 +16,6 @@ from derive.language.model import Eq, Model, atoms
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Project, sector_of, values
 from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, System, SystemField, Term
-from derive.algebra.history import History, write_out
 
 VECTOR = (FieldAt, Apply, Project, sp.Sum)
 
@@ -191,7 +191,7 @@ class _Workshop:
 
     def _rule(self, expression: sp.Expr, clock: Clock | None, target: Field, where: str) -> Rule:
         expression = self._lowered(_distributed(self._without_weights(expression)), clock, where)
-        terms = []
+        terms: list = []
         for part in sp.Add.make_args(sp.expand(expression)):
             term = self._linear_term(part, target, where)
             if term is None:
@@ -267,7 +267,7 @@ class _Workshop:
         if isinstance(expression, Project):
             left, right, vector = (self._as_value(self._lowered(a, clock, where), clock, where) for a in expression.args)
             scale = sp.S.One
-            parts = []
+            parts: list = []
             for part in (left, right, vector):
                 factor, value = part.as_independent(FieldAt, as_Add=False)
                 scale, parts = scale * factor, [*parts, value]

@@ -142,7 +142,7 @@ class _Projection:
 
     def stein(self, probe: Field, field: Field) -> list[tuple[sp.Expr, Word, Unknown]]:
         """<noise of the probe equation * field>: covariance with each training noise times the field's response."""
-        found = []
+        found: list[tuple[sp.Expr, Word, Unknown]] = []
         for scale, noise in self.noise_terms(probe):
             for c in self.covariances:
                 if c.left == noise and c.right.role != "spectral" and self.responds(field, c.right):

@@ -1,0 +1,102 @@
+"""Outliers: one eigenproblem against the slow ways, multiplicity, and the BBP threshold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import solver_of, values_of
+
+from numerics.bulk import support
+from numerics.outliers import by_contour, find_outliers, match_replicas, smallest_singular_values
+from numerics.precision import in_float64
+from numerics.solver import solve
+
+
+@pytest.mark.parametrize("gamma0", [1.001, 1.5, 40.0])
+def test_planted_direction(gamma0):
+    solution = solve(solver_of("spiked_wigner"), {"gamma0": gamma0})
+    assert solution.outliers == pytest.approx([gamma0 + 1 / gamma0], rel=1e-12)
+
+
+@pytest.mark.parametrize("gamma0", [0.2, 0.999, 1.0])
+def test_no_outlier_at_or_below_the_threshold(gamma0):
+    assert solve(solver_of("spiked_wigner"), {"gamma0": gamma0}).outliers == []
+
+
+@pytest.mark.parametrize("name, changes", [
+    ("anti_hebbian", {}),
+    ("anti_hebbian", {"gamma0": -1.5, "dt": 0.1, "T": 10}),
+    ("coupled_spikes", {"S": 5}),
+    ("coupled_spikes", {"alpha": 3.0, "theta": -0.6, "kappa": -1.0, "S": 4}),
+    ("linear_network", {"C": 3, "T": 9}),
+    ("unlearning", {"T": 4}),
+])
+@in_float64
+def test_eigenproblem_and_contour_integral_find_the_same_outliers(name, changes):
+    solver, values = solver_of(name), values_of(name, **changes)
+    solution = solve(solver, values)
+    branch = solver.branch(values)
+    slow = sorted(by_contour(solver, solution.order, solver.arguments(values), branch, support(branch)), reverse=True)
+    assert solution.outliers
+    assert np.unique(np.round(slow, 6)) == pytest.approx(np.unique(np.round(solution.outliers, 6)), abs=2e-6)
+
+
+def test_smallest_singular_value_vanishes_at_outliers_and_nowhere_else():
+    solver, values = solver_of("coupled_spikes"), values_of("coupled_spikes", S=4)
+    solution = solve(solver, values)
+    branch, arguments = solver.branch(values), solver.arguments(values)
+    top = solution.bulk_edges[-1][1]
+    grid = np.linspace(top + 0.02, 1.2 * max(solution.outliers), 400)
+    sizes = smallest_singular_values(solver, grid, solution.order, arguments, branch)
+    dips = [grid[i] for i in range(1, 399) if sizes[i] < min(sizes[i - 1], sizes[i + 1]) and sizes[i] < 0.05]
+    found = [z for z in solution.outliers if grid[0] < z < grid[-1]]
+    assert len(dips) == len(found)
+    assert np.allclose(sorted(dips), sorted(found), atol=grid[1] - grid[0])
+    assert np.max(smallest_singular_values(solver, np.array(found), solution.order, arguments, branch)) < 1e-10
+
+
+def test_symmetric_classes_give_one_outlier_each():
+    solver = solver_of("linear_network")
+    for classes in (1, 2, 4):
+        outliers = solve(solver, values_of("linear_network", C=classes)).outliers
+        assert len(outliers) == classes and np.ptp(outliers) < 1e-9
+
+
+def test_outliers_do_not_depend_on_how_a_ring_is_cut():
+    """W W^T / N1 has the same outliers as W^T W / N1."""
+    import dataclasses
+
+    from conftest import model_named
+
+    from derive import spectrum
+    from derive.codegen import generate_files
+    from numerics.solver import load_solver
+
+    model = model_named("coupled_spikes")
+    W = model.probe.matrix.terms[0][1].factors[1]
+    scale = model.probe.matrix.terms[0][0]
+    turned = dataclasses.replace(model, probe=spectrum(scale * W @ W.T))
+    values = values_of("coupled_spikes", S=4, alpha=0.6)
+    assert solve(load_solver(generate_files(turned)), values).outliers == pytest.approx(
+        solve(solver_of("coupled_spikes"), values).outliers, rel=1e-9)
+
+
+def test_no_spurious_outlier_at_the_atom():
+    solution = solve(solver_of("coupled_spikes"), values_of("coupled_spikes", alpha=0.4, S=4))
+    assert solution.diagnostics["atoms"] and all(abs(z) > 1e-3 for z in solution.outliers)
+
+
+def test_sixty_spikes_to_rounding():
+    solution = solve(solver_of("coupled_spikes"), values_of("coupled_spikes", S=60, kappa=0.05))
+    assert solution.outliers and solution.diagnostics["residual"] < 1e-10
+
+
+def test_no_spikes_no_outliers():
+    solver, values = solver_of("extensive_step"), values_of("extensive_step")
+    branch = solver.branch(values)
+    assert find_outliers(solver, {}, solver.arguments(values), branch, support(branch)) == []
+
+
+def test_replicas_without_the_outlier_are_said():
+    assert match_replicas([3.0], [[3.1], [2.9], [], [], []]) == [float("inf")]
+    assert match_replicas([3.0], [[3.1], [2.9]]) == pytest.approx([0.1])
