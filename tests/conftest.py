@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import importlib.util
 import os
 from functools import cache
 from pathlib import Path
@@ -21,11 +19,9 @@ STRANGERS = tuple(sorted(p.stem for p in (HERE / "declarations").glob("*.py")))
 @cache
 def model_named(name: str):
     """A shipped setting, or one of the declarations that no stage has been written for."""
-    folder = HERE.parent / "derive" / "models" if name in SHIPPED else HERE / "declarations"
-    spec = importlib.util.spec_from_file_location(f"declaration_{name}", folder / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return dataclasses.replace(module.MODEL, name=name, doc=module.__doc__)
+    from derive.loading import load_model
+
+    return load_model(name if name in SHIPPED else str(HERE / "declarations" / f"{name}.py"))
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -9,14 +10,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import SHIPPED, STRANGERS, solver_of, values_of
+from conftest import HERE, SHIPPED, STRANGERS, model_named, solver_of, values_of
+from sympy import tanh
 
 from derive.codegen import generate_files
+from derive.models.coupled_spikes import declare, kappa, theta
 from numerics.precision import in_float64
-from numerics.solver import load_built, solve
+from numerics.solver import load_built, load_solver, solve
 
 ALL = (*SHIPPED, *STRANGERS)
-EXACT = tuple(n for n in ALL if n not in ("coupled_spikes_tanh", "gated_network"))
 TRAINED = ("anti_hebbian", "coupled_spikes", "linear_network", "hebbian_momentum")
 
 
@@ -51,10 +53,11 @@ def test_vectorised_over_a_parameter_equals_one_at_a_time(name):
     first = next(i for i in range(len(arguments)) if i not in whole)
     values = jnp.array([0.8, 1.0, 1.3]) * arguments[first]
 
+    @jax.jit
     def observables(value):
         return forward(*arguments[:first], value, *arguments[first + 1:])[1]
 
-    together = jax.vmap(observables)(values)
+    together = jax.jit(jax.vmap(observables))(values)
     for i, value in enumerate(values):
         alone = observables(value)
         for key in alone:
@@ -68,25 +71,27 @@ def test_derivative_of_the_pencil_agrees_with_finite_differences(name, mode):
     solver, forward, arguments, whole = _call(name)
     first = next(i for i in range(len(arguments)) if i not in whole)
 
+    @jax.jit
     def trace(value):
         changed = (*arguments[:first], value, *arguments[first + 1:])
         return jnp.trace(solver.probe.pencil_0(forward(*changed)[0], *changed))
 
     value, step = arguments[first], 1e-5
     expected = (trace(value + step) - trace(value - step)) / (2 * step)
-    assert mode(trace)(value) == pytest.approx(float(expected), rel=1e-6)
+    assert jax.jit(mode(trace))(value) == pytest.approx(float(expected), rel=1e-6)
 
 
 @in_float64
 def test_sampled_solver_is_differentiable():
     _, forward, arguments, _ = _call("coupled_spikes_tanh")
-    kappa = 3
+    place = 3  # kappa
 
+    @jax.jit
     def norm(value):
-        return forward(*arguments[:kappa], value, *arguments[kappa + 1:])[1]["g_norm"][-1]
+        return forward(*arguments[:place], value, *arguments[place + 1:])[1]["g_norm"][-1]
 
-    expected = (norm(arguments[kappa] + 1e-5) - norm(arguments[kappa] - 1e-5)) / 2e-5
-    assert jax.grad(norm)(arguments[kappa]) == pytest.approx(float(expected), rel=1e-5)
+    expected = (norm(arguments[place] + 1e-5) - norm(arguments[place] - 1e-5)) / 2e-5
+    assert jax.jit(jax.grad(norm))(arguments[place]) == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_solving_leaves_the_precision_of_the_caller_alone():
@@ -99,13 +104,9 @@ def test_solving_leaves_the_precision_of_the_caller_alone():
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_built_code_is_what_the_declaration_gives(name):
-    from conftest import model_named
-
-    files = generate_files(model_named(name))
-    from conftest import HERE
-
     folder = HERE.parent / "generated" / name
-    assert {p.name: p.read_text() for p in folder.iterdir() if p.is_file()} == files, f"run: derive build {name}"
+    built = {p.name: p.read_text() for p in folder.iterdir() if p.is_file()}
+    assert built == generate_files(model_named(name)), f"run: derive build {name}"
 
 
 @pytest.mark.parametrize("name", ["linear_network", "gated_network", "hebbian_momentum"])
@@ -114,10 +115,6 @@ def test_same_bytes_under_any_hash_seed(name):
             "from conftest import model_named\n"
             "from derive.codegen import generate_files\n"
             f"print(hashlib.sha256(repr(generate_files(model_named({name!r}))).encode()).hexdigest())")
-    import os
-
-    from conftest import HERE
-
     digests = {subprocess.run([sys.executable, "-c", code], cwd=HERE.parent, env={**os.environ, "PYTHONHASHSEED": seed},
                               capture_output=True, text=True, check=True).stdout for seed in ("1", "4242")}
     assert len(digests) == 1
@@ -125,24 +122,19 @@ def test_same_bytes_under_any_hash_seed(name):
 
 def test_a_small_slope_law_treated_as_nonlinear_agrees_with_the_exact_solution():
     """tanh(eps x) / eps is x for small eps, but goes through the sampler."""
-    from conftest import model_named
-    from sympy import tanh
-
-    from derive.models.coupled_spikes import declare, kappa, theta
-    from numerics.solver import load_solver
-
     eps = 1e-4
     sampled = load_solver(generate_files(declare(
         phi_law=lambda a, earlier: tanh(eps * (a + kappa * earlier)) / eps,
         g_law=lambda b, earlier: theta * tanh(eps * (b + kappa * earlier)) / eps)))
-    assert not sampled.front.LINEAR and model_named("coupled_spikes").parameters
+    assert not sampled.front.LINEAR
     values = values_of("coupled_spikes", S=4)
     exact, estimate = solve(solver_of("coupled_spikes"), values), solve(sampled, values, samples=100_000)
     assert len(exact.outliers) == len(estimate.outliers)
     for a, b, error in zip(exact.outliers, estimate.outliers, estimate.outlier_errors, strict=True):
         assert abs(a - b) < 4 * error and error < 0.02 * a
     for name in exact.observables:
-        for a, b, error in zip(exact.observables[name], estimate.observables[name], estimate.observable_errors[name], strict=True):
+        for a, b, error in zip(exact.observables[name], estimate.observables[name], estimate.observable_errors[name],
+                               strict=True):
             assert abs(a - b) < 4.5 * error + 1e-9
 
 

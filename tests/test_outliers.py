@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
-from conftest import solver_of, values_of
+from conftest import model_named, solver_of, values_of
 
+from derive import spectrum
+from derive.codegen import generate_files
 from numerics.bulk import support
 from numerics.outliers import by_contour, find_outliers, match_replicas, smallest_singular_values
 from numerics.precision import in_float64
-from numerics.solver import solve
+from numerics.solver import load_solver, solve
 
 
 @pytest.mark.parametrize("gamma0", [1.001, 1.5, 40.0])
@@ -64,14 +68,6 @@ def test_symmetric_classes_give_one_outlier_each():
 
 def test_outliers_do_not_depend_on_how_a_ring_is_cut():
     """W W^T / N1 has the same outliers as W^T W / N1."""
-    import dataclasses
-
-    from conftest import model_named
-
-    from derive import spectrum
-    from derive.codegen import generate_files
-    from numerics.solver import load_solver
-
     model = model_named("coupled_spikes")
     W = model.probe.matrix.terms[0][1].factors[1]
     scale = model.probe.matrix.terms[0][0]

@@ -1,0 +1,152 @@
+"""What the project promises about itself: who imports whom, what lies where, and that its tools find nothing."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TOP_LEVEL = {
+    "pyproject.toml", "derive", "numerics", "generated", "tests", "notebooks", "README.md", "constraints.txt", "LICENSE",
+}
+SETTINGS = sorted(path.stem for path in (ROOT / "derive" / "models").glob("*.py") if path.stem != "__init__")
+
+
+def tool(*command: str) -> subprocess.CompletedProcess:
+    """Run an installed tool of this environment in the project's directory."""
+    program = shutil.which(command[0], path=str(Path(sys.executable).parent)) or shutil.which(command[0])
+    assert program is not None, f"{command[0]} is not installed; install the dev extra"
+    return subprocess.run([program, *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def tracked() -> list[Path]:
+    """The files under version control, or all files that are not ignored by rule of thumb where there is no git."""
+    done = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    ) if shutil.which("git") else None
+    if done is None or done.returncode != 0:
+        pytest.skip("not a git checkout: what is tracked cannot be told")
+    return [ROOT / name for name in done.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def test_import_contracts_hold():
+    done = tool("lint-imports", "--no-cache")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_contract_has_been_dropped():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    bans = {(source, banned) for c in contracts if c["type"] == "forbidden"
+            for source in c["source_modules"] for banned in c["forbidden_modules"]}
+    modules = {path.stem for path in (ROOT / "derive").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    modules -= {"__init__", "__main__", "cli"}
+    for module in modules:
+        assert (f"derive.{module}", "jax") in bans and (f"derive.{module}", "numerics") in bans
+        assert module == "claims" or (f"derive.{module}", "derive.claims") in bans
+    assert {("generated", "sympy"), ("generated", "derive"), ("numerics", "sympy"), ("numerics", "derive")} <= bans
+    assert any(c["type"] == "independence" and c["modules"] == ["derive.stages.*"] for c in contracts)
+
+
+def test_command_line_imports_the_numerics_only_inside_commands():
+    for path in sorted((ROOT / "derive" / "cli").glob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else (
+                [node.module or ""] if isinstance(node, ast.ImportFrom) else [])
+            heavy = [n for n in names if n.split(".")[0] in ("numerics", "jax", "sympy", "numpy", "matplotlib")]
+            assert not heavy, f"{path.name} imports {heavy} when it is loaded"
+
+
+def test_ruff_finds_nothing():
+    done = tool("ruff", "check", "--no-cache", ".")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_types_are_consistent(tmp_path):
+    done = tool("mypy", "--cache-dir", str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_top_level_holds_what_it_should():
+    tops = {path.relative_to(ROOT).parts[0] for path in tracked()}
+    assert {name for name in tops if not name.startswith(".")} <= TOP_LEVEL
+    assert not TOP_LEVEL - tops
+
+
+def test_no_file_names_a_machine():
+    places = "|".join(("work", "root", "home", "Users", "tmp"))
+    hosts = "|".join(("pypi" + r"\.org", "python" + "hosted", "usercontent" + r"\.com", "local" + r"host\b", r"127\.0\.0"))
+    pattern = re.compile(rf"(?<![\w.)\]}}>])/(?:{places})/\w|{hosts}|[A-Z]:\\\\\w")
+    found = []
+    for path in tracked():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        found += [f"{path.relative_to(ROOT)}: {match[0]}" for match in pattern.finditer(text)]
+    assert not found
+
+
+def test_engine_names_no_setting():
+    """One engine: nothing in derive/ outside the declarations knows a setting by name."""
+    pattern = re.compile(r"\b(" + "|".join(SETTINGS) + r")\b")
+    for path in sorted((ROOT / "derive").rglob("*.py")):
+        if path.parent.name != "models":
+            found = pattern.findall(path.read_text(encoding="utf-8"))
+            assert not found, f"{path.relative_to(ROOT)} names {found[0]}"
+
+
+def test_stages_are_functions_of_one_record():
+    """Each stage module offers one public function; the pipeline calls each once and nothing else."""
+    for path in sorted((ROOT / "derive" / "stages").glob("*.py")):
+        if path.stem != "__init__":
+            body = ast.parse(path.read_text(encoding="utf-8")).body
+            public = [n for n in body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_")]
+            called = [n for n in public if f"import {n.name}" in (ROOT / "derive" / "pipeline.py").read_text()]
+            assert len(called) == 1 and len(called[0].args.args) == 1, path.name
+
+
+def test_constraints_hold_names_and_versions_only():
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        assert line.startswith("#") or re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.]*( ?; .+)?", line), line
+
+
+def test_constraints_cover_what_is_installed_here():
+    """Every requirement, direct or not, of the package and its dev extra is pinned."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    def plain(name: str) -> str:
+        return re.sub(r"[-_.]+", "-", name).lower()
+
+    text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    pinned = {plain(line.split("==")[0]) for line in text.splitlines() if "==" in line}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    waiting = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    seen: set[str] = set()
+    while waiting:
+        requirement = waiting.pop()
+        if "extra ==" in requirement or "sys_platform ==" in requirement or "python_version <" in requirement:
+            continue
+        name = plain(re.match(r"[A-Za-z0-9._-]+", requirement)[0])
+        if name in seen:
+            continue
+        try:
+            waiting += requires(name) or []
+        except PackageNotFoundError:
+            continue
+        seen.add(name)
+        assert name in pinned, f"{name} is not in constraints.txt"
+    assert {"sympy", "jax", "pytest"} <= seen
+
+
+def test_ci_runs_the_test_line_of_the_readme():
+    text = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert "README.md" in text and "pytest" not in text.replace("# pytest", "")
