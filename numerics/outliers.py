@@ -27,7 +27,10 @@ class Outlier:
 
 @in_float64
 def find_outliers(solver, order: dict, arguments: tuple, branch: Branch, edges: list) -> list[Outlier]:
-    """All outliers above, below and between the intervals of the bulk, descending, repeated by multiplicity."""
+    """All outliers above, below and between the intervals of the bulk, descending, repeated by multiplicity.
+
+    `edges` are the intervals of the bulk; an atom is an interval of length zero.
+    """
     if not solver.probe.LABELS:
         return []
     found: list[tuple[float, float]] = []
@@ -53,8 +56,7 @@ def by_eigenvalues(solver, number: int, order: dict, arguments: tuple, branch: B
     if not np.all(np.isfinite(matrix)):
         raise NumericalError("the pencil of A(z) is not finite; the training level has diverged")
     values, condition = pencil_eigenvalues(matrix)
-    scale = np.max(np.abs(values), initial=0.0)
-    real = np.abs(values.imag) <= np.maximum(1e-9 * scale, 1e-13 * condition * np.abs(values))
+    real = np.abs(values.imag) <= np.maximum(1e-9, np.minimum(1e-13 * condition, 1e-3)) * np.abs(values)
     candidates: list[tuple[float, float, float]] = []
     for s, kappa in zip(values[real].real, condition[real], strict=True):
         for z in _preimages(solver, number, s, arguments):
@@ -66,7 +68,7 @@ def by_eigenvalues(solver, number: int, order: dict, arguments: tuple, branch: B
     responses = branch.responses(points)
     mapped = np.asarray(getattr(solver.probe, f"scalar_map_{number}")(points, responses, *arguments)) * np.ones(points.shape)
     return [(z, kappa) for (z, s, kappa), back in zip(candidates, mapped, strict=True)
-            if abs(back - s) <= 1e-6 * (abs(s) + scale * 1e-3)]
+            if abs(back - s) <= 1e-6 * abs(s)]
 
 
 def _preimages(solver, number: int, s: float, arguments: tuple) -> list[float]:
@@ -119,34 +121,71 @@ def _residuals(solver, order: dict, arguments: tuple, branch: Branch, points: li
 
 
 @in_float64
-def by_contour(solver, order: dict, arguments: tuple, branch: Branch, edges: list, nodes: int = 256) -> list[float]:
-    """Real zeros of det A(z) outside the hull of the bulk, by Beyn's contour integrals.
+def by_contour(solver, order: dict, arguments: tuple, branch: Branch, edges: list, nodes: int = 192) -> list[float]:
+    """Real zeros of det A(z) outside the bulk, by contour integrals; repeated by multiplicity.
 
-    z = centre + radius (w + 1/w) / 2 maps the outside of the bulk to the unit disc, with infinity at w = 0, so one
-    circle in w surrounds every outlier, above and below.
+    Outside the hull of the bulk z = centre + radius (w + 1/w) / 2 maps to the unit disc, with infinity at w = 0:
+    circles in w of several radii see near and far outliers alike. Each gap gets an ellipse. Zeros closer to an edge
+    than about 1e-5 of the width of the bulk are not seen.
     """
-    low, high = min(e[0] for e in edges), max(e[1] for e in edges)
+    intervals = sorted((low, high) for low, high in edges if high > low)
+    atoms = [low for low, high in edges if high == low]
+    low, high = intervals[0][0], intervals[-1][1]
     centre, radius = (low + high) / 2, (high - low) / 2
-    circle = 0.985
-    w = circle * np.exp(2j * np.pi * (np.arange(nodes) + 0.5) / nodes)
-    z = centre + radius * (w + 1 / w) / 2
-    upper = np.where(z.imag >= 0, z, z.conj())
-    matrices = a_matrices(solver, upper, order, arguments, branch)
+    turn = np.exp(2j * np.pi * (np.arange(nodes) + 0.5) / nodes)
+    paths = [(circle * turn, lambda w: centre + radius * (w + 1 / w) / 2) for circle in (0.995, 0.9, 0.5, 0.1, 1e-2, 1e-4)]
+    for (_, left), (right, _) in zip(intervals, intervals[1:], strict=False):
+        middle, half = (left + right) / 2, 0.995 * (right - left) / 2
+        paths.append((half * (turn + 0.5 / turn) / 1.5, lambda w, middle=middle: middle + w))
+    found: list[list[float]] = []
+    for w, to_z in paths:
+        starts = _inside_contour(solver, w, to_z, order, arguments, branch)
+        found.append([z for z in (_accepted(solver, x, order, arguments, branch, edges, atoms) for x in starts) if z is not None])
+    return _merged(found)
+
+
+def _inside_contour(solver, w: np.ndarray, to_z, order: dict, arguments: tuple, branch: Branch) -> list[float]:
+    """Beyn's method: eigenvalues inside a closed path, from two moments of the inverse of A(z)."""
+    z = to_z(w)
+    matrices = a_matrices(solver, np.where(z.imag >= 0, z, z.conj()), order, arguments, branch)
     matrices = np.where((z.imag >= 0)[:, None, None], matrices, matrices.conj())
-    size = matrices.shape[1]
-    probes = np.random.default_rng(0).standard_normal((size, size))
-    weights = w / nodes
+    probes = np.random.default_rng(0).standard_normal(matrices.shape[1:])
+    step = (np.roll(w, -1) - np.roll(w, 1)) / 2
     inverse = np.linalg.solve(matrices, np.broadcast_to(probes, matrices.shape))
-    moments = [np.tensordot(weights * w**p, inverse, axes=1) for p in (0, 1)]
+    moments = [np.tensordot(step * w**p, inverse, axes=1) for p in (0, 1)]
     u, values, vh = np.linalg.svd(moments[0])
-    rank = int(np.sum(values > 1e-9 * max(values[0], 1e-300)))
+    rank = int(np.sum(values > 1e-10 * max(values[0], 1e-300)))
     if rank == 0:
         return []
-    reduced = u[:, :rank].conj().T @ moments[1] @ vh[:rank].conj().T / values[:rank]
-    inside = np.linalg.eigvals(reduced)
-    inside = inside[(np.abs(inside) < circle) & (np.abs(inside.imag) < 1e-5) & (np.abs(inside) > 1e-6)].real
-    starts = centre + radius * (inside + 1 / inside) / 2
-    return [z for z in (_refined(solver, x, order, arguments, branch) for x in starts) if _outside(z, edges)]
+    inside = np.linalg.eigvals(u[:, :rank].conj().T @ moments[1] @ vh[:rank].conj().T / values[:rank])
+    reach = np.max(np.abs(w))
+    inside = inside[(np.abs(inside.imag) < 1e-3 * reach) & (np.abs(inside) < reach) & (inside != 0)].real
+    return [float(to_z(x)) for x in inside]
+
+
+def _accepted(solver, start: float, order: dict, arguments: tuple, branch: Branch, edges: list, atoms: list) -> float | None:
+    """The zero that a starting value leads to, if it is one and lies near the start."""
+    if not np.isfinite(start) or not _outside(start, edges) or any(abs(start - a) < 1e-6 * (1 + abs(a)) for a in atoms):
+        return None
+    try:
+        z = _refined(solver, start, order, arguments, branch)
+        if not np.isfinite(z) or abs(z - start) > 0.05 * (1 + abs(start)) or not _outside(z, edges):
+            return None
+        return z if _residuals(solver, order, arguments, branch, [z])[0] < 1e-9 else None
+    except NumericalError:
+        return None
+
+
+def _merged(found: list[list[float]]) -> list[float]:
+    """The zeros that any path found, each as often as the path that found it most often."""
+    clusters: list[tuple[float, int]] = []
+    for z in sorted(z for group in found for z in group):
+        if not clusters or z - clusters[-1][0] > 1e-7 * (1 + abs(z)):
+            clusters.append((z, 0))
+    merged = []
+    for z, _ in clusters:
+        merged += [z] * max(sum(abs(x - z) <= 1e-7 * (1 + abs(z)) for x in group) for group in found)
+    return merged
 
 
 def _refined(solver, z: float, order: dict, arguments: tuple, branch: Branch) -> float:

@@ -132,12 +132,14 @@ def solve(solver: Solver, values: dict, *, samples: int | None = None, seed: int
         tell(0.7, "bulk and outliers")
         branch = solver.branch(values)
         edges = support(branch)
-        found = find_outliers(solver, order, arguments, branch, edges)
-        spectral = {"atoms": atoms_of(branch, edges), "residual": max((o.residual for o in found), default=0.0),
+        atoms = atoms_of(branch, edges)
+        excluded = [*edges, *((atom["at"], atom["at"]) for atom in atoms)]
+        found = find_outliers(solver, order, arguments, branch, excluded)
+        spectral = {"atoms": atoms, "residual": max((o.residual for o in found), default=0.0),
                     "eigenvalue_condition": max((o.condition for o in found), default=1.0),
                     "reduced": bool(solver.probe.REDUCED)}
         if replicas:
-            each = [find_outliers(solver, r[0], arguments, branch, edges) for r in replicas]
+            each = [find_outliers(solver, r[0], arguments, branch, excluded) for r in replicas]
             outlier_errors = match_replicas([o.z for o in found], [[o.z for o in group] for group in each])
             if any(not math.isfinite(e) for e in outlier_errors):
                 spectral["unsettled"] = "an outlier is so close to the edge that not all replicas have it; raise samples"

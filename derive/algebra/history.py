@@ -9,7 +9,8 @@ import sympy as sp
 from derive.errors import DeclarationError
 from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum, Weights, WeightsAt
 from derive.language.model import Eq, Model
-from derive.language.vectors import PAST, Apply, Project
+from derive.language.symbols import Sector
+from derive.language.vectors import PAST, Apply, Mean, Project
 from derive.records.system import Recurrence
 
 
@@ -62,41 +63,60 @@ def write_out(model: Model) -> History:
     disorder = tuple(dict.fromkeys(
         [d for w in order for d in _initial(starts[w], w)] + [d for w in order for d in updates[w][1]]))
 
-    initial: dict = {}
-    kernels: dict = {}
-    recurrences: list[Recurrence] = []
     matrix = tuple(tuple(updates[w][0].get(v, sp.S.Zero) for v in order) for w in order)
-    for column, name in [(d, f"initial_{d}") for d in disorder]:
-        entry = tuple(_initial(starts[w], w).get(column, sp.S.Zero) for w in order)
-        forcing = tuple(updates[w][1].get(column, sp.S.Zero) for w in order)
-        closed = _closed_form(matrix, entry, forcing, clocks, order)
-        _store(initial, recurrences, order, column, name, closed, matrix, entry, forcing, True)
-    for number, increment in enumerate(increments):
+    book = _Coefficients(order, clocks, matrix)
+    initial, kernels = {}, {}
+    for d in disorder:
+        entry = tuple(_initial(starts[w], w).get(d, sp.S.Zero) for w in order)
+        forcing = tuple(updates[w][1].get(d, sp.S.Zero) for w in order)
+        initial.update({(w, d): form for w, form in book.functions(f"initial_{d}", entry, forcing, True).items()})
+    for increment in increments:
         entry = tuple(updates[w][2].get(increment, sp.S.Zero) for w in order)
-        forcing = (sp.S.Zero,) * len(order)
-        closed = _closed_form(matrix, entry, forcing, clocks, order)
-        name = f"history{number + 1 if len(increments) > 1 else ''}"
-        _store(kernels, recurrences, order, increment, name, closed, matrix, entry, forcing, False)
-    return History(clocks, initial, kernels, increments, tuple(recurrences))
+        forms = book.functions("history", entry, (sp.S.Zero,) * len(order), False)
+        kernels.update({(w, increment): form for w, form in forms.items()})
+    return History(clocks, initial, kernels, increments, tuple(book.recurrences))
 
 
-def _store(table, recurrences, order, column, name, closed, matrix, entry, forcing, is_initial) -> None:
-    names = tuple(f"{name}_{w}" for w in order)
-    reached = _reached(matrix, entry, forcing)
-    open_forms = False
-    for i, w in enumerate(order):
-        if not reached[i]:
-            continue
-        form = closed[i]
-        if form is None:
-            open_forms = True
-            form = sp.Function(names[i])
-            table[w, column] = (lambda f: lambda t, s=None: f(t))(form) if is_initial else form
-        else:
-            table[w, column] = (lambda f: lambda t, s=None: f(t))(form) if is_initial else (
-                lambda f: lambda t, s: f(t - 1 - s))(form)
-    if open_forms:
-        recurrences.append(Recurrence(tuple(map(str, order)), names, matrix, entry, forcing, is_initial))
+class _Coefficients:
+    """Coefficients of weights as functions of time: closed forms where there are any, recurrences otherwise."""
+
+    def __init__(self, order: tuple, clocks: dict, matrix: tuple):
+        self.order, self.clocks, self.matrix = order, clocks, matrix
+        self.recurrences: list[Recurrence] = []
+
+    def functions(self, name: str, entry: tuple, forcing: tuple, is_initial: bool) -> dict:
+        """For each weight matrix that the entry reaches, its coefficient: f(t) if initial, f(t, s) otherwise."""
+        reached = _reached(self.matrix, entry, forcing)
+        closed = _closed_form(self.matrix, entry, forcing, self.clocks, self.order)
+        names = None
+        found = {}
+        for i, w in enumerate(self.order):
+            if not reached[i]:
+                continue
+            if closed[i] is not None:
+                found[w] = closed[i] if is_initial else _in_delay(closed[i])
+                continue
+            names = names or self._recurrence(name, entry, forcing, is_initial)
+            found[w] = sp.Function(names[i])
+        return found
+
+    def _recurrence(self, name: str, entry: tuple, forcing: tuple, is_initial: bool) -> tuple[str, ...]:
+        """The names of a recurrence; one with the same numbers is used again."""
+        for r in self.recurrences:
+            if (r.entry, r.forcing, r.initial) == (entry, forcing, is_initial):
+                return r.names
+        if any(e.atoms(Sector) for e in (*entry, *forcing)):
+            raise DeclarationError(f"{', '.join(map(str, self.order))}: a size multiplies an initial matrix of weights whose "
+                                   "coefficients have no closed form; put it into the variance of the random matrix")
+        count = sum(r.names[0].startswith(name) for r in self.recurrences)
+        names = tuple(f"{name}{count + 1 if count else ''}_{w}" for w in self.order)
+        self.recurrences.append(Recurrence(tuple(map(str, self.order)), names, self.matrix, entry, forcing, is_initial))
+        return names
+
+
+def _in_delay(form):
+    """A function of the number of steps since the dyad was added, as a function of both times."""
+    return lambda time, past: form(time - 1 - past)
 
 
 def _reached(matrix, entry, forcing) -> list[bool]:
@@ -112,6 +132,9 @@ def _closed_form(matrix, entry, forcing, clocks, order) -> list:
     for i, w in enumerate(order):
         alone = all(matrix[i][j] == 0 or i == j or not _reached(matrix, entry, forcing)[j] for j in range(len(order)))
         factor = matrix[i][i]
+        if factor.has(Mean) or any(matrix[i][j].has(Mean) for j in range(len(order))):
+            raise DeclarationError(f"the update of {w} multiplies weights by a mean; only numbers, parameters and functions of "
+                                   "time may multiply weights (outer products may be multiplied by means)")
         if alone and forcing[i] == 0 and not factor.has(clocks[w]):
             forms.append((lambda a, e: lambda n: e if a == 1 else e * a**n)(factor, entry[i]))
         else:

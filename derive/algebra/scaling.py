@@ -29,7 +29,7 @@ def size_order(expression: sp.Expr, where: str) -> sp.Rational:
 
 def size_free(expression: sp.Expr, where: str) -> sp.Expr:
     """The expression in terms of ratios; an error if it still grows or shrinks with the size."""
-    scaled = sp.powsimp(sp.expand_power_base(in_base_size(expression), force=True))
+    scaled = sp.powsimp(sp.expand_power_base(sp.factor_terms(in_base_size(expression)), force=True))
     if scaled.has(BASE):
         order = size_order(expression, where)
         raise DeclarationError(

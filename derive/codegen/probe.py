@@ -7,9 +7,9 @@ import sympy as sp
 from derive.algebra.nodes import Z
 from derive.algebra.words import Combination, Diagonal, Letter
 from derive.codegen.printer import jax_code
-from derive.codegen.training import recurrence_lines
+from derive.codegen.training import past_code, recurrence_lines
 from derive.errors import DeclarationError
-from derive.language.vectors import PAST, Field, Mean
+from derive.language.vectors import Field, Mean
 from derive.printing import text
 from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle
 from derive.records.system import quadratic_pairs
@@ -75,7 +75,7 @@ def _letter(letter: Letter | Diagonal) -> str:
             key = Letter("C", *sorted((a.field, b.field), key=lambda f: f.name)).name
             parts.append(f'({jax_code(scale)}) * jnp.diag(order["{key}"])')
         names[average] = "(" + " + ".join(parts) + ")"
-    weight = jax_code(letter.weight.xreplace({PAST: sp.Symbol("when")}), names)
+    weight = past_code(letter.weight, names)
     copies = f"jnp.repeat({weight}, {letter.field.clock.channels})" if letter.field.labelled else f"({weight})"
     return f"jnp.diag({copies} * jnp.ones({_size(letter.field)}))"
 

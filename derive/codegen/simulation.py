@@ -85,7 +85,8 @@ class _Simulation:
         lines += [f"{name} = []" for name in lists]
         names = [e.name for e in self.weight_rules]
         fresh = [d for d in atoms(self.model, Disorder) if d.fresh is not None]
-        lines += [f"{name} = {name}_before = None" for name in (*names, *map(str, fresh))]
+        lines += [f"{name} = {name}_before = None" for name in names]
+        lines += [f"{d} = {d}_before = np.zeros(({d.rows}, {d.columns}))" for d in fresh]
         body: list[str] = []
         for d in fresh:
             body += [f"{d}_before, {d} = {d}, {_draw(d)}"]
@@ -142,11 +143,13 @@ class _Simulation:
 
     def vector(self, expression: sp.Expr, target: Field | None = None) -> str:
         names: dict = {}
-        self._name_nodes(expression, names)
-        code = numpy_code(expression.xreplace({}), names)
-        if target is not None and not expression.has(FieldAt, Apply, Project, sp.Sum):
+        labelled = _labelled(expression)
+        self._name_nodes(expression, names, labelled)
+        code = numpy_code(expression, names)
+        constant = not expression.has(FieldAt, Apply, Project, sp.Sum)
+        if target is not None and (constant or (target.labelled and not labelled)):
             shape = f"({target.sector}, {target.clock.channels})" if target.labelled else f"{target.sector}"
-            code = f"({code}) * np.ones({shape})"
+            code = f"({code}){'[:, None]' if target.labelled and not constant else ''} * np.ones({shape})"
         return code
 
     def scalar(self, expression: sp.Expr) -> str:
@@ -155,8 +158,13 @@ class _Simulation:
             names[m] = f"np.mean({self.vector(m.expression)})"
         return numpy_code(expression, names)
 
-    def _name_nodes(self, node: sp.Basic, names: dict) -> None:
-        """Code for every node that is not plain arithmetic."""
+    def _name_nodes(self, node: sp.Basic, names: dict, labelled: bool) -> None:
+        """Code for every node that is not plain arithmetic; vectors without class labels get an axis where others have one."""
+        if isinstance(node, (FieldAt, Apply, Project, sp.Sum)) and labelled and not _labelled(node):
+            inner: dict = {}
+            self._name_nodes(node, inner, False)
+            names[node] = f"({inner[node]})[:, None]"
+            return
         if isinstance(node, FieldAt):
             names[node] = self._value(node)
         elif isinstance(node, Apply):
@@ -171,14 +179,15 @@ class _Simulation:
             names[node] = f"sum(({self.vector(node.function)} for {index} in range({low}, {numpy_code(high + 1)})), 0.0)"
         else:
             for arg in node.args:
-                self._name_nodes(arg, names)
+                self._name_nodes(arg, names, labelled)
 
     def _value(self, value: FieldAt) -> str:
         if value.time is None:
             return f"{value.field}"
         late = self.clock is not None and value.time.has(self.clock) and value.time != self.clock
         if late or (value.time.has(PAST) and value.time != PAST):
-            return f"earlier({value.field}, {numpy_code(value.time)})"
+            shape = f"({value.field.sector}, {self.clock.channels})" if value.field.labelled else f"{value.field.sector}"
+            return f"earlier({value.field}, {numpy_code(value.time)}, {shape})"
         return f"{value.field}[{numpy_code(value.time)}]"
 
     def _operator(self, symbol, transposed: bool) -> str:
@@ -206,6 +215,17 @@ class _Simulation:
         if isinstance(matrix, Dyad):
             return f"outer({self.vector(matrix.left)}, {self.vector(matrix.right)})"
         return self._operator(matrix.symbol, matrix.transposed)
+
+
+def _labelled(expression: sp.Basic) -> bool:
+    """Whether a vector expression has class labels."""
+    if isinstance(expression, FieldAt):
+        return expression.field.labelled
+    if isinstance(expression, Mean):
+        return False
+    if isinstance(expression, Project):
+        return _labelled(expression.vector)
+    return any(map(_labelled, expression.args))
 
 
 def _is_start(equation: Eq) -> bool:
@@ -266,9 +286,9 @@ _HELPERS = [
     "    entries = rng.standard_normal((size, size))",
     "    return np.sqrt(variance / 2) * (entries + entries.T)",
     "", "",
-    "def earlier(values, time):",
+    "def earlier(values, time, shape):",
     '    """A field at an earlier time; before the start everything is zero."""',
-    "    return values[time] if time >= 0 else 0.0",
+    "    return values[time] if time >= 0 else np.zeros(shape)",
     "", "",
     "def outer(left, right):",
     '    """left right^T; class labels, the second axis, are summed over."""',

@@ -15,6 +15,7 @@ from derive.codegen.printer import jax_code
 from derive.errors import DeclarationError
 from derive.language.symbols import Sector
 from derive.language.vectors import PAST, Field, FieldAt, Mean
+from derive.language.vectors import values as values_of
 from derive.printing import text
 from derive.records.saddle import Memory, TimeOrder
 from derive.records.system import (
@@ -151,9 +152,11 @@ class _Writer:
 
     def weight(self, term: Term, sums: dict[Mean, str]) -> str:
         """The coefficient of each earlier time, zero outside the sum."""
-        code = jax_code(term.coefficient.xreplace({PAST: sp.Symbol("when")}), sums)
-        mask = f"(when < {jax_code(term.past)})"
-        return mask if code == "1" else f"({code}) * {mask}"
+        code = past_code(term.coefficient, sums)
+        mask = f"when < {jax_code(term.past)}"
+        if "when" in code or sums:
+            return f"jnp.where({mask}, {code}, 0.0)"
+        return f"({mask})" if code == "1" else f"({code}) * ({mask})"
 
     def means(self, term: Term) -> dict[Mean, str]:
         return {m: self.mean_code(m, past=m.has(PAST)) for m in sorted(term.coefficient.atoms(Mean), key=sp.default_sort_key)}
@@ -166,7 +169,9 @@ class _Writer:
 
     def covariances(self, field: Field):
         saddle = self.layout.time_order.single_site.saddle
-        return [c for c in saddle.covariances if c.left == field and c.right.role != "spectral"]
+        ranks = {f: i for i, f in enumerate(self.layout.time_order.order)}
+        return [c for c in saddle.covariances if c.left == field and c.right.role != "spectral"
+                and (c.right.timed or ranks[c.right] <= ranks[field])]
 
     # -- the whole pass
 
@@ -322,7 +327,7 @@ class _Linear(_Writer):
         return lines
 
     def mean_code(self, average: Mean, past: bool) -> str:
-        parts = []
+        parts: list[str] = []
         for scale, a, b in quadratic_pairs(average):
             if a.field.labelled or b.field.labelled:
                 raise DeclarationError(f"{average}: coefficients made of means are not available for fields with class labels")
@@ -428,7 +433,7 @@ class _Sampled(_Writer):
         return f"(sites, {self.layout.labels})" if field.labelled else "(sites,)"
 
     def law_lines(self, f: SystemField, rule: ElementwiseRule, target: str) -> list[str]:
-        arguments = sorted((v for v in rule.law.atoms(FieldAt) if v not in _inside_means(rule.law)), key=sp.default_sort_key)
+        arguments = values_of(rule.law)
         means = {m: self.mean_code(m, False) for m in sorted(rule.law.atoms(Mean), key=sp.default_sort_key)}
         names = {v: f"{v.field}_{self.lag(v)}" if self.lag(v) else f"{v.field}_now" for v in arguments}
         body = jax_code(rule.law, {**names, **{m: f"mean_{i}" for i, m in enumerate(means)}})
@@ -542,8 +547,13 @@ class _Sampled(_Writer):
         return f"({jax_code(average.expression, names)}).mean(axis={'(-2, -1)' if labelled else '-1'})"
 
 
-def _inside_means(expression: sp.Expr) -> set[FieldAt]:
-    return {v for m in expression.atoms(Mean) for v in m.atoms(FieldAt)}
+def past_code(coefficient: sp.Expr, means: dict[Mean, str]) -> str:
+    """A coefficient as code over all earlier times at once; powers of a delay are not taken where it is negative."""
+    marks = {m: sp.Symbol(f"_mean{i}") for i, m in enumerate(means)}
+    plain = coefficient.xreplace(marks).xreplace({PAST: sp.Symbol("when", integer=True)})
+    plain = plain.replace(lambda e: e.is_Pow and bool(e.exp.free_symbols) and not e.exp.has(*marks.values()),
+                          lambda e: sp.Pow(e.base, sp.Max(e.exp, 0)))
+    return jax_code(plain, {mark: means[m] for m, mark in marks.items()})
 
 
 def recurrence_lines(r: Recurrence, time: str) -> list[str]:

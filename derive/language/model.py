@@ -9,7 +9,7 @@ import sympy as sp
 
 from derive.errors import DeclarationError
 from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Matrix, Product, Sum, Weights, WeightsAt
-from derive.language.symbols import Clock, Parameter, Sector
+from derive.language.symbols import Clock, Parameter, Sector, is_taken
 from derive.language.vectors import Apply, Field, FieldAt, Mean, Project, named_fields, sector_of
 
 
@@ -155,7 +155,9 @@ def check(model: Model) -> None:
     _check_parameters(model)
     _check_definitions(model)
     _check_use_of_disorder(model)
+    _check_times(model)
     for name, value in model.observe:
+        _check_observable(name, value)
         if not name.isidentifier():
             raise DeclarationError(f"observable {name!r} is not a Python name")
         if sector_of(value, f"observable {name}") is not None:
@@ -165,6 +167,9 @@ def check(model: Model) -> None:
 def _check_names(model: Model) -> None:
     owners: dict[str, object] = {}
     for symbol in (*model.parameters, *atoms(model, (Sector, Clock, Field, Disorder, Weights))):
+        if is_taken(symbol.name):
+            raise DeclarationError(f"the {type(symbol).__name__.lower()} name {symbol.name} is one that generated code uses "
+                                   f"itself; choose another, such as {symbol.name}_1")
         other = owners.setdefault(symbol.name, symbol)
         if other != symbol:
             raise DeclarationError(
@@ -183,9 +188,8 @@ def _check_parameters(model: Model) -> None:
         if parameter not in listed:
             raise DeclarationError(f"parameter {parameter} is used but not listed in parameters=(...)")
     known = {*listed, *atoms(model, (Sector, Clock, Field, Disorder, Weights))}
-    bound = {symbol for e in everything(model) for node in e.atoms(sp.Sum) for symbol in node.bound_symbols}
     for expression in everything(model):
-        unknown = sorted(map(str, expression.free_symbols - known - bound))
+        unknown = sorted(map(str, expression.free_symbols - known))
         if unknown:
             raise DeclarationError(f"the symbol {unknown[0]} in {expression} is not declared; "
                                    "make it a parameter, a field or a sector")
@@ -232,7 +236,7 @@ def _check_definitions(model: Model) -> None:
                                    "normal(...) if it is random")
 
 
-def _clock(equation: Eq) -> Clock:
+def _clock(equation: Eq) -> Clock | None:
     target = equation.target
     return target.field.clock if isinstance(target, FieldAt) else target.symbol.weights.clock
 
@@ -252,6 +256,44 @@ def _check_use_of_disorder(model: Model) -> None:
         for node in expressions(model.probe.matrix):
             if node.has(DisorderAt):
                 raise DeclarationError("the probed matrix contains disorder drawn afresh at each step; probe fixed matrices or weights")
+
+
+def _check_times(model: Model) -> None:
+    """One clock in each equation, relative times on right sides, and the last time in the probe."""
+    for equation in model.equations:
+        clock = _clock(equation)
+        start = equation.time is not None and equation.time.is_Integer
+        for node in (n for e in expressions(equation.value) for n in sp.preorder_traversal(e)):
+            if isinstance(node, sp.Sum) and node.function.has(sp.Sum):
+                raise DeclarationError(f"the equation of {equation.name} has a sum over earlier times inside another one; "
+                                       "give the inner sum a field of its own")
+            if isinstance(node, FieldAt) and node.field.timed and node.field.clock != clock:
+                raise DeclarationError(f"the equation of {equation.name} uses {node.field}, which lives on another clock "
+                                       f"({node.field.clock}); use one clock for all fields")
+            if isinstance(node, (FieldAt, WeightsAt, DisorderAt)) and node.time is not None:
+                fixed = not (node.time.free_symbols - set(model.parameters))
+                if fixed and not start:
+                    raise DeclarationError(f"the equation of {equation.name} uses {node.args[0]}({node.time}); on the right "
+                                           f"side times are relative to the clock: {clock}, {clock} - 1, ...")
+        if equation.time is None and not isinstance(equation.value, Matrix) and equation.value.atoms(Clock):
+            raise DeclarationError(f"{equation.name} has no clock, but its equation depends on time; put it on the clock")
+    for node in [] if model.probe is None else [n for e in expressions(model.probe.matrix) for n in sp.preorder_traversal(e)]:
+        if isinstance(node, WeightsAt) and node.time != node.weights.clock.steps:
+            last = node.weights.clock.steps
+            raise DeclarationError(f"spectrum(...) uses {node.weights}({node.time}); probe the weights after the last step, "
+                                   f"{node.weights}({last}), and choose {last} as you like")
+
+
+def _check_observable(name: str, value: sp.Expr) -> None:
+    outside = value.xreplace({m: sp.S.One for m in value.atoms(Mean)})
+    if outside.atoms(Sector, Clock):
+        raise DeclarationError(f"observable {name} depends on a size or on time outside mean(...); keep parameters only")
+    for node in value.atoms(FieldAt):
+        if node.time is not None:
+            lag = node.field.clock - node.time
+            if not (lag.is_Integer and lag >= 0):
+                raise DeclarationError(f"observable {name} uses {node.field}({node.time}); observables are followed in time, so "
+                                       f"use {node.field}({node.field.clock}) or {node.field}({node.field.clock} - 1)")
 
 
 def _check_linear(expression: sp.Expr, where: str) -> None:

@@ -6,9 +6,11 @@ SymPy expressions and the engine can read the declaration back from them (`expre
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import math
 import numbers
+import re
 from dataclasses import dataclass
 
 import sympy as sp
@@ -59,17 +61,26 @@ whole_nonnegative = Domain(low=0, low_included=True, whole=True)
 
 
 RESERVED = frozenset(
-    "I base_size delayed earlier extend forward_pass generated goe jax jnp jsp label law_and_slope normals np now observables order "
+    "I a_matrix base_size curve delayed earlier edge_polynomials finite extend forward_pass generated goe jax jnp jsp label law_and_slope normals np now observables order "
     "outer progress project put response rng s s_map sc shapes simulate sites size state step steps tau times unit when".split()
 )
 """Names that generated code uses for itself."""
+
+GENERATED = re.compile(
+    r"(in|size|cov|factor|one|d|next|table|row|coupling|mean|initial|history|pencil|inverse_map|scalar_map|relation)\d*(_.*)?$"
+    r"|.*_(new|start|now|before|input)$"
+)
+"""Names that generated code makes from those of a declaration."""
 
 
 def _check_name(name: str, what: str) -> None:
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise DeclarationError(f"{what} {name!r} is not a Python name; use letters, digits and underscores, such as lam_1")
-    if name in RESERVED:
-        raise DeclarationError(f"{what} {name!r} is a word that generated code uses itself; choose another name")
+
+
+def is_taken(name: str) -> bool:
+    """Whether generated code uses a name for something of its own."""
+    return name in RESERVED or name in dir(builtins) or GENERATED.match(name) is not None
 
 
 class _Named(sp.Symbol):
@@ -135,7 +146,12 @@ class Sector(_Named):
     __slots__ = ()
 
     def __new__(cls, name: str, ratio=1):
-        return super().__new__(cls, name, (sp.sympify(ratio),), positive=True)
+        ratio = sp.sympify(ratio)
+        unknown = sorted(str(symbol) for symbol in ratio.free_symbols if not isinstance(symbol, Parameter))
+        if unknown:
+            raise DeclarationError(f"sector {name}: {unknown[0]} in its ratio is not a parameter; make it one with "
+                                   f"parameter('{unknown[0]}', default=1.0, domain=positive)")
+        return super().__new__(cls, name, (ratio,), positive=True)
 
     @property
     def ratio(self) -> sp.Expr:

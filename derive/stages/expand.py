@@ -9,6 +9,7 @@ from __future__ import annotations
 import sympy as sp
 
 from derive.algebra.history import History, write_out
+from derive.algebra.nodes import at
 from derive.algebra.scaling import norm_order, size_free, size_order, split_sizes
 from derive.errors import DeclarationError
 from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Matrix, Product, Sum, WeightsAt, factors_of
@@ -41,7 +42,9 @@ def expand_declaration(model: Model) -> System:
 def _rule_values(f: SystemField) -> list[FieldAt]:
     found: list[FieldAt] = []
     for rule in (f.rule, *f.starts):
-        if isinstance(rule, LinearRule):
+        if isinstance(rule, DisorderRule):
+            found.append(at(rule.argument, f.time))
+        elif isinstance(rule, LinearRule):
             for term in rule.terms:
                 found += [term.vector, *(term.pair or ()), *sorted(term.coefficient.atoms(FieldAt), key=str)]
         elif isinstance(rule, ElementwiseRule):
@@ -74,7 +77,7 @@ class _Workshop:
             matrix = node.matrix.disorder if isinstance(node.matrix, DisorderAt) else node.matrix
             argument = node.vector.field
             same_time = node.vector.time == equation.time and argument.timed == field.timed
-            constant = not scale.has(Mean) and (clock is None or not scale.has(clock))
+            constant = not split_sizes(scale)[1].free_symbols and not scale.has(Mean)
             if isinstance(matrix, Disorder) and same_time and constant and argument.labelled == field.labelled:
                 transposed = node.transposed and not matrix.symmetric
                 if (matrix, transposed, argument) not in self.applied:
@@ -107,11 +110,11 @@ class _Workshop:
     def add_probe(self, matrix: Matrix) -> None:
         """d psi0 / d tau = M psi0 + source, with one field for every intermediate product."""
         self._check_symmetric(matrix)
-        root = self._new_field("psi0", matrix.rows, None, role="spectral")
+        root = self._new_field(self._next_probe_name(), matrix.rows, None, role="spectral")
         expression = self._probe_product(matrix, root)
         rule = self._rule(expression, None, root, "the probed matrix")
         self.fields = {**{n: f for n, f in self.fields.items() if f.field.role != "spectral"},
-                       "psi0": SystemField(root, rule, derivative=True),
+                       root.name: SystemField(root, rule, derivative=True),
                        **{n: f for n, f in self.fields.items() if f.field.role == "spectral"}}
 
     def _probe_product(self, matrix: Matrix, field: Field) -> sp.Expr:
@@ -142,13 +145,14 @@ class _Workshop:
         if isinstance(matrix, Product):
             return Product(matrix.rows, matrix.columns, tuple(map(self._written_out, matrix.factors)))
         if isinstance(matrix, Atom) and isinstance(matrix.symbol, WeightsAt):
-            parts = [d for w, d in self.history.initial if w == matrix.symbol.weights]
+            parts = {d: scale(matrix.symbol.time) for (w, d), scale in self.history.initial.items()
+                     if w == matrix.symbol.weights}
             if not parts:
                 raise DeclarationError(f"{matrix.symbol.weights} starts from 0, so it has no bulk; probe weights with a "
                                        "random initial matrix")
             return Sum(matrix.rows, matrix.columns,
-                       tuple((sp.S.One, Atom(*(d.shape[::-1] if matrix.transposed else d.shape), d, matrix.transposed))
-                             for d in parts))
+                       tuple((scale, Atom(*(d.shape[::-1] if matrix.transposed else d.shape), d, matrix.transposed))
+                             for d, scale in parts.items()))
         return matrix
 
     def _check_symmetric(self, matrix: Matrix) -> None:
@@ -229,12 +233,35 @@ class _Workshop:
             if isinstance(ones[0], Project):
                 terms.append(self._projected(factor, ones[0], until, where))
             else:
-                terms.append(Term(size_free(factor, where), ones[0], past=until))
+                terms.append(Term(size_free(factor, where), self._at_past(ones[0], until, where), past=until))
         return tuple(terms)
 
     def _projected(self, scale: sp.Expr, node: Project, past, where: str) -> Term:
         coefficient = size_free(scale * node.right.field.sector, f"{where}: outer({node.left}, {node.right})")
-        return Term(coefficient, node.left, (node.right, node.vector), past)
+        left, right = node.left, node.right
+        if past is not None:
+            left, right = self._at_past(left, past, where), self._at_past(right, past, where)
+        return Term(coefficient, left, (right, node.vector), past)
+
+    def _at_past(self, value: FieldAt, past: sp.Expr, where: str) -> FieldAt:
+        """The value as a field at time s, naming a delayed copy, or a copy at every time of a vector without one."""
+        if value.time == PAST:
+            return value
+        clock = value.field.clock or next(iter(past.atoms(Clock)), None) or self._only_clock()
+        lag = 0 if value.time is None else PAST - value.time
+        if not sp.sympify(lag).is_Integer or lag < 0:
+            raise DeclarationError(f"{where}: a sum over earlier times, or an update of weights, uses {value.field} at "
+                                   f"{value.time.subs(PAST, clock)}; use it at {clock} or earlier")
+        name = f"{value.field}_each" if value.time is None else f"{value.field}_late{lag}"
+        if name not in self.fields:
+            made = Field(name, value.field.sector, clock, labelled=value.field.labelled)
+            self.taken.add(name)
+            source = value if value.time is None else value.field(clock - lag)
+            self._put(SystemField(made, LinearRule((Term(sp.S.One, source),))))
+        return self.fields[name].field(PAST)
+
+    def _only_clock(self) -> Clock:
+        return atoms(self.model, Clock)[0]
 
     def _elementwise(self, expression: sp.Expr, clock: Clock | None, target: Field, where: str) -> sp.Expr:
         """A nonlinear law, with sums over time and projections moved into fields of their own."""
@@ -294,15 +321,18 @@ class _Workshop:
         factor, value = vector.as_independent(FieldAt, as_Add=False)
         scale, argument = scale * factor, value.field
         if (matrix, transposed, argument) not in self.applied:
+            columns = matrix.rows if transposed else matrix.columns
             sizes, _ = split_sizes(scale)
+            if size_order(sizes**2 * matrix.variance * columns, where) != 0:
+                sizes = columns ** (-(1 + size_order(matrix.variance, where)) / 2)
             rows = matrix.columns if transposed else matrix.rows
             name = f"{matrix}{'T' if transposed else ''}_{argument}"
-            made = self._new_field(name, rows, argument.clock, role="spectral" if argument.role == "spectral" else "field",
+            made = self._new_field(name, rows, argument.clock or matrix.fresh, role="spectral" if argument.role == "spectral" else "field",
                                    timed=argument.timed or fresh_time is not None, labelled=argument.labelled)
             self._add_disorder_field(made, matrix, transposed, sizes, argument)
         made, coefficient = self.applied[matrix, transposed, argument]
         time = fresh_time if fresh_time is not None else value.time
-        return size_free(scale / coefficient, where) * (made(time) if made.timed else made())
+        return scale / coefficient * (made(time) if made.timed else made())
 
     def _add_disorder_field(self, field: Field, matrix: Disorder, transposed: bool, scale: sp.Expr, argument: Field) -> None:
         columns = matrix.rows if transposed else matrix.columns
@@ -321,6 +351,11 @@ class _Workshop:
         factor, value = expression.as_independent(FieldAt, Project, sp.Sum, as_Add=False)
         if isinstance(value, FieldAt) and not factor.has(Mean) and (frame is None or value.time == frame):
             return expression
+        if frame is not None and not any(v.time is not None for v in values(expression)):
+            made = self._new_field(f"{values(expression)[0].field}_each", sector_of(expression, where), self._only_clock(),
+                                   labelled=any(v.field.labelled for v in values(expression)))
+            self._put(SystemField(made, self._rule(expression, made.clock, made, where)))
+            return made(frame)
         variables = {s for v in expression.atoms(FieldAt) if v.time is not None for s in v.time.free_symbols}
         variable = PAST if PAST in variables else clock
         timed = bool(variables)

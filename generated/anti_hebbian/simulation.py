@@ -12,9 +12,9 @@ def goe(size, variance, rng):
     return np.sqrt(variance / 2) * (entries + entries.T)
 
 
-def earlier(values, time):
+def earlier(values, time, shape):
     """A field at an earlier time; before the start everything is zero."""
-    return values[time] if time >= 0 else 0.0
+    return values[time] if time >= 0 else np.zeros(shape)
 
 
 def outer(left, right):
@@ -44,11 +44,11 @@ def simulate(gamma0, dt, T, size, rng, progress=lambda fraction: None):
             M = M0
         else:
             M_before = M
-            M = M_before + (dt * gamma0 / D) * (outer(earlier(v, t - 1), earlier(v, t - 1)))
+            M = M_before + (dt * gamma0 / D) * (outer(earlier(v, t - 1, D), earlier(v, t - 1, D)))
         if t == 0:
             v.append(start)
         else:
-            v.append(-dt * (M_before @ (earlier(v, t - 1))) + earlier(v, t - 1))
+            v.append(-dt * (M_before @ (earlier(v, t - 1, D))) + earlier(v, t - 1, D))
         progress((t + 1) / (T + 1))
     # what is observed
     observables = {

@@ -12,9 +12,9 @@ def goe(size, variance, rng):
     return np.sqrt(variance / 2) * (entries + entries.T)
 
 
-def earlier(values, time):
+def earlier(values, time, shape):
     """A field at an earlier time; before the start everything is zero."""
-    return values[time] if time >= 0 else 0.0
+    return values[time] if time >= 0 else np.zeros(shape)
 
 
 def outer(left, right):
@@ -49,7 +49,7 @@ def simulate(alpha, sigma, theta, kappa, S, size, rng, progress=lambda fraction:
             W = W0
         else:
             W_before = W
-            W = W_before + (1 / np.sqrt(N0)) * (outer(earlier(g, t - 1), earlier(phi, t - 1)))
+            W = W_before + (1 / np.sqrt(N0)) * (outer(earlier(g, t - 1, N1), earlier(phi, t - 1, N0)))
         a.append(rng.standard_normal(N0))
         b.append(rng.standard_normal(N1))
         phi.append(np.tanh(kappa * sum((xi[s] for s in range(0, t)), 0.0) + a[t]))
@@ -59,7 +59,7 @@ def simulate(alpha, sigma, theta, kappa, S, size, rng, progress=lambda fraction:
         progress((t + 1) / (S))
     t = S
     W_before = W
-    W = W_before + (1 / np.sqrt(N0)) * (outer(earlier(g, t - 1), earlier(phi, t - 1)))
+    W = W_before + (1 / np.sqrt(N0)) * (outer(earlier(g, t - 1, N1), earlier(phi, t - 1, N0)))
     # what is observed
     observables = {
         "phi_norm": [np.mean(phi[t] ** 2) for t in range(S)],

@@ -12,9 +12,9 @@ def goe(size, variance, rng):
     return np.sqrt(variance / 2) * (entries + entries.T)
 
 
-def earlier(values, time):
+def earlier(values, time, shape):
     """A field at an earlier time; before the start everything is zero."""
-    return values[time] if time >= 0 else 0.0
+    return values[time] if time >= 0 else np.zeros(shape)
 
 
 def outer(left, right):
