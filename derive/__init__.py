@@ -9,8 +9,17 @@ from __future__ import annotations
 from importlib import import_module
 
 _WORDS = {
-    "symbols": ("Domain", "nonnegative", "parameter", "positive", "real", "sectors", "training_clock",
-                "whole_nonnegative", "whole_positive"),
+    "symbols": (
+        "Domain",
+        "nonnegative",
+        "parameter",
+        "positive",
+        "real",
+        "sectors",
+        "training_clock",
+        "whole_nonnegative",
+        "whole_positive",
+    ),
     "vectors": ("field", "fields", "mean", "normal", "overlap", "past_sum"),
     "matrices": ("gaussian", "goe", "outer", "weights"),
     "model": ("Eq", "Model", "spectrum"),

@@ -102,7 +102,7 @@ def match(solution: Solution, simulation: Simulation) -> Matches:
 
 
 def _ranked(outliers: list[tuple[float, float | None]], side: str, draws: list[np.ndarray]) -> list:
-    """Outliers on one side with the eigenvalues of the same rank; equal ones, which a finite size splits, by their mean."""
+    """Outliers on one side with the eigenvalues of their rank; equal ones, which a finite size splits, by the mean."""
     groups: list[list[int]] = []
     for k, (value, error) in enumerate(outliers):
         if groups:

@@ -40,7 +40,9 @@ def find_outliers(solver, order: dict, arguments: tuple, branch: Branch, edges: 
         found = [(z, 1.0) for z in by_contour(solver, order, arguments, branch, edges)]
     found.sort(reverse=True)
     residuals = _residuals(solver, order, arguments, branch, [z for z, _ in found])
-    return [Outlier(float(z), residual, float(condition)) for (z, condition), residual in zip(found, residuals, strict=True)]
+    return [
+        Outlier(float(z), residual, float(condition)) for (z, condition), residual in zip(found, residuals, strict=True)
+    ]
 
 
 def pencil_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -51,7 +53,9 @@ def pencil_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values, condition
 
 
-def by_eigenvalues(solver, number: int, order: dict, arguments: tuple, branch: Branch, edges: list) -> list[tuple[float, float]]:
+def by_eigenvalues(
+    solver, number: int, order: dict, arguments: tuple, branch: Branch, edges: list
+) -> list[tuple[float, float]]:
     matrix = np.asarray(getattr(solver.probe, f"pencil_{number}")(order, *arguments))
     if not np.all(np.isfinite(matrix)):
         raise NumericalError("the pencil of A(z) is not finite; the training level has diverged")
@@ -66,9 +70,12 @@ def by_eigenvalues(solver, number: int, order: dict, arguments: tuple, branch: B
         return []
     points = np.array([z for z, _, _ in candidates])
     responses = branch.responses(points)
-    mapped = np.asarray(getattr(solver.probe, f"scalar_map_{number}")(points, responses, *arguments)) * np.ones(points.shape)
-    return [(z, kappa) for (z, s, kappa), back in zip(candidates, mapped, strict=True)
-            if abs(back - s) <= 1e-6 * abs(s)]
+    mapped = np.asarray(getattr(solver.probe, f"scalar_map_{number}")(points, responses, *arguments)) * np.ones(
+        points.shape
+    )
+    return [
+        (z, kappa) for (z, s, kappa), back in zip(candidates, mapped, strict=True) if abs(back - s) <= 1e-6 * abs(s)
+    ]
 
 
 def _preimages(solver, number: int, s: float, arguments: tuple) -> list[float]:
@@ -133,14 +140,20 @@ def by_contour(solver, order: dict, arguments: tuple, branch: Branch, edges: lis
     low, high = intervals[0][0], intervals[-1][1]
     centre, radius = (low + high) / 2, (high - low) / 2
     turn = np.exp(2j * np.pi * (np.arange(nodes) + 0.5) / nodes)
-    paths = [(circle * turn, lambda w: centre + radius * (w + 1 / w) / 2) for circle in (0.995, 0.9, 0.5, 0.1, 1e-2, 1e-4)]
+
+    def outside(w):
+        return centre + radius * (w + 1 / w) / 2
+
+    paths = [(circle * turn, outside) for circle in (0.995, 0.9, 0.5, 0.1, 1e-2, 1e-4)]
     for (_, left), (right, _) in zip(intervals, intervals[1:], strict=False):
         middle, half = (left + right) / 2, 0.995 * (right - left) / 2
-        paths.append((half * (turn + 0.5 / turn) / 1.5, lambda w, middle=middle: middle + w))
+        paths.append((half * (turn + 0.5 / turn) / 1.5, middle.__add__))
     found: list[list[float]] = []
     for w, to_z in paths:
         starts = _inside_contour(solver, w, to_z, order, arguments, branch)
-        found.append([z for z in (_accepted(solver, x, order, arguments, branch, edges, atoms) for x in starts) if z is not None])
+        found.append(
+            [z for z in (_accepted(solver, x, order, arguments, branch, edges, atoms) for x in starts) if z is not None]
+        )
     return _merged(found)
 
 
@@ -163,7 +176,9 @@ def _inside_contour(solver, w: np.ndarray, to_z, order: dict, arguments: tuple, 
     return [float(to_z(x)) for x in inside]
 
 
-def _accepted(solver, start: float, order: dict, arguments: tuple, branch: Branch, edges: list, atoms: list) -> float | None:
+def _accepted(
+    solver, start: float, order: dict, arguments: tuple, branch: Branch, edges: list, atoms: list
+) -> float | None:
     """The zero that a starting value leads to, if it is one and lies near the start."""
     if not np.isfinite(start) or not _outside(start, edges) or any(abs(start - a) < 1e-6 * (1 + abs(a)) for a in atoms):
         return None
@@ -190,7 +205,9 @@ def _merged(found: list[list[float]]) -> list[float]:
 
 def _refined(solver, z: float, order: dict, arguments: tuple, branch: Branch) -> float:
     """Secant steps on 1 / (a . A(z)^-1 b), which has a simple zero at an eigenvalue; singular A(z) ends the search."""
-    ends = np.random.default_rng(1).standard_normal((2, len(a_matrices(solver, np.array([z]), order, arguments, branch)[0])))
+    ends = np.random.default_rng(1).standard_normal(
+        (2, len(a_matrices(solver, np.array([z]), order, arguments, branch)[0]))
+    )
 
     def value(x: float) -> float:
         matrix = a_matrices(solver, np.array([x]), order, arguments, branch)[0]

@@ -33,25 +33,34 @@ class Simulation:
 def simulate(solver, values: dict, size: int, seeds: int, *, seed: int = 0, progress=None) -> Simulation:
     """Independent samples at base size `size`."""
     if size < 2:
-        raise ParameterError(f"size={size} is too small; use a size of at least 2, a few hundred for meaningful spectra")
+        raise ParameterError(
+            f"size={size} is too small; use a size of at least 2, a few hundred for meaningful spectra"
+        )
     if seeds < 1:
         raise ParameterError(f"seeds={seeds}: at least one sample is needed")
     arguments = dict(zip((name for name, _, _ in solver.front.PARAMETERS), solver.arguments(values), strict=True))
     known = inspect.signature(solver.simulation.simulate).parameters
     spectra, observed = [], []
     for number, child in enumerate(np.random.SeedSequence(seed).spawn(seeds)):
+
         def tell(fraction: float, number: int = number) -> None:
             if progress is not None:
                 progress((number + 0.5 * fraction) / seeds, f"sample {number + 1} of {seeds}")
 
         with np.errstate(over="ignore", invalid="ignore"):
             matrix, observables = solver.simulation.simulate(
-                **{k: v for k, v in arguments.items() if k in known}, size=size, rng=np.random.default_rng(child), progress=tell)
+                **{k: v for k, v in arguments.items() if k in known},
+                size=size,
+                rng=np.random.default_rng(child),
+                progress=tell,
+            )
         for name, series in observables.items():
             bad = np.flatnonzero(~np.isfinite(series))
             if bad.size:
-                raise NumericalError(f"the simulation diverged at step {bad[0]} ({name} is not finite); "
-                                     "try a smaller step or fewer steps")
+                raise NumericalError(
+                    f"the simulation diverged at step {bad[0]} ({name} is not finite); "
+                    "try a smaller step or fewer steps"
+                )
         if matrix is not None:
             if not np.all(np.isfinite(matrix)):
                 raise NumericalError("the simulated matrix is not finite; the dynamics has diverged")
@@ -60,4 +69,6 @@ def simulate(solver, values: dict, size: int, seeds: int, *, seed: int = 0, prog
         if progress is not None:
             progress((number + 1) / seeds, f"sample {number + 1} of {seeds}")
     names = observed[0]
-    return Simulation(solver.name, dict(values), size, spectra, {n: np.array([o[n] for o in observed], float) for n in names})
+    return Simulation(
+        solver.name, dict(values), size, spectra, {n: np.array([o[n] for o in observed], float) for n in names}
+    )

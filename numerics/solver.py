@@ -108,7 +108,9 @@ class Solution:
 
 
 @in_float64
-def solve(solver: Solver, values: dict, *, samples: int | None = None, seed: int = 0, progress: Progress = None) -> Solution:
+def solve(
+    solver: Solver, values: dict, *, samples: int | None = None, seed: int = 0, progress: Progress = None
+) -> Solution:
     """Order parameters, bulk and outliers. `samples` is the number of sampled sites where laws are nonlinear."""
     tell = progress or (lambda fraction, text: None)
     arguments = solver.arguments(values)
@@ -124,8 +126,12 @@ def solve(solver: Solver, values: dict, *, samples: int | None = None, seed: int
         order = {k: np.mean([r[0][k] for r in replicas], axis=0) for k in replicas[0][0]}
         observables = {k: np.mean([r[1][k] for r in replicas], axis=0) for k in replicas[0][1]}
         errors = {k: _stderr([r[1][k] for r in replicas]) for k in observables}
-        method = {"method": "sampled forward pass", "samples": len(replicas) * _sites(samples or DEFAULT_SAMPLES),
-                  "replicas": len(replicas), "seed": seed}
+        method = {
+            "method": "sampled forward pass",
+            "samples": len(replicas) * _sites(samples or DEFAULT_SAMPLES),
+            "replicas": len(replicas),
+            "seed": seed,
+        }
     _check_finite(observables, order, finite)
     edges, found, outlier_errors, spectral = [], [], None, {}
     if solver.bulk is not None:
@@ -135,22 +141,35 @@ def solve(solver: Solver, values: dict, *, samples: int | None = None, seed: int
         atoms = atoms_of(branch, edges)
         excluded = [*edges, *((atom["at"], atom["at"]) for atom in atoms)]
         found = find_outliers(solver, order, arguments, branch, excluded)
-        spectral = {"atoms": atoms, "residual": max((o.residual for o in found), default=0.0),
-                    "eigenvalue_condition": max((o.condition for o in found), default=1.0),
-                    "reduced": bool(solver.probe.REDUCED)}
+        spectral = {
+            "atoms": atoms,
+            "residual": max((o.residual for o in found), default=0.0),
+            "eigenvalue_condition": max((o.condition for o in found), default=1.0),
+            "reduced": bool(solver.probe.REDUCED),
+        }
         if replicas:
             each = [find_outliers(solver, r[0], arguments, branch, excluded) for r in replicas]
             outlier_errors = match_replicas([o.z for o in found], [[o.z for o in group] for group in each])
             if any(not math.isfinite(e) for e in outlier_errors):
-                spectral["unsettled"] = "an outlier is so close to the edge that not all replicas have it; raise samples"
-                outlier_errors = [e if math.isfinite(e) else abs(o.z - _nearest_edge(o, edges))
-                                  for e, o in zip(outlier_errors, found, strict=True)]
+                spectral["unsettled"] = (
+                    "an outlier is so close to the edge that not all replicas have it; raise samples"
+                )
+                outlier_errors = [
+                    e if math.isfinite(e) else abs(o.z - _nearest_edge(o, edges))
+                    for e, o in zip(outlier_errors, found, strict=True)
+                ]
     tell(1.0, "done")
     return Solution(
-        solver.name, dict(values), [[float(a), float(b)] for a, b in edges], [float(o.z) for o in found], outlier_errors,
+        solver.name,
+        dict(values),
+        [[float(a), float(b)] for a, b in edges],
+        [float(o.z) for o in found],
+        outlier_errors,
         {k: np.atleast_1d(v).tolist() for k, v in observables.items()},
         None if errors is None else {k: np.atleast_1d(v).tolist() for k, v in errors.items()},
-        {**method, **spectral}, order, solver,
+        {**method, **spectral},
+        order,
+        solver,
     )
 
 
@@ -176,8 +195,10 @@ def _sampled(solver: Solver, arguments: tuple, samples: int, seed: int, tell) ->
     replicas = []
     for number, key in enumerate(jax.random.split(jax.random.key(seed), REPLICAS)):
         keys = jax.random.split(key, len(shapes))
-        half = {name: jax.random.normal(k, (sites // 2, *shape), dtype=float)
-                for k, (name, shape) in zip(keys, sorted(shapes.items()), strict=True)}
+        half = {
+            name: jax.random.normal(k, (sites // 2, *shape), dtype=float)
+            for k, (name, shape) in zip(keys, sorted(shapes.items()), strict=True)
+        }
         normals = {name: jnp.concatenate([x, -x]) for name, x in half.items()}
         order, observables, finite = run(*arguments, normals)
         replicas.append((_as_numpy(order), _as_numpy(observables), int(finite)))

@@ -38,7 +38,9 @@ def test_theory_within_three_standard_errors_of_simulation(case):
     assert any(z > high if side == "above" else z < low for z in theory.outliers)
     for size, seeds in SIZES:
         rows = compare(theory, simulate(solver, values, size, seeds, seed=7))
-        apart = [f"{r.quantity}: {r.theory:.5g} against {r.simulation:.5g} ({r.stderr:.2g})" for r in rows if not r.agrees]
+        apart = [
+            f"{r.quantity}: {r.theory:.5g} against {r.simulation:.5g} ({r.stderr:.2g})" for r in rows if not r.agrees
+        ]
         assert not apart, f"size {size}: {apart}"
 
 
@@ -46,7 +48,7 @@ def test_histogram_follows_the_bulk_density():
     solver, values = solver_of("extensive_step"), values_of("extensive_step")
     theory = solve(solver, values)
     sample = simulate(solver, values, 600, 4)
-    (low, high), = theory.bulk_edges
+    ((low, high),) = theory.bulk_edges
     bins = np.linspace(low, high, 25)
     counts = np.mean([np.histogram(e, bins)[0] for e in sample.eigenvalues], axis=0)
     fine = np.linspace(low, high, 24 * 40 + 1)

@@ -14,7 +14,15 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 TOP_LEVEL = {
-    "pyproject.toml", "derive", "numerics", "generated", "tests", "notebooks", "README.md", "constraints.txt", "LICENSE",
+    "pyproject.toml",
+    "derive",
+    "numerics",
+    "generated",
+    "tests",
+    "notebooks",
+    "README.md",
+    "constraints.txt",
+    "LICENSE",
 }
 SETTINGS = sorted(path.stem for path in (ROOT / "derive" / "models").glob("*.py") if path.stem != "__init__")
 
@@ -28,10 +36,17 @@ def tool(*command: str) -> subprocess.CompletedProcess:
 
 def tracked() -> list[Path]:
     """The files under version control, or all files that are not ignored by rule of thumb where there is no git."""
-    done = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    ) if shutil.which("git") else None
+    done = (
+        subprocess.run(
+            ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if shutil.which("git")
+        else None
+    )
     if done is None or done.returncode != 0:
         pytest.skip("not a git checkout: what is tracked cannot be told")
     return [ROOT / name for name in done.stdout.splitlines() if (ROOT / name).is_file()]
@@ -44,9 +59,16 @@ def test_import_contracts_hold():
 
 def test_no_contract_has_been_dropped():
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    bans = {(source, banned) for c in contracts if c["type"] == "forbidden"
-            for source in c["source_modules"] for banned in c["forbidden_modules"]}
-    modules = {path.stem for path in (ROOT / "derive").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    bans = {
+        (source, banned)
+        for c in contracts
+        if c["type"] == "forbidden"
+        for source in c["source_modules"]
+        for banned in c["forbidden_modules"]
+    }
+    modules = {
+        path.stem for path in (ROOT / "derive").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
     modules -= {"__init__", "__main__", "cli"}
     for module in modules:
         assert (f"derive.{module}", "jax") in bans and (f"derive.{module}", "numerics") in bans
@@ -58,8 +80,11 @@ def test_no_contract_has_been_dropped():
 def test_command_line_imports_the_numerics_only_inside_commands():
     for path in sorted((ROOT / "derive" / "cli").glob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            names = [a.name for a in node.names] if isinstance(node, ast.Import) else (
-                [node.module or ""] if isinstance(node, ast.ImportFrom) else [])
+            names = (
+                [a.name for a in node.names]
+                if isinstance(node, ast.Import)
+                else ([node.module or ""] if isinstance(node, ast.ImportFrom) else [])
+            )
             heavy = [n for n in names if n.split(".")[0] in ("numerics", "jax", "sympy", "numpy", "matplotlib")]
             assert not heavy, f"{path.name} imports {heavy} when it is loaded"
 
@@ -82,7 +107,9 @@ def test_top_level_holds_what_it_should():
 
 def test_no_file_names_a_machine():
     places = "|".join(("work", "root", "home", "Users", "tmp"))
-    hosts = "|".join(("pypi" + r"\.org", "python" + "hosted", "usercontent" + r"\.com", "local" + r"host\b", r"127\.0\.0"))
+    hosts = "|".join(
+        ("pypi" + r"\.org", "python" + "hosted", "usercontent" + r"\.com", "local" + r"host\b", r"127\.0\.0")
+    )
     pattern = re.compile(rf"(?<![\w.)\]}}>])/(?:{places})/\w|{hosts}|[A-Z]:\\\\\w")
     found = []
     for path in tracked():

@@ -27,14 +27,14 @@ def _wishart(ratio: float):
 @pytest.mark.parametrize("ratio", [0.3, 1.0, 2.5])
 def test_marchenko_pastur_edges(ratio):
     solver, values = _wishart(ratio)
-    (low, high), = solve(solver, values).bulk_edges
+    ((low, high),) = solve(solver, values).bulk_edges
     assert np.allclose([low, high], [(1 - ratio**-0.5) ** 2, (1 + ratio**-0.5) ** 2], atol=1e-12)
 
 
 @pytest.mark.parametrize("ratio", [0.3, 2.5])
 def test_marchenko_pastur_density(ratio):
     solution = solve(*_wishart(ratio))
-    (low, high), = solution.bulk_edges
+    ((low, high),) = solution.bulk_edges
     x = np.linspace(low, high, 102)[1:-1]
     exact = ratio * np.sqrt((high - x) * (x - low)) / (2 * np.pi * x)
     assert np.max(np.abs(solution.density(x) - exact)) < 1e-10

@@ -64,7 +64,9 @@ def _model(homes, uses) -> Model:
     ys = {u.name: field(u.name, homes[u.target], CLOCK) for u in uses}
     equations = []
     for i, x in enumerate(xs):
-        equations.append(Eq(x(CLOCK), normal(f"n{i}", homes[i])() + sum(ys[u.name](CLOCK - u.lag) for u in uses if u.target == i)))
+        equations.append(
+            Eq(x(CLOCK), normal(f"n{i}", homes[i])() + sum(ys[u.name](CLOCK - u.lag) for u in uses if u.target == i))
+        )
     for u in uses:
         matrix = MATRICES[u.matrix](CLOCK) if u.matrix == "F" else MATRICES[u.matrix]
         equations.append(Eq(ys[u.name](CLOCK), u.scale * (matrix.T if u.transposed else matrix) @ xs[u.source](CLOCK)))

@@ -30,7 +30,12 @@ def _call(name: str):
         shapes = solver.training.shapes(*arguments)
         normals = {k: jax.random.normal(jax.random.key(1), (64, *shape), dtype=float) for k, shape in shapes.items()}
         arguments = (*arguments, normals)
-    return solver, solver.training.forward_pass, arguments, tuple(i for i, a in enumerate(arguments) if isinstance(a, int))
+    return (
+        solver,
+        solver.training.forward_pass,
+        arguments,
+        tuple(i for i, a in enumerate(arguments) if isinstance(a, int)),
+    )
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -42,7 +47,9 @@ def test_forward_pass_and_pencil_lower_for_cuda(name):
     if solver.probe is not None and solver.probe.CYCLES:
         order = jax.eval_shape(jax.jit(forward, static_argnums=whole), *arguments)[0]
         parameters = solver.arguments(values_of(name))
-        pencil = jax.jit(solver.probe.pencil_0, static_argnums=tuple(1 + i for i, a in enumerate(parameters) if isinstance(a, int)))
+        pencil = jax.jit(
+            solver.probe.pencil_0, static_argnums=tuple(1 + i for i, a in enumerate(parameters) if isinstance(a, int))
+        )
         assert jax.export.export(pencil, platforms=("cuda",))(order, *parameters).platforms == ("cuda",)
 
 
@@ -55,7 +62,7 @@ def test_vectorised_over_a_parameter_equals_one_at_a_time(name):
 
     @jax.jit
     def observables(value):
-        return forward(*arguments[:first], value, *arguments[first + 1:])[1]
+        return forward(*arguments[:first], value, *arguments[first + 1 :])[1]
 
     together = jax.jit(jax.vmap(observables))(values)
     for i, value in enumerate(values):
@@ -73,7 +80,7 @@ def test_derivative_of_the_pencil_agrees_with_finite_differences(name, mode):
 
     @jax.jit
     def trace(value):
-        changed = (*arguments[:first], value, *arguments[first + 1:])
+        changed = (*arguments[:first], value, *arguments[first + 1 :])
         return jnp.trace(solver.probe.pencil_0(forward(*changed)[0], *changed))
 
     value, step = arguments[first], 1e-5
@@ -88,17 +95,19 @@ def test_sampled_solver_is_differentiable():
 
     @jax.jit
     def norm(value):
-        return forward(*arguments[:place], value, *arguments[place + 1:])[1]["g_norm"][-1]
+        return forward(*arguments[:place], value, *arguments[place + 1 :])[1]["g_norm"][-1]
 
     expected = (norm(arguments[place] + 1e-5) - norm(arguments[place] - 1e-5)) / 2e-5
     assert jax.jit(jax.grad(norm))(arguments[place]) == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_solving_leaves_the_precision_of_the_caller_alone():
-    code = ("import jax, jax.numpy as jnp, numerics.solver as s\n"
-            "assert jnp.ones(1).dtype == jnp.float32\n"
-            "x = s.solve(s.load_built('spiked_wigner'), {'gamma0': 2.0})\n"
-            "assert jnp.ones(1).dtype == jnp.float32 and abs(x.outliers[0] - 2.5) < 1e-12\n")
+    code = (
+        "import jax, jax.numpy as jnp, numerics.solver as s\n"
+        "assert jnp.ones(1).dtype == jnp.float32\n"
+        "x = s.solve(s.load_built('spiked_wigner'), {'gamma0': 2.0})\n"
+        "assert jnp.ones(1).dtype == jnp.float32 and abs(x.outliers[0] - 2.5) < 1e-12\n"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -111,21 +120,37 @@ def test_built_code_is_what_the_declaration_gives(name):
 
 @pytest.mark.parametrize("name", ["linear_network", "gated_network", "hebbian_momentum"])
 def test_same_bytes_under_any_hash_seed(name):
-    code = ("import sys, hashlib; sys.path.insert(0, 'tests')\n"
-            "from conftest import model_named\n"
-            "from derive.codegen import generate_files\n"
-            f"print(hashlib.sha256(repr(generate_files(model_named({name!r}))).encode()).hexdigest())")
-    digests = {subprocess.run([sys.executable, "-c", code], cwd=HERE.parent, env={**os.environ, "PYTHONHASHSEED": seed},
-                              capture_output=True, text=True, check=True).stdout for seed in ("1", "4242")}
+    code = (
+        "import sys, hashlib; sys.path.insert(0, 'tests')\n"
+        "from conftest import model_named\n"
+        "from derive.codegen import generate_files\n"
+        f"print(hashlib.sha256(repr(generate_files(model_named({name!r}))).encode()).hexdigest())"
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=HERE.parent,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "4242")
+    }
     assert len(digests) == 1
 
 
 def test_a_small_slope_law_treated_as_nonlinear_agrees_with_the_exact_solution():
     """tanh(eps x) / eps is x for small eps, but goes through the sampler."""
     eps = 1e-4
-    sampled = load_solver(generate_files(declare(
-        phi_law=lambda a, earlier: tanh(eps * (a + kappa * earlier)) / eps,
-        g_law=lambda b, earlier: theta * tanh(eps * (b + kappa * earlier)) / eps)))
+    sampled = load_solver(
+        generate_files(
+            declare(
+                phi_law=lambda a, earlier: tanh(eps * (a + kappa * earlier)) / eps,
+                g_law=lambda b, earlier: theta * tanh(eps * (b + kappa * earlier)) / eps,
+            )
+        )
+    )
     assert not sampled.front.LINEAR
     values = values_of("coupled_spikes", S=4)
     exact, estimate = solve(solver_of("coupled_spikes"), values), solve(sampled, values, samples=100_000)
@@ -133,8 +158,9 @@ def test_a_small_slope_law_treated_as_nonlinear_agrees_with_the_exact_solution()
     for a, b, error in zip(exact.outliers, estimate.outliers, estimate.outlier_errors, strict=True):
         assert abs(a - b) < 4 * error and error < 0.02 * a
     for name in exact.observables:
-        for a, b, error in zip(exact.observables[name], estimate.observables[name], estimate.observable_errors[name],
-                               strict=True):
+        for a, b, error in zip(
+            exact.observables[name], estimate.observables[name], estimate.observable_errors[name], strict=True
+        ):
             assert abs(a - b) < 4.5 * error + 1e-9
 
 

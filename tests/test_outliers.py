@@ -27,14 +27,17 @@ def test_no_outlier_at_or_below_the_threshold(gamma0):
     assert solve(solver_of("spiked_wigner"), {"gamma0": gamma0}).outliers == []
 
 
-@pytest.mark.parametrize("name, changes", [
-    ("anti_hebbian", {}),
-    ("anti_hebbian", {"gamma0": -1.5, "dt": 0.1, "T": 10}),
-    ("coupled_spikes", {"S": 5}),
-    ("coupled_spikes", {"alpha": 3.0, "theta": -0.6, "kappa": -1.0, "S": 4}),
-    ("linear_network", {"C": 3, "T": 9}),
-    ("unlearning", {"T": 4}),
-])
+@pytest.mark.parametrize(
+    "name, changes",
+    [
+        ("anti_hebbian", {}),
+        ("anti_hebbian", {"gamma0": -1.5, "dt": 0.1, "T": 10}),
+        ("coupled_spikes", {"S": 5}),
+        ("coupled_spikes", {"alpha": 3.0, "theta": -0.6, "kappa": -1.0, "S": 4}),
+        ("linear_network", {"C": 3, "T": 9}),
+        ("unlearning", {"T": 4}),
+    ],
+)
 @in_float64
 def test_eigenproblem_and_contour_integral_find_the_same_outliers(name, changes):
     solver, values = solver_of(name), values_of(name, **changes)
@@ -74,7 +77,8 @@ def test_outliers_do_not_depend_on_how_a_ring_is_cut():
     turned = dataclasses.replace(model, probe=spectrum(scale * W @ W.T))
     values = values_of("coupled_spikes", S=4, alpha=0.6)
     assert solve(load_solver(generate_files(turned)), values).outliers == pytest.approx(
-        solve(solver_of("coupled_spikes"), values).outliers, rel=1e-9)
+        solve(solver_of("coupled_spikes"), values).outliers, rel=1e-9
+    )
 
 
 def test_no_spurious_outlier_at_the_atom():

@@ -115,44 +115,51 @@ def lines(record) -> list[str]:
 # -- exact lines of text
 
 
-@pytest.mark.parametrize(("stage", "line"), [
-    ("system", "xi(t) = (sqrt(N0)/N1) W0^T g(t)"),
-    ("system", "g(t) = theta b(t) + kappa theta sum_{s<t} chi(s)"),
-    ("system", "psi1(tau) = (W0 psi0)(tau) + sum_{s<S} <psi0(tau) phi(s)> g(s)"),
-    ("action", "i hat phi(t) . [phi(t) - a(t) - kappa sum_{s<t} xi(s)]"),
-    ("action", "X[W0] contains hat chi(t) phi(t)^T/sqrt(N0)"),
-    ("average", "-(sigma^2/(2 N1)) (phi(t) . hat xi(s)) (hat chi(t) . g(s))"),
-    ("saddle", "R[phi,xi](t,s) = <d phi(t)/d u[xi](s)>"),
-    ("saddle", "C[psi0,psi0](tau,tau') = <psi0(tau) psi0(tau')>"),
-    ("saddle", "u[xi](t) is joined by sigma^2 sum_{s<t} R[g,chi](t,s) phi(s)"),
-    ("single-site", "chi(t) = u[chi](t) + (sigma^2/alpha) sum_{s<t} R[phi,xi](t,s) g(s)"),
-    ("single-site", "<u[xi](t) u[xi](s)> = (sigma^2/alpha) C[g,g](t,s)"),
-    ("order", "R[g,chi](t,s)   (nonzero only for s < t)"),
-    ("probe", "L[psi0,psi0] = z - sigma^2 R[psi1, W0 psi0](z)"),
-    ("blocks", "A[1,3] = -C[phi,phi] - (sigma^2/alpha) R[phi,xi]"),
-    ("blocks", "A[2,3] = -R[phi,xi]^T"),
-    ("blocks", "q0[1] = <j phi>"),
-    ("pencil", "z = (sigma^2 + s) (alpha s + sigma^2)/(alpha s)   (its inverse)"),
-])
+@pytest.mark.parametrize(
+    ("stage", "line"),
+    [
+        ("system", "xi(t) = (sqrt(N0)/N1) W0^T g(t)"),
+        ("system", "g(t) = theta b(t) + kappa theta sum_{s<t} chi(s)"),
+        ("system", "psi1(tau) = (W0 psi0)(tau) + sum_{s<S} <psi0(tau) phi(s)> g(s)"),
+        ("action", "i hat phi(t) . [phi(t) - a(t) - kappa sum_{s<t} xi(s)]"),
+        ("action", "X[W0] contains hat chi(t) phi(t)^T/sqrt(N0)"),
+        ("average", "-(sigma^2/(2 N1)) (phi(t) . hat xi(s)) (hat chi(t) . g(s))"),
+        ("saddle", "R[phi,xi](t,s) = <d phi(t)/d u[xi](s)>"),
+        ("saddle", "C[psi0,psi0](tau,tau') = <psi0(tau) psi0(tau')>"),
+        ("saddle", "u[xi](t) is joined by sigma^2 sum_{s<t} R[g,chi](t,s) phi(s)"),
+        ("single-site", "chi(t) = u[chi](t) + (sigma^2/alpha) sum_{s<t} R[phi,xi](t,s) g(s)"),
+        ("single-site", "<u[xi](t) u[xi](s)> = (sigma^2/alpha) C[g,g](t,s)"),
+        ("order", "R[g,chi](t,s)   (nonzero only for s < t)"),
+        ("probe", "L[psi0,psi0] = z - sigma^2 R[psi1, W0 psi0](z)"),
+        ("blocks", "A[1,3] = -C[phi,phi] - (sigma^2/alpha) R[phi,xi]"),
+        ("blocks", "A[2,3] = -R[phi,xi]^T"),
+        ("blocks", "q0[1] = <j phi>"),
+        ("pencil", "z = (sigma^2 + s) (alpha s + sigma^2)/(alpha s)   (its inverse)"),
+    ],
+)
 def test_line_of_coupled_spikes(stage, line):
     assert line in lines(shipped("coupled_spikes")[1][stage])
 
 
-@pytest.mark.parametrize(("stage", "line"), [
-    ("system", "variance(M0) = 1/D   (D x D, symmetric, the diagonal with twice the variance)"),
-    ("system", "(M0 v)(t) = M0 v(t)"),
-    ("system", "v(0) = start"),
-    ("system", "v(t) = v(t-1) - dt (M0 v)(t-1) - dt^2 gamma0 sum_{s<t-1} <v(s) v(t-1)> v(s)   (for t >= 1)"),
-    ("single-site", "(M0 v)(t) = u[M0 v](t) + sum_{s<t} R[v, M0 v](t,s) v(s)"),
-    ("blocks", "A[1,1] = (z - R[psi0, M0 psi0](z)) I - dt gamma0 C[v,v] - R[v, M0 v]"),
-])
+@pytest.mark.parametrize(
+    ("stage", "line"),
+    [
+        ("system", "variance(M0) = 1/D   (D x D, symmetric, the diagonal with twice the variance)"),
+        ("system", "(M0 v)(t) = M0 v(t)"),
+        ("system", "v(0) = start"),
+        ("system", "v(t) = v(t-1) - dt (M0 v)(t-1) - dt^2 gamma0 sum_{s<t-1} <v(s) v(t-1)> v(s)   (for t >= 1)"),
+        ("single-site", "(M0 v)(t) = u[M0 v](t) + sum_{s<t} R[v, M0 v](t,s) v(s)"),
+        ("blocks", "A[1,1] = (z - R[psi0, M0 psi0](z)) I - dt gamma0 C[v,v] - R[v, M0 v]"),
+    ],
+)
 def test_line_of_anti_hebbian(stage, line):
     assert line in lines(shipped("anti_hebbian")[1][stage])
 
 
 def test_momentum_coefficients_are_printed_as_a_recurrence_on_the_declared_clock():
     assert "history_W(k+1,s) = mu history_V(k,s) + history_W(k,s)   (coefficient of updated weights)" in lines(
-        momentum()[1]["system"])
+        momentum()[1]["system"]
+    )
 
 
 def test_fresh_data_makes_noise_white_in_time():
@@ -228,7 +235,9 @@ def test_matrix_of_a_declaration():
 
 def test_long_lines_break_outside_of_brackets_first():
     assert break_text("value = first(a + b + c) + second(d + e + f) + g", 30) == [
-        "value = first(a + b + c)", "+ second(d + e + f) + g"]
+        "value = first(a + b + c)",
+        "+ second(d + e + f) + g",
+    ]
 
 
 # -- what holds for every record
@@ -239,25 +248,37 @@ def test_text_is_ascii():
 
 
 def test_text_fits_a_hundred_columns():
-    wide = [line for _, records in everything() for r in records.values()
-            for line in text_of_record(r).splitlines() if len(line) > 100]
+    wide = [
+        line
+        for _, records in everything()
+        for r in records.values()
+        for line in text_of_record(r).splitlines()
+        if len(line) > 100
+    ]
     assert wide == []
 
 
-PYTHON_WORDS = re.compile(r"FieldAt|Apply\(|Dummy|Correlation\(|Response\(|Noise\(|Hat\(|Dot\(|Mean\(|Source\(|Sum\("
-                          r"|_root_|_opaque|\*\*|True|False")
+PYTHON_WORDS = re.compile(
+    r"FieldAt|Apply\(|Dummy|Correlation\(|Response\(|Noise\(|Hat\(|Dot\(|Mean\(|Source\(|Sum\("
+    r"|_root_|_opaque|\*\*|True|False"
+)
 
 
 @pytest.mark.parametrize("printed", [text_of_record, latex_of_record])
 def test_no_words_of_the_implementation(printed):
-    found = [m.group() for _, records in everything() for r in records.values()
-             for m in PYTHON_WORDS.finditer(printed(r))]
+    found = [
+        m.group() for _, records in everything() for r in records.values() for m in PYTHON_WORDS.finditer(printed(r))
+    ]
     assert found == []
 
 
 def test_order_parameters_are_never_printed_by_their_plain_names():
-    found = [m.group() for _, records in everything() for r in records.values()
-             for m in re.finditer(r"\b[ACGLRX]_\w+", text_of_record(r))]
+    found = [
+        m.group()
+        for _, records in everything()
+        for r in records.values()
+        for m in re.finditer(r"\b[ACGLRX]_\w+", text_of_record(r))
+    ]
     assert found == []
 
 
@@ -284,9 +305,14 @@ def test_latex_uses_amsmath_only():
     known = set(
         "subsection paragraph frac sqrt sum int partial left right bigl bigr langle rangle hat widehat mathrm mathbf "
         "text top cdot ni quad begin end leftarrow tanh delta le ge alpha beta gamma chi xi phi psi sigma theta kappa "
-        "tau mu nu rho eta".split())
-    used = {word for _, records in everything() for r in records.values()
-            for word in re.findall(r"\\([A-Za-z]+)", latex_of_record(r))}
+        "tau mu nu rho eta".split()
+    )
+    used = {
+        word
+        for _, records in everything()
+        for r in records.values()
+        for word in re.findall(r"\\([A-Za-z]+)", latex_of_record(r))
+    }
     assert used <= known
 
 
@@ -296,8 +322,13 @@ def test_latex_compiles(tmp_path):
     body = "\n".join(latex_of_record(r) for _, records in everything() for r in records.values())
     source = "\\documentclass{article}\n\\usepackage{amsmath}\n\\begin{document}\n" + body + "\n\\end{document}\n"
     (tmp_path / "records.tex").write_text(source)
-    run = subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "records.tex"], cwd=tmp_path,
-                         capture_output=True, text=True, timeout=120)
+    run = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "records.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert run.returncode == 0, run.stdout[-2000:]
 
 
@@ -306,8 +337,9 @@ def test_latex_compiles(tmp_path):
 
 def test_markdown_lists_parameters():
     model, records = shipped("anti_hebbian")
-    assert "| $\\gamma_{0}$ | `gamma0` | 2 | a number in (-inf, inf) | strength of the plastic term |" in (
-        markdown_of_records(records, model))
+    assert "| $\\gamma_{0}$ | `gamma0` | 4 | a number in (-inf, inf) | strength of the plastic term |" in (
+        markdown_of_records(records, model)
+    )
 
 
 def test_markdown_has_a_heading_for_each_stage():
@@ -337,7 +369,14 @@ print(markdown_of_records(records, model), *(r.text() + r.latex() for r in recor
 
 
 def test_same_bytes_under_two_hash_seeds():
-    outputs = [subprocess.run([sys.executable, "-c", PRINT_ALL], capture_output=True, check=True, timeout=120,
-                              env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}).stdout
-               for seed in ("1", "77")]
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", PRINT_ALL],
+            capture_output=True,
+            check=True,
+            timeout=120,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+        ).stdout
+        for seed in ("1", "77")
+    ]
     assert outputs[0] == outputs[1]

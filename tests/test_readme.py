@@ -17,10 +17,17 @@ ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 FENCES = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, flags=re.M | re.S)
 FENCED = [line for kind, body in FENCES if kind == "sh" for line in body.splitlines()]
-COMMANDS = list(dict.fromkeys(
-    [line for line in FENCED if line.startswith("derive ")]
-    + [command for row in TEXT.splitlines() if row.startswith("| `") for command in re.findall(r"`(derive [^`]+)`", row)]
-))
+COMMANDS = list(
+    dict.fromkeys(
+        [line for line in FENCED if line.startswith("derive ")]
+        + [
+            command
+            for row in TEXT.splitlines()
+            if row.startswith("| `")
+            for command in re.findall(r"`(derive [^`]+)`", row)
+        ]
+    )
+)
 SLOW = ("derive bench",)
 
 

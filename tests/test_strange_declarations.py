@@ -8,8 +8,23 @@ import pytest
 from sympy import sqrt, tanh
 
 from derive import (
-    Eq, Model, field, fields, gaussian, goe, mean, normal, outer, parameter, past_sum, positive, sectors, spectrum,
-    training_clock, weights, whole_positive,
+    Eq,
+    Model,
+    field,
+    fields,
+    gaussian,
+    goe,
+    mean,
+    normal,
+    outer,
+    parameter,
+    past_sum,
+    positive,
+    sectors,
+    spectrum,
+    training_clock,
+    weights,
+    whole_positive,
 )
 from derive.codegen import generate_files
 from numerics.compare import compare
@@ -35,8 +50,14 @@ def _hebbian(update, law=lambda x, y: b * y(t) + v, start=v, extra=(), observe=N
     M = weights("M", D, D, t)
     return Model(
         parameters=(b, c, T),
-        equations=[Eq(x(0), start), Eq(x(t + 1), law(x, y)), Eq(y(t), M(t) @ x(t)), Eq(M(0), M0),
-                   Eq(M(t + 1), M(t) + update(x, y, M)), *extra],
+        equations=[
+            Eq(x(0), start),
+            Eq(x(t + 1), law(x, y)),
+            Eq(y(t), M(t) @ x(t)),
+            Eq(M(0), M0),
+            Eq(M(t + 1), M(t) + update(x, y, M)),
+            *extra,
+        ],
         observe=observe or {"norm": mean(x(t) ** 2), "drive": mean(y(t) ** 2)},
         probe=spectrum(M(T)),
     )
@@ -47,9 +68,15 @@ def shifted_sum():
     M = weights("M", D, D, t)
     return Model(
         parameters=(b, c, T),
-        equations=[Eq(x(0), v), Eq(x(t + 1), b * M0 @ x(t) + b * past_sum(lambda s: x(s - 1), t)), Eq(M(0), M0),
-                   Eq(M(t + 1), M(t) + c / D * outer(x(t), x(t)))],
-        observe={"norm": mean(x(t) ** 2)}, probe=spectrum(M(T)))
+        equations=[
+            Eq(x(0), v),
+            Eq(x(t + 1), b * M0 @ x(t) + b * past_sum(lambda s: x(s - 1), t)),
+            Eq(M(0), M0),
+            Eq(M(t + 1), M(t) + c / D * outer(x(t), x(t))),
+        ],
+        observe={"norm": mean(x(t) ** 2)},
+        probe=spectrum(M(T)),
+    )
 
 
 def shifted_outer():
@@ -78,8 +105,15 @@ def lagged_argument():
     M = weights("M", D, D, t)
     return Model(
         parameters=(b, c, T),
-        equations=[Eq(x(t), v + b * g(t)), Eq(g(t), M0 @ x(t - 2)), Eq(M(0), M0), Eq(M(t + 1), M(t) + c / D * outer(x(t), x(t)))],
-        observe={"norm": mean(x(t) ** 2)}, probe=spectrum(M(T)))
+        equations=[
+            Eq(x(t), v + b * g(t)),
+            Eq(g(t), M0 @ x(t - 2)),
+            Eq(M(0), M0),
+            Eq(M(t + 1), M(t) + c / D * outer(x(t), x(t))),
+        ],
+        observe={"norm": mean(x(t) ** 2)},
+        probe=spectrum(M(T)),
+    )
 
 
 def two_starting_values():
@@ -87,9 +121,16 @@ def two_starting_values():
     M = weights("M", D, D, t)
     return Model(
         parameters=(b, c, T),
-        equations=[Eq(x(0), v), Eq(x(1), w), Eq(x(t + 2), b * M0 @ x(t + 1) - b * x(t)), Eq(M(0), M0),
-                   Eq(M(t + 1), M(t) + c / D * outer(x(t), x(t)))],
-        observe={"norm": mean(x(t) ** 2)}, probe=spectrum(M(T)))
+        equations=[
+            Eq(x(0), v),
+            Eq(x(1), w),
+            Eq(x(t + 2), b * M0 @ x(t + 1) - b * x(t)),
+            Eq(M(0), M0),
+            Eq(M(t + 1), M(t) + c / D * outer(x(t), x(t))),
+        ],
+        observe={"norm": mean(x(t) ** 2)},
+        probe=spectrum(M(T)),
+    )
 
 
 def symmetric_pair_in_a_buffer():
@@ -97,9 +138,18 @@ def symmetric_pair_in_a_buffer():
     M, B = weights("M", D, D, t), weights("B", D, D, t)
     return Model(
         parameters=(b, c, T),
-        equations=[Eq(x(0), v), Eq(x(t + 1), b * y(t) + w), Eq(y(t), M(t) @ x(t)), Eq(M(0), M0), Eq(B(0), 0),
-                   Eq(B(t + 1), b * B(t) + b / D * (outer(x(t), y(t)) + outer(y(t), x(t)))), Eq(M(t + 1), M(t) + B(t + 1))],
-        observe={"norm": mean(x(t) ** 2)}, probe=spectrum(M(T)))
+        equations=[
+            Eq(x(0), v),
+            Eq(x(t + 1), b * y(t) + w),
+            Eq(y(t), M(t) @ x(t)),
+            Eq(M(0), M0),
+            Eq(B(0), 0),
+            Eq(B(t + 1), b * B(t) + b / D * (outer(x(t), y(t)) + outer(y(t), x(t)))),
+            Eq(M(t + 1), M(t) + B(t + 1)),
+        ],
+        observe={"norm": mean(x(t) ** 2)},
+        probe=spectrum(M(T)),
+    )
 
 
 def pulled_to_the_start():
@@ -111,9 +161,16 @@ def initial_matrix_with_its_size():
     x, h = field("x", D, t), field("h", N, t)
     return Model(
         parameters=(a, b, c, T),
-        equations=[Eq(W(0), W0 / sqrt(D)), Eq(h(t), W(t) @ x(t)), Eq(x(0), v), Eq(x(t + 1), b * x(t) + W(t).T @ h(t) / a),
-                   Eq(W(t + 1), W(t) + b / D * outer(h(t), x(t)))],
-        observe={"norm": mean(h(t) ** 2)}, probe=spectrum(W(T).T @ W(T)))
+        equations=[
+            Eq(W(0), W0 / sqrt(D)),
+            Eq(h(t), W(t) @ x(t)),
+            Eq(x(0), v),
+            Eq(x(t + 1), b * x(t) + W(t).T @ h(t) / a),
+            Eq(W(t + 1), W(t) + b / D * outer(h(t), x(t))),
+        ],
+        observe={"norm": mean(h(t) ** 2)},
+        probe=spectrum(W(T).T @ W(T)),
+    )
 
 
 def labels_beside_none():
@@ -122,9 +179,16 @@ def labels_beside_none():
     each = normal("each", D, per_class=u)
     return Model(
         parameters=(b, c, T, C),
-        equations=[Eq(x(0), each), Eq(x(u + 1), b * y(u) + each - w), Eq(y(u), M(u) @ x(u)), Eq(M(0), M0),
-                   Eq(M(u + 1), M(u) + c / D * outer(x(u), x(u)))],
-        observe={"norm": mean(x(u) ** 2)}, probe=spectrum(M(T)))
+        equations=[
+            Eq(x(0), each),
+            Eq(x(u + 1), b * y(u) + each - w),
+            Eq(y(u), M(u) @ x(u)),
+            Eq(M(0), M0),
+            Eq(M(u + 1), M(u) + c / D * outer(x(u), x(u))),
+        ],
+        observe={"norm": mean(x(u) ** 2)},
+        probe=spectrum(M(T)),
+    )
 
 
 def static_chain():
@@ -133,7 +197,8 @@ def static_chain():
         parameters=(b, c),
         equations=[Eq(y, M0 @ v), Eq(k, v - b * y), Eq(q, M0 @ k)],
         observe={"norm": mean(q**2), "cross": mean(q * y)},
-        probe=spectrum(M0 + c / D * outer(q, q) + c / D * outer(y, y)))
+        probe=spectrum(M0 + c / D * outer(q, q) + c / D * outer(y, y)),
+    )
 
 
 def static_nonlinear():
@@ -142,14 +207,18 @@ def static_nonlinear():
         parameters=(a, b, c),
         equations=[Eq(h, W0 @ v / sqrt(D)), Eq(f, tanh(c * h) + b)],
         observe={"norm": mean(f**2)},
-        probe=spectrum((W0 + c / sqrt(D) * outer(f, v)).T @ (W0 + c / sqrt(D) * outer(f, v)) / N))
+        probe=spectrum((W0 + c / sqrt(D) * outer(f, v)).T @ (W0 + c / sqrt(D) * outer(f, v)) / N),
+    )
 
 
 def only_as_an_argument():
     h = field("h", N)
     return Model(
-        parameters=(a, c), equations=[Eq(h, W0 @ v / sqrt(D))], observe={"norm": mean(h**2)},
-        probe=spectrum(W0 @ W0.T / N + c / N * outer(h, h)))
+        parameters=(a, c),
+        equations=[Eq(h, W0 @ v / sqrt(D))],
+        observe={"norm": mean(h**2)},
+        probe=spectrum(W0 @ W0.T / N + c / N * outer(h, h)),
+    )
 
 
 def fresh_with_a_static_vector():
@@ -158,9 +227,15 @@ def fresh_with_a_static_vector():
     M = weights("M", D, D, t)
     return Model(
         parameters=(a, b, c, T),
-        equations=[Eq(h(t), X(t) @ v / sqrt(D)), Eq(x(t), sqrt(D) / N * X(t).T @ h(t)), Eq(M(0), M0),
-                   Eq(M(t + 1), (1 - b) * M(t) + c / D * outer(x(t), x(t)))],
-        observe={"norm": mean(x(t) ** 2)}, probe=spectrum(M(T)))
+        equations=[
+            Eq(h(t), X(t) @ v / sqrt(D)),
+            Eq(x(t), sqrt(D) / N * X(t).T @ h(t)),
+            Eq(M(0), M0),
+            Eq(M(t + 1), (1 - b) * M(t) + c / D * outer(x(t), x(t))),
+        ],
+        observe={"norm": mean(x(t) ** 2)},
+        probe=spectrum(M(T)),
+    )
 
 
 def fresh_and_late():
@@ -169,9 +244,16 @@ def fresh_and_late():
     M = weights("M", D, D, t)
     return Model(
         parameters=(a, b, c, T),
-        equations=[Eq(h(t), X(t) @ (v + b * x(t)) / sqrt(D)), Eq(x(0), v), Eq(x(t + 1), sqrt(D) / N * X(t).T @ h(t)), Eq(M(0), M0),
-                   Eq(M(t + 1), (1 - b) * M(t) + c / D * outer(x(t), x(t)))],
-        observe={"norm": mean(x(t) ** 2)}, probe=spectrum(M(T)))
+        equations=[
+            Eq(h(t), X(t) @ (v + b * x(t)) / sqrt(D)),
+            Eq(x(0), v),
+            Eq(x(t + 1), sqrt(D) / N * X(t).T @ h(t)),
+            Eq(M(0), M0),
+            Eq(M(t + 1), (1 - b) * M(t) + c / D * outer(x(t), x(t))),
+        ],
+        observe={"norm": mean(x(t) ** 2)},
+        probe=spectrum(M(T)),
+    )
 
 
 def square_matrix_both_ways():
@@ -180,14 +262,37 @@ def square_matrix_both_ways():
     M = weights("M", D, D, t)
     return Model(
         parameters=(b, c, T),
-        equations=[Eq(x(0), v), Eq(x(t + 1), v + b * Q.T @ (Q @ x(t)) / D + b * Q @ x(t) / sqrt(D)), Eq(M(0), Q),
-                   Eq(M(t + 1), M(t) + b / sqrt(D) * outer(x(t), v))],
-        observe={"norm": mean(x(t) ** 2)}, probe=spectrum(M(T) @ M(T).T / D))
+        equations=[
+            Eq(x(0), v),
+            Eq(x(t + 1), v + b * Q.T @ (Q @ x(t)) / D + b * Q @ x(t) / sqrt(D)),
+            Eq(M(0), Q),
+            Eq(M(t + 1), M(t) + b / sqrt(D) * outer(x(t), v)),
+        ],
+        observe={"norm": mean(x(t) ** 2)},
+        probe=spectrum(M(T) @ M(T).T / D),
+    )
 
 
-CASES = (shifted_sum, shifted_outer, static_vector_in_update, decaying_rate, normalised_rate, normalised_law, lagged_argument,
-         two_starting_values, symmetric_pair_in_a_buffer, pulled_to_the_start, initial_matrix_with_its_size, labels_beside_none,
-         static_chain, static_nonlinear, only_as_an_argument, fresh_with_a_static_vector, fresh_and_late, square_matrix_both_ways)
+CASES = (
+    shifted_sum,
+    shifted_outer,
+    static_vector_in_update,
+    decaying_rate,
+    normalised_rate,
+    normalised_law,
+    lagged_argument,
+    two_starting_values,
+    symmetric_pair_in_a_buffer,
+    pulled_to_the_start,
+    initial_matrix_with_its_size,
+    labels_beside_none,
+    static_chain,
+    static_nonlinear,
+    only_as_an_argument,
+    fresh_with_a_static_vector,
+    fresh_and_late,
+    square_matrix_both_ways,
+)
 
 
 @pytest.mark.parametrize("declaration", CASES, ids=lambda f: f.__name__)
@@ -197,7 +302,11 @@ def test_theory_agrees_with_simulation(declaration):
     values = {p.name: p.default for p in model.parameters}
     theory = solve(solver, values, samples=40_000)
     rows = compare(theory, simulate(solver, values, 400, 24, seed=11))
-    apart = [f"{r.quantity}: {r.theory:.5g} against {r.simulation:.5g} ({r.stderr:.2g})" for r in rows if r.compared and abs(r.difference) > 3.5]
+    apart = [
+        f"{r.quantity}: {r.theory:.5g} against {r.simulation:.5g} ({r.stderr:.2g})"
+        for r in rows
+        if r.compared and abs(r.difference) > 3.5
+    ]
     assert not apart, apart
     assert theory.outliers
 
@@ -209,9 +318,16 @@ def test_full_decay_is_finite_when_vectorised_and_differentiated():
     M = weights("M", D, D, t)
     model = Model(
         parameters=(b, c, T),
-        equations=[Eq(x(0), v), Eq(x(t + 1), y(t)), Eq(y(t), M(t) @ x(t)), Eq(M(0), M0),
-                   Eq(M(t + 1), (1 - b) * M(t) + c / D * outer(x(t), x(t)))],
-        observe={"norm": mean(x(t) ** 2)}, probe=spectrum(M(T)))
+        equations=[
+            Eq(x(0), v),
+            Eq(x(t + 1), y(t)),
+            Eq(y(t), M(t) @ x(t)),
+            Eq(M(0), M0),
+            Eq(M(t + 1), (1 - b) * M(t) + c / D * outer(x(t), x(t))),
+        ],
+        observe={"norm": mean(x(t) ** 2)},
+        probe=spectrum(M(T)),
+    )
     forward = load_solver(generate_files(model)).training.forward_pass
     values = jax.vmap(lambda rate: forward(rate, 1.0, 3)[1]["norm"])(np.array([0.5, 1.0]))
     assert np.all(np.isfinite(values))

@@ -52,7 +52,9 @@ def _lag(target: Field, value: FieldAt, clock, past) -> int:
     if value.time is None:
         return 0
     if not target.timed:
-        raise DeclarationError(f"{target} has no clock but its equation needs {value.field}({value.time}); put it on a clock")
+        raise DeclarationError(
+            f"{target} has no clock but its equation needs {value.field}({value.time}); put it on a clock"
+        )
     lag = sp.expand(clock - value.time)
     if value.time.has(PAST):
         lag = sp.expand(clock - (past - 1) + (PAST - value.time))
@@ -102,9 +104,11 @@ def _cycle(left: list[Field], needs: dict[Field, set[Field]]) -> str:
     while True:
         following = min((f for f in needs[path[-1]] if f in left), key=lambda f: f.name)
         if following in path:
-            loop = [*path[path.index(following):], following]
+            loop = [*path[path.index(following) :], following]
             break
         path.append(following)
     shown = " -> ".join(f.name for f in loop)
-    return (f"non-causal equal-time cycle: {shown}, each needed by the one before at the same time; "
-            "use an earlier time, such as t - 1, in one of these equations")
+    return (
+        f"non-causal equal-time cycle: {shown}, each needed by the one before at the same time; "
+        "use an earlier time, such as t - 1, in one of these equations"
+    )

@@ -60,8 +60,9 @@ def write_out(model: Model) -> History:
     updates = {w: _update(rules[w], w) for w in order}
     _substitute_next(updates, order)
     increments = tuple(dict.fromkeys(i for w in order for i in updates[w][2]))
-    disorder = tuple(dict.fromkeys(
-        [d for w in order for d in _initial(starts[w], w)] + [d for w in order for d in updates[w][1]]))
+    disorder = tuple(
+        dict.fromkeys([d for w in order for d in _initial(starts[w], w)] + [d for w in order for d in updates[w][1]])
+    )
 
     matrix = tuple(tuple(updates[w][0].get(v, sp.S.Zero) for v in order) for w in order)
     book = _Coefficients(order, clocks, matrix)
@@ -106,8 +107,10 @@ class _Coefficients:
             if (r.entry, r.forcing, r.initial) == (entry, forcing, is_initial):
                 return r.names
         if any(e.atoms(Sector) for e in (*entry, *forcing)):
-            raise DeclarationError(f"{', '.join(map(str, self.order))}: a size multiplies an initial matrix of weights whose "
-                                   "coefficients have no closed form; put it into the variance of the random matrix")
+            raise DeclarationError(
+                f"{', '.join(map(str, self.order))}: a size multiplies an initial matrix of weights whose "
+                "coefficients have no closed form; put it into the variance of the random matrix"
+            )
         count = sum(r.names[0].startswith(name) for r in self.recurrences)
         names = tuple(f"{name}{count + 1 if count else ''}_{w}" for w in self.order)
         self.recurrences.append(Recurrence(tuple(map(str, self.order)), names, self.matrix, entry, forcing, is_initial))
@@ -122,7 +125,9 @@ def _in_delay(form):
 def _reached(matrix, entry, forcing) -> list[bool]:
     reached = [e != 0 or f != 0 for e, f in zip(entry, forcing, strict=True)]
     for _ in reached:
-        reached = [r or any(matrix[i][j] != 0 and reached[j] for j in range(len(reached))) for i, r in enumerate(reached)]
+        reached = [
+            r or any(matrix[i][j] != 0 and reached[j] for j in range(len(reached))) for i, r in enumerate(reached)
+        ]
     return reached
 
 
@@ -133,8 +138,10 @@ def _closed_form(matrix, entry, forcing, clocks, order) -> list:
         alone = all(matrix[i][j] == 0 or i == j or not _reached(matrix, entry, forcing)[j] for j in range(len(order)))
         factor = matrix[i][i]
         if factor.has(Mean) or any(matrix[i][j].has(Mean) for j in range(len(order))):
-            raise DeclarationError(f"the update of {w} multiplies weights by a mean; only numbers, parameters and functions of "
-                                   "time may multiply weights (outer products may be multiplied by means)")
+            raise DeclarationError(
+                f"the update of {w} multiplies weights by a mean; only numbers, parameters and functions of "
+                "time may multiply weights (outer products may be multiplied by means)"
+            )
         if alone and forcing[i] == 0 and not factor.has(clocks[w]):
             forms.append((lambda a, e: lambda n: e if a == 1 else e * a**n)(factor, entry[i]))
         else:
@@ -158,8 +165,10 @@ def _initial(equation: Eq, weights: Weights) -> dict[Disorder, sp.Expr]:
     found: dict[Disorder, sp.Expr] = {}
     for scale, part in _terms(equation.value):
         if not (isinstance(part, Atom) and isinstance(part.symbol, Disorder)) or part.transposed:
-            raise DeclarationError(f"{weights}(0) must be a random matrix, a sum of them, or 0, not {part}; "
-                                   "put products into the probed matrix or into equations of fields")
+            raise DeclarationError(
+                f"{weights}(0) must be a random matrix, a sum of them, or 0, not {part}; "
+                "put products into the probed matrix or into equations of fields"
+            )
         found[part.symbol] = found.get(part.symbol, sp.S.Zero) + scale
     return found
 
@@ -187,8 +196,10 @@ def _update(equation: Eq, weights: Weights):
             fixed[part.symbol] = fixed.get(part.symbol, sp.S.Zero) + scale
         else:
             what = "a product of matrices" if isinstance(part, Product) else f"{part}"
-            raise DeclarationError(f"the update of {weights} contains {what}; only scalar multiples of weights and "
-                                   "outer products keep the history low-rank")
+            raise DeclarationError(
+                f"the update of {weights} contains {what}; only scalar multiples of weights and "
+                "outer products keep the history low-rank"
+            )
     return now, fixed, added, later
 
 
@@ -206,5 +217,7 @@ def _substitute_next(updates: dict, order: tuple) -> None:
                         table[key] = table.get(key, sp.S.Zero) + scale * value
     stuck = [w for w in order if updates[w][3]]
     if stuck:
-        raise DeclarationError(f"the updates of {', '.join(map(str, stuck))} need each other at the same time; "
-                               "use the value at the earlier time in one of them")
+        raise DeclarationError(
+            f"the updates of {', '.join(map(str, stuck))} need each other at the same time; "
+            "use the value at the earlier time in one of them"
+        )

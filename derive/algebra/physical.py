@@ -28,7 +28,9 @@ def sample_point(expressions, attempt: int = 0) -> dict[sp.Symbol, sp.Rational]:
             continue
         shift = sp.Rational(2 * i + 3 + attempt, 7 * i + 41)
         value = sp.nsimplify(parameter.default, rational=True) * (1 + shift) + (shift if parameter.default == 0 else 0)
-        values[parameter] = value if parameter.domain.contains(float(value)) else sp.nsimplify(parameter.default, rational=True)
+        values[parameter] = (
+            value if parameter.domain.contains(float(value)) else sp.nsimplify(parameter.default, rational=True)
+        )
     functions = sorted({f for e in expressions for f in e.atoms(AppliedUndef)}, key=str)
     return {**values, **{f: sp.Rational(7 + 2 * i + attempt, 8 + 3 * i) for i, f in enumerate(functions)}}
 

@@ -54,8 +54,10 @@ class Ring:
         return self.context.from_dict({monomial: int(c) for monomial, c in poly.terms() if c != 0})
 
     def decode(self, polynomial) -> sp.Expr:
-        terms = [sp.Integer(int(c)) * sp.Mul(*(s**int(p) for s, p in zip(self.symbols, m, strict=True)))
-                 for m, c in polynomial.to_dict().items()]
+        terms = [
+            sp.Integer(int(c)) * sp.Mul(*(s ** int(p) for s, p in zip(self.symbols, m, strict=True)))
+            for m, c in polynomial.to_dict().items()
+        ]
         return sp.Add(*terms).xreplace(dict(self.meaning))
 
     def variable(self, symbol: sp.Symbol) -> str:
@@ -106,7 +108,12 @@ def _simplest_linear(equations: list[sp.Expr], unknowns: list[sp.Symbol]) -> tup
                 poly = sp.Poly(equation, symbol)
                 if poly.degree() == 1:
                     lead = poly.LC()
-                    cost = (bool(lead.free_symbols & set(unknowns)), sp.count_ops(lead) + sp.count_ops(equation), i, symbol.name)
+                    cost = (
+                        bool(lead.free_symbols & set(unknowns)),
+                        sp.count_ops(lead) + sp.count_ops(equation),
+                        i,
+                        symbol.name,
+                    )
                     best = min(best, (cost, i, symbol), key=lambda item: item[0]) if best else (cost, i, symbol)
     return None if best is None else (best[1], best[2])
 
@@ -119,11 +126,13 @@ def eliminate(equations: list[sp.Expr], unknowns: list[sp.Symbol], accept) -> sp
         coded = [ring.encode(e) for e in equations]
         symbol = min(unknowns, key=lambda u: (sum(ring.degree(p, u) for p in coded), u.name))
         unknowns.remove(symbol)
-        holding = sorted((p for p in coded if ring.degree(p, symbol) > 0), key=lambda p: (ring.degree(p, symbol), len(p.to_dict())))
+        holding = sorted(
+            (p for p in coded if ring.degree(p, symbol) > 0), key=lambda p: (ring.degree(p, symbol), len(p.to_dict()))
+        )
         if not holding:
             continue
         free = [p for p in coded if ring.degree(p, symbol) == 0]
-        resultants = [p.resultant(q, ring.variable(symbol)) for i, p in enumerate(holding) for q in holding[i + 1:]]
+        resultants = [p.resultant(q, ring.variable(symbol)) for i, p in enumerate(holding) for q in holding[i + 1 :]]
         equations = [ring.decode(p) for p in (*free, *resultants)]
         equations, unknowns, _ = solve_linear_unknowns(equations, unknowns, accept)
     if not equations:

@@ -38,27 +38,35 @@ def generate_files(model: Model) -> dict[str, str]:
 
 
 def _banner(model: Model) -> str:
-    return (f"# Written by `derive build {model.name}` (two-level-dmft {__version__}) from its declaration; edits are lost.\n"
-            "# The mathematics is in derivation.md beside this file.\n")
+    return (
+        f"# Written by `derive build {model.name}` (two-level-dmft {__version__}) from a declaration; edits are lost.\n"
+        "# The mathematics is in derivation.md beside this file.\n"
+    )
 
 
 def _front(model: Model, linear: bool, probed: bool) -> str:
     parameters = [f"    ({p.name!r}, {p.default!r}, {p.domain.whole!r})," for p in model.parameters]
     observables = tuple(name for name, _ in model.observe)
     doc = model.doc.strip().replace('"""', "'''") or model.name
-    return "\n".join([
-        f'"""{doc}\n"""', "",
-        f"NAME = {model.name!r}",
-        "# fingerprint of the declaration",
-        f"DECLARATION = {declaration_digest(model)!r}",
-        f"OBSERVABLES = {observables!r}",
-        "# exact forward pass if true, sampled otherwise",
-        f"LINEAR = {linear!r}",
-        "# whether a matrix is probed: probe.py and bulk.py exist",
-        f"PROBED = {probed!r}",
-        "# name, default, whole number: in the order in which all functions take them",
-        "PARAMETERS = (", *parameters, ")", "",
-    ])
+    return "\n".join(
+        [
+            f'"""{doc}\n"""',
+            "",
+            f"NAME = {model.name!r}",
+            "# fingerprint of the declaration",
+            f"DECLARATION = {declaration_digest(model)!r}",
+            f"OBSERVABLES = {observables!r}",
+            "# exact forward pass if true, sampled otherwise",
+            f"LINEAR = {linear!r}",
+            "# whether a matrix is probed: probe.py and bulk.py exist",
+            f"PROBED = {probed!r}",
+            "# name, default, whole number: in the order in which all functions take them",
+            "PARAMETERS = (",
+            *parameters,
+            ")",
+            "",
+        ]
+    )
 
 
 def _formatted(text: str) -> str:
@@ -69,8 +77,10 @@ def _formatted(text: str) -> str:
     done = subprocess.run(command, input=text, capture_output=True, text=True)
     if done.returncode != 0:
         reason = done.stderr.strip().splitlines()[0] if done.stderr.strip() else "no reason given"
-        raise DeclarationError(f"the code generated from this declaration does not parse ({reason}); rename unusual names, "
-                               "and please report the declaration")
+        raise DeclarationError(
+            f"the code generated from this declaration does not parse ({reason}); rename unusual names, "
+            "and please report the declaration"
+        )
     return done.stdout
 
 
@@ -80,7 +90,13 @@ def declaration_digest(model: Model) -> str:
     from derive.language.symbols import _Named
 
     matrix = "" if model.probe is None else str(model.probe.matrix)
-    parts = [__version__, model.name, model.doc, matrix, *(f"{e.target} = {e.value}" for e in model.equations),
-             *(f"{name} = {value}" for name, value in model.observe),
-             *sorted(f"{type(s).__name__} {s.name} {s.fingerprint}" for s in {*atoms(model, _Named), *model.parameters})]
+    parts = [
+        __version__,
+        model.name,
+        model.doc,
+        matrix,
+        *(f"{e.target} = {e.value}" for e in model.equations),
+        *(f"{name} = {value}" for name, value in model.observe),
+        *sorted(f"{type(s).__name__} {s.name} {s.fingerprint}" for s in {*atoms(model, _Named), *model.parameters}),
+    ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

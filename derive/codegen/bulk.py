@@ -16,11 +16,20 @@ def write_bulk(bulk: Bulk, signature: str) -> str:
     projected = bulk.projected
     symbols = projected.bulk_symbols
     names = tuple(s.name for s in symbols)
-    lines = ['"""The bulk: self-consistent responses, the algebraic curve of the resolvent G, and where its edges may lie."""',
-             "", "import jax", "import jax.numpy as jnp", "", "", f"RESPONSES = {names!r}",
-             f'RESOLVENT = RESPONSES.index("{projected.resolvent}")', "", "",
-             f"def residual(z, r, {signature}):",
-             '    """Zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""']
+    lines = [
+        '"""The bulk: self-consistent responses, the curve of the resolvent G, and where its edges may lie."""',
+        "",
+        "import jax",
+        "import jax.numpy as jnp",
+        "",
+        "",
+        f"RESPONSES = {names!r}",
+        f'RESOLVENT = RESPONSES.index("{projected.resolvent}")',
+        "",
+        "",
+        f"def residual(z, r, {signature}):",
+        '    """Zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""',
+    ]
     equations = [jax_code(e) for e in projected.bulk_equations]
     body = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = r", *_recurrences(bulk, " ".join(equations))]
     body += ["return jnp.stack(", "    ["]
@@ -33,16 +42,25 @@ def write_bulk(bulk: Bulk, signature: str) -> str:
     table = [[poly.coeff_monomial(projected.resolvent**i * Z**j) for j in range(top_z + 1)] for i in range(top_g + 1)]
     rows = [f"[{', '.join(jax_code(c) for c in row)}]" for row in table]
     body = [*_recurrences(bulk, " ".join(rows)), f"return jnp.array([{', '.join(rows)}], dtype=float)"]
-    lines += ["", "", f"def curve({signature}):",
-              '    """Table c with sum_ij c[i, j] G^i z^j = 0 on the curve."""', *[f"    {line}" for line in body]]
+    lines += [
+        "",
+        "",
+        f"def curve({signature}):",
+        '    """Table c with sum_ij c[i, j] G^i z^j = 0 on the curve."""',
+        *[f"    {line}" for line in body],
+    ]
     polynomials = []
     for factor in bulk.edge_factors:
         coefficients = sp.Poly(factor, Z).all_coeffs()
         polynomials.append(f"jnp.array([{', '.join(jax_code(c) for c in coefficients)}], dtype=float)")
     body = [*_recurrences(bulk, " ".join(polynomials)), "return (", *[f"    {p}," for p in polynomials], ")"]
-    lines += ["", "", f"def edge_polynomials({signature}):",
-              '    """Polynomials in z, highest power first: every edge of the support is a real root of one of them."""',
-              *[f"    {line}" for line in body]]
+    lines += [
+        "",
+        "",
+        f"def edge_polynomials({signature}):",
+        '    """Polynomials in z, highest power first: every edge of the support is a real root of one of them."""',
+        *[f"    {line}" for line in body],
+    ]
     return "\n".join(lines) + "\n"
 
 

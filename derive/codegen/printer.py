@@ -86,7 +86,9 @@ def _printed(printer, expression: sp.Basic, names: dict | None) -> str:
     try:
         code = printer.doprint(_named(expression, names))
     except PrintMethodNotImplementedError as error:
-        raise DeclarationError(f"{expression} cannot be written as array code; use functions that NumPy and JAX have") from error
+        raise DeclarationError(
+            f"{expression} cannot be written as array code; use functions that NumPy and JAX have"
+        ) from error
     if "Not supported" in code:
         raise DeclarationError(f"{expression} cannot be written as array code; use functions that NumPy and JAX have")
     return code

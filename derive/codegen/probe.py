@@ -33,7 +33,9 @@ def letters_needed(blocks: BlockMatrix) -> tuple[Letter, ...]:
 def _pairs(average: Mean):
     pairs = quadratic_pairs(average)
     if pairs is None:
-        raise DeclarationError(f"{average} weighs an update of the probed matrix; only means of products of two fields can")
+        raise DeclarationError(
+            f"{average} weighs an update of the probed matrix; only means of products of two fields can"
+        )
     return pairs
 
 
@@ -41,11 +43,23 @@ def write_probe(bulk: Bulk, signature: str) -> str:
     """The text of probe.py."""
     blocks, pencil = bulk.blocks, bulk.pencil
     responses = [r.symbol.name for r in blocks.projected.responses]
-    lines = ['"""A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""', "",
-             "import jax", "import jax.numpy as jnp", "", "",
-             f"LABELS = {blocks.labels!r}", f"CYCLES = {len(pencil.cycles)}", f"REDUCED = {not pencil.rest!r}", ""]
-    lines += ["", f"def a_matrix(z, r, order, {signature}):",
-              '    """A(z); `r` holds the bulk responses at z (see bulk.py), `order` what training.py returns."""']
+    lines = [
+        '"""A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""',
+        "",
+        "import jax",
+        "import jax.numpy as jnp",
+        "",
+        "",
+        f"LABELS = {blocks.labels!r}",
+        f"CYCLES = {len(pencil.cycles)}",
+        f"REDUCED = {not pencil.rest!r}",
+        "",
+    ]
+    lines += [
+        "",
+        f"def a_matrix(z, r, order, {signature}):",
+        '    """A(z); `r` holds the bulk responses at z (see bulk.py), `order` what training.py returns."""',
+    ]
     lines += _body(blocks, responses)
     for number, cycle in enumerate(pencil.cycles):
         lines += ["", "", *_cycle_lines(blocks, number, cycle, signature, responses)]
@@ -91,7 +105,9 @@ def _combination(combination: Combination) -> str:
     for scale, word in combination:
         product = " @ ".join(map(_letter, word))
         code = jax_code(scale)
-        parts.append(product if code == "1" else f"({code}) * ({product})" if len(word) > 1 else f"({code}) * {product}")
+        parts.append(
+            product if code == "1" else f"({code}) * ({product})" if len(word) > 1 else f"({code}) * {product}"
+        )
     return " + ".join(parts)
 
 
@@ -111,7 +127,12 @@ def _body(blocks: BlockMatrix, responses: list[str]) -> list[str]:
         code += [f"# equation of {text_label(u)}", f"row_{i} = [{', '.join(row)}]"]
     used = [name for name in responses if any(name in line for line in code)]
     lines = [f'{name} = r["{name}"]' for name in used]
-    lines = [*lines, *_setup(blocks, "\n".join(code)), *code, f"return jnp.block([{', '.join(f'row_{i}' for i in range(len(unknowns)))}])"]
+    lines = [
+        *lines,
+        *_setup(blocks, "\n".join(code)),
+        *code,
+        f"return jnp.block([{', '.join(f'row_{i}' for i in range(len(unknowns)))}])",
+    ]
     return [f"    {line}" for line in lines]
 
 
@@ -132,21 +153,37 @@ def _cycle_lines(blocks: BlockMatrix, number: int, cycle: Cycle, signature: str,
             rows.append(f"[{', '.join(entries)}]")
         code.append(f"coupling_{i} = jnp.block([{', '.join(rows)}])")
     product = " @ ".join(f"coupling_{i}" for i in range(len(cycle.groups)))
-    lines = [f"def pencil_{number}(order, {signature}):",
-             '    """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""',
-             *[f"    {line}" for line in (*_setup(blocks, "\n".join(code)), *code, f"return {product}")]]
+    lines = [
+        f"def pencil_{number}(order, {signature}):",
+        '    """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""',
+        *[f"    {line}" for line in (*_setup(blocks, "\n".join(code)), *code, f"return {product}")],
+    ]
     used = [name for name in responses if cycle.scalar_map.has(sp.Symbol(name))]
     map_code = [*(f'{name} = r["{name}"]' for name in used)]
     value = jax_code(cycle.scalar_map)
-    lines += ["", "", f"def scalar_map_{number}(z, r, {signature}):", f'    """s(z) = {text(cycle.scalar_map)}"""',
-              *[f"    {line}" for line in (*map_code, *_setup(blocks, value), f"return {value}")]]
+    lines += [
+        "",
+        "",
+        f"def scalar_map_{number}(z, r, {signature}):",
+        f'    """s(z) = {text(cycle.scalar_map)}"""',
+        *[f"    {line}" for line in (*map_code, *_setup(blocks, value), f"return {value}")],
+    ]
     if cycle.inverse is not None:
         inverse = jax_code(cycle.inverse.xreplace({MAP: sp.Symbol("s")}))
-        lines += ["", "", f"def inverse_map_{number}(s, {signature}):", f'    """z(s) = {text(cycle.inverse)}"""',
-                  *[f"    {line}" for line in (*_setup(blocks, inverse), f"return {inverse}")]]
+        lines += [
+            "",
+            "",
+            f"def inverse_map_{number}(s, {signature}):",
+            f'    """z(s) = {text(cycle.inverse)}"""',
+            *[f"    {line}" for line in (*_setup(blocks, inverse), f"return {inverse}")],
+        ]
     relation = sp.Poly(cycle.relation, Z)
     table = [jax_code(c.xreplace({MAP: sp.Symbol("s")})) for c in relation.all_coeffs()]
-    lines += ["", "", f"def relation_{number}(s, {signature}):",
-              '    """Coefficients in z, highest power first, of the polynomial relation between z and the map."""',
-              *[f"    {line}" for line in (*_setup(blocks, " ".join(table)), f"return jnp.array([{', '.join(table)}])")]]
+    lines += [
+        "",
+        "",
+        f"def relation_{number}(s, {signature}):",
+        '    """Coefficients in z, highest power first, of the polynomial relation between z and the map."""',
+        *[f"    {line}" for line in (*_setup(blocks, " ".join(table)), f"return jnp.array([{', '.join(table)}])")],
+    ]
     return lines

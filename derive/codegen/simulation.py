@@ -28,7 +28,9 @@ class _Simulation:
         self.signature = signature
         clocks = atoms(model, Clock)
         if len(clocks) > 1:
-            raise DeclarationError(f"clocks {clocks[0]} and {clocks[1]}: one training clock a model; use one for all fields")
+            raise DeclarationError(
+                f"clocks {clocks[0]} and {clocks[1]}: one training clock a model; use one for all fields"
+            )
         self.clock = clocks[0] if clocks else None
         self.time = str(self.clock) if self.clock is not None else "t"
         rank = {field.name: i for i, field in enumerate(time_order.order)}
@@ -40,10 +42,19 @@ class _Simulation:
     # -- the module
 
     def module(self) -> str:
-        lines = ['"""The declaration at finite size: draw the disorder, run the equations, return the matrix to diagonalise."""',
-                 "", "import numpy as np", "import scipy.special as sc  # noqa: F401", "", "", *_HELPERS, "", "",
-                 f"def simulate({self.signature}, size, rng, progress=lambda fraction: None):",
-                 '    """One sample with base size `size`: (probed matrix or None, observables: one row a time)."""']
+        lines = [
+            '"""The declaration at finite size: draw the disorder, run the equations, return the probed matrix."""',
+            "",
+            "import numpy as np",
+            "import scipy.special as sc  # noqa: F401",
+            "",
+            "",
+            *_HELPERS,
+            "",
+            "",
+            f"def simulate({self.signature}, size, rng, progress=lambda fraction: None):",
+            '    """One sample with base size `size`: (probed matrix or None, observables: one row a time)."""',
+        ]
         body = [*self.sizes(), *self.draws(), *self.static_fields(), *self.loop(), *self.results()]
         return "\n".join([*lines, *[f"    {line}" if line else "" for line in body]]) + "\n"
 
@@ -106,8 +117,12 @@ class _Simulation:
         if not self.weight_rules:
             return []
         starts = [f"{e.name} = {self.matrix(self.starts[e.name, 0].value)}" for e in self.weight_rules]
-        return [f"if {self.time} == 0:", *[f"    {line}" for line in starts], "else:",
-                *[f"    {line}" for line in self.weight_updates()]]
+        return [
+            f"if {self.time} == 0:",
+            *[f"    {line}" for line in starts],
+            "else:",
+            *[f"    {line}" for line in self.weight_updates()],
+        ]
 
     def weight_updates(self) -> list[str]:
         names = [e.name for e in self.weight_rules]
@@ -124,7 +139,10 @@ class _Simulation:
         lines = []
         for i, first in enumerate(starts):
             value = _absolute(self.starts[e.name, first].value, self.clock, first)
-            lines += [f"{'if' if i == 0 else 'elif'} {self.time} == {first}:", f"    {e.name}.append({self.vector(value, e.target.field)})"]
+            lines += [
+                f"{'if' if i == 0 else 'elif'} {self.time} == {first}:",
+                f"    {e.name}.append({self.vector(value, e.target.field)})",
+            ]
         return [*lines, "else:", f"    {rule}"]
 
     def results(self) -> list[str]:
@@ -159,7 +177,7 @@ class _Simulation:
         return numpy_code(expression, names)
 
     def _name_nodes(self, node: sp.Basic, names: dict, labelled: bool) -> None:
-        """Code for every node that is not plain arithmetic; vectors without class labels get an axis where others have one."""
+        """Code for nodes that are not plain arithmetic; vectors without labels get an axis where others have one."""
         if isinstance(node, (FieldAt, Apply, Project, sp.Sum)) and labelled and not _labelled(node):
             inner: dict = {}
             self._name_nodes(node, inner, False)
@@ -175,8 +193,10 @@ class _Simulation:
         elif isinstance(node, Mean):
             names[node] = f"np.mean({self.vector(node.expression)}, axis=0)"
         elif isinstance(node, sp.Sum):
-            (index, low, high), = node.limits
-            names[node] = f"sum(({self.vector(node.function)} for {index} in range({low}, {numpy_code(high + 1)})), 0.0)"
+            ((index, low, high),) = node.limits
+            names[node] = (
+                f"sum(({self.vector(node.function)} for {index} in range({low}, {numpy_code(high + 1)})), 0.0)"
+            )
         else:
             for arg in node.args:
                 self._name_nodes(arg, names, labelled)
@@ -186,7 +206,9 @@ class _Simulation:
             return f"{value.field}"
         late = self.clock is not None and value.time.has(self.clock) and value.time != self.clock
         if late or (value.time.has(PAST) and value.time != PAST):
-            shape = f"({value.field.sector}, {self.clock.channels})" if value.field.labelled else f"{value.field.sector}"
+            shape = (
+                f"({value.field.sector}, {self.clock.channels})" if value.field.labelled else f"{value.field.sector}"
+            )
             return f"earlier({value.field}, {numpy_code(value.time)}, {shape})"
         return f"{value.field}[{numpy_code(value.time)}]"
 
@@ -197,7 +219,9 @@ class _Simulation:
         name = symbol.args[0]
         lag = sp.expand(self.clock - symbol.time) if symbol.time.has(self.clock) else sp.S.Zero
         if lag not in (0, 1):
-            raise DeclarationError(f"{name}({symbol.time}): weights and fresh matrices may be used at one time and the next only")
+            raise DeclarationError(
+                f"{name}({symbol.time}): weights and fresh matrices may be used at one time and the next only"
+            )
         return f"{name}{'_before' if lag == 1 else ''}{tail}"
 
     def matrix(self, matrix: Matrix) -> str:
@@ -242,6 +266,7 @@ def _draw(d: Disorder) -> str:
 
 def _moved(matrix: Matrix, clock: Clock, shift: int) -> Matrix:
     """A matrix expression with its time moved."""
+
     def move(e: sp.Expr) -> sp.Expr:
         return e.subs(clock, clock + shift)
 
@@ -258,8 +283,11 @@ def _moved(matrix: Matrix, clock: Clock, shift: int) -> Matrix:
 
 def _absolute(expression: sp.Expr, clock: Clock, first: int) -> sp.Expr:
     """A starting equation with fixed times written relative to the clock."""
-    moved = {n: n.func(n.args[0], clock + (n.time - first)) for n in expression.atoms(FieldAt, WeightsAt, DisorderAt)
-             if n.time is not None}
+    moved = {
+        n: n.func(n.args[0], clock + (n.time - first))
+        for n in expression.atoms(FieldAt, WeightsAt, DisorderAt)
+        if n.time is not None
+    }
     return expression.xreplace(moved)
 
 
@@ -276,8 +304,11 @@ def _in_order(rules: list[Eq]) -> list[Eq]:
 
 def _needs(equation: Eq) -> set[str]:
     terms = equation.value.terms if isinstance(equation.value, Sum) else ((1, equation.value),)
-    return {str(m.symbol.weights) for _, m in terms
-            if isinstance(m, Atom) and isinstance(m.symbol, WeightsAt) and m.symbol.time == equation.time}
+    return {
+        str(m.symbol.weights)
+        for _, m in terms
+        if isinstance(m, Atom) and isinstance(m.symbol, WeightsAt) and m.symbol.time == equation.time
+    }
 
 
 _HELPERS = [
@@ -285,19 +316,21 @@ _HELPERS = [
     '    """Symmetric Gaussian matrix: off-diagonal entries of the given variance, twice that on the diagonal."""',
     "    entries = rng.standard_normal((size, size))",
     "    return np.sqrt(variance / 2) * (entries + entries.T)",
-    "", "",
+    "",
+    "",
     "def earlier(values, time, shape):",
     '    """A field at an earlier time; before the start everything is zero."""',
     "    return values[time] if time >= 0 else np.zeros(shape)",
-    "", "",
+    "",
+    "",
     "def outer(left, right):",
     '    """left right^T; class labels, the second axis, are summed over."""',
     "    return np.outer(left, right) if left.ndim == 1 else left @ right.T",
-    "", "",
+    "",
+    "",
     "def project(left, right, vector):",
     '    """The matrix left right^T times a vector, without making the matrix."""',
     "    if left.ndim == 1:",
     "        return np.multiply.outer(left, right @ vector)",
     "    return left @ (right.T @ vector)",
 ]
-

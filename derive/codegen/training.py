@@ -14,8 +14,7 @@ from derive.codegen.layout import Layout, indices
 from derive.codegen.printer import jax_code
 from derive.errors import DeclarationError
 from derive.language.symbols import Sector
-from derive.language.vectors import PAST, Field, FieldAt, Mean
-from derive.language.vectors import values as values_of
+from derive.language.vectors import PAST, Field, FieldAt, Mean, values as values_of
 from derive.printing import text
 from derive.records.saddle import Memory, TimeOrder
 from derive.records.system import (
@@ -52,22 +51,40 @@ class _Writer:
     # -- the module
 
     def module(self) -> str:
-        lines = ['"""' + self.intro + '"""', "", "import jax", "import jax.numpy as jnp",
-                 "import jax.scipy.special as jsp  # noqa: F401", "", "", *self.helpers(), "", ""]
+        lines = [
+            '"""' + self.intro + '"""',
+            "",
+            "import jax",
+            "import jax.numpy as jnp",
+            "import jax.scipy.special as jsp  # noqa: F401",
+            "",
+            "",
+            *self.helpers(),
+            "",
+            "",
+        ]
         arguments = f"{self.signature}, normals" if self.sampled else self.signature
         lines += [f"def forward_pass({arguments}):", f'    """{self.docstring()}"""']
-        lines += _indent([*self.positions(), *self.start_arrays(), *self.static_part(), *self.timed_part(), *self.results()])
+        lines += _indent(
+            [*self.positions(), *self.start_arrays(), *self.static_part(), *self.timed_part(), *self.results()]
+        )
         if self.sampled:
-            lines += ["", "", f"def shapes({self.signature}):",
-                      '    """Entries of standard normals that each kind of random number takes, one site of each sector."""',
-                      *_indent(self.normal_shapes())]
+            lines += [
+                "",
+                "",
+                f"def shapes({self.signature}):",
+                '    """Entries of standard normals that each kind of random number takes, one site of each sector."""',
+                *_indent(self.normal_shapes()),
+            ]
         return "\n".join(lines) + "\n"
 
     def docstring(self) -> str:
         names = ", ".join([letter.name for letter in self.letters] or ["none"])
-        return (f"Order parameters before the last update ({names}: times by times), observables at all times, and the\n"
-                "    number of times before anything overflowed.\n\n"
-                "    Whole-number arguments fix shapes: pass them as Python integers, static under jit.\n    ")
+        return (
+            f"Order parameters before the last update ({names}: times by times), observables at all times, and the\n"
+            "    number of times before anything overflowed.\n\n"
+            "    Whole-number arguments fix shapes: pass them as Python integers, static under jit.\n    "
+        )
 
     # -- basis of noises and sources, time by time
 
@@ -76,7 +93,7 @@ class _Writer:
         return (*self.layout.noises(sector), *sources)
 
     def positions(self) -> list[str]:
-        """Sizes, and where each noise and source sits in the basis of its site: static ones first, then time by time."""
+        """Sizes, and where each noise and source sits in the basis of its site: static first, then by time."""
         lines = []
         if self.clock is not None:
             lines += [f"steps, times = {self.clock.steps}, {jax_code(self.clock.points)}", "when = jnp.arange(times)"]
@@ -87,7 +104,9 @@ class _Writer:
             timed = [f for f in self.basis(sector) if f.timed]
             offset = "0"
             names = ", ".join(text(f) for f in self.basis(sector))
-            lines.append(f"# a site of {sector} is described by {names}" if names else f"# a site of {sector} has no noise")
+            lines.append(
+                f"# a site of {sector} is described by {names}" if names else f"# a site of {sector} has no noise"
+            )
             for f in static:
                 lines.append(f"in_{f} = {_plus(offset, 'label')}" if f.labelled else f"in_{f} = jnp.asarray({offset})")
                 offset = _plus(offset, self.layout.entries(f))
@@ -159,7 +178,10 @@ class _Writer:
         return f"({mask})" if code == "1" else f"({code}) * ({mask})"
 
     def means(self, term: Term) -> dict[Mean, str]:
-        return {m: self.mean_code(m, past=m.has(PAST)) for m in sorted(term.coefficient.atoms(Mean), key=sp.default_sort_key)}
+        return {
+            m: self.mean_code(m, past=m.has(PAST))
+            for m in sorted(term.coefficient.atoms(Mean), key=sp.default_sort_key)
+        }
 
     def mean_code(self, average: Mean, past: bool) -> str:
         raise TypeError(f"{type(self).__name__} must say how means are computed")
@@ -170,8 +192,11 @@ class _Writer:
     def covariances(self, field: Field):
         saddle = self.layout.time_order.single_site.saddle
         ranks = {f: i for i, f in enumerate(self.layout.time_order.order)}
-        return [c for c in saddle.covariances if c.left == field and c.right.role != "spectral"
-                and (c.right.timed or ranks[c.right] <= ranks[field])]
+        return [
+            c
+            for c in saddle.covariances
+            if c.left == field and c.right.role != "spectral" and (c.right.timed or ranks[c.right] <= ranks[field])
+        ]
 
     # -- the whole pass
 
@@ -187,9 +212,15 @@ class _Writer:
         packed = ", ".join([*state, "finite"])
         watched = " & ".join(f"jnp.all(jnp.isfinite({name}))" for name in self.watched())
         body += [f"finite = jnp.where((finite == {self.time}) & {watched}, {self.time} + 1, finite)"]
-        return ["# how many times are free of overflow", "finite = 0", "",
-                f"def step({self.time}, state):", *_indent([f"{packed} = state", *body, f"return {packed}"]), "",
-                f"{packed} = jax.lax.fori_loop(0, times, step, ({packed}))"]
+        return [
+            "# how many times are free of overflow",
+            "finite = 0",
+            "",
+            f"def step({self.time}, state):",
+            *_indent([f"{packed} = state", *body, f"return {packed}"]),
+            "",
+            f"{packed} = jax.lax.fori_loop(0, times, step, ({packed}))",
+        ]
 
     def watched(self) -> list[str]:
         """What shows that a step has overflowed: the newest rows, and the covariances of the noises."""
@@ -220,15 +251,18 @@ class _Writer:
             "def earlier(rows, time, lag):",
             '    """The row `lag` steps before `time`; before the start everything is zero."""',
             "    return jnp.where(time >= lag, rows[time - lag], 0.0)",
-            "", "",
+            "",
+            "",
             "def delayed(rows, lag):",
             '    """All rows, moved `lag` steps later."""',
             "    return jnp.concatenate([jnp.zeros_like(rows[:lag]), rows[: rows.shape[0] - lag]])",
-            "", "",
+            "",
+            "",
             "def unit(position, size):",
             '    """Unit vectors of the noise basis at the given positions."""',
             "    return (position[..., None] == jnp.arange(size)).astype(float)",
-            "", "",
+            "",
+            "",
             "def put(matrix, rows, columns, values):",
             '    """A symmetric matrix with `values` written at rows x columns and, transposed, at columns x rows."""',
             "    rows, columns = rows.reshape(-1), columns.reshape(-1)",
@@ -294,8 +328,10 @@ class _Linear(_Writer):
         b, r = indices(("b", vector.labelled)), indices(("c", right.field.labelled))
         seen = f"{self.row(right)} @ cov_{right.field.sector}"
         if term.past is None:
-            return (f"({jax_code(term.coefficient, sums)}) * "
-                    f'jnp.einsum("{b}m,{r}m,{b}n->{r}n", {self.row(left)}, {seen}, {self.row(term.vector)})')
+            return (
+                f"({jax_code(term.coefficient, sums)}) * "
+                f'jnp.einsum("{b}m,{r}m,{b}n->{r}n", {self.row(left)}, {seen}, {self.row(term.vector)})'
+            )
         overlaps = f'jnp.einsum("s{b}m,{r}m->s{b}{r}", {left.field}, {seen})'
         return f'jnp.einsum("s,s{b}{r},s{b}n->{r}n", {self.weight(term, sums)}, {overlaps}, {vector})'
 
@@ -309,8 +345,10 @@ class _Linear(_Writer):
             where = f"in_{m.noise}[{self.time}]" if m.fresh else f"in_{m.noise}"
             s = "" if at_now else "s"
             on = self.now(m.on) if m.fresh else f"{m.on}"
-            lines.append(f"{target} += {_scale(m.coefficient)}"
-                         f'jnp.einsum("{c}{s}{b},{s}{b}n->{c}n", {self.now(m.a)}[..., {where}], {on})')
+            lines.append(
+                f"{target} += {_scale(m.coefficient)}"
+                f'jnp.einsum("{c}{s}{b},{s}{b}n->{c}n", {self.now(m.a)}[..., {where}], {on})'
+            )
         return lines
 
     def covariance_lines(self, f: SystemField) -> list[str]:
@@ -319,7 +357,8 @@ class _Linear(_Writer):
             other, at_now = c.b, c.fresh or not c.b.timed
             a, b = indices(("c", c.a.labelled)), indices(("b", other.labelled))
             s = "" if at_now else "s"
-            values = f'jnp.einsum("{a}m,{s}{b}m->{a}{s}{b}", {self.now(c.a)} @ cov_{c.a.sector}, {self.now(other) if c.fresh else other})'
+            with_what = self.now(other) if c.fresh else other
+            values = f'jnp.einsum("{a}m,{s}{b}m->{a}{s}{b}", {self.now(c.a)} @ cov_{c.a.sector}, {with_what})'
             rows = f"in_{c.left}[{self.time}]" if c.left.timed else f"in_{c.left}"
             columns = f"in_{c.right}[{self.time}]" if c.fresh else f"in_{c.right}"
             cov = f"cov_{c.left.sector}"
@@ -330,14 +369,20 @@ class _Linear(_Writer):
         parts: list[str] = []
         for scale, a, b in quadratic_pairs(average):
             if a.field.labelled or b.field.labelled:
-                raise DeclarationError(f"{average}: coefficients made of means are not available for fields with class labels")
+                raise DeclarationError(
+                    f"{average}: coefficients made of means are not available for fields with class labels"
+                )
             left, right = (f"{v.field}" if v.time is not None and v.time.has(PAST) else self.row(v) for v in (a, b))
             code = f"jnp.sum(({left} @ cov_{a.field.sector}) * {right}, axis=-1)"
             parts.append(_times(jax_code(scale.xreplace({PAST: sp.Symbol("when")})), code))
         return "(" + " + ".join(parts) + ")"
 
     def spike_rows(self, field: Field) -> str:
-        return f"{field}[:steps].reshape(-1, size_{field.sector})" if field.timed else f"{field}.reshape(-1, size_{field.sector})"
+        return (
+            f"{field}[:steps].reshape(-1, size_{field.sector})"
+            if field.timed
+            else f"{field}.reshape(-1, size_{field.sector})"
+        )
 
     def letter_code(self, letter: Letter) -> str:
         rows = self.spike_rows(letter.a)
@@ -349,7 +394,10 @@ class _Linear(_Writer):
     def observed(self, average: Mean) -> str:
         parts = []
         for scale, a, b in quadratic_pairs(average):
-            rows = [f"delayed({v.field}, {self.lag(v)})" if v.time is not None and self.lag(v) else f"{v.field}" for v in (a, b)]
+            rows = [
+                f"delayed({v.field}, {self.lag(v)})" if v.time is not None and self.lag(v) else f"{v.field}"
+                for v in (a, b)
+            ]
             code = f"jnp.sum(({rows[0]} @ cov_{a.field.sector}) * {rows[1]}, axis=-1)"
             if a.field.labelled or b.field.labelled:
                 code += ".mean(axis=-1)"
@@ -359,12 +407,15 @@ class _Linear(_Writer):
 
 class _Sampled(_Writer):
     sampled = True
-    intro = "Training level by sampling: many sites forward in time, responses by automatic differentiation of each law."
+    intro = (
+        "Training level by sampling: many sites forward in time, responses by automatic differentiation of each law."
+    )
 
     def helpers(self) -> list[str]:
         return [
             *super().helpers(),
-            "", "",
+            "",
+            "",
             "def extend(factor, covariance, rows):",
             '    """The Cholesky factor of the noises so far, with the rows of new noises filled in."""',
             "    rows = rows.reshape(-1)",
@@ -375,7 +426,8 @@ class _Sampled(_Writer):
             "    tiny = 1e-13 * (1.0 + jnp.trace(covariance[rows[:, None], rows[None, :]]))",
             "    inner = jnp.linalg.cholesky(left + tiny * jnp.eye(rows.size))",
             "    return factor.at[rows].set(lower.at[:, rows].set(inner))",
-            "", "",
+            "",
+            "",
             "def law_and_slope(law, values, slopes):",
             '    """A law at the given values, and its derivatives by every noise from those of its arguments."""',
             "    value, push = jax.linearize(law, *values)",
@@ -394,7 +446,10 @@ class _Sampled(_Writer):
         first = next((s for s in self.layout.sectors), None)
         lines = [] if first is None else [f'sites = normals["noise_{first}"].shape[0]']
         for sector in self.layout.sectors:
-            lines += [f"cov_{sector} = jnp.zeros((size_{sector}, size_{sector}))", f"factor_{sector} = jnp.eye(size_{sector})"]
+            lines += [
+                f"cov_{sector} = jnp.zeros((size_{sector}, size_{sector}))",
+                f"factor_{sector} = jnp.eye(size_{sector})",
+            ]
             for s in self.layout.sources(sector):
                 scale = "" if s.scale == 1 else f"({jax_code(s.scale)}) * "
                 inner = f", {self.layout.labels}" if s.labelled else ""
@@ -408,7 +463,10 @@ class _Sampled(_Writer):
         for f in self.layout.fields:
             if f.field.timed:
                 shape = f"times, sites, {self.layout.labels}" if f.field.labelled else "times, sites"
-                lines += [f"{f.field} = jnp.zeros(({shape}))", f"d_{f.field} = jnp.zeros(({shape}, size_{f.field.sector}))"]
+                lines += [
+                    f"{f.field} = jnp.zeros(({shape}))",
+                    f"d_{f.field} = jnp.zeros(({shape}, size_{f.field.sector}))",
+                ]
         return lines
 
     def state(self) -> list[str]:
@@ -422,11 +480,17 @@ class _Sampled(_Writer):
         return names
 
     def choose(self, target: str, start: str, condition: str) -> list[str]:
-        return [f"{target} = jnp.where({condition}, {start}, {target})", f"d_{target} = jnp.where({condition}, d_{start}, d_{target})"]
+        return [
+            f"{target} = jnp.where({condition}, {start}, {target})",
+            f"d_{target} = jnp.where({condition}, d_{start}, d_{target})",
+        ]
 
     def store(self, field: Field, target: str) -> list[str]:
         if field.timed:
-            return [f"{field} = {field}.at[{self.time}].set({target})", f"d_{field} = d_{field}.at[{self.time}].set(d_{target})"]
+            return [
+                f"{field} = {field}.at[{self.time}].set({target})",
+                f"d_{field} = d_{field}.at[{self.time}].set(d_{target})",
+            ]
         return [f"{field}, d_{field} = {target}, d_{target}"]
 
     def _shape(self, field: Field) -> str:
@@ -445,21 +509,29 @@ class _Sampled(_Writer):
             values.append(self.row(v) + (broadcast if thin else ""))
             slopes.append(self.row(v, "d_") + ("[:, None, :]" if thin else ""))
         if not arguments:
-            return [*lines, f"{target} = ({body}) * jnp.ones({self._shape(f.field)})",
-                    f"d_{target} = jnp.zeros((*{target}.shape, size_{f.field.sector}))"]
+            return [
+                *lines,
+                f"{target} = ({body}) * jnp.ones({self._shape(f.field)})",
+                f"d_{target} = jnp.zeros((*{target}.shape, size_{f.field.sector}))",
+            ]
         if any(f.field.labelled and not v.field.labelled for v in arguments):
             shape = self._shape(f.field)
             values = [f"jnp.broadcast_to({v}, {shape})" for v in values]
             slopes = [f"jnp.broadcast_to({d}, (*{shape}, size_{f.field.sector}))" for d in slopes]
-        return [*lines, f"{target}, d_{target} = law_and_slope(lambda {', '.join(names.values())}: {body}, "
-                        f"({', '.join(values)},), ({', '.join(slopes)},))"]
+        return [
+            *lines,
+            f"{target}, d_{target} = law_and_slope(lambda {', '.join(names.values())}: {body}, "
+            f"({', '.join(values)},), ({', '.join(slopes)},))",
+        ]
 
     def linear_lines(self, f: SystemField, rule: LinearRule, target: str) -> list[str]:
         zero = f"jnp.zeros({self._shape(f.field)})"
         zero_slope = f"jnp.zeros((*{self._shape(f.field)}, size_{f.field.sector}))"
         parts = [self.term_code(t, f.field) for t in rule.terms]
-        return [f"{target} = " + " + ".join([p for p, _ in parts] or [zero]),
-                f"d_{target} = " + " + ".join([d for _, d in parts] or [zero_slope])]
+        return [
+            f"{target} = " + " + ".join([p for p, _ in parts] or [zero]),
+            f"d_{target} = " + " + ".join([d for _, d in parts] or [zero_slope]),
+        ]
 
     def term_code(self, term: Term, target: Field) -> tuple[str, str]:
         sums = self.means(term)
@@ -467,40 +539,53 @@ class _Sampled(_Writer):
         if term.past is None and term.pair is None:
             scale = jax_code(term.coefficient, sums)
             thin = c and not vector.labelled
-            return (_times(scale, self.row(term.vector) + ("[:, None]" if thin else "")),
-                    _times(scale, self.row(term.vector, "d_") + ("[:, None, :]" if thin else "")))
+            return (
+                _times(scale, self.row(term.vector) + ("[:, None]" if thin else "")),
+                _times(scale, self.row(term.vector, "d_") + ("[:, None, :]" if thin else "")),
+            )
         if term.pair is None:
             s = indices(("c", c and vector.labelled))
             weight = self.weight(term, sums)
-            return (f'jnp.einsum("s,sm{s}->m{s}", {weight}, {vector})', f'jnp.einsum("s,sm{s}n->m{s}n", {weight}, d_{vector})')
+            return (
+                f'jnp.einsum("s,sm{s}->m{s}", {weight}, {vector})',
+                f'jnp.einsum("s,sm{s}n->m{s}n", {weight}, d_{vector})',
+            )
         left, right = term.pair
         b, r = indices(("b", vector.labelled)), indices(("c", right.field.labelled))
         if term.past is None:
             overlaps = f'jnp.einsum("m{b},m{r}->{b}{r}", {self.row(left)}, {self.row(right)}) / sites'
             scale = f"({jax_code(term.coefficient, sums)}) * "
-            return (f'{scale}jnp.einsum("{b}{r},m{b}->m{r}", {overlaps}, {self.row(term.vector)})',
-                    f'{scale}jnp.einsum("{b}{r},m{b}n->m{r}n", {overlaps}, {self.row(term.vector, "d_")})')
+            return (
+                f'{scale}jnp.einsum("{b}{r},m{b}->m{r}", {overlaps}, {self.row(term.vector)})',
+                f'{scale}jnp.einsum("{b}{r},m{b}n->m{r}n", {overlaps}, {self.row(term.vector, "d_")})',
+            )
         overlaps = f'jnp.einsum("sm{b},m{r}->s{b}{r}", {left.field}, {self.row(right)}) / sites'
         weight = self.weight(term, sums)
-        return (f'jnp.einsum("s,s{b}{r},sm{b}->m{r}", {weight}, {overlaps}, {vector})',
-                f'jnp.einsum("s,s{b}{r},sm{b}n->m{r}n", {weight}, {overlaps}, d_{vector})')
+        return (
+            f'jnp.einsum("s,s{b}{r},sm{b}->m{r}", {weight}, {overlaps}, {vector})',
+            f'jnp.einsum("s,s{b}{r},sm{b}n->m{r}n", {weight}, {overlaps}, d_{vector})',
+        )
 
     def disorder_lines(self, f: SystemField, rule: DisorderRule, target: str) -> list[str]:
         field, sector = f.field, f.field.sector
         position = f"in_{field}[{self.time}]" if field.timed else f"in_{field}"
         lines = self._covariance(f)
-        lines += [f"factor_{sector} = extend(factor_{sector}, cov_{sector}, {position})",
-                  f'{target} = normals["noise_{sector}"] @ factor_{sector}[{position}].T',
-                  f"d_{target} = jnp.broadcast_to(unit({position}, size_{sector}), (*{self._shape(field)}, size_{sector}))"]
+        lines += [
+            f"factor_{sector} = extend(factor_{sector}, cov_{sector}, {position})",
+            f'{target} = normals["noise_{sector}"] @ factor_{sector}[{position}].T',
+            f"d_{target} = jnp.broadcast_to(unit({position}, size_{sector}), (*{self._shape(field)}, size_{sector}))",
+        ]
         for m in self.memories(field):
             c, b = indices(("c", m.a.labelled)), indices(("b", m.on.labelled))
             where = f"in_{m.noise}[{self.time}]" if m.fresh else f"in_{m.noise}"
             s = "" if m.fresh or not m.on.timed else "s"
             response = f"d_{self.now(m.a)}[..., {where}].mean(axis=0)"
             on = self.now(m.on) if m.fresh else f"{m.on}"
-            lines += [f"response = {_scale(m.coefficient)}{response}",
-                      f'{target} += jnp.einsum("{c}{s}{b},{s}m{b}->m{c}", response, {on})',
-                      f'd_{target} += jnp.einsum("{c}{s}{b},{s}m{b}n->m{c}n", response, d_{on})']
+            lines += [
+                f"response = {_scale(m.coefficient)}{response}",
+                f'{target} += jnp.einsum("{c}{s}{b},{s}m{b}->m{c}", response, {on})',
+                f'd_{target} += jnp.einsum("{c}{s}{b},{s}m{b}n->m{c}n", response, d_{on})',
+            ]
         return lines
 
     def covariance_lines(self, f: SystemField) -> list[str]:
@@ -512,7 +597,8 @@ class _Sampled(_Writer):
             other = c.b
             a, b = indices(("c", c.a.labelled)), indices(("b", other.labelled))
             s = "" if c.fresh or not other.timed else "s"
-            values = f'jnp.einsum("m{a},{s}m{b}->{a}{s}{b}", {self.now(c.a)}, {self.now(other) if c.fresh else other}) / sites'
+            with_what = self.now(other) if c.fresh else other
+            values = f'jnp.einsum("m{a},{s}m{b}->{a}{s}{b}", {self.now(c.a)}, {with_what}) / sites'
             rows = f"in_{c.left}[{self.time}]" if c.left.timed else f"in_{c.left}"
             columns = f"in_{c.right}[{self.time}]" if c.fresh else f"in_{c.right}"
             cov = f"cov_{c.left.sector}"
@@ -523,7 +609,9 @@ class _Sampled(_Writer):
         names = {}
         for v in sorted(average.atoms(FieldAt), key=sp.default_sort_key):
             if v.field.labelled:
-                raise DeclarationError(f"{average}: coefficients made of means are not available for fields with class labels")
+                raise DeclarationError(
+                    f"{average}: coefficients made of means are not available for fields with class labels"
+                )
             names[v] = f"{v.field}" if v.time is not None and v.time.has(PAST) else self.row(v)
         return f"({jax_code(average.expression.xreplace({PAST: sp.Symbol('when')}), names)}).mean(axis=-1)"
 
@@ -551,8 +639,10 @@ def past_code(coefficient: sp.Expr, means: dict[Mean, str]) -> str:
     """A coefficient as code over all earlier times at once; powers of a delay are not taken where it is negative."""
     marks = {m: sp.Symbol(f"_mean{i}") for i, m in enumerate(means)}
     plain = coefficient.xreplace(marks).xreplace({PAST: sp.Symbol("when", integer=True)})
-    plain = plain.replace(lambda e: e.is_Pow and bool(e.exp.free_symbols) and not e.exp.has(*marks.values()),
-                          lambda e: sp.Pow(e.base, sp.Max(e.exp, 0)))
+    plain = plain.replace(
+        lambda e: e.is_Pow and bool(e.exp.free_symbols) and not e.exp.has(*marks.values()),
+        lambda e: sp.Pow(e.base, sp.Max(e.exp, 0)),
+    )
     return jax_code(plain, {mark: means[m] for m, mark in marks.items()})
 
 
@@ -568,9 +658,13 @@ def recurrence_lines(r: Recurrence, time: str) -> list[str]:
     else:
         start = f"jnp.zeros(({len(r.names)}, steps + 1))"
         following = f"(jnp.array({matrix}, float) @ now).at[:, {time}].set(jnp.array({entry}, float))"
-    return [f"# coefficients of {', '.join(r.weights)}, by their update rules", f"def {step}(now, {time}):",
-            f"    return {following}, now", f"{table} = jax.lax.scan({step}, {start}, jnp.arange(steps + 1))[1]",
-            *(f"{name} = {table}[:, {i}]" for i, name in enumerate(r.names))]
+    return [
+        f"# coefficients of {', '.join(r.weights)}, by their update rules",
+        f"def {step}(now, {time}):",
+        f"    return {following}, now",
+        f"{table} = jax.lax.scan({step}, {start}, jnp.arange(steps + 1))[1]",
+        *(f"{name} = {table}[:, {i}]" for i, name in enumerate(r.names)),
+    ]
 
 
 def _indent(lines: list[str]) -> list[str]:

@@ -283,7 +283,8 @@ def outer(left, right) -> Matrix:
         raise DeclarationError(f"outer({left}, {right}): give W @ v a field of its own and use that field here")
     labelled = [any(v.field.labelled for v in values(side)) for side in (left, right)]
     if labelled[0] != labelled[1]:
-        raise DeclarationError(f"outer({left}, {right}): one vector has class labels and the other has not; "
-                               "use normal(..., per_class=t) or a field on the clock for both")
+        raise DeclarationError(
+            f"outer({left}, {right}): one vector has class labels and the other has not; "
+            "use normal(..., per_class=t) or a field on the clock for both"
+        )
     return Dyad(rows, columns, left, right)
-

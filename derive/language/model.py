@@ -44,7 +44,9 @@ class Eq:
                     f"its right-hand side on {sector}; check the sectors or use .T"
                 )
         else:
-            raise DeclarationError(f"Eq({target}, ...): the left side must be a field such as v(t), or weights W(t + 1)")
+            raise DeclarationError(
+                f"Eq({target}, ...): the left side must be a field such as v(t), or weights W(t + 1)"
+            )
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "value", value)
 
@@ -147,10 +149,14 @@ def check(model: Model) -> None:
     """Raise DeclarationError, in one sentence that names the place, if the model is not well posed."""
     for what in model.parameters:
         if not isinstance(what, Parameter):
-            raise DeclarationError(f"parameters: {what!r} is not a parameter; make one with parameter('name', default=1.0)")
+            raise DeclarationError(
+                f"parameters: {what!r} is not a parameter; make one with parameter('name', default=1.0)"
+            )
     for equation in model.equations:
         if not isinstance(equation, Eq):
-            raise DeclarationError(f"equations: {equation!r} is not an equation; write Eq(v(t), ...) with Eq from derive")
+            raise DeclarationError(
+                f"equations: {equation!r} is not an equation; write Eq(v(t), ...) with Eq from derive"
+            )
     _check_names(model)
     _check_parameters(model)
     _check_definitions(model)
@@ -158,18 +164,16 @@ def check(model: Model) -> None:
     _check_times(model)
     for name, value in model.observe:
         _check_observable(name, value)
-        if not name.isidentifier():
-            raise DeclarationError(f"observable {name!r} is not a Python name")
-        if sector_of(value, f"observable {name}") is not None:
-            raise DeclarationError(f"observable {name} is a vector; wrap it in mean(...)")
 
 
 def _check_names(model: Model) -> None:
     owners: dict[str, object] = {}
     for symbol in (*model.parameters, *atoms(model, (Sector, Clock, Field, Disorder, Weights))):
         if is_taken(symbol.name):
-            raise DeclarationError(f"the {type(symbol).__name__.lower()} name {symbol.name} is one that generated code uses "
-                                   f"itself; choose another, such as {symbol.name}_1")
+            raise DeclarationError(
+                f"the {type(symbol).__name__.lower()} name {symbol.name} is one that generated code uses "
+                f"itself; choose another, such as {symbol.name}_1"
+            )
         other = owners.setdefault(symbol.name, symbol)
         if other != symbol:
             raise DeclarationError(
@@ -191,8 +195,9 @@ def _check_parameters(model: Model) -> None:
     for expression in everything(model):
         unknown = sorted(map(str, expression.free_symbols - known))
         if unknown:
-            raise DeclarationError(f"the symbol {unknown[0]} in {expression} is not declared; "
-                                   "make it a parameter, a field or a sector")
+            raise DeclarationError(
+                f"the symbol {unknown[0]} in {expression} is not declared; make it a parameter, a field or a sector"
+            )
 
 
 def _start(equation: Eq) -> bool:
@@ -212,28 +217,38 @@ def _check_definitions(model: Model) -> None:
             starts[key] = equation
             continue
         if equation.name in rules:
-            raise DeclarationError(f"{equation.name} is defined twice: as {rules[equation.name].target} and as "
-                                   f"{equation.target}; keep one of the two equations")
+            raise DeclarationError(
+                f"{equation.name} is defined twice: as {rules[equation.name].target} and as "
+                f"{equation.target}; keep one of the two equations"
+            )
         rules[equation.name] = equation
         if equation.time is not None:
             clock = _clock(equation)
             shift = equation.time - clock
             if not (shift.is_Integer and shift >= 0):
-                raise DeclarationError(f"{equation.target}: the left side must be at {clock}, {clock} + 1 or a starting time")
+                raise DeclarationError(
+                    f"{equation.target}: the left side must be at {clock}, {clock} + 1 or a starting time"
+                )
             for first in range(int(shift)):
                 if (equation.name, first) not in starts and not any(
                     _start(e) and e.name == equation.name and e.time == first for e in model.equations
                 ):
-                    raise DeclarationError(f"{equation.target} has a rule but no starting value; "
-                                           f"add Eq({equation.name}({first}), ...)")
+                    raise DeclarationError(
+                        f"{equation.target} has a rule but no starting value; add Eq({equation.name}({first}), ...)"
+                    )
     for name, first in starts:
         if name not in rules:
-            raise DeclarationError(f"{name}({first}) is given, but no rule for later times; add Eq({name}({_clock(starts[name, first])} + 1), ...)")
+            raise DeclarationError(
+                f"{name}({first}) is given, but no rule for later times; "
+                f"add Eq({name}({_clock(starts[name, first])} + 1), ...)"
+            )
     for symbol in atoms(model, (Field, Weights)):
         defined = symbol.name in rules
         if not defined and not (isinstance(symbol, Field) and symbol.role == "normal"):
-            raise DeclarationError(f"{symbol} is used but has no equation; add Eq({symbol}(...), ...), or make it "
-                                   "normal(...) if it is random")
+            raise DeclarationError(
+                f"{symbol} is used but has no equation; add Eq({symbol}(...), ...), or make it "
+                "normal(...) if it is random"
+            )
 
 
 def _clock(equation: Eq) -> Clock | None:
@@ -248,14 +263,18 @@ def _check_use_of_disorder(model: Model) -> None:
         _check_linear(equation.value, f"the equation of {equation.name}")
     for symbol in atoms(model, Disorder):
         if symbol.fresh is not None and any(
-            node is symbol or (isinstance(node, Apply) and node.matrix == symbol) for e in everything(model) for node in sp.preorder_traversal(e)
+            node is symbol or (isinstance(node, Apply) and node.matrix == symbol)
+            for e in everything(model)
+            for node in sp.preorder_traversal(e)
             if not isinstance(node, (DisorderAt, Disorder))
         ):
             raise DeclarationError(f"{symbol} is drawn afresh at each step: write {symbol}({symbol.fresh})")
     if model.probe is not None:
         for node in expressions(model.probe.matrix):
             if node.has(DisorderAt):
-                raise DeclarationError("the probed matrix contains disorder drawn afresh at each step; probe fixed matrices or weights")
+                raise DeclarationError(
+                    "the probed matrix contains disorder drawn afresh at each step; probe fixed matrices or weights"
+                )
 
 
 def _check_times(model: Model) -> None:
@@ -264,42 +283,64 @@ def _check_times(model: Model) -> None:
         clock = _clock(equation)
         start = equation.time is not None and equation.time.is_Integer
         for node in (n for e in expressions(equation.value) for n in sp.preorder_traversal(e)):
-            if isinstance(node, sp.Sum) and node.function.has(sp.Sum):
-                raise DeclarationError(f"the equation of {equation.name} has a sum over earlier times inside another one; "
-                                       "give the inner sum a field of its own")
+            if isinstance(node, sp.Sum) and (len(node.limits) > 1 or node.function.has(sp.Sum)):
+                raise DeclarationError(
+                    f"the equation of {equation.name} has a sum over earlier times inside another one; "
+                    "give the inner sum a field of its own"
+                )
             if isinstance(node, FieldAt) and node.field.timed and node.field.clock != clock:
-                raise DeclarationError(f"the equation of {equation.name} uses {node.field}, which lives on another clock "
-                                       f"({node.field.clock}); use one clock for all fields")
+                raise DeclarationError(
+                    f"the equation of {equation.name} uses {node.field}, which lives on another clock "
+                    f"({node.field.clock}); use one clock for all fields"
+                )
             if isinstance(node, (FieldAt, WeightsAt, DisorderAt)) and node.time is not None:
                 fixed = not (node.time.free_symbols - set(model.parameters))
                 if fixed and not start:
-                    raise DeclarationError(f"the equation of {equation.name} uses {node.args[0]}({node.time}); on the right "
-                                           f"side times are relative to the clock: {clock}, {clock} - 1, ...")
+                    raise DeclarationError(
+                        f"the equation of {equation.name} uses {node.args[0]}({node.time}); on the right "
+                        f"side times are relative to the clock: {clock}, {clock} - 1, ..."
+                    )
         if equation.time is None and not isinstance(equation.value, Matrix) and equation.value.atoms(Clock):
-            raise DeclarationError(f"{equation.name} has no clock, but its equation depends on time; put it on the clock")
-    for node in [] if model.probe is None else [n for e in expressions(model.probe.matrix) for n in sp.preorder_traversal(e)]:
+            raise DeclarationError(
+                f"{equation.name} has no clock, but its equation depends on time; put it on the clock"
+            )
+    for node in (
+        [] if model.probe is None else [n for e in expressions(model.probe.matrix) for n in sp.preorder_traversal(e)]
+    ):
         if isinstance(node, WeightsAt) and node.time != node.weights.clock.steps:
             last = node.weights.clock.steps
-            raise DeclarationError(f"spectrum(...) uses {node.weights}({node.time}); probe the weights after the last step, "
-                                   f"{node.weights}({last}), and choose {last} as you like")
+            raise DeclarationError(
+                f"spectrum(...) uses {node.weights}({node.time}); probe the weights after the last step, "
+                f"{node.weights}({last}), and choose {last} as you like"
+            )
 
 
 def _check_observable(name: str, value: sp.Expr) -> None:
+    if not name.isidentifier():
+        raise DeclarationError(f"observable {name!r} is not a Python name; use letters, digits and underscores")
+    if sector_of(value, f"observable {name}") is not None:
+        raise DeclarationError(f"observable {name} is a vector; wrap it in mean(...)")
     outside = value.xreplace({m: sp.S.One for m in value.atoms(Mean)})
     if outside.atoms(Sector, Clock):
-        raise DeclarationError(f"observable {name} depends on a size or on time outside mean(...); keep parameters only")
+        raise DeclarationError(
+            f"observable {name} depends on a size or on time outside mean(...); keep parameters only"
+        )
     for node in value.atoms(FieldAt):
         if node.time is not None:
             lag = node.field.clock - node.time
             if not (lag.is_Integer and lag >= 0):
-                raise DeclarationError(f"observable {name} uses {node.field}({node.time}); observables are followed in time, so "
-                                       f"use {node.field}({node.field.clock}) or {node.field}({node.field.clock} - 1)")
+                raise DeclarationError(
+                    f"observable {name} uses {node.field}({node.time}); observables are followed in time, so "
+                    f"use {node.field}({node.field.clock}) or {node.field}({node.field.clock} - 1)"
+                )
 
 
 def _check_linear(expression: sp.Expr, where: str) -> None:
     """Matrices applied to vectors may only be added and multiplied by scalars."""
-    marks = {node: sp.Symbol(f"applied_{i}") for i, node in enumerate(
-        sorted((n for n in _outermost(expression)), key=sp.default_sort_key))}
+    marks = {
+        node: sp.Symbol(f"applied_{i}")
+        for i, node in enumerate(sorted((n for n in _outermost(expression)), key=sp.default_sort_key))
+    }
     if not marks:
         return
     plain = expression.xreplace(marks)

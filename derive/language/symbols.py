@@ -61,8 +61,11 @@ whole_nonnegative = Domain(low=0, low_included=True, whole=True)
 
 
 RESERVED = frozenset(
-    "I a_matrix base_size curve delayed earlier edge_polynomials finite extend forward_pass generated goe jax jnp jsp label law_and_slope normals np now observables order "
-    "outer progress project put response rng s s_map sc shapes simulate sites size state step steps tau times unit when".split()
+    (
+        "I a_matrix base_size curve delayed earlier edge_polynomials extend finite forward_pass generated goe "
+        "jax jnp jsp label law_and_slope normals np now observables order outer progress project put response "
+        "rng s s_map sc shapes simulate sites size state step steps tau times unit when"
+    ).split()
 )
 """Names that generated code uses for itself."""
 
@@ -75,7 +78,9 @@ GENERATED = re.compile(
 
 def _check_name(name: str, what: str) -> None:
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
-        raise DeclarationError(f"{what} {name!r} is not a Python name; use letters, digits and underscores, such as lam_1")
+        raise DeclarationError(
+            f"{what} {name!r} is not a Python name; use letters, digits and underscores, such as lam_1"
+        )
 
 
 def is_taken(name: str) -> bool:
@@ -115,8 +120,10 @@ class Parameter(_Named):
                 "whole_nonnegative or Domain(low, high, ...)"
             )
         if name in ("z", "r", "G"):
-            raise DeclarationError(f"parameter {name!r}: z, r and G stand for the spectral variable, the bulk responses and "
-                                   "the resolvent; choose another name")
+            raise DeclarationError(
+                f"parameter {name!r}: z, r and G stand for the spectral variable, the bulk responses and "
+                "the resolvent; choose another name"
+            )
         if isinstance(default, bool) or not isinstance(default, numbers.Real) or not domain.contains(default):
             raise DeclarationError(f"parameter {name}: its default {default!r} must be {domain}")
         return super().__new__(cls, name, (default, domain, doc), **domain.assumptions)
@@ -149,8 +156,10 @@ class Sector(_Named):
         ratio = sp.sympify(ratio)
         unknown = sorted(str(symbol) for symbol in ratio.free_symbols if not isinstance(symbol, Parameter))
         if unknown:
-            raise DeclarationError(f"sector {name}: {unknown[0]} in its ratio is not a parameter; make it one with "
-                                   f"parameter('{unknown[0]}', default=1.0, domain=positive)")
+            raise DeclarationError(
+                f"sector {name}: {unknown[0]} in its ratio is not a parameter; make it one with "
+                f"parameter('{unknown[0]}', default=1.0, domain=positive)"
+            )
         return super().__new__(cls, name, (ratio,), positive=True)
 
     @property
@@ -184,8 +193,10 @@ class Clock(_Named):
     def __new__(cls, name: str, steps: Parameter, channels: Parameter | None = None, endpoint: bool = True):
         for what, value in (("steps", steps), ("channels", channels)):
             if value is not None and not (isinstance(value, Parameter) and value.domain.whole):
-                raise DeclarationError(f"clock {name}: {what} must be a whole-number parameter, such as "
-                                       f"parameter('T', default=10, domain=whole_positive)")
+                raise DeclarationError(
+                    f"clock {name}: {what} must be a whole-number parameter, such as "
+                    f"parameter('T', default=10, domain=whole_positive)"
+                )
         return super().__new__(cls, name, (steps, channels, endpoint), integer=True, nonnegative=True)
 
     @property

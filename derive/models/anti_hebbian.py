@@ -5,7 +5,20 @@ GOE matrix M(0). The spike directions depend on the bulk they are added to. The 
 """
 
 from derive import (
-    Eq, Model, field, goe, mean, normal, outer, parameter, positive, real, sectors, spectrum, training_clock, weights,
+    Eq,
+    Model,
+    field,
+    goe,
+    mean,
+    normal,
+    outer,
+    parameter,
+    positive,
+    real,
+    sectors,
+    spectrum,
+    training_clock,
+    weights,
     whole_positive,
 )
 

@@ -10,8 +10,23 @@ an elementwise law of the earlier ones. The spectrum is that of W(S)^T W(S) / N1
 from sympy import sqrt
 
 from derive import (
-    Eq, Model, fields, gaussian, mean, normal, outer, overlap, parameter, past_sum, positive, real, sectors, spectrum,
-    training_clock, weights, whole_positive,
+    Eq,
+    Model,
+    fields,
+    gaussian,
+    mean,
+    normal,
+    outer,
+    overlap,
+    parameter,
+    past_sum,
+    positive,
+    real,
+    sectors,
+    spectrum,
+    training_clock,
+    weights,
+    whole_positive,
 )
 
 alpha = parameter("alpha", default=2.0, domain=positive, doc="N1 / N0, rows over columns")

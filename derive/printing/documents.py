@@ -65,7 +65,7 @@ def break_text(line: str, width: int) -> list[str]:
         depth, best = 0, None
         for position, letter in enumerate(line[: width + 1]):
             depth += (letter in "([{") - (letter in ")]}")
-            if position > 12 and line[position: position + 3] in (" + ", " - "):
+            if position > 12 and line[position : position + 3] in (" + ", " - "):
                 if best is None or (depth, -position) <= best:
                     best = (depth, -position)
         if best is not None:
@@ -78,7 +78,7 @@ def break_text(line: str, width: int) -> list[str]:
         if cut <= 0:
             break
         lines.append(line[:cut])
-        line = line[cut + 1:]
+        line = line[cut + 1 :]
         width = width if len(lines) > 1 else width - 4
     return [*lines, line]
 
@@ -136,8 +136,9 @@ def broken_tex(opening: str, terms: list[tuple[bool, str]], closing: str) -> str
         lines[-1].append(term)
         length += visible(term[1]) + 2
     first = f"{opening}&{signed_sum(lines[0])}"
-    rest = [rf"&\quad {'-' if line[0][0] else '+'} " + signed_sum([(False, line[0][1]), *line[1:]])
-            for line in lines[1:]]
+    rest = [
+        rf"&\quad {'-' if line[0][0] else '+'} " + signed_sum([(False, line[0][1]), *line[1:]]) for line in lines[1:]
+    ]
     return "\\begin{aligned}\n" + " \\\\\n".join([first, *rest]) + closing + "\n\\end{aligned}"
 
 
@@ -147,7 +148,7 @@ def visible(source: str) -> int:
         found = FRACTION.search(source)
         if found is None:
             break
-        source = source[: found.start()] + max(found[1], found[2], key=visible) + source[found.end():]
+        source = source[: found.start()] + max(found[1], found[2], key=visible) + source[found.end() :]
     plain = re.sub(r"\\(left|right|bigl|bigr|mathrm|mathbf|hat|widehat|top|quad)\b|[{}_^]", "", source)
     return len(re.sub(r"\s+", "", re.sub(r"\\[a-zA-Z]+", "x", re.sub(r"\\[,;]", "", plain))))
 
@@ -199,8 +200,10 @@ def markdown_of_statement(statement: Statement, printer: TexPrinter) -> list[str
 def parameter_table(model: Model) -> list[str]:
     if not model.parameters:
         return []
-    rows = [f"| ${TexPrinter().doprint(p)}$ | `{p.name}` | {p.default:g} | {cell(str(p.domain))} | {cell(p.doc)} |"
-            for p in model.parameters]
+    rows = [
+        f"| ${TexPrinter().doprint(p)}$ | `{p.name}` | {p.default:g} | {cell(str(p.domain))} | {cell(p.doc)} |"
+        for p in model.parameters
+    ]
     return ["| | parameter | default | domain | meaning |", "| --- | --- | --- | --- | --- |", *rows, ""]
 
 
@@ -244,7 +247,13 @@ def sections_as_data(record: Record) -> list[dict]:
             return None
         return {"text": plain.doprint(tidy(expression)), "latex": tex.doprint(tidy(expression))}
 
-    return [{"title": section.title,
-             "statements": [{"left": both(s.left), "relation": s.relation, "right": both(s.right), "remark": s.remark}
-                            for s in section.statements]}
-            for section in record.sections()]
+    return [
+        {
+            "title": section.title,
+            "statements": [
+                {"left": both(s.left), "relation": s.relation, "right": both(s.right), "remark": s.remark}
+                for s in section.statements
+            ],
+        }
+        for section in record.sections()
+    ]

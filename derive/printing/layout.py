@@ -50,7 +50,7 @@ def with_positive_first(terms: list) -> list:
     """Terms of a sum with one that carries no minus sign in front, if there is one."""
     for position, term in enumerate(terms):
         if not is_negative(term):
-            return [term, *terms[:position], *terms[position + 1:]]
+            return [term, *terms[:position], *terms[position + 1 :]]
     return terms
 
 
@@ -91,6 +91,7 @@ def split_product(expression: sp.Expr) -> tuple[bool, list[sp.Expr], list[sp.Exp
 
 def in_reading_order(scalars: list[sp.Expr], names: Names) -> list[sp.Expr]:
     """Plain symbols, then sums in brackets, then order parameters such as R[a, b](z)."""
+
     def rank(factor: sp.Expr) -> int:
         base = factor.base if factor.is_Pow else factor
         if base.is_Symbol:

@@ -68,8 +68,11 @@ class Names:
         if system is None:
             return Names()
         declared = set(atoms(system.model, Field))
-        products = {f.field: Product(f.rule.matrix, f.rule.transposed, f.rule.argument)
-                    for f in system.fields if isinstance(f.rule, DisorderRule) and f.field not in declared}
+        products = {
+            f.field: Product(f.rule.matrix, f.rule.transposed, f.rule.argument)
+            for f in system.fields
+            if isinstance(f.rule, DisorderRule) and f.field not in declared
+        }
         symbols: dict[str, Meaning] = {}
 
         def add(name: str, meaning: Meaning) -> None:
@@ -130,7 +133,7 @@ def latex_name(name: str, accent: str = "") -> str:
     primes = "'" * (len(name) - len(name.rstrip("_")))
     head, *rest = [part for part in name.split("_") if part] or [name]
     letters = head.rstrip("0123456789") or head
-    digits = head[len(letters):]
+    digits = head[len(letters) :]
     indices = ([digits] if digits else []) + [_index(part) for part in rest]
     body = f"{accent}{{{_letters(letters)}}}" if accent else _letters(letters)
     full = body + ("_{" + ",".join(indices) + "}" if indices else "")
@@ -139,7 +142,7 @@ def latex_name(name: str, accent: str = "") -> str:
 
 def _index(part: str) -> str:
     letters = part.rstrip("0123456789")
-    digits = part[len(letters):]
+    digits = part[len(letters) :]
     return digits if not letters else (_letters(letters) + (f"_{{{digits}}}" if digits else ""))
 
 

@@ -183,8 +183,12 @@ class TextPrinter(StrPrinter):
     # -- sums, products, powers
 
     def _print_Add(self, expression, order=None) -> str:
-        return signed_sum([signed(f"({self._print(term)})" if term.is_Add else self._print(term))
-                           for term in ordered_terms(expression)])
+        return signed_sum(
+            [
+                signed(f"({self._print(term)})" if term.is_Add else self._print(term))
+                for term in ordered_terms(expression)
+            ]
+        )
 
     def _factor(self, factor: sp.Expr) -> str:
         return f"({self._print(factor)})" if factor.is_Add or factor.is_Mul else self._print(factor)
@@ -192,8 +196,13 @@ class TextPrinter(StrPrinter):
     def _print_Mul(self, expression) -> str:
         negative, above, below, values, sums = split_product(expression)
         scalar = juxtaposed([self._factor(x) for x in in_reading_order(above, self.names)], " ", " * ")
-        follow = " ".join([*map(self._factor, values),
-                           *(f"({self._print(x)})" for x in sums[:-1]), *(self._print(x) for x in sums[-1:])])
+        follow = " ".join(
+            [
+                *map(self._factor, values),
+                *(f"({self._print(x)})" for x in sums[:-1]),
+                *(self._print(x) for x in sums[-1:]),
+            ]
+        )
         if below:
             under = juxtaposed([self._factor(x) for x in below], " ", " * ")
             under = f"({under})" if len(below) > 1 else under
@@ -222,8 +231,11 @@ class TextPrinter(StrPrinter):
     # -- matrices over training times
 
     def _print_MatAdd(self, expression) -> str:
-        return signed_sum(self._matrix_parts([(scalar, " ".join(map(self._matrix_factor, factors)))
-                                              for scalar, factors in matrix_terms(expression)]))
+        return signed_sum(
+            self._matrix_parts(
+                [(scalar, " ".join(map(self._matrix_factor, factors))) for scalar, factors in matrix_terms(expression)]
+            )
+        )
 
     def _matrix_parts(self, parts: list[tuple[sp.Expr, str]]) -> list[tuple[bool, str]]:
         found = []
@@ -255,8 +267,13 @@ class TextPrinter(StrPrinter):
         return f"diag[{self._print(node.weight)}]"
 
     def _print_BlockMatrix(self, node) -> str:
-        rows = [[f"A[{r + 1},{c + 1}]" if not isinstance(node.blocks[r, c], sp.ZeroMatrix) else "0"
-                 for c in range(node.blockshape[1])] for r in range(node.blockshape[0])]
+        rows = [
+            [
+                f"A[{r + 1},{c + 1}]" if not isinstance(node.blocks[r, c], sp.ZeroMatrix) else "0"
+                for c in range(node.blockshape[1])
+            ]
+            for r in range(node.blockshape[0])
+        ]
         width = max(len(entry) for row in rows for entry in row)
         return "\n".join("[ " + "  ".join(entry.ljust(width) for entry in row) + " ]" for row in rows)
 

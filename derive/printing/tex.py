@@ -28,7 +28,10 @@ from derive.printing.names import Conjugate, Names, Overlap, Pair, latex_name
 
 TOP = r"^{\top}"
 LATEX_SYMBOLS = {
-    "s_map": "s", "s_critical": r"s_{\mathrm{c}}", "z_edge": r"z_{\mathrm{edge}}", "z_outlier": r"z_{\mathrm{out}}",
+    "s_map": "s",
+    "s_critical": r"s_{\mathrm{c}}",
+    "z_edge": r"z_{\mathrm{edge}}",
+    "z_outlier": r"z_{\mathrm{out}}",
 }
 
 
@@ -193,12 +196,18 @@ class TexPrinter(LatexPrinter):
     def terms(self, expression: sp.Basic) -> list[tuple[bool, str]]:
         """The terms of a sum, each with its sign; line breaks go between them."""
         if isinstance(expression, sp.MatrixExpr) and not isinstance(expression, sp.BlockMatrix):
-            return self._matrix_parts([(scalar, r"\, ".join(map(self._matrix_factor, factors)))
-                                       for scalar, factors in matrix_terms(expression)])
+            return self._matrix_parts(
+                [
+                    (scalar, r"\, ".join(map(self._matrix_factor, factors)))
+                    for scalar, factors in matrix_terms(expression)
+                ]
+            )
         if not getattr(expression, "is_Add", False):
             return [signed(self._print(expression))]
-        return [signed(rf"\left({self._print(term)}\right)" if term.is_Add else self._print(term))
-                for term in ordered_terms(expression)]
+        return [
+            signed(rf"\left({self._print(term)}\right)" if term.is_Add else self._print(term))
+            for term in ordered_terms(expression)
+        ]
 
     def _print_Add(self, expression, order=None) -> str:
         return signed_sum(self.terms(expression))
@@ -210,10 +219,16 @@ class TexPrinter(LatexPrinter):
     def _print_Mul(self, expression) -> str:
         negative, above, below, values, sums = split_product(expression)
         alone = len(above) == 1 and bool(below)
-        scalar = juxtaposed([self._print(x) if alone else self._factor(x) for x in in_reading_order(above, self.names)],
-                            " ", r" \cdot ")
-        follow = r"\, ".join([*map(self._factor, values),
-                              *(rf"\left({self._print(x)}\right)" for x in sums[:-1]), *map(self._print, sums[-1:])])
+        scalar = juxtaposed(
+            [self._print(x) if alone else self._factor(x) for x in in_reading_order(above, self.names)], " ", r" \cdot "
+        )
+        follow = r"\, ".join(
+            [
+                *map(self._factor, values),
+                *(rf"\left({self._print(x)}\right)" for x in sums[:-1]),
+                *map(self._print, sums[-1:]),
+            ]
+        )
         if below:
             parts = [self._print(x) if len(below) == 1 else self._factor(x) for x in below]
             under = juxtaposed(parts, " ", r" \cdot ")
@@ -228,8 +243,14 @@ class TexPrinter(LatexPrinter):
         if exponent.is_Number and exponent.is_negative:
             return rf"\frac{{1}}{{{self._print(base ** (-exponent))}}}"
         printed = self._print(base)
-        if not (base.is_Symbol or base.is_number and base.is_nonnegative and base.is_Integer
-                or isinstance(base, (nodes.Correlation, nodes.Response, nodes.Noise)) or hasattr(base, "field")):
+        if not (
+            base.is_Symbol
+            or base.is_number
+            and base.is_nonnegative
+            and base.is_Integer
+            or isinstance(base, (nodes.Correlation, nodes.Response, nodes.Noise))
+            or hasattr(base, "field")
+        ):
             printed = rf"\left({printed}\right)"
         raised = f"{exponent.p}/{exponent.q}" if exponent.is_Rational and exponent.q != 1 else self._print(exponent)
         return f"{printed}^{{{raised}}}"
@@ -269,8 +290,10 @@ class TexPrinter(LatexPrinter):
         return rf"\mathrm{{diag}}\left[{self._print(node.weight)}\right]"
 
     def _print_BlockMatrix(self, node) -> str:
-        rows = [" & ".join(self._print(node.blocks[r, c]) for c in range(node.blockshape[1]))
-                for r in range(node.blockshape[0])]
+        rows = [
+            " & ".join(self._print(node.blocks[r, c]) for c in range(node.blockshape[1]))
+            for r in range(node.blockshape[0])
+        ]
         return "\\begin{bmatrix}\n" + " \\\\\n".join(rows) + "\n\\end{bmatrix}"
 
     def _print_Tuple(self, node) -> str:
@@ -292,8 +315,9 @@ class TexPrinter(LatexPrinter):
     def _print_Product(self, node) -> str:
         if not isinstance(node, matrices.Product):
             return super()._print_Product(node)
-        return r"\, ".join(rf"\left({self._print(f)}\right)" if isinstance(f, matrices.Sum) else self._print(f)
-                           for f in node.factors)
+        return r"\, ".join(
+            rf"\left({self._print(f)}\right)" if isinstance(f, matrices.Sum) else self._print(f) for f in node.factors
+        )
 
     def _matrix_sum(self, terms: tuple) -> str:
         return signed_sum(self._matrix_parts([(scale, self._print(part)) for scale, part in terms])) or "0"

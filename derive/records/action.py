@@ -57,7 +57,10 @@ class Action(Record):
             pair = (argument, hat) if c.transposed else (hat, argument)
             linear.append(Statement(name, sp.Function("outer")(*pair) * c.coefficient, relation="contains"))
         disorder = "disorder part: -i times the trace of W.T X for each random matrix W, with X summed over times"
-        return (Section("deterministic part, summed over times", tuple(deterministic)), Section(disorder, tuple(linear)))
+        return (
+            Section("deterministic part, summed over times", tuple(deterministic)),
+            Section(disorder, tuple(linear)),
+        )
 
 
 def _time(field: Field) -> sp.Expr:

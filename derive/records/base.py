@@ -10,7 +10,7 @@ import sympy as sp
 
 @dataclass(frozen=True)
 class Statement:
-    """One line of mathematics: left = right, with a remark. Without `right` it is an expression; without both, prose."""
+    """A line of mathematics: left = right, with a remark. Without `right` an expression, without both prose."""
 
     left: sp.Basic | None = None
     right: sp.Basic | None = None

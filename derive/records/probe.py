@@ -70,21 +70,38 @@ class ProjectedProbe(Record):
         return tuple(sorted(found, key=lambda s: s.name))
 
     def sections(self) -> tuple[Section, ...]:
-        propagators = tuple(Statement(sp.Symbol(f"L_{self.probes[i]}_{self.probes[j]}"), value) for (i, j), value in self.propagator)
+        propagators = tuple(
+            Statement(sp.Symbol(f"L_{self.probes[i]}_{self.probes[j]}"), value) for (i, j), value in self.propagator
+        )
         bulk = tuple(Statement(sp.expand(e), sp.S.Zero) for e in self.bulk_equations)
         table = dict(self.couplings)
         projected = []
         for row, unknown in enumerate(self.unknowns):
-            left = sp.Add(*(value * sp.Symbol(_at_probe(unknown, self.probes[j]))
-                            for (i, j), value in self.propagator if self.probes[i] == unknown.probe))
-            terms = [as_matrix(table[row, c], unknown.size, other.size) * sp.MatrixSymbol(other.name, other.size, 1)
-                     for c, other in enumerate(self.unknowns) if (row, c) in table]
+            left = sp.Add(
+                *(
+                    value * sp.Symbol(_at_probe(unknown, self.probes[j]))
+                    for (i, j), value in self.propagator
+                    if self.probes[i] == unknown.probe
+                )
+            )
+            terms = [
+                as_matrix(table[row, c], unknown.size, other.size) * sp.MatrixSymbol(other.name, other.size, 1)
+                for c, other in enumerate(self.unknowns)
+                if (row, c) in table
+            ]
             right = sp.MatAdd(*terms) if len(terms) > 1 else (terms[0] if terms else sp.S.Zero)
             projected.append(Statement(left, right))
-        return tuple(part for part in (
-            Section("propagators of the spectral fields", propagators), Section("responses of the bulk", bulk),
-            Section("projected on the training fields (Stein) and differentiated by their noises", tuple(projected)),
-        ) if part.statements)
+        return tuple(
+            part
+            for part in (
+                Section("propagators of the spectral fields", propagators),
+                Section("responses of the bulk", bulk),
+                Section(
+                    "projected on the training fields (Stein) and differentiated by their noises", tuple(projected)
+                ),
+            )
+            if part.statements
+        )
 
 
 def _at_probe(unknown: Unknown, probe: Field) -> str:
@@ -127,20 +144,33 @@ class BlockMatrix(Record):
     def sections(self) -> tuple[Section, ...]:
         unknowns = self.projected.unknowns
         if not unknowns:
-            return (Section("A(z)", (Statement(remark="there are no spikes: A(z) is empty and the spectrum is the bulk alone"),)),)
-        names = tuple(Statement(sp.Symbol(u.name), remark=f"unknown {i + 1}, length {str(u.size).replace('*', ' ')}")
-                      for i, u in enumerate(unknowns))
+            return (
+                Section(
+                    "A(z)", (Statement(remark="there are no spikes: A(z) is empty and the spectrum is the bulk alone"),)
+                ),
+            )
+        names = tuple(
+            Statement(sp.Symbol(u.name), remark=f"unknown {i + 1}, length {str(u.size).replace('*', ' ')}")
+            for i, u in enumerate(unknowns)
+        )
         entries = tuple(
             Statement(sp.Symbol(f"A_{r + 1}_{c + 1}"), self.matrix_block(r, c))
-            for r in range(len(unknowns)) for c in range(len(unknowns)) if (r, c) in dict(self.blocks)
+            for r in range(len(unknowns))
+            for c in range(len(unknowns))
+            if (r, c) in dict(self.blocks)
         )
-        right = tuple(Statement(sp.Symbol(f"q0_{i + 1}"), value if value is not None else sp.S.Zero)
-                      for i, value in enumerate(self.right_hand_side))
+        right = tuple(
+            Statement(sp.Symbol(f"q0_{i + 1}"), value if value is not None else sp.S.Zero)
+            for i, value in enumerate(self.right_hand_side)
+        )
         count = range(len(unknowns))
         whole = (Statement(sp.Symbol("A"), sp.BlockMatrix([[self.matrix_block(r, c) for c in count] for r in count])),)
-        return (Section("unknowns", names), Section("A(z) as a whole", whole if len(unknowns) <= 6 else ()),
-                Section("blocks (those not listed are zero)", entries),
-                Section("right-hand side: overlap of the spike directions with the source", right))
+        return (
+            Section("unknowns", names),
+            Section("A(z) as a whole", whole if len(unknowns) <= 6 else ()),
+            Section("blocks (those not listed are zero)", entries),
+            Section("right-hand side: overlap of the spike directions with the source", right),
+        )
 
 
 @dataclass(frozen=True)
@@ -184,17 +214,24 @@ class Pencil(Record):
         for number, cycle in enumerate(self.cycles, start=1):
             ring = (sp.Tuple(*(sp.Symbol(labels[i]) for i in group)) for group in cycle.groups)
             fed = "unknowns, each group fed by the next, the last by the first"
-            lines = [Statement(sp.Function("ring")(*ring), remark=fed),
-                     Statement(MAP, cycle.scalar_map, remark="scalar map of z")]
+            lines = [
+                Statement(sp.Function("ring")(*ring), remark=fed),
+                Statement(MAP, cycle.scalar_map, remark="scalar map of z"),
+            ]
             if cycle.inverse is not None:
                 lines.append(Statement(Z, cycle.inverse, remark="its inverse"))
             else:
                 lines.append(Statement(cycle.relation, sp.S.Zero, remark="relation between z and the map"))
-            lines += [Statement(sp.Symbol("s_critical"), value, remark="here an outlier meets the bulk") for value in cycle.critical]
+            lines += [
+                Statement(sp.Symbol("s_critical"), value, remark="here an outlier meets the bulk")
+                for value in cycle.critical
+            ]
             if cycle.eigenvalue is not None:
                 lines.append(Statement(sp.Symbol("eigenvalue"), cycle.eigenvalue))
                 if cycle.inverse is not None:
-                    lines.append(Statement(sp.Symbol("z_outlier"), sp.simplify(cycle.inverse.subs(MAP, cycle.eigenvalue))))
+                    lines.append(
+                        Statement(sp.Symbol("z_outlier"), sp.simplify(cycle.inverse.subs(MAP, cycle.eigenvalue)))
+                    )
             found.append(Section(f"eigenproblem {number}", tuple(lines)))
         if self.rest:
             names = sp.Tuple(*(sp.Symbol(labels[i]) for i in self.rest))
@@ -231,7 +268,9 @@ class Bulk(Record):
     def sections(self) -> tuple[Section, ...]:
         lines = [Statement(self.curve, sp.S.Zero, remark="algebraic curve of the resolvent")]
         if self.resolvent is not None:
-            lines.append(Statement(self.projected.resolvent, self.resolvent, remark="the branch that is 1/z at infinity"))
+            lines.append(
+                Statement(self.projected.resolvent, self.resolvent, remark="the branch that is 1/z at infinity")
+            )
         edges = [Statement(factor, sp.S.Zero, remark="edges are among its real roots") for factor in self.edge_factors]
         edges += [Statement(sp.Symbol("z_edge"), value) for value in self.edges]
         return (Section("curve", tuple(lines)), Section("edges", tuple(edges)))

@@ -75,16 +75,29 @@ class SaddlePoint(Record):
 
         correlations = {(c.a, c.b): None for c in self.covariances}
         responses = {(m.a, m.noise): None for m in self.memories}
-        order = [Statement(Correlation(a, b, *times_of(a, clock_of(a)), *times_of(b, PAST)),
-                           sp.Function("mean")(at(a, clock_of(a)), at(b, PAST))) for a, b in correlations]
-        order += [Statement(Response(a, j, *times_of(a, clock_of(a)), *times_of(j, PAST)),
-                            sp.Function("mean")(sp.Function("d")(at(a, clock_of(a)), noise(j, PAST)))) for a, j in responses]
-        kernels = tuple(Statement(noise(m.target, clock_of(m.target)), remembered(m), relation="joined by")
-                        for m in self.memories)
-        return (Section("order parameters", tuple(order)),
-                Section("covariances of the noises", tuple(c.statement() for c in self.covariances)),
-                Section("memory that joins each noise", kernels),
-                Section("vanish by causality", tuple(Statement(v, sp.S.Zero) for v in self.vanishing)))
+        order = [
+            Statement(
+                Correlation(a, b, *times_of(a, clock_of(a)), *times_of(b, PAST)),
+                sp.Function("mean")(at(a, clock_of(a)), at(b, PAST)),
+            )
+            for a, b in correlations
+        ]
+        order += [
+            Statement(
+                Response(a, j, *times_of(a, clock_of(a)), *times_of(j, PAST)),
+                sp.Function("mean")(sp.Function("d")(at(a, clock_of(a)), noise(j, PAST))),
+            )
+            for a, j in responses
+        ]
+        kernels = tuple(
+            Statement(noise(m.target, clock_of(m.target)), remembered(m), relation="joined by") for m in self.memories
+        )
+        return (
+            Section("order parameters", tuple(order)),
+            Section("covariances of the noises", tuple(c.statement() for c in self.covariances)),
+            Section("memory that joins each noise", kernels),
+            Section("vanish by causality", tuple(Statement(v, sp.S.Zero) for v in self.vanishing)),
+        )
 
 
 @dataclass(frozen=True)
@@ -100,7 +113,9 @@ class SingleSite(Record):
         return self.saddle.system
 
     def noises(self, sector: Sector) -> tuple[Field, ...]:
-        return tuple(f.field for f in self.system.fields if isinstance(f.rule, DisorderRule) and f.field.sector == sector)
+        return tuple(
+            f.field for f in self.system.fields if isinstance(f.rule, DisorderRule) and f.field.sector == sector
+        )
 
     def memories(self, target: Field) -> tuple[Memory, ...]:
         return tuple(m for m in self.saddle.memories if m.target == target)
@@ -149,7 +164,13 @@ class TimeOrder(Record):
             condition = f"s <= {t}" if lag == 0 else (f"s < {t}" if lag == 1 else f"s <= {t} - {lag}")
             timed = a.timed and j.timed
             reach.append(Statement(left, remark=f"nonzero only for {condition}" if timed else "nonzero"))
-        method = ("every law is linear: one exact forward pass in time" if self.system.linear
-                  else "some laws are nonlinear: sampled forward in time, responses by automatic differentiation")
-        return (Section("each time is computed in this order", sequence), Section("reach of the responses", tuple(reach)),
-                Section("method", (Statement(remark=method),)))
+        method = (
+            "every law is linear: one exact forward pass in time"
+            if self.system.linear
+            else "some laws are nonlinear: sampled forward in time, responses by automatic differentiation"
+        )
+        return (
+            Section("each time is computed in this order", sequence),
+            Section("reach of the responses", tuple(reach)),
+            Section("method", (Statement(remark=method),)),
+        )

@@ -122,7 +122,13 @@ class System(Record):
     def linear(self) -> bool:
         """Whether every law and every average is linear or quadratic, so that all fields are Gaussian."""
         rules = [rule for f in self.training for rule in (f.rule, *f.starts)]
-        averages = [m for rule in rules if isinstance(rule, LinearRule) for term in rule.terms for m in term.coefficient.atoms(Mean)]
+        averages = [
+            m
+            for rule in rules
+            if isinstance(rule, LinearRule)
+            for term in rule.terms
+            for m in term.coefficient.atoms(Mean)
+        ]
         averages += [m for _, value in self.model.observe for m in value.atoms(Mean)]
         return not any(isinstance(rule, ElementwiseRule) for rule in rules) and all(map(is_quadratic, averages))
 
@@ -134,8 +140,13 @@ class System(Record):
             for f in fields:
                 value = at(f.field, f.time)
                 right = f.rule.expression(f.time) + (Source() if f.derivative else 0)
-                found.append(Statement(TauDerivative(value) if f.derivative else value, right,
-                                       remark=f"for {f.time} >= {f.shift}" if f.shift else ""))
+                found.append(
+                    Statement(
+                        TauDerivative(value) if f.derivative else value,
+                        right,
+                        remark=f"for {f.time} >= {f.shift}" if f.shift else "",
+                    )
+                )
                 for first, rule in enumerate(f.starts):
                     start = rule.expression(sp.Integer(first)).subs(f.time, first)
                     found.append(Statement(f.field(first), start))
@@ -143,15 +154,30 @@ class System(Record):
 
         recurrences = tuple(line for r in self.recurrences for line in recurrence_lines(r, self.model))
         random = [Statement(sp.Function("variance")(m), m.variance, remark=matrix_law(m)) for m in self.disorder]
-        random += [Statement(sp.Function("variance")(at(x, x.clock)), x.scale**2,
-                             remark=f"independent Gaussian entries over {x.sector}")
-                   for x in self.sources if x.role == "normal"]
+        random += [
+            Statement(
+                sp.Function("variance")(at(x, x.clock)),
+                x.scale**2,
+                remark=f"independent Gaussian entries over {x.sector}",
+            )
+            for x in self.sources
+            if x.role == "normal"
+        ]
         labelled = dict.fromkeys(f.field.clock for f in self.fields if f.field.labelled)
-        labels = [Statement(remark=f"each field on clock {c} has one copy for each of {c.channels} class labels, and sums "
-                                   "over earlier times run over the labels too") for c in labelled]
-        parts = [Section("random matrices and vectors", tuple(random)),
-                 Section("training fields", lines(self.training)), Section("spectral fields", lines(self.spectral)),
-                 Section("coefficients", recurrences), Section("class labels", tuple(labels))]
+        labels = [
+            Statement(
+                remark=f"each field on clock {c} has one copy for each of {c.channels} class labels, and sums "
+                "over earlier times run over the labels too"
+            )
+            for c in labelled
+        ]
+        parts = [
+            Section("random matrices and vectors", tuple(random)),
+            Section("training fields", lines(self.training)),
+            Section("spectral fields", lines(self.spectral)),
+            Section("coefficients", recurrences),
+            Section("class labels", tuple(labels)),
+        ]
         return tuple(part for part in parts if part.statements)
 
 

@@ -10,6 +10,9 @@ def build_action(system: System) -> Action:
     """Collect what multiplies each random matrix: exp(-i Tr W^T X)."""
     couplings = tuple(
         Coupling(f.rule.matrix, f.rule.transposed, f.rule.coefficient, f.field, f.rule.argument)
-        for f in system.fields if isinstance(f.rule, DisorderRule)
+        for f in system.fields
+        if isinstance(f.rule, DisorderRule)
     )
-    return Action(system, couplings, (*system.assumptions, "the Jacobian of the equations is 1 (causal discretisation)"))
+    return Action(
+        system, couplings, (*system.assumptions, "the Jacobian of the equations is 1 (causal discretisation)")
+    )

@@ -22,8 +22,11 @@ def average_disorder(action: Action) -> AveragedAction:
                 terms.append(Quartic(matrix, weight, (p_row, q_row), (p_column, q_column)))
                 if matrix.symmetric:
                     terms.append(Quartic(matrix, weight, (p_row, q_column), (p_column, q_row)))
-    return AveragedAction(action, tuple(t for t in terms if t.weight != sp.S.Zero),
-                          (*action.assumptions, "the entries of random matrices are Gaussian and independent"))
+    return AveragedAction(
+        action,
+        tuple(t for t in terms if t.weight != sp.S.Zero),
+        (*action.assumptions, "the entries of random matrices are Gaussian and independent"),
+    )
 
 
 def _dyad(coupling: Coupling) -> tuple[Leg, Leg]:

@@ -29,11 +29,18 @@ def assemble_blocks(projected: ProjectedProbe) -> BlockMatrix:
 
 def _check_names(projected: ProjectedProbe) -> None:
     """Generated code knows matrices by name, so two of them must not share one."""
-    letters = {letter for _, combination in projected.couplings for _, word in combination for letter in word
-               if isinstance(letter, Letter)}
+    letters = {
+        letter
+        for _, combination in projected.couplings
+        for _, word in combination
+        for letter in word
+        if isinstance(letter, Letter)
+    }
     owners: dict[str, tuple] = {}
     for letter in sorted(letters, key=lambda x: (x.name, x.a.name)):
         other = owners.setdefault(letter.name, (letter.a, letter.b))
         if other != (letter.a, letter.b):
-            raise DeclarationError(f"the fields {letter.a}, {letter.b} and {other[0]}, {other[1]} both give the name "
-                                   f"{letter.name}; rename one of them without underscores")
+            raise DeclarationError(
+                f"the fields {letter.a}, {letter.b} and {other[0]}, {other[1]} both give the name "
+                f"{letter.name}; rename one of them without underscores"
+            )

@@ -27,8 +27,14 @@ def find_bulk(pencil: Pencil) -> Bulk:
     for factor in candidates:
         if factor != Z and sp.Poly(factor, Z).degree() <= 2 and sp.Poly(singular, Z).rem(sp.Poly(factor, Z)).is_zero:
             closed += [_tidy(root) for root in sp.roots(sp.Poly(factor, Z))]
-    return Bulk(pencil, curve, tuple(candidates), tuple(sorted(closed, key=lambda e: (float(mpmath.re(physical.value(e))), str(e)))),
-                _closed_resolvent(poly, physical), (*pencil.assumptions, "the support ends where the physical branch turns"))
+    return Bulk(
+        pencil,
+        curve,
+        tuple(candidates),
+        tuple(sorted(closed, key=lambda e: (float(mpmath.re(physical.value(e))), str(e)))),
+        _closed_resolvent(poly, physical),
+        (*pencil.assumptions, "the support ends where the physical branch turns"),
+    )
 
 
 def _closed_resolvent(poly: sp.Poly, physical: PhysicalPoint) -> sp.Expr | None:

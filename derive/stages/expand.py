@@ -31,12 +31,21 @@ def expand_declaration(model: Model) -> System:
     if model.probe is not None:
         work.add_probe(model.probe.matrix)
     made = tuple(work.fields.values())
-    used = {v.field for f in made for v in _rule_values(f)} | {v.field for _, e in model.observe for v in e.atoms(FieldAt)}
+    used = {v.field for f in made for v in _rule_values(f)} | {
+        v.field for _, e in model.observe for v in e.atoms(FieldAt)
+    }
     sources = tuple(sorted((x for x in used if x.role in ("normal", "constant")), key=lambda x: x.name))
     disorder = tuple(dict.fromkeys(f.rule.matrix for f in made if isinstance(f.rule, DisorderRule)))
     spaces = tuple(dict.fromkeys([f.field.sector for f in made] + [x.sector for x in sources]))
-    return System(model, made, sources, disorder, spaces, work.history.recurrences,
-                  assumptions=("all sizes grow together at fixed ratios; times and class labels stay finite",))
+    return System(
+        model,
+        made,
+        sources,
+        disorder,
+        spaces,
+        work.history.recurrences,
+        assumptions=("all sizes grow together at fixed ratios; times and class labels stay finite",),
+    )
 
 
 def _rule_values(f: SystemField) -> list[FieldAt]:
@@ -72,7 +81,12 @@ class _Workshop:
             field, clock = equation.target.field, equation.target.field.clock
             starts = [e for e in self.model.equations if e.name == equation.name and e is not equation]
             scale, node = _single_apply(equation.value)
-            if node is None or starts or (field.timed and equation.time != clock) or not isinstance(node.vector, FieldAt):
+            if (
+                node is None
+                or starts
+                or (field.timed and equation.time != clock)
+                or not isinstance(node.vector, FieldAt)
+            ):
                 continue
             matrix = node.matrix.disorder if isinstance(node.matrix, DisorderAt) else node.matrix
             argument = node.vector.field
@@ -113,9 +127,11 @@ class _Workshop:
         root = self._new_field(self._next_probe_name(), matrix.rows, None, role="spectral")
         expression = self._probe_product(matrix, root)
         rule = self._rule(expression, None, root, "the probed matrix")
-        self.fields = {**{n: f for n, f in self.fields.items() if f.field.role != "spectral"},
-                       root.name: SystemField(root, rule, derivative=True),
-                       **{n: f for n, f in self.fields.items() if f.field.role == "spectral"}}
+        self.fields = {
+            **{n: f for n, f in self.fields.items() if f.field.role != "spectral"},
+            root.name: SystemField(root, rule, derivative=True),
+            **{n: f for n, f in self.fields.items() if f.field.role == "spectral"},
+        }
 
     def _probe_product(self, matrix: Matrix, field: Field) -> sp.Expr:
         """matrix @ field, where every inner product gets a spectral field of order one."""
@@ -145,21 +161,33 @@ class _Workshop:
         if isinstance(matrix, Product):
             return Product(matrix.rows, matrix.columns, tuple(map(self._written_out, matrix.factors)))
         if isinstance(matrix, Atom) and isinstance(matrix.symbol, WeightsAt):
-            parts = {d: scale(matrix.symbol.time) for (w, d), scale in self.history.initial.items()
-                     if w == matrix.symbol.weights}
+            parts = {
+                d: scale(matrix.symbol.time)
+                for (w, d), scale in self.history.initial.items()
+                if w == matrix.symbol.weights
+            }
             if not parts:
-                raise DeclarationError(f"{matrix.symbol.weights} starts from 0, so it has no bulk; probe weights with a "
-                                       "random initial matrix")
-            return Sum(matrix.rows, matrix.columns,
-                       tuple((scale, Atom(*(d.shape[::-1] if matrix.transposed else d.shape), d, matrix.transposed))
-                             for d, scale in parts.items()))
+                raise DeclarationError(
+                    f"{matrix.symbol.weights} starts from 0, so it has no bulk; probe weights with a "
+                    "random initial matrix"
+                )
+            return Sum(
+                matrix.rows,
+                matrix.columns,
+                tuple(
+                    (scale, Atom(*(d.shape[::-1] if matrix.transposed else d.shape), d, matrix.transposed))
+                    for d, scale in parts.items()
+                ),
+            )
         return matrix
 
     def _check_symmetric(self, matrix: Matrix) -> None:
         here, there = self._monomials(matrix), self._monomials(matrix.T)
         keys = sorted({*here, *there}, key=str)
         if any(sp.simplify(here.get(k, 0) - there.get(k, 0)) != 0 for k in keys):
-            raise DeclarationError(f"spectrum({matrix}): the matrix is not symmetric; probe W.T @ W for singular values")
+            raise DeclarationError(
+                f"spectrum({matrix}): the matrix is not symmetric; probe W.T @ W for singular values"
+            )
 
     def _monomials(self, matrix: Matrix) -> dict[tuple, sp.Expr]:
         """A matrix as words of letters with coefficients, weights written out."""
@@ -219,7 +247,7 @@ class _Workshop:
             return (Term(size_free(scale, where), vector),)
         if isinstance(vector, Project):
             return (self._projected(scale, vector, None, where),)
-        (index, low, high), = vector.limits
+        ((index, low, high),) = vector.limits
         if index != PAST or low != 0:
             raise DeclarationError(f"{where}: write sums over earlier times with past_sum(lambda s: ..., t)")
         terms = []
@@ -227,8 +255,9 @@ class _Workshop:
             ones = [f for f in sp.Mul.make_args(inner) if _has_vector(f)]
             factor = scale * sp.Mul(*(f for f in sp.Mul.make_args(inner) if not _has_vector(f)))
             if len(ones) != 1 or not isinstance(ones[0], (FieldAt, Project)):
-                raise DeclarationError(f"{where}: the sum over earlier times is not linear in the fields; "
-                                       f"give {inner} a field of its own")
+                raise DeclarationError(
+                    f"{where}: the sum over earlier times is not linear in the fields; give {inner} a field of its own"
+                )
             until = high + 1
             if isinstance(ones[0], Project):
                 terms.append(self._projected(factor, ones[0], until, where))
@@ -250,8 +279,10 @@ class _Workshop:
         clock = value.field.clock or next(iter(past.atoms(Clock)), None) or self._only_clock()
         lag = 0 if value.time is None else PAST - value.time
         if not sp.sympify(lag).is_Integer or lag < 0:
-            raise DeclarationError(f"{where}: a sum over earlier times, or an update of weights, uses {value.field} at "
-                                   f"{value.time.subs(PAST, clock)}; use it at {clock} or earlier")
+            raise DeclarationError(
+                f"{where}: a sum over earlier times, or an update of weights, uses {value.field} at "
+                f"{value.time.subs(PAST, clock)}; use it at {clock} or earlier"
+            )
         name = f"{value.field}_each" if value.time is None else f"{value.field}_late{lag}"
         if name not in self.fields:
             made = Field(name, value.field.sector, clock, labelled=value.field.labelled)
@@ -272,15 +303,19 @@ class _Workshop:
             expression = expression.xreplace({node: made(clock) if made.timed else made()})
         sizes = expression.atoms(Sector)
         if sizes:
-            raise DeclarationError(f"{where}: the size {sorted(map(str, sizes))[0]} stands inside a nonlinear law; "
-                                   "write laws in terms of ratios")
+            raise DeclarationError(
+                f"{where}: the size {sorted(map(str, sizes))[0]} stands inside a nonlinear law; "
+                "write laws in terms of ratios"
+            )
         return expression
 
     def _without_weights(self, expression: sp.Expr) -> sp.Expr:
         """The expression with updated weights written as initial matrices plus history."""
         if not expression.has(WeightsAt):
             return expression
-        inner = expression.func(*(arg if isinstance(arg, WeightsAt) else self._without_weights(arg) for arg in expression.args))
+        inner = expression.func(
+            *(arg if isinstance(arg, WeightsAt) else self._without_weights(arg) for arg in expression.args)
+        )
         if isinstance(inner, Apply) and isinstance(inner.matrix, WeightsAt):
             return self.history.applied(inner)
         return inner
@@ -292,7 +327,9 @@ class _Workshop:
         if isinstance(expression, Apply):
             return self._disorder_value(expression, sp.S.One, clock, where)
         if isinstance(expression, Project):
-            left, right, vector = (self._as_value(self._lowered(a, clock, where), clock, where) for a in expression.args)
+            left, right, vector = (
+                self._as_value(self._lowered(a, clock, where), clock, where) for a in expression.args
+            )
             scale = sp.S.One
             parts: list = []
             for part in (left, right, vector):
@@ -327,14 +364,22 @@ class _Workshop:
                 sizes = columns ** (-(1 + size_order(matrix.variance, where)) / 2)
             rows = matrix.columns if transposed else matrix.rows
             name = f"{matrix}{'T' if transposed else ''}_{argument}"
-            made = self._new_field(name, rows, argument.clock or matrix.fresh, role="spectral" if argument.role == "spectral" else "field",
-                                   timed=argument.timed or fresh_time is not None, labelled=argument.labelled)
+            made = self._new_field(
+                name,
+                rows,
+                argument.clock or matrix.fresh,
+                role="spectral" if argument.role == "spectral" else "field",
+                timed=argument.timed or fresh_time is not None,
+                labelled=argument.labelled,
+            )
             self._add_disorder_field(made, matrix, transposed, sizes, argument)
         made, coefficient = self.applied[matrix, transposed, argument]
         time = fresh_time if fresh_time is not None else value.time
         return scale / coefficient * (made(time) if made.timed else made())
 
-    def _add_disorder_field(self, field: Field, matrix: Disorder, transposed: bool, scale: sp.Expr, argument: Field) -> None:
+    def _add_disorder_field(
+        self, field: Field, matrix: Disorder, transposed: bool, scale: sp.Expr, argument: Field
+    ) -> None:
         columns = matrix.rows if transposed else matrix.columns
         where = f"{field}: the noise from {matrix}{'.T' if transposed else ''} @ {argument}"
         order = size_order(scale**2 * matrix.variance * columns, where)
@@ -352,8 +397,12 @@ class _Workshop:
         if isinstance(value, FieldAt) and not factor.has(Mean) and (frame is None or value.time == frame):
             return expression
         if frame is not None and not any(v.time is not None for v in values(expression)):
-            made = self._new_field(f"{values(expression)[0].field}_each", sector_of(expression, where), self._only_clock(),
-                                   labelled=any(v.field.labelled for v in values(expression)))
+            made = self._new_field(
+                f"{values(expression)[0].field}_each",
+                sector_of(expression, where),
+                self._only_clock(),
+                labelled=any(v.field.labelled for v in values(expression)),
+            )
             self._put(SystemField(made, self._rule(expression, made.clock, made, where)))
             return made(frame)
         variables = {s for v in expression.atoms(FieldAt) if v.time is not None for s in v.time.free_symbols}
@@ -369,18 +418,26 @@ class _Workshop:
         sector = sector_of(expression, where)
         spectral = any(v.field.role == "spectral" for v in values(expression))
         home = clock or _clock_of(expression)
-        for made in self.fields.values():
-            if isinstance(made.rule, (LinearRule, ElementwiseRule)) and made.field.name.startswith("vector") \
-                    and made.rule.expression(home) == canonical:
-                return made.field(time) if timed else made.field()
+        for known in self.fields.values():
+            named_here = isinstance(known.rule, (LinearRule, ElementwiseRule)) and known.field.name.startswith("vector")
+            if named_here and known.rule.expression(home) == canonical:
+                return known.field(time) if timed else known.field()
         number = 1 + sum(1 for n in self.fields if n.startswith("vector"))
         labelled = any(v.field.labelled for v in values(expression))
-        made = self._new_field(f"vector{number}", sector, home if timed or labelled else None,
-                               role="spectral" if spectral else "field", timed=timed, labelled=labelled)
+        made = self._new_field(
+            f"vector{number}",
+            sector,
+            home if timed or labelled else None,
+            role="spectral" if spectral else "field",
+            timed=timed,
+            labelled=labelled,
+        )
         self._put(SystemField(made, self._rule(canonical, home, made, where)))
         return made(time) if timed else made()
 
-    def _new_field(self, name: str, sector: Sector, clock: Clock | None, role="field", timed=True, labelled=True) -> Field:
+    def _new_field(
+        self, name: str, sector: Sector, clock: Clock | None, role="field", timed=True, labelled=True
+    ) -> Field:
         while name in self.taken:
             name += "_"
         self.taken.add(name)

@@ -13,5 +13,7 @@ def order_in_time(single_site: SingleSite) -> TimeOrder:
     order = equal_time_order(system)
     kicked = [f.field for f in system.training if isinstance(f.rule, DisorderRule)]
     lags = response_lags(system)
-    reach = tuple((a, j, lags[a, j]) for a in order for j in kicked if a.sector == j.sector and (a, j) in lags and a.timed)
+    reach = tuple(
+        (a, j, lags[a, j]) for a in order for j in kicked if a.sector == j.sector and (a, j) in lags and a.timed
+    )
     return TimeOrder(single_site, order, reach, (*single_site.assumptions, "no field depends on its own future"))

@@ -22,7 +22,9 @@ def reduce_blocks(blocks: BlockMatrix) -> Pencil:
     for row, scalar in enumerate(scalars):
         if scalar is not None:
             groups.setdefault(scalar, []).append(row)
-    feeds = {i: {c for (r, c), b in blocks.blocks if r in rows and b.combination} for i, rows in enumerate(groups.values())}
+    feeds = {
+        i: {c for (r, c), b in blocks.blocks if r in rows and b.combination} for i, rows in enumerate(groups.values())
+    }
     members = list(groups.values())
     into = {i: {j for j, other in enumerate(members) if feeds[i] & set(other)} for i in feeds}
     cycles, reduced = [], set()
@@ -34,8 +36,12 @@ def reduce_blocks(blocks: BlockMatrix) -> Pencil:
         cycles.append(_cycle(blocks, rows, tuple(list(groups)[i] for i in ring)))
         reduced |= {r for group in rows for r in group}
     fed = {r for (r, c), b in blocks.blocks if b.combination}
-    trivial = {r for r, scalar in enumerate(scalars) if scalar is not None and r not in reduced and _acyclic(r, members, into)}
-    rest = tuple(r for r in range(len(scalars)) if r not in reduced and r not in trivial and (r in fed or scalars[r] is None))
+    trivial = {
+        r for r, scalar in enumerate(scalars) if scalar is not None and r not in reduced and _acyclic(r, members, into)
+    }
+    rest = tuple(
+        r for r in range(len(scalars)) if r not in reduced and r not in trivial and (r in fed or scalars[r] is None)
+    )
     return Pencil(blocks, tuple(cycles), rest, blocks.assumptions)
 
 
@@ -55,12 +61,15 @@ def _acyclic(row: int, members: list[list[int]], into: dict[int, set[int]]) -> b
 def _diagonal_scalars(blocks: BlockMatrix) -> list[sp.Expr | None]:
     """The scalar on the diagonal of each row; None where a row also has scalars off the diagonal."""
     count = len(blocks.labels)
-    off = {r for (r, c), b in blocks.blocks if r != c and b.scalar != 0} | {c for (r, c), b in blocks.blocks if r != c and b.scalar != 0}
+    off = {r for (r, c), b in blocks.blocks if r != c and b.scalar != 0} | {
+        c for (r, c), b in blocks.blocks if r != c and b.scalar != 0
+    }
     return [None if r in off else blocks.block(r, r).scalar for r in range(count)]
 
 
 def _components(into: dict[int, set[int]]) -> list[list[int]]:
     """Sets of groups that reach each other."""
+
     def reach(start: int) -> set[int]:
         seen, waiting = set(), [start]
         while waiting:

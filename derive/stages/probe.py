@@ -27,9 +27,18 @@ def project_probe(time_order: TimeOrder) -> ProjectedProbe:
     equations = work.bulk_equations()
     unknowns, couplings = work.close()
     return ProjectedProbe(
-        time_order, tuple(work.probes), work.propagator(), tuple(work.responses.values()), equations,
-        RESOLVENT, unknowns, couplings,
-        (*time_order.assumptions, "the probe is stationary in spectral time and starts without overlap with the noises"),
+        time_order,
+        tuple(work.probes),
+        work.propagator(),
+        tuple(work.responses.values()),
+        equations,
+        RESOLVENT,
+        unknowns,
+        couplings,
+        (
+            *time_order.assumptions,
+            "the probe is stationary in spectral time and starts without overlap with the noises",
+        ),
     )
 
 
@@ -51,13 +60,18 @@ class _Projection:
     def terms(self, probe: Field) -> tuple[Term, ...]:
         rule = self.rules[probe].rule
         if not isinstance(rule, LinearRule):
-            raise DeclarationError(f"the probe field {probe} is not linear; the probed matrix must not depend on the probe")
+            raise DeclarationError(
+                f"the probe field {probe} is not linear; the probed matrix must not depend on the probe"
+            )
         return rule.terms
 
     def noise_terms(self, probe: Field) -> list[tuple[sp.Expr, Field]]:
         """(coefficient, spectral disorder field) pairs in the equation of a probe field."""
-        return [(t.coefficient, t.vector.field) for t in self.terms(probe)
-                if t.vector.field.role == "spectral" and isinstance(self.rules[t.vector.field].rule, DisorderRule)]
+        return [
+            (t.coefficient, t.vector.field)
+            for t in self.terms(probe)
+            if t.vector.field.role == "spectral" and isinstance(self.rules[t.vector.field].rule, DisorderRule)
+        ]
 
     def propagator(self) -> tuple[tuple[tuple[int, int], sp.Expr], ...]:
         table: dict[tuple[int, int], sp.Expr] = {}
@@ -72,7 +86,9 @@ class _Projection:
                 for m in self.memories:
                     if m.target == noise and m.on.role == "spectral":
                         key = (i, self.probes.index(m.on))
-                        table[key] = table.get(key, sp.S.Zero) - scale * m.coefficient * self.responses[m.a, m.noise].symbol
+                        table[key] = (
+                            table.get(key, sp.S.Zero) - scale * m.coefficient * self.responses[m.a, m.noise].symbol
+                        )
         return tuple(sorted(table.items()))
 
     def bulk_equations(self) -> tuple[sp.Expr, ...]:
@@ -127,11 +143,15 @@ class _Projection:
             if term.pair is None:
                 raise DeclarationError(f"the probe field {probe} is driven by {vector} without an overlap")
             if term.past is None and term.vector.time is not None:
-                raise DeclarationError(f"the probed matrix contains outer products of {vector} at a single time "
-                                       f"{term.vector.time}; add them to weights by an update rule and probe the weights")
+                raise DeclarationError(
+                    f"the probed matrix contains outer products of {vector} at a single time "
+                    f"{term.vector.time}; add them to weights by an update rule and probe the weights"
+                )
             left, right = term.pair
             depends = term.coefficient.has(PAST) or term.coefficient.has(Mean)
-            scale, weight = term.coefficient.as_independent(PAST, Mean, as_Add=False) if depends else (term.coefficient, None)
+            scale, weight = (
+                term.coefficient.as_independent(PAST, Mean, as_Add=False) if depends else (term.coefficient, None)
+            )
             word: Word = (Diagonal(weight, vector),) if depends else ()
             found.append((scale, word, Unknown("C", right.field, left.field), vector))
         for scale, noise in self.noise_terms(probe):
@@ -190,8 +210,15 @@ def _without_zeros(rows: dict, neighbours: dict) -> dict:
     """Keep unknowns that the source reaches: a response that no overlap drives, however indirectly, vanishes."""
     driven = {u for u in rows if u.kind == "C"}
     while True:
-        more = {u for u in rows if u not in driven
-                and (any(v in driven for v in rows[u]) or any(Unknown("R", p, u.field) in driven for p in neighbours[u.probe]))}
+        more = {
+            u
+            for u in rows
+            if u not in driven
+            and (
+                any(v in driven for v in rows[u])
+                or any(Unknown("R", p, u.field) in driven for p in neighbours[u.probe])
+            )
+        }
         if not more:
             return {u: row for u, row in rows.items() if u in driven}
         driven |= more

@@ -41,11 +41,20 @@ def take_saddle_point(averaged: AveragedAction) -> SaddlePoint:
         if lag is None or (fresh and lag > 0):
             vanishing.append(value)
         else:
-            kept_memories.append(Memory(target, size_free(coefficient, f"memory of {target}"), a, kicked, on, fresh, lag))
-    found = tuple(Covariance(left, right, size_free(c, f"noise of {left}"), a, b, fresh)
-                  for (left, right, a, b, fresh), c in covariances.items())
-    return SaddlePoint(averaged, found, tuple(kept_memories), tuple(dict.fromkeys(vanishing)),
-                       (*averaged.assumptions, "order parameters concentrate; response fields have no correlations among themselves"))
+            kept_memories.append(
+                Memory(target, size_free(coefficient, f"memory of {target}"), a, kicked, on, fresh, lag)
+            )
+    found = tuple(
+        Covariance(left, right, size_free(c, f"noise of {left}"), a, b, fresh)
+        for (left, right, a, b, fresh), c in covariances.items()
+    )
+    return SaddlePoint(
+        averaged,
+        found,
+        tuple(kept_memories),
+        tuple(dict.fromkeys(vanishing)),
+        (*averaged.assumptions, "order parameters concentrate; response fields have no correlations among themselves"),
+    )
 
 
 def _mixed(pair: tuple[Leg, Leg]) -> bool:

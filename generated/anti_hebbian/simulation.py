@@ -1,6 +1,6 @@
-# Written by `derive build anti_hebbian` (two-level-dmft 0.1.0) from its declaration; edits are lost.
+# Written by `derive build anti_hebbian` (two-level-dmft 0.1.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
-"""The declaration at finite size: draw the disorder, run the equations, return the matrix to diagonalise."""
+"""The declaration at finite size: draw the disorder, run the equations, return the probed matrix."""
 
 import numpy as np
 import scipy.special as sc  # noqa: F401

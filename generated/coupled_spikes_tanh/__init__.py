@@ -1,4 +1,4 @@
-# Written by `derive build coupled_spikes_tanh` (two-level-dmft 0.1.0) from its declaration; edits are lost.
+# Written by `derive build coupled_spikes_tanh` (two-level-dmft 0.1.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Coupled spikes with nonlinear laws: phi(t) = tanh(a(t) + kappa sum xi), g(t) = theta tanh(b(t) + kappa sum chi).
 

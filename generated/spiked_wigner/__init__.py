@@ -1,4 +1,4 @@
-# Written by `derive build spiked_wigner` (two-level-dmft 0.1.0) from its declaration; edits are lost.
+# Written by `derive build spiked_wigner` (two-level-dmft 0.1.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Spiked Wigner: a GOE matrix plus one planted direction, M = M0 + (gamma0 / D) v v^T with |v|^2 = D.
 

@@ -3,7 +3,19 @@
 from sympy import sqrt, tanh
 
 from derive import (
-    Eq, Model, fields, gaussian, mean, normal, outer, parameter, positive, sectors, spectrum, training_clock, weights,
+    Eq,
+    Model,
+    fields,
+    gaussian,
+    mean,
+    normal,
+    outer,
+    parameter,
+    positive,
+    sectors,
+    spectrum,
+    training_clock,
+    weights,
     whole_positive,
 )
 

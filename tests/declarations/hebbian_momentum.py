@@ -1,7 +1,20 @@
 """Hebbian learning with momentum and weight decay on a symmetric matrix: coefficients by recurrence."""
 
 from derive import (
-    Domain, Eq, Model, fields, goe, mean, normal, outer, parameter, sectors, spectrum, training_clock, weights, whole_positive,
+    Domain,
+    Eq,
+    Model,
+    fields,
+    goe,
+    mean,
+    normal,
+    outer,
+    parameter,
+    sectors,
+    spectrum,
+    training_clock,
+    weights,
+    whole_positive,
 )
 
 rate = parameter("rate", default=0.4)

@@ -3,8 +3,22 @@
 from sympy import sqrt
 
 from derive import (
-    Eq, Model, field, fields, gaussian, mean, nonnegative, normal, outer, parameter, positive, sectors, spectrum,
-    training_clock, weights, whole_positive,
+    Eq,
+    Model,
+    field,
+    fields,
+    gaussian,
+    mean,
+    nonnegative,
+    normal,
+    outer,
+    parameter,
+    positive,
+    sectors,
+    spectrum,
+    training_clock,
+    weights,
+    whole_positive,
 )
 
 nu = parameter("nu", default=1.0, domain=positive)

@@ -3,8 +3,21 @@
 from sympy import sqrt
 
 from derive import (
-    Eq, Model, field, fields, gaussian, mean, normal, outer, parameter, positive, sectors, spectrum, training_clock,
-    weights, whole_positive,
+    Eq,
+    Model,
+    field,
+    fields,
+    gaussian,
+    mean,
+    normal,
+    outer,
+    parameter,
+    positive,
+    sectors,
+    spectrum,
+    training_clock,
+    weights,
+    whole_positive,
 )
 
 nu = parameter("nu", default=0.7, domain=positive)

@@ -3,7 +3,19 @@
 from sympy import sqrt
 
 from derive import (
-    Eq, Model, field, gaussian, mean, normal, outer, parameter, positive, sectors, spectrum, training_clock, weights,
+    Eq,
+    Model,
+    field,
+    gaussian,
+    mean,
+    normal,
+    outer,
+    parameter,
+    positive,
+    sectors,
+    spectrum,
+    training_clock,
+    weights,
     whole_positive,
 )
 

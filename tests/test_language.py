@@ -1,0 +1,132 @@
+"""Bad declarations: one clear sentence that names the place and what to try, and never a traceback."""
+
+from __future__ import annotations
+
+import pytest
+
+from derive.codegen import generate_files
+from derive.errors import DeclarationError
+from derive.loading import load_model
+
+HEADER = """
+import sympy
+from sympy import sqrt, tanh, exp
+from derive import *
+b = parameter("b", default=0.5)
+nu = parameter("nu", default=2.0, domain=positive)
+T = parameter("T", default=3, domain=whole_positive)
+C = parameter("C", default=2, domain=whole_positive)
+D, N = sectors("D", N=nu)
+t = training_clock("t", steps=T)
+other = training_clock("other", steps=T)
+classes = training_clock("classes", steps=T, channels=C)
+M0, W0 = goe("M0", D), gaussian("W0", N, D)
+v, n = normal("v", D), normal("n", N)
+x, y = fields("x y", D, t)
+h = field("h", N, t)
+M = weights("M", D, D, t)
+START = [Eq(x(0), v), Eq(M(0), M0), Eq(M(t + 1), M(t) + outer(x(t), x(t)) / D)]
+def model(*equations, **more):
+    return Model(parameters=(b, nu, T), equations=equations, **more)
+"""
+
+BAD = {
+    "undefined field": ("model(*START, Eq(x(t + 1), b * y(t)))", "y is used but has no equation"),
+    "field defined twice": ("model(*START, Eq(x(t + 1), x(t)), Eq(x(t + 1), v))", "x is defined twice"),
+    "start defined twice": ("model(*START, Eq(x(0), v), Eq(x(t + 1), x(t)))", "defined twice"),
+    "no starting value": ("model(Eq(x(t + 1), x(t)))", "no starting value"),
+    "start without a rule": ("model(Eq(x(0), v))", "no rule for later times"),
+    "mixed sectors": ("model(*START, Eq(x(t + 1), x(t) + n))", "mixes sectors"),
+    "wrong side of a matrix": ("model(*START, Eq(x(t + 1), W0 @ x(t) / sqrt(D)))", "mixes sectors"),
+    "wrong argument of a matrix": ("model(Eq(h(t), W0 @ n / sqrt(D)))", "takes vectors over D"),
+    "matrix added to a scalar": ("model(*START, Eq(x(t + 1), (M0 + 1) @ x(t)))", "matrices add to matrices"),
+    "shapes that do not add": ("model(*START, Eq(x(t + 1), (M0 + W0) @ x(t)))", "cannot add"),
+    "equal-time cycle": (
+        "model(Eq(x(t), v + y(t)), Eq(y(t), M0 @ x(t)))",
+        "non-causal equal-time cycle: .*x -> y|y -> x",
+    ),
+    "future value": ("model(*START, Eq(x(t + 1), x(t + 2)))", "future"),
+    "elementwise square of disorder": ("model(*START, Eq(x(t + 1), (M0 @ x(t))**2))", "enters nonlinearly"),
+    "law of disorder": ("model(*START, Eq(x(t + 1), tanh(M0 @ x(t))))", "enters nonlinearly; define a field"),
+    "power of a matrix": ("model(*START, Eq(x(t + 1), M0**2 @ x(t)))", "enters nonlinearly"),
+    "entrywise product": ("model(*START, Eq(x(t + 1), (M0 * M0) @ x(t)))", "use @ for the matrix product"),
+    "noise that grows": ("model(*START, Eq(x(t + 1), W0.T @ (W0 @ x(t))))", "scales like size|grows like size"),
+    "spike of the wrong size": (
+        "model(*START[:2], Eq(M(t + 1), M(t) + outer(x(t), x(t))), Eq(x(t + 1), M(t) @ x(t)))",
+        "scales like size",
+    ),
+    "product in an update": (
+        "model(*START[:2], Eq(M(t + 1), M(t) @ M(t)), Eq(x(t + 1), M(t) @ x(t)))",
+        "product of matrices",
+    ),
+    "value from the future in an update": (
+        "model(*START[:2], Eq(M(t + 1), M(t) + outer(x(t + 1), x(t + 1)) / D), Eq(x(t + 1), M(t) @ x(t)))",
+        "or earlier",
+    ),
+    "field without its time": ("model(*START, Eq(x(t + 1), x + v))", r"write x\(t\)"),
+    "time on a field without a clock": ("model(*START, Eq(x(t + 1), v(t)))", "has no clock"),
+    "another clock": (
+        "model(*START, Eq(x(t + 1), field('q', D, other)(other)), Eq(field('q', D, other)(other), v))",
+        "another clock",
+    ),
+    "undeclared symbol": ("model(*START, Eq(x(t + 1), sympy.Symbol('kappa') * x(t)))", "kappa .*is not declared"),
+    "unlisted parameter": ("Model(parameters=(b,), equations=[*START, Eq(x(t + 1), x(t))])", "not listed"),
+    "fixed time on the right": ("model(*START, Eq(x(t + 1), x(0)))", "relative to the clock"),
+    "rectangular probe": ("model(probe=spectrum(W0))", "probe W.T @ W"),
+    "probe that is not symmetric": ("model(probe=spectrum(gaussian('Q', D, D) / sqrt(D)))", "not symmetric"),
+    "probe before the end": ("model(*START, Eq(x(t + 1), x(t)), probe=spectrum(M(0)))", "after the last step"),
+    "fresh matrix without its time": ("model(Eq(h(t), gaussian('X', N, D, fresh=t) @ v / sqrt(D)))", r"write X\(t\)"),
+    "observable that is a vector": ("model(*START, Eq(x(t + 1), x(t)), observe={'o': x(t)})", "is a vector"),
+    "observable at a fixed time": (
+        "model(*START, Eq(x(t + 1), x(t)), observe={'o': mean(x(t) * x(0))})",
+        "observables are followed in time",
+    ),
+    "observable with a size": (
+        "model(*START, Eq(x(t + 1), x(t)), observe={'o': D * mean(x(t)**2)})",
+        "size or on time",
+    ),
+    "mean of a number": ("model(observe={'o': mean(2)})", "no field to average"),
+    "name of generated code": ("model(Eq(field('when', D), v))", "generated code uses"),
+    "name made by generated code": ("model(Eq(field('cov_D', D), v))", "generated code uses"),
+    "keyword as a name": ("parameter('lambda', default=1.0)", "not a Python name"),
+    "same name twice": ("model(Eq(field('b', D), v), observe={'o': b * mean(v**2)})", "used twice"),
+    "default out of its domain": ("parameter('q', default=-1.0, domain=positive)", "default"),
+    "ratio that is not a parameter": ("sectors('A', B='beta')[0]", "is not a parameter"),
+    "steps that are not whole": ("training_clock('k', steps=b)", "whole-number parameter"),
+    "labels on one side only": ("outer(field('q', D, classes)(classes), v)", "class labels"),
+    "function without code": ("model(*START, Eq(x(t + 1), sympy.besselj(2, x(t))))", "array code"),
+    "sum inside a sum": (
+        "model(*START, Eq(x(t + 1), past_sum(lambda s: past_sum(lambda q: x(q), t), t)))",
+        "inside another",
+    ),
+    "weights from a mean": (
+        "model(*START[:2], Eq(x(t + 1), x(t)), Eq(M(t + 1), mean(x(t)**2) * M(t)))",
+        "multiplies weights by a mean",
+    ),
+    "nothing random in the probe": (
+        "model(Eq(M(0), 0), Eq(M(t + 1), M(t) + outer(x(t), x(t)) / D), Eq(x(0), v), Eq(x(t + 1), x(t)), "
+        "probe=spectrum(M(T) @ M(T)))",
+        "starts from 0",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_declaration_is_one_clear_sentence(case, declared):
+    code, message = BAD[case]
+    path = declared(f"{HEADER}\nMODEL = {code}\n")
+    with pytest.raises(DeclarationError, match=message) as caught:
+        generate_files(load_model(str(path)))
+    assert "\n" not in str(caught.value)
+
+
+def test_declarations_with_equal_names_and_other_parameters_do_not_mix(declared):
+    """SymPy caches expressions by equality, so symbols of two declarations differ when their meanings do."""
+    text = (
+        "from derive import *\nq = parameter('q', default={}, domain=positive)\n"
+        "D, N = sectors('D', N=q)\nA = gaussian('A', N, D)\n"
+        "MODEL = Model(parameters=(q,), probe=spectrum(A.T @ A / N))\n"
+    )
+    first, second = (load_model(str(declared(text.format(d), f"m{i}.py"))) for i, d in enumerate((2.0, 3.0)))
+    assert first.parameters[0].default == 2.0 and second.parameters[0].default == 3.0
+    assert generate_files(first)["__init__.py"] != generate_files(second)["__init__.py"]
