@@ -7,7 +7,6 @@ symbolic exponent) becomes a generator of its own on the way in and is put back 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 
 import flint
 import sympy as sp
@@ -170,7 +169,3 @@ def normalised(polynomial: sp.Expr) -> sp.Expr:
 def discriminant(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
     ring = Ring.of((expression,))
     return ring.decode(ring.encode(expression).discriminant(ring.variable(symbol)))
-
-
-def product(values) -> sp.Expr:
-    return reduce(lambda a, b: a * b, values, sp.S.One)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sympy as sp
 
 from derive.algebra.nodes import Z
+from derive.codegen.pieces import recurrence_lines
 from derive.codegen.printer import jax_code
-from derive.codegen.training import recurrence_lines
 from derive.printing import text
 from derive.records.probe import Bulk
 

@@ -6,8 +6,8 @@ import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.algebra.words import Combination, Diagonal, Letter
+from derive.codegen.pieces import past_code, recurrence_lines
 from derive.codegen.printer import jax_code
-from derive.codegen.training import past_code, recurrence_lines
 from derive.errors import DeclarationError
 from derive.language.vectors import Field, Mean
 from derive.printing import text

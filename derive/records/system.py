@@ -181,11 +181,6 @@ class System(Record):
         return tuple(part for part in parts if part.statements)
 
 
-def _arguments(recurrence: Recurrence) -> tuple[sp.Symbol, ...]:
-    t = sp.Symbol("t")
-    return (t,) if recurrence.initial else (t, PAST)
-
-
 def is_quadratic(average: Mean) -> bool:
     """Whether a mean is of a sum of products of two field values."""
     return quadratic_pairs(average) is not None

@@ -1,0 +1,144 @@
+"""The forward pass for linear laws: rows of coefficients over the Gaussian noises and sources of a site."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from derive.algebra.words import Letter
+from derive.codegen.layout import indices
+from derive.codegen.pieces import product_of, scaled_by
+from derive.codegen.printer import jax_code
+from derive.codegen.writer import Writer
+from derive.errors import DeclarationError
+from derive.language.vectors import PAST, Field, Mean
+from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, SystemField, Term, quadratic_pairs
+
+
+class Exact(Writer):
+    intro = "Training level, exactly: all laws are linear, so all fields are Gaussian and one forward pass is enough."
+
+    def start_arrays(self) -> list[str]:
+        lines = []
+        for sector in self.layout.sectors:
+            sources = self.layout.sources(sector)
+            lines.append(f"cov_{sector} = jnp.zeros((size_{sector}, size_{sector}))")
+            for s in sources:
+                scale = jax_code(s.scale)
+                lines.append(f"{s} = {'' if scale == '1' else f'({scale}) * '}unit(in_{s}, size_{sector})")
+                lines.append(f"cov_{sector} = put(cov_{sector}, in_{s}, in_{s}, jnp.eye(in_{s}.size))")
+        for f in self.layout.fields:
+            if f.field.timed:
+                shape = f"times, {self.layout.labels}" if f.field.labelled else "times"
+                lines.append(f"{f.field} = jnp.zeros(({shape}, size_{f.field.sector}))")
+        return lines
+
+    def state(self) -> list[str]:
+        covariances = [f"cov_{s}" for s in self.layout.sectors if self.layout.noises(s)]
+        return [*(f.field.name for f in self.layout.fields if f.field.timed), *covariances]
+
+    def choose(self, target: str, start: str, condition: str) -> list[str]:
+        return [f"{target} = jnp.where({condition}, {start}, {target})"]
+
+    def store(self, field: Field, target: str) -> list[str]:
+        return [f"{field} = {field}.at[{self.time}].set({target})" if field.timed else f"{field} = {target}"]
+
+    def law_lines(self, f: SystemField, rule: ElementwiseRule, target: str) -> list[str]:
+        raise DeclarationError(f"the law of {f.field} is not linear")
+
+    def linear_lines(self, f: SystemField, rule: LinearRule, target: str) -> list[str]:
+        if not rule.terms:
+            shape = f"({self.layout.labels}, size_{f.field.sector})" if f.field.labelled else f"size_{f.field.sector}"
+            return [f"{target} = jnp.zeros({shape})"]
+        return [f"{target} = " + " + ".join(self.term_code(t, f.field) for t in rule.terms)]
+
+    def term_code(self, term: Term, target: Field) -> str:
+        sums = self.means(term)
+        vector, c = term.vector.field, target.labelled
+        if term.past is None and term.pair is None:
+            row = self.row(term.vector)
+            if vector.labelled and not c:
+                raise DeclarationError(f"{target} has no class labels but its equation uses {vector}, which has")
+            row = f"{row}[None, :]" if c and not vector.labelled else row
+            return product_of(jax_code(term.coefficient, sums), row)
+        if term.pair is None:
+            s = indices(("c", c and vector.labelled))
+            return f'jnp.einsum("s,s{s}n->{s}n", {self.weight(term, sums)}, {vector})'
+        left, right = term.pair
+        b, r = indices(("b", vector.labelled)), indices(("c", right.field.labelled))
+        seen = f"{self.row(right)} @ cov_{right.field.sector}"
+        if term.past is None:
+            return (
+                f"({jax_code(term.coefficient, sums)}) * "
+                f'jnp.einsum("{b}m,{r}m,{b}n->{r}n", {self.row(left)}, {seen}, {self.row(term.vector)})'
+            )
+        overlaps = f'jnp.einsum("s{b}m,{r}m->s{b}{r}", {left.field}, {seen})'
+        return f'jnp.einsum("s,s{b}{r},s{b}n->{r}n", {self.weight(term, sums)}, {overlaps}, {vector})'
+
+    def disorder_lines(self, f: SystemField, rule: DisorderRule, target: str) -> list[str]:
+        field = f.field
+        position = f"in_{field}[{self.time}]" if field.timed else f"in_{field}"
+        lines = [f"{target} = unit({position}, size_{field.sector})"]
+        for m in self.memories(field):
+            c, b = indices(("c", m.a.labelled)), indices(("b", m.on.labelled))
+            at_now = m.fresh or not m.on.timed
+            where = f"in_{m.noise}[{self.time}]" if m.fresh else f"in_{m.noise}"
+            s = "" if at_now else "s"
+            on = self.now(m.on) if m.fresh else f"{m.on}"
+            lines.append(
+                f"{target} += {scaled_by(m.coefficient)}"
+                f'jnp.einsum("{c}{s}{b},{s}{b}n->{c}n", {self.now(m.a)}[..., {where}], {on})'
+            )
+        return lines
+
+    def covariance_lines(self, f: SystemField) -> list[str]:
+        lines = []
+        for c in self.covariances(f.field):
+            other, at_now = c.b, c.fresh or not c.b.timed
+            a, b = indices(("c", c.a.labelled)), indices(("b", other.labelled))
+            s = "" if at_now else "s"
+            with_what = self.now(other) if c.fresh else other
+            values = f'jnp.einsum("{a}m,{s}{b}m->{a}{s}{b}", {self.now(c.a)} @ cov_{c.a.sector}, {with_what})'
+            rows = f"in_{c.left}[{self.time}]" if c.left.timed else f"in_{c.left}"
+            columns = f"in_{c.right}[{self.time}]" if c.fresh else f"in_{c.right}"
+            cov = f"cov_{c.left.sector}"
+            lines.append(f"{cov} = put({cov}, {rows}, {columns}, {scaled_by(c.coefficient)}{values})")
+        return lines
+
+    def mean_code(self, average: Mean, past: bool) -> str:
+        parts: list[str] = []
+        for scale, a, b in quadratic_pairs(average):
+            if a.field.labelled or b.field.labelled:
+                raise DeclarationError(
+                    f"{average}: coefficients made of means are not available for fields with class labels"
+                )
+            left, right = (f"{v.field}" if v.time is not None and v.time.has(PAST) else self.row(v) for v in (a, b))
+            code = f"jnp.sum(({left} @ cov_{a.field.sector}) * {right}, axis=-1)"
+            parts.append(product_of(jax_code(scale.xreplace({PAST: sp.Symbol("when")})), code))
+        return "(" + " + ".join(parts) + ")"
+
+    def spike_rows(self, field: Field) -> str:
+        return (
+            f"{field}[:steps].reshape(-1, size_{field.sector})"
+            if field.timed
+            else f"{field}.reshape(-1, size_{field.sector})"
+        )
+
+    def letter_code(self, letter: Letter) -> str:
+        rows = self.spike_rows(letter.a)
+        if letter.kind == "C":
+            return f"{rows} @ cov_{letter.a.sector} @ {self.spike_rows(letter.b)}.T"
+        positions = f"in_{letter.b}[:steps]" if letter.b.timed else f"in_{letter.b}"
+        return f"{rows}[:, {positions}.reshape(-1)]"
+
+    def observed(self, average: Mean) -> str:
+        parts = []
+        for scale, a, b in quadratic_pairs(average):
+            rows = [
+                f"delayed({v.field}, {self.lag(v)})" if v.time is not None and self.lag(v) else f"{v.field}"
+                for v in (a, b)
+            ]
+            code = f"jnp.sum(({rows[0]} @ cov_{a.field.sector}) * {rows[1]}, axis=-1)"
+            if a.field.labelled or b.field.labelled:
+                code += ".mean(axis=-1)"
+            parts.append(product_of(jax_code(scale), code))
+        return "(" + " + ".join(parts) + ")"
