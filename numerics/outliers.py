@@ -49,7 +49,8 @@ def pencil_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues and how far each moves, relative to its size, under a relative change of the matrix."""
     values, left, right = scipy.linalg.eig(matrix, left=True, right=True)
     overlap = np.abs(np.sum(left.conj() * right, axis=0))
-    condition = np.linalg.norm(matrix) / np.maximum(np.abs(values) * overlap, 1e-300)
+    with np.errstate(over="ignore"):
+        condition = np.linalg.norm(matrix) / np.maximum(np.abs(values) * overlap, 1e-300)
     return values, condition
 
 

@@ -1,4 +1,4 @@
-"""The forward pass for nonlinear laws: many sites side by side, with the derivatives of their values by their noises."""
+"""The forward pass for nonlinear laws: many sites side by side, with the derivatives of their values by the noises."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def _check_names(model: Model) -> None:
         if is_taken(symbol.name):
             raise DeclarationError(
                 f"the {type(symbol).__name__.lower()} name {symbol.name} is one that generated code uses "
-                f"itself; choose another, such as {symbol.name}_1"
+                f"itself; choose another"
             )
         other = owners.setdefault(symbol.name, symbol)
         if other != symbol:

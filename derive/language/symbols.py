@@ -70,8 +70,8 @@ RESERVED = frozenset(
 """Names that generated code uses for itself."""
 
 GENERATED = re.compile(
-    r"(in|size|cov|factor|one|d|next|table|row|coupling|mean|initial|history|pencil|inverse_map|scalar_map|relation)\d*(_.*)?$"
-    r"|.*_(new|start|now|before|input)$"
+    r"(in|size|cov|factor|one|d|next|table|row|coupling|mean|initial|history\d*|pencil|inverse_map|scalar_map|relation)_.*$"
+    r"|.*_(new|start|now|before|input|each|late\d+)$"
 )
 """Names that generated code makes from those of a declaration."""
 
@@ -153,14 +153,14 @@ class Sector(_Named):
     __slots__ = ()
 
     def __new__(cls, name: str, ratio=1):
-        ratio = sp.sympify(ratio)
-        unknown = sorted(str(symbol) for symbol in ratio.free_symbols if not isinstance(symbol, Parameter))
+        symbols = () if isinstance(ratio, str) else sp.sympify(ratio).free_symbols
+        unknown = [ratio] if isinstance(ratio, str) else sorted(str(x) for x in symbols if not isinstance(x, Parameter))
         if unknown:
             raise DeclarationError(
                 f"sector {name}: {unknown[0]} in its ratio is not a parameter; make it one with "
-                f"parameter('{unknown[0]}', default=1.0, domain=positive)"
+                f"{unknown[0]} = parameter('{unknown[0]}', default=1.0, domain=positive)"
             )
-        return super().__new__(cls, name, (ratio,), positive=True)
+        return super().__new__(cls, name, (sp.sympify(ratio),), positive=True)
 
     @property
     def ratio(self) -> sp.Expr:
