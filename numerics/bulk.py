@@ -13,7 +13,7 @@ import numpy as np
 from derive.errors import NumericalError
 from numerics.precision import in_float64
 
-DESCENT = 0.6
+DESCENT = 0.5
 """Factor by which the imaginary part shrinks from one point of the path to the next."""
 
 
@@ -34,7 +34,7 @@ def _follower(module: types.ModuleType, whole: tuple[int, ...]):
 
         height = 1e3 * (1.0 + jnp.abs(z))
         levels = int(np.ceil(np.log(1e-9) / np.log(DESCENT))) + 14
-        start = newton(z.real + 1j * height, jnp.zeros(len(module.RESPONSES), complex), 40)
+        start = newton(z.real + 1j * height, jnp.zeros(len(module.RESPONSES), complex), 12)
 
         def down(k, r):
             return newton(z.real + 1j * jnp.maximum(height * DESCENT**k, z.imag), r, 4)

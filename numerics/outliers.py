@@ -33,50 +33,67 @@ def find_outliers(solver, order: dict, arguments: tuple, branch: Branch, edges: 
     """
     if not solver.probe.LABELS:
         return []
-    found: list[tuple[float, float]] = []
-    for number in range(solver.probe.CYCLES):
-        found += by_eigenvalues(solver, number, order, arguments, branch, edges)
-    if not solver.probe.REDUCED:
+    if solver.probe.REDUCED:
+        rings = [by_eigenvalues(solver, n, order, arguments, branch, edges) for n in range(solver.probe.CYCLES)]
+        found = [(z, c) for n, ring in enumerate(rings) for z, c in _with_conditions(solver, n, order, arguments, ring)]
+    else:
         found = [(z, 1.0) for z in by_contour(solver, order, arguments, branch, edges)]
     found.sort(reverse=True)
     residuals = _residuals(solver, order, arguments, branch, [z for z, _ in found])
-    return [
-        Outlier(float(z), residual, float(condition)) for (z, condition), residual in zip(found, residuals, strict=True)
-    ]
-
-
-def pencil_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues and how far each moves, relative to its size, under a relative change of the matrix."""
-    values, left, right = scipy.linalg.eig(matrix, left=True, right=True)
-    overlap = np.abs(np.sum(left.conj() * right, axis=0))
-    with np.errstate(over="ignore"):
-        condition = np.linalg.norm(matrix) / np.maximum(np.abs(values) * overlap, 1e-300)
-    return values, condition
+    return [Outlier(z, residual, condition) for (z, condition), residual in zip(found, residuals, strict=True)]
 
 
 def by_eigenvalues(
     solver, number: int, order: dict, arguments: tuple, branch: Branch, edges: list
 ) -> list[tuple[float, float]]:
+    """Outliers of one ring of unknowns, each with the eigenvalue of the pencil that it comes from."""
+    values = np.linalg.eigvals(_pencil(solver, number, order, arguments))
+    candidates = []
+    for s in values[_real(values, solver, number, order, arguments)].real:
+        for z in _preimages(solver, number, s, arguments):
+            if np.isfinite(z) and _outside(z, edges):
+                candidates.append((z, s))
+    if not candidates:
+        return []
+    points = np.array([z for z, _ in candidates])
+    mapped = getattr(solver.probe, f"scalar_map_{number}")(points, branch.responses(points), *arguments)
+    mapped = np.asarray(mapped) * np.ones(points.shape)
+    return [
+        (float(z), float(s)) for (z, s), back in zip(candidates, mapped, strict=True) if abs(back - s) <= 1e-6 * abs(s)
+    ]
+
+
+def _pencil(solver, number: int, order: dict, arguments: tuple) -> np.ndarray:
     matrix = np.asarray(getattr(solver.probe, f"pencil_{number}")(order, *arguments))
     if not np.all(np.isfinite(matrix)):
         raise NumericalError("the pencil of A(z) is not finite; the training level has diverged")
-    values, condition = pencil_eigenvalues(matrix)
-    real = np.abs(values.imag) <= np.maximum(1e-9, np.minimum(1e-13 * condition, 1e-3)) * np.abs(values)
-    candidates: list[tuple[float, float, float]] = []
-    for s, kappa in zip(values[real].real, condition[real], strict=True):
-        for z in _preimages(solver, number, s, arguments):
-            if np.isfinite(z) and _outside(z, edges):
-                candidates.append((z, s, kappa))
-    if not candidates:
+    return matrix
+
+
+def _real(values: np.ndarray, solver, number: int, order: dict, arguments: tuple) -> np.ndarray:
+    """Which eigenvalues are real to rounding. How far rounding reaches is asked only where it matters."""
+    size, imaginary = np.abs(values), np.abs(values.imag)
+    sure = imaginary <= 1e-9 * size
+    if not np.any(~sure & (imaginary <= 1e-3 * size)):
+        return sure
+    known, condition = eigenvalue_conditions(_pencil(solver, number, order, arguments))
+    nearest = np.argmin(np.abs(values[:, None] - known[None, :]), axis=1)
+    return imaginary <= np.maximum(1e-9, np.minimum(1e-13 * condition[nearest], 1e-3)) * size
+
+
+def eigenvalue_conditions(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues and how far each moves, relative to its size, under a relative change of the matrix."""
+    values, left, right = scipy.linalg.eig(matrix, left=True, right=True)
+    overlap = np.abs(np.sum(left.conj() * right, axis=0))
+    with np.errstate(over="ignore"):
+        return values, np.linalg.norm(matrix) / np.maximum(np.abs(values) * overlap, 1e-300)
+
+
+def _with_conditions(solver, number: int, order: dict, arguments: tuple, ring: list) -> list[tuple[float, float]]:
+    if not ring:
         return []
-    points = np.array([z for z, _, _ in candidates])
-    responses = branch.responses(points)
-    mapped = np.asarray(getattr(solver.probe, f"scalar_map_{number}")(points, responses, *arguments)) * np.ones(
-        points.shape
-    )
-    return [
-        (z, kappa) for (z, s, kappa), back in zip(candidates, mapped, strict=True) if abs(back - s) <= 1e-6 * abs(s)
-    ]
+    values, condition = eigenvalue_conditions(_pencil(solver, number, order, arguments))
+    return [(z, float(condition[np.argmin(np.abs(values - s))])) for z, s in ring]
 
 
 def _preimages(solver, number: int, s: float, arguments: tuple) -> list[float]:
