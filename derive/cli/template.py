@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_TEXT = '''"""Hebbian learning along a feedback loop, in a rectangular matrix.
+_TEXT = '''"""Learning along a feedback loop, in a rectangular matrix.
 
 An input x(t) drives the layer u(t) = W(t) x(t) / sqrt(D). It returns through the initial matrix as the next input,
 x(t+1) = (1 - leak) x(t) + leak sqrt(D)/N W(0)^T u(t), and the weights learn what fires together:

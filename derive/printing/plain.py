@@ -123,8 +123,6 @@ class TextPrinter(StrPrinter):
         return f"{self.names.source}({self._tau()})"
 
     def _print_TauDerivative(self, node) -> str:
-        if not isinstance(node, nodes.TauDerivative):
-            return super()._print_TauDerivative(node)
         return f"d/d{self._tau()} {self._print(node.value)}"
 
     def _print_Mean(self, node) -> str:

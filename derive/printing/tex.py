@@ -131,8 +131,6 @@ class TexPrinter(LatexPrinter):
         return f"{self._source()}({self._tau()})"
 
     def _print_TauDerivative(self, node) -> str:
-        if not isinstance(node, nodes.TauDerivative):
-            return super()._print_TauDerivative(node)
         return rf"\partial_{{{self._tau()}}} {self._print(node.value)}"
 
     def _print_Mean(self, node) -> str:
