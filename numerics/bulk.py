@@ -90,7 +90,13 @@ class Branch:
 def edge_candidates(branch: Branch) -> np.ndarray:
     """Real roots of the edge polynomials, ascending."""
     found: list[float] = []
-    for polynomial in branch.module.edge_polynomials(*branch.arguments):
+    try:
+        polynomials = branch.module.edge_polynomials(*branch.arguments)
+    except OverflowError:
+        raise NumericalError(
+            "the edge polynomial of the bulk overflows at these parameters; take less extreme ones"
+        ) from None
+    for polynomial in polynomials:
         coefficients = np.trim_zeros(np.asarray(polynomial, float), "f")
         if not np.all(np.isfinite(coefficients)):
             raise NumericalError("the edge polynomial of the bulk is not finite at these parameters")
@@ -144,9 +150,7 @@ def atoms_of(branch: Branch, edges: list) -> list[dict[str, float]]:
     """Point masses of the bulk: residues of the resolvent at candidates outside the support."""
     found = []
     for x in edge_candidates(branch):
-        if any(low < x < high for low, high in edges):
-            continue
         weights = [(1j * step * branch.resolvent(np.array([x + 1j * step]))[0]).real for step in (1e-5, 1e-6)]
-        if weights[1] > 1e-4 and abs(weights[0] - weights[1]) < 1e-3:
+        if weights[1] > 1e-4 and abs(weights[0] - weights[1]) < 1e-2 * weights[1]:
             found.append({"at": float(x), "weight": float(weights[1])})
     return found

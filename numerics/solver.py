@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from derive.errors import NumericalError
+from derive.errors import NumericalError, ParameterError
 from numerics.bulk import Branch, atoms_of, support
 from numerics.outliers import Outlier, find_outliers, match_replicas
 from numerics.precision import in_float64
@@ -22,6 +22,8 @@ from numerics.precision import in_float64
 Progress = Callable[[float, str], None] | None
 DEFAULT_SAMPLES = 100_000
 REPLICAS = 20
+MOST_BYTES = 8e9
+"""Order parameters larger than this are refused."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ def solve(
     tell = progress or (lambda fraction, text: None)
     arguments = solver.arguments(values)
     tell(0.0, "training level")
+    _check_memory(solver, arguments)
     if solver.front.LINEAR:
         order, observables, finite = solver.forward_pass(*arguments)
         order, observables, finite = _as_numpy(order), _as_numpy(observables), int(finite)
@@ -171,6 +174,20 @@ def solve(
         order,
         solver,
     )
+
+
+def _check_memory(solver: Solver, arguments: tuple) -> None:
+    """Refuse sizes that cannot be meant before any array is made."""
+    if not solver.front.LINEAR:
+        entries = sum(math.prod(shape) for shape in solver.training.shapes(*arguments).values()) ** 2
+    else:
+        results = jax.eval_shape(lambda: solver.training.forward_pass(*arguments))
+        entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
+    if 8 * entries > MOST_BYTES:
+        whole = ", ".join(f"{n}={a}" for (n, _, w), a in zip(solver.front.PARAMETERS, arguments, strict=True) if w)
+        raise ParameterError(
+            f"{whole} needs about {8 * entries / 1e9:.0f} GB for its order parameters; take smaller numbers"
+        )
 
 
 def _nearest_edge(outlier: Outlier, edges: list) -> float:

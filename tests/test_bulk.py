@@ -46,6 +46,18 @@ def test_atom_at_zero_has_the_missing_mass():
     assert atom["at"] == pytest.approx(0, abs=1e-9) and atom["weight"] == pytest.approx(0.7, abs=1e-6)
 
 
+def test_atom_inside_the_support_is_found():
+    """A M0 A^T with twice as many rows as columns: half of the spectrum is exactly zero, inside a symmetric bulk."""
+    a = parameter("a", default=2.0, domain=positive)
+    D, N = sectors("D", N=a)
+    A = gaussian("A", N, D)
+    solver = _solver(Model(parameters=(a,), probe=spectrum(A @ goe("M0", D) @ A.T / N)))
+    solution = solve(solver, {"a": 2.0})
+    (atom,) = solution.diagnostics["atoms"]
+    assert solution.bulk_edges[0][0] < 0 < solution.bulk_edges[-1][1]
+    assert atom["at"] == pytest.approx(0, abs=1e-9) and atom["weight"] == pytest.approx(0.5, abs=1e-4)
+
+
 def test_hard_edge_of_a_square_wishart_is_not_an_atom():
     assert solve(*_wishart(1.0)).diagnostics["atoms"] == []
 

@@ -35,8 +35,10 @@ def sample_point(expressions, attempt: int = 0) -> dict[sp.Symbol, sp.Rational]:
     return {**values, **{f: sp.Rational(7 + 2 * i + attempt, 8 + 3 * i) for i, f in enumerate(functions)}}
 
 
-def physical_values(equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], point: dict, digits: int = DIGITS):
-    """z and all unknowns at one point of the upper half plane, by continuation from infinity.
+def physical_values(
+    equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], point: dict, digits: int = DIGITS, at=None
+):
+    """z and all unknowns at one point of the upper half plane, by continuation from infinity; `at` names the point.
 
     Every equation is linear in each unknown's own column, so near infinity the iteration unknown <- solution of its
     column contracts; Newton's method then brings z in.
@@ -45,7 +47,8 @@ def physical_values(equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, .
     with mpmath.workdps(digits):
         residual = sp.lambdify((Z, list(unknowns)), system, "mpmath")
         jacobian = sp.lambdify((Z, list(unknowns)), sp.Matrix(system).jacobian(list(unknowns)), "mpmath")
-        z = mpmath.mpc(3, 10**6)
+        goal = mpmath.mpc(3, "1.5") if at is None else mpmath.mpc(at)
+        z = mpmath.mpc(goal.real, 10**6 * (1 + abs(goal.real)))
         values = mpmath.matrix([mpmath.mpf(0)] * len(unknowns))
         while True:
             for _ in range(60):
@@ -55,9 +58,10 @@ def physical_values(equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, .
                     break
             else:
                 raise NumericalError("the physical branch of the bulk equations could not be followed from infinity")
-            if mpmath.im(z) < 2:
+            if z == goal:
                 return {Z: z, **dict(zip(unknowns, values, strict=True))}
-            z = mpmath.mpc(3, mpmath.im(z) * mpmath.mpf("0.75"))
+            lower = mpmath.im(z) * mpmath.mpf("0.75")
+            z = mpmath.mpc(goal.real, lower) if lower > goal.imag else goal
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import sympy as sp
 from sympy.core.function import PoleError
 
 from derive.algebra.nodes import Z
+from derive.algebra.physical import physical_values
 from derive.algebra.words import Letter
 from derive.claims.equality import (
     DIGITS,
@@ -28,7 +29,7 @@ from derive.claims.equality import (
 )
 from derive.claims.formulas import Carrier, Matrix, Reader, shown
 from derive.claims.reading import Claim, ClaimsFile
-from derive.errors import ClaimError
+from derive.errors import ClaimError, NumericalError
 from derive.language.model import Model
 from derive.records.base import Record
 from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle
@@ -117,13 +118,14 @@ class _Work:
         left_of_bulk = True
         for point in sample_points(self.parameters):
             size = 50 * (1 + sum(abs(v) for v in point.values()))
-            for side in (1, -1):
+            for side in (sp.S.One, sp.Rational(1, 10), sp.S.NegativeOne):
                 with mpmath.workdps(WORKING_DIGITS):
-                    z = mpmath.mpc(side * int(size), int(size) / mpmath.mpf(10**4))
+                    z = mpmath.mpc(int(side * size), int(size) / mpmath.mpf(10**4))
                     found, physical = number(value, {**point, Z: z}), follow_branch(curve, root, point, z)
                 if close(found, physical):
                     continue
-                if side == 1:
+                on_curve = close(number(curve.subs(root, value), {**point, Z: z}), mpmath.mpf(0))
+                if side > 0 or not on_curve:
                     there = ", ".join(filter(None, (f"z = {mpmath.nstr(z, 6)}", _at(point, value, curve))))
                     return FAILED, (
                         f"derived {_curve_text(self.bulk)}; at {there} "
@@ -139,7 +141,10 @@ class _Work:
     def _curve(self, claim: Claim) -> tuple[str, str]:
         value = sp.fraction(sp.together(self.reader(claim, "z", "G").scalar(claim.get("value"))))[0]
         root, curve = self.bulk.projected.resolvent, self.bulk.curve
-        derived, claimed = sp.Poly(curve, root, Z), sp.Poly(value, root, Z) if value.has(root) else None
+        try:
+            derived, claimed = sp.Poly(curve, root, Z), sp.Poly(value, root, Z) if value.has(root) else None
+        except sp.PolynomialError:
+            raise ClaimError(f"{self.place(claim)}: {value} is not a polynomial in z and G") from None
         if claimed is None or claimed.degree(root) != derived.degree(root):
             return FAILED, f"derived {_curve_text(self.bulk)}, claimed {sp.expand(value)} = 0"
         if vanishes_identically(claimed.LC() * curve - derived.LC() * value):
@@ -164,14 +169,25 @@ class _Work:
             status = best if status == PROVED else status
             for point in sample_points(self.parameters):
                 if not _density_ends(self.bulk, point, number(value, point)):
-                    return (
-                        FAILED,
-                        f"{value} is a root of the discriminant, but no end of the density ({_at(point, value)})",
-                    )
-        return (
-            status,
-            "each is a root of the discriminant of the curve where the density ends; others were not looked for",
-        )
+                    return FAILED, f"{value} is a root of the discriminant, but no end of the density"
+        for point in sample_points(self.parameters):
+            claimed = [number(value, point) for value in values]
+            for root in self._candidate_edges(point):
+                if not any(abs(root - value) < mpmath.mpf(10) ** -12 * (1 + abs(root)) for value in claimed):
+                    if _density_ends(self.bulk, point, root):
+                        return FAILED, f"the edge at {mpmath.nstr(root, 8)} is left out ({_at(point, self.bulk.curve)})"
+        return status, "each is a root of the discriminant of the curve where the density ends, and there are no others"
+
+    def _candidate_edges(self, point: dict) -> list:
+        """Real roots of all edge factors at given parameters."""
+        found = []
+        with mpmath.workdps(WORKING_DIGITS):
+            for factor in self.bulk.edge_factors:
+                coefficients = [number(c, point) for c in sp.Poly(factor, Z).all_coeffs()]
+                for root in mpmath.polyroots(coefficients, maxsteps=500, extraprec=400):
+                    if abs(mpmath.im(root)) < mpmath.mpf(10) ** -20 * (1 + abs(root)):
+                        found.append(mpmath.re(root))
+        return found
 
     def _atom(self, claim: Claim) -> tuple[str, str]:
         reader = self.reader(claim)
@@ -182,6 +198,11 @@ class _Work:
             if name not in names:
                 raise ClaimError(f"{self.place(claim)}: at names {name}, but the parameters are {', '.join(names)}")
             fixed[names[name]] = reader.scalar(text)
+            value = number(fixed[names[name]], {})
+            if not names[name].domain.contains(float(mpmath.re(value))):
+                raise ClaimError(
+                    f"{self.place(claim)}: {name} = {text} is out of range: it must be {names[name].domain}"
+                )
         root, curve = self.bulk.projected.resolvent, self.bulk.curve.subs(fixed)
         position, weight = position.subs(fixed), weight.subs(fixed)
         exact = vanishes_identically(_residue_condition(sp.Poly(curve, root), position, weight))
@@ -189,6 +210,10 @@ class _Work:
             with mpmath.workdps(WORKING_DIGITS):
                 place = number(position, point)
                 above = mpmath.mpc(0, mpmath.mpf(10) ** -14)
+                try:
+                    follow_branch(curve, root, point, place + above)
+                except NumericalError:
+                    return FAILED, f"the physical branch could not be followed to {mpmath.nstr(place, 6)}; not decided"
                 measured, expected = above * follow_branch(curve, root, point, place + above), number(weight, point)
                 if abs(measured - expected) > mpmath.mpf(10) ** -5:
                     return FAILED, (
@@ -235,10 +260,12 @@ class _Work:
         if expression is None:
             return FAILED, f"no closed form of {of} is derived, so its series cannot be taken"
         try:
-            expanded = sp.series(expression.subs(names[variable], replaced), SMALL, 0, int(order) + 1).removeO()
+            lift = max(0, -int(order)) + 1
+            lifted = sp.expand(expression.subs(names[variable], replaced) * SMALL**lift)
+            expanded = sp.series(lifted, SMALL, 0, int(order) + lift + 1).removeO()
         except (NotImplementedError, ValueError, PoleError):
             return FAILED, f"{of} = {_text(expression)} has no power series there that SymPy finds"
-        derived = sp.expand(expanded).coeff(SMALL, int(order))
+        derived = sp.expand(expanded).coeff(SMALL, int(order) + lift)
         return self._told(
             self.bench.same(value, derived), value, sp.factor(derived), f"coefficient of x**{order} in {of}"
         )
@@ -283,7 +310,30 @@ class _Work:
             derived = sp.factor(cycle.inverse.subs(MAP, cycle.eigenvalue))
             return self._told(self.bench.same(value, derived), value, derived, "z")
         relation = cycle.relation.subs({Z: value, MAP: cycle.eigenvalue})
-        return self._told(self.bench.same(relation, sp.S.Zero), value, cycle.relation, "relation")
+        result = self.bench.same(relation, sp.S.Zero)
+        if result.status != FAILED and not self._physical_outlier(cycle, value):
+            return FAILED, f"{_text(value)} is a root of {_text(cycle.relation)}, but not on the physical branch"
+        return self._told(result, value, cycle.relation, "relation")
+
+    def _physical_outlier(self, cycle: Cycle, value: sp.Expr) -> bool:
+        """Whether the map at the claimed outlier, on the physical branch, is the eigenvalue for strong spikes."""
+        for strength in (1, 3, 10, 40, 150):
+            for point in sample_points(self.parameters):
+                stronger = {p: v * strength if cycle.eigenvalue.has(p) else v for p, v in point.items()}
+                z = mpmath.re(number(value, stronger))
+                mapped = self._mapped(cycle, stronger, mpmath.mpc(z, mpmath.mpf(10) ** -14))
+                if mapped is not None and close(mapped, number(cycle.eigenvalue, stronger), 10):
+                    return True
+        return False
+
+    def _mapped(self, cycle: Cycle, point: dict, z):
+        """The scalar map on the physical branch at a point."""
+        projected = self.bulk.projected
+        try:
+            values = physical_values(projected.bulk_equations, projected.bulk_symbols, point, at=z)
+        except (NumericalError, ZeroDivisionError):
+            return None
+        return number(cycle.scalar_map, {**point, **values})
 
     def _threshold(self, claim: Claim) -> tuple[str, str]:
         value = self.reader(claim).scalar(claim.get("value"))
@@ -322,6 +372,12 @@ class _Work:
         if cycle.inverse is not None:
             return self._told(self.bench.same(value, cycle.inverse), value, cycle.inverse, "z")
         result = self.bench.same(cycle.relation.subs(Z, value), sp.S.Zero)
+        if result.status != FAILED:
+            for point in sample_points(self.parameters):
+                z = mpmath.mpc(1000 * (1 + sum(abs(v) for v in point.values())), 1)
+                mapped = self._mapped(cycle, point, z)
+                if mapped is None or not close(number(value, {**point, MAP: mapped}), z, 10):
+                    return FAILED, f"{_text(value)} is a root of {_text(cycle.relation)}, but not z at large s"
         return self._told(result, value, cycle.relation, "relation")
 
     def _scalar_map(self, claim: Claim) -> tuple[str, str]:
@@ -373,6 +429,8 @@ class _Work:
         right = [scalars.scalar(text) for text in claim.get("columns_times", ("1",) * len(order))]
         if len(left) != len(order) or len(right) != len(order):
             raise ClaimError(f"{self.place(claim)}: rows_times and columns_times need one scalar for each label")
+        if any(sp.simplify(scalar) == 0 for scalar in (*left, *right)):
+            raise ClaimError(f"{self.place(claim)}: rows_times and columns_times must not be 0")
         status = PROVED
         for i, row in enumerate(order):
             for j, column in enumerate(order):
@@ -388,6 +446,7 @@ class _Work:
     def _kernel(self, claim: Claim) -> tuple[str, str]:
         reader = self.reader(claim, matrices=True, carriers=True)
         target = reader.field(claim.get("target"))
+        self._owns_noise(claim, target)
         memories = [m for m in self.saddle.memories if m.target == target]
         derived = Matrix({})
         for m in memories:
@@ -396,13 +455,22 @@ class _Work:
         lag = claim.get("lag")
         found = sorted({m.lag for m in memories if m.lag is not None})
         if status != FAILED and lag is not None and found != [lag]:
-            return FAILED, f"derived: the memory of {target} reaches back from s = t - {found}, claimed lag {lag}"
+            lags = ", ".join(map(str, found))
+            return FAILED, f"derived: the memory of {target} reaches back from s = t - {lags}, claimed lag {lag}"
         reach = f"; s <= t - {lag}" if lag else ""
         return status, detail + reach
+
+    def _owns_noise(self, claim: Claim, *fields) -> None:
+        owners = list(dict.fromkeys(c.left for c in self.saddle.covariances))
+        names = ", ".join(map(str, owners))
+        for field in fields:
+            if field not in owners:
+                raise ClaimError(f"{self.place(claim)}: {field} has no noise of its own; those with one are {names}")
 
     def _covariance(self, claim: Claim) -> tuple[str, str]:
         reader = self.reader(claim, matrices=True)
         left, right = (reader.field(name) for name in claim.get("noises"))
+        self._owns_noise(claim, left, right)
         derived = Matrix({})
         for c in self.saddle.covariances:
             if (c.left, c.right) == (left, right):

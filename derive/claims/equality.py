@@ -12,7 +12,7 @@ from sympy.core.function import AppliedUndef
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, physical_values
 from derive.algebra.polynomials import solve_linear_unknowns
-from derive.errors import NumericalError
+from derive.errors import ClaimError, NumericalError
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP, Bulk
 
@@ -50,6 +50,8 @@ def number(expression: sp.Expr, values: dict):
             return mpmath.mpmathify(sp.lambdify(symbols, expression, "mpmath")(*given))
         except ZeroDivisionError:
             return mpmath.nan
+        except OverflowError:
+            raise ClaimError(f"{expression} is too large to be evaluated; check the exponents") from None
 
 
 def _mp(value: sp.Basic):
@@ -57,9 +59,9 @@ def _mp(value: sp.Basic):
     return mpmath.mpf(int(rational.p)) / int(rational.q)
 
 
-def close(a, b) -> bool:
+def close(a, b, digits: int = AGREEING_DIGITS) -> bool:
     with mpmath.workdps(WORKING_DIGITS):
-        return abs(a - b) <= mpmath.mpf(10) ** -AGREEING_DIGITS * max(1, abs(a), abs(b))
+        return abs(a - b) <= mpmath.mpf(10) ** -digits * max(1, abs(a), abs(b))
 
 
 def vanishes_identically(expression: sp.Expr, curve: sp.Expr | None = None, root: sp.Symbol | None = None) -> bool:

@@ -113,7 +113,11 @@ class Reader:
 
     def _value(self, node: ast.AST, text: str) -> sp.Expr | Matrix:
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-            return sp.Rational(str(node.value))
+            written = ast.get_source_segment(text, node) or str(node.value)
+            mantissa = written.lower().split("e")[0]
+            if abs(node.value) == float("inf") or (node.value == 0 and any(d in mantissa for d in "123456789")):
+                raise ClaimError(f"{self.place}: the number {written} is too large or too small to be meant")
+            return sp.Rational(written.replace("_", ""))
         if isinstance(node, ast.Name):
             return self._name(node.id, text)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):

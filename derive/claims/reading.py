@@ -63,6 +63,8 @@ def load_claims(path: str | Path) -> ClaimsFile:
         raise ClaimError(f"{path}: cannot be read ({error.strerror}); check the path") from None
     except UnicodeDecodeError:
         raise ClaimError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
+    except RecursionError:
+        raise ClaimError(f"{path}: the file is nested too deeply to be read as claims") from None
     except tomllib.TOMLDecodeError as error:
         raise ClaimError(f"{path}: is not TOML ({error}); quote formulas as strings") from None
     _only(data, ("model", "claim", "define"), str(path))

@@ -13,7 +13,7 @@ import sympy as sp
 
 from derive.errors import DeclarationError
 from derive.language.symbols import Clock, Sector, _Named
-from derive.language.vectors import Apply, Project, named_fields, sector_of, values
+from derive.language.vectors import Apply, Project, named_fields, sector_of, shown, values
 
 
 class Disorder(_Named):
@@ -120,7 +120,7 @@ class Matrix(ABC):
                 )
             return Product(self.rows, other.columns, (*factors_of(self), *factors_of(other)))
         vector = named_fields(sp.sympify(other))
-        where = f"{self} @ ({vector})"
+        where = f"{self} @ ({shown(vector)})"
         sector = sector_of(vector, where)
         if sector is None:
             raise DeclarationError(f"{where}: the right-hand side is not a vector")
@@ -202,7 +202,7 @@ class Dyad(Matrix):
         return Project(self.left, self.right, vector)
 
     def __str__(self) -> str:
-        return f"outer({self.left}, {self.right})"
+        return f"outer({shown(self.left)}, {shown(self.right)})"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import sympy as sp
 from derive.errors import DeclarationError
 from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Matrix, Product, Sum, Weights, WeightsAt
 from derive.language.symbols import Clock, Parameter, Sector, is_taken
-from derive.language.vectors import Apply, Field, FieldAt, Mean, Project, named_fields, sector_of
+from derive.language.vectors import Apply, Field, FieldAt, Mean, Project, named_fields, sector_of, shown
 
 
 @dataclass(frozen=True)
@@ -348,15 +348,20 @@ def _check_linear(expression: sp.Expr, where: str) -> None:
         slope = sp.diff(plain, mark)
         if slope.has(*marks.values()) or sector_of(slope) is not None:
             raise DeclarationError(
-                f"{where}: disorder {_matrix_name(node)} enters nonlinearly; define a field for "
-                f"{_matrix_name(node)} @ ({node.vector}) first and use that field here"
+                f"{where}: disorder {_matrix_name(node)} enters nonlinearly; define a field for it first, such as "
+                f"Eq(u, {_matrix_name(node)} @ {_shown_argument(node)}), and use u here"
             )
 
 
 def _matrix_name(node: Apply | Project) -> str:
     if isinstance(node, Project):
-        return f"outer({node.left}, {node.right})"
+        return f"outer({shown(node.left)}, {shown(node.right)})"
     return f"{node.matrix.args[0] if node.matrix.args else node.matrix}{'.T' if node.transposed else ''}"
+
+
+def _shown_argument(node: Apply | Project) -> str:
+    text = shown(node.vector)
+    return text if isinstance(node.vector, FieldAt) else f"({text})"
 
 
 def _outermost(expression: sp.Basic) -> set:

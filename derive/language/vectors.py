@@ -109,6 +109,14 @@ class Mean(sp.Expr):
         return True
 
 
+def shown(expression: sp.Basic) -> str:
+    """An expression as it was typed, for messages."""
+    typed = {
+        v: sp.Symbol(f"{v.field}({v.time})" if v.time is not None else f"{v.field}") for v in expression.atoms(FieldAt)
+    }
+    return str(expression.xreplace(typed))
+
+
 def named_fields(expression: sp.Expr) -> sp.Expr:
     """The expression with fields that have no clock written as values."""
     bare = {symbol: FieldAt(symbol) for symbol in expression.atoms(Field) if not symbol.timed}

@@ -8,7 +8,7 @@ GOE matrix M(0). The spike directions depend on the bulk they are added to. The 
 
 NAME = "anti_hebbian"
 # fingerprint of the declaration
-DECLARATION = "b53ec2c5710d321d"
+DECLARATION = "f97eff5c1a0ea7f9"
 OBSERVABLES = ("activity", "memory")
 # exact forward pass if true, sampled otherwise
 LINEAR = True

@@ -11,7 +11,7 @@ an elementwise law of the earlier ones. The spectrum is that of W(S)^T W(S) / N1
 
 NAME = "coupled_spikes"
 # fingerprint of the declaration
-DECLARATION = "6265c5cc8e867ba6"
+DECLARATION = "63d2c5341facf336"
 OBSERVABLES = ("phi_norm", "g_norm", "alignment")
 # exact forward pass if true, sampled otherwise
 LINEAR = True

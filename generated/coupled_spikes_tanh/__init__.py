@@ -7,7 +7,7 @@ The model of coupled_spikes with saturating laws, so that the spike vectors are 
 
 NAME = "coupled_spikes_tanh"
 # fingerprint of the declaration
-DECLARATION = "b1ef1680c2c34d51"
+DECLARATION = "1781064cf31bc0bd"
 OBSERVABLES = ("phi_norm", "g_norm", "alignment")
 # exact forward pass if true, sampled otherwise
 LINEAR = False

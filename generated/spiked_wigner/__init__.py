@@ -7,7 +7,7 @@ The classical BBP problem: the simplest matrix with a bulk and an outlier.
 
 NAME = "spiked_wigner"
 # fingerprint of the declaration
-DECLARATION = "2a9361e910a74e1b"
+DECLARATION = "c0f4ff4fbead957d"
 OBSERVABLES = ("spike_norm",)
 # exact forward pass if true, sampled otherwise
 LINEAR = True
