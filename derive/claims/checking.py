@@ -311,18 +311,18 @@ class _Work:
             return self._told(self.bench.same(value, derived), value, derived, "z")
         relation = cycle.relation.subs({Z: value, MAP: cycle.eigenvalue})
         result = self.bench.same(relation, sp.S.Zero)
-        if result.status != FAILED and not self._physical_outlier(cycle, value):
+        if result.status != FAILED and not self._physical_outlier(cycle, cycle.eigenvalue, value):
             return FAILED, f"{_text(value)} is a root of {_text(cycle.relation)}, but not on the physical branch"
         return self._told(result, value, cycle.relation, "relation")
 
-    def _physical_outlier(self, cycle: Cycle, value: sp.Expr) -> bool:
+    def _physical_outlier(self, cycle: Cycle, eigenvalue: sp.Expr, value: sp.Expr) -> bool:
         """Whether the map at the claimed outlier, on the physical branch, is the eigenvalue for strong spikes."""
         for strength in (1, 3, 10, 40, 150):
             for point in sample_points(self.parameters):
-                stronger = {p: v * strength if cycle.eigenvalue.has(p) else v for p, v in point.items()}
+                stronger = {p: v * strength if eigenvalue.has(p) else v for p, v in point.items()}
                 z = mpmath.re(number(value, stronger))
                 mapped = self._mapped(cycle, stronger, mpmath.mpc(z, mpmath.mpf(10) ** -14))
-                if mapped is not None and close(mapped, number(cycle.eigenvalue, stronger), 10):
+                if mapped is not None and close(mapped, number(eigenvalue, stronger), 10):
                     return True
         return False
 
