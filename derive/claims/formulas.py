@@ -115,7 +115,8 @@ class Reader:
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
             written = ast.get_source_segment(text, node) or str(node.value)
             mantissa = written.lower().split("e")[0]
-            if abs(float(node.value)) == float("inf") or (node.value == 0 and any(d in mantissa for d in "123456789")):
+            lost = node.value == 0 and any(digit in mantissa for digit in "123456789")
+            if node.value == float("inf") or lost:
                 raise ClaimError(f"{self.place}: the number {written} is too large or too small to be meant")
             return sp.Rational(written.replace("_", ""))
         if isinstance(node, ast.Name):
