@@ -207,8 +207,6 @@ def _sampled(solver: Solver, arguments: tuple, samples: int, seed: int, tell) ->
     """Independent replicas of the sampled forward pass."""
     sites = _sites(samples)
     shapes = solver.training.shapes(*arguments)
-    whole = tuple(i for i, (_, _, is_whole) in enumerate(solver.front.PARAMETERS) if is_whole)
-    run = jax.jit(solver.training.forward_pass, static_argnums=whole)
     replicas = []
     for number, key in enumerate(jax.random.split(jax.random.key(seed), REPLICAS)):
         keys = jax.random.split(key, len(shapes))
@@ -217,7 +215,7 @@ def _sampled(solver: Solver, arguments: tuple, samples: int, seed: int, tell) ->
             for k, (name, shape) in zip(keys, sorted(shapes.items()), strict=True)
         }
         normals = {name: jnp.concatenate([x, -x]) for name, x in half.items()}
-        order, observables, finite = run(*arguments, normals)
+        order, observables, finite = solver.forward_pass(*arguments, normals)
         replicas.append((_as_numpy(order), _as_numpy(observables), int(finite)))
         tell(0.7 * (number + 1) / REPLICAS, "sampling")
     return replicas

@@ -14,7 +14,7 @@ from derive.algebra.nodes import Z
 from derive.codegen import generate_files
 from derive.errors import DeclarationError
 from derive.pipeline import derive_model
-from numerics.bulk import Branch, atoms_of, edge_candidates, support
+from numerics.bulk import atoms_of, edge_candidates, support
 from numerics.solver import load_solver, solve
 
 G = sp.Symbol("G")
@@ -155,8 +155,3 @@ def test_sum_of_goe_matrices_has_variance_of_the_sum():
     D = sectors("D")
     record = derive_model(Model(parameters=(p,), probe=spectrum(goe("A", D) + p * goe("B", D))))["bulk"]
     assert sp.simplify(record.curve.subs(Z, 1 / G + (1 + p**2) * G)) == 0
-
-
-def test_branch_is_a_value():
-    solver, values = solver_of("spiked_wigner"), values_of("spiked_wigner")
-    assert solver.branch(values) == Branch(solver.bulk, solver.arguments(values))
