@@ -23,6 +23,7 @@ _WORDS = {
     "vectors": ("field", "fields", "mean", "normal", "overlap", "past_sum"),
     "matrices": ("gaussian", "goe", "outer", "weights"),
     "model": ("Eq", "Model", "spectrum"),
+    "family": ("family", "one_of", "whole_choice"),
 }
 _HOME = {word: f"derive.language.{module}" for module, words in _WORDS.items() for word in words}
 

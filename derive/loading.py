@@ -8,13 +8,14 @@ from __future__ import annotations
 import ast
 import difflib
 import importlib
+import itertools
 import math
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
@@ -23,7 +24,10 @@ from typing import TYPE_CHECKING
 from derive.errors import DeclarationError, DeriveError, ParameterError
 
 if TYPE_CHECKING:
+    from derive.language.family import Family
     from derive.language.model import Model
+
+    Declared = Model | Family
 
 _MODELS = Path(__file__).parent / "models"
 _PRIVATE = "_declaration_"
@@ -53,8 +57,27 @@ def is_file_target(target: str) -> bool:
     return target not in setting_names() and Path(target).is_file()
 
 
-def load_model(target: str) -> Model:
-    """The model declared by a shipped setting or by a file, named after it."""
+def load_model(target: str, chosen: Mapping[str, int | str] | None = None) -> Model:
+    """The model declared by a shipped setting or by a file, named after it; of a family, the member that is chosen."""
+    from derive.language.family import Family
+
+    declared = load_declaration(target)
+    if isinstance(declared, Family):
+        unknown = [name for name in chosen or () if name not in dict(declared.choices)]
+        if unknown:
+            names = [name for name, _ in declared.choices]
+            raise ParameterError(
+                f"{declared.name} has no choice {unknown[0]!r}{_nearest(unknown[0], names)}; "
+                f"its choices are {', '.join(names)}"
+            )
+        return declared.member(chosen or {})
+    if chosen:
+        raise ParameterError(f"{declared.name} is one model: there is no {next(iter(chosen))!r} to choose")
+    return declared
+
+
+def load_declaration(target: str) -> Declared:
+    """What a shipped setting or a file declares: a model, or a family of models."""
     if is_file_target(target):
         return _load_file(target)
     names = setting_names()
@@ -68,7 +91,7 @@ def load_model(target: str) -> Model:
     return _named(importlib.import_module(f"derive.models.{target}"), target, target)
 
 
-def _load_file(target: str) -> Model:
+def _load_file(target: str) -> Declared:
     path = Path(target)
     if not path.exists():
         raise DeclarationError(f"there is no file {target}; check the path, or start one with `derive new {path.stem}`")
@@ -145,7 +168,8 @@ def _word_advice(word: str, words: Iterable[str]) -> str:
     return f"did you mean {near[0]}?" if near else f"the words of the language are {', '.join(words)}"
 
 
-def _named(module: ModuleType, name: str, target: str) -> Model:
+def _named(module: ModuleType, name: str, target: str) -> Declared:
+    from derive.language.family import Family
     from derive.language.model import Model
 
     declared = getattr(module, "MODEL", None)
@@ -153,11 +177,14 @@ def _named(module: ModuleType, name: str, target: str) -> Model:
         raise DeclarationError(
             f"{target} declares no MODEL; end the file with MODEL = Model(...), as `derive new` shows"
         )
+    doc = (module.__doc__ or "").strip()
+    if isinstance(declared, Family):
+        return replace(declared, name=name, doc=doc)
     if not isinstance(declared, Model):
         raise DeclarationError(
             f"{target}: MODEL is of type {type(declared).__name__}, not a Model; write MODEL = Model(...)"
         )
-    return replace(declared, name=name, doc=(module.__doc__ or "").strip(), observe=dict(declared.observe))
+    return replace(declared, name=name, doc=doc, observe=dict(declared.observe))
 
 
 def _nearest(word: str, words: Iterable[str]) -> str:
@@ -165,29 +192,125 @@ def _nearest(word: str, words: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def parameter_values(model: Model, pairs: Iterable[str]) -> dict[str, int | float]:
-    """The parameters in the order of the declaration, defaults filled in, from texts such as "alpha=2"."""
-    known = {parameter.name: parameter for parameter in model.parameters}
-    values: dict[str, int | float] = {}
+@dataclass(frozen=True)
+class Problem:
+    """A model with a value for each of its choices and parameters, and the layers that are asked for."""
+
+    model: Model
+    values: dict[str, int | float | str]
+    layers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Problems on a grid: the names and values of the axes, and one problem a point, the last axis fastest."""
+
+    axes: tuple[tuple[str, tuple[str, ...]], ...]
+    problems: tuple[Problem, ...]
+
+
+MOST_POINTS = 100_000
+
+
+def load_problem(target: str, pairs: Iterable[str]) -> Problem:
+    """The model and all its values, from texts such as "alpha=2"; checked before any work is done."""
+    sweep = load_sweep(target, pairs)
+    if sweep.axes:
+        name, values = sweep.axes[0]
+        raise ParameterError(f"{name}={','.join(values[:3])}...: one value here; only `derive solve` takes several")
+    return sweep.problems[0]
+
+
+def load_sweep(target: str, pairs: Iterable[str]) -> Sweep:
+    """All problems that lists (nu=0.5,1,2) and ranges (eta=0.01:0.5:20) among the values ask for."""
+    from derive.language.family import Family
+
+    declared = load_declaration(target)
+    given = _texts(declared, pairs)
+    axes = tuple((name, values) for name, values in given.items() if len(values) > 1)
+    if math.prod(len(values) for _, values in axes) > MOST_POINTS:
+        raise ParameterError(f"the grid has more than {MOST_POINTS} points; take fewer values")
+    choices = [name for name, _ in declared.choices] if isinstance(declared, Family) else []
+    members: dict[tuple, Model] = {}
+    problems = []
+    for point in itertools.product(*given.values()):
+        texts = dict(zip(given, point, strict=True))
+        chosen = {name: texts[name] for name in choices if name in texts}
+        key = tuple(chosen.items())
+        if key not in members:
+            members[key] = declared.member(chosen) if isinstance(declared, Family) else declared
+        problems.append(_problem(members[key], {n: t for n, t in texts.items() if n not in choices}))
+    return Sweep(axes, tuple(problems))
+
+
+def _texts(declared: Declared, pairs: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Each name with the texts of its values."""
+    found: dict[str, tuple[str, ...]] = {}
     for pair in pairs:
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not equals:
-            hint = (
-                f"write {name}=VALUE"
-                if name in known
-                else "write parameters as name=value, for instance "
-                + (f"{next(iter(known))}={known[next(iter(known))].default:g}" if known else "name=1")
-            )
-            raise ParameterError(f"{pair!r} is not a parameter setting; {hint}")
-        if name not in known:
-            have = (
-                f"the parameters of {model.name} are {', '.join(known)}" if known else f"{model.name} has no parameters"
-            )
-            raise ParameterError(f"{model.name} has no parameter {name!r}{_nearest(name, known)}; {have}")
-        if name in values:
+            raise ParameterError(f"{pair!r} is not a parameter setting; {_hint(declared, name)}")
+        if name in found:
             raise ParameterError(f"{name} is given twice; keep one of the two values")
-        values[name] = known[name].checked(_number(name, text, str(known[name].domain)))
-    return {name: values.get(name, known[name].checked(known[name].default)) for name in known}
+        found[name] = _spread(name, text)
+    return found
+
+
+def _hint(declared: Declared, name: str) -> str:
+    """How a setting is written, with a name that there is."""
+    from derive.language.family import Family
+
+    model = declared.member({}) if isinstance(declared, Family) else declared
+    known = [*model.choices, *((p.name, f"{p.default:g}") for p in model.parameters)]
+    if name in dict(known):
+        return f"write {name}=VALUE"
+    return "write parameters as name=value" + (f", for instance {known[0][0]}={known[0][1]}" if known else "")
+
+
+def _spread(name: str, text: str) -> tuple[str, ...]:
+    """The values of a list a,b,c or of a range low:high:count; one value otherwise."""
+    if ":" in text:
+        parts = text.split(":")
+        try:
+            low, high, count = float(parts[0]), float(parts[1]), int(parts[2])
+        except (ValueError, IndexError):
+            count = 0
+        if len(parts) != 3 or count < 2 or not (math.isfinite(low) and math.isfinite(high)):
+            raise ParameterError(f"{name}={text} is no range; write {name}=low:high:count, such as {name}=0.1:0.5:9")
+        return tuple(repr(low + (high - low) * i / (count - 1)) for i in range(count))
+    values = tuple(part.strip() for part in text.split(","))
+    if "" in values and len(values) > 1:
+        raise ParameterError(f"{name}={text} has an empty entry; write {name}=1,2,3")
+    twice = [value for value in values if values.count(value) > 1]
+    if twice:
+        raise ParameterError(f"{name}={text} has {twice[0]} twice; keep each value once")
+    return values
+
+
+def _problem(model: Model, texts: dict[str, str]) -> Problem:
+    """The model with its values; `layer` picks one of several probed matrices."""
+    known = {parameter.name: parameter for parameter in model.parameters}
+    labels = tuple(label for label, _ in model.probes)
+    layered = labels not in ((), ("",)) and "layer" not in known
+    values: dict[str, int | float] = {}
+    layers = labels
+    for name, text in texts.items():
+        if name == "layer" and layered:
+            if text not in (*labels, "all"):
+                raise ParameterError(f"layer={text} is not there; the layers are {', '.join(labels)}, or all of them")
+            layers = labels if text == "all" else (text,)
+        elif name not in known:
+            raise ParameterError(_unknown(model, name, layered))
+        else:
+            values[name] = known[name].checked(_number(name, text, str(known[name].domain)))
+    filled = {name: values.get(name, known[name].checked(known[name].default)) for name in known}
+    return Problem(model, {**dict(model.choices), **filled}, layers)
+
+
+def _unknown(model: Model, name: str, layered: bool) -> str:
+    names = [*(choice for choice, _ in model.choices), *(p.name for p in model.parameters), *(["layer"] * layered)]
+    have = f"its parameters are {', '.join(names)}" if names else "it has none"
+    return f"{model.setting} has no parameter {name!r}{_nearest(name, names)}; {have}"
 
 
 def _number(name: str, text: str, domain: str) -> float:

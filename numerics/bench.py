@@ -6,36 +6,34 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from pathlib import Path
 
 from derive.errors import DeriveError
+from numerics import bench_networks as networks
+from numerics.bench_tools import Figure, side_by_side, timed
 
 Progress = Callable[[float, str], None]
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One measured number and how it was measured."""
-
-    name: str
-    value: float
-    unit: str
-    detail: str
-
-
-def run(progress: Progress | None = None) -> list[Figure]:
-    """All figures, in order."""
+def run(progress: Progress | None = None, references: Path | None = None, only: str = "") -> list[Figure]:
+    """All figures, in order, or those whose title contains `only`; `references` holds equations written by hand."""
     figures: list[Figure] = []
-    for i, measure in enumerate(MEASUREMENTS):
+    chosen = [measure for measure in MEASUREMENTS if only.lower() in _title(measure)]
+    if not chosen:
+        raise DeriveError(f"no measurement is about {only!r}; they are: {'; '.join(map(_title, MEASUREMENTS))}")
+    for i, measure in enumerate(chosen):
         if progress is not None:
-            progress(i / len(MEASUREMENTS), (measure.__doc__ or "").partition("\n")[0].rstrip(".").lower())
-        figures += measure()
+            progress(i / len(chosen), _title(measure))
+        figures += measure(references)
     return figures
 
 
-def start_up() -> list[Figure]:
+def _title(measure: Callable) -> str:
+    return (measure.__doc__ or "").partition("\n")[0].rstrip(".").lower()
+
+
+def start_up(references: Path | None) -> list[Figure]:
     """Start-up of the command line."""
     help_page, nothing = side_by_side(
         lambda: _python("-m", "derive", "--help"), lambda: _python("-c", "pass"), repeats=5
@@ -46,7 +44,7 @@ def start_up() -> list[Figure]:
     ]
 
 
-def build_everything() -> list[Figure]:
+def build_everything(references: Path | None) -> list[Figure]:
     """Derivation and code of every shipped setting."""
     with tempfile.TemporaryDirectory() as directory:
         seconds = timed(lambda: _python("-m", "derive", "build", "--out", directory))
@@ -59,7 +57,7 @@ def build_everything() -> list[Figure]:
     ]
 
 
-def outliers() -> list[Figure]:
+def outliers(references: Path | None) -> list[Figure]:
     """All outliers of 60 coupled spikes: one eigenproblem against a scan of A(z)."""
     import numpy as np
 
@@ -79,10 +77,10 @@ def outliers() -> list[Figure]:
 
     @in_float64
     def reduced() -> None:
-        found[:] = by_eigenvalues(solver, 0, solution.order, arguments, branch, solution.bulk_edges)
+        found[:] = by_eigenvalues(solver.probe, 0, solution.order, arguments, branch, solution.bulk_edges)
 
     def scan() -> None:
-        smallest_singular_values(solver, grid, solution.order, arguments, branch)
+        smallest_singular_values(solver.probe, grid, solution.order, arguments, branch)
 
     reduced()  # compile once, outside the clock
     fast = statistics.median(timed(reduced) for _ in range(5))
@@ -105,21 +103,16 @@ def outliers() -> list[Figure]:
     ]
 
 
-MEASUREMENTS: tuple[Callable[[], list[Figure]], ...] = (outliers, build_everything, start_up)
+MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
+    outliers,
+    networks.forward_pass,
+    networks.outlier_path,
+    networks.theory_and_simulation,
+    networks.growth,
+    build_everything,
+    start_up,
+)
 """What `derive bench` measures; a new figure is one more function here."""
-
-
-def timed(work: Callable[[], object]) -> float:
-    """Seconds of one call."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def side_by_side(first: Callable[[], object], second: Callable[[], object], repeats: int) -> tuple[float, float]:
-    """Median seconds of both, called in turns so that a slow moment of the machine meets both."""
-    pairs = [(timed(first), timed(second)) for _ in range(repeats)]
-    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
 
 
 def _python(*arguments: str) -> None:

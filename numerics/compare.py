@@ -13,8 +13,8 @@ from scipy.special import ndtr, stdtrit
 from derive.errors import NumericalError
 
 if TYPE_CHECKING:
-    from numerics.simulation import Simulation
-    from numerics.solver import Solution
+    from numerics.simulation import SimulatedLayer, Simulation
+    from numerics.solver import Layer, Solution
 
 THRESHOLD = 3.0
 """How many standard errors count as agreement."""
@@ -72,15 +72,22 @@ def without_null_space(eigenvalues: np.ndarray) -> np.ndarray:
     return eigenvalues[np.abs(eigenvalues) > 1e-11 * largest]
 
 
-def match(solution: Solution, simulation: Simulation) -> Matches:
+def match(layer: Layer, spectra: Sequence[np.ndarray]) -> Matches:
     """Pair outliers with eigenvalues: by rank above and below the bulk, by distance inside a gap."""
-    intervals = bulk_intervals(solution.bulk_edges)
+    errors: Sequence[float | None] = layer.outlier_errors or [None] * len(layer.outliers)
+    return match_outliers(list(zip(layer.outliers, errors, strict=True)), layer, spectra)
+
+
+def match_outliers(
+    pairs: list[tuple[float, float | None]], layer: Layer, spectra: Sequence[np.ndarray], shift: float = 0.0
+) -> Matches:
+    """The same for outliers, with their errors, of another time, when the bulk of the layer is elsewhere by `shift`."""
+    intervals = [(low + shift, high + shift) for low, high in bulk_intervals(layer.bulk_edges)]
     if not intervals:
         return Matches((), ())
     low, high = intervals[0][0], intervals[-1][1]
-    draws = [without_null_space(np.asarray(e)) for e in simulation.eigenvalues]
-    errors: Sequence[float | None] = solution.outlier_errors or [None] * len(solution.outliers)
-    pairs = list(zip(solution.outliers, errors, strict=True))
+    base = layer.shift + shift
+    draws = [base + without_null_space(np.asarray(e) - base) for e in spectra]
     above = sorted((p for p in pairs if p[0] >= high), key=lambda p: -p[0])
     below = sorted((p for p in pairs if p[0] <= low), key=lambda p: p[0])
     inside = [p for p in pairs if low < p[0] < high]
@@ -122,10 +129,16 @@ def _ranked(outliers: list[tuple[float, float | None]], side: str, draws: list[n
 
 
 def compare(solution: Solution, simulation: Simulation) -> list[Row]:
-    """All outliers, the edges for information, and the observables at a handful of times."""
-    matches = match(solution, simulation)
-    rows = [_row(name, value, error, draws) for name, value, error, draws in matches.outliers]
-    rows += [_row(name, value, None, draws, compared=False) for name, value, draws in matches.edges]
+    """All outliers with their overlaps, the edges for information, and the observables at a handful of times."""
+    rows: list[Row] = []
+    for layer in solution.layers:
+        simulated = simulation.layer(layer.label)
+        name = f"layer {layer.label}: " if layer.label else ""
+        matches = match(layer, simulated.eigenvalues)
+        rows += [_row(name + what, value, error, draws) for what, value, error, draws in matches.outliers]
+        rows += [_row(name + what, value, None, draws, compared=False) for what, value, draws in matches.edges]
+        rows += _overlap_rows(name, layer, simulated)
+        rows += _path_rows(name, layer, simulated)
     for name, theory in solution.observables.items():
         draws = np.asarray(simulation.observables[name], dtype=float)
         if draws.shape[1] != len(theory):
@@ -134,13 +147,60 @@ def compare(solution: Solution, simulation: Simulation) -> list[Row]:
                 "build the solver again with derive build"
             )
         errors = (solution.observable_errors or {}).get(name)
-        for time in _spread(len(theory)):
+        for time in spread(len(theory)):
             label = f"{name} at {time}" if len(theory) > 1 else name
             rows.append(_row(label, theory[time], None if errors is None else errors[time], draws[:, time]))
     return rows
 
 
-def _spread(count: int) -> list[int]:
+def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer) -> list[Row]:
+    """Squared overlaps of the outliers above and below the bulk, equal outliers by their mean."""
+    if layer.overlaps is None or not simulated.overlaps or not layer.bulk_edges:
+        return []
+    low, high = layer.bulk_edges[0][0], layer.bulk_edges[-1][1]
+    zeros = [len(e) - len(without_null_space(e - layer.shift)) for e in simulated.eigenvalues]
+    rows = []
+    for side, spectra in simulated.overlaps.items():
+        for place, ranked in (
+            ("above", [k for k, z in enumerate(layer.outliers) if z >= high]),
+            ("below", [k for k, z in reversed(list(enumerate(layer.outliers))) if z <= low]),
+        ):
+            values = [layer.overlaps[k][side] for k in ranked]
+            for start, stop in _equal_runs(values):
+                theory = values[start]
+                if theory is None:
+                    continue
+                draws = [
+                    float(np.mean([s[-1 - r] if place == "above" else s[z + r] for r in range(start, stop)]))
+                    for s, z in zip(spectra, zeros, strict=True)
+                ]
+                which = f"outlier {start + 1}" if stop == start + 1 else f"outliers {start + 1}-{stop}, mean,"
+                rows.append(_row(f"{name}{side} overlap of {which} {place} the bulk", theory, None, np.array(draws)))
+    return rows
+
+
+def _equal_runs(values: Sequence[float | None]) -> list[tuple[int, int]]:
+    """Where runs of equal values start and stop."""
+    cuts = [k for k in range(1, len(values)) if values[k] != values[k - 1]]
+    return [(a, b) for a, b in zip([0, *cuts], [*cuts, len(values)], strict=True) if b > a]
+
+
+def _path_rows(name: str, layer: Layer, simulated: SimulatedLayer) -> list[Row]:
+    """Outliers at the times before the last at which the simulation was looked at."""
+    if layer.outlier_path is None or layer.largest_path is None:
+        return []
+    rows = []
+    for k, time in enumerate(simulated.times):
+        if time >= len(layer.outlier_path) - 1 or not layer.outlier_path[time]:
+            continue
+        moved = layer.shift_path[time] - layer.shift if layer.shift_path else 0.0
+        pairs: list[tuple[float, float | None]] = [(z, None) for z in layer.outlier_path[time]]
+        found = match_outliers(pairs, layer, [e[k] for e in simulated.ends], moved).outliers
+        rows += [_row(f"{name}{what} at time {time}", value, error, draws) for what, value, error, draws in found]
+    return rows
+
+
+def spread(count: int) -> list[int]:
     if count <= MOST_TIMES:
         return list(range(count))
     return sorted({round(i * (count - 1) / (MOST_TIMES - 1)) for i in range(MOST_TIMES)})

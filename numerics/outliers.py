@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
 
 from derive.errors import NumericalError
 from numerics.bulk import Branch
+from numerics.linear import eigenvalue_conditions, smallest_singular_value
 from numerics.precision import in_float64
 
 
@@ -26,83 +27,87 @@ class Outlier:
 
 
 @in_float64
-def find_outliers(solver, order: dict, arguments: tuple, branch: Branch, edges: list) -> list[Outlier]:
+def find_outliers(probe, order: dict, arguments: tuple, branch: Branch, edges: list) -> list[Outlier]:
     """All outliers above, below and between the intervals of the bulk, descending, repeated by multiplicity.
 
     `edges` are the intervals of the bulk; an atom is an interval of length zero.
     """
-    if not solver.probe.LABELS:
+    if not probe.LABELS:
         return []
-    if solver.probe.REDUCED:
-        rings = [by_eigenvalues(solver, n, order, arguments, branch, edges) for n in range(solver.probe.CYCLES)]
-        found = [(z, c) for n, ring in enumerate(rings) for z, c in _with_conditions(solver, n, order, arguments, ring)]
+    if probe.REDUCED:
+        rings = [by_eigenvalues(probe, n, order, arguments, branch, edges) for n in range(probe.CYCLES)]
+        found = [(z, c) for n, ring in enumerate(rings) for z, c in _with_conditions(probe, n, order, arguments, ring)]
     else:
-        found = [(z, 1.0) for z in by_contour(solver, order, arguments, branch, edges)]
+        found = [(z, 1.0) for z in by_contour(probe, order, arguments, branch, edges)]
     found.sort(reverse=True)
-    residuals = _residuals(solver, order, arguments, branch, [z for z, _ in found])
+    residuals = _residuals(probe, order, arguments, branch, [z for z, _ in found])
     return [Outlier(z, residual, condition) for (z, condition), residual in zip(found, residuals, strict=True)]
 
 
 def by_eigenvalues(
-    solver, number: int, order: dict, arguments: tuple, branch: Branch, edges: list
+    probe, number: int, order: dict, arguments: tuple, branch: Branch, edges: list
 ) -> list[tuple[float, float]]:
     """Outliers of one ring of unknowns, each with the eigenvalue of the pencil that it comes from."""
-    values = np.linalg.eigvals(_pencil(solver, number, order, arguments))
-    candidates = []
-    for s in values[_real(values, solver, number, order, arguments)].real:
-        for z in _preimages(solver, number, s, arguments):
-            if np.isfinite(z) and _outside(z, edges):
-                candidates.append((z, s))
-    if not candidates:
-        return []
-    points = np.array([z for z, _ in candidates])
-    mapped = getattr(solver.probe, f"scalar_map_{number}")(points, branch.responses(points), *arguments)
-    mapped = np.asarray(mapped) * np.ones(points.shape)
-    return [
-        (float(z), float(s)) for (z, s), back in zip(candidates, mapped, strict=True) if abs(back - s) <= 1e-6 * abs(s)
+    values = real_eigenvalues(_pencil(probe, number, order, arguments))
+    found = physical(probe, number, values, arguments, branch, edges)
+    return [(z, float(s)) for s, zs in zip(values, found, strict=True) for z in zs]
+
+
+def physical(
+    probe, number: int, values: Sequence[float], arguments: tuple, branch: Branch, edges: list
+) -> list[list[float]]:
+    """For each value of the scalar map the points outside the bulk where the physical branch takes it."""
+    candidates = [
+        (k, z, s)
+        for k, s in enumerate(values)
+        for z in _preimages(probe, number, s, arguments)
+        if np.isfinite(z) and _outside(z, edges)
     ]
+    found: list[list[float]] = [[] for _ in values]
+    if not candidates:
+        return found
+    points = np.array([z for _, z, _ in candidates])
+    mapped = getattr(probe, f"scalar_map_{number}")(points, branch.responses(points), *arguments)
+    mapped = np.asarray(mapped) * np.ones(points.shape)
+    for (k, z, s), back in zip(candidates, mapped, strict=True):
+        if abs(back - s) <= 1e-6 * abs(s):
+            found[k].append(float(z))
+    return found
 
 
-def _pencil(solver, number: int, order: dict, arguments: tuple) -> np.ndarray:
-    matrix = np.asarray(getattr(solver.probe, f"pencil_{number}")(order, *arguments))
+def _pencil(probe, number: int, order: dict, arguments: tuple) -> np.ndarray:
+    matrix = np.asarray(getattr(probe, f"pencil_{number}")(order, *arguments))
     if not np.all(np.isfinite(matrix)):
         raise NumericalError("the pencil of A(z) is not finite; the training level has diverged")
     return matrix
 
 
-def _real(values: np.ndarray, solver, number: int, order: dict, arguments: tuple) -> np.ndarray:
-    """Which eigenvalues are real to rounding. How far rounding reaches is asked only where it matters."""
+def real_eigenvalues(matrix: np.ndarray) -> np.ndarray:
+    """Eigenvalues that are real to rounding. How far rounding reaches is asked only where it matters."""
+    values = np.linalg.eigvals(matrix)
     size, imaginary = np.abs(values), np.abs(values.imag)
-    sure = imaginary <= 1e-9 * size
-    if not np.any(~sure & (imaginary <= 1e-3 * size)):
-        return sure
-    known, condition = eigenvalue_conditions(_pencil(solver, number, order, arguments))
-    nearest = np.argmin(np.abs(values[:, None] - known[None, :]), axis=1)
-    return imaginary <= np.maximum(1e-9, np.minimum(1e-13 * condition[nearest], 1e-3)) * size
+    close = imaginary <= 1e-9 * size
+    unsure = ~close & (imaginary <= 1e-3 * size)
+    if np.any(unsure):
+        reach = np.clip(1e-13 * eigenvalue_conditions(matrix, values[unsure]), 1e-9, 1e-3)
+        close[unsure] = imaginary[unsure] <= reach * size[unsure]
+    return values[close].real
 
 
-def eigenvalue_conditions(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues and how far each moves, relative to its size, under a relative change of the matrix."""
-    values, left, right = scipy.linalg.eig(matrix, left=True, right=True)
-    overlap = np.abs(np.sum(left.conj() * right, axis=0))
-    with np.errstate(over="ignore"):
-        return values, np.linalg.norm(matrix) / np.maximum(np.abs(values) * overlap, 1e-300)
-
-
-def _with_conditions(solver, number: int, order: dict, arguments: tuple, ring: list) -> list[tuple[float, float]]:
+def _with_conditions(probe, number: int, order: dict, arguments: tuple, ring: list) -> list[tuple[float, float]]:
     if not ring:
         return []
-    values, condition = eigenvalue_conditions(_pencil(solver, number, order, arguments))
-    return [(z, float(condition[np.argmin(np.abs(values - s))])) for z, s in ring]
+    conditions = eigenvalue_conditions(_pencil(probe, number, order, arguments), np.array([s for _, s in ring]))
+    return [(z, float(c)) for (z, _), c in zip(ring, conditions, strict=True)]
 
 
-def _preimages(solver, number: int, s: float, arguments: tuple) -> list[float]:
-    inverse = getattr(solver.probe, f"inverse_map_{number}", None)
+def _preimages(probe, number: int, s: float, arguments: tuple) -> list[float]:
+    inverse = getattr(probe, f"inverse_map_{number}", None)
     if s == 0:
         return []
     if inverse is not None:
         return [float(inverse(s, *arguments))]
-    coefficients = np.trim_zeros(np.asarray(getattr(solver.probe, f"relation_{number}")(s, *arguments), float), "f")
+    coefficients = np.trim_zeros(np.asarray(getattr(probe, f"relation_{number}")(s, *arguments), float), "f")
     return [float(root.real) for root in np.roots(coefficients) if abs(root.imag) <= 1e-9 * (1 + abs(root))]
 
 
@@ -122,31 +127,31 @@ def _assembler(module: types.ModuleType, whole: tuple[int, ...]):
     return jax.jit(many, static_argnums=tuple(3 + i for i in whole))
 
 
-def a_matrices(solver, z: np.ndarray, order: dict, arguments: tuple, branch: Branch) -> np.ndarray:
+def a_matrices(probe, z: np.ndarray, order: dict, arguments: tuple, branch: Branch) -> np.ndarray:
     """A(z) at many points: the slow way to outliers, used for residuals, pictures and as a reference."""
     z = np.atleast_1d(z)
     responses = branch.responses(z)
     if not np.iscomplexobj(z) and all(np.all(value.imag == 0) for value in responses.values()):
         responses = {name: value.real for name, value in responses.items()}
-    assemble = _assembler(solver.probe, tuple(i for i, a in enumerate(arguments) if isinstance(a, int)))
+    assemble = _assembler(probe, tuple(i for i, a in enumerate(arguments) if isinstance(a, int)))
     return np.asarray(assemble(jnp.asarray(z), responses, order, *arguments))
 
 
 @in_float64
-def smallest_singular_values(solver, z: np.ndarray, order: dict, arguments: tuple, branch: Branch) -> np.ndarray:
+def smallest_singular_values(probe, z: np.ndarray, order: dict, arguments: tuple, branch: Branch) -> np.ndarray:
     """The smallest singular value of A(z) at each point."""
-    return np.array([np.linalg.svd(a, compute_uv=False)[-1] for a in a_matrices(solver, z, order, arguments, branch)])
+    return np.array([np.linalg.svd(a, compute_uv=False)[-1] for a in a_matrices(probe, z, order, arguments, branch)])
 
 
-def _residuals(solver, order: dict, arguments: tuple, branch: Branch, points: list[float]) -> list[float]:
+def _residuals(probe, order: dict, arguments: tuple, branch: Branch, points: list[float]) -> list[float]:
     if not points:
         return []
-    matrices = a_matrices(solver, np.array(points), order, arguments, branch)
-    return [float(np.linalg.svd(a, compute_uv=False)[-1] / max(1.0, np.max(np.abs(a)))) for a in matrices]
+    matrices = a_matrices(probe, np.array(points), order, arguments, branch)
+    return [smallest_singular_value(a) / max(1.0, float(np.max(np.abs(a)))) for a in matrices]
 
 
 @in_float64
-def by_contour(solver, order: dict, arguments: tuple, branch: Branch, edges: list, nodes: int = 192) -> list[float]:
+def by_contour(probe, order: dict, arguments: tuple, branch: Branch, edges: list, nodes: int = 192) -> list[float]:
     """Real zeros of det A(z) outside the bulk, by contour integrals; repeated by multiplicity.
 
     Outside the hull of the bulk z = centre + radius (w + 1/w) / 2 maps to the unit disc, with infinity at w = 0:
@@ -168,17 +173,17 @@ def by_contour(solver, order: dict, arguments: tuple, branch: Branch, edges: lis
         paths.append((half * (turn + 0.5 / turn) / 1.5, middle.__add__))
     found: list[list[float]] = []
     for w, to_z in paths:
-        starts = _inside_contour(solver, w, to_z, order, arguments, branch)
+        starts = _inside_contour(probe, w, to_z, order, arguments, branch)
         found.append(
-            [z for z in (_accepted(solver, x, order, arguments, branch, edges, atoms) for x in starts) if z is not None]
+            [z for z in (_accepted(probe, x, order, arguments, branch, edges, atoms) for x in starts) if z is not None]
         )
     return _merged(found)
 
 
-def _inside_contour(solver, w: np.ndarray, to_z, order: dict, arguments: tuple, branch: Branch) -> list[float]:
+def _inside_contour(probe, w: np.ndarray, to_z, order: dict, arguments: tuple, branch: Branch) -> list[float]:
     """Beyn's method: eigenvalues inside a closed path, from two moments of the inverse of A(z)."""
     z = to_z(w)
-    matrices = a_matrices(solver, np.where(z.imag >= 0, z, z.conj()), order, arguments, branch)
+    matrices = a_matrices(probe, np.where(z.imag >= 0, z, z.conj()), order, arguments, branch)
     matrices = np.where((z.imag >= 0)[:, None, None], matrices, matrices.conj())
     probes = np.random.default_rng(0).standard_normal(matrices.shape[1:])
     step = (np.roll(w, -1) - np.roll(w, 1)) / 2
@@ -195,16 +200,16 @@ def _inside_contour(solver, w: np.ndarray, to_z, order: dict, arguments: tuple, 
 
 
 def _accepted(
-    solver, start: float, order: dict, arguments: tuple, branch: Branch, edges: list, atoms: list
+    probe, start: float, order: dict, arguments: tuple, branch: Branch, edges: list, atoms: list
 ) -> float | None:
     """The zero that a starting value leads to, if it is one and lies near the start."""
     if not np.isfinite(start) or not _outside(start, edges) or any(abs(start - a) < 1e-6 * (1 + abs(a)) for a in atoms):
         return None
     try:
-        z = _refined(solver, start, order, arguments, branch)
+        z = _refined(probe, start, order, arguments, branch)
         if not np.isfinite(z) or abs(z - start) > 0.05 * (1 + abs(start)) or not _outside(z, edges):
             return None
-        return z if _residuals(solver, order, arguments, branch, [z])[0] < 1e-9 else None
+        return z if _residuals(probe, order, arguments, branch, [z])[0] < 1e-9 else None
     except NumericalError:
         return None
 
@@ -221,14 +226,14 @@ def _merged(found: list[list[float]]) -> list[float]:
     return merged
 
 
-def _refined(solver, z: float, order: dict, arguments: tuple, branch: Branch) -> float:
+def _refined(probe, z: float, order: dict, arguments: tuple, branch: Branch) -> float:
     """Secant steps on 1 / (a . A(z)^-1 b), which has a simple zero at an eigenvalue; singular A(z) ends the search."""
     ends = np.random.default_rng(1).standard_normal(
-        (2, len(a_matrices(solver, np.array([z]), order, arguments, branch)[0]))
+        (2, len(a_matrices(probe, np.array([z]), order, arguments, branch)[0]))
     )
 
     def value(x: float) -> float:
-        matrix = a_matrices(solver, np.array([x]), order, arguments, branch)[0]
+        matrix = a_matrices(probe, np.array([x]), order, arguments, branch)[0]
         try:
             return float(1 / (ends[0] @ np.linalg.solve(matrix, ends[1])).real)
         except np.linalg.LinAlgError:

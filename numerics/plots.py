@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from numerics.simulation import Simulation
-    from numerics.solver import Solution
+    from numerics.simulation import SimulatedLayer, Simulation
+    from numerics.solver import Layer, Solution
 
 GREY, BLUE, ORANGE = "0.80", "#0072B2", "#D55E00"
 WIDE = 6.0
@@ -33,34 +34,21 @@ def save_comparison(path: Path, solution: Solution, simulation: Simulation, titl
 
 
 def draw_comparison(solution: Solution, simulation: Simulation, title: str) -> Figure:
-    """Above: histogram of all seeds with the bulk law. Below: outliers of theory and simulation on two lines."""
+    """One column a layer. Above: histogram of all seeds with the bulk law. Below: outliers of theory and simulation."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.2, 4.8), layout="constrained")
-    top, strip = figure.subplots(2, 1, height_ratios=(4, 1))
-    matches = match(solution, simulation)
-    intervals = bulk_intervals(solution.bulk_edges)
-    eigenvalues = np.concatenate([np.asarray(e) for e in simulation.eigenvalues])
-    nonzero = without_null_space(eigenvalues)
-    theory = [value for _, value, _, _ in matches.outliers]
-    simulated = [float(draws.mean()) for _, _, _, draws in matches.outliers]
-    low, high = (intervals[0][0], intervals[-1][1]) if intervals else (float(nonzero.min()), float(nonzero.max()))
-    width = high - low
-    span = (min([low, *theory, *simulated, *nonzero]), max([high, *theory, *simulated, *nonzero]))
-    wide = span[1] - span[0] > WIDE * width
-
-    view = (low - 0.15 * width, high + 0.15 * width) if wide else span
-    _draw_density(top, solution, nonzero, len(eigenvalues), intervals, view)
-    _draw_outliers(strip, matches.outliers, intervals, span[1] - span[0])
-    if wide:
-        top.set_xlim(*view)
-        top.set_xlabel("eigenvalue, bulk only")
-        _pad(strip, span)
-    else:
-        _pad(strip, span)
-        top.set_xlim(strip.get_xlim())
-        top.tick_params(labelbottom=False)
-    strip.set_xlabel("eigenvalue")
+    count = len(solution.layers)
+    figure = Figure(figsize=(7.2 if count == 1 else 2.4 + 4.2 * count, 4.8), layout="constrained")
+    axes = figure.subplots(2, count, height_ratios=(4, 1), squeeze=False)
+    for column, layer in enumerate(solution.layers):
+        top, strip = axes[:, column]
+        _draw_layer(top, strip, solution, layer, simulation.layer(layer.label))
+        if layer.label:
+            top.set_title(f"layer {layer.label}", fontsize=10)
+        if column:
+            top.set_ylabel("")
+            strip.set_yticklabels([])
+    top, strip = max(axes.T, key=lambda pair: len(pair[1].get_legend_handles_labels()[0]))
     handles = [*top.get_legend_handles_labels()[0], *strip.get_legend_handles_labels()[0]]
     labels = [*top.get_legend_handles_labels()[1], *strip.get_legend_handles_labels()[1]]
     figure.legend(
@@ -76,6 +64,32 @@ def draw_comparison(solution: Solution, simulation: Simulation, title: str) -> F
     return figure
 
 
+def _draw_layer(top: Axes, strip: Axes, solution: Solution, layer: Layer, simulated: SimulatedLayer) -> None:
+    matches = match(layer, simulated.eigenvalues)
+    intervals = bulk_intervals(layer.bulk_edges)
+    eigenvalues = np.concatenate([np.asarray(e) for e in simulated.eigenvalues])
+    nonzero = layer.shift + without_null_space(eigenvalues - layer.shift)
+    theory = [value for _, value, _, _ in matches.outliers]
+    drawn = [float(draws.mean()) for _, _, _, draws in matches.outliers]
+    low, high = (intervals[0][0], intervals[-1][1]) if intervals else (float(nonzero.min()), float(nonzero.max()))
+    width = high - low
+    span = (min([low, *theory, *drawn, *nonzero]), max([high, *theory, *drawn, *nonzero]))
+    wide = span[1] - span[0] > WIDE * width
+
+    view = (low - 0.15 * width, high + 0.15 * width) if wide else span
+    _draw_density(top, lambda x: solution.density(x, layer.label), nonzero, len(eigenvalues), intervals, view)
+    _draw_outliers(strip, matches.outliers, intervals, span[1] - span[0])
+    if wide:
+        top.set_xlim(*view)
+        top.set_xlabel("eigenvalue, bulk only")
+        _pad(strip, span)
+    else:
+        _pad(strip, span)
+        top.set_xlim(strip.get_xlim())
+        top.tick_params(labelbottom=False)
+    strip.set_xlabel("eigenvalue")
+
+
 def _pad(axes: Axes, span: tuple[float, float]) -> None:
     margin = 0.05 * (span[1] - span[0])
     axes.set_xlim(span[0] - margin, span[1] + margin)
@@ -83,7 +97,7 @@ def _pad(axes: Axes, span: tuple[float, float]) -> None:
 
 def _draw_density(
     axes: Axes,
-    solution: Solution,
+    density_at: Callable[[np.ndarray], np.ndarray],
     nonzero: np.ndarray,
     total: int,
     intervals: list[tuple[float, float]],
@@ -112,7 +126,7 @@ def _draw_density(
         # points crowd at the edges, where the density rises like a root
         angle = np.linspace(0.0, np.pi, 402)[1:-1]
         x = 0.5 * (left + right) - 0.5 * (right - left) * np.cos(angle)
-        y = np.asarray(solution.density(x), dtype=float)
+        y = np.asarray(density_at(x), dtype=float)
         axes.plot(x, y, color=BLUE, linewidth=1.8, label="theory, bulk law" if number == 0 else None)
         highest = max(highest, float(np.nanmax(y[10:-10])))
     axes.set_ylim(0.0, 1.12 * max(density.max(initial=0.0), min(highest, 1.5 * density.max(initial=0.0))) or 1.0)

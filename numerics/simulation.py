@@ -3,11 +3,67 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
+
+KEPT = 60
+"""Eigenvalues kept at either end of the spectrum at times before the last."""
+
+
+@dataclass(frozen=True)
+class SimulatedLayer:
+    """Spectra of one probed matrix, one entry a seed.
+
+    eigenvalues: all of them after the last step, ascending. overlaps: by side, for each of those the squared overlap of
+    its vector with the span of the spikes. times: when the spectrum was looked at before; ends: for each seed and time
+    the lowest and the highest eigenvalues, ascending. added: for each seed what was added to the diagonal, by time.
+    """
+
+    label: str
+    eigenvalues: list[np.ndarray]
+    overlaps: dict[str, list[np.ndarray]]
+    times: tuple[int, ...]
+    ends: list[list[np.ndarray]]
+    added: list[list[float] | None]
+
+    def outliers(self, time: int) -> np.ndarray:
+        """Eigenvalues at a time that stand out of the spectrum at time 0, descending: one row a seed.
+
+        An eigenvalue stands out if it exceeds the largest initial one by more than the distance between the first and
+        the fourth of the initial ones, both averaged over the seeds, and likewise below. How many do is the
+        median over the seeds. Nothing of the theory enters.
+        """
+        at, start = self.times.index(time), self.times.index(0)
+        now = [e - s for e, s in zip((e[at] for e in self.ends), self.shifts(time), strict=True)]
+        then = [e - s for e, s in zip((e[start] for e in self.ends), self.shifts(0), strict=True)]
+        reach = min(3, min(map(len, then)) - 1)
+        high = np.mean([2 * e[-1] - e[-1 - reach] for e in then])
+        low = np.mean([2 * e[0] - e[reach] for e in then])
+        above = int(np.median([np.sum(e > high) for e in now]))
+        below = int(np.median([np.sum(e < low) for e in now]))
+        return np.array(
+            [
+                np.concatenate([e[len(e) - above :][::-1], e[:below][::-1]]) + s
+                for e, s in zip(now, self.shifts(time), strict=True)
+            ]
+        )
+
+    def outlier_overlaps(self, side: str) -> np.ndarray:
+        """Squared overlaps with the spikes of the vectors that stand out after the last step: one row a seed."""
+        found = self.outliers(self.times[-1])
+        nearest = [
+            np.array([np.argmin(np.abs(all_values - z)) for z in values], int)
+            for values, all_values in zip(found, self.eigenvalues, strict=True)
+        ]
+        return np.array([squared[at] for squared, at in zip(self.overlaps[side], nearest, strict=True)])
+
+    def shifts(self, time: int) -> list[float]:
+        """What was added to the diagonal at a time, for each seed."""
+        return [0.0 if s is None else float(s[time if len(s) > 1 else 0]) for s in self.added]
 
 
 @dataclass(frozen=True)
@@ -17,8 +73,16 @@ class Simulation:
     setting: str
     parameters: dict
     size: int
-    eigenvalues: list[np.ndarray]
+    layers: list[SimulatedLayer]
     observables: dict[str, np.ndarray]
+
+    @property
+    def eigenvalues(self) -> list[np.ndarray]:
+        """Those of the first layer."""
+        return self.layers[0].eigenvalues if self.layers else []
+
+    def layer(self, label: str) -> SimulatedLayer:
+        return next(layer for layer in self.layers if layer.label == label)
 
     def mean(self, name: str) -> np.ndarray:
         return self.observables[name].mean(axis=0)
@@ -30,8 +94,23 @@ class Simulation:
         return values.std(axis=0, ddof=1) / np.sqrt(len(values))
 
 
-def simulate(solver, values: dict, size: int, seeds: int, *, seed: int = 0, progress=None) -> Simulation:
-    """Independent samples at base size `size`."""
+def simulate(
+    solver,
+    values: dict,
+    size: int,
+    seeds: int,
+    *,
+    seed: int = 0,
+    layers: Sequence[str] | None = None,
+    times: Sequence[int] = (),
+    overlaps: bool = False,
+    progress: Callable[[float, str], None] | None = None,
+) -> Simulation:
+    """Independent samples at base size `size`.
+
+    layers: labels of the probed matrices, all of them if None. times: when to diagonalise besides the end. overlaps:
+    whether to compare eigenvectors with the spikes.
+    """
     if size < 2:
         raise ParameterError(
             f"size={size} is too small; use a size of at least 2, a few hundred for meaningful spectra"
@@ -40,19 +119,28 @@ def simulate(solver, values: dict, size: int, seeds: int, *, seed: int = 0, prog
         raise ParameterError(f"seeds={seeds}: at least one sample is needed")
     arguments = dict(zip((name for name, _, _ in solver.front.PARAMETERS), solver.arguments(values), strict=True))
     known = inspect.signature(solver.simulation.simulate).parameters
-    spectra, observed = [], []
+    probes = [p for p in solver.probes if layers is None or p.label in layers]
+    samples, observed = [], []
     for number, child in enumerate(np.random.SeedSequence(seed).spawn(seeds)):
 
         def tell(fraction: float, number: int = number) -> None:
             if progress is not None:
                 progress((number + 0.5 * fraction) / seeds, f"sample {number + 1} of {seeds}")
 
+        early: dict[int, dict[str, np.ndarray]] = {}
+
+        def watch(time: int, probed, early=early) -> None:
+            if time in times:
+                matrices = probed()
+                early[time] = {p.label: _ends(_spectrum(matrices[p.label], time)) for p in probes}
+
         with np.errstate(over="ignore", invalid="ignore"):
-            matrix, observables = solver.simulation.simulate(
+            matrices, spikes, observables = solver.simulation.simulate(
                 **{k: v for k, v in arguments.items() if k in known},
                 size=size,
                 rng=np.random.default_rng(child),
                 progress=tell,
+                watch=watch,
             )
         for name, series in observables.items():
             bad = np.flatnonzero(~np.isfinite(series))
@@ -61,14 +149,69 @@ def simulate(solver, values: dict, size: int, seeds: int, *, seed: int = 0, prog
                     f"the simulation diverged at step {bad[0]} ({name} is not finite); "
                     "try a smaller step or fewer steps"
                 )
-        if matrix is not None:
-            if not np.all(np.isfinite(matrix)):
-                raise NumericalError("the simulated matrix is not finite; the dynamics has diverged")
-            spectra.append(np.linalg.eigvalsh((matrix + matrix.T) / 2))
+        final = {p.label: _last(matrices[p.label], spikes[p.label], overlaps) for p in probes}
+        shifts = {p.label: observables[p.plus] if p.plus else None for p in probes}
+        samples.append((final, early, shifts))
         observed.append(observables)
         if progress is not None:
             progress((number + 1) / seeds, f"sample {number + 1} of {seeds}")
-    names = observed[0]
+    looked = tuple(sorted(samples[0][1]))
     return Simulation(
-        solver.name, dict(values), size, spectra, {n: np.array([o[n] for o in observed], float) for n in names}
+        solver.name,
+        dict(values),
+        size,
+        [_gathered(p.label, samples, looked) for p in probes],
+        {n: np.array([o[n] for o in observed], float) for n in observed[0]},
     )
+
+
+def _gathered(label: str, samples: list, times: tuple[int, ...]) -> SimulatedLayer:
+    """One layer of all samples, with what is added to the diagonal."""
+
+    def moved(values: np.ndarray, shift: list | None, time: int) -> np.ndarray:
+        return values if shift is None else values + shift[time if len(shift) > 1 else 0]
+
+    sides = samples[0][0][label][1]
+    return SimulatedLayer(
+        label,
+        [moved(final[label][0], shifts[label], -1) for final, _, shifts in samples],
+        {side: [final[label][1][side] for final, _, _ in samples] for side in sides},
+        times,
+        [[moved(early[time][label], shifts[label], time) for time in times] for _, early, shifts in samples],
+        [shifts[label] for _, _, shifts in samples],
+    )
+
+
+def _spectrum(matrix: np.ndarray, time: int) -> np.ndarray:
+    if not np.all(np.isfinite(matrix)):
+        raise NumericalError(f"the simulated matrix is not finite at step {time}; the dynamics has diverged")
+    return np.linalg.eigvalsh((matrix + matrix.T) / 2)
+
+
+def _ends(eigenvalues: np.ndarray) -> np.ndarray:
+    if len(eigenvalues) <= 2 * KEPT:
+        return eigenvalues
+    return np.concatenate([eigenvalues[:KEPT], eigenvalues[-KEPT:]])
+
+
+def _last(matrix: np.ndarray, spikes: dict, overlaps: bool) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The spectrum after the last step, and how much of each vector lies in the span of the spikes."""
+    if not overlaps:
+        return _spectrum(matrix, -1), {}
+    if not np.all(np.isfinite(matrix)):
+        raise NumericalError("the simulated matrix is not finite; the dynamics has diverged")
+    eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    squared = {}
+    if "right" in spikes:
+        squared["right"] = _in_span(spikes["right"](), vectors)
+    if "left" in spikes:
+        images = spikes["half"]() @ vectors
+        norms = np.linalg.norm(images, axis=0)
+        squared["left"] = _in_span(spikes["left"](), images / np.where(norms > 0, norms, 1.0))
+    return eigenvalues, squared
+
+
+def _in_span(directions: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Squared length of the projections on the span of the directions."""
+    basis, weights, _ = np.linalg.svd(directions / np.linalg.norm(directions, axis=0), full_matrices=False)
+    return np.sum((basis[:, weights > 1e-7 * weights[0]].T @ vectors) ** 2, axis=0)

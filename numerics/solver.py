@@ -6,8 +6,8 @@ import importlib
 import linecache
 import math
 import types
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import jax
@@ -17,6 +17,8 @@ import numpy as np
 from derive.errors import NumericalError, ParameterError
 from numerics.bulk import Branch, atoms_of, support
 from numerics.outliers import Outlier, find_outliers, match_replicas
+from numerics.overlaps import spike_overlaps
+from numerics.paths import outlier_path
 from numerics.precision import in_float64
 
 Progress = Callable[[float, str], None] | None
@@ -24,6 +26,19 @@ DEFAULT_SAMPLES = 100_000
 REPLICAS = 20
 MOST_BYTES = 8e9
 """Order parameters larger than this are refused."""
+BATCH_BYTES = 1e9
+WORKING_COPIES = 8
+"""A batch of forward passes may take the first, and each takes about so many times its order parameters."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The generated modules of one probed matrix; `plus` names the observable added to its diagonal."""
+
+    label: str
+    module: types.ModuleType
+    bulk: types.ModuleType
+    plus: str = ""
 
 
 @dataclass(frozen=True)
@@ -33,29 +48,61 @@ class Solver:
     front: types.ModuleType
     training: types.ModuleType
     simulation: types.ModuleType
-    probe: types.ModuleType | None
-    bulk: types.ModuleType | None
+    probes: tuple[Probe, ...]
 
     @property
     def name(self) -> str:
         return self.front.NAME
 
+    @property
+    def layered(self) -> bool:
+        """Whether the probed matrices have names."""
+        return any(probe.label for probe in self.probes)
+
+    @property
+    def probe(self) -> types.ModuleType | None:
+        """A(z) of the first probed matrix."""
+        return self.probes[0].module if self.probes else None
+
+    @property
+    def bulk(self) -> types.ModuleType | None:
+        """The bulk of the first probed matrix."""
+        return self.probes[0].bulk if self.probes else None
+
+    def labelled(self, label: str) -> Probe:
+        return next(probe for probe in self.probes if probe.label == label)
+
     def arguments(self, values: dict) -> tuple:
         """Parameter values in the order in which generated functions take them."""
         return tuple(int(values[name]) if whole else float(values[name]) for name, _, whole in self.front.PARAMETERS)
 
+    @property
+    def whole(self) -> tuple[int, ...]:
+        """Which arguments are whole numbers: they fix shapes."""
+        return tuple(i for i, (_, _, is_whole) in enumerate(self.front.PARAMETERS) if is_whole)
+
     @cached_property
     def forward_pass(self):
         """The training level, compiled once for each set of whole-number parameters."""
-        whole = tuple(i for i, (_, _, is_whole) in enumerate(self.front.PARAMETERS) if is_whole)
-        return jax.jit(self.training.forward_pass, static_argnums=whole)
+        return jax.jit(self.training.forward_pass, static_argnums=self.whole)
 
-    def branch(self, values: dict) -> Branch:
+    @cached_property
+    def forward_passes(self):
+        """The training level at many values of the other parameters side by side."""
+
+        def many(*arguments):
+            def one(*moving):
+                given = iter(moving)
+                whole = enumerate(arguments)
+                return self.training.forward_pass(*(a if i in self.whole else next(given) for i, a in whole))
+
+            return jax.vmap(one)(*(a for i, a in enumerate(arguments) if i not in self.whole))
+
+        return jax.jit(many, static_argnums=self.whole)
+
+    def branch(self, values: dict, probe: Probe | None = None) -> Branch:
         """The physical branch of the bulk at these parameters."""
-        return Branch(self.bulk, self.arguments(values))
-
-
-_PARTS = ("training", "simulation", "probe", "bulk")
+        return Branch((probe or self.probes[0]).bulk, self.arguments(values))
 
 
 def load_solver(files: dict[str, str]) -> Solver:
@@ -69,22 +116,44 @@ def load_solver(files: dict[str, str]) -> Solver:
             module = types.ModuleType(f"generated_in_memory_{stem}")
             exec(compile(text, label, "exec"), module.__dict__)  # noqa: S102 - our own generated source
             modules[stem] = module
-    return Solver(modules["__init__"], *(modules.get(part) for part in _PARTS))
+    return _assembled(modules["__init__"], modules)
 
 
 def load_built(name: str) -> Solver | None:
     """The setting as it stands in generated/; None if it has not been built."""
     try:
         front = importlib.import_module(f"generated.{name}")
-    except ModuleNotFoundError:
+        stems = {"training", "simulation", *(stem for _, probe, bulk, _ in front.PROBES for stem in (probe, bulk))}
+        return _assembled(front, {stem: importlib.import_module(f"generated.{name}.{stem}") for stem in stems})
+    except (ModuleNotFoundError, AttributeError):
         return None
-    parts: dict[str, types.ModuleType | None] = {}
-    for part in _PARTS:
-        try:
-            parts[part] = importlib.import_module(f"generated.{name}.{part}")
-        except ModuleNotFoundError:
-            parts[part] = None
-    return Solver(front, **parts)
+
+
+def _assembled(front: types.ModuleType, modules: dict[str, types.ModuleType]) -> Solver:
+    probes = tuple(Probe(label, modules[probe], modules[bulk], plus) for label, probe, bulk, plus in front.PROBES)
+    return Solver(front, modules["training"], modules["simulation"], probes)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The spectrum of one probed matrix after the last step, and its outliers at all times if they were asked for.
+
+    outlier_path: for each time the outliers; largest_path: the top of the spectrum, outlier or edge; bbp_time: the
+    first time with an outlier, None if there is none. overlaps: for each outlier the squared overlap of its right
+    and left vector with the span of the spikes. shift: what was added to the diagonal, also at all times.
+    """
+
+    label: str
+    bulk_edges: list[list[float]]
+    outliers: list[float]
+    outlier_errors: list[float] | None
+    diagnostics: dict
+    shift: float = 0.0
+    shift_path: list[float] | None = None
+    outlier_path: list[list[float]] | None = None
+    largest_path: list[float] | None = None
+    bbp_time: int | None = None
+    overlaps: list[dict[str, float | None]] | None = None
 
 
 @dataclass(frozen=True)
@@ -93,91 +162,246 @@ class Solution:
 
     setting: str
     parameters: dict
-    bulk_edges: list[list[float]]
-    outliers: list[float]
-    outlier_errors: list[float] | None
+    layers: list[Layer]
     observables: dict[str, list[float]]
     observable_errors: dict[str, list[float]] | None
-    diagnostics: dict
+    method: dict
     order: dict[str, np.ndarray]
     solver: Solver
 
-    def density(self, x: np.ndarray) -> np.ndarray:
-        """The density of the bulk, atoms left out."""
-        if self.solver.bulk is None:
+    @property
+    def bulk_edges(self) -> list[list[float]]:
+        """The edges of the first layer, as `outliers` and `outlier_errors` are those of the first layer."""
+        return self.layers[0].bulk_edges if self.layers else []
+
+    @property
+    def outliers(self) -> list[float]:
+        return self.layers[0].outliers if self.layers else []
+
+    @property
+    def outlier_errors(self) -> list[float] | None:
+        return self.layers[0].outlier_errors if self.layers else None
+
+    @property
+    def diagnostics(self) -> dict:
+        return {**self.method, **(self.layers[0].diagnostics if self.layers else {})}
+
+    def layer(self, label: str) -> Layer:
+        return next(layer for layer in self.layers if layer.label == label)
+
+    def density(self, x: np.ndarray, label: str | None = None) -> np.ndarray:
+        """The density of the bulk of a layer, of the first one unless it is named; atoms left out."""
+        if not self.layers:
             raise NumericalError(f"{self.setting} probes no matrix, so it has no density")
-        return self.solver.branch(self.parameters).density(np.asarray(x, float), self.bulk_edges)
+        layer = self.layers[0] if label is None else self.layer(label)
+        branch = self.solver.branch(self.parameters, self.solver.labelled(layer.label))
+        edges = [[a - layer.shift, b - layer.shift] for a, b in layer.bulk_edges]
+        return branch.density(np.asarray(x, float) - layer.shift, edges)
 
 
 @in_float64
 def solve(
-    solver: Solver, values: dict, *, samples: int | None = None, seed: int = 0, progress: Progress = None
+    solver: Solver,
+    values: dict,
+    *,
+    samples: int | None = None,
+    seed: int = 0,
+    layers: Sequence[str] | None = None,
+    path: bool = False,
+    overlaps: bool = False,
+    progress: Progress = None,
 ) -> Solution:
-    """Order parameters, bulk and outliers. `samples` is the number of sampled sites where laws are nonlinear."""
+    """Order parameters, bulk and outliers.
+
+    samples: sampled sites where laws are nonlinear. layers: labels of the probed matrices, all of them if None. path:
+    outliers at every time. overlaps: of the outliers' vectors with the spikes.
+    """
     tell = progress or (lambda fraction, text: None)
-    arguments = solver.arguments(values)
     tell(0.0, "training level")
-    _check_memory(solver, arguments)
+    _check_memory(solver, solver.arguments(values))
     if solver.front.LINEAR:
-        order, observables, finite = solver.forward_pass(*arguments)
-        order, observables, finite = _as_numpy(order), _as_numpy(observables), int(finite)
-        replicas, errors = [], None
-        method: dict[str, str | int] = {"method": "exact forward pass"}
+        trained = Trained.of(*solver.forward_pass(*solver.arguments(values)))
     else:
-        replicas = _sampled(solver, arguments, samples or DEFAULT_SAMPLES, seed, tell)
-        finite = min(r[2] for r in replicas)
-        order = {k: np.mean([r[0][k] for r in replicas], axis=0) for k in replicas[0][0]}
-        observables = {k: np.mean([r[1][k] for r in replicas], axis=0) for k in replicas[0][1]}
-        errors = {k: _stderr([r[1][k] for r in replicas]) for k in observables}
-        method = {
-            "method": "sampled forward pass",
-            "samples": len(replicas) * _sites(samples or DEFAULT_SAMPLES),
-            "replicas": len(replicas),
-            "seed": seed,
-        }
-    _check_finite(observables, order, finite)
-    edges, found, outlier_errors, spectral = [], [], None, {}
-    if solver.bulk is not None:
-        tell(0.7, "bulk and outliers")
-        branch = solver.branch(values)
-        edges = support(branch)
-        atoms = atoms_of(branch, edges)
-        excluded = [*edges, *((atom["at"], atom["at"]) for atom in atoms)]
-        found = find_outliers(solver, order, arguments, branch, excluded)
-        spectral = {
-            "atoms": atoms,
-            "residual": max((o.residual for o in found), default=0.0),
-            "eigenvalue_condition": max((o.condition for o in found), default=1.0),
-            "reduced": bool(solver.probe.REDUCED),
-        }
-        if replicas:
-            each = [find_outliers(solver, r[0], arguments, branch, excluded) for r in replicas]
-            outlier_errors = match_replicas([o.z for o in found], [[o.z for o in group] for group in each])
-            if any(not math.isfinite(e) for e in outlier_errors):
-                spectral["unsettled"] = (
-                    "an outlier is so close to the edge that not all replicas have it; raise samples"
-                )
-                outlier_errors = [
-                    e if math.isfinite(e) else abs(o.z - _nearest_edge(o, edges))
-                    for e, o in zip(outlier_errors, found, strict=True)
-                ]
+        trained = _sampled(solver, solver.arguments(values), samples or DEFAULT_SAMPLES, seed, tell)
+    return spectra(solver, values, trained, layers=layers, path=path, overlaps=overlaps, progress=part(tell, 0.7, 1.0))
+
+
+def solve_many(
+    solver: Solver,
+    points: Sequence[dict],
+    *,
+    samples: int | None = None,
+    seed: int = 0,
+    layers: Sequence[str] | None = None,
+    path: bool = False,
+    overlaps: bool = False,
+    progress: Progress = None,
+) -> Iterator[Solution | NumericalError]:
+    """A solution, or the reason why there is none, for each point. Whole numbers must be the same at all points.
+
+    Exact forward passes run side by side, as many as fit into memory.
+    """
+    tell = progress or (lambda fraction, text: None)
+    kwargs = {"layers": layers, "path": path, "overlaps": overlaps}
+    done = 0
+    for chunk in _chunks(solver, points):
+        tables: Sequence[Trained | None] = [None] * len(chunk)
+        if solver.front.LINEAR:
+            tell(done / len(points), f"training level of {len(chunk)} points")
+            tables = _train_together(solver, chunk)
+        for values, trained in zip(chunk, tables, strict=True):
+            tell(done / len(points), f"point {done + 1} of {len(points)}")
+            try:
+                if trained is None:
+                    yield solve(solver, values, samples=samples, seed=seed, **kwargs)
+                else:
+                    yield spectra(solver, values, trained, **kwargs)
+            except NumericalError as error:
+                yield error
+            done += 1
     tell(1.0, "done")
+
+
+@in_float64
+def _train_together(solver: Solver, points: Sequence[dict]) -> list[Trained]:
+    arguments = [solver.arguments(values) for values in points]
+    columns = [
+        arguments[0][i] if i in solver.whole else jnp.array([a[i] for a in arguments], float)
+        for i in range(len(arguments[0]))
+    ]
+    together = jax.tree.map(np.asarray, solver.forward_passes(*columns))
+    return [Trained.of(*jax.tree.map(lambda x, k=k: x[k], together)) for k in range(len(points))]
+
+
+def _chunks(solver: Solver, points: Sequence[dict]) -> Iterator[list[dict]]:
+    """Points in groups whose order parameters fit into a modest share of the memory."""
+    if not points:
+        return
+    entries = _check_memory(solver, solver.arguments(points[0]))
+    count = 1 if not solver.front.LINEAR else max(1, min(256, int(BATCH_BYTES / (WORKING_COPIES * 8 * entries))))
+    for start in range(0, len(points), count):
+        yield list(points[start : start + count])
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The training level: order parameters, observables, and the replicas they are averages of, if sampled."""
+
+    order: dict[str, np.ndarray]
+    observables: dict[str, np.ndarray]
+    finite: int
+    errors: dict[str, np.ndarray] | None
+    replicas: tuple[dict[str, np.ndarray], ...]
+    method: dict
+
+    @staticmethod
+    def of(order, observables, finite) -> Trained:
+        exact = {"method": "exact forward pass"}
+        return Trained(_as_numpy(order), _as_numpy(observables), int(finite), None, (), exact)
+
+
+@in_float64
+def spectra(
+    solver: Solver,
+    values: dict,
+    trained: Trained,
+    *,
+    layers: Sequence[str] | None = None,
+    path: bool = False,
+    overlaps: bool = False,
+    progress: Progress = None,
+) -> Solution:
+    """The solution that belongs to a trained level: the spectrum of every layer asked for."""
+    tell = progress or (lambda fraction, text: None)
+    _check_finite(trained)
+    chosen = [p for p in solver.probes if layers is None or p.label in layers]
+    found: list[Layer] = []
+    bare: dict[types.ModuleType, Layer] = {}
+    for number, probe in enumerate(chosen):
+        tell(number / len(chosen), f"spectrum of layer {probe.label}" if probe.label else "bulk and outliers")
+        if probe.module not in bare:
+            share = part(tell, number / len(chosen), (number + 1) / len(chosen))
+            bare[probe.module] = _layer(solver, values, trained, probe, path, overlaps, share)
+        layer = replace(bare[probe.module], label=probe.label)
+        found.append(_moved(layer, trained.observables[probe.plus]) if probe.plus else layer)
+    tell(1.0, "done")
+    errors = trained.errors
     return Solution(
         solver.name,
         dict(values),
-        [[float(a), float(b)] for a, b in edges],
-        [float(o.z) for o in found],
-        outlier_errors,
-        {k: np.atleast_1d(v).tolist() for k, v in observables.items()},
+        found,
+        {k: np.atleast_1d(v).tolist() for k, v in trained.observables.items()},
         None if errors is None else {k: np.atleast_1d(v).tolist() for k, v in errors.items()},
-        {**method, **spectral},
-        order,
+        trained.method,
+        trained.order,
         solver,
     )
 
 
-def _check_memory(solver: Solver, arguments: tuple) -> None:
-    """Refuse sizes that cannot be meant before any array is made."""
+def _layer(solver: Solver, values: dict, trained: Trained, probe: Probe, path: bool, overlaps: bool, tell) -> Layer:
+    arguments, branch = solver.arguments(values), solver.branch(values, probe)
+    edges = support(branch)
+    atoms = atoms_of(branch, edges)
+    excluded = [*edges, *((atom["at"], atom["at"]) for atom in atoms)]
+    found = find_outliers(probe.module, trained.order, arguments, branch, excluded)
+    diagnostics: dict = {
+        "atoms": atoms,
+        "residual": max((o.residual for o in found), default=0.0),
+        "eigenvalue_condition": max((o.condition for o in found), default=1.0),
+        "reduced": bool(probe.module.REDUCED),
+    }
+    errors = None
+    if trained.replicas:
+        each = [find_outliers(probe.module, order, arguments, branch, excluded) for order in trained.replicas]
+        errors = match_replicas([o.z for o in found], [[o.z for o in group] for group in each])
+        if any(not math.isfinite(e) for e in errors):
+            diagnostics["unsettled"] = "an outlier is so close to the edge that not all replicas have it; raise samples"
+            errors = [
+                e if math.isfinite(e) else abs(o.z - _nearest_edge(o, edges))
+                for e, o in zip(errors, found, strict=True)
+            ]
+    layer = Layer(
+        probe.label, [[float(a), float(b)] for a, b in edges], [float(o.z) for o in found], errors, diagnostics
+    )
+    if overlaps:
+        layer = replace(layer, overlaps=spike_overlaps(probe.module, trained.order, arguments, branch, layer.outliers))
+    if path and solver.front.STEPS is not None and (probe.module.REDUCED or not probe.module.LABELS):
+        followed = outlier_path(solver, probe, trained.order, arguments, branch, excluded, tell)
+        layer = replace(
+            layer,
+            outlier_path=[now for now, _ in followed],
+            largest_path=[max([top, *now]) for now, top in followed],
+            bbp_time=next((time for time, (now, _) in enumerate(followed) if now), None),
+        )
+    return layer
+
+
+def _moved(layer: Layer, observable: np.ndarray) -> Layer:
+    """The layer with an observable added to the diagonal of its matrix."""
+    shift = np.atleast_1d(observable)
+    last = float(shift[-1])
+    at = shift if shift.size > 1 else np.full(len(layer.outlier_path or [0]), last)
+    atoms = [{**atom, "at": atom["at"] + last} for atom in layer.diagnostics["atoms"]]
+    return replace(
+        layer,
+        bulk_edges=[[a + last, b + last] for a, b in layer.bulk_edges],
+        outliers=[z + last for z in layer.outliers],
+        diagnostics={**layer.diagnostics, "atoms": atoms},
+        shift=last,
+        shift_path=[float(x) for x in shift],
+        outlier_path=layer.outlier_path
+        and [[z + float(x) for z in now] for now, x in zip(layer.outlier_path, at, strict=True)],
+        largest_path=layer.largest_path and [z + float(x) for z, x in zip(layer.largest_path, at, strict=True)],
+    )
+
+
+def part(tell: Callable[[float, str], None], low: float, high: float) -> Callable[[float, str], None]:
+    """Progress within a share of the whole."""
+    return lambda fraction, text: tell(low + (high - low) * fraction, text)
+
+
+def _check_memory(solver: Solver, arguments: tuple) -> int:
+    """How many numbers the order parameters are; sizes that cannot be meant are refused before any array is made."""
     if not solver.front.LINEAR:
         entries = sum(math.prod(shape) for shape in solver.training.shapes(*arguments).values()) ** 2
     else:
@@ -188,6 +412,7 @@ def _check_memory(solver: Solver, arguments: tuple) -> None:
         raise ParameterError(
             f"{whole} needs about {8 * entries / 1e9:.0f} GB for its order parameters; take smaller numbers"
         )
+    return entries
 
 
 def _nearest_edge(outlier: Outlier, edges: list) -> float:
@@ -203,8 +428,8 @@ def _sites(samples: int) -> int:
     return max(2, 2 * math.ceil(samples / REPLICAS / 2))
 
 
-def _sampled(solver: Solver, arguments: tuple, samples: int, seed: int, tell) -> list:
-    """Independent replicas of the sampled forward pass."""
+def _sampled(solver: Solver, arguments: tuple, samples: int, seed: int, tell) -> Trained:
+    """Independent replicas of the sampled forward pass, and their mean."""
     sites = _sites(samples)
     shapes = solver.training.shapes(*arguments)
     replicas = []
@@ -218,14 +443,23 @@ def _sampled(solver: Solver, arguments: tuple, samples: int, seed: int, tell) ->
         order, observables, finite = solver.forward_pass(*arguments, normals)
         replicas.append((_as_numpy(order), _as_numpy(observables), int(finite)))
         tell(0.7 * (number + 1) / REPLICAS, "sampling")
-    return replicas
+    return Trained(
+        {k: np.mean([r[0][k] for r in replicas], axis=0) for k in replicas[0][0]},
+        {k: np.mean([r[1][k] for r in replicas], axis=0) for k in replicas[0][1]},
+        min(r[2] for r in replicas),
+        {k: _stderr([r[1][k] for r in replicas]) for k in replicas[0][1]},
+        tuple(r[0] for r in replicas),
+        {"method": "sampled forward pass", "samples": REPLICAS * sites, "replicas": REPLICAS, "seed": seed},
+    )
 
 
 def _stderr(values: list[np.ndarray]) -> np.ndarray:
     return np.std(values, axis=0, ddof=1) / math.sqrt(len(values))
 
 
-def _check_finite(observables: dict[str, np.ndarray], order: dict[str, np.ndarray], finite: int) -> None:
-    for name, value in (*observables.items(), *order.items()):
+def _check_finite(trained: Trained) -> None:
+    for name, value in (*trained.observables.items(), *trained.order.items()):
         if not np.all(np.isfinite(value)):
-            raise NumericalError(f"diverged at step {finite} ({name} is not finite); try a smaller step or fewer steps")
+            raise NumericalError(
+                f"diverged at step {trained.finite} ({name} is not finite); try a smaller step or fewer steps"
+            )

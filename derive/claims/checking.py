@@ -71,9 +71,12 @@ def model_of(file: ClaimsFile) -> Model:
     """The model that a claims file is about; a path is taken relative to the file."""
     from derive.loading import load_model
 
-    if file.model.endswith(".py"):
-        return load_model(str(Path(file.path).parent / file.model))
-    return load_model(file.model)
+    target = str(Path(file.path).parent / file.model) if file.model.endswith(".py") else file.model
+    model = load_model(target, dict(file.choices))
+    labels = [label for label, _ in model.probes]
+    if file.layer and file.layer not in labels:
+        raise ClaimError(f"{file.path}: there is no layer {file.layer!r}; the layers are {', '.join(labels)}")
+    return model.probing(file.layer) if file.layer else model
 
 
 class _Work:
@@ -458,7 +461,15 @@ class _Work:
             lags = ", ".join(map(str, found))
             return FAILED, f"derived: the memory of {target} reaches back from s = t - {lags}, claimed lag {lag}"
         reach = f"; s <= t - {lag}" if lag else ""
-        return status, detail + reach
+        return self._same_time(claim, {m.fresh for m in memories}, status, detail + reach)
+
+    def _same_time(self, claim: Claim, derived: set[bool], status: str, detail: str) -> tuple[str, str]:
+        """Whether what is drawn afresh at each step acts at equal times only, as the claim must then say."""
+        claimed = claim.get("same_time", False)
+        if status != FAILED and derived not in (set(), {claimed}):
+            at = "at all times" if claimed else "at equal times only, as same_time = true would say"
+            return FAILED, f"{detail}, but {at}"
+        return status, detail + (", at equal times only" if claimed else "")
 
     def _owns_noise(self, claim: Claim, *fields) -> None:
         owners = list(dict.fromkeys(c.left for c in self.saddle.covariances))
@@ -472,12 +483,13 @@ class _Work:
         left, right = (reader.field(name) for name in claim.get("noises"))
         self._owns_noise(claim, left, right)
         derived = Matrix({})
-        for c in self.saddle.covariances:
-            if (c.left, c.right) == (left, right):
-                derived = derived.plus(Matrix({(Letter.correlation(c.a, c.b),): c.coefficient}))
-        return self._same_words(
+        found = [c for c in self.saddle.covariances if (c.left, c.right) == (left, right)]
+        for c in found:
+            derived = derived.plus(Matrix({(Letter.correlation(c.a, c.b),): c.coefficient}))
+        status, detail = self._same_words(
             reader.matrix(claim.get("value")), derived, f"covariance of the noises of {left} and {right}"
         )
+        return self._same_time(claim, {c.fresh for c in found}, status, detail)
 
     # telling
 

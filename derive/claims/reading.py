@@ -21,8 +21,8 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "inverse_map": (("value",), ("eigenproblem",)),
     "scalar_map": (("value",), ("eigenproblem",)),
     "critical": (("value",), ("eigenproblem",)),
-    "kernel": (("target", "value"), ("lag",)),
-    "covariance": (("noises", "value"), ()),
+    "kernel": (("target", "value"), ("lag", "same_time")),
+    "covariance": (("noises", "value"), ("same_time",)),
     "moment": (("order", "value"), ()),
     "series": (("of", "order", "value"), ("in", "set", "eigenproblem")),
 }
@@ -52,6 +52,8 @@ class ClaimsFile:
     path: Path
     model: str
     claims: tuple[Claim, ...]
+    choices: tuple[tuple[str, int | str], ...] = ()
+    layer: str = ""
 
 
 def load_claims(path: str | Path) -> ClaimsFile:
@@ -67,10 +69,13 @@ def load_claims(path: str | Path) -> ClaimsFile:
         raise ClaimError(f"{path}: the file is nested too deeply to be read as claims") from None
     except tomllib.TOMLDecodeError as error:
         raise ClaimError(f"{path}: is not TOML ({error}); quote formulas as strings") from None
-    _only(data, ("model", "claim", "define"), str(path))
+    _only(data, ("model", "choices", "layer", "claim", "define"), str(path))
     model = data.get("model")
     if not isinstance(model, str) or not model:
         raise ClaimError(f'{path}: say which model the claims are about, model = "setting" or a path to a .py file')
+    choices = data.get("choices", {})
+    if not isinstance(choices, dict) or not all(type(value) in (int, str) for value in choices.values()):
+        raise ClaimError(f"{path}: choices must be a table such as choices = {{ L = 3 }}")
     tables = data.get("claim", [])
     if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
         raise ClaimError(f"{path}: there are no claims; add [[claim]] tables with name, kind and value")
@@ -80,7 +85,7 @@ def load_claims(path: str | Path) -> ClaimsFile:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ClaimError(f"{path}: two claims are named {twice[0]!r}; give each a name of its own")
-    return ClaimsFile(path, model, claims)
+    return ClaimsFile(path, model, claims, tuple(choices.items()), str(data.get("layer", "")))
 
 
 def _claim(table: dict, number: int, shared: tuple[tuple[str, str], ...], path: Path) -> Claim:
@@ -111,6 +116,10 @@ def _checked(key: str, kind: str, value, place: str):
     if key in ("lag", "eigenproblem") or (key == "order" and kind == "moment"):
         if isinstance(value, bool) or not isinstance(value, int) or value < (1 if key == "eigenproblem" else 0):
             raise ClaimError(f"{place}: {key} must be a whole number, not {value!r}")
+        return value
+    if key == "same_time":
+        if not isinstance(value, bool):
+            raise ClaimError(f"{place}: same_time must be true or false, not {value!r}")
         return value
     if key == "at":
         if not isinstance(value, dict):
@@ -153,12 +162,16 @@ def _only(table: dict, allowed: tuple[str, ...], place: str) -> None:
 
 
 def project_claims() -> list[Path]:
-    """The claims files of the project: in a checkout beside the package, otherwise as installed."""
+    """The claims files of the project."""
+    return sorted(reference_directory().glob("*.toml"))
+
+
+def reference_directory() -> Path:
+    """Where formulas written by hand are: in a checkout beside the package, otherwise as installed."""
     checkout = Path(__file__).resolve().parents[2] / "tests" / "reference_formulas"
     if checkout.is_dir():
-        return sorted(checkout.glob("*.toml"))
+        return checkout
     try:
-        installed = resources.files("reference_formulas")
+        return Path(str(resources.files("reference_formulas")))
     except ModuleNotFoundError:
         raise ClaimError("the project's claims are not installed; give a file with --claims FILE") from None
-    return sorted(Path(str(entry)) for entry in installed.iterdir() if entry.name.endswith(".toml"))

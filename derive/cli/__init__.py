@@ -5,11 +5,14 @@ from __future__ import annotations
 import click
 
 from derive import __version__
+from derive.cli.bench import bench
 from derive.cli.build import build
 from derive.cli.compare import compare
 from derive.cli.declare import list_settings, new, show
 from derive.cli.group import CONTEXT, DeriveGroup
-from derive.cli.run import bench, simulate, solve
+from derive.cli.simulate import simulate
+from derive.cli.solve import solve
+from derive.cli.stability import stability
 from derive.cli.verify import verify
 
 
@@ -40,5 +43,5 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (list_settings, new, show, build, solve, simulate, compare, verify, bench):
+for command in (list_settings, new, show, build, solve, simulate, compare, stability, verify, bench):
     main.add_command(command)

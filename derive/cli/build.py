@@ -16,35 +16,38 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Write solvers and derivations into generated/.")
-@click.argument("targets", metavar="[SETTING|FILE]...", nargs=-1)
+@click.argument("words", metavar="[SETTING|FILE [CHOICE=VALUE]...]...", nargs=-1)
 @click.option(
     "--check", is_flag=True, help="Write nothing; exit 1 and name the files that are stale, missing or extra."
 )
 @click.option("--out", metavar="DIR", help="Write DIR/<name>/ instead of the usual place.")
 @json_option
-def build(targets: tuple[str, ...], check: bool, out: str | None, as_json: bool) -> None:
+def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -> None:
     """Write the solver and the derivation of each model into generated/<name>/.
 
     Without arguments every shipped setting is built, into the project's generated/ directory. Your own declarations
     are built into generated/ of the current directory. All code is derived before anything is replaced: a build
     that fails leaves everything as it was. The same declaration gives the same bytes on every machine.
+    Of a family of models the default member is built, or the one that the choices after its name ask for.
 
     \b
     Examples:
       derive build
       derive build --check
       derive build SETTING my_model.py --out solvers
+      derive build SETTING L=3 --out solvers
     """
     from derive.codegen.build import compare_tree, generate_tree, project_directory, write_tree
     from derive.errors import DeriveError
     from derive.loading import is_file_target, load_model, setting_names
 
-    whole = not targets
+    whole = not words
     places: dict[Path, list[Model]] = {}
-    for target in targets or setting_names():
+    for target, chosen in _targets(words) or [(name, {}) for name in setting_names()]:
         own = is_file_target(target)
-        directory = Path(out) if out is not None else Path("generated") if own else project_directory()
-        model = load_model(target)
+        model = load_model(target, chosen)
+        shipped = not own and model.name == target
+        directory = Path(out) if out is not None else project_directory() if shipped else Path("generated")
         if own and model.name in setting_names() and directory.resolve() == project_directory().resolve():
             raise DeriveError(
                 f"{target} would replace the code of the shipped setting {model.name}; rename the file or use --out DIR"
@@ -71,7 +74,7 @@ def build(targets: tuple[str, ...], check: bool, out: str | None, as_json: bool)
         kind: [_shown(place / name) for place, difference in differences.items() for name in getattr(difference, kind)]
         for kind in ("stale", "missing", "extra", "foreign")
     }
-    mend = shlex.join(["derive", "build", *targets, *(["--out", out] if out is not None else [])])
+    mend = shlex.join(["derive", "build", *words, *(["--out", out] if out is not None else [])])
     if as_json:
         found["extra"] += found.pop("foreign")
         print_json({"settings": names, **found, "up_to_date": not any(found.values()), "mend": mend})
@@ -87,6 +90,20 @@ def build(targets: tuple[str, ...], check: bool, out: str | None, as_json: bool)
             click.echo(f"belongs to no setting: remove it with: rm -r {shlex.join(found['foreign'])}")
     if any(found.values()):
         click.get_current_context().exit(1)
+
+
+def _targets(words: tuple[str, ...]) -> list[tuple[str, dict[str, int | str]]]:
+    """Models with the choices that follow each."""
+    found: list[tuple[str, dict[str, int | str]]] = []
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            found.append((word, {}))
+        elif not found:
+            raise click.UsageError(f"{word} chooses from no model: name the model first")
+        else:
+            found[-1][1][name.strip()] = value.strip()
+    return found
 
 
 def _shown(path: Path) -> str:

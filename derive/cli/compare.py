@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,8 +17,9 @@ from derive.cli.output import (
     progress_bar,
     settings_line,
 )
-from derive.cli.run import (
-    load_problem,
+from derive.cli.problem import (
+    layer_data,
+    path_option,
     samples_option,
     seed_option,
     seeds_option,
@@ -25,7 +27,13 @@ from derive.cli.run import (
     solver_of,
     target_argument,
     values_argument,
+    with_observables,
 )
+from derive.cli.simulate import simulated_layer, times_to_watch
+
+if TYPE_CHECKING:
+    from numerics.simulation import Simulation
+    from numerics.solver import Solution
 
 
 @click.command(short_help="Compare theory with simulation, and plot both.")
@@ -38,6 +46,7 @@ from derive.cli.run import (
 @click.option(
     "--plot", metavar="FILE.png", help="Draw the density with the bulk law and the outliers (.png, .pdf or .svg)."
 )
+@path_option
 @json_option
 def compare(
     target: str,
@@ -47,6 +56,7 @@ def compare(
     samples: int | None,
     seed: int,
     plot: str | None,
+    path: bool | None,
     as_json: bool,
 ) -> None:
     """Compare the theory with a finite-size simulation of the same declaration.
@@ -54,9 +64,11 @@ def compare(
     The k-th outlier above the bulk is set against the k-th largest eigenvalue, below the bulk from the bottom, and
     observables are compared at a handful of times. Differences are in standard errors: the simulation's over the
     seeds and, where the theory was sampled, the theory's, added in quadrature. With few seeds the errors themselves
-    are uncertain, so that three of them mean less. The largest and smallest eigenvalues
-    that are no outliers are listed beside the edges for information. Corrections fall with the size, roughly as
-    1/D, so that very many seeds at a small size show them: then repeat with a larger --size.
+    are uncertain, so that three of them mean less. The largest and smallest eigenvalues that are no outliers are
+    listed beside the edges for information. Overlaps are those of the outliers' vectors with the spikes. Corrections
+    fall with the size, roughly as 1/D, so that very many seeds at a small size show them: then repeat with a larger
+    --size. Models that name their layers are compared layer by layer, and at a handful of earlier times too (all
+    with --path).
 
     \b
     Keys of --json:
@@ -64,6 +76,9 @@ def compare(
       rows                     quantity, theory, theory_error (null where exact), simulation, stderr,
                                difference (in standard errors; null for information only), compared
       within_three_standard_errors, verdict, plot (where one was drawn)
+      observables              name to theory, theory_error, mean, stderr, lists over time; each also under its own name
+      layers                   where a model names its layers: the keys of `derive solve` and, under simulation, those
+                               of `derive simulate`
 
     \b
     Examples:
@@ -74,41 +89,66 @@ def compare(
     _check_plot(plot)
     if seeds < 2:
         raise click.UsageError("--seeds must be at least 2 here: one seed gives no standard error")
-    model, values = load_problem(target, pairs)
-    if plot is not None and model.probe is None:
-        raise click.UsageError(f"--plot: {model.name} probes no matrix, so there is no density to draw")
-    with progress_bar(f"comparing {model.name}", as_json) as progress:
+    from derive.loading import load_problem
+
+    problem = load_problem(target, pairs)
+    setting, values = problem.model.setting, problem.values
+    if plot is not None and not problem.model.probes:
+        raise click.UsageError(f"--plot: {setting} probes no matrix, so there is no density to draw")
+    with progress_bar(f"comparing {setting}", as_json) as progress:
         from numerics.compare import compare as rows_of, verdict
         from numerics.simulation import simulate
         from numerics.solver import solve
 
-        solver = solver_of(target, model, progress)
-        solution = solve(solver, values, samples=samples, seed=seed, progress=part_of(progress, 0.05, 0.3))
-        simulation = simulate(solver, values, size, seeds, seed=seed, progress=part_of(progress, 0.3, 0.95))
+        solver = solver_of(target, problem.model, progress)
+        times = times_to_watch(solver, values, path)
+        solution = solve(
+            solver,
+            values,
+            samples=samples,
+            seed=seed,
+            layers=problem.layers,
+            path=bool(times),
+            overlaps=True,
+            progress=part_of(progress, 0.05, 0.3),
+        )
+        simulation = simulate(
+            solver,
+            values,
+            size,
+            seeds,
+            seed=seed,
+            layers=problem.layers,
+            times=times,
+            overlaps=True,
+            progress=part_of(progress, 0.3, 0.95),
+        )
         rows = rows_of(solution, simulation)
         within, sentence = verdict(rows, seeds)
-        result = plain(
-            {
-                "setting": model.name,
-                "parameters": values,
-                "size": size,
-                "seeds": seeds,
-                "rows": [row.as_dict() for row in rows],
-                "within_three_standard_errors": within,
-                "verdict": sentence,
-            }
-        )
+        observables = _observables(solution, simulation)
+        result = {
+            "setting": setting,
+            "parameters": values,
+            "size": size,
+            "seeds": seeds,
+            "rows": [row.as_dict() for row in rows],
+            "within_three_standard_errors": within,
+            "verdict": sentence,
+            "observables": observables,
+            **({"layers": _layers(solution, simulation)} if solver.layered else {}),
+        }
+        result = plain(with_observables(result, observables))
         if plot is not None:
             from numerics.plots import save_comparison
 
             save_comparison(
-                Path(plot), solution, simulation, f"{settings_line(model.name, values)}   (size {size}, {seeds} seeds)"
+                Path(plot), solution, simulation, f"{settings_line(setting, values)}   (size {size}, {seeds} seeds)"
             )
             result["plot"] = plot
     if as_json:
         print_json(result)
         return
-    click.echo(f"{settings_line(model.name, values)}, size {size}, {seeds} seeds")
+    click.echo(f"{settings_line(setting, values)}, size {size}, {seeds} seeds")
     lines = [
         (
             row["quantity"],
@@ -124,6 +164,27 @@ def compare(
     click.echo(sentence)
     if plot is not None:
         click.echo(f"wrote {plot}")
+
+
+def _observables(solution: Solution, simulation: Simulation) -> dict[str, dict[str, Any]]:
+    """Every observable at all times, theory beside simulation."""
+    from numerics.compare import mean_and_error
+
+    return {
+        name: {
+            "theory": series,
+            "theory_error": (solution.observable_errors or {}).get(name),
+            **mean_and_error(simulation.observables[name]),
+        }
+        for name, series in solution.observables.items()
+    }
+
+
+def _layers(solution: Solution, simulation: Simulation) -> list[dict[str, Any]]:
+    """Every layer, theory beside simulation."""
+    return [
+        {**layer_data(layer), "simulation": simulated_layer(simulation.layer(layer.label))} for layer in solution.layers
+    ]
 
 
 def _check_plot(plot: str | None) -> None:

@@ -23,7 +23,7 @@ def list_settings(targets: tuple[str, ...], as_json: bool) -> None:
       derive list SETTING             its parameters: name, default, domain, meaning
       derive list my_model.py         the same for a declaration of your own
     """
-    from derive.loading import load_model, settings
+    from derive.loading import load_declaration, load_model, settings
 
     if not targets:
         if as_json:
@@ -33,26 +33,38 @@ def list_settings(targets: tuple[str, ...], as_json: bool) -> None:
         click.echo("parameters of one: derive list SETTING")
         return
     models = [load_model(target) for target in targets]
+    choices = [getattr(load_declaration(target), "choices", ()) for target in targets]
     if as_json:
         print_json(
             {
                 "settings": [
                     {
-                        "name": model.name,
+                        "name": model.setting,
                         "summary": model.doc.partition("\n")[0],
+                        "choices": [
+                            {"name": name, "default": c.default, "allowed": str(c), "meaning": c.doc}
+                            for name, c in chosen
+                        ],
                         "parameters": [_parameter(p) for p in model.parameters],
                         "observables": list(dict(model.observe)),
+                        "layers": [label for label, _ in model.probes if label],
                     }
-                    for model in models
+                    for model, chosen in zip(models, choices, strict=True)
                 ]
             }
         )
         return
-    for model in models:
-        click.echo(f"{model.name}: {model.doc.partition(chr(10))[0]}")
+    for model, chosen in zip(models, choices, strict=True):
+        click.echo(f"{model.setting}: {model.doc.partition(chr(10))[0]}")
+        if chosen:
+            rows = [(name, str(c.default), str(c), c.doc) for name, c in chosen]
+            print_table("", ("choice", "default", "values", "meaning"), rows, text_columns=4)
         rows = [(p.name, number(p.default), str(p.domain), p.doc) for p in model.parameters]
         print_table("", ("parameter", "default", "domain", "meaning"), rows, text_columns=4)
         click.echo(f"observables: {', '.join(dict(model.observe)) or 'none'}")
+        layers = [label for label, _ in model.probes if label]
+        if layers:
+            click.echo(f"layers: {', '.join(layers)} (layer=K picks one, layer=all is the default)")
 
 
 def _parameter(parameter) -> dict[str, object]:
@@ -111,6 +123,7 @@ def new(name: str, directory: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("target", metavar="SETTING|FILE")
+@click.argument("pairs", metavar="[CHOICE=VALUE]...", nargs=-1)
 @click.option("--stage", type=click.Choice(STAGES), help="Show one stage only; all of them otherwise.")
 @click.option(
     "--format",
@@ -121,7 +134,7 @@ def new(name: str, directory: str, as_json: bool) -> None:
     help="Plain text, or LaTeX to paste into a paper.",
 )
 @json_option
-def show(target: str, stage: str | None, style: str, as_json: bool) -> None:
+def show(target: str, pairs: tuple[str, ...], stage: str | None, style: str, as_json: bool) -> None:
     """Show what follows from a declaration, stage by stage.
 
     \b
@@ -133,17 +146,20 @@ def show(target: str, stage: str | None, style: str, as_json: bool) -> None:
     order        which field needs which, and when
 
     Correlations are C[a, b](t, s), responses R[a, b](t, s) to the noise of b at time s; z is the spectral variable.
+    Choices pick a member of a family of models, layer=K one of several probed matrices (the first otherwise).
 
     \b
     Examples:
       derive show SETTING
       derive show my_model.py --stage bulk
       derive show my_model.py --stage blocks --format latex
+      derive show SETTING L=3 layer=2 --stage blocks
     """
     from derive.errors import DeriveError
-    from derive.loading import load_model
+    from derive.loading import load_problem
 
-    model = load_model(target)
+    problem = load_problem(target, pairs)
+    model = problem.model.probing(problem.layers[0]) if problem.layers else problem.model
     with progress_bar(f"deriving {model.name}", as_json):
         from derive.pipeline import derive_model
 

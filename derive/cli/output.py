@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -72,8 +72,9 @@ def number(value: float | None) -> str:
     return f"{value:d}" if isinstance(value, int) else f"{value:.6g}"
 
 
-def settings_line(setting: str, values: dict[str, float | int]) -> str:
-    return " ".join([setting, *(f"{name}={value:.12g}" for name, value in values.items())])
+def settings_line(setting: str, values: Mapping[str, float | int | str]) -> str:
+    shown = (f"{name}={value if isinstance(value, str) else format(value, '.12g')}" for name, value in values.items())
+    return " ".join([setting, *shown])
 
 
 def handful(count: int, most: int = 5) -> list[int]:

@@ -53,22 +53,20 @@ def verify(target: str | None, claims_file: str | None, as_json: bool) -> None:
     else:
         files = [load_claims(path) for path in project_claims()]
     if claims_file is None and model is not None:
-        files = [file for file in files if file.model == model.name]
+        files = [file for file in files if file.model == model.setting]
     verdicts = []
     with progress_bar("verifying", as_json) as progress:
-        records = None
-        if model is not None and files:
-            from derive.pipeline import derive_model
+        from derive.pipeline import derive_model
 
-            records = derive_model(model)
         for i, file in enumerate(files):
             if progress is not None:
                 progress(i / len(files), file.model)
-            name = model.name if model is not None else file.model
-            verdicts += [(name, verdict) for verdict in check_claims(file, records)]
+            own = model is not None and claims_file is not None and not file.choices and not file.layer
+            records = derive_model(model) if own else None
+            verdicts += [(file.model if model is None else model.setting, v) for v in check_claims(file, records)]
     failed = [verdict for _, verdict in verdicts if not verdict.holds]
     everything = (
-        [model.name] if model is not None else [file.model for file in files] if claims_file else setting_names()
+        [model.setting] if model is not None else [file.model for file in files] if claims_file else setting_names()
     )
     without = [name for name in everything if name not in {setting for setting, _ in verdicts}]
     if as_json:

@@ -16,50 +16,80 @@ def generate_files(model: Model) -> dict[str, str]:
     from derive.codegen.probe import letters_needed, write_probe
     from derive.codegen.simulation import write_simulation
     from derive.codegen.training import write_training
-    from derive.pipeline import derive_model
+    from derive.pipeline import derive_each_probe
     from derive.printing import markdown_of_records
 
-    records = derive_model(model)
-    time_order = records["order"]
+    derived = derive_each_probe(model)
+    time_order = next(iter(derived.values()))["order"]
     signature = ", ".join(p.name for p in model.parameters)
-    letters = letters_needed(records["blocks"]) if "blocks" in records else ()
-    files = {
-        "training.py": write_training(time_order, letters, signature),
-        "simulation.py": write_simulation(time_order, signature),
+    stems = _stems(model)
+    letters = {
+        letter for records in derived.values() if "blocks" in records for letter in letters_needed(records["blocks"])
     }
-    if "bulk" in records:
-        files["probe.py"] = write_probe(records["bulk"], signature)
-        files["bulk.py"] = write_bulk(records["bulk"], signature)
-    files["__init__.py"] = _front(model, time_order.system.linear, "bulk" in records)
-    document = markdown_of_records(records, model)
+    files = {
+        "training.py": write_training(time_order, tuple(sorted(letters, key=lambda x: x.name)), signature),
+        "simulation.py": write_simulation(model, time_order, signature),
+    }
+    for label, stem in stems.items():
+        files[f"probe{stem}.py"] = write_probe(derived[label]["bulk"], signature)
+        files[f"bulk{stem}.py"] = write_bulk(derived[label]["bulk"], signature)
+    files["__init__.py"] = _front(model, time_order.system.linear, stems)
+    document = markdown_of_records(derived, model)
     files = {name: _formatted(_banner(model) + text) for name, text in files.items()}
     files["derivation.md"] = document if document.endswith("\n") else document + "\n"
     return dict(sorted(files.items()))
 
 
+def _stems(model: Model) -> dict[str, str]:
+    """For each probed matrix the end of its modules' names; equal matrices share theirs."""
+    stems: dict[str, str] = {}
+    for label, probe in model.probes:
+        same = next((other for other in stems if dict(model.probes)[other].matrix == probe.matrix), None)
+        stems[label] = stems[same] if same is not None else f"_{label}" if label else ""
+    return stems
+
+
 def _banner(model: Model) -> str:
+    chosen = "".join(f" {name}={value}" for name, value in model.choices)
     return (
-        f"# Written by `derive build {model.name}` (two-level-dmft {__version__}) from a declaration; edits are lost.\n"
+        f"# Written by `derive build {model.setting}{chosen}` (two-level-dmft {__version__}) from a declaration; "
+        "edits are lost.\n"
         "# The mathematics is in derivation.md beside this file.\n"
     )
 
 
-def _front(model: Model, linear: bool, probed: bool) -> str:
+def _front(model: Model, linear: bool, stems: dict[str, str]) -> str:
+    from derive.language.model import atoms
+    from derive.language.symbols import Clock
+
     parameters = [f"    ({p.name!r}, {p.default!r}, {p.domain.whole!r})," for p in model.parameters]
     observables = tuple(name for name, _ in model.observe)
     doc = model.doc.strip().replace('"""', "'''") or model.name
+    clock = next(iter(atoms(model, Clock)), None)
+    labels = None if clock is None or clock.channels is None else clock.channels.name
+    probes = [
+        f"    ({label!r}, {f'probe{stems[label]}'!r}, {f'bulk{stems[label]}'!r}, {probe.plus!r}),"
+        for label, probe in model.probes
+    ]
     return "\n".join(
         [
             f'"""{doc}\n"""',
             "",
             f"NAME = {model.name!r}",
+            "# what was chosen of a family of models",
+            f"CHOICES = {model.choices!r}",
             "# fingerprint of the declaration",
             f"DECLARATION = {declaration_digest(model)!r}",
             f"OBSERVABLES = {observables!r}",
             "# exact forward pass if true, sampled otherwise",
             f"LINEAR = {linear!r}",
-            "# whether a matrix is probed: probe.py and bulk.py exist",
-            f"PROBED = {probed!r}",
+            "# parameters that are the number of steps and the number of class labels, where there are any",
+            f"STEPS = {None if clock is None else clock.steps.name!r}",
+            f"CLASSES = {labels!r}",
+            "# each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal",
+            "PROBES = (",
+            *probes,
+            ")",
             "# name, default, whole number: in the order in which all functions take them",
             "PARAMETERS = (",
             *parameters,
@@ -89,12 +119,12 @@ def declaration_digest(model: Model) -> str:
     from derive.language.model import atoms
     from derive.language.symbols import _Named
 
-    matrix = "" if model.probe is None else str(model.probe.matrix)
     parts = [
         __version__,
         model.name,
         model.doc,
-        matrix,
+        *(f"{name}={value}" for name, value in model.choices),
+        *(f"{label}: {probe.matrix} plus {probe.plus}" for label, probe in model.probes),
         *(f"{e.target} = {e.value}" for e in model.equations),
         *(f"{name} = {value}" for name, value in model.observe),
         *sorted(f"{type(s).__name__} {s.name} {s.fingerprint}" for s in {*atoms(model, _Named), *model.parameters}),

@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+import re
+
 import sympy as sp
 
 from derive.algebra.words import Letter
 from derive.codegen.layout import indices
-from derive.codegen.pieces import product_of, scaled_by
+from derive.codegen.pieces import multiple_of, plus, product_of, scaled_by
 from derive.codegen.printer import jax_code
 from derive.codegen.writer import Writer
 from derive.errors import DeclarationError
-from derive.language.vectors import PAST, Field, Mean
+from derive.language.symbols import Sector
+from derive.language.vectors import PAST, Field, FieldAt, Mean
 from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, SystemField, Term, quadratic_pairs
 
 
 class Exact(Writer):
+    done: tuple[Field, ...] = ()
+    """Fields with time that are known at the current time."""
+    kept: tuple[Field, ...] = ()
+    """Those whose earlier values are needed."""
     intro = "Training level, exactly: all laws are linear, so all fields are Gaussian and one forward pass is enough."
+
+    def timed_positions(self, sector: Sector, timed: list[Field], offset: str) -> list[str]:
+        """Each noise with all its times in one piece, so that a covariance is written as one block."""
+        lines = []
+        for f in timed:
+            entries = self.layout.entries(f)
+            position = plus(offset, multiple_of(entries, "when"))
+            lines.append(f"in_{f} = ({position})[:, None] + label" if f.labelled else f"in_{f} = {position}")
+            offset = plus(offset, multiple_of(entries, "times"))
+        return [*lines, f"size_{sector} = {offset}"]
+
+    def put_lines(self) -> list[str]:
+        return [
+            "def put(matrix, rows, columns, values):",
+            '    """A symmetric matrix with the block columns x rows of values and its transpose."""',
+            "    rows, columns = rows.reshape(-1), columns.reshape(-1)",
+            "    values = values.reshape(columns.size, rows.size)",
+            "    matrix = jax.lax.dynamic_update_slice(matrix, values, (columns[0], rows[0]))",
+            "    return jax.lax.dynamic_update_slice(matrix, values.T, (rows[0], columns[0]))",
+        ]
 
     def start_arrays(self) -> list[str]:
         lines = []
@@ -26,21 +53,42 @@ class Exact(Writer):
                 scale = jax_code(s.scale)
                 lines.append(f"{s} = {'' if scale == '1' else f'({scale}) * '}unit(in_{s}, size_{sector})")
                 lines.append(f"cov_{sector} = put(cov_{sector}, in_{s}, in_{s}, jnp.eye(in_{s}.size))")
-        for f in self.layout.fields:
-            if f.field.timed:
-                shape = f"times, {self.layout.labels}" if f.field.labelled else "times"
-                lines.append(f"{f.field} = jnp.zeros(({shape}, size_{f.field.sector}))")
+        for f in self.kept:
+            shape = f"times, {self.layout.labels}" if f.labelled else "times"
+            lines.append(f"{f} = jnp.zeros(({shape}, size_{f.sector}))")
         return lines
 
     def state(self) -> list[str]:
         covariances = [f"cov_{s}" for s in self.layout.sectors if self.layout.noises(s)]
-        return [*(f.field.name for f in self.layout.fields if f.field.timed), *covariances]
+        return [*(f.name for f in self.kept), *covariances]
+
+    def end_of_step(self, body: list[str]) -> list[str]:
+        """Rows are written when the time is done, so that no array is read and changed within a step."""
+        code = "\n".join(line for line in (*body, *self.results()) if not line.lstrip().startswith("#"))
+        self.kept = tuple(f for f in self.done if re.search(rf"\b{f}\b", code))
+        stores = [f"{f} = jax.lax.dynamic_update_index_in_dim({f}, {f}_new, {self.time}, 0)" for f in self.kept]
+        return ["# keep this time", *stores]
+
+    def watched(self) -> list[str]:
+        newest = [f"{f}_new" for f in self.done]
+        return [*newest, *(f"jnp.diagonal(cov_{s})" for s in self.layout.sectors if self.layout.noises(s))]
+
+    def now(self, field: Field) -> str:
+        return f"{field}_new" if field in self.done else super().now(field)
+
+    def row(self, value: FieldAt, prefix: str = "") -> str:
+        if value.field in self.done and self.lag(value) == 0:
+            return f"{value.field}_new"
+        return super().row(value, prefix)
 
     def choose(self, target: str, start: str, condition: str) -> list[str]:
         return [f"{target} = jnp.where({condition}, {start}, {target})"]
 
     def store(self, field: Field, target: str) -> list[str]:
-        return [f"{field} = {field}.at[{self.time}].set({target})" if field.timed else f"{field} = {target}"]
+        if not field.timed:
+            return [f"{field} = {target}"]
+        self.done = (*self.done, field)
+        return []
 
     def law_lines(self, f: SystemField, rule: ElementwiseRule, target: str) -> list[str]:
         raise DeclarationError(f"the law of {f.field} is not linear")
@@ -80,28 +128,31 @@ class Exact(Writer):
         lines = [f"{target} = unit({position}, size_{field.sector})"]
         for m in self.memories(field):
             c, b = indices(("c", m.a.labelled)), indices(("b", m.on.labelled))
-            at_now = m.fresh or not m.on.timed
-            where = f"in_{m.noise}[{self.time}]" if m.fresh else f"in_{m.noise}"
-            s = "" if at_now else "s"
-            on = self.now(m.on) if m.fresh else f"{m.on}"
-            lines.append(
-                f"{target} += {scaled_by(m.coefficient)}"
-                f'jnp.einsum("{c}{s}{b},{s}{b}n->{c}n", {self.now(m.a)}[..., {where}], {on})'
-            )
+            kernel, scale, at_now = self.now(m.a), scaled_by(m.coefficient), f"in_{m.noise}[{self.time}]"
+            if not m.fresh:
+                s = "s" if m.on.timed else ""
+                lines.append(
+                    f'{target} += {scale}jnp.einsum("{c}{s}{b},{s}{b}n->{c}n", {kernel}[..., in_{m.noise}], {m.on})'
+                )
+            if m.fresh or m.on in self.done:
+                lines.append(
+                    f'{target} += {scale}jnp.einsum("{c}{b},{b}n->{c}n", {kernel}[..., {at_now}], {self.now(m.on)})'
+                )
         return lines
 
     def covariance_lines(self, f: SystemField) -> list[str]:
         lines = []
         for c in self.covariances(f.field):
-            other, at_now = c.b, c.fresh or not c.b.timed
-            a, b = indices(("c", c.a.labelled)), indices(("b", other.labelled))
-            s = "" if at_now else "s"
-            with_what = self.now(other) if c.fresh else other
-            values = f'jnp.einsum("{a}m,{s}{b}m->{a}{s}{b}", {self.now(c.a)} @ cov_{c.a.sector}, {with_what})'
+            a, b = indices(("c", c.a.labelled)), indices(("b", c.b.labelled))
+            seen, scale, cov = f"{self.now(c.a)} @ cov_{c.a.sector}", scaled_by(c.coefficient), f"cov_{c.left.sector}"
             rows = f"in_{c.left}[{self.time}]" if c.left.timed else f"in_{c.left}"
-            columns = f"in_{c.right}[{self.time}]" if c.fresh else f"in_{c.right}"
-            cov = f"cov_{c.left.sector}"
-            lines.append(f"{cov} = put({cov}, {rows}, {columns}, {scaled_by(c.coefficient)}{values})")
+            if not c.fresh:
+                s = "s" if c.b.timed else ""
+                values = f'jnp.einsum("{s}{b}m,{a}m->{s}{b}{a}", {c.b}, {seen})'
+                lines.append(f"{cov} = put({cov}, {rows}, in_{c.right}, {scale}{values})")
+            if c.fresh or c.b in self.done:
+                values = f'jnp.einsum("{b}m,{a}m->{b}{a}", {self.now(c.b)}, {seen})'
+                lines.append(f"{cov} = put({cov}, {rows}, in_{c.right}[{self.time}], {scale}{values})")
         return lines
 
     def mean_code(self, average: Mean, past: bool) -> str:

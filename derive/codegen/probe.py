@@ -11,15 +11,21 @@ from derive.codegen.printer import jax_code
 from derive.errors import DeclarationError
 from derive.language.vectors import Field, Mean
 from derive.printing import text
-from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle
+from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle, Directions, Unknown
 from derive.records.system import quadratic_pairs
 
 
 def letters_needed(blocks: BlockMatrix) -> tuple[Letter, ...]:
     """The matrices over training times that A(z) is made of, each once and untransposed."""
     found: dict[Letter, None] = {}
-    for _, block in blocks.blocks:
-        for _, word in block.combination:
+    sides = blocks.projected.directions
+    combinations = [
+        *(block.combination for _, block in blocks.blocks),
+        *(combination for side in sides for _, combination in side.drive),
+        *(((sp.S.One, (Letter.correlation(a, b),)),) for side in sides for a in side.fields for b in side.fields),
+    ]
+    for combination in combinations:
+        for _, word in combination:
             for letter in word:
                 if isinstance(letter, Letter):
                     found[Letter(letter.kind, letter.a, letter.b)] = None
@@ -53,6 +59,9 @@ def write_probe(bulk: Bulk, signature: str) -> str:
         f"LABELS = {blocks.labels!r}",
         f"CYCLES = {len(pencil.cycles)}",
         f"REDUCED = {not pencil.rest!r}",
+        "# whether the number of steps enters through shapes alone: earlier outliers are then those of earlier spikes",
+        f"STEADY = {_steady(bulk)!r}",
+        f"SIDES = {tuple(side.side for side in blocks.projected.directions)!r}",
         "",
     ]
     lines += [
@@ -61,9 +70,24 @@ def write_probe(bulk: Bulk, signature: str) -> str:
         '    """A(z); `r` holds the bulk responses at z (see bulk.py), `order` what training.py returns."""',
     ]
     lines += _body(blocks, responses)
+    for side in blocks.projected.directions:
+        lines += ["", "", *_direction_lines(blocks, side, signature)]
     for number, cycle in enumerate(pencil.cycles):
         lines += ["", "", *_cycle_lines(blocks, number, cycle, signature, responses)]
     return "\n".join(lines) + "\n"
+
+
+def _steady(bulk: Bulk) -> bool:
+    """Whether neither A(z) nor the bulk depends on the number of steps otherwise than through their shapes."""
+    projected = bulk.projected
+    clock = next((u.field.clock for u in projected.unknowns if u.field.clock is not None), None)
+    if clock is None:
+        return True
+    expressions = [*projected.bulk_equations, *(block.scalar for _, block in bulk.blocks.blocks)]
+    for _, block in bulk.blocks.blocks:
+        for scale, word in block.combination:
+            expressions += [scale, *(letter.weight for letter in word if isinstance(letter, Diagonal))]
+    return not any(sp.sympify(e).has(clock.steps) for e in expressions)
 
 
 def _setup(blocks: BlockMatrix, mentioned: str) -> list[str]:
@@ -134,6 +158,39 @@ def _body(blocks: BlockMatrix, responses: list[str]) -> list[str]:
         f"return jnp.block([{', '.join(f'row_{i}' for i in range(len(unknowns)))}])",
     ]
     return [f"    {line}" for line in lines]
+
+
+def _direction_lines(blocks: BlockMatrix, side: Directions, signature: str) -> list[str]:
+    """The right-hand side for sources along the spikes, the rows that see them, and their Gram matrix."""
+    unknowns, drive = blocks.projected.unknowns, dict(side.drive)
+
+    def block(rows: list[list[str]]) -> str:
+        return "jnp.block([" + ", ".join("[" + ", ".join(row) + "]" for row in rows) + "])"
+
+    zeros = "jnp.zeros(({}, {}))".format
+    rhs = [
+        [
+            _combination(drive[r, c]) if (r, c) in drive else zeros(_size(u.field), _size(f))
+            for c, f in enumerate(side.fields)
+        ]
+        for r, u in enumerate(unknowns)
+    ]
+    seen = [
+        [
+            f"jnp.eye({_size(f)})" if u == Unknown("C", side.probe, f) else zeros(_size(f), _size(u.field))
+            for u in unknowns
+        ]
+        for f in side.fields
+    ]
+    gram = [[_letter(Letter.correlation(a, b)) for b in side.fields] for a in side.fields]
+    code = [f"driven = {block(rhs)}", f"seen = {block(seen)}", f"gram = {block(gram)}", "return driven, seen, gram"]
+    names = ", ".join(text(f) for f in side.fields)
+    return [
+        f"def {side.side}_spikes(order, {signature}):",
+        f'    """For sources along {names}: the right-hand side of A(z) q = b, the rows of q that are its overlaps',
+        '    with them, and their Gram matrix."""',
+        *[f"    {line}" for line in (*_setup(blocks, "\n".join(code)), *code)],
+    ]
 
 
 def text_label(unknown) -> str:

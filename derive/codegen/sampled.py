@@ -6,10 +6,11 @@ import sympy as sp
 
 from derive.algebra.words import Letter
 from derive.codegen.layout import indices
-from derive.codegen.pieces import product_of, scaled_by
+from derive.codegen.pieces import multiple_of, plus, product_of, scaled_by, sum_of
 from derive.codegen.printer import jax_code
 from derive.codegen.writer import Writer
 from derive.errors import DeclarationError
+from derive.language.symbols import Sector
 from derive.language.vectors import PAST, Field, FieldAt, Mean, values as values_of
 from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, SystemField, Term
 
@@ -50,6 +51,27 @@ class Sampled(Writer):
             shape = [*(["times"] if source.timed else []), *([str(self.layout.labels)] if source.labelled else [])]
             entries.append(f'"{source}": ({", ".join(shape)}{"," if shape else ""})')
         return [*lines, "return {" + ", ".join(entries) + "}"]
+
+    def timed_positions(self, sector: Sector, timed: list[Field], offset: str) -> list[str]:
+        """Time by time, so that the factor of the covariance grows at its end."""
+        lines = []
+        stride = sum_of(self.layout.entries(f) for f in timed)
+        inner = "0"
+        for f in timed:
+            position = plus(plus(offset, multiple_of(stride, "when")), inner)
+            lines.append(f"in_{f} = ({position})[:, None] + label" if f.labelled else f"in_{f} = {position}")
+            inner = plus(inner, self.layout.entries(f))
+        return [*lines, f"size_{sector} = {plus(offset, multiple_of(stride, 'times')) if timed else offset}"]
+
+    def put_lines(self) -> list[str]:
+        return [
+            "def put(matrix, rows, columns, values):",
+            '    """A symmetric matrix with values written at rows x columns and, transposed, at columns x rows."""',
+            "    rows, columns = rows.reshape(-1), columns.reshape(-1)",
+            "    values = values.reshape(rows.size, columns.size)",
+            "    matrix = matrix.at[rows[:, None], columns[None, :]].set(values)",
+            "    return matrix.at[columns[:, None], rows[None, :]].set(values.T)",
+        ]
 
     def start_arrays(self) -> list[str]:
         first = next((s for s in self.layout.sectors), None)

@@ -10,16 +10,27 @@ import sympy as sp
 
 from derive.codegen.printer import numpy_code
 from derive.errors import DeclarationError
-from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Matrix, Product, Sum, WeightsAt
+from derive.language.matrices import (
+    Atom,
+    Disorder,
+    DisorderAt,
+    Dyad,
+    Matrix,
+    Product,
+    Sum,
+    WeightsAt,
+    factors_of,
+    half_product,
+)
 from derive.language.model import Eq, Model, atoms
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Project
 from derive.records.saddle import TimeOrder
 
 
-def write_simulation(time_order: TimeOrder, signature: str) -> str:
+def write_simulation(model: Model, time_order: TimeOrder, signature: str) -> str:
     """The text of simulation.py."""
-    return _Simulation(time_order.system.model, time_order, signature).module()
+    return _Simulation(model, time_order, signature).module()
 
 
 class _Simulation:
@@ -43,7 +54,7 @@ class _Simulation:
 
     def module(self) -> str:
         lines = [
-            '"""The declaration at finite size: draw the disorder, run the equations, return the probed matrix."""',
+            '"""The declaration at finite size: draw the disorder, run the equations, return the probed matrices."""',
             "",
             "import numpy as np",
             "import scipy.special as sc  # noqa: F401",
@@ -52,8 +63,12 @@ class _Simulation:
             *_HELPERS,
             "",
             "",
-            f"def simulate({self.signature}, size, rng, progress=lambda fraction: None):",
-            '    """One sample with base size `size`: (probed matrix or None, observables: one row a time)."""',
+            f"def simulate({self.signature}, size, rng, progress=lambda fraction: None, watch=None):",
+            '    """One sample with base size `size`: probed matrices by label, for each the directions of its spikes',
+            "    on either side and, of K^T K, its half K (as functions), and observables, one row a time.",
+            "",
+            "    `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.",
+            '    """',
         ]
         body = [*self.sizes(), *self.draws(), *self.static_fields(), *self.loop(), *self.results()]
         return "\n".join([*lines, *[f"    {line}" if line else "" for line in body]]) + "\n"
@@ -88,7 +103,7 @@ class _Simulation:
 
     def loop(self) -> list[str]:
         if self.clock is None:
-            return []
+            return self.probed_lines()
         t, points = self.time, numpy_code(self.clock.points)
         timed = [e for e in self.rules if e.target.field.timed]
         lines = ["# training"]
@@ -107,11 +122,20 @@ class _Simulation:
                 body.append(f"{f}.append({self._normal(f)})")
         for e in timed:
             body += self.field_lines(e)
+        body += self.watching(t)
         body.append(f"progress(({t} + 1) / ({points}))")
-        lines += [f"for {t} in range({points}):", *[f"    {line}" for line in body]]
+        lines = [*self.probed_lines(), *lines, f"for {t} in range({points}):", *[f"    {line}" for line in body]]
         if not self.clock.endpoint and names:
-            lines += [f"{t} = {numpy_code(self.clock.steps)}", *self.weight_updates()]
+            lines += [f"{t} = {numpy_code(self.clock.steps)}", *self.weight_updates(), *self.watching(t)]
         return lines
+
+    def probed_lines(self) -> list[str]:
+        """A function that gives the probed matrices as they stand when it is called."""
+        entries = [f'"{label}": {self.matrix(probe.matrix)}' for label, probe in self.model.probes]
+        return ["", "def probed():", f"    return {{{', '.join(entries)}}}", ""]
+
+    def watching(self, time: str) -> list[str]:
+        return ["if watch is not None:", f"    watch({time}, probed)"] if self.model.probes else []
 
     def weight_lines(self) -> list[str]:
         if not self.weight_rules:
@@ -154,8 +178,53 @@ class _Simulation:
             points = numpy_code(self.clock.points) if timed else None
             entries.append(f'"{name}": [{code} for {self.time} in range({points})]' if timed else f'"{name}": [{code}]')
         lines.append("observables = {" + ", ".join(entries) + "}")
-        matrix = "None" if self.model.probe is None else self.matrix(self.model.probe.matrix)
-        return [*lines, f"return {matrix}, observables"]
+        spikes = [f'"{label}": {{{self.spikes(probe.matrix)}}}' for label, probe in self.model.probes]
+        return [*lines, f"spikes = {{{', '.join(spikes)}}}", "return probed(), spikes, observables"]
+
+    # -- directions of the spikes
+
+    def spikes(self, matrix: Matrix) -> str:
+        """Entries of a dictionary: side, and a function that gives the directions as columns."""
+        half = half_product(matrix)
+        sides = {"right": [a for a, _ in self.dyads(matrix)]}
+        entries = []
+        if half:
+            factors = factors_of(matrix.terms[0][1] if isinstance(matrix, Sum) else matrix)
+            sides = {
+                "right": [b for _, b in self.dyads(factors[-1])],
+                "left": [a for a, _ in self.dyads(factors[half])],
+            }
+            root = Product(factors[half].rows, factors[-1].columns, factors[half:])
+            entries = [f'"half": lambda: {self.matrix(root)}']
+        entries += [
+            f'"{side}": lambda: np.concatenate([{", ".join(dict.fromkeys(columns))}], axis=1)'
+            for side, columns in sides.items()
+            if columns
+        ]
+        return ", ".join(entries)
+
+    def dyads(self, matrix: Matrix, seen: tuple = ()) -> list[tuple[str, str]]:
+        """Left and right directions of everything of low rank in a matrix, each as code for an array of columns."""
+        if isinstance(matrix, Dyad):
+            return [(self.columns(matrix.left), self.columns(matrix.right))]
+        if isinstance(matrix, Sum):
+            return [pair for _, part in matrix.terms for pair in self.dyads(part, seen)]
+        if not isinstance(matrix, Atom) or not isinstance(matrix.symbol, WeightsAt):
+            return []
+        name = matrix.symbol.weights.name
+        if name in seen:
+            return []
+        rules = [e.value for e in self.model.equations if isinstance(e.target, Atom) and e.name == name]
+        found = [pair for value in rules for pair in self.dyads(value, (*seen, name))]
+        return [(b, a) for a, b in found] if matrix.transposed else found
+
+    def columns(self, vector: sp.Expr) -> str:
+        code = self.vector(vector)
+        if not any(v.time is not None for v in vector.atoms(FieldAt)):
+            return f"columns({code})"
+        if not vector.has(self.clock):
+            return f"columns({code})"
+        return f"*(columns({code}) for {self.time} in range({numpy_code(self.clock.steps)}))"
 
     # -- expressions
 
@@ -326,6 +395,11 @@ _HELPERS = [
     "def outer(left, right):",
     '    """left right^T; class labels, the second axis, are summed over."""',
     "    return np.outer(left, right) if left.ndim == 1 else left @ right.T",
+    "",
+    "",
+    "def columns(vector):",
+    '    """A vector as one column; one with class labels has a column for each already."""',
+    "    return vector[:, None] if vector.ndim == 1 else vector",
     "",
     "",
     "def project(left, right, vector):",

@@ -8,7 +8,7 @@ import sympy as sp
 
 from derive.algebra.words import Letter
 from derive.codegen.layout import Layout
-from derive.codegen.pieces import indented, multiple_of, past_code, plus, recurrence_lines, sum_of
+from derive.codegen.pieces import indented, past_code, plus, recurrence_lines
 from derive.codegen.printer import jax_code
 from derive.language.symbols import Sector
 from derive.language.vectors import PAST, Field, FieldAt, Mean
@@ -47,9 +47,15 @@ class Writer(ABC):
         ]
         arguments = f"{self.signature}, normals" if self.sampled else self.signature
         lines += [f"def forward_pass({arguments}):", f'    """{self.docstring()}"""']
-        lines += indented(
-            [*self.positions(), *self.start_arrays(), *self.static_part(), *self.timed_part(), *self.results()]
-        )
+        static, timed = self.static_part(), self.timed_part()
+        lines += indented([*self.positions(), *self.start_arrays(), *static, *timed, *self.results()])
+        lines += [
+            "",
+            "",
+            f"def strides({self.signature}):",
+            '    """Entries a time step along each axis of the order parameters; 0 along an axis without time."""',
+            *indented(self.stride_lines()),
+        ]
         if self.sampled:
             lines += [
                 "",
@@ -67,6 +73,13 @@ class Writer(ABC):
             "    number of times before anything overflowed.\n\n"
             "    Whole-number arguments fix shapes: pass them as Python integers, static under jit.\n    "
         )
+
+    def stride_lines(self) -> list[str]:
+        entries = [
+            f'"{letter.name}": ({", ".join(self.layout.entries(f) if f.timed else "0" for f in (letter.a, letter.b))}),'
+            for letter in self.letters
+        ]
+        return ["return {", *indented(entries), "}"]
 
     # -- basis of noises and sources, time by time
 
@@ -92,16 +105,14 @@ class Writer(ABC):
             for f in static:
                 lines.append(f"in_{f} = {plus(offset, 'label')}" if f.labelled else f"in_{f} = jnp.asarray({offset})")
                 offset = plus(offset, self.layout.entries(f))
-            stride = sum_of(self.layout.entries(f) for f in timed)
-            inner = "0"
-            for f in timed:
-                position = plus(plus(offset, multiple_of(stride, "when")), inner)
-                lines.append(f"in_{f} = ({position})[:, None] + label" if f.labelled else f"in_{f} = {position}")
-                inner = plus(inner, self.layout.entries(f))
-            lines.append(f"size_{sector} = {plus(offset, multiple_of(stride, 'times')) if timed else offset}")
+            lines += self.timed_positions(sector, timed, offset)
         for r in self.layout.system.recurrences:
             lines += recurrence_lines(r, self.time)
         return lines
+
+    @abstractmethod
+    def timed_positions(self, sector: Sector, timed: list[Field], offset: str) -> list[str]:
+        """Say where noises and sources with time sit after the first `offset` entries of a site's basis."""
 
     @abstractmethod
     def start_arrays(self) -> list[str]:
@@ -215,11 +226,13 @@ class Writer(ABC):
         timed = [f for f in self.layout.fields if f.field.timed]
         if not timed:
             return []
-        state = self.state()
         body = [line for f in timed for line in self.field_lines(f)]
-        packed = ", ".join([*state, "finite"])
         watched = " & ".join(f"jnp.all(jnp.isfinite({name}))" for name in self.watched())
-        body += [f"finite = jnp.where((finite == {self.time}) & {watched}, {self.time} + 1, finite)"]
+        body += [
+            *self.end_of_step(body),
+            f"finite = jnp.where((finite == {self.time}) & {watched}, {self.time} + 1, finite)",
+        ]
+        packed = ", ".join([*self.state(), "finite"])
         return [
             "# how many times are free of overflow",
             "finite = 0",
@@ -231,9 +244,13 @@ class Writer(ABC):
         ]
 
     def watched(self) -> list[str]:
-        """What shows that a step has overflowed: the newest rows, and the covariances of the noises."""
+        """What shows that a step has overflowed: the newest rows, and the variances of the noises."""
         newest = [f"{f.field}[{self.time}]" for f in self.layout.fields if f.field.timed]
-        return [*newest, *(f"cov_{s}" for s in self.layout.sectors if self.layout.noises(s))]
+        return [*newest, *(f"jnp.diagonal(cov_{s})" for s in self.layout.sectors if self.layout.noises(s))]
+
+    def end_of_step(self, body: list[str]) -> list[str]:
+        """What is kept once all fields of a time are known."""
+        return []
 
     @abstractmethod
     def state(self) -> list[str]:
@@ -274,13 +291,12 @@ class Writer(ABC):
             "    return (position[..., None] == jnp.arange(size)).astype(float)",
             "",
             "",
-            "def put(matrix, rows, columns, values):",
-            '    """A symmetric matrix with `values` written at rows x columns and, transposed, at columns x rows."""',
-            "    rows, columns = rows.reshape(-1), columns.reshape(-1)",
-            "    values = values.reshape(rows.size, columns.size)",
-            "    matrix = matrix.at[rows[:, None], columns[None, :]].set(values)",
-            "    return matrix.at[columns[:, None], rows[None, :]].set(values.T)",
+            *self.put_lines(),
         ]
+
+    @abstractmethod
+    def put_lines(self) -> list[str]:
+        """Say how a block is written into a covariance."""
 
     def normal_shapes(self) -> list[str]:
         return []

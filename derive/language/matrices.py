@@ -148,6 +148,18 @@ def factors_of(matrix: Matrix) -> tuple[Matrix, ...]:
     return matrix.factors if isinstance(matrix, Product) else (matrix,)
 
 
+def half_product(matrix: Matrix) -> int:
+    """How many factors K has, if the matrix is a multiple of K^T K; 0 if it is not."""
+    if isinstance(matrix, Sum) and len(matrix.terms) == 1:
+        matrix = matrix.terms[0][1]
+    factors = factors_of(matrix)
+    half, odd = divmod(len(factors), 2)
+    nested = any(isinstance(part, Product) for f in factors if isinstance(f, Sum) for _, part in f.terms)
+    if odd or nested or any(a != b.T for a, b in zip(factors, reversed(factors), strict=True)):
+        return 0
+    return half
+
+
 @dataclass(frozen=True)
 class Atom(Matrix):
     """A random matrix or updated weights, or the transpose."""

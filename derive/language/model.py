@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field as data_field
+from dataclasses import dataclass, field as data_field, replace
 from typing import Any
 
 import sympy as sp
@@ -61,20 +61,24 @@ class Eq:
 
 @dataclass(frozen=True)
 class Spectrum:
-    """The symmetric matrix to probe."""
+    """The symmetric matrix to probe; `plus` names an observable that is added to it as a multiple of the identity."""
 
     matrix: Matrix
+    plus: str = ""
 
 
-def spectrum(matrix: Matrix) -> Spectrum:
-    """Ask for the spectrum of a symmetric matrix: M(T), or W(T).T @ W(T) / N."""
+def spectrum(matrix: Matrix, plus: str = "") -> Spectrum:
+    """Ask for the spectrum of a symmetric matrix: M(T), or W(T).T @ W(T) / N.
+
+    With plus="name" the matrix is M(T) + name(T) * identity, where name is one of the observables.
+    """
     if not isinstance(matrix, Matrix):
         raise DeclarationError(f"spectrum({matrix}): give a matrix such as M(T) or W(T).T @ W(T) / N")
     if matrix.rows != matrix.columns:
         raise DeclarationError(
             f"spectrum({matrix}): the matrix is {matrix.rows} x {matrix.columns}; for singular values probe W.T @ W"
         )
-    return Spectrum(matrix)
+    return Spectrum(matrix, plus)
 
 
 @dataclass(frozen=True)
@@ -84,21 +88,43 @@ class Model:
     parameters: in the order in which generated solvers take them.
     equations: one for each field (and its starting values), two for each weight matrix.
     observe: name to scalar, made of mean(...) and overlap(...); kept as pairs.
-    probe: spectrum(matrix), or None when only the training level matters.
+    probe: spectrum(matrix), or several by layer, {0: spectrum(...), 1: spectrum(...)}, or None when only the training
+    level matters; several are kept as pairs of a label and a spectrum.
+    choices, family: which member of a family this is; filled in by the family.
     """
 
     parameters: tuple[Parameter, ...]
     equations: tuple[Eq, ...] = ()
     observe: Any = data_field(default_factory=dict)
-    probe: Spectrum | None = None
+    probe: Any = None
     name: str = "model"
     doc: str = ""
+    choices: tuple[tuple[str, int | str], ...] = ()
+    family: str = ""
 
     def __post_init__(self):
         object.__setattr__(self, "parameters", tuple(self.parameters))
         object.__setattr__(self, "equations", tuple(self.equations))
         object.__setattr__(self, "observe", tuple((name, sp.sympify(e)) for name, e in dict(self.observe).items()))
+        if isinstance(self.probe, dict):
+            object.__setattr__(self, "probe", tuple((str(label), what) for label, what in self.probe.items()))
         check(self)
+
+    @property
+    def setting(self) -> str:
+        """The name that was asked for: the family's for a member of one."""
+        return self.family or self.name
+
+    @property
+    def probes(self) -> tuple[tuple[str, Spectrum], ...]:
+        """Every probed matrix with its label; a single one has the empty label."""
+        if self.probe is None:
+            return ()
+        return self.probe if isinstance(self.probe, tuple) else (("", self.probe),)
+
+    def probing(self, label: str) -> Model:
+        """The same model with one of its probed matrices only."""
+        return replace(self, probe=dict(self.probes)[label], observe=dict(self.observe))
 
 
 def expressions(node) -> list[sp.Basic]:
@@ -120,8 +146,8 @@ def everything(model: Model) -> list[sp.Basic]:
     for equation in model.equations:
         found += [*expressions(equation.target), *expressions(equation.value)]
     found += [value for _, value in model.observe]
-    if model.probe is not None:
-        found += expressions(model.probe.matrix)
+    for _, probe in model.probes:
+        found += expressions(probe.matrix)
     return found
 
 
@@ -157,6 +183,7 @@ def check(model: Model) -> None:
             raise DeclarationError(
                 f"equations: {equation!r} is not an equation; write Eq(v(t), ...) with Eq from derive"
             )
+    _check_probes(model)
     _check_names(model)
     _check_parameters(model)
     _check_definitions(model)
@@ -164,6 +191,23 @@ def check(model: Model) -> None:
     _check_times(model)
     for name, value in model.observe:
         _check_observable(name, value)
+
+
+def _check_probes(model: Model) -> None:
+    if isinstance(model.probe, tuple) and not model.probe:
+        raise DeclarationError("probe={} names no matrix; give one spectrum(...) or more, or leave probe out")
+    labels = [label for label, _ in model.probes]
+    if len(set(labels)) < len(labels):
+        raise DeclarationError(f"probe: two matrices have the label {max(labels, key=labels.count)}; rename one")
+    for label, probe in model.probes:
+        if not isinstance(probe, Spectrum):
+            raise DeclarationError(f"probe: {probe!r} is no spectrum; write probe=spectrum(W(T).T @ W(T) / N)")
+        if label and not f"_{label}".isidentifier():
+            raise DeclarationError(f"probe: the label {label!r} must be made of letters, digits and underscores")
+        if probe.plus and probe.plus not in dict(model.observe):
+            raise DeclarationError(
+                f"spectrum(..., plus={probe.plus!r}): there is no observable of that name; add it to observe={{...}}"
+            )
 
 
 def _check_names(model: Model) -> None:
@@ -269,8 +313,8 @@ def _check_use_of_disorder(model: Model) -> None:
             if not isinstance(node, (DisorderAt, Disorder))
         ):
             raise DeclarationError(f"{symbol} is drawn afresh at each step: write {symbol}({symbol.fresh})")
-    if model.probe is not None:
-        for node in expressions(model.probe.matrix):
+    for _, probe in model.probes:
+        for node in expressions(probe.matrix):
             if node.has(DisorderAt):
                 raise DeclarationError(
                     "the probed matrix contains disorder drawn afresh at each step; probe fixed matrices or weights"
@@ -304,9 +348,8 @@ def _check_times(model: Model) -> None:
             raise DeclarationError(
                 f"{equation.name} has no clock, but its equation depends on time; put it on the clock"
             )
-    for node in (
-        [] if model.probe is None else [n for e in expressions(model.probe.matrix) for n in sp.preorder_traversal(e)]
-    ):
+    probed = [e for _, probe in model.probes for e in expressions(probe.matrix)]
+    for node in (n for e in probed for n in sp.preorder_traversal(e)):
         if isinstance(node, WeightsAt) and node.time != node.weights.clock.steps:
             last = node.weights.clock.steps
             raise DeclarationError(

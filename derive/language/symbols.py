@@ -62,9 +62,9 @@ whole_nonnegative = Domain(low=0, low_included=True, whole=True)
 
 RESERVED = frozenset(
     (
-        "I a_matrix base_size curve delayed earlier edge_polynomials extend finite forward_pass generated goe "
-        "jax jnp jsp label law_and_slope normals np now observables order outer progress project put response "
-        "rng s s_map sc shapes simulate sites size state step steps tau times unit when"
+        "I a_matrix base_size columns curve delayed earlier edge_polynomials extend finite forward_pass generated goe "
+        "jax jnp jsp label law_and_slope normals np now observables order outer probed progress project put response "
+        "rng s s_map sc shapes simulate sites size spikes state step steps tau times unit watch when"
     ).split()
 )
 """Names that generated code uses for itself."""

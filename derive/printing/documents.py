@@ -14,6 +14,8 @@ from derive.printing.plain import TextPrinter
 from derive.printing.tex import TexPrinter
 from derive.records.base import Record, Statement
 
+PROBE_STAGES = ("probe", "blocks", "pencil", "bulk")
+"""What is told for each probed matrix; everything before is the training level."""
 COLUMNS = 100
 TEX_COLUMNS = 72
 """How wide a line of LaTeX may be, in letters as `visible` counts them."""
@@ -168,26 +170,40 @@ def comparisons(words: str) -> str:
     return re.sub(r"(\w+) (<=|>=|<|>) (\w+(?: - \d+)?)", lambda m: f"${m[1]} {signs[m[2]]} {m[3]}$", words)
 
 
-def markdown_of_records(records: dict[str, Record], model: Model) -> str:
-    """The whole derivation: docstring, parameters, every stage, and at the end everything that was assumed."""
+def markdown_of_records(derived: dict[str, dict[str, Record]], model: Model) -> str:
+    """The whole derivation: docstring, parameters, every stage, and at the end everything that was assumed.
+
+    `derived` has the records for each probed matrix, by its label: the training level is told once.
+    """
     lines = [f"# {model.name}", ""]
     if model.doc.strip():
         lines += [textwrap.dedent(model.doc).strip(), ""]
     lines += parameter_table(model)
     lines += declared(model)
-    for stage, record in records.items():
-        printer = TexPrinter(Names.of(record))
-        lines += [f"## {record.title} (`{stage}`)", ""]
-        for section in record.sections():
-            if not section.statements:
+    told: set[str] = set()
+    for label, records in derived.items():
+        for stage, record in records.items():
+            if stage in told and stage not in PROBE_STAGES:
                 continue
-            lines += [f"### {cell(section.title)}", ""]
-            for statement in section.statements:
-                lines += markdown_of_statement(statement, printer)
+            told.add(stage)
+            layer = f", layer {label}" if label and stage in PROBE_STAGES else ""
+            lines += [f"## {record.title}{layer} (`{stage}`)", "", *markdown_of_sections(record)]
+    records = next(iter(derived.values()), {})
     if records:
         lines += ["## Assumptions", ""]
         lines += [f"- {cell(assumption)}" for assumption in getattr(list(records.values())[-1], "assumptions", ())]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def markdown_of_sections(record: Record) -> list[str]:
+    printer = TexPrinter(Names.of(record))
+    lines = []
+    for section in record.sections():
+        if section.statements:
+            lines += [f"### {cell(section.title)}", ""]
+            for statement in section.statements:
+                lines += markdown_of_statement(statement, printer)
+    return lines
 
 
 def markdown_of_statement(statement: Statement, printer: TexPrinter) -> list[str]:
@@ -215,8 +231,10 @@ def declared(model: Model) -> list[str]:
         lines += ["$$", f"{printer.doprint(equation.target)} = {printer.doprint(equation.value)}", "$$", ""]
     for name, value in dict(model.observe).items():
         lines += ["$$", rf"\text{{{prose(name)}}} = {printer.doprint(value)}", "$$", ""]
-    if model.probe is not None:
-        lines += ["The spectrum is that of", "", "$$", printer.doprint(model.probe.matrix), "$$", ""]
+    for label, probe in model.probes:
+        of = f"The spectrum {'of layer ' + label + ' ' if label else ''}is that of"
+        plus = rf" + \text{{{prose(probe.plus)}}} \, I" if probe.plus else ""
+        lines += [of, "", "$$", printer.doprint(probe.matrix) + plus, "$$", ""]
     return lines
 
 

@@ -42,10 +42,25 @@ class Unknown:
 
 
 @dataclass(frozen=True)
+class Directions:
+    """The spikes that span one side: "right" for the eigenvector psi0, "left" for K psi0 where the matrix is K^T K.
+
+    With a source along the spike `fields[column]` in the equation of `probe`, the equation of unknown `row` gains
+    drive[(row, column)]; what the spikes then see of `probe` is the projected resolvent.
+    """
+
+    side: str
+    probe: Field
+    fields: tuple[Field, ...]
+    drive: tuple[tuple[tuple[int, int], Combination], ...]
+
+
+@dataclass(frozen=True)
 class ProjectedProbe(Record):
     """propagator: sum_l L[i, l] psi_l = noise + spikes, after the Laplace transform.
 
     couplings[(row, column)]: the matrix that multiplies unknown `column` in the equation of unknown `row`.
+    directions: sources along the spikes, whose residues at an outlier are the overlaps of its vectors with them.
     """
 
     time_order: TimeOrder
@@ -56,6 +71,7 @@ class ProjectedProbe(Record):
     resolvent: sp.Symbol
     unknowns: tuple[Unknown, ...]
     couplings: tuple[tuple[tuple[int, int], Combination], ...]
+    directions: tuple[Directions, ...]
     assumptions: tuple[str, ...]
     title = "Probe, projected and Laplace transformed"
 
@@ -91,6 +107,15 @@ class ProjectedProbe(Record):
             ]
             right = sp.MatAdd(*terms) if len(terms) > 1 else (terms[0] if terms else sp.S.Zero)
             projected.append(Statement(left, right))
+        sources = tuple(
+            Statement(
+                sp.Symbol(f"source_{side.side}_{self.unknowns[row].name}"),
+                as_matrix(value, self.unknowns[row].size, index_size(side.fields[column])),
+                remark=f"source along {side.fields[column]} in the equation of {side.probe}",
+            )
+            for side in self.directions
+            for (row, column), value in side.drive
+        )
         return tuple(
             part
             for part in (
@@ -99,6 +124,7 @@ class ProjectedProbe(Record):
                 Section(
                     "projected on the training fields (Stein) and differentiated by their noises", tuple(projected)
                 ),
+                Section("what a source along the spikes adds to the equations of the unknowns", sources),
             )
             if part.statements
         )

@@ -107,6 +107,8 @@ class System(Record):
     disorder: tuple[Disorder, ...]
     sectors: tuple[Sector, ...]
     recurrences: tuple[Recurrence, ...]
+    middle: Field | None
+    """The spectral field K psi0 where the probed matrix is a multiple of K^T K."""
     assumptions: tuple[str, ...]
     title = "Equations with weights written out"
 

@@ -12,7 +12,18 @@ from derive.algebra.history import History, write_out
 from derive.algebra.nodes import at
 from derive.algebra.scaling import norm_order, size_free, size_order, split_sizes
 from derive.errors import DeclarationError
-from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Matrix, Product, Sum, WeightsAt, factors_of
+from derive.language.matrices import (
+    Atom,
+    Disorder,
+    DisorderAt,
+    Dyad,
+    Matrix,
+    Product,
+    Sum,
+    WeightsAt,
+    factors_of,
+    half_product,
+)
 from derive.language.model import Eq, Model, atoms
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Project, sector_of, values
@@ -28,8 +39,8 @@ def expand_declaration(model: Model) -> System:
     for equation in model.equations:
         if isinstance(equation.target, FieldAt):
             work.add_equation(equation)
-    if model.probe is not None:
-        work.add_probe(model.probe.matrix)
+    for _, probe in model.probes[:1]:
+        work.add_probe(probe.matrix)
     made = tuple(work.fields.values())
     used = {v.field for f in made for v in _rule_values(f)} | {
         v.field for _, e in model.observe for v in e.atoms(FieldAt)
@@ -44,6 +55,7 @@ def expand_declaration(model: Model) -> System:
         disorder,
         spaces,
         work.history.recurrences,
+        work.middle,
         assumptions=("all sizes grow together at fixed ratios; times and class labels stay finite",),
     )
 
@@ -69,6 +81,7 @@ class _Workshop:
         self.history = history
         self.fields: dict[str, SystemField] = {}
         self.applied: dict[tuple[Disorder, bool, Field], tuple[Field, sp.Expr]] = {}
+        self.middle: Field | None = None
         self.taken = {symbol.name for symbol in (*atoms(model, (Field, Clock, Sector, Disorder)), *model.parameters)}
 
     # -- equations of the declaration
@@ -125,7 +138,12 @@ class _Workshop:
         """d psi0 / d tau = M psi0 + source, with one field for every intermediate product."""
         self._check_symmetric(matrix)
         root = self._new_field(self._next_probe_name(), matrix.rows, None, role="spectral")
+        before = set(self.fields)
         expression = self._probe_product(matrix, root)
+        halves = half_product(matrix)
+        if halves:
+            inner = [f.field for n, f in self.fields.items() if n not in before and f.field.name.startswith("psi")]
+            self.middle = inner[halves - 1]
         rule = self._rule(expression, None, root, "the probed matrix")
         self.fields = {
             **{n: f for n, f in self.fields.items() if f.field.role != "spectral"},

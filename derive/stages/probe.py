@@ -14,7 +14,7 @@ from derive.algebra.nodes import Z
 from derive.algebra.words import Combination, Diagonal, Letter, Word, combine
 from derive.errors import DeclarationError
 from derive.language.vectors import PAST, Field, Mean
-from derive.records.probe import BulkResponse, ProjectedProbe, Unknown
+from derive.records.probe import BulkResponse, Directions, ProjectedProbe, Unknown
 from derive.records.saddle import Covariance, Memory, TimeOrder
 from derive.records.system import DisorderRule, LinearRule, SystemField, Term
 
@@ -35,6 +35,7 @@ def project_probe(time_order: TimeOrder) -> ProjectedProbe:
         RESOLVENT,
         unknowns,
         couplings,
+        work.directions(unknowns),
         (
             *time_order.assumptions,
             "the probe is stationary in spectral time and starts without overlap with the noises",
@@ -47,6 +48,7 @@ class _Projection:
         system = time_order.system
         self.rules: dict[Field, SystemField] = {f.field: f for f in system.spectral}
         self.probes = [f.field for f in system.spectral if not isinstance(f.rule, DisorderRule)]
+        self.middle = system.middle
         saddle = time_order.single_site.saddle
         self.memories: tuple[Memory, ...] = saddle.memories
         self.covariances: tuple[Covariance, ...] = saddle.covariances
@@ -184,6 +186,28 @@ class _Projection:
             for scale, letters, other in self.stein(unknown.probe, unknown.field):
                 parts.setdefault(other, []).append((scale, letters))
         return {other: combine(terms) for other, terms in parts.items()}
+
+    def directions(self, unknowns: tuple[Unknown, ...]) -> tuple[Directions, ...]:
+        """The spikes on either side, and what a source along them adds to each equation."""
+        root = next(probe for probe in self.probes if self.rules[probe].derivative)
+        found = []
+        for side, probe in (("right", root), ("left", self.middle)):
+            if probe is None:
+                continue
+            fields = tuple(dict.fromkeys(t.vector.field for t in self.terms(probe) if t.pair is not None))
+            if not fields or any(Unknown("C", probe, f) not in unknowns for f in fields):
+                continue
+            drive: dict[tuple[int, int], Combination] = {}
+            for row, unknown in enumerate(unknowns):
+                for column, f in enumerate(fields):
+                    if unknown.probe != probe:
+                        continue
+                    if unknown.kind == "C":
+                        drive[row, column] = combine([(sp.S.One, (Letter.correlation(unknown.field, f),))])
+                    elif self.responds(f, unknown.field):
+                        drive[row, column] = combine([(sp.S.One, (Letter.response(f, unknown.field).T,))])
+            found.append(Directions(side, probe, fields, tuple(drive.items())))
+        return tuple(found)
 
     def close(self):
         """Start from the overlaps in the probe equations and follow what their own equations need."""

@@ -7,13 +7,18 @@ GOE matrix M(0). The spike directions depend on the bulk they are added to. The 
 """
 
 NAME = "anti_hebbian"
+# what was chosen of a family of models
+CHOICES = ()
 # fingerprint of the declaration
-DECLARATION = "f97eff5c1a0ea7f9"
+DECLARATION = "c37224d291294590"
 OBSERVABLES = ("activity", "memory")
 # exact forward pass if true, sampled otherwise
 LINEAR = True
-# whether a matrix is probed: probe.py and bulk.py exist
-PROBED = True
+# parameters that are the number of steps and the number of class labels, where there are any
+STEPS = "T"
+CLASSES = None
+# each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
+PROBES = (("", "probe", "bulk", ""),)
 # name, default, whole number: in the order in which all functions take them
 PARAMETERS = (
     ("gamma0", 4.0, False),

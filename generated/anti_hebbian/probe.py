@@ -9,6 +9,9 @@ import jax.numpy as jnp
 LABELS = ("C_psi0_v", "R_psi0_M0_v")
 CYCLES = 1
 REDUCED = True
+# whether the number of steps enters through shapes alone: earlier outliers are then those of earlier spikes
+STEADY = True
+SIDES = ("right",)
 
 
 def a_matrix(z, r, order, gamma0, dt, T):
@@ -25,6 +28,15 @@ def a_matrix(z, r, order, gamma0, dt, T):
         (-R_psi0_M0_psi0 + z) * jnp.eye(T) - (order["R_v_M0_v"].T),
     ]
     return jnp.block([row_0, row_1])
+
+
+def right_spikes(order, gamma0, dt, T):
+    """For sources along v: the right-hand side of A(z) q = b, the rows of q that are its overlaps
+    with them, and their Gram matrix."""
+    driven = jnp.block([[order["C_v_v"]], [order["R_v_M0_v"].T]])
+    seen = jnp.block([[jnp.eye(T), jnp.zeros((T, T))]])
+    gram = jnp.block([[order["C_v_v"]]])
+    return driven, seen, gram
 
 
 def pencil_0(order, gamma0, dt, T):

@@ -23,11 +23,11 @@ def unit(position, size):
 
 
 def put(matrix, rows, columns, values):
-    """A symmetric matrix with `values` written at rows x columns and, transposed, at columns x rows."""
+    """A symmetric matrix with the block columns x rows of values and its transpose."""
     rows, columns = rows.reshape(-1), columns.reshape(-1)
-    values = values.reshape(rows.size, columns.size)
-    matrix = matrix.at[rows[:, None], columns[None, :]].set(values)
-    return matrix.at[columns[:, None], rows[None, :]].set(values.T)
+    values = values.reshape(columns.size, rows.size)
+    matrix = jax.lax.dynamic_update_slice(matrix, values, (columns[0], rows[0]))
+    return jax.lax.dynamic_update_slice(matrix, values.T, (rows[0], columns[0]))
 
 
 def forward_pass(gamma0, dt, T):
@@ -65,17 +65,20 @@ def forward_pass(gamma0, dt, T):
         )
         v_start = start
         v_new = jnp.where(t == 0, v_start, v_new)
-        v = v.at[t].set(v_new)
         # M0_v(t) = u[M0_v] + sum_s R[v,M0_v](t,s) v(s)
         M0_v_new = unit(in_M0_v[t], size_D)
-        M0_v_new += jnp.einsum("s,sn->n", v[t][..., in_M0_v], v)
-        M0_v = M0_v.at[t].set(M0_v_new)
-        cov_D = put(cov_D, in_M0_v[t], in_M0_v, jnp.einsum("m,sm->s", v[t] @ cov_D, v))
+        M0_v_new += jnp.einsum("s,sn->n", v_new[..., in_M0_v], v)
+        M0_v_new += jnp.einsum(",n->n", v_new[..., in_M0_v[t]], v_new)
+        cov_D = put(cov_D, in_M0_v[t], in_M0_v, jnp.einsum("sm,m->s", v, v_new @ cov_D))
+        cov_D = put(cov_D, in_M0_v[t], in_M0_v[t], jnp.einsum("m,m->", v_new, v_new @ cov_D))
+        # keep this time
+        v = jax.lax.dynamic_update_index_in_dim(v, v_new, t, 0)
+        M0_v = jax.lax.dynamic_update_index_in_dim(M0_v, M0_v_new, t, 0)
         finite = jnp.where(
             (finite == t)
-            & jnp.all(jnp.isfinite(v[t]))
-            & jnp.all(jnp.isfinite(M0_v[t]))
-            & jnp.all(jnp.isfinite(cov_D)),
+            & jnp.all(jnp.isfinite(v_new))
+            & jnp.all(jnp.isfinite(M0_v_new))
+            & jnp.all(jnp.isfinite(jnp.diagonal(cov_D))),
             t + 1,
             finite,
         )
@@ -92,3 +95,11 @@ def forward_pass(gamma0, dt, T):
         "memory": (jnp.sum((start @ cov_D) * v, axis=-1)),
     }
     return order, observables, finite
+
+
+def strides(gamma0, dt, T):
+    """Entries a time step along each axis of the order parameters; 0 along an axis without time."""
+    return {
+        "C_v_v": (1, 1),
+        "R_v_M0_v": (1, 1),
+    }

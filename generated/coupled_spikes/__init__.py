@@ -10,13 +10,18 @@ an elementwise law of the earlier ones. The spectrum is that of W(S)^T W(S) / N1
 """
 
 NAME = "coupled_spikes"
+# what was chosen of a family of models
+CHOICES = ()
 # fingerprint of the declaration
-DECLARATION = "63d2c5341facf336"
+DECLARATION = "5506bdd73c4104e7"
 OBSERVABLES = ("phi_norm", "g_norm", "alignment")
 # exact forward pass if true, sampled otherwise
 LINEAR = True
-# whether a matrix is probed: probe.py and bulk.py exist
-PROBED = True
+# parameters that are the number of steps and the number of class labels, where there are any
+STEPS = "S"
+CLASSES = None
+# each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
+PROBES = (("", "probe", "bulk", ""),)
 # name, default, whole number: in the order in which all functions take them
 PARAMETERS = (
     ("alpha", 2.0, False),

@@ -1,6 +1,6 @@
 # Written by `derive build coupled_spikes` (two-level-dmft 0.1.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
-"""The declaration at finite size: draw the disorder, run the equations, return the probed matrix."""
+"""The declaration at finite size: draw the disorder, run the equations, return the probed matrices."""
 
 import numpy as np
 import scipy.special as sc  # noqa: F401
@@ -22,6 +22,11 @@ def outer(left, right):
     return np.outer(left, right) if left.ndim == 1 else left @ right.T
 
 
+def columns(vector):
+    """A vector as one column; one with class labels has a column for each already."""
+    return vector[:, None] if vector.ndim == 1 else vector
+
+
 def project(left, right, vector):
     """The matrix left right^T times a vector, without making the matrix."""
     if left.ndim == 1:
@@ -29,13 +34,21 @@ def project(left, right, vector):
     return left @ (right.T @ vector)
 
 
-def simulate(alpha, sigma, theta, kappa, S, size, rng, progress=lambda fraction: None):
-    """One sample with base size `size`: (probed matrix or None, observables: one row a time)."""
+def simulate(alpha, sigma, theta, kappa, S, size, rng, progress=lambda fraction: None, watch=None):
+    """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
+    on either side and, of K^T K, its half K (as functions), and observables, one row a time.
+
+    `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
+    """
     # sizes of the sectors
     N0 = size
     N1 = max(1, round((alpha) * size))
     # random matrices and vectors
     W0 = (sigma) * rng.standard_normal((N1, N0))
+
+    def probed():
+        return {"": (N1 ** (-1.0)) * (W.T @ W)}
+
     # training
     phi = []
     chi = []
@@ -56,14 +69,25 @@ def simulate(alpha, sigma, theta, kappa, S, size, rng, progress=lambda fraction:
         chi.append((W0 @ (phi[t])) / np.sqrt(N0))
         g.append(theta * (kappa * sum((chi[s] for s in range(0, t)), 0.0) + b[t]))
         xi.append(np.sqrt(N0) * (W0.T @ (g[t])) / N1)
+        if watch is not None:
+            watch(t, probed)
         progress((t + 1) / (S))
     t = S
     W_before = W
     W = W_before + (1 / np.sqrt(N0)) * (outer(earlier(g, t - 1, N1), earlier(phi, t - 1, N0)))
+    if watch is not None:
+        watch(t, probed)
     # what is observed
     observables = {
         "phi_norm": [np.mean(phi[t] ** 2) for t in range(S)],
         "g_norm": [np.mean(g[t] ** 2) for t in range(S)],
         "alignment": [np.mean(chi[t] * g[t]) for t in range(S)],
     }
-    return (N1 ** (-1.0)) * (W.T @ W), observables
+    spikes = {
+        "": {
+            "half": lambda: W,
+            "right": lambda: np.concatenate([*(columns(phi[t]) for t in range(S))], axis=1),
+            "left": lambda: np.concatenate([*(columns(g[t]) for t in range(S))], axis=1),
+        }
+    }
+    return probed(), spikes, observables

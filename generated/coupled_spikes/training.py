@@ -23,11 +23,11 @@ def unit(position, size):
 
 
 def put(matrix, rows, columns, values):
-    """A symmetric matrix with `values` written at rows x columns and, transposed, at columns x rows."""
+    """A symmetric matrix with the block columns x rows of values and its transpose."""
     rows, columns = rows.reshape(-1), columns.reshape(-1)
-    values = values.reshape(rows.size, columns.size)
-    matrix = matrix.at[rows[:, None], columns[None, :]].set(values)
-    return matrix.at[columns[:, None], rows[None, :]].set(values.T)
+    values = values.reshape(columns.size, rows.size)
+    matrix = jax.lax.dynamic_update_slice(matrix, values, (columns[0], rows[0]))
+    return jax.lax.dynamic_update_slice(matrix, values.T, (rows[0], columns[0]))
 
 
 def forward_pass(alpha, sigma, theta, kappa, S):
@@ -39,13 +39,13 @@ def forward_pass(alpha, sigma, theta, kappa, S):
     steps, times = S, S
     when = jnp.arange(times)
     # a site of N0 is described by xi, a
-    in_xi = (1 + 1) * when
-    in_a = (1 + 1) * when + 1
-    size_N0 = (1 + 1) * times
+    in_xi = when
+    in_a = times + when
+    size_N0 = times + times
     # a site of N1 is described by chi, b
-    in_chi = (1 + 1) * when
-    in_b = (1 + 1) * when + 1
-    size_N1 = (1 + 1) * times
+    in_chi = when
+    in_b = times + when
+    size_N1 = times + times
     cov_N0 = jnp.zeros((size_N0, size_N0))
     a = unit(in_a, size_N0)
     cov_N0 = put(cov_N0, in_a, in_a, jnp.eye(in_a.size))
@@ -63,28 +63,36 @@ def forward_pass(alpha, sigma, theta, kappa, S):
         phi, chi, g, xi, cov_N0, cov_N1, finite = state
         # phi(t) = a(t) + kappa sum_{s<t} xi(s)
         phi_new = jnp.einsum("s,sn->n", (kappa) * (when < t), xi) + a[t]
-        phi = phi.at[t].set(phi_new)
         # chi(t) = u[chi] + sum_s (sigma^2/alpha) R[phi,xi](t,s) g(s)
         chi_new = unit(in_chi[t], size_N1)
-        chi_new += (sigma**2 / alpha) * jnp.einsum("s,sn->n", phi[t][..., in_xi], g)
-        chi = chi.at[t].set(chi_new)
-        cov_N1 = put(cov_N1, in_chi[t], in_chi, (sigma**2) * jnp.einsum("m,sm->s", phi[t] @ cov_N0, phi))
+        chi_new += (sigma**2 / alpha) * jnp.einsum("s,sn->n", phi_new[..., in_xi], g)
+        cov_N1 = put(cov_N1, in_chi[t], in_chi, (sigma**2) * jnp.einsum("sm,m->s", phi, phi_new @ cov_N0))
+        cov_N1 = put(
+            cov_N1, in_chi[t], in_chi[t], (sigma**2) * jnp.einsum("m,m->", phi_new, phi_new @ cov_N0)
+        )
         # g(t) = theta b(t) + kappa theta sum_{s<t} chi(s)
         g_new = (theta) * b[t] + jnp.einsum("s,sn->n", (kappa * theta) * (when < t), chi)
-        g = g.at[t].set(g_new)
         # xi(t) = u[xi] + sum_s sigma^2 R[g,chi](t,s) phi(s)
         xi_new = unit(in_xi[t], size_N0)
-        xi_new += (sigma**2) * jnp.einsum("s,sn->n", g[t][..., in_chi], phi)
-        xi = xi.at[t].set(xi_new)
-        cov_N0 = put(cov_N0, in_xi[t], in_xi, (sigma**2 / alpha) * jnp.einsum("m,sm->s", g[t] @ cov_N1, g))
+        xi_new += (sigma**2) * jnp.einsum("s,sn->n", g_new[..., in_chi], phi)
+        xi_new += (sigma**2) * jnp.einsum(",n->n", g_new[..., in_chi[t]], phi_new)
+        cov_N0 = put(cov_N0, in_xi[t], in_xi, (sigma**2 / alpha) * jnp.einsum("sm,m->s", g, g_new @ cov_N1))
+        cov_N0 = put(
+            cov_N0, in_xi[t], in_xi[t], (sigma**2 / alpha) * jnp.einsum("m,m->", g_new, g_new @ cov_N1)
+        )
+        # keep this time
+        phi = jax.lax.dynamic_update_index_in_dim(phi, phi_new, t, 0)
+        chi = jax.lax.dynamic_update_index_in_dim(chi, chi_new, t, 0)
+        g = jax.lax.dynamic_update_index_in_dim(g, g_new, t, 0)
+        xi = jax.lax.dynamic_update_index_in_dim(xi, xi_new, t, 0)
         finite = jnp.where(
             (finite == t)
-            & jnp.all(jnp.isfinite(phi[t]))
-            & jnp.all(jnp.isfinite(chi[t]))
-            & jnp.all(jnp.isfinite(g[t]))
-            & jnp.all(jnp.isfinite(xi[t]))
-            & jnp.all(jnp.isfinite(cov_N0))
-            & jnp.all(jnp.isfinite(cov_N1)),
+            & jnp.all(jnp.isfinite(phi_new))
+            & jnp.all(jnp.isfinite(chi_new))
+            & jnp.all(jnp.isfinite(g_new))
+            & jnp.all(jnp.isfinite(xi_new))
+            & jnp.all(jnp.isfinite(jnp.diagonal(cov_N0)))
+            & jnp.all(jnp.isfinite(jnp.diagonal(cov_N1))),
             t + 1,
             finite,
         )
@@ -106,3 +114,13 @@ def forward_pass(alpha, sigma, theta, kappa, S):
         "alignment": (jnp.sum((chi @ cov_N1) * g, axis=-1)),
     }
     return order, observables, finite
+
+
+def strides(alpha, sigma, theta, kappa, S):
+    """Entries a time step along each axis of the order parameters; 0 along an axis without time."""
+    return {
+        "C_g_g": (1, 1),
+        "C_phi_phi": (1, 1),
+        "R_g_chi": (1, 1),
+        "R_phi_xi": (1, 1),
+    }

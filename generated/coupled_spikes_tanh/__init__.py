@@ -6,13 +6,18 @@ The model of coupled_spikes with saturating laws, so that the spike vectors are 
 """
 
 NAME = "coupled_spikes_tanh"
+# what was chosen of a family of models
+CHOICES = ()
 # fingerprint of the declaration
-DECLARATION = "1781064cf31bc0bd"
+DECLARATION = "b5bffe86d9c5d754"
 OBSERVABLES = ("phi_norm", "g_norm", "alignment")
 # exact forward pass if true, sampled otherwise
 LINEAR = False
-# whether a matrix is probed: probe.py and bulk.py exist
-PROBED = True
+# parameters that are the number of steps and the number of class labels, where there are any
+STEPS = "S"
+CLASSES = None
+# each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
+PROBES = (("", "probe", "bulk", ""),)
 # name, default, whole number: in the order in which all functions take them
 PARAMETERS = (
     ("alpha", 2.0, False),

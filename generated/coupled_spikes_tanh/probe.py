@@ -9,6 +9,9 @@ import jax.numpy as jnp
 LABELS = ("C_psi0_phi", "R_psi0_xi", "C_psi1_g", "R_psi1_chi")
 CYCLES = 1
 REDUCED = True
+# whether the number of steps enters through shapes alone: earlier outliers are then those of earlier spikes
+STEADY = True
+SIDES = ("right", "left")
 
 
 def a_matrix(z, r, order, alpha, sigma, theta, kappa, S):
@@ -44,6 +47,26 @@ def a_matrix(z, r, order, alpha, sigma, theta, kappa, S):
         (1 - sigma**2 * R_psi0_W0T_psi1 / alpha) * jnp.eye(S),
     ]
     return jnp.block([row_0, row_1, row_2, row_3])
+
+
+def right_spikes(order, alpha, sigma, theta, kappa, S):
+    """For sources along phi: the right-hand side of A(z) q = b, the rows of q that are its overlaps
+    with them, and their Gram matrix."""
+    driven = jnp.block(
+        [[order["C_phi_phi"]], [order["R_phi_xi"].T], [jnp.zeros((S, S))], [jnp.zeros((S, S))]]
+    )
+    seen = jnp.block([[jnp.eye(S), jnp.zeros((S, S)), jnp.zeros((S, S)), jnp.zeros((S, S))]])
+    gram = jnp.block([[order["C_phi_phi"]]])
+    return driven, seen, gram
+
+
+def left_spikes(order, alpha, sigma, theta, kappa, S):
+    """For sources along g: the right-hand side of A(z) q = b, the rows of q that are its overlaps
+    with them, and their Gram matrix."""
+    driven = jnp.block([[jnp.zeros((S, S))], [jnp.zeros((S, S))], [order["C_g_g"]], [order["R_g_chi"].T]])
+    seen = jnp.block([[jnp.zeros((S, S)), jnp.zeros((S, S)), jnp.eye(S), jnp.zeros((S, S))]])
+    gram = jnp.block([[order["C_g_g"]]])
+    return driven, seen, gram
 
 
 def pencil_0(order, alpha, sigma, theta, kappa, S):

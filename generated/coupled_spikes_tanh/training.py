@@ -23,7 +23,7 @@ def unit(position, size):
 
 
 def put(matrix, rows, columns, values):
-    """A symmetric matrix with `values` written at rows x columns and, transposed, at columns x rows."""
+    """A symmetric matrix with values written at rows x columns and, transposed, at columns x rows."""
     rows, columns = rows.reshape(-1), columns.reshape(-1)
     values = values.reshape(rows.size, columns.size)
     matrix = matrix.at[rows[:, None], columns[None, :]].set(values)
@@ -172,8 +172,8 @@ def forward_pass(alpha, sigma, theta, kappa, S, normals):
             & jnp.all(jnp.isfinite(g_input[t]))
             & jnp.all(jnp.isfinite(g[t]))
             & jnp.all(jnp.isfinite(xi[t]))
-            & jnp.all(jnp.isfinite(cov_N0))
-            & jnp.all(jnp.isfinite(cov_N1)),
+            & jnp.all(jnp.isfinite(jnp.diagonal(cov_N0)))
+            & jnp.all(jnp.isfinite(jnp.diagonal(cov_N1))),
             t + 1,
             finite,
         )
@@ -260,6 +260,16 @@ def forward_pass(alpha, sigma, theta, kappa, S, normals):
         "alignment": (chi * g).mean(axis=-1),
     }
     return order, observables, finite
+
+
+def strides(alpha, sigma, theta, kappa, S):
+    """Entries a time step along each axis of the order parameters; 0 along an axis without time."""
+    return {
+        "C_g_g": (1, 1),
+        "C_phi_phi": (1, 1),
+        "R_g_chi": (1, 1),
+        "R_phi_xi": (1, 1),
+    }
 
 
 def shapes(alpha, sigma, theta, kappa, S):

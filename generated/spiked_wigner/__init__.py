@@ -6,12 +6,17 @@ The classical BBP problem: the simplest matrix with a bulk and an outlier.
 """
 
 NAME = "spiked_wigner"
+# what was chosen of a family of models
+CHOICES = ()
 # fingerprint of the declaration
-DECLARATION = "c0f4ff4fbead957d"
+DECLARATION = "fd391bd2b1f92065"
 OBSERVABLES = ("spike_norm",)
 # exact forward pass if true, sampled otherwise
 LINEAR = True
-# whether a matrix is probed: probe.py and bulk.py exist
-PROBED = True
+# parameters that are the number of steps and the number of class labels, where there are any
+STEPS = None
+CLASSES = None
+# each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
+PROBES = (("", "probe", "bulk", ""),)
 # name, default, whole number: in the order in which all functions take them
 PARAMETERS = (("gamma0", 2.0, False),)

@@ -9,6 +9,9 @@ import jax.numpy as jnp
 LABELS = ("C_psi0_v",)
 CYCLES = 1
 REDUCED = True
+# whether the number of steps enters through shapes alone: earlier outliers are then those of earlier spikes
+STEADY = True
+SIDES = ("right",)
 
 
 def a_matrix(z, r, order, gamma0):
@@ -17,6 +20,15 @@ def a_matrix(z, r, order, gamma0):
     # equation of C[psi0, v]
     row_0 = [(-R_psi0_M0_psi0 + z) * jnp.eye(1) - ((gamma0) * order["C_v_v"])]
     return jnp.block([row_0])
+
+
+def right_spikes(order, gamma0):
+    """For sources along v: the right-hand side of A(z) q = b, the rows of q that are its overlaps
+    with them, and their Gram matrix."""
+    driven = jnp.block([[order["C_v_v"]]])
+    seen = jnp.block([[jnp.eye(1)]])
+    gram = jnp.block([[order["C_v_v"]]])
+    return driven, seen, gram
 
 
 def pencil_0(order, gamma0):

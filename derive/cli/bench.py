@@ -1,0 +1,41 @@
+"""The command that measures speed."""
+
+from __future__ import annotations
+
+import click
+
+from derive.cli.output import json_option, number, plain, print_json, print_table, progress_bar
+
+
+@click.command(short_help="Measure speed, as ratios.")
+@click.option("--only", metavar="WORDS", default="", help="Only the measurements whose title contains these words.")
+@json_option
+def bench(only: str, as_json: bool) -> None:
+    """Measure speed: every figure is a ratio of two ways timed side by side in this run.
+
+    All of them take several minutes, most of it for networks of up to 800 steps.
+
+    \b
+    Examples:
+      derive bench
+      derive bench --json
+      derive bench --only "fixed-point"
+    """
+    with progress_bar("measuring", as_json) as progress:
+        from derive.claims.reading import reference_directory
+        from derive.errors import ClaimError
+        from numerics.bench import run
+
+        try:
+            references = reference_directory()
+        except ClaimError:
+            references = None
+        figures = run(progress, references, only)
+    result = plain(
+        {"figures": [{"name": f.name, "value": f.value, "unit": f.unit, "detail": f.detail} for f in figures]}
+    )
+    if as_json:
+        print_json(result)
+        return
+    rows = [(f["name"], f["detail"], number(f["value"]), f["unit"]) for f in result["figures"]]
+    print_table("", ("figure", "how it was measured", "value", "unit"), rows, text_columns=2)

@@ -1,0 +1,92 @@
+"""What the computing commands share: arguments, options, and the generated solver of a problem."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from derive.cli.output import Progress
+    from derive.language.model import Model
+    from numerics.solver import Layer, Solver
+
+target_argument = click.argument("target", metavar="SETTING|FILE")
+values_argument = click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1)
+samples_option = click.option(
+    "--samples",
+    type=click.IntRange(min=100),
+    metavar="N",
+    help="Monte Carlo samples of the single-site process; only nonlinear laws are sampled.",
+)
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of the random numbers: the same seed gives the same result.",
+)
+size_option = click.option(
+    "--size",
+    type=click.IntRange(min=10),
+    default=1000,
+    show_default=True,
+    metavar="D",
+    help="Size of the base sector, the first one declared; the others follow by their ratios.",
+)
+seeds_option = click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    metavar="K",
+    help="Number of independent draws of all the disorder.",
+)
+path_option = click.option(
+    "--path/--no-path",
+    "path",
+    default=None,
+    help="The spectrum at every time, not only at the end; on by default where a model names its layers.",
+)
+
+
+def solver_of(target: str, model: Model, progress: Progress | None) -> Solver:
+    """The generated solver: as built for a shipped setting, otherwise derived now and kept for the next time."""
+    from derive.loading import is_file_target
+    from numerics.solver import load_built, load_solver
+
+    built = None if is_file_target(target) else load_built(model.name)
+    if built is not None and _belongs(built, model):
+        return built
+    if progress is not None:
+        progress(0.0, "deriving")
+    from derive.codegen.store import stored_files
+
+    return load_solver(stored_files(model))
+
+
+def _belongs(built: Solver, model: Model) -> bool:
+    """Whether built code is of the declaration as it stands; `derive build --check` compares every byte."""
+    from derive.codegen import declaration_digest
+
+    return declaration_digest(model) == built.front.DECLARATION
+
+
+def layer_data(layer: Layer) -> dict[str, Any]:
+    """One layer of a solution for machines."""
+    return {
+        "layer": int(layer.label) if layer.label.isdigit() else layer.label,
+        "bulk_edges": layer.bulk_edges,
+        "outliers": layer.outliers,
+        "outlier_errors": layer.outlier_errors,
+        "outlier_path": layer.outlier_path,
+        "largest_path": layer.largest_path,
+        "bbp_time": layer.bbp_time,
+        "overlaps": layer.overlaps,
+        "diagnostics": layer.diagnostics,
+    }
+
+
+def with_observables(result: dict[str, Any], observables: dict[str, Any]) -> dict[str, Any]:
+    """The result with each observable also under its own name, where no other key has that name."""
+    return {**result, **{name: series for name, series in observables.items() if name not in result}}

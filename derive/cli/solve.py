@@ -1,0 +1,264 @@
+"""The command that solves the theory, at one point or on a grid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from derive.cli.output import (
+    handful,
+    json_option,
+    number,
+    part_of,
+    plain,
+    print_json,
+    print_table,
+    progress_bar,
+    settings_line,
+)
+from derive.cli.problem import (
+    layer_data,
+    path_option,
+    samples_option,
+    seed_option,
+    solver_of,
+    target_argument,
+    values_argument,
+    with_observables,
+)
+
+if TYPE_CHECKING:
+    from derive.cli.output import Progress
+    from derive.loading import Problem, Sweep
+    from numerics.solver import Solution
+
+
+@click.command(short_help="Solve the theory: bulk edges, outliers, order parameters.")
+@target_argument
+@values_argument
+@samples_option
+@seed_option
+@path_option
+@click.option("--out", metavar="FILE", help="Also write the results: FILE.jsonl, one JSON object a point, or FILE.csv.")
+@json_option
+def solve(
+    target: str,
+    pairs: tuple[str, ...],
+    samples: int | None,
+    seed: int,
+    path: bool | None,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Solve the theory at infinite size: bulk edges, outliers, order parameters along the training.
+
+    Outliers are eigenvalues of the declared matrix outside its bulk, largest first, repeated by multiplicity; for
+    W^T W / N they are squared singular values over N. Linear laws are solved exactly and carry no error; nonlinear
+    ones are sampled, and errors are one Monte Carlo standard error. Times count training steps from 0.
+
+    A value may be a list or a range, and several make a grid: nu=0.5,1,2 or eta=0.01:0.5:20 (twenty values from 0.01
+    to 0.5). Points that differ in real parameters only are solved side by side; a point that diverges says so
+    and the others go on. Models that name their layers take layer=0, layer=1, ... or layer=all.
+
+    \b
+    Keys of --json:
+      setting, parameters      what was solved
+      bulk_edges               list of [low, high], ascending; of the first layer where there are several
+      outliers                 floats, descending, above and below the bulk
+      outlier_errors           one standard error each, null where exact
+      overlaps                 for each outlier its squared overlap with the span of the spikes, right and left
+                               (left: of the left singular vector; null for a matrix that is no W^T W)
+      outlier_path, bbp_time   outliers at each time, and the first time with one (null if none); with --path
+      largest_path             largest point of the spectrum at each time, outlier or edge
+      observables              name to list over time; each also under its own name
+      layers                   the same for each layer, where a model names them
+      diagnostics              residuals and how the numbers were found
+    On a grid: setting, axes, points (parameters and the above, or parameters and error).
+
+    \b
+    Examples:
+      derive solve SETTING
+      derive solve my_model.py eta=0.5 nu=1/2
+      derive solve my_model.py eta=0.5 T=4 --json
+      derive solve SETTING --samples 200000 --seed 1
+      derive solve my_model.py nu=0.5,1,2 eta=0.01:0.5:20 --out sweep.csv
+    """
+    from derive.cli.tables import check_table, write_table
+    from derive.loading import load_sweep
+
+    check_table(out)
+    sweep = load_sweep(target, pairs)
+    with progress_bar(f"solving {sweep.problems[0].model.setting}", as_json) as progress:
+        if sweep.axes:
+            points = _solve_grid(target, sweep, samples, seed, bool(path), progress)
+        else:
+            solution = _solve_one(target, sweep.problems[0], samples, seed, path, progress)
+            points = [_data(sweep.problems[0], solution)]
+    setting = sweep.problems[0].model.setting
+    if out is not None:
+        write_table(out, points)
+    if not sweep.axes:
+        if as_json:
+            print_json(points[0])
+        else:
+            _print_solution(points[0], plain({"e": solution.observable_errors})["e"])
+    elif as_json:
+        print_json({"setting": setting, "axes": {name: list(values) for name, values in sweep.axes}, "points": points})
+    else:
+        _print_grid(setting, sweep, points)
+    if out is not None and not as_json:
+        click.echo(f"wrote {out}")
+
+
+def _solve_one(
+    target: str, problem: Problem, samples: int | None, seed: int, path: bool | None, progress: Progress | None
+) -> Solution:
+    from numerics.solver import solve as run
+
+    solver = solver_of(target, problem.model, progress)
+    follow = solver.layered if path is None else path
+    return run(
+        solver,
+        problem.values,
+        samples=samples,
+        seed=seed,
+        layers=problem.layers,
+        path=follow,
+        overlaps=True,
+        progress=part_of(progress, 0.1, 1.0),
+    )
+
+
+def _solve_grid(
+    target: str, sweep: Sweep, samples: int | None, seed: int, path: bool, progress: Progress | None
+) -> list[dict[str, Any]]:
+    """All points; those that share a model and its whole numbers in one computation."""
+    from derive.errors import NumericalError
+    from numerics.solver import solve_many
+
+    groups: dict[tuple, list[int]] = {}
+    for index, problem in enumerate(sweep.problems):
+        whole = [problem.values[p.name] for p in problem.model.parameters if p.domain.whole]
+        groups.setdefault((problem.model.name, problem.layers, *whole), []).append(index)
+    points: list[dict[str, Any]] = [{} for _ in sweep.problems]
+    done = 0
+    for members in groups.values():
+        first = sweep.problems[members[0]]
+        share = part_of(progress, done / len(points), (done + len(members)) / len(points))
+        solver = solver_of(target, first.model, share)
+        solutions = solve_many(
+            solver,
+            [sweep.problems[i].values for i in members],
+            samples=samples,
+            seed=seed,
+            layers=first.layers,
+            path=path,
+            overlaps=path,
+            progress=share,
+        )
+        for index, solution in zip(members, solutions, strict=True):
+            problem = sweep.problems[index]
+            if isinstance(solution, NumericalError):
+                points[index] = plain(
+                    {"setting": problem.model.setting, "parameters": problem.values, "error": str(solution)}
+                )
+            else:
+                points[index] = _data(problem, solution)
+        done += len(members)
+    return points
+
+
+def _data(problem: Problem, solution: Solution) -> dict[str, Any]:
+    """A solution for machines."""
+    first = layer_data(solution.layers[0]) if solution.layers else {}
+    result = {
+        "setting": problem.model.setting,
+        "parameters": problem.values,
+        "bulk_edges": solution.bulk_edges,
+        "outliers": solution.outliers,
+        "outlier_errors": solution.outlier_errors,
+        **{key: first.get(key) for key in ("overlaps", "outlier_path", "largest_path", "bbp_time") if first},
+        "observables": solution.observables,
+        **({"layers": [layer_data(layer) for layer in solution.layers]} if solution.solver.layered else {}),
+        "diagnostics": solution.diagnostics,
+    }
+    return plain(with_observables(result, solution.observables))
+
+
+def _print_solution(result: dict[str, Any], observable_errors: dict[str, list[float]] | None) -> None:
+    click.echo(settings_line(result["setting"], result["parameters"]))
+    for layer in result.get("layers", [result]):
+        if layer["bulk_edges"]:
+            _print_layer(layer, f", layer {layer['layer']}" if "layer" in layer else "")
+    rows: list[tuple[str, ...]] = []
+    for name, series in result["observables"].items():
+        spread = (observable_errors or {}).get(name)
+        rows += [
+            (name if i == 0 else "", str(time), number(series[time]), f"{spread[time]:.2g}" if spread else "exact")
+            for i, time in enumerate(handful(len(series)))
+        ]
+    if rows:
+        print_table("observables", ("observable", "time", "value", "standard error"), rows)
+    for name, value in result["diagnostics"].items():
+        click.echo(f"{name.replace('_', ' ')}: {_readable(value)}")
+
+
+def _print_layer(layer: dict[str, Any], named: str) -> None:
+    edges, outliers = layer["bulk_edges"], layer["outliers"]
+    print_table(f"bulk{named}", ("low", "high"), [tuple(map(number, pair)) for pair in edges], text_columns=0)
+    errors = layer["outlier_errors"] or [None] * len(outliers)
+    overlaps = layer.get("overlaps") or [{"right": None, "left": None}] * len(outliers)
+    lines = [
+        (
+            _side(value, edges),
+            f"{value:.10g}",
+            "exact" if error is None else f"{error:.2g}",
+            *map(number, seen.values()),
+        )
+        for value, error, seen in zip(outliers, errors, overlaps, strict=True)
+    ]
+    if lines:
+        columns = ("place", "value", "standard error", "overlap with spikes, right", "left")
+        print_table(f"outliers{named}", columns, lines)
+    else:
+        click.echo(f"no outliers{named}: every eigenvalue lies in the bulk\n")
+    if layer.get("outlier_path") is not None and layer["bbp_time"] is not None:
+        click.echo(f"first outlier{named} at time {layer['bbp_time']}\n")
+
+
+def _print_grid(setting: str, sweep: Sweep, points: list[dict[str, Any]]) -> None:
+    from derive.cli.tables import row_of
+
+    rows = [row_of(point) for point in points]
+    fixed = {name: value for name, value in points[0]["parameters"].items() if name not in dict(sweep.axes)}
+    click.echo(f"{settings_line(setting, fixed)}, {len(points)} points; observables are those of the last time")
+    axes = [name for name, _ in sweep.axes]
+    hidden = ("lower_edge", "upper_edge", "smallest", "outliers")
+    others = [
+        key
+        for key in dict.fromkeys(k for row in rows for k in row)
+        if key not in points[0]["parameters"] and not key.startswith(hidden)
+    ]
+    cells = [
+        [_readable(row[name]) for name in axes] + ["" if row.get(k) is None else _readable(row[k]) for k in others]
+        for row in rows
+    ]
+    print_table("", (*axes, *others), cells, text_columns=0)
+
+
+def _readable(value: Any) -> str:
+    """A diagnostic in words."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return " ".join(f"{name} {_readable(part)}" for name, part in value.items())
+    if isinstance(value, list):
+        return "; ".join(map(_readable, value)) or "none"
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def _side(value: float, edges: list[list[float]]) -> str:
+    if value > edges[-1][1]:
+        return "above the bulk"
+    return "below the bulk" if value < edges[0][0] else "in a gap"

@@ -1,0 +1,59 @@
+"""Generated code kept between runs, so that a member of a family is derived once and then at hand.
+
+The place is the user's cache directory (XDG_CACHE_HOME, or .cache in the home directory), or what the environment
+variable TWO_LEVEL_DMFT_CACHE names; set it to nothing to keep no copies. A copy belongs to one declaration and one
+version of the engine, both by fingerprint, so that a copy can be missing but not wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from derive.codegen import declaration_digest, generate_files
+from derive.codegen.build import write_tree
+from derive.errors import DeriveError
+from derive.language.model import Model
+
+
+def stored_files(model: Model) -> dict[str, str]:
+    """The files of a model: from the store if they are there, derived and stored otherwise."""
+    place = _place()
+    if place is None:
+        return generate_files(model)
+    folder = place / f"{model.name}-{declaration_digest(model)}-{_engine()}"
+    try:
+        found = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.iterdir()) if path.is_file()}
+        if "__init__.py" in found:
+            return found
+    except (OSError, UnicodeDecodeError):
+        pass
+    files = generate_files(model)
+    with suppress(DeriveError, OSError):  # a cache that cannot be written is no reason to fail
+        write_tree({folder.name: files}, place)
+    return files
+
+
+def _place() -> Path | None:
+    named = os.environ.get("TWO_LEVEL_DMFT_CACHE")
+    if named is not None:
+        return Path(named) if named else None
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        return None
+    return Path(base) / "two-level-dmft"
+
+
+@cache
+def _engine() -> str:
+    """A fingerprint of everything that takes part in the derivation."""
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for part in ("algebra", "codegen", "language", "printing", "records", "stages"):
+        for path in sorted((root / part).glob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]

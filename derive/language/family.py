@@ -1,0 +1,110 @@
+"""Declarations that depend on whole numbers or words which change their equations: a depth, a kind of data.
+
+A parameter such as gamma0 is a number inside the equations. A choice decides which equations there are, so every
+member of a family is a model of its own, derived when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from derive.errors import DeclarationError, ParameterError
+from derive.language.model import Model
+from derive.language.symbols import Domain, is_taken
+
+Chosen = int | str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a family may be asked for: whole numbers of a domain, or one of a few words."""
+
+    default: Chosen
+    allowed: Domain | tuple[str, ...]
+    doc: str = ""
+
+    def __str__(self) -> str:
+        return str(self.allowed) if isinstance(self.allowed, Domain) else " or ".join(self.allowed)
+
+    def read(self, name: str, given: Chosen) -> Chosen:
+        """A value as it was typed, if it is allowed."""
+        if isinstance(self.allowed, tuple):
+            if given not in self.allowed:
+                raise ParameterError(f"{name}={given} is not known: {name} must be {self}")
+            return given
+        try:
+            value = int(given)
+        except ValueError:
+            raise ParameterError(f"{name}={given}: {name} must be {self}") from None
+        if not self.allowed.contains(value):
+            raise ParameterError(f"{name}={given} is out of range: {name} must be {self}")
+        return value
+
+
+def whole_choice(default: int, low: int = 1, high: float = float("inf"), doc: str = "") -> Choice:
+    """A whole number that changes the equations, such as the number of layers."""
+    domain = Domain(low, high, low_included=True, high_included=high != float("inf"), whole=True)
+    if not domain.contains(default):
+        raise DeclarationError(f"whole_choice: its default {default} must be {domain}")
+    return Choice(default, domain, doc)
+
+
+def one_of(*words: str, doc: str = "") -> Choice:
+    """One of a few words; the first is the default."""
+    if len(words) < 2 or not all(isinstance(word, str) and word.isidentifier() for word in words):
+        raise DeclarationError(f"one_of{words}: give two or more words of letters, digits and underscores")
+    return Choice(words[0], words, doc)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Models made by one function, one for each set of choices."""
+
+    declare: Callable[..., Model]
+    choices: tuple[tuple[str, Choice], ...]
+    name: str = "model"
+    doc: str = ""
+
+    def member(self, chosen: Mapping[str, Chosen]) -> Model:
+        """The model for these choices, defaults filled in; named after those that are not the default."""
+        values = {name: choice.read(name, chosen.get(name, choice.default)) for name, choice in self.choices}
+        model = self.declare(**values)
+        if not isinstance(model, Model):
+            raise DeclarationError(f"{self.name}: its function returns {type(model).__name__}, not a Model")
+        clash = {p.name for p in model.parameters} & set(values)
+        if clash:
+            raise DeclarationError(f"{self.name}: {min(clash)} is both a choice and a parameter; rename one")
+        changed = [
+            f"{name}{values[name]}" if isinstance(values[name], int) else str(values[name])
+            for name, choice in self.choices
+            if values[name] != choice.default
+        ]
+        return replace(
+            model,
+            name="_".join([self.name, *changed]),
+            doc=self.doc,
+            observe=dict(model.observe),
+            choices=tuple(values.items()),
+            family=self.name,
+        )
+
+
+def family(declare: Callable[..., Model], **choices: Choice) -> Family:
+    """A family of models: `declare` takes the choices by name and returns a Model.
+
+    >>> MODEL = family(declare, L=whole_choice(2, doc="layers"), data=one_of("full_batch", "online"))
+    """
+    for name, choice in choices.items():
+        if not isinstance(choice, Choice):
+            raise DeclarationError(f"family: {name}={choice!r}; make choices with whole_choice(...) or one_of(...)")
+        if is_taken(name):
+            raise DeclarationError(f"the choice {name} has a name that generated code uses itself; choose another")
+    if not choices:
+        raise DeclarationError("family: there is nothing to choose; write MODEL = declare() instead")
+    takes = inspect.signature(declare).parameters
+    for name in choices:
+        if name not in takes:
+            raise DeclarationError(f"family: {getattr(declare, '__name__', 'the function')} takes no argument {name!r}")
+    return Family(declare, tuple(choices.items()))

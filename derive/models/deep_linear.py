@@ -1,0 +1,92 @@
+"""Deep linear network in the proportional limit: L layers of width N = nu D, P = alpha D samples, C outputs.
+
+f_c(x) = sqrt(D) / (N gamma0) w_c . W(L-1) ... W1 W0 x / (sqrt(N)^(L-1) sqrt(D)) learns y_c = teacher_c . x / sqrt(D)
++ sigma noise by gradient descent with rate eta, either on one set of samples (data=full_batch) or on B = alpha D
+fresh ones at each step (data=online). Layer 0 is W0, of N x D entries; layers 1 ... L-1 are square. All entries start
+as independent standard normals. The spectra are those of W^T W / N after T steps, one a layer; for L = 1 also that of
+the population core of the neural tangent kernel, W0^T W0 / N plus the mean square of the readout.
+
+v is what the network has not learned of the teacher, delta the errors on the samples, h0 their correlation with the
+inputs, h(k+1) the forward and g(k) the backward fields. With param=ntk the output is divided by gamma0 sqrt(N) and
+the learning rate does not grow with the width, which is gamma0 / sqrt(nu) in place of gamma0: wide networks are lazy.
+"""
+
+from sympy import sqrt
+
+from derive import (
+    Eq,
+    Model,
+    family,
+    field,
+    gaussian,
+    mean,
+    nonnegative,
+    normal,
+    one_of,
+    outer,
+    parameter,
+    positive,
+    sectors,
+    spectrum,
+    training_clock,
+    weights,
+    whole_choice,
+    whole_positive,
+)
+
+alpha = parameter("alpha", default=2.0, domain=positive, doc="P / D, samples (of a batch, if online) over inputs")
+nu = parameter("nu", default=1.0, domain=positive, doc="N / D, width over inputs")
+gamma0 = parameter("gamma0", default=3.0, domain=positive, doc="output scale: small is lazy, large learns features")
+eta = parameter("eta", default=0.05, domain=positive, doc="learning rate")
+sigma = parameter("sigma", default=0.3, domain=nonnegative, doc="standard deviation of the noise of the labels")
+T = parameter("T", default=30, domain=whole_positive, doc="number of steps")
+C = parameter("C", default=1, domain=whole_positive, doc="number of outputs")
+
+
+def declare(L: int, data: str, param: str) -> Model:
+    """The network with L layers of weights below its readout."""
+    scale = gamma0 if param == "mup" else gamma0 / sqrt(nu)
+    sizes = sectors("D", P=alpha, **{f"N{k}": nu for k in range(1, L + 1)})
+    D, P, N = sizes[0], sizes[1], (sizes[0], *sizes[2:])
+    t = training_clock("t", steps=T, channels=C)
+
+    teacher, readout = normal("teacher", D, per_class=t), normal("readout", N[L], per_class=t)
+    if data == "online":
+        X, noise = gaussian("X", P, D, fresh=t)(t), normal("eps", P, t)(t)
+    else:
+        X, noise = gaussian("X", P, D), normal("eps", P, per_class=t)
+    v, delta = field("v", D, t), field("delta", P, t)
+    h = [field(f"h{k}", N[k], t) for k in range(L + 1)]
+    g = [field(f"g{k}", N[k], t) for k in range(L + 1)]
+    J = [gaussian(f"J{k}", N[k + 1], N[k]) for k in range(L)]
+    W = [weights(f"W{k}", N[k + 1], N[k], t) for k in range(L)]
+
+    equations = [
+        Eq(v(t), teacher - sqrt(D) / (N[1] * scale) * W[0](t).T @ g[1](t)),
+        Eq(delta(t), X @ v(t) / sqrt(D) + sigma * noise),
+        Eq(h[0](t), sqrt(D) / P * X.T @ delta(t)),
+        Eq(g[L](0), readout),
+        Eq(g[L](t + 1), g[L](t) + eta * scale * h[L](t)),
+    ]
+    equations += [Eq(g[k](t), W[k](t).T @ g[k + 1](t) / sqrt(N[k])) for k in range(1, L)]
+    for k in range(L):
+        equations += [
+            Eq(h[k + 1](t), W[k](t) @ h[k](t) / sqrt(N[k])),
+            Eq(W[k](0), J[k]),
+            Eq(W[k](t + 1), W[k](t) + eta * scale / sqrt(N[k]) * outer(g[k + 1](t), h[k](t))),
+        ]
+
+    observe = {"train_loss": mean(delta(t) ** 2), "test_loss": mean(v(t) ** 2) + sigma**2}
+    probe = {k: spectrum(W[k](T).T @ W[k](T) / N[k + 1]) for k in range(L)}
+    if L == 1:
+        observe["readout_norm"] = mean(g[1](t) ** 2)
+        probe["ntk"] = spectrum(W[0](T).T @ W[0](T) / N[1], plus="readout_norm")
+    return Model(parameters=(alpha, nu, gamma0, eta, sigma, T, C), equations=equations, observe=observe, probe=probe)
+
+
+MODEL = family(
+    declare,
+    L=whole_choice(2, doc="layers of weights below the readout"),
+    data=one_of("full_batch", "online", doc="the same samples at every step, or fresh ones"),
+    param=one_of("mup", "ntk", doc="scaling with the width: gamma0 fixed, or gamma0 / sqrt(nu)"),
+)

@@ -1,0 +1,41 @@
+# Written by `derive build deep_linear L=2 data=full_batch param=mup` (two-level-dmft 0.1.0) from a declaration; edits are lost.
+# The mathematics is in derivation.md beside this file.
+"""Deep linear network in the proportional limit: L layers of width N = nu D, P = alpha D samples, C outputs.
+
+f_c(x) = sqrt(D) / (N gamma0) w_c . W(L-1) ... W1 W0 x / (sqrt(N)^(L-1) sqrt(D)) learns y_c = teacher_c . x / sqrt(D)
++ sigma noise by gradient descent with rate eta, either on one set of samples (data=full_batch) or on B = alpha D
+fresh ones at each step (data=online). Layer 0 is W0, of N x D entries; layers 1 ... L-1 are square. All entries start
+as independent standard normals. The spectra are those of W^T W / N after T steps, one a layer; for L = 1 also that of
+the population core of the neural tangent kernel, W0^T W0 / N plus the mean square of the readout.
+
+v is what the network has not learned of the teacher, delta the errors on the samples, h0 their correlation with the
+inputs, h(k+1) the forward and g(k) the backward fields. With param=ntk the output is divided by gamma0 sqrt(N) and
+the learning rate does not grow with the width, which is gamma0 / sqrt(nu) in place of gamma0: wide networks are lazy.
+"""
+
+NAME = "deep_linear"
+# what was chosen of a family of models
+CHOICES = (("L", 2), ("data", "full_batch"), ("param", "mup"))
+# fingerprint of the declaration
+DECLARATION = "9f161b06ac8e33af"
+OBSERVABLES = ("train_loss", "test_loss")
+# exact forward pass if true, sampled otherwise
+LINEAR = True
+# parameters that are the number of steps and the number of class labels, where there are any
+STEPS = "T"
+CLASSES = "C"
+# each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
+PROBES = (
+    ("0", "probe_0", "bulk_0", ""),
+    ("1", "probe_1", "bulk_1", ""),
+)
+# name, default, whole number: in the order in which all functions take them
+PARAMETERS = (
+    ("alpha", 2.0, False),
+    ("nu", 1.0, False),
+    ("gamma0", 3.0, False),
+    ("eta", 0.05, False),
+    ("sigma", 0.3, False),
+    ("T", 30, True),
+    ("C", 1, True),
+)

@@ -1,0 +1,38 @@
+# Written by `derive build deep_linear L=2 data=full_batch param=mup` (two-level-dmft 0.1.0) from a declaration; edits are lost.
+# The mathematics is in derivation.md beside this file.
+"""The bulk: self-consistent responses, the curve of the resolvent G, and where its edges may lie."""
+
+import jax
+import jax.numpy as jnp
+
+
+RESPONSES = ("G", "R_psi0_J0T_psi1", "R_psi1_J0_psi0")
+RESOLVENT = RESPONSES.index("G")
+
+
+def residual(z, r, alpha, nu, gamma0, eta, sigma, T, C):
+    """Zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""
+    G, R_psi0_J0T_psi1, R_psi1_J0_psi0 = r
+    return jnp.stack(
+        [
+            # 0 = R_psi0_J0T_psi1 z - R_psi0_J0T_psi1 R_psi1_J0_psi0 - 1
+            -R_psi0_J0T_psi1 * R_psi1_J0_psi0 + R_psi0_J0T_psi1 * z - 1,
+            # 0 = R_psi1_J0_psi0 - 1 - R_psi0_J0T_psi1 R_psi1_J0_psi0/nu
+            R_psi1_J0_psi0 - 1 - R_psi0_J0T_psi1 * R_psi1_J0_psi0 / nu,
+            # 0 = G z - G R_psi1_J0_psi0 - 1
+            -G * R_psi1_J0_psi0 + G * z - 1,
+        ]
+    )
+
+
+def curve(alpha, nu, gamma0, eta, sigma, T, C):
+    """Table c with sum_ij c[i, j] G^i z^j = 0 on the curve."""
+    return jnp.array([[-nu, 0], [1 - nu, nu], [0, -1]], dtype=float)
+
+
+def edge_polynomials(alpha, nu, gamma0, eta, sigma, T, C):
+    """Polynomials in z, highest power first: every edge of the support is a real root of one of them."""
+    return (
+        jnp.array([1, 0], dtype=float),
+        jnp.array([nu**2, -2 * nu**2 - 2 * nu, nu**2 - 2 * nu + 1], dtype=float),
+    )

@@ -1,0 +1,31 @@
+"""What all measurements share: a figure, and the clock."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured number and how it was measured."""
+
+    name: str
+    value: float
+    unit: str
+    detail: str
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Seconds of one call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def side_by_side(first: Callable[[], object], second: Callable[[], object], repeats: int) -> tuple[float, float]:
+    """Median seconds of both, called in turns so that a slow moment of the machine meets both."""
+    pairs = [(timed(first), timed(second)) for _ in range(repeats)]
+    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)

@@ -1,0 +1,48 @@
+"""Linear algebra that the spectral level needs beyond NumPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+DENSE = 400
+"""Up to this size all eigenvectors or singular values are computed; beyond, only those that are asked for."""
+
+
+def null_spaces(matrix: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Orthonormal vectors that a matrix and its transpose send closest to zero, by inverse iteration."""
+    nudge = 1e-14 * max(np.max(np.abs(matrix)), 1e-300) * np.eye(len(matrix))
+    factored = scipy.linalg.lu_factor(matrix + nudge, check_finite=False)
+    spaces = []
+    for transposed in (0, 1):
+        vectors = np.random.default_rng(0).standard_normal((len(matrix), count))
+        for _ in range(4):
+            vectors = np.linalg.qr(scipy.linalg.lu_solve(factored, vectors, trans=transposed))[0]
+        spaces.append(vectors)
+    return spaces[0], spaces[1]
+
+
+def smallest_singular_value(matrix: np.ndarray) -> float:
+    """Exactly for small matrices; for large ones as the least stretched vector that inverse iteration finds."""
+    if len(matrix) <= DENSE:
+        return float(np.linalg.svd(matrix, compute_uv=False)[-1])
+    vectors, _ = null_spaces(matrix, min(4, len(matrix)))
+    return float(np.linalg.svd(matrix @ vectors, compute_uv=False)[-1])
+
+
+def eigenvalue_conditions(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """How far each of these eigenvalues moves, relative to its size, under a relative change of the matrix."""
+    scale = np.linalg.norm(matrix)
+    with np.errstate(over="ignore"):
+        if len(matrix) <= DENSE:
+            known, left, right = scipy.linalg.eig(matrix, left=True, right=True)
+            overlap = np.abs(np.sum(left.conj() * right, axis=0))
+            nearest = np.argmin(np.abs(np.asarray(values)[:, None] - known[None, :]), axis=1)
+            return scale / np.maximum(np.abs(known[nearest]) * overlap[nearest], 1e-300)
+        found = []
+        for value in values:
+            count = int(np.sum(np.abs(np.asarray(values) - value) <= 1e-6 * abs(value)))
+            right, left = null_spaces(matrix - value * np.eye(len(matrix)), count)
+            overlap = np.linalg.svd(left.T @ right, compute_uv=False)[-1]
+            found.append(scale / max(abs(value) * overlap, 1e-300))
+        return np.array(found)

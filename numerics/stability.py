@@ -1,0 +1,126 @@
+"""How large a rate may be: until the dynamics itself diverges, and until the sharpest direction of a kernel does.
+
+A step of gradient descent with rate eta along a direction of curvature lambda overshoots when eta * lambda > 2. The
+curvature is the largest eigenvalue of a probed matrix along the training, which itself depends on the rate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from derive.errors import NumericalError, ParameterError
+from numerics.solver import Solution, Solver, solve_many
+
+GROWTH = 100.0
+"""A loss that exceeds so many times its initial value has diverged."""
+POINTS = 12
+"""Rates tried side by side in each round."""
+OVERSHOOT = 2.0
+
+
+@dataclass(frozen=True)
+class StableRate:
+    """The largest rate with a bounded loss, and the smallest at which a direction overshoots within the same steps.
+
+    by_curvature and at_start are None where no matrix stands for the curvature; at_start uses the initial matrix.
+    """
+
+    by_divergence: float
+    by_curvature: float | None
+    at_start: float | None
+    tolerance: float
+
+
+def stable_rate(
+    solver: Solver,
+    values: dict,
+    *,
+    rate: str = "eta",
+    loss: str = "train_loss",
+    layer: str | None = None,
+    tolerance: float = 1e-3,
+    progress: Callable[[float, str], None] | None = None,
+) -> StableRate:
+    """Both limits for one set of values, to a relative tolerance; `values[rate]` is where the search starts."""
+    tell = progress or (lambda fraction, text: None)
+    _check(solver, rate, loss, layer)
+
+    def bounded(solution: Solution | NumericalError) -> bool:
+        if isinstance(solution, NumericalError):
+            return False
+        series = np.asarray(solution.observables[loss])
+        return bool(np.all(series <= GROWTH * max(series[0], 1e-300)))
+
+    def below(solution: Solution | NumericalError) -> bool:
+        if isinstance(solution, NumericalError):
+            return False
+        path = solution.layers[0].largest_path or [math.inf]
+        return solution.parameters[rate] * max(path[:-1]) <= OVERSHOOT
+
+    tell(0.0, "where the loss diverges")
+    by_divergence = _limit(solver, values, rate, bounded, tolerance, {"layers": ()})
+    if layer is None:
+        return StableRate(by_divergence, None, None, tolerance)
+    tell(0.5, "where the sharpest direction overshoots")
+    kwargs = {"layers": (layer,), "path": True}
+    by_curvature = _limit(solver, values, rate, below, tolerance, kwargs)
+    (small,) = solve_many(solver, [{**values, rate: 1e-6 * by_curvature}], **kwargs)
+    at_start = None
+    if isinstance(small, Solution) and small.layers[0].largest_path:
+        at_start = OVERSHOOT / small.layers[0].largest_path[0]
+    tell(1.0, "done")
+    return StableRate(by_divergence, by_curvature, at_start, tolerance)
+
+
+def _check(solver: Solver, rate: str, loss: str, layer: str | None) -> None:
+    real = [name for name, _, whole in solver.front.PARAMETERS if not whole]
+    if rate not in real:
+        raise ParameterError(f"{solver.name} has no real parameter {rate!r} to raise; choose one of {', '.join(real)}")
+    if loss not in solver.front.OBSERVABLES:
+        names = ", ".join(solver.front.OBSERVABLES)
+        raise ParameterError(f"{solver.name} observes no {loss!r}; choose one of {names or 'none'}")
+    labels = [probe.label for probe in solver.probes]
+    if layer is not None and layer not in labels:
+        raise ParameterError(f"{solver.name} has no layer {layer!r}; its layers are {', '.join(labels)}")
+
+
+def _limit(
+    solver: Solver,
+    values: dict,
+    rate: str,
+    holds: Callable[[Solution | NumericalError], bool],
+    tolerance: float,
+    kwargs: dict,
+) -> float:
+    """The rate below which `holds` is true on a grid from far below, refined around its first failure."""
+
+    def first_failure(rates: np.ndarray) -> int:
+        for k, solution in enumerate(solve_many(solver, [{**values, rate: float(x)} for x in rates], **kwargs)):
+            if not holds(solution):
+                return k
+        return len(rates)
+
+    low, high = values[rate] / 64.0, values[rate] * 64.0
+    for _ in range(8):
+        rates = np.geomspace(low, high, POINTS)
+        k = first_failure(rates)
+        if k == 0:
+            low, high = low / 4096.0, low
+        elif k == POINTS:
+            low, high = high, high * 4096.0
+        else:
+            low, high = float(rates[k - 1]), float(rates[k])
+            break
+    else:
+        raise NumericalError(
+            f"no limit for {rate} was found between {low:.3g} and {high:.3g}; start from another {rate}"
+        )
+    while high / low - 1 > tolerance:
+        rates = np.geomspace(low, high, POINTS)
+        k = min(max(first_failure(rates), 1), POINTS - 1)
+        low, high = float(rates[k - 1]), float(rates[k])
+    return math.sqrt(low * high)
