@@ -240,6 +240,8 @@ def load_sweep(target: str, pairs: Iterable[str]) -> Sweep:
         if key not in members:
             members[key] = declared.member(chosen) if isinstance(declared, Family) else declared
         problems.append(_problem(members[key], {n: t for n, t in texts.items() if n not in choices}))
+    if "layer" in dict(axes) and "layer" not in problems[0].values:
+        raise ParameterError(f"layer={','.join(dict(axes)['layer'])}: name one layer, or write layer=all")
     return Sweep(axes, tuple(problems))
 
 
@@ -275,9 +277,12 @@ def _spread(name: str, text: str) -> tuple[str, ...]:
             low, high, count = float(parts[0]), float(parts[1]), int(parts[2])
         except (ValueError, IndexError):
             count = 0
-        if len(parts) != 3 or count < 2 or not (math.isfinite(low) and math.isfinite(high)):
+        if len(parts) != 3 or count < 2 or not (math.isfinite(low) and math.isfinite(high)) or low == high:
             raise ParameterError(f"{name}={text} is no range; write {name}=low:high:count, such as {name}=0.1:0.5:9")
-        return tuple(repr(low + (high - low) * i / (count - 1)) for i in range(count))
+        if count > MOST_POINTS:
+            raise ParameterError(f"{name}={text} has more than {MOST_POINTS} points; take fewer values")
+        spread = (low + (high - low) * i / (count - 1) for i in range(count))
+        return tuple(str(int(value)) if value.is_integer() else repr(value) for value in spread)
     values = tuple(part.strip() for part in text.split(","))
     if "" in values and len(values) > 1:
         raise ParameterError(f"{name}={text} has an empty entry; write {name}=1,2,3")

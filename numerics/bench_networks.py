@@ -41,9 +41,7 @@ def forward_pass(references: Path | None) -> list[Figure]:
         results: list = []
 
         def iterate(weight: float = weight, results: list = results) -> None:
-            results[:] = [
-                by_hand.solve(L=2, **values, method="fixed_point", weight=weight, tolerance=1e-10)  # type: ignore[arg-type]
-            ]
+            results[:] = [by_hand.solve(L=2, **values, method="fixed_point", weight=weight, tolerance=1e-10)]
 
         slow = statistics.median(timed(iterate) for _ in range(3))
         error = float(np.max(np.abs(results[0].test_loss - exact)))

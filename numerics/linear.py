@@ -11,7 +11,8 @@ DENSE = 400
 
 def null_spaces(matrix: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Orthonormal vectors that a matrix and its transpose send closest to zero, by inverse iteration."""
-    nudge = 1e-14 * max(np.max(np.abs(matrix)), 1e-300) * np.eye(len(matrix))
+    scale = float(np.max(np.abs(matrix), initial=0.0))
+    nudge = 1e-14 * (scale if scale > 1e-280 else 1.0) * np.eye(len(matrix))
     factored = scipy.linalg.lu_factor(matrix + nudge, check_finite=False)
     spaces = []
     for transposed in (0, 1):

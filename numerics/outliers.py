@@ -16,6 +16,9 @@ from numerics.bulk import Branch
 from numerics.linear import eigenvalue_conditions, smallest_singular_value
 from numerics.precision import in_float64
 
+LARGEST = 1e100
+"""Larger numbers, though finite, cannot be squared with any digits left to spare."""
+
 
 @dataclass(frozen=True)
 class Outlier:
@@ -49,7 +52,7 @@ def by_eigenvalues(
 ) -> list[tuple[float, float]]:
     """Outliers of one ring of unknowns, each with the eigenvalue of the pencil that it comes from."""
     values = real_eigenvalues(_pencil(probe, number, order, arguments))
-    found = physical(probe, number, values, arguments, branch, edges)
+    found = physical(probe, number, values.tolist(), arguments, branch, edges)
     return [(z, float(s)) for s, zs in zip(values, found, strict=True) for z in zs]
 
 
@@ -77,8 +80,11 @@ def physical(
 
 def _pencil(probe, number: int, order: dict, arguments: tuple) -> np.ndarray:
     matrix = np.asarray(getattr(probe, f"pencil_{number}")(order, *arguments))
-    if not np.all(np.isfinite(matrix)):
-        raise NumericalError("the pencil of A(z) is not finite; the training level has diverged")
+    if not np.all(np.abs(matrix) < LARGEST):
+        raise NumericalError(
+            f"the matrix whose eigenvalues are the outliers has entries beyond {LARGEST:g}: the training level has "
+            "diverged; try a smaller step, a weaker coupling or fewer steps"
+        )
     return matrix
 
 

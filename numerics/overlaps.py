@@ -21,8 +21,9 @@ from numerics.precision import in_float64
 
 SAME = 1e-7
 """Outliers closer than this, relatively, are one with multiplicity: only the sum of their residues is defined."""
-SPAN = 1e-13
-"""Directions whose weight in the Gram matrix is smaller than this, relatively, are left out of the span."""
+SPAN = 1e-12
+"""Directions whose weight in the Gram matrix of the unit spikes is smaller than this, relatively, are left out of the
+span, here as in the simulation: spikes of many steps are nearly dependent, and rounding hides what is smaller."""
 
 
 @in_float64
@@ -84,6 +85,8 @@ def _sloped(probe: types.ModuleType, bulk: types.ModuleType, whole: tuple[int, .
 
 def _over_gram(gram: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """The inverse of the Gram matrix, on the directions that are there to rounding, times vectors."""
-    weights, directions = np.linalg.eigh((gram + gram.T) / 2)
+    squares = np.diagonal(gram)
+    lengths = np.sqrt(np.where(squares > 0, squares, 1.0))[:, None]
+    weights, directions = np.linalg.eigh((gram + gram.T) / 2 / (lengths * lengths.T))
     kept = weights > SPAN * weights[-1]
-    return directions[:, kept] @ ((directions[:, kept].T @ vectors) / weights[kept, None])
+    return directions[:, kept] @ ((directions[:, kept].T @ (vectors / lengths)) / weights[kept, None]) / lengths

@@ -10,6 +10,9 @@ import numpy as np
 
 from derive.errors import NumericalError, ParameterError
 
+SPAN = 1e-6
+"""Directions of the unit spikes with a smaller singular value than this, relatively, are left out of their span: the
+square root of what the theory leaves out of their Gram matrix."""
 KEPT = 60
 """Eigenvalues kept at either end of the spectrum at times before the last."""
 
@@ -213,5 +216,6 @@ def _last(matrix: np.ndarray, spikes: dict, overlaps: bool) -> tuple[np.ndarray,
 
 def _in_span(directions: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """Squared length of the projections on the span of the directions."""
-    basis, weights, _ = np.linalg.svd(directions / np.linalg.norm(directions, axis=0), full_matrices=False)
-    return np.sum((basis[:, weights > 1e-7 * weights[0]].T @ vectors) ** 2, axis=0)
+    lengths = np.linalg.norm(directions, axis=0)
+    basis, weights, _ = np.linalg.svd(directions / np.where(lengths > 0, lengths, 1.0), full_matrices=False)
+    return np.sum((basis[:, weights > SPAN * weights[0]].T @ vectors) ** 2, axis=0)

@@ -7,8 +7,9 @@ curvature is the largest eigenvalue of a probed matrix along the training, which
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -62,13 +63,13 @@ def stable_rate(
         return solution.parameters[rate] * max(path[:-1]) <= OVERSHOOT
 
     tell(0.0, "where the loss diverges")
-    by_divergence = _limit(solver, values, rate, bounded, tolerance, {"layers": ()})
+    by_divergence = _limit(partial(solve_many, solver, layers=()), values, rate, bounded, tolerance)
     if layer is None:
         return StableRate(by_divergence, None, None, tolerance)
     tell(0.5, "where the sharpest direction overshoots")
-    kwargs = {"layers": (layer,), "path": True}
-    by_curvature = _limit(solver, values, rate, below, tolerance, kwargs)
-    (small,) = solve_many(solver, [{**values, rate: 1e-6 * by_curvature}], **kwargs)
+    follow = partial(solve_many, solver, layers=(layer,), path=True)
+    by_curvature = _limit(follow, values, rate, below, tolerance)
+    (small,) = follow([{**values, rate: 1e-6 * by_curvature}])
     at_start = None
     if isinstance(small, Solution) and small.layers[0].largest_path:
         at_start = OVERSHOOT / small.layers[0].largest_path[0]
@@ -89,17 +90,16 @@ def _check(solver: Solver, rate: str, loss: str, layer: str | None) -> None:
 
 
 def _limit(
-    solver: Solver,
+    solve_all: Callable[[list[dict]], Iterator[Solution | NumericalError]],
     values: dict,
     rate: str,
     holds: Callable[[Solution | NumericalError], bool],
     tolerance: float,
-    kwargs: dict,
 ) -> float:
     """The rate below which `holds` is true on a grid from far below, refined around its first failure."""
 
     def first_failure(rates: np.ndarray) -> int:
-        for k, solution in enumerate(solve_many(solver, [{**values, rate: float(x)} for x in rates], **kwargs)):
+        for k, solution in enumerate(solve_all([{**values, rate: float(x)} for x in rates])):
             if not holds(solution):
                 return k
         return len(rates)

@@ -159,12 +159,14 @@ def _solve_grid(
         )
         for index, solution in zip(members, solutions, strict=True):
             problem = sweep.problems[index]
-            if isinstance(solution, NumericalError):
-                points[index] = plain(
-                    {"setting": problem.model.setting, "parameters": problem.values, "error": str(solution)}
-                )
-            else:
+            try:
+                if isinstance(solution, NumericalError):
+                    raise solution
                 points[index] = _data(problem, solution)
+            except NumericalError as error:
+                points[index] = plain(
+                    {"setting": problem.model.setting, "parameters": problem.values, "error": str(error)}
+                )
         done += len(members)
     return points
 

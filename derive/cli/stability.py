@@ -74,16 +74,16 @@ def stability(
         axes = {name: list(values) for name, values in sweep.axes}
         print_json({"setting": setting, "rate": rate, "axes": axes, "points": points})
         return
-    axes = [name for name, _ in sweep.axes]
-    fixed = {name: value for name, value in points[0]["parameters"].items() if name not in axes}
+    names = [name for name, _ in sweep.axes]
+    fixed = {name: value for name, value in points[0]["parameters"].items() if name not in names}
     click.echo(f"largest {rate} of {settings_line(setting, fixed)}")
     columns = ("by_divergence", "by_curvature", "at_start")
     rows = [
-        [str(p["parameters"][name]) for name in axes] + [p.get("error") or number(p[column]) for column in columns]
+        [str(p["parameters"][name]) for name in names] + [p.get("error") or number(p[column]) for column in columns]
         for p in points
     ]
     print_table(
-        "", (*axes, "loss diverges", "curvature overshoots", "initial curvature overshoots"), rows, text_columns=0
+        "", (*names, "loss diverges", "curvature overshoots", "initial curvature overshoots"), rows, text_columns=0
     )
     if out is not None:
         click.echo(f"wrote {out}")

@@ -61,8 +61,8 @@ def verify(target: str | None, claims_file: str | None, as_json: bool) -> None:
         for i, file in enumerate(files):
             if progress is not None:
                 progress(i / len(files), file.model)
-            own = model is not None and claims_file is not None and not file.choices and not file.layer
-            records = derive_model(model) if own else None
+            named = model if claims_file is not None and not file.choices and not file.layer else None
+            records = None if named is None else derive_model(named)
             verdicts += [(file.model if model is None else model.setting, v) for v in check_claims(file, records)]
     failed = [verdict for _, verdict in verdicts if not verdict.holds]
     everything = (

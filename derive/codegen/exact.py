@@ -8,13 +8,16 @@ import sympy as sp
 
 from derive.algebra.words import Letter
 from derive.codegen.layout import indices
-from derive.codegen.pieces import multiple_of, plus, product_of, scaled_by
+from derive.codegen.pieces import indented, multiple_of, plus, product_of, scaled_by
 from derive.codegen.printer import jax_code
 from derive.codegen.writer import Writer
 from derive.errors import DeclarationError
 from derive.language.symbols import Sector
 from derive.language.vectors import PAST, Field, FieldAt, Mean
 from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, SystemField, Term, quadratic_pairs
+
+SMALL = 256
+"""So many times are passed in one stage: their arrays fit into a cache."""
 
 
 class Exact(Writer):
@@ -23,6 +26,62 @@ class Exact(Writer):
     kept: tuple[Field, ...] = ()
     """Those whose earlier values are needed."""
     intro = "Training level, exactly: all laws are linear, so all fields are Gaussian and one forward pass is enough."
+
+    begin = "begin"
+
+    def pass_lines(self) -> list[str]:
+        """Time is passed in stages, each with arrays twice as large as the last: early times are cheap."""
+        if not self.timed:
+            return super().pass_lines()
+        static, timed = self.static_part(), self.timed_part()
+        state = ", ".join(self.state())
+        stage = [*self.positions(), *self.start_arrays(), *static, *self.grow_lines(), *timed]
+        return [
+            f"steps = {self.clock.steps}",
+            "# how many times are free of overflow",
+            "finite = 0",
+            "before = ()",
+            f"for begin, times in stages({jax_code(self.clock.points)}):",
+            *indented([*stage, f"before = ({state},)"]),
+            *self.results(),
+        ]
+
+    def grow_lines(self) -> list[str]:
+        """What the stage before has found, put where it belongs in larger arrays."""
+        lines = ["if begin:"]
+        places = {}
+        for sector in self.layout.sectors:
+            basis = self.basis(sector)
+            parts = [
+                *(f"in_{f}.reshape(-1)" for f in basis if not f.timed),
+                *(f"in_{f}[:begin].reshape(-1)" for f in basis if f.timed),
+            ]
+            if parts:
+                places[sector] = f"old_{sector}"
+                lines.append(f"    old_{sector} = jnp.concatenate([{', '.join(parts)}])")
+        for number, name in enumerate(self.state()):
+            field = next((f for f in self.kept if f.name == name), None)
+            if field is None:
+                old = f"old_{name.removeprefix('cov_')}"
+                lines.append(f"    {name} = {name}.at[{old}[:, None], {old}].set(before[{number}])")
+            elif field.sector in places:
+                lines.append(f"    {name} = {name}.at[:begin, ..., {places[field.sector]}].set(before[{number}])")
+        return lines
+
+    def helpers(self) -> list[str]:
+        if not self.timed:
+            return super().helpers()
+        return [
+            *super().helpers(),
+            "",
+            "",
+            "def stages(times):",
+            '    """First and last time of each stage: the last has all times, the ones before half of the next."""',
+            "    ends = [times]",
+            f"    while ends[0] > {SMALL}:",
+            "        ends.insert(0, (ends[0] + 1) // 2)",
+            "    return tuple(zip((0, *ends[:-1]), ends))",
+        ]
 
     def timed_positions(self, sector: Sector, timed: list[Field], offset: str) -> list[str]:
         """Each noise with all its times in one piece, so that a covariance is written as one block."""
@@ -66,8 +125,12 @@ class Exact(Writer):
         """Rows are written when the time is done, so that no array is read and changed within a step."""
         code = "\n".join(line for line in (*body, *self.results()) if not line.lstrip().startswith("#"))
         self.kept = tuple(f for f in self.done if re.search(rf"\b{f}\b", code))
-        stores = [f"{f} = jax.lax.dynamic_update_index_in_dim({f}, {f}_new, {self.time}, 0)" for f in self.kept]
-        return ["# keep this time", *stores]
+        stores = [f"{f} = jax.lax.dynamic_update_index_in_dim({f}, {f}_new, here, 0)" for f in self.kept]
+        return [
+            "# keep this time: `here` is t, told only when all is computed, so that arrays are changed in place",
+            f"here = {self.time} + (finite < 0)",
+            *stores,
+        ]
 
     def watched(self) -> list[str]:
         newest = [f"{f}_new" for f in self.done]

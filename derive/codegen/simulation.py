@@ -63,7 +63,8 @@ class _Simulation:
             *_HELPERS,
             "",
             "",
-            f"def simulate({self.signature}, size, rng, progress=lambda fraction: None, watch=None):",
+            f"def simulate({', '.join(filter(None, (self.signature, 'size')))}, rng, "
+            "progress=lambda fraction: None, watch=None):",
             '    """One sample with base size `size`: probed matrices by label, for each the directions of its spikes',
             "    on either side and, of K^T K, its half K (as functions), and observables, one row a time.",
             "",

@@ -18,6 +18,8 @@ from derive.codegen.build import write_tree
 from derive.errors import DeriveError
 from derive.language.model import Model
 
+CHECKSUM = "checksum.txt"
+
 
 def stored_files(model: Model) -> dict[str, str]:
     """The files of a model: from the store if they are there, derived and stored otherwise."""
@@ -27,14 +29,19 @@ def stored_files(model: Model) -> dict[str, str]:
     folder = place / f"{model.name}-{declaration_digest(model)}-{_engine()}"
     try:
         found = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.iterdir()) if path.is_file()}
-        if "__init__.py" in found:
+        if found.pop(CHECKSUM, None) == _checksum(found):
             return found
     except (OSError, UnicodeDecodeError):
         pass
     files = generate_files(model)
     with suppress(DeriveError, OSError):  # a cache that cannot be written is no reason to fail
-        write_tree({folder.name: files}, place)
+        write_tree({folder.name: {**files, CHECKSUM: _checksum(files)}}, place)
     return files
+
+
+def _checksum(files: dict[str, str]) -> str:
+    """A fingerprint of the files themselves: a damaged copy is derived again."""
+    return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
 
 
 def _place() -> Path | None:
@@ -53,7 +60,7 @@ def _engine() -> str:
     """A fingerprint of everything that takes part in the derivation."""
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for part in ("algebra", "codegen", "language", "printing", "records", "stages"):
-        for path in sorted((root / part).glob("*.py")):
-            digest.update(path.read_bytes())
+    parts = ("algebra", "codegen", "language", "printing", "records", "stages")
+    for path in [root / "pipeline.py", *(path for part in parts for path in sorted((root / part).glob("*.py")))]:
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

@@ -22,6 +22,8 @@ class Writer(ABC):
 
     sampled = False
     intro = ""
+    begin = "0"
+    """The first time of the loop, as code."""
 
     def __init__(self, layout: Layout, letters: tuple[Letter, ...], signature: str):
         self.layout = layout
@@ -45,10 +47,9 @@ class Writer(ABC):
             "",
             "",
         ]
-        arguments = f"{self.signature}, normals" if self.sampled else self.signature
+        arguments = ", ".join(filter(None, (self.signature, "normals" if self.sampled else "")))
         lines += [f"def forward_pass({arguments}):", f'    """{self.docstring()}"""']
-        static, timed = self.static_part(), self.timed_part()
-        lines += indented([*self.positions(), *self.start_arrays(), *static, *timed, *self.results()])
+        lines += indented(self.pass_lines())
         lines += [
             "",
             "",
@@ -65,6 +66,13 @@ class Writer(ABC):
                 *indented(self.normal_shapes()),
             ]
         return "\n".join(lines) + "\n"
+
+    def pass_lines(self) -> list[str]:
+        """The body of the forward pass."""
+        extent = [] if self.clock is None else [f"steps, times = {self.clock.steps}, {jax_code(self.clock.points)}"]
+        static, timed = self.static_part(), self.timed_part()
+        count = ["# how many times are free of overflow", "finite = 0"] if timed else []
+        return [*extent, *self.positions(), *self.start_arrays(), *static, *count, *timed, *self.results()]
 
     def docstring(self) -> str:
         names = ", ".join([letter.name for letter in self.letters] or ["none"])
@@ -91,7 +99,7 @@ class Writer(ABC):
         """Sizes, and where each noise and source sits in the basis of its site: static first, then by time."""
         lines = []
         if self.clock is not None:
-            lines += [f"steps, times = {self.clock.steps}, {jax_code(self.clock.points)}", "when = jnp.arange(times)"]
+            lines.append("when = jnp.arange(times)")
             if self.layout.labels is not None:
                 lines.append(f"label = jnp.arange({self.layout.labels})")
         for sector in self.layout.sectors:
@@ -222,25 +230,26 @@ class Writer(ABC):
     def static_part(self) -> list[str]:
         return [line for f in self.layout.fields if not f.field.timed for line in self.field_lines(f)]
 
+    @property
+    def timed(self) -> list[SystemField]:
+        return [f for f in self.layout.fields if f.field.timed]
+
     def timed_part(self) -> list[str]:
-        timed = [f for f in self.layout.fields if f.field.timed]
-        if not timed:
+        if not self.timed:
             return []
-        body = [line for f in timed for line in self.field_lines(f)]
+        body = [line for f in self.timed for line in self.field_lines(f)]
         watched = " & ".join(f"jnp.all(jnp.isfinite({name}))" for name in self.watched())
         body += [
-            *self.end_of_step(body),
             f"finite = jnp.where((finite == {self.time}) & {watched}, {self.time} + 1, finite)",
+            *self.end_of_step(body),
         ]
         packed = ", ".join([*self.state(), "finite"])
         return [
-            "# how many times are free of overflow",
-            "finite = 0",
             "",
             f"def step({self.time}, state):",
             *indented([f"{packed} = state", *body, f"return {packed}"]),
             "",
-            f"{packed} = jax.lax.fori_loop(0, times, step, ({packed}))",
+            f"{packed} = jax.lax.fori_loop({self.begin}, times, step, ({packed}))",
         ]
 
     def watched(self) -> list[str]:
@@ -263,7 +272,7 @@ class Writer(ABC):
         for name, value in self.layout.system.model.observe:
             sums = {m: self.observed(m) for m in sorted(value.atoms(Mean), key=sp.default_sort_key)}
             lines.append(f'    "{name}": {jax_code(value, sums)},')
-        finite = "finite" if any(f.field.timed for f in self.layout.fields) else "1"
+        finite = "finite" if self.timed else "1"
         return [*lines, "}", f"return order, observables, {finite}"]
 
     @abstractmethod

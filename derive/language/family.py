@@ -67,6 +67,11 @@ class Family:
     name: str = "model"
     doc: str = ""
 
+    def _word(self, name: str, word: str) -> str:
+        """A chosen word as part of a name: with the choice it belongs to where another has the same word."""
+        owners = [choice for choice, c in self.choices if isinstance(c.allowed, tuple) and word in c.allowed]
+        return word if owners == [name] else f"{name}_{word}"
+
     def member(self, chosen: Mapping[str, Chosen]) -> Model:
         """The model for these choices, defaults filled in; named after those that are not the default."""
         values = {name: choice.read(name, chosen.get(name, choice.default)) for name, choice in self.choices}
@@ -77,7 +82,7 @@ class Family:
         if clash:
             raise DeclarationError(f"{self.name}: {min(clash)} is both a choice and a parameter; rename one")
         changed = [
-            f"{name}{values[name]}" if isinstance(values[name], int) else str(values[name])
+            f"{name}{values[name]}" if isinstance(values[name], int) else self._word(name, str(values[name]))
             for name, choice in self.choices
             if values[name] != choice.default
         ]

@@ -62,15 +62,16 @@ whole_nonnegative = Domain(low=0, low_included=True, whole=True)
 
 RESERVED = frozenset(
     (
-        "I a_matrix base_size columns curve delayed earlier edge_polynomials extend finite forward_pass generated goe "
-        "jax jnp jsp label law_and_slope normals np now observables order outer probed progress project put response "
-        "rng s s_map sc shapes simulate sites size spikes state step steps tau times unit watch when"
+        "I a_matrix base_size before begin columns curve delayed earlier edge_polynomials extend finite "
+        "forward_pass generated goe here jax jnp jsp label law_and_slope normals now np observables order outer "
+        "probed progress project put response rng s s_map sc shapes simulate sites size spikes stages state step "
+        "steps tau times unit watch when"
     ).split()
 )
 """Names that generated code uses for itself."""
 
 GENERATED = re.compile(
-    r"(in|size|cov|factor|one|d|next|table|row|coupling|mean|initial|history\d*|pencil|inverse_map|scalar_map|relation)_.*$"
+    r"(in|old|size|cov|factor|one|d|next|table|row|coupling|mean|initial|history\d*|pencil|inverse_map|scalar_map|relation)_.*$"
     r"|.*_(new|start|now|before|input|each|late\d+)$"
 )
 """Names that generated code makes from those of a declaration."""

@@ -77,7 +77,7 @@ def declare(L: int, data: str, param: str) -> Model:
         ]
 
     observe = {"train_loss": mean(delta(t) ** 2), "test_loss": mean(v(t) ** 2) + sigma**2}
-    probe = {k: spectrum(W[k](T).T @ W[k](T) / N[k + 1]) for k in range(L)}
+    probe = {str(k): spectrum(W[k](T).T @ W[k](T) / N[k + 1]) for k in range(L)}
     if L == 1:
         observe["readout_norm"] = mean(g[1](t) ** 2)
         probe["ntk"] = spectrum(W[0](T).T @ W[0](T) / N[1], plus="readout_norm")
