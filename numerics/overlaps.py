@@ -43,6 +43,16 @@ def spike_overlaps(
     return found
 
 
+@in_float64
+def span_sizes(probe, order: dict, arguments: tuple) -> dict[str, str]:
+    """On each side how many directions of how many spikes are counted."""
+    sizes = {}
+    for side in probe.SIDES:
+        gram = np.asarray(getattr(probe, f"{side}_spikes")(order, *arguments)[2])
+        sizes[side] = f"{len(_spanned(gram)[1])} of {len(gram)}"
+    return sizes
+
+
 def _overlaps(probe, order: dict, arguments: tuple, branch: Branch, z: float, count: int) -> dict[str, float | None]:
     matrix, slope = _with_slope(probe, order, arguments, branch, z)
     right, left = null_spaces(matrix, count)
@@ -85,8 +95,14 @@ def _sloped(probe: types.ModuleType, bulk: types.ModuleType, whole: tuple[int, .
 
 def _over_gram(gram: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """The inverse of the Gram matrix, on the directions that are there to rounding, times vectors."""
+    lengths, weights, directions = _spanned(gram)
+    return directions @ ((directions.T @ (vectors / lengths)) / weights[:, None]) / lengths
+
+
+def _spanned(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Lengths of the spikes, and the directions that unit spikes span with their weights."""
     squares = np.diagonal(gram)
     lengths = np.sqrt(np.where(squares > 0, squares, 1.0))[:, None]
     weights, directions = np.linalg.eigh((gram + gram.T) / 2 / (lengths * lengths.T))
     kept = weights > SPAN * weights[-1]
-    return directions[:, kept] @ ((directions[:, kept].T @ (vectors / lengths)) / weights[kept, None]) / lengths
+    return lengths, weights[kept], directions[:, kept]

@@ -17,7 +17,7 @@ import numpy as np
 from derive.errors import NumericalError, ParameterError
 from numerics.bulk import Branch, atoms_of, support
 from numerics.outliers import Outlier, find_outliers, match_replicas
-from numerics.overlaps import spike_overlaps
+from numerics.overlaps import span_sizes, spike_overlaps
 from numerics.paths import outlier_path
 from numerics.precision import in_float64
 
@@ -364,7 +364,10 @@ def _layer(solver: Solver, values: dict, trained: Trained, probe: Probe, path: b
         probe.label, [[float(a), float(b)] for a, b in edges], [float(o.z) for o in found], errors, diagnostics
     )
     if overlaps:
-        layer = replace(layer, overlaps=spike_overlaps(probe.module, trained.order, arguments, branch, layer.outliers))
+        found_overlaps = spike_overlaps(probe.module, trained.order, arguments, branch, layer.outliers)
+        if layer.outliers:
+            diagnostics["spike_directions"] = span_sizes(probe.module, trained.order, arguments)
+        layer = replace(layer, overlaps=found_overlaps)
     if path and solver.front.STEPS is not None and (probe.module.REDUCED or not probe.module.LABELS):
         followed = outlier_path(solver, probe, trained.order, arguments, branch, excluded, tell)
         layer = replace(

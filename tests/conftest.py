@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -16,32 +18,66 @@ SHIPPED = tuple(sorted(p.stem for p in (HERE.parent / "derive" / "models").glob(
 STRANGERS = tuple(sorted(p.stem for p in (HERE / "declarations").glob("*.py")))
 
 
+def pytest_configure(config) -> None:
+    """Keep generated code of this session in a place of its own, which all workers share."""
+    if not hasattr(config, "workerinput"):
+        config.code_store = tempfile.mkdtemp(prefix="two-level-dmft-tests-")
+        os.environ["TWO_LEVEL_DMFT_CACHE"] = config.code_store
+
+
+def pytest_unconfigure(config) -> None:
+    if hasattr(config, "code_store"):
+        shutil.rmtree(config.code_store, ignore_errors=True)
+
+
+def target_of(name: str) -> str:
+    """What the command line takes: a shipped setting, or one of the declarations no stage has been written for."""
+    return name if name in SHIPPED else str(HERE / "declarations" / f"{name}.py")
+
+
 @cache
-def model_named(name: str):
-    """A shipped setting, or one of the declarations that no stage has been written for."""
+def model_named(name: str, **choices: int | str):
+    """A shipped setting or a strange declaration; of a family the member that is chosen: L=1."""
     from derive.loading import load_model
 
-    return load_model(name if name in SHIPPED else str(HERE / "declarations" / f"{name}.py"))
+    return load_model(target_of(name), choices)
 
 
 @cache
-def records_of(name: str):
+def records_of(name: str, **choices: int | str):
+    """The records of the first probed matrix."""
     from derive.pipeline import derive_model
 
-    return derive_model(model_named(name))
+    return derive_model(model_named(name, **choices))
 
 
 @cache
-def solver_of(name: str):
-    from derive.codegen import generate_files
+def solver_of(name: str, **choices: int | str):
+    """Derived once a session, whichever worker comes first."""
+    from derive.codegen.store import stored_files
     from numerics.solver import load_solver
 
-    return load_solver(generate_files(model_named(name)))
+    return load_solver(stored_files(model_named(name, **choices)))
+
+
+@cache
+def choices_of(name: str) -> tuple[str, ...]:
+    from derive.loading import load_declaration
+
+    return tuple(choice for choice, _ in getattr(load_declaration(target_of(name)), "choices", ()))
 
 
 def values_of(name: str, **changes) -> dict:
-    """Default parameters with some changed."""
-    return {**{p.name: p.default for p in model_named(name).parameters}, **changes}
+    """Choices and default parameters with some changed."""
+    chosen = {key: value for key, value in changes.items() if key in choices_of(name)}
+    model = model_named(name, **chosen)
+    return {**dict(model.choices), **{p.name: p.default for p in model.parameters}, **changes}
+
+
+def solver_and_values(name: str, **changes) -> tuple:
+    """The solver that the choices among the changes ask for, and all values."""
+    chosen = {key: value for key, value in changes.items() if key in choices_of(name)}
+    return solver_of(name, **chosen), values_of(name, **changes)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 import derive
 from derive.claims import check_claims, load_claims, project_claims
 from derive.errors import ClaimError, DeriveError
-from derive.loading import load_model
+from derive.loading import load_model, setting_names
 from derive.pipeline import derive_model
 
 SETTINGS = ("anti_hebbian", "coupled_spikes", "coupled_spikes_tanh", "spiked_wigner")
@@ -36,7 +36,7 @@ def verdict(tmp_path: Path, records, setting: str, body: str):
 
 
 def test_every_setting_with_an_answer_in_the_paper_has_claims():
-    assert {path.stem for path in project_claims()} >= set(SETTINGS)
+    assert {load_claims(path).model for path in project_claims()} >= {*SETTINGS, "deep_linear"} == set(setting_names())
 
 
 @pytest.mark.parametrize("path", project_claims(), ids=lambda path: path.stem)
@@ -330,3 +330,46 @@ def test_the_claims_never_import_numerics_or_jax():
     root = Path(derive.__file__).parent / "claims"
     for path in sorted(root.glob("*.py")):
         assert not [name for name in _imports(path) if name.split(".")[0] in ("jax", "numerics", "generated")], path
+
+
+# members of families and layers
+
+MEMBER = """model = "deep_linear"
+{head}
+[[claim]]
+name = "edges"
+kind = "edges"
+value = {edges}
+"""
+WISHART = '["(1 - 1/sqrt(nu))**2", "(1 + 1/sqrt(nu))**2"]'
+
+
+@pytest.mark.parametrize(
+    ("head", "edges", "holds"),
+    [
+        ('choices = {L = 1}\nlayer = "0"', WISHART, True),
+        ('choices = {L = 1, data = "online"}\nlayer = "0"', WISHART, True),
+        ('layer = "1"', '["4"]', True),
+        ("layer = 1", '["4"]', True),
+        ("", '["4"]', False),
+    ],
+)
+def test_claims_are_about_the_chosen_member_and_layer(tmp_path, head, edges, holds):
+    file = load_claims(written(tmp_path, MEMBER.format(head=head, edges=edges)))
+    assert [found.holds for found in check_claims(file)] == [holds]
+
+
+@pytest.mark.parametrize(
+    ("head", "word"),
+    [
+        ('layer = "2"', "there is no layer '2'; the layers are 0, 1"),
+        ("choices = {K = 1}", "no choice 'K'"),
+        ("choices = {L = 0}", "out of range"),
+        ("choices = {L = 1.5}", "choices must be a table"),
+        ("choices = 3", "choices must be a table"),
+        ("chosen = {L = 1}", "chosen"),
+    ],
+)
+def test_a_member_or_layer_that_is_not_there_is_refused(tmp_path, head, word):
+    with pytest.raises(DeriveError, match=word):
+        check_claims(load_claims(written(tmp_path, MEMBER.format(head=head, edges='["4"]'))))

@@ -17,8 +17,10 @@ from click.testing import CliRunner, Result
 from derive.cli import main
 from derive.errors import NumericalError
 from numerics.compare import Row, compare, verdict
+from numerics.simulation import SimulatedLayer, Simulation
+from numerics.solver import Layer
 
-COMMANDS = ("list", "new", "show", "build", "solve", "simulate", "compare", "verify", "bench")
+COMMANDS = ("list", "new", "show", "build", "solve", "simulate", "compare", "stability", "verify", "bench")
 HEAD = (
     "from derive import *\nD, N = sectors('D', N=2)\nT = parameter('T', default=3, domain=whole_positive)\n"
     "t = training_clock('t', steps=T)\n"
@@ -200,13 +202,21 @@ def test_solve_prints_exactly_the_promised_keys():
         "bulk_edges",
         "outliers",
         "outlier_errors",
+        "overlaps",
+        "outlier_path",
+        "largest_path",
+        "bbp_time",
         "observables",
         "diagnostics",
+        "spike_norm",
     ]
     assert solved["parameters"] == {"gamma0": 2.0}
     assert solved["outliers"] == pytest.approx([2.5], abs=1e-12)
     assert solved["bulk_edges"] == [pytest.approx([-2.0, 2.0], abs=1e-10)]
     assert solved["outlier_errors"] is None
+    assert solved["overlaps"] == [{"right": pytest.approx(0.75, abs=1e-10), "left": None}]
+    assert solved["outlier_path"] is solved["largest_path"] is solved["bbp_time"] is None
+    assert solved["spike_norm"] == solved["observables"]["spike_norm"] == [1.0]
 
 
 def test_solve_prints_a_table_for_people():
@@ -225,7 +235,8 @@ def test_the_starting_point_solves(starting_point: str):
 
 def test_simulate_prints_ten_eigenvalues_at_each_end_for_each_seed():
     result = json.loads(run("simulate", "spiked_wigner", "--size", "40", "--seeds", "3", "--json").stdout)
-    assert list(result) == ["setting", "parameters", "size", "seeds", "eigenvalues", "observables"]
+    assert list(result) == ["setting", "parameters", "size", "seeds", "eigenvalues", "observables", "spike_norm"]
+    assert result["spike_norm"] == result["observables"]["spike_norm"]
     for end, sign in (("top", -1), ("bottom", 1)):
         rows = np.array(result["eigenvalues"][end])
         assert rows.shape == (3, 10) and (np.diff(sign * rows) >= 0).all()
@@ -343,9 +354,11 @@ def solution_with(monkeypatch):
     def install(outlier: float) -> None:
         from dataclasses import replace
 
-        monkeypatch.setattr(
-            numerics.solver, "solve", lambda *args, **options: replace(original(*args, **options), outliers=[outlier])
-        )
+        def spoilt(*args, **options):
+            solution = original(*args, **options)
+            return replace(solution, layers=[replace(solution.layers[0], outliers=[outlier])])
+
+        monkeypatch.setattr(numerics.solver, "solve", spoilt)
 
     return install
 
@@ -431,10 +444,10 @@ def test_claims_are_held_against_the_named_model(tmp_path: Path):
 
 
 def comparison(edges: list, outliers: list[float], eigenvalues: list) -> dict[str, float | None]:
-    solution = SimpleNamespace(
-        bulk_edges=edges, outliers=outliers, outlier_errors=None, observables={}, observable_errors=None
-    )
-    simulation = SimpleNamespace(eigenvalues=[np.array(sorted(e), float) for e in eigenvalues], observables={})
+    spectra = [np.array(sorted(e), float) for e in eigenvalues]
+    solution = SimpleNamespace(layers=[Layer("", edges, outliers, None, {})], observables={}, observable_errors=None)
+    seen = SimulatedLayer("", spectra, {}, (), [[] for _ in spectra], [None for _ in spectra])
+    simulation = Simulation("mine", {}, 10, [seen], {})
     return {row.quantity: row.simulation for row in compare(solution, simulation)}
 
 

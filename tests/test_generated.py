@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import HERE, SHIPPED, STRANGERS, model_named, solver_of, values_of
+from conftest import HERE, SHIPPED, STRANGERS, model_named, solver_and_values, solver_of, values_of
 from sympy import tanh
 
 from derive.codegen import generate_files
@@ -18,87 +18,116 @@ from derive.models.coupled_spikes import declare, kappa, theta
 from numerics.precision import in_float64
 from numerics.solver import load_built, load_solver, solve
 
-ALL = (*SHIPPED, *STRANGERS)
-TRAINED = ("anti_hebbian", "coupled_spikes", "linear_network", "hebbian_momentum")
+# a name with what is chosen of a family and which values are changed
+DEEP = tuple(("deep_linear", {"L": L, "T": 3, "C": C}) for L, C in ((1, 2), (2, 1), (3, 1)))
+OTHERS = (("deep_linear", {"L": 2, "data": "online", "T": 3, "C": 2}), ("deep_linear", {"param": "ntk", "T": 3}))
+SETTINGS = (*((name, {}) for name in SHIPPED if name != "deep_linear"), *DEEP)
+TRAINED = tuple((name, {}) for name in ("linear_network", "hebbian_momentum"))
+QUICK = {"xla_backend_optimization_level": 0}
+"""Compiled without optimisation where code runs a few times only."""
+ALL = (*SETTINGS, *OTHERS, *((name, {}) for name in STRANGERS))
 
 
-def _call(name: str):
-    """The forward pass, its arguments, and which of them are whole numbers."""
-    solver = solver_of(name)
-    arguments = solver.arguments(values_of(name))
+def _called(case) -> str:
+    name, changes = case
+    return "-".join([name, *(f"{key}={value}" for key, value in changes.items())])
+
+
+def _call(case):
+    """The solver, the arguments of its forward pass, and which of them are whole numbers."""
+    name, changes = case
+    solver, values = solver_and_values(name, **changes)
+    arguments, whole = solver.arguments(values), solver.whole
     if not solver.front.LINEAR:
         shapes = solver.training.shapes(*arguments)
         normals = {k: jax.random.normal(jax.random.key(1), (64, *shape), dtype=float) for k, shape in shapes.items()}
         arguments = (*arguments, normals)
-    return (
-        solver,
-        solver.training.forward_pass,
-        arguments,
-        tuple(i for i, a in enumerate(arguments) if isinstance(a, int)),
-    )
+    return solver, arguments, whole
 
 
-@pytest.mark.parametrize("name", ALL)
+def _modules(solver):
+    """The generated modules of A(z), each once, with those of their bulk."""
+    return {probe.module: probe.bulk for probe in solver.probes}.items()
+
+
+@pytest.mark.parametrize("case", ALL, ids=_called)
 @in_float64
-def test_forward_pass_and_pencil_lower_for_cuda(name):
-    solver, forward, arguments, whole = _call(name)
-    exported = jax.export.export(jax.jit(forward, static_argnums=whole), platforms=("cuda",))(*arguments)
-    assert exported.platforms == ("cuda",)
-    if solver.probe is not None and solver.probe.CYCLES:
-        order = jax.eval_shape(jax.jit(forward, static_argnums=whole), *arguments)[0]
-        parameters = solver.arguments(values_of(name))
-        pencil = jax.jit(
-            solver.probe.pencil_0, static_argnums=tuple(1 + i for i, a in enumerate(parameters) if isinstance(a, int))
-        )
-        assert jax.export.export(pencil, platforms=("cuda",))(order, *parameters).platforms == ("cuda",)
+def test_everything_lowers_for_cuda(case):
+    solver, arguments, whole = _call(case)
+
+    def exported(function, *given, leading: int = 0):
+        fixed = tuple(leading + i for i in whole)
+        done = jax.export.export(jax.jit(function, static_argnums=fixed), platforms=("cuda",))(*given)
+        assert done.platforms == ("cuda",)
+
+    exported(solver.training.forward_pass, *arguments)
+    forward = jax.jit(solver.training.forward_pass, static_argnums=whole)
+    order = jax.eval_shape(forward, *arguments)[0]
+    parameters = arguments[: len(solver.front.PARAMETERS)]
+    for module, bulk in _modules(solver):
+        responses = dict.fromkeys(bulk.RESPONSES, 0.1)
+        exported(module.a_matrix, 5.0, responses, order, *parameters, leading=3)
+        for number in range(module.CYCLES):
+            exported(getattr(module, f"pencil_{number}"), order, *parameters, leading=1)
+        for side in module.SIDES:
+            exported(getattr(module, f"{side}_spikes"), order, *parameters, leading=1)
+        exported(bulk.residual, 5.0, jnp.full(len(bulk.RESPONSES), 0.1), *parameters, leading=2)
 
 
-@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize(
+    "case", [case for case in (*SETTINGS, *TRAINED) if case[0] != "coupled_spikes_tanh"], ids=_called
+)
 @in_float64
-def test_vectorised_over_a_parameter_equals_one_at_a_time(name):
-    _, forward, arguments, whole = _call(name)
-    first = next(i for i in range(len(arguments)) if i not in whole)
-    values = jnp.array([0.8, 1.0, 1.3]) * arguments[first]
-
-    @jax.jit
-    def observables(value):
-        return forward(*arguments[:first], value, *arguments[first + 1 :])[1]
-
-    together = jax.jit(jax.vmap(observables))(values)
-    for i, value in enumerate(values):
-        alone = observables(value)
-        for key in alone:
-            assert np.allclose(together[key][i], alone[key], rtol=1e-12, atol=1e-13)
+def test_vectorised_over_all_real_parameters_equals_one_at_a_time(case):
+    solver, arguments, whole = _call(case)
+    points = [tuple(a if i in whole else a * (1 + 0.1 * k) for i, a in enumerate(arguments)) for k in (-1, 0, 2)]
+    columns = [a if i in whole else jnp.array([p[i] for p in points]) for i, a in enumerate(arguments)]
+    together = solver.forward_passes(*columns)
+    for k, point in enumerate(points):
+        alone = solver.forward_pass(*point)
+        for one, many in zip(jax.tree.leaves(alone), jax.tree.leaves(together), strict=True):
+            assert np.allclose(many[k], one, rtol=1e-12, atol=1e-13)
+    moving = [np.ptp(np.asarray(x), axis=0).max(initial=0.0) > 1e-3 for x in jax.tree.leaves(together)]
+    assert any(moving) or case[0] == "spiked_wigner", "nothing depends on the parameters"
 
 
-@pytest.mark.parametrize("mode", [jax.jacfwd, jax.jacrev])
-@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize("case", (*SETTINGS, *TRAINED), ids=_called)
 @in_float64
-def test_derivative_of_the_pencil_agrees_with_finite_differences(name, mode):
-    solver, forward, arguments, whole = _call(name)
-    first = next(i for i in range(len(arguments)) if i not in whole)
+def test_derivatives_in_both_modes_agree_with_finite_differences(case):
+    """Of one number that everything generated enters, in every real parameter: eta, gamma0, nu among them."""
+    solver, arguments, whole = _call(case)
+    places = [i for i in range(len(solver.front.PARAMETERS)) if i not in whole]
 
-    @jax.jit
-    def trace(value):
-        changed = (*arguments[:first], value, *arguments[first + 1 :])
-        return jnp.trace(solver.probe.pencil_0(forward(*changed)[0], *changed))
+    def everything(moved):
+        given = list(arguments)
+        for place, value in zip(places, moved, strict=True):
+            given[place] = value
+        order, observables, _ = solver.training.forward_pass(*given)
+        parameters = given[: len(solver.front.PARAMETERS)]
+        parts = [*order.values(), *observables.values()]
+        for module, bulk in _modules(solver):
+            responses = {name: 0.1 * (k + 1) for k, name in enumerate(bulk.RESPONSES)}
+            parts += [getattr(module, f"pencil_{n}")(order, *parameters) for n in range(module.CYCLES)]
+            parts += [module.a_matrix(5.0, responses, order, *parameters)]
+            for side in module.SIDES:
+                parts += getattr(module, f"{side}_spikes")(order, *parameters)
+        flat = jnp.concatenate([jnp.ravel(part) for part in parts])
+        return jnp.sum(jnp.cos(jnp.arange(flat.size)) * flat)
 
-    value, step = arguments[first], 1e-5
-    expected = (trace(value + step) - trace(value - step)) / (2 * step)
-    assert jax.jit(mode(trace))(value) == pytest.approx(float(expected), rel=1e-6)
-
-
-@in_float64
-def test_sampled_solver_is_differentiable():
-    _, forward, arguments, _ = _call("coupled_spikes_tanh")
-    place = 3  # kappa
-
-    @jax.jit
-    def norm(value):
-        return forward(*arguments[:place], value, *arguments[place + 1 :])[1]["g_norm"][-1]
-
-    expected = (norm(arguments[place] + 1e-5) - norm(arguments[place] - 1e-5)) / 2e-5
-    assert jax.jit(jax.grad(norm))(arguments[place]) == pytest.approx(float(expected), rel=1e-5)
+    start = jnp.array([float(arguments[place]) for place in places])
+    units = jnp.eye(len(places))
+    pushed = jax.jit(lambda x, along: jax.jvp(everything, (x,), (along,)), compiler_options=QUICK)
+    forward = [pushed(start, unit)[1] for unit in units]
+    backward = jax.jit(jax.grad(everything), compiler_options=QUICK)(start)
+    steps = 1e-5 * np.maximum(np.abs(start), 0.1)
+    expected = [
+        (pushed(start + h * unit, unit)[0] - pushed(start - h * unit, unit)[0]) / (2 * h)
+        for h, unit in zip(steps, units, strict=True)
+    ]
+    scale = float(np.max(np.abs(expected)))
+    assert scale > 1e-2
+    assert np.allclose(forward, expected, rtol=1e-6, atol=1e-8 * scale)
+    assert np.allclose(backward, forward, rtol=1e-9, atol=1e-11 * scale)
 
 
 def test_solving_leaves_the_precision_of_the_caller_alone():
@@ -118,7 +147,7 @@ def test_built_code_is_what_the_declaration_gives(name):
     assert built == generate_files(model_named(name)), f"run: derive build {name}"
 
 
-@pytest.mark.parametrize("name", ["linear_network", "gated_network", "hebbian_momentum"])
+@pytest.mark.parametrize("name", ["linear_network", "gated_network", "hebbian_momentum", "deep_linear"])
 def test_same_bytes_under_any_hash_seed(name):
     code = (
         "import sys, hashlib; sys.path.insert(0, 'tests')\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from derive.errors import DeclarationError, ParameterError
-from derive.loading import load_model, parameter_values, setting_names, settings
+from derive.loading import load_model, load_problem, setting_names, settings
 
 SMALL = '''"""A GOE matrix."""
 from derive import Model, Domain, goe, parameter, positive, real, sectors, spectrum, whole_positive
@@ -75,7 +75,7 @@ def test_two_directories_may_hold_neighbours_of_one_name(tmp_path: Path):
         directory.mkdir()
         write(directory, f"WIDTH = {width}.0", "neighbour_of_mine.py")
         text = "from neighbour_of_mine import WIDTH\n" + SMALL.replace("default=0.5", "default=WIDTH")
-        assert parameter_values(load_model(write(directory, text)), ())["shift"] == width
+        assert load_problem(write(directory, text), ()).values["shift"] == width
 
 
 @pytest.mark.parametrize(
@@ -118,14 +118,14 @@ def test_an_unknown_target_says_what_to_try(target: str, word: str):
 
 
 def test_defaults_are_filled_in_and_keep_their_order(small: str):
-    values = parameter_values(load_model(small), ("count=7",))
+    values = load_problem(small, ("count=7",)).values
     assert list(values.items()) == [("scale", 1.0), ("shift", 0.5), ("count", 7)]
     assert isinstance(values["count"], int)
 
 
 @pytest.mark.parametrize(("text", "value"), [("-2", -2.0), ("1e-3", 1e-3), ("1/4", 0.25), (" .5 ", 0.5)])
 def test_numbers_are_read(small: str, text: str, value: float):
-    assert parameter_values(load_model(small), (f"shift={text}",))["shift"] == value
+    assert load_problem(small, (f"shift={text}",)).values["shift"] == value
 
 
 @pytest.mark.parametrize(
@@ -146,10 +146,10 @@ def test_numbers_are_read(small: str, text: str, value: float):
 )
 def test_bad_parameters_are_refused_in_one_sentence(small: str, pair: str, word: str):
     with pytest.raises(ParameterError, match=word) as caught:
-        parameter_values(load_model(small), (pair,))
+        load_problem(small, (pair,))
     assert "\n" not in str(caught.value)
 
 
 def test_a_parameter_given_twice_is_refused(small: str):
     with pytest.raises(ParameterError, match="twice"):
-        parameter_values(load_model(small), ("scale=1", "scale=2"))
+        load_problem(small, ("scale=1", "scale=2"))

@@ -10,7 +10,9 @@ from conftest import model_named, solver_of, values_of
 
 from derive import spectrum
 from derive.codegen import generate_files
+from derive.errors import NumericalError
 from numerics.bulk import support
+from numerics.linear import null_spaces
 from numerics.outliers import by_contour, find_outliers, match_replicas, smallest_singular_values
 from numerics.precision import in_float64
 from numerics.solver import load_solver, solve
@@ -43,7 +45,8 @@ def test_eigenproblem_and_contour_integral_find_the_same_outliers(name, changes)
     solver, values = solver_of(name), values_of(name, **changes)
     solution = solve(solver, values)
     branch = solver.branch(values)
-    slow = sorted(by_contour(solver, solution.order, solver.arguments(values), branch, support(branch)), reverse=True)
+    arguments = solver.arguments(values)
+    slow = sorted(by_contour(solver.probe, solution.order, arguments, branch, support(branch)), reverse=True)
     assert solution.outliers
     assert np.unique(np.round(slow, 6)) == pytest.approx(np.unique(np.round(solution.outliers, 6)), abs=2e-6)
 
@@ -54,12 +57,12 @@ def test_smallest_singular_value_vanishes_at_outliers_and_nowhere_else():
     branch, arguments = solver.branch(values), solver.arguments(values)
     top = solution.bulk_edges[-1][1]
     grid = np.linspace(top + 0.02, 1.2 * max(solution.outliers), 400)
-    sizes = smallest_singular_values(solver, grid, solution.order, arguments, branch)
+    sizes = smallest_singular_values(solver.probe, grid, solution.order, arguments, branch)
     dips = [grid[i] for i in range(1, 399) if sizes[i] < min(sizes[i - 1], sizes[i + 1]) and sizes[i] < 0.05]
     found = [z for z in solution.outliers if grid[0] < z < grid[-1]]
     assert len(dips) == len(found)
     assert np.allclose(sorted(dips), sorted(found), atol=grid[1] - grid[0])
-    assert np.max(smallest_singular_values(solver, np.array(found), solution.order, arguments, branch)) < 1e-10
+    assert np.max(smallest_singular_values(solver.probe, np.array(found), solution.order, arguments, branch)) < 1e-10
 
 
 def test_symmetric_classes_give_one_outlier_each():
@@ -94,7 +97,26 @@ def test_sixty_spikes_to_rounding():
 def test_no_spikes_no_outliers():
     solver, values = solver_of("extensive_step"), values_of("extensive_step")
     branch = solver.branch(values)
-    assert find_outliers(solver, {}, solver.arguments(values), branch, support(branch)) == []
+    assert find_outliers(solver.probe, {}, solver.arguments(values), branch, support(branch)) == []
+
+
+@pytest.mark.parametrize("gamma0", [1e120, 1e200])
+def test_numbers_too_large_to_square_are_an_error_and_no_empty_answer(gamma0):
+    with pytest.raises(NumericalError, match="diverged"):
+        solve(solver_of("spiked_wigner"), {"gamma0": gamma0})
+
+
+@pytest.mark.parametrize("size, count", [(1, 1), (2, 2), (3, 2)])
+def test_null_spaces_of_a_matrix_that_vanishes(size, count):
+    for space in null_spaces(np.zeros((size, size)), count):
+        assert np.allclose(space.T @ space, np.eye(count), atol=1e-12)
+
+
+def test_null_spaces_on_both_sides():
+    rng = np.random.default_rng(2)
+    matrix = rng.standard_normal((6, 4)) @ rng.standard_normal((4, 6))
+    right, left = null_spaces(matrix, 2)
+    assert np.abs(matrix @ right).max() < 1e-12 and np.abs(matrix.T @ left).max() < 1e-12
 
 
 def test_replicas_without_the_outlier_are_said():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import shutil
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import sympy as sp
+from conftest import SHIPPED, model_named, records_of
 
 from derive import (
     Eq,
@@ -32,18 +32,16 @@ from derive import (
     whole_positive,
 )
 from derive.algebra.nodes import Correlation, Hat, Noise, Response, at
-from derive.pipeline import derive_model
+from derive.codegen import generate_files
+from derive.pipeline import STAGES, derive_each_probe, derive_model
 from derive.printing import latex, latex_of_record, markdown_of_records, sections_as_data, text, text_of_record
 from derive.printing.documents import break_text
 
-SHIPPED = ("spiked_wigner", "anti_hebbian", "coupled_spikes", "coupled_spikes_tanh")
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@cache
-def shipped(name: str):
-    model = importlib.import_module(f"derive.models.{name}").MODEL
-    return model, derive_model(model)
+def shipped(name: str, **choices):
+    return model_named(name, **choices), records_of(name, **choices)
 
 
 @cache
@@ -105,7 +103,14 @@ def product_with_spike():
 
 
 def everything():
-    return [*(shipped(name) for name in SHIPPED), two_wisharts(), momentum(), product_with_spike()]
+    hidden_layer = model_named("deep_linear").probing("1")
+    return [
+        *(shipped(name) for name in SHIPPED),
+        (hidden_layer, derive_model(hidden_layer)),
+        two_wisharts(),
+        momentum(),
+        product_with_spike(),
+    ]
 
 
 def lines(record) -> list[str]:
@@ -305,7 +310,7 @@ def test_latex_uses_amsmath_only():
     known = set(
         "subsection paragraph frac sqrt sum int partial left right bigl bigr langle rangle hat widehat mathrm mathbf "
         "text top cdot ni quad begin end leftarrow tanh delta le ge alpha beta gamma chi xi phi psi sigma theta kappa "
-        "tau mu nu rho eta".split()
+        "tau mu nu rho eta epsilon".split()
     )
     used = {
         word
@@ -338,19 +343,28 @@ def test_latex_compiles(tmp_path):
 def test_markdown_lists_parameters():
     model, records = shipped("anti_hebbian")
     assert "| $\\gamma_{0}$ | `gamma0` | 4 | a number in (-inf, inf) | strength of the plastic term |" in (
-        markdown_of_records(records, model)
+        markdown_of_records({"": records}, model)
     )
 
 
 def test_markdown_has_a_heading_for_each_stage():
     model, records = shipped("anti_hebbian")
-    assert re.findall(r"^## .*\(`(.*)`\)$", markdown_of_records(records, model), re.M) == list(records)
+    assert re.findall(r"^## .*\(`(.*)`\)$", markdown_of_records({"": records}, model), re.M) == list(records)
 
 
 def test_markdown_ends_with_every_assumption():
     model, records = shipped("anti_hebbian")
-    listed = markdown_of_records(records, model).split("## Assumptions")[1]
+    listed = markdown_of_records({"": records}, model).split("## Assumptions")[1]
     assert listed.count("\n- ") == len(records["bulk"].assumptions)
+
+
+def test_markdown_tells_the_training_level_once_and_every_layer():
+    model = model_named("deep_linear", L=1)
+    told = re.findall(r"^## .*\(`(.*)`\)$", generate_files(model)["derivation.md"], re.M)
+    assert told == [*STAGES, *STAGES[-4:]]
+    headings = markdown_of_records(derive_each_probe(model), model)
+    assert headings.count(", layer 0 (`bulk`)") == headings.count(", layer ntk (`bulk`)") == 1
+    assert r"W_{0}(T)^{\top}\, W_{0}(T) + \text{readout\_norm} \, I" in headings
 
 
 def test_sections_as_data_hold_text_and_latex():
@@ -364,7 +378,7 @@ from derive.pipeline import derive_model
 from derive.printing import markdown_of_records
 model = importlib.import_module("derive.models.coupled_spikes_tanh").MODEL
 records = derive_model(model)
-print(markdown_of_records(records, model), *(r.text() + r.latex() for r in records.values()))
+print(markdown_of_records({"": records}, model), *(r.text() + r.latex() for r in records.values()))
 """
 
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from derive.cli import main
-from derive.loading import load_model, setting_names
+from derive.loading import load_sweep, setting_names
 from derive.pipeline import STAGES
 
 ROOT = Path(__file__).parents[1]
@@ -65,10 +65,9 @@ def test_parameters_in_the_commands_exist(workplace):
     for line in [*COMMANDS, *set_up_lines()]:
         words = shlex.split(line.rpartition("derive ")[2] if "derive " in line else "")
         targets = [word for word in words if word in setting_names() or word.endswith(".py")]
-        names = [word.partition("=")[0] for word in words if re.fullmatch(r"\w+=[\w./-]+", word)]
-        if names:
-            known = {parameter.name for parameter in load_model(targets[0]).parameters}
-            assert set(names) <= known, line
+        pairs = [word for word in words if re.fullmatch(r"\w+=[\w./,:-]+", word)]
+        if pairs:
+            assert load_sweep(targets[0], pairs).problems, line
 
 
 def test_two_lines_set_up_and_run():

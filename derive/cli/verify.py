@@ -36,7 +36,8 @@ def verify(target: str | None, claims_file: str | None, as_json: bool) -> None:
 
     \b
     Keys of --json:
-      claims                   setting, name, status (proved, to 50 digits, FAILED), detail
+      claims                   setting, of (choices and layer of a family), name, status (proved, to 50 digits,
+                               FAILED), detail
       failed                   how many fail
       without_claims           models for which there is no independent check
     """
@@ -63,28 +64,31 @@ def verify(target: str | None, claims_file: str | None, as_json: bool) -> None:
                 progress(i / len(files), file.model)
             named = model if claims_file is not None and not file.choices and not file.layer else None
             records = None if named is None else derive_model(named)
-            verdicts += [(file.model if model is None else model.setting, v) for v in check_claims(file, records)]
-    failed = [verdict for _, verdict in verdicts if not verdict.holds]
+            name = file.model if model is None else model.setting
+            picked = (*file.choices, *((("layer", file.layer),) if file.layer else ()))
+            which = [f"{key}={value}" for key, value in picked]
+            verdicts += [(name, " ".join(which), verdict) for verdict in check_claims(file, records)]
+    failed = [verdict for _, _, verdict in verdicts if not verdict.holds]
     everything = (
         [model.setting] if model is not None else [file.model for file in files] if claims_file else setting_names()
     )
-    without = [name for name in everything if name not in {setting for setting, _ in verdicts}]
+    without = [name for name in everything if name not in {setting for setting, _, _ in verdicts}]
     if as_json:
         print_json(
             {
                 "claims": [
-                    {"setting": setting, "name": v.name, "status": v.status, "detail": v.detail}
-                    for setting, v in verdicts
+                    {"setting": setting, "of": which, "name": v.name, "status": v.status, "detail": v.detail}
+                    for setting, which, v in verdicts
                 ],
                 "failed": len(failed),
                 "without_claims": without,
             }
         )
     else:
-        width = max((len(verdict.status) for _, verdict in verdicts), default=0)
-        for setting, verdict in verdicts:
+        width = max((len(verdict.status) for _, _, verdict in verdicts), default=0)
+        for setting, which, verdict in verdicts:
             click.echo(
-                f"{verdict.status:<{width}}  {setting}: {verdict.name}"
+                f"{verdict.status:<{width}}  {setting}{f' ({which})' if which else ''}: {verdict.name}"
                 + (f" ({verdict.detail})" if verdict.detail else "")
             )
         for name in without:

@@ -45,7 +45,7 @@ class Sampled(Writer):
         ]
 
     def normal_shapes(self) -> list[str]:
-        lines = [line for line in self.positions() if line.startswith(("steps", "size_"))]
+        lines = [line for line in (*self.extent(), *self.positions()) if line.startswith(("steps", "size_"))]
         entries = [f'"noise_{s}": (size_{s},)' for s in self.layout.sectors]
         for source in (x for s in self.layout.sectors for x in self.layout.sources(s) if x.role == "normal"):
             shape = [*(["times"] if source.timed else []), *([str(self.layout.labels)] if source.labelled else [])]

@@ -69,10 +69,12 @@ class Writer(ABC):
 
     def pass_lines(self) -> list[str]:
         """The body of the forward pass."""
-        extent = [] if self.clock is None else [f"steps, times = {self.clock.steps}, {jax_code(self.clock.points)}"]
         static, timed = self.static_part(), self.timed_part()
         count = ["# how many times are free of overflow", "finite = 0"] if timed else []
-        return [*extent, *self.positions(), *self.start_arrays(), *static, *count, *timed, *self.results()]
+        return [*self.extent(), *self.positions(), *self.start_arrays(), *static, *count, *timed, *self.results()]
+
+    def extent(self) -> list[str]:
+        return [] if self.clock is None else [f"steps, times = {self.clock.steps}, {jax_code(self.clock.points)}"]
 
     def docstring(self) -> str:
         names = ", ".join([letter.name for letter in self.letters] or ["none"])

@@ -274,6 +274,7 @@ def strides(alpha, sigma, theta, kappa, S):
 
 def shapes(alpha, sigma, theta, kappa, S):
     """Entries of standard normals that each kind of random number takes, one site of each sector."""
+    steps, times = S, S
     size_N0 = times
     size_N1 = times
     return {"noise_N0": (size_N0,), "noise_N1": (size_N1,), "a": (times,), "b": (times,)}

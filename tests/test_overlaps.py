@@ -1,0 +1,82 @@
+"""Squared overlaps of outlying vectors with the span of the spikes: closed forms, and simulation at two sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import solver_of, values_of
+
+from numerics.compare import compare
+from numerics.simulation import simulate
+from numerics.solver import solve
+
+
+def overlaps_of(name: str, **changes) -> tuple[list[float], list[dict]]:
+    layer = solve(solver_of(name), values_of(name, **changes), overlaps=True).layers[0]
+    return layer.outliers, layer.overlaps
+
+
+@pytest.mark.parametrize("gamma0", [1.02, 1.5, 2.0, 7.0, 300.0])
+def test_spiked_wigner(gamma0):
+    (z,), (found,) = overlaps_of("spiked_wigner", gamma0=gamma0)
+    assert np.isclose(z, gamma0 + 1 / gamma0, rtol=1e-10)
+    assert np.isclose(found["right"], 1 - 1 / gamma0**2, rtol=1e-7)
+    assert found["left"] is None  # a symmetric matrix has one kind of vector
+
+
+@pytest.mark.parametrize("spikes", [1, 3])
+@pytest.mark.parametrize(
+    ("alpha", "sigma", "theta"), [(2.0, 1.0, 1.5), (0.4, 1.0, 1.6), (5.0, 0.7, -0.6), (1.0, 2.0, 2.1)]
+)
+def test_spiked_rectangular_matrix(alpha, sigma, theta, spikes):
+    """Independent spikes of equal strength theta / sigma in a matrix with c columns to a row (Benaych-Georges and
+    Nadakuditi 2012): each direction of the span is seen by the sum over the outliers."""
+    found, overlaps = overlaps_of("coupled_spikes", alpha=alpha, sigma=sigma, theta=theta, kappa=0.0, S=spikes)
+    c, x = 1 / alpha, (theta / sigma) ** 2
+    assert len(found) == spikes
+    for z, squared in zip(found, overlaps, strict=True):
+        assert np.isclose(z, sigma**2 * (1 + x) * (c + x) / x, rtol=1e-8)
+        assert np.isclose(squared["right"], 1 - c * (1 + x) / (x * (x + c)), rtol=1e-6)
+        assert np.isclose(squared["left"], 1 - (c + x) / (x * (x + 1)), rtol=1e-6)
+
+
+def test_overlaps_vanish_where_the_outlier_leaves_the_bulk():
+    gaps, squares = [], []
+    for theta in (0.8425, 0.85, 0.9, 1.0):  # the threshold is alpha^(-1/4) = 0.8409
+        (z,), (found,) = overlaps_of("coupled_spikes", alpha=2.0, theta=theta, kappa=0.0, S=1)
+        gaps.append(z - (1 + 2**-0.5) ** 2)
+        squares.append((found["right"], found["left"]))
+    assert np.all(np.diff(gaps) > 0) and np.all(np.diff(squares, axis=0) > 0)
+    assert max(squares[0]) < 0.02
+
+
+CASES = {
+    "planted direction": ("spiked_wigner", {"gamma0": 1.8}, "above"),
+    "learned from the matrix": ("anti_hebbian", {"gamma0": 2.5, "dt": 0.25, "T": 6}, "above"),
+    "learned, below": ("anti_hebbian", {"gamma0": -1.5, "dt": 0.3, "T": 4}, "below"),
+    "dependent spikes": ("coupled_spikes", {"alpha": 1.6, "theta": 2.0, "kappa": 0.3, "S": 3}, "above"),
+    "directions removed": ("unlearning", {}, "below"),
+    "network with labels": ("linear_network", {"T": 5, "eta": 0.15}, "above"),
+    "many steps": ("linear_network", {"T": 20, "C": 1, "nu": 2.0, "eta": 0.05}, "above"),
+}
+SIZES = ((250, 24), (700, 16))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_overlaps_within_three_standard_errors_of_simulation(case):
+    """Mostly few steps, since r directions at random hold r / D of any vector. Those of twenty steps are nearly
+    dependent: theory and simulation must leave the same ones out of the span."""
+    name, changes, side = CASES[case]
+    solver, values = solver_of(name), values_of(name, **changes)
+    theory = solve(solver, values, overlaps=True)
+    sides = {key for found in theory.layers[0].overlaps for key, value in found.items() if value is not None}
+    assert sides == ({"right"} if name in ("spiked_wigner", "anti_hebbian") else {"right", "left"})
+    for size, seeds in SIZES:
+        rows = compare(theory, simulate(solver, values, size, seeds, seed=7, overlaps=True))
+        rows = [row for row in rows if "overlap" in row.quantity]
+        assert {row.quantity.split()[0] for row in rows} == sides
+        assert any(f"{side} the bulk" in row.quantity for row in rows)
+        apart = [
+            f"{r.quantity}: {r.theory:.5g} against {r.simulation:.5g} ({r.stderr:.2g})" for r in rows if not r.agrees
+        ]
+        assert not apart, f"size {size}: {apart}"
