@@ -1,0 +1,295 @@
+"""The physical branch of the bulk: the solution that vanishes like 1/z at infinity, followed to any z.
+
+From a point high above the spectrum each target is approached on a straight line. A step is kept only if Newton's
+method contracts from the predicted point, if the tangents at both ends agree with the way that was made (another
+branch close by would not fit), and if the resolvent stays what a resolvent is: below the real axis and no larger than
+the inverse distance to it. Otherwise the step is shortened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from derive.errors import NumericalError
+from numerics.precision import in_float64
+
+Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
+"""Points z, guesses r and their usual sizes to: improved r, relative size of first and last correction, dr/dz."""
+
+FARTHEST = 1e16
+MOST_STEPS = 600
+
+
+@lru_cache(maxsize=64)
+def compiled_equations(module: types.ModuleType, whole: tuple[int, ...]):
+    """Residual of the bulk equations and its derivatives by z and by the responses; compiled once for each setting."""
+
+    def one(z, r, arguments):
+        def residual(z, r):
+            return module.residual(z, r, *arguments)
+
+        rate, slope = jax.jacfwd(residual, argnums=(0, 1), holomorphic=True)(z, r)
+        return residual(z, r), rate, slope
+
+    def many(z, r, *arguments):
+        return jax.vmap(lambda *point: one(*point, arguments))(z, r)
+
+    return jax.jit(many, static_argnums=tuple(2 + i for i in whole))
+
+
+def relative_to(xp, r, usual):
+    """What a correction of the responses is measured by: each by its own size, unless it just passes through zero."""
+    size = xp.maximum(xp.abs(r), usual)
+    return size + 1e-12 * xp.max(size, axis=-1, keepdims=True) + 1e-300
+
+
+def solved(matrices: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Linear systems side by side; NaN where one of them is singular."""
+    try:
+        return np.linalg.solve(matrices, right)
+    except np.linalg.LinAlgError:
+        result = np.full(right.shape, np.nan, complex)
+        for i, (matrix, side) in enumerate(zip(matrices, right, strict=True)):
+            with contextlib.suppress(np.linalg.LinAlgError):
+                result[i] = np.linalg.solve(matrix, side)
+        return result
+
+
+def padded_size(count: int) -> int:
+    """Few different sizes, so that few programs are compiled."""
+    size = 8
+    while size < count:
+        size *= 8
+    return size
+
+
+def whole_numbers(arguments: tuple) -> tuple[int, ...]:
+    return tuple(i for i, a in enumerate(arguments) if isinstance(a, int))
+
+
+@dataclass(frozen=True)
+class Start:
+    """The branch at infinity and at the point `height` i, well above the spectrum."""
+
+    height: float
+    responses: np.ndarray
+    at_infinity: np.ndarray
+
+    def above(self, heights: np.ndarray) -> np.ndarray:
+        """A good guess of the responses at `heights` i, all at least `height`: they are smooth in 1/z."""
+        share = (self.height / heights)[:, None]
+        return self.at_infinity + (self.responses - self.at_infinity) * share
+
+
+@dataclass(frozen=True)
+class Branch:
+    """The solution of the bulk equations that vanishes like 1/z at infinity, followed down to any z."""
+
+    module: types.ModuleType
+    arguments: tuple
+
+    @property
+    def resolvent_index(self) -> int:
+        return self.module.RESOLVENT
+
+    @property
+    def eliminated(self) -> bool:
+        """Whether the generated module holds a curve."""
+        return bool(getattr(self.module, "ELIMINATED", hasattr(self.module, "curve")))
+
+    @cached_property
+    def equations(self):
+        """Residual, rate in z and slope in r at many points, at these parameters."""
+        program = compiled_equations(self.module, whole_numbers(self.arguments))
+        with jax.enable_x64(True):
+            arguments = tuple(a if isinstance(a, int) else jnp.asarray(a, float) for a in self.arguments)
+
+        def run(z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            rows = np.minimum(np.arange(padded_size(z.size)), z.size - 1)
+            residual, rate, slope = (np.asarray(x)[: z.size] for x in program(z[rows], r[rows], *arguments))
+            return residual, rate, slope
+
+        return run
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """Newton's method on the generated equations."""
+        equations = self.equations
+
+        def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray):
+            residual, _, slope = equations(z, r)
+            first = solved(slope, residual[..., None])[..., 0]
+            r = r - first
+            residual, rate, slope = equations(z, r)
+            both = solved(slope, np.stack([residual, -rate], axis=-1))
+            r = r - both[..., 0]
+            measure = relative_to(np, r, usual)
+            sizes = (np.max(np.abs(step) / measure, axis=-1) for step in (first, both[..., 0]))
+            return r, *sizes, both[..., 1]
+
+        return run
+
+    @cached_property
+    def start(self) -> Start:
+        return _start(self.module, self.arguments)
+
+    @in_float64
+    def followed(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Responses at points on the real axis or above it, and the relative size of the last correction."""
+        z = np.asarray(z, complex)
+        heights = np.maximum(self.start.height, np.abs(z))
+        r, tangent = begun(self.kernel, 1j * heights, self.start.above(heights))
+        r, errors = follow(self.kernel, 1j * heights, z, r, tangent, self.resolvent_index)
+        return polished(self.kernel, z, r, errors)
+
+    def responses(self, z: np.ndarray) -> dict[str, np.ndarray]:
+        """All bulk responses at points on the real axis or above it."""
+        z = np.atleast_1d(np.asarray(z, complex))
+        if not z.size:
+            return {name: np.zeros(0, complex) for name in self.module.RESPONSES}
+        if not np.all(np.isfinite(z)):
+            raise NumericalError("the bulk was asked for at a point that is not finite")
+        r, errors = self.followed(z)
+        if np.max(errors) > 1e-6:
+            raise NumericalError(f"the bulk equations did not converge near z = {z[np.argmax(errors)]:.6g}")
+        return {name: r[:, i] for i, name in enumerate(self.module.RESPONSES)}
+
+    def resolvent(self, z: np.ndarray) -> np.ndarray:
+        return self.responses(z)[self.module.RESPONSES[self.resolvent_index]]
+
+    def density(self, x: np.ndarray, edges: list) -> np.ndarray:
+        """-Im G / pi inside the support, zero outside."""
+        from numerics.density import density_on
+
+        return density_on(self, np.asarray(x, float), edges)
+
+
+@lru_cache(maxsize=256)
+@in_float64
+def _start(module: types.ModuleType, arguments: tuple) -> Start:
+    """Come down from infinity as long as the responses are close to a straight line in 1/z."""
+    branch = Branch(module, arguments)
+    kernel, index = branch.kernel, branch.resolvent_index
+
+    def newton(height: float, r: np.ndarray, rounds: int) -> tuple[np.ndarray, float]:
+        last = np.array([np.inf])
+        for _ in range(rounds):
+            r, _, last, _ = kernel(np.array([1j * height]), r, np.abs(r))
+        return r, float(last[0])
+
+    height, size = FARTHEST, len(module.RESPONSES)
+    with np.errstate(all="ignore"):
+        far, last = newton(height, np.zeros((1, size), complex), 8)
+        responses, nearer = newton(height / 10, far, 4)
+        if not (last < 1e-8 and nearer < 1e-8 and abs(1j * height * far[0, index] - 1) < 1e-3):
+            raise NumericalError(
+                "the bulk equations have no solution that vanishes like 1/z at infinity at these parameters; "
+                "take less extreme ones"
+            )
+        height, limit = height / 10, (10 * far - responses) / 9
+        excess = abs(1j * height * responses[0, index] - 1)
+        while height > 1e-12:
+            r, last = newton(height / 10, limit + (responses - limit) * 10, 3)
+            nearer = abs(1j * height / 10 * r[0, index] - 1)
+            # z G - 1 is the first or second moment over a power of z until the spectrum comes into sight
+            if not (last < 1e-10 and nearer < 0.2 and (nearer > 8 * excess or nearer < 1e-12)):
+                break
+            height, responses, excess = height / 10, r, nearer
+    return Start(height, responses[0], limit[0])
+
+
+def begun(kernel: Kernel, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Responses and their tangents high above the spectrum, where Newton's method needs no path."""
+    tangent, last = np.zeros_like(r), np.full(z.shape, np.inf)
+    for _ in range(4):
+        r, _, last, tangent = kernel(z, r, np.abs(r))
+        if np.all(last < 1e-10):
+            return r, tangent
+    raise NumericalError("the bulk equations could not be followed from infinity; take less extreme parameters")
+
+
+def follow(
+    kernel: Kernel, begin: np.ndarray, end: np.ndarray, r: np.ndarray, tangent: np.ndarray, index: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Responses at `end`, each followed on the straight line from `begin`; and how far they are from converged."""
+    count = end.size
+    left, share = np.ones(count), np.full(count, 0.4)
+    r, tangent, errors = r.copy(), tangent.copy(), np.full(count, 1e-10)
+    bend = np.zeros_like(r)
+    way = begin - end
+    finest = 1e-17 * np.abs(end) + 1e-300
+    active = np.arange(count)
+    for _ in range(MOST_STEPS):
+        if not active.size:
+            return r, errors
+        now, goal = left[active], left[active] * (1 - share[active])
+        z = end[active] + goal * way[active]
+        step = ((goal - now) * way[active])[:, None]
+        straight = r[active] + tangent[active] * step
+        with np.errstate(all="ignore"):
+            better, first, last, slope = kernel(z, straight + bend[active] * step**2 / 2, np.abs(r[active]))
+            g = better[:, index]
+            measure = relative_to(np, better, np.abs(r[active]))
+            curved, between = better - straight, (slope - tangent[active]) * step / 2
+            off, unfit = (np.max(np.abs(x) / measure, axis=1) for x in (curved, curved - between))
+            rough = errors[active]  # how far the last point was from converged; its tangent as much
+            moved = np.max(np.abs(tangent[active] * step) / measure, axis=1)
+            slack = 3 * (rough**2 + last**2) + 2 * (rough + last) * moved
+            good = (first < 0.1) & ((last < 0.1 * first) | (last < 1e-11))
+            good &= unfit < 0.5 * off + slack + 1e-9
+            good &= (g.imag <= 1e-10 * np.abs(g)) & (np.abs(g) * z.imag <= 1 + 1e-9)
+            good &= np.all(np.isfinite(slope), axis=1)
+            wish = np.minimum(np.cbrt(0.03 / np.maximum(first, 1e-12)), 0.3 * (off + slack + 1e-9) / unfit)
+            factor = np.where(good, np.clip(wish, 0.7, 2.0), 0.6)
+            bend[active[good]] = ((slope - tangent[active]) / step)[good]
+        kept = active[good]
+        r[kept], tangent[kept], left[kept], errors[kept] = better[good], slope[good], goal[good], last[good]
+        share[active] = _capped(share[active] * factor)
+        # a branch point at the very end can be approached but not met
+        arrived = left[active] == 0
+        stuck = ~arrived & (left[active] * np.abs(way[active]) <= finest[active])
+        lost = ~arrived & ~stuck & (share[active] < 1e-3)
+        if lost.any():
+            errors[active[lost]] = np.inf
+        if stuck.any():
+            errors[active[stuck]] = 1e-7
+        active = active[~(arrived | stuck | lost)]
+    errors[active] = np.inf
+    return r, errors
+
+
+def _capped(share: np.ndarray) -> np.ndarray:
+    """The share of the remaining way to make in one step: all of it, or leave at least a seventh."""
+    return np.where(share > 1.2, 1.0, np.minimum(share, 0.85))
+
+
+def polished(kernel: Kernel, z: np.ndarray, r: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Corrections to the last bit; outside the support on the real axis the responses are made exactly real."""
+    r, errors = r.copy(), errors.copy()
+    waiting = np.flatnonzero(np.isfinite(errors))
+    for _ in range(4):
+        if not waiting.size:
+            break
+        point, now = z[waiting], r[waiting]
+        hardly = (point.imag == 0) & np.all(np.abs(now.imag) <= 1e-10 * relative_to(np, now, 0.0), axis=1)
+        begin = np.where(hardly[:, None], now.real, now)
+        with np.errstate(all="ignore"):
+            better, first, last, _ = kernel(point, begin, np.abs(now))
+        better = np.where(hardly[:, None], better.real, better)
+        good = (first < 0.1) & ((last < 0.2 * first) | (last < 1e-13))
+        good &= (last <= errors[waiting]) | hardly & (last < 1e-10)
+        kept = waiting[good]
+        r[kept], errors[kept] = better[good], last[good]
+        nearly = (
+            (point.imag == 0) & ~hardly & np.all(np.abs(better.imag) <= 1e-10 * relative_to(np, better, 0.0), axis=1)
+        )
+        waiting = waiting[good & ((last > 1e-13) | nearly)]
+    return r, errors
