@@ -8,6 +8,7 @@ from derive import __version__
 from derive.cli.build import build
 from derive.cli.compare import compare
 from derive.cli.declare import list_settings, new, show
+from derive.cli.expand import expand
 from derive.cli.group import CONTEXT, DeriveGroup
 from derive.cli.run import bench, simulate, solve
 from derive.cli.verify import verify
@@ -30,6 +31,7 @@ def main(context: click.Context) -> None:
       derive show my_model.py --stage bulk             an equation on the way
       derive solve my_model.py eta=0.5 T=4             bulk edges, outliers, order parameters
       derive compare my_model.py --plot out.png        theory against simulation
+      derive expand my_model.py --of edge --in 1/nu    an edge as a series, exactly
       derive verify                                    the claims of the project, proved
 
     \b
@@ -40,5 +42,5 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (list_settings, new, show, build, solve, simulate, compare, verify, bench):
+for command in (list_settings, new, show, build, solve, simulate, compare, expand, verify, bench):
     main.add_command(command)
