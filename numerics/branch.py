@@ -63,12 +63,8 @@ def solved(matrices: np.ndarray, right: np.ndarray) -> np.ndarray:
         return result
 
 
-def padded_size(count: int) -> int:
-    """Few different sizes, so that few programs are compiled."""
-    size = 8
-    while size < count:
-        size *= 8
-    return size
+BATCHES = (8, 128)
+"""Points handed to a compiled program at once: few different sizes, so that few programs are compiled."""
 
 
 def whole_numbers(arguments: tuple) -> tuple[int, ...]:
@@ -113,8 +109,12 @@ class Branch:
             arguments = tuple(a if isinstance(a, int) else jnp.asarray(a, float) for a in self.arguments)
 
         def run(z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            rows = np.minimum(np.arange(padded_size(z.size)), z.size - 1)
-            residual, rate, slope = (np.asarray(x)[: z.size] for x in program(z[rows], r[rows], *arguments))
+            size = BATCHES[z.size > BATCHES[0]]
+            parts = []
+            for begin in range(0, z.size, size):
+                rows = np.minimum(np.arange(begin, begin + size), z.size - 1)
+                parts.append([np.asarray(x)[: z.size - begin] for x in program(z[rows], r[rows], *arguments)])
+            residual, rate, slope = (np.concatenate(x) for x in zip(*parts, strict=True))
             return residual, rate, slope
 
         return run

@@ -29,17 +29,6 @@ class End:
     kind: str
 
 
-@lru_cache(maxsize=64)
-def _fold_program(module: types.ModuleType, whole: tuple[int, ...]):
-    """The bordered system F = 0, F_r v = 0, v_G = 1 in the unknowns (z, r, v), and its derivative."""
-
-    def fold(unknowns, *arguments):
-        return fold_residual(module, unknowns, arguments)
-
-    statics = tuple(1 + i for i in whole)
-    return jax.jit(lambda u, *a: (fold(u, *a), jax.jacfwd(fold)(u, *a)), static_argnums=statics)
-
-
 def fold_residual(module: types.ModuleType, unknowns, arguments: tuple):
     """Zero at an edge: there the responses r can move along v while z stands still."""
     count = len(module.RESPONSES)
@@ -48,94 +37,96 @@ def fold_residual(module: types.ModuleType, unknowns, arguments: tuple):
     return jnp.concatenate([value, turned, v[module.RESOLVENT][None] - 1])
 
 
-def _newton_on_fold(branch: Branch, z: float, r: np.ndarray, v: np.ndarray) -> float | None:
-    program = _fold_program(branch.module, whole_numbers(branch.arguments))
-    unknowns = np.concatenate([[z], r, v])
-    before = np.inf
-    for _ in range(12):
-        value, slope = (np.asarray(x) for x in program(unknowns, *branch.arguments))
-        if not (np.all(np.isfinite(value)) and np.all(np.isfinite(slope))):
-            return None
-        rows = np.max(np.abs(slope), axis=1)
-        scale = np.abs(unknowns) + 1e-12 * np.max(np.abs(unknowns[1:]))
-        scale[0] = abs(unknowns[0]) + 1e-300
+@dataclass(frozen=True)
+class _Real:
+    """A real point of the branch, as a function of G: z, all responses, dz/dG, dr/dG."""
+
+    z: float
+    r: np.ndarray
+    turn: float
+    along: np.ndarray
+
+    def g(self, index: int) -> float:
+        return float(self.r[index])
+
+
+def _at_fixed_g(branch: Branch, near: _Real, change: float) -> _Real | None:
+    """The real point of the branch at which G has changed by so much; None if Newton's method does not contract."""
+    index, z = branch.resolvent_index, near.z + near.turn * change
+    r = near.r + near.along * change
+    usual, first, last = np.abs(near.r) + 1e-300, np.inf, np.inf
+    others = np.arange(r.size) != index
+    for n in range(4):
+        residual, rate, slope = (x[0].real for x in branch.equations(np.array([z + 0j]), r[None] + 0j))
+        matrix = slope.copy()
+        matrix[:, index] = rate
         try:
-            step = scale * np.linalg.solve(slope * scale / rows[:, None], value / rows)
+            moved, tangent = np.linalg.solve(matrix, np.stack([residual, -slope[:, index]], axis=1)).T
         except np.linalg.LinAlgError:
             return None
-        size = np.max(np.abs(step) / scale)
-        if size > 1 or (size >= before and before < 1e-10):
+        size = np.abs(moved) / np.maximum(np.abs(r), usual)
+        size[index] = abs(moved[index]) / (abs(z) + abs(near.z) + 1e-300)
+        last = float(np.max(size))
+        first = last if n == 0 else first
+        z, r = z - float(moved[index]), r - np.where(others, moved, 0.0)
+        if last < 1e-13:
             break
-        unknowns = unknowns - step
-        before = size
-    return float(unknowns[0]) if before < 1e-8 else None
+    if not (first < 0.1 and last < 1e-9 and np.all(np.isfinite(tangent))):
+        return None
+    return _Real(z, r, float(tangent[index]), np.where(others, tangent, 1.0))
 
 
 @in_float64
 def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
     """The end of the real piece of the branch that holds (z, r), met on the way up or down the axis."""
-    index, equations = branch.resolvent_index, branch.equations
-    r = np.asarray(r.real, float)
-    sign = -1.0 if upward else 1.0
-    z_now, r_now, turn = float(z), r, None
-
-    def corrected(z: float, r: np.ndarray):
-        """Newton at fixed G. Returns z, r, the slope dz/dG, the tangent, first and last correction."""
-        usual = np.abs(r_now) + 1e-300
-        first = last = np.inf
-        for n in range(4):
-            residual, rate, slope = (x[0].real for x in equations(np.array([z + 0j]), r[None] + 0j))
-            matrix = slope.copy()
-            matrix[:, index] = rate
-            step = np.linalg.solve(matrix, np.stack([residual, -slope[:, index]], axis=1))
-            moved, tangent = step[:, 0], step[:, 1]
-            size = np.abs(moved) / np.maximum(np.abs(r), usual)
-            size[index] = abs(moved[index]) / (abs(z) + abs(z_now) + 1e-300)
-            last = float(np.max(size))
-            first = last if n == 0 else first
-            z = z - float(moved[index])
-            r = r - np.where(np.arange(r.size) == index, 0.0, moved)
-            if last < 1e-13:
-                break
-        rate_of_z = float(tangent[index])
-        tangent = tangent.copy()
-        tangent[index] = 1.0
-        return z, r, rate_of_z, tangent, first, last
-
-    try:
-        z_now, r_now, turn, along, _, last = corrected(z_now, r_now)
-        stride = 0.05 * max(abs(r_now[index]), 1e-3 * branch.start.height * abs(1 / turn) if turn else 0.0)
+    index, height = branch.resolvent_index, branch.start.height
+    zero = np.zeros(len(r))
+    now = _at_fixed_g(branch, _Real(float(z), np.asarray(r.real, float), 0.0, zero), 0.0)
+    if now is not None:
+        stride = 0.05 * max(abs(now.g(index)), 1e-3 * height / max(abs(now.turn), 1e-300))
         for _ in range(4000):
-            g = r_now[index]
-            if abs(g) * branch.start.height > 1e13 and abs(turn) * g * g < 10:
-                weight = -turn * g * g
-                limit = z_now - weight / g
-                return End(0.0 if abs(limit) < 1e-9 * branch.start.height else limit, POLE)
-            change = sign * stride
-            guess = r_now + change * along
-            z_new, r_new, turn_new, along_new, first, last = corrected(z_now + turn * change, guess)
-            fine = first < 0.1 and last < 1e-9 and np.isfinite(turn_new)
-            if fine and turn_new >= 0:
-                edge = _newton_on_fold(branch, z_now, r_now, along)
-                forward = edge is not None and (edge - z_now) * -sign >= -1e-9 * abs(z_now)
-                if forward and abs(edge - z_now) <= 3 * abs(turn * change) + 1e-12 * abs(z_now):
+            g = now.g(index)
+            if abs(g) * height > 1e13 and abs(now.turn) * g * g < 10:  # the pole of an atom
+                limit = now.z + now.turn * g
+                return End(0.0 if abs(limit) < 1e-9 * height else limit, POLE)
+            new = _at_fixed_g(branch, now, -stride if upward else stride)
+            if new is not None and new.turn < 0:
+                now, stride = new, 1.6 * stride
+            elif new is not None:
+                edge = _turning_point(branch, now, new)
+                if edge is not None:
                     return End(edge, FOLD)
-                if stride < 1e-13 * abs(g):
-                    return End(z_now, FOLD)
                 stride *= 0.3
-            elif fine:
-                z_now, r_now, turn, along = z_new, r_new, turn_new, along_new
-                stride *= min(2.0, max(0.5, (0.02 / max(first, 1e-12)) ** 0.5))
             else:
                 stride *= 0.4
-                if stride < 1e-15 * abs(g):
-                    break
-    except np.linalg.LinAlgError:
-        pass
-    g, height = r_now[index], branch.start.height
-    if turn is not None and abs(g) * height > 1e3 and abs(turn * g) < 1e-9 * height:
-        return End(0.0 if abs(z_now) < 1e-9 * height else z_now, POLE)
-    raise NumericalError(f"the bulk could not be followed along the real axis near z = {z_now:.6g}")
+            if stride < 1e-15 * abs(g):
+                break
+        if abs(now.g(index)) * height > 1e3 and abs(now.turn * now.g(index)) < 1e-9 * height:  # a hard edge
+            return End(0.0 if abs(now.z) < 1e-9 * height else now.z, POLE)
+        z = now.z
+    raise NumericalError(f"the bulk could not be followed along the real axis near z = {z:.6g}")
+
+
+def _turning_point(branch: Branch, before: _Real, behind: _Real) -> float | None:
+    """Where dz/dG = 0 between two points, by the secant rule kept inside its bracket."""
+    index = branch.resolvent_index
+    ends, values = [before, behind], [before.turn, behind.turn]
+    for _ in range(60):
+        g = [p.g(index) for p in ends]
+        best = ends[int(abs(ends[1].turn) < abs(ends[0].turn))]
+        if abs(best.turn * (g[1] - g[0])) <= 1e-17 * abs(best.z) or best.turn == 0:
+            return best.z
+        share = values[0] / (values[0] - values[1])
+        middle = g[0] + (g[1] - g[0]) * (share if 0 < share < 1 else 0.5)
+        if middle in g:
+            return best.z
+        new = _at_fixed_g(branch, best, middle - best.g(index))
+        if new is None:
+            return None
+        side = int(new.turn >= 0)
+        ends[side], values[side] = new, new.turn
+        values[1 - side] /= 2  # the end that stays loses weight, so that both come closer
+    return None
 
 
 @lru_cache(maxsize=64)
