@@ -78,7 +78,12 @@ def rational(text: str, where: str) -> sp.Rational:
 
 
 def expand_quantity(
-    bulk: Bulk, of: str, limit: Limit, order: sp.Rational, fixed: dict[Parameter, sp.Rational], wanted: str | None = None
+    bulk: Bulk,
+    of: str,
+    limit: Limit,
+    order: sp.Rational,
+    fixed: dict[Parameter, sp.Rational],
+    wanted: str | None = None,
 ) -> Expansion:
     """The edge, outlier or threshold through SMALL**order, exact in every parameter that is not fixed."""
     if limit.parameter in fixed:
@@ -141,7 +146,9 @@ class _Quantity:
         projected = self.bulk.projected
         others = [s for s in self.unknowns if s != projected.resolvent]
         open_ones = ", ".join(p.name for p in self.bulk.system.model.parameters if p not in self.substitution)
-        advice = f"fix parameters with --at ({open_ones} are open)" if open_ones else "there is no exact expansion of it"
+        advice = (
+            f"fix parameters with --at ({open_ones} are open)" if open_ones else "there is no exact expansion of it"
+        )
         try:
             check_size(others)
         except TooLarge as reason:
@@ -294,7 +301,9 @@ class _Quantity:
                 if best is None or height > best[0]:
                     best = (height, polynomial, near)
         if best is None:
-            raise DeriveError(f"no threshold of {parameter} lies in its domain ({parameter.domain}) near {self._told()}")
+            raise DeriveError(
+                f"no threshold of {parameter} lies in its domain ({parameter.domain}) near {self._told()}"
+            )
         return expand_root(best[1], open_symbol, SMALL, order, best[2], self.point)
 
 
@@ -308,7 +317,8 @@ def _rational_factors(expression: sp.Expr) -> list[sp.Expr]:
 
     numerator = sp.fraction(sp.together(expression))[0]
     radicals = sorted(
-        (n for n in sp.preorder_traversal(numerator) if n.is_Pow and n.exp.is_Rational and not n.exp.is_Integer), key=str
+        (n for n in sp.preorder_traversal(numerator) if n.is_Pow and n.exp.is_Rational and not n.exp.is_Integer),
+        key=str,
     )
     made: dict[sp.Expr, sp.Symbol] = {}
     for node in radicals:

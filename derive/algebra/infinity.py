@@ -15,7 +15,6 @@ import flint
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.algebra.polynomials import Ring, factors
 from derive.errors import NumericalError
 
 
@@ -140,25 +139,6 @@ def _open_part(row, values, k: int, zero):
     return total
 
 
-@dataclass(frozen=True)
-class Laurent:
-    """A ring for coefficients: polynomials in the symbols and in the inverses of the denominators that occur."""
-
-    ring: Ring
-    inverses: tuple[tuple[sp.Symbol, sp.Expr], ...]
-
-    @staticmethod
-    def of(coefficients: list[sp.Expr]) -> Laurent:
-        bottoms: list[sp.Expr] = []
-        for c in coefficients:
-            for factor in sp.Mul.make_args(sp.fraction(sp.together(c))[1]):
-                base, _ = factor.as_base_exp()
-                bottoms += [b for b in ([base] if base.is_Symbol else factors(base)) if b.free_symbols]
-        inverses = tuple((sp.Symbol(f"_inverse{i}"), b) for i, b in enumerate(dict.fromkeys(bottoms)))
-        ring = Ring.of(tuple(coefficients))
-        return Laurent(ring, inverses)
-
-
 def moments_of_system(
     equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], resolvent: sp.Symbol, order: int, point: dict
 ) -> list[sp.Expr]:
@@ -192,3 +172,16 @@ def _decoded(polynomial, meaning: list[sp.Expr]) -> sp.Expr:
         number = sp.Rational(int(c.p), int(c.q))
         total.append(number * sp.Mul(*(m ** int(p) for m, p in zip(meaning, powers, strict=True))))
     return sp.factor(sp.expand(sp.powsimp(sp.expand(sp.Add(*total)))))
+
+
+def moments_of_curve(curve: sp.Expr, root: sp.Symbol, order: int) -> list[sp.Expr]:
+    """The coefficients m_0 = 1, m_1, ... of G = sum_k m_k / z**(k + 1), found from the curve one by one."""
+    small, unknown = sp.Symbol("small"), sp.Symbol("unknown")
+    found: list[sp.Expr] = [sp.S.One]
+    cleared = sp.expand(curve.subs(Z, 1 / small) * small ** sp.Poly(curve, Z).degree())
+    for k in range(1, order + 1):
+        partial = sp.Add(*(m * small ** (i + 1) for i, m in enumerate(found))) + unknown * small ** (k + 1)
+        coefficients = sp.Poly(sp.expand(cleared.subs(root, partial)), small).all_coeffs()
+        first = sp.Poly(next(sp.expand(c) for c in reversed(coefficients) if sp.expand(c).has(unknown)), unknown)
+        found.append(sp.cancel(-first.coeff_monomial(1) / first.coeff_monomial(unknown)))
+    return found

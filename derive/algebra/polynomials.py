@@ -7,6 +7,7 @@ symbolic exponent) becomes a generator of its own on the way in and is put back 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import flint
 import mpmath
@@ -166,41 +167,133 @@ def eliminate(equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: Phy
     at each step the equation and the unknown whose resultants with all other equations cost least. Every resultant is
     reduced to the irreducible factors that the physical values satisfy.
     """
-    check_size(unknowns)
-    equations, unknowns, physical = _without_irrational_numbers(equations, unknowns, physical)
-    same = _coincidences(unknowns, equations, physical)
-    reduced = [sp.expand(sp.sympify(e).xreplace(same)) for e in equations]
-    ring = Ring.of(tuple(reduced))
-    number = _Evaluation.of(ring, physical)
-    polys: list = []
-    for e in reduced:
-        if e != 0:
-            number.add_factors(polys, ring.encode(e))
-    left = [u for u in unknowns if u not in same and u in ring.symbols]
-    while left:
-        choice = _cheapest(ring, polys, left, number)
-        if choice is None:
-            break
-        work, symbol, pivot = choice
-        if work > MOST_TERMS:
-            raise TooLarge(f"eliminating {symbol} may need {work} terms")
-        left.remove(symbol)
-        following: list = []
-        for q in polys:
-            if q is pivot:
-                continue
-            if ring.degree(q, symbol) == 0:
-                if q not in following:
-                    following.append(q)
-                continue
-            resultant = pivot.resultant(q, ring.variable(symbol))
-            if resultant != 0:
-                number.add_factors(following, resultant)
-        polys = following
-    free = [p for p in polys if all(ring.degree(p, u) == 0 for u in unknowns)]
-    if not free:
-        raise ValueError("the equations do not determine a relation")
-    return normalised(ring.decode(min(free, key=lambda p: (len(p), p.total_degree(), str(p)))))
+    done = _Elimination.of(equations, unknowns, physical)
+    return normalised(done.ring.decode(done.relation))
+
+
+def proves_zero(
+    expression: sp.Expr, equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint
+) -> bool:
+    """Whether an expression in the unknowns vanishes on the physical branch, by algebra.
+
+    Each step of the elimination leaves a relation between its unknown and those that follow. Divided by one after the
+    other, the numerator becomes polynomials that the final relation must divide; leading coefficients are not zero on
+    the physical branch.
+    """
+    try:
+        done = _Elimination.of(equations, unknowns, physical, sp.sympify(expression))
+    except (TooLarge, ValueError):
+        return False
+    if done.encoded is None:
+        return True
+    ring, numerators = done.ring, [done.encoded]
+    for symbol, pivot, others in done.steps:
+        if all(ring.degree(n, symbol) == 0 for n in numerators):
+            continue
+        lowest = _lowest_relation(ring, symbol, pivot, others, done.number)
+        place = ring.symbols.index(symbol)
+        if done.number.accepts(_coefficient(ring, lowest, place, ring.degree(lowest, symbol))):
+            return False
+        if any(_work_of(ring, lowest, n, symbol) > 1000 * MOST_TERMS for n in numerators):
+            return False
+        if not done.number.accepts(_coefficient(ring, pivot, place, ring.degree(pivot, symbol))):
+            numerators = [_remainder(ring, n, pivot, place) for n in numerators]
+        left = [_remainder(ring, n, lowest, place) for n in numerators]
+        numerators = [
+            _coefficient(ring, n, place, k) for n in left if n != 0 for k in range(ring.degree(n, symbol) + 1)
+        ]
+    return all(n == 0 or divmod(n, done.relation)[1] == 0 for n in numerators)
+
+
+@dataclass(frozen=True)
+class _Elimination:
+    """steps: (unknown, the equation it was eliminated with, the other equations that held it)."""
+
+    ring: Ring
+    number: _Evaluation
+    relation: Any
+    steps: tuple[tuple[sp.Symbol, Any, tuple], ...]
+    encoded: Any = None
+
+    @staticmethod
+    def of(equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint, extra=sp.S.Zero):
+        check_size(unknowns)
+        count = len(equations)
+        given, unknowns, physical = _without_irrational_numbers([*equations, extra], unknowns, physical)
+        equations, extra = [*given[:count], *given[count + 1 :]], given[count]
+        same = _coincidences(unknowns, equations, physical)
+        reduced = [sp.expand(sp.sympify(e).xreplace(same)) for e in equations]
+        extra = sp.fraction(sp.together(extra.xreplace(same)))[0]
+        ring = Ring.of((*reduced, extra))
+        number = _Evaluation.of(ring, physical)
+        polys: list = []
+        for e in reduced:
+            if e != 0:
+                number.add_factors(polys, ring.encode(e))
+        left = [u for u in unknowns if u not in same and u in ring.symbols]
+        steps = []
+        while left:
+            choice = _cheapest(ring, polys, left, number)
+            if choice is None:
+                break
+            work, symbol, pivot = choice
+            if work > MOST_TERMS:
+                raise TooLarge(f"eliminating {symbol} may need {work} terms")
+            left.remove(symbol)
+            following: list = []
+            others = tuple(q for q in polys if q is not pivot and ring.degree(q, symbol) > 0)
+            steps.append((symbol, pivot, others))
+            for q in polys:
+                if q is pivot:
+                    continue
+                if ring.degree(q, symbol) == 0:
+                    if q not in following:
+                        following.append(q)
+                    continue
+                resultant = pivot.resultant(q, ring.variable(symbol))
+                if resultant != 0:
+                    number.add_factors(following, resultant)
+            polys = following
+        free = [p for p in polys if all(ring.degree(p, u) == 0 for u in unknowns if u in ring.symbols)]
+        if not free:
+            raise ValueError("the equations do not determine a relation")
+        best = min(free, key=lambda p: (len(p), p.total_degree(), str(p)))
+        return _Elimination(ring, number, best, tuple(steps), ring.encode(extra) if extra != 0 else None)
+
+
+def _lowest_relation(ring: Ring, symbol: sp.Symbol, pivot, others: tuple, number: _Evaluation):
+    """The equation of lowest degree in the unknown, from remainders of the pivot and other equations that hold it."""
+    place = ring.symbols.index(symbol)
+    best = pivot
+    for other in others:
+        high, low = best, other
+        while low != 0 and ring.degree(low, symbol) > 0 and ring.degree(best, symbol) > 1:
+            if ring.degree(low, symbol) > ring.degree(high, symbol):
+                high, low = low, high
+            if ring.degree(low, symbol) < ring.degree(best, symbol) and not number.accepts(
+                _coefficient(ring, low, place, ring.degree(low, symbol))
+            ):
+                best = low
+            high, low = low, _remainder(ring, high, low, place)
+    return best
+
+
+def _remainder(ring: Ring, high, low, place: int):
+    """The pseudo-remainder, without its content in the coefficients."""
+    generator = ring.context.gens()[place]
+    degree = int(low.degrees()[place])
+    lead = _coefficient(ring, low, place, degree)
+    while high != 0 and int(high.degrees()[place]) >= degree:
+        top = int(high.degrees()[place])
+        high = lead * high - _coefficient(ring, high, place, top) * generator ** (top - degree) * low
+    return high
+
+
+def _coefficient(ring: Ring, polynomial, place: int, degree: int):
+    """The coefficient of a power of one symbol."""
+    return ring.context.from_dict(
+        {(*m[:place], 0, *m[place + 1 :]): c for m, c in polynomial.to_dict().items() if int(m[place]) == degree}
+    )
 
 
 def _without_irrational_numbers(equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint):
@@ -291,6 +384,11 @@ def _cheapest(ring: Ring, polys: list, unknowns: list[sp.Symbol], number: _Evalu
     return None if best is None else (best[0][0], best[1], best[2])
 
 
+def _work_of(ring: Ring, p, q, symbol: sp.Symbol) -> int:
+    place = ring.symbols.index(symbol)
+    return _work(p, tuple(map(int, p.degrees())), q, tuple(map(int, q.degrees())), place)
+
+
 def _work(p, p_degrees: tuple[int, ...], q, q_degrees: tuple[int, ...], place: int) -> int:
     """A bound on the terms of a resultant: by the product of the term counts, and by the degrees it can have."""
     m, n = p_degrees[place], q_degrees[place]
@@ -321,9 +419,7 @@ def branch_points(curve: sp.Expr, symbol: sp.Symbol) -> tuple[list[sp.Expr], lis
         work *= 1 if i == place else (2 * degree - 2) * d + 1
     if work > MOST_DISCRIMINANT_TERMS:
         raise TooLarge(f"the discriminant in {symbol} may need {work} terms")
-    lead = ring.context.from_dict(
-        {(*m[:place], 0, *m[place + 1 :]): c for m, c in polynomial.to_dict().items() if int(m[place]) == degree}
-    )
+    lead = _coefficient(ring, polynomial, place, degree)
     singular = _decoded_factors(ring, polynomial.discriminant(ring.variable(symbol))) if degree > 1 else []
     return singular, _decoded_factors(ring, lead)
 

@@ -37,11 +37,22 @@ class Expansion:
     root_near: str | None = None
     ends: bool = False
 
+    def numbers(self, point: dict) -> list:
+        """The coefficients at given values of the parameters, to many digits."""
+        with mpmath.workdps(DIGITS):
+            values = dict(point)
+            if self.minimal is not None and self.root_near is not None:
+                poly = sp.Poly(self.minimal, ROOT)
+                roots = mpmath.polyroots([_number(c, point) for c in poly.all_coeffs()], maxsteps=500, extraprec=500)
+                near = mpmath.mpf(self.root_near)
+                values[ROOT] = sp.Float(str(mpmath.re(min(roots, key=lambda r: abs(r - near)))), DIGITS)
+            return [_number(c, values) for c in self.coefficients]
+
     def value(self, small, point: dict):
         """The truncated series as a number."""
         total = mpmath.mpf(0)
-        for power, c in zip(self.powers, self.coefficients, strict=True):
-            total += _number(c, point) * mpmath.mpf(small) ** (mpmath.mpf(int(power.p)) / int(power.q))
+        for power, c in zip(self.powers, self.numbers(point), strict=True):
+            total += c * mpmath.mpf(small) ** (mpmath.mpf(int(power.p)) / int(power.q))
         return total
 
 
@@ -216,12 +227,14 @@ class _Puiseux:
         self.table: dict[tuple[int, int], tuple] = {
             (i, j): self.algebra.scalar(field.convert(c)) for (i, j), c in poly.terms()
         }
-        self.minimal: sp.Expr | None = None
-        self.theta_value = None
+        self.minimal: Any = None
+        self.theta_value: Any = None
 
     def run(self, order: sp.Rational, back: dict) -> Expansion:
         """First terms by the polygon while the root is multiple, the rest by Hensel lifting."""
-        if min(i for i, _ in self.table) > 0 and all(abs(self.near(t)) < mpmath.mpf(10) ** -40 for t in self._smalls(1)):
+        if min(i for i, _ in self.table) > 0 and all(
+            abs(self.near(t)) < mpmath.mpf(10) ** -40 for t in self._smalls(1)
+        ):
             return Expansion((sp.S.Zero,), (sp.S.Zero,), sp.Rational(order) + 1, ends=True)
         done: list[tuple[Fraction, tuple]] = []
         ramification, offset = 1, Fraction(0)

@@ -26,7 +26,11 @@ from derive.cli.output import json_option, print_json, progress_bar
 )
 @click.option("--order", type=click.IntRange(0, 20), default=3, show_default=True, help="Highest power to keep.")
 @click.option(
-    "--at", "pairs", metavar="KEY=VALUE", multiple=True, help="Fix another parameter, exactly: 2, 0.3 or 1/3; repeatable."
+    "--at",
+    "pairs",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Fix another parameter, exactly: 2, 0.3 or 1/3; repeatable.",
 )
 @click.option(
     "--parameter", "wanted", metavar="NAME", help="With --of threshold: the parameter whose threshold is wanted."

@@ -1,8 +1,8 @@
 """Deep linear network with extensively many outputs: one hidden layer after one gradient step.
 
-Weights W0 (N x D) and W1 ... W(L-1) (N x N), readout A (N x C), target B (C x D), all of unit variance. With the forward
-map H = W(l-1)/sqrt(N) ... W1/sqrt(N) W0 and the backward map K = W(l+1)^T/sqrt(N) ... W(L-1)^T/sqrt(N) A, the step on layer
-l is (gamma0 / sqrt(C D)) K B H^T. Any depth L >= 2 and any hidden layer 1 <= l < L.
+Weights W0 (N x D) and W1 ... W(L-1) (N x N), readout A (N x C), target B (C x D), all of unit variance. With the
+forward map H = W(l-1)/sqrt(N) ... W1/sqrt(N) W0 and the backward map K = W(l+1)^T/sqrt(N) ... W(L-1)^T/sqrt(N) A, the
+step on layer l is (gamma0 / sqrt(C D)) K B H^T. Any depth L >= 2 and any hidden layer 1 <= l < L.
 """
 
 from sympy import sqrt

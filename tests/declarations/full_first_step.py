@@ -1,8 +1,8 @@
 """Two-layer linear network with extensively many outputs: the whole first gradient step, own output included.
 
 The loss |F - Y|^2 / (2 C P) with F = A^T W X / (gamma0 N) and Y = B X / sqrt(D), at P -> infinity and learning rate
-eta gamma0^2 N sqrt(C D), gives W(1) = W(0) + (eta gamma0 / sqrt(C)) A B - eta sqrt(D/C) A A^T W(0) / N: the last term is
-the network's own output at initialisation, and eta and gamma0 enter separately.
+eta gamma0^2 N sqrt(C D), gives W(1) = W(0) + (eta gamma0 / sqrt(C)) A B - eta sqrt(D/C) A A^T W(0) / N: the last term
+is the network's own output at initialisation, and eta and gamma0 enter separately.
 """
 
 from sympy import sqrt

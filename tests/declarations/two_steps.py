@@ -1,6 +1,7 @@
 """Two-layer linear network with extensively many outputs: two gradient steps on the hidden layer, readout held.
 
-Each step is W <- W + (eta gamma0 / sqrt(C)) A E with the error E = B - sqrt(D) A^T W / (gamma0 N), in the population limit.
+Each step is W <- W + (eta gamma0 / sqrt(C)) A E with the error E = B - sqrt(D) A^T W / (gamma0 N), in the
+population limit.
 """
 
 from sympy import sqrt

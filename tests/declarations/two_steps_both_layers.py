@@ -1,7 +1,8 @@
 """Two-layer linear network with extensively many outputs: two gradient steps on both layers.
 
-With the error E = B - sqrt(D) A^T W / (gamma0 N), a step is W <- W + g A E and A <- A + g W E^T, g = eta gamma0 / sqrt(C),
-in the population limit. Correlations between the layers build up: every initial matrix is used many times.
+With the error E = B - sqrt(D) A^T W / (gamma0 N), a step is W <- W + g A E and A <- A + g W E^T,
+g = eta gamma0 / sqrt(C), in the population limit. Correlations between the layers build up: every initial matrix is
+used many times.
 """
 
 from sympy import sqrt
