@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import flint
 import mpmath
 import sympy as sp
 
@@ -345,10 +346,26 @@ def real_roots(polynomial: sp.Expr) -> list:
             poly = sp.Poly(factor, symbols[0])
             if poly.degree() == 0:
                 continue
+            if all(c.is_Rational for c in poly.all_coeffs()):
+                found += _isolated(poly)
+                continue
             for root in _roots([_number(c, {}) for c in poly.all_coeffs()]):
                 if abs(mpmath.im(root)) <= mpmath.mpf(10) ** -40 * (1 + abs(root)):
                     found.append(mpmath.re(root))
     return found
+
+
+def _isolated(poly: sp.Poly) -> list:
+    """Real roots of a polynomial with rational coefficients, by certified isolation."""
+    _, cleared = poly.clear_denoms(convert=True)
+    integers = flint.fmpz_poly([int(c) for c in reversed(cleared.all_coeffs())])
+    before = flint.ctx.prec
+    flint.ctx.prec = int(3.4 * DIGITS)
+    try:
+        middles = [root.real.mid().man_exp() for root, _ in integers.complex_roots() if root.imag == 0]
+    finally:
+        flint.ctx.prec = before
+    return [mpmath.ldexp(mpmath.mpf(int(m)), int(e)) for m, e in middles]
 
 
 def _roots(coefficients: list) -> list:
