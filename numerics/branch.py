@@ -63,8 +63,8 @@ def solved(matrices: np.ndarray, right: np.ndarray) -> np.ndarray:
         return result
 
 
-BATCHES = (8, 128)
-"""Points handed to a compiled program at once: few different sizes, so that few programs are compiled."""
+BATCH = 32
+"""Points handed to the compiled program at once: always as many, so that it is compiled once."""
 
 
 def whole_numbers(arguments: tuple) -> tuple[int, ...]:
@@ -91,6 +91,7 @@ class Branch:
 
     module: types.ModuleType
     arguments: tuple
+    use_curve: bool = True
 
     @property
     def resolvent_index(self) -> int:
@@ -98,8 +99,8 @@ class Branch:
 
     @property
     def eliminated(self) -> bool:
-        """Whether the generated module holds a curve."""
-        return bool(getattr(self.module, "ELIMINATED", hasattr(self.module, "curve")))
+        """Whether there is a curve to use."""
+        return self.use_curve and bool(self.module.ELIMINATED)
 
     @cached_property
     def equations(self):
@@ -109,10 +110,9 @@ class Branch:
             arguments = tuple(a if isinstance(a, int) else jnp.asarray(a, float) for a in self.arguments)
 
         def run(z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            size = BATCHES[z.size > BATCHES[0]]
             parts = []
-            for begin in range(0, z.size, size):
-                rows = np.minimum(np.arange(begin, begin + size), z.size - 1)
+            for begin in range(0, z.size, BATCH):
+                rows = np.minimum(np.arange(begin, begin + BATCH), z.size - 1)
                 parts.append([np.asarray(x)[: z.size - begin] for x in program(z[rows], r[rows], *arguments)])
             residual, rate, slope = (np.concatenate(x) for x in zip(*parts, strict=True))
             return residual, rate, slope
@@ -243,24 +243,25 @@ def follow(
             rough = errors[active]  # how far the last point was from converged; its tangent as much
             moved = np.max(np.abs(tangent[active] * step) / measure, axis=1)
             slack = 3 * (rough**2 + last**2) + 2 * (rough + last) * moved
-            good = (first < 0.1) & ((last < 0.1 * first) | (last < 1e-11))
-            good &= unfit < 0.5 * off + slack + 1e-9
+            settled = (first < 1e-6) & (last < 1e-6)  # rounding is what is left
+            slack += 1e-9 + np.where(settled, 5 * (np.minimum(rough, 1e-6) + last), 0.0)
+            good = (first < 0.1) & ((last < 0.1 * first) | settled) & (unfit < 0.5 * off + slack)
             good &= (g.imag <= 1e-10 * np.abs(g)) & (np.abs(g) * z.imag <= 1 + 1e-9)
             good &= np.all(np.isfinite(slope), axis=1)
-            wish = np.minimum(np.cbrt(0.03 / np.maximum(first, 1e-12)), 0.3 * (off + slack + 1e-9) / unfit)
+            wish = np.minimum(np.cbrt(0.03 / np.maximum(first, 1e-12)), 0.3 * (off + slack) / unfit)
             factor = np.where(good, np.clip(wish, 0.7, 2.0), 0.6)
             bend[active[good]] = ((slope - tangent[active]) / step)[good]
         kept = active[good]
         r[kept], tangent[kept], left[kept], errors[kept] = better[good], slope[good], goal[good], last[good]
         share[active] = _capped(share[active] * factor)
-        # a branch point at the very end can be approached but not met
+        # a branch point at the very end, or next to it, can be approached but not met: rounding decides how closely
         arrived = left[active] == 0
-        stuck = ~arrived & (left[active] * np.abs(way[active]) <= finest[active])
-        lost = ~arrived & ~stuck & (share[active] < 1e-3)
-        if lost.any():
-            errors[active[lost]] = np.inf
-        if stuck.any():
-            errors[active[stuck]] = 1e-7
+        near = left[active] * np.abs(way[active])
+        short = share[active] < 1e-3
+        stuck = ~arrived & ((near <= finest[active]) | short & (near <= 1e-9 * np.abs(end[active])))
+        lost = ~arrived & ~stuck & short
+        errors[active[lost]] = np.inf
+        errors[active[stuck]] = np.maximum(errors[active[stuck]], 1e-7)
         active = active[~(arrived | stuck | lost)]
     errors[active] = np.inf
     return r, errors
@@ -279,17 +280,17 @@ def polished(kernel: Kernel, z: np.ndarray, r: np.ndarray, errors: np.ndarray) -
         if not waiting.size:
             break
         point, now = z[waiting], r[waiting]
-        hardly = (point.imag == 0) & np.all(np.abs(now.imag) <= 1e-10 * relative_to(np, now, 0.0), axis=1)
+        rounding = np.clip(30 * errors[waiting], 1e-10, 1e-6)[:, None]
+        hardly = (point.imag == 0) & np.all(np.abs(now.imag) <= rounding * relative_to(np, now, 0.0), axis=1)
         begin = np.where(hardly[:, None], now.real, now)
         with np.errstate(all="ignore"):
             better, first, last, _ = kernel(point, begin, np.abs(now))
         better = np.where(hardly[:, None], better.real, better)
-        good = (first < 0.1) & ((last < 0.2 * first) | (last < 1e-13))
-        good &= (last <= errors[waiting]) | hardly & (last < 1e-10)
+        good = (first < 0.1) & ((last < 0.2 * first) | (last < 1e-13) | hardly)
+        good &= (last <= errors[waiting]) | hardly & (last < rounding[:, 0])
         kept = waiting[good]
         r[kept], errors[kept] = better[good], last[good]
-        nearly = (
-            (point.imag == 0) & ~hardly & np.all(np.abs(better.imag) <= 1e-10 * relative_to(np, better, 0.0), axis=1)
-        )
+        small = np.all(np.abs(better.imag) <= rounding * relative_to(np, better, 0.0), axis=1)
+        nearly = (point.imag == 0) & ~hardly & small
         waiting = waiting[good & ((last > 1e-13) | nearly)]
     return r, errors

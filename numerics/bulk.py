@@ -7,7 +7,7 @@ their Stieltjes transform is the resolvent that came from infinity.
 from __future__ import annotations
 
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -100,11 +100,12 @@ def _law(module: types.ModuleType, arguments: tuple) -> Law:
 @in_float64
 def law_without_curve(branch: Branch) -> Law:
     """The same law from the response equations alone: sample, follow to folds, integrate, look for what is missing."""
+    branch = replace(branch, use_curve=False)
     more: tuple[float, ...] = ()
     found = None
     for _ in range(12):
         intervals, empty = support_from_branch(branch, more)
-        found = _assembled(branch, intervals, np.zeros(0), more)
+        found = _assembled(branch, intervals, np.zeros(0))
         if not found.panels.zeros and found.error <= MASS_ERROR:
             return found
         fresh = list(found.panels.zeros)
@@ -113,13 +114,14 @@ def law_without_curve(branch: Branch) -> Law:
         if not set(fresh) - set(more):
             break
         more = (*more, *fresh)
+    defect = "with gaps too narrow to tell" if found is None or found.panels.zeros else f"off by {found.error:.1g}"
     raise NumericalError(
-        f"the masses of the bulk add up to {1 + (found.error if found else 0):.6g} instead of 1 within {MASS_ERROR:g}, "
-        "so its support is not certain at these parameters; take less extreme ones"
+        f"the masses of the bulk do not add up to one ({defect}), so its support is not certain at these parameters; "
+        "take less extreme ones"
     )
 
 
-def _assembled(branch: Branch, intervals: Intervals, candidates: np.ndarray, more: tuple[float, ...] = ()) -> Law:
+def _assembled(branch: Branch, intervals: Intervals, candidates: np.ndarray) -> Law:
     """Density on panels, atoms, and how far both are from a law with the right transform."""
     panels = panelled(branch, pieces_of(branch, intervals, candidates))
     places = sorted({0.0, *candidates})
