@@ -220,51 +220,68 @@ def follow(
     kernel: Kernel, begin: np.ndarray, end: np.ndarray, r: np.ndarray, tangent: np.ndarray, index: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Responses at `end`, each followed on the straight line from `begin`; and how far they are from converged."""
-    count = end.size
-    left, share = np.ones(count), np.full(count, 0.4)
-    r, tangent, errors = r.copy(), tangent.copy(), np.full(count, 1e-10)
-    bend = np.zeros_like(r)
-    way = begin - end
-    finest = 1e-17 * np.abs(end) + 1e-300
-    active = np.arange(count)
+    results, final = r.copy(), np.full(end.size, np.inf)
+    place, way, goal_at = np.arange(end.size), begin - end, end
+    left, share, rough = np.ones(end.size), np.full(end.size, 0.4), np.full(end.size, 1e-10)
+    bend, size = np.zeros_like(r), np.abs(r)
     for _ in range(MOST_STEPS):
-        if not active.size:
-            return r, errors
-        now, goal = left[active], left[active] * (1 - share[active])
-        z = end[active] + goal * way[active]
-        step = ((goal - now) * way[active])[:, None]
-        straight = r[active] + tangent[active] * step
+        if not place.size:
+            break
+        goal = left * (1 - share)
+        z = goal_at + goal * way
+        step = ((goal - left) * way)[:, None]
+        run = tangent * step
+        straight = r + run
         with np.errstate(all="ignore"):
-            better, first, last, slope = kernel(z, straight + bend[active] * step**2 / 2, np.abs(r[active]))
+            better, first, last, slope = kernel(z, straight + bend * (step * step / 2), size)
             g = better[:, index]
-            measure = relative_to(np, better, np.abs(r[active]))
-            curved, between = better - straight, (slope - tangent[active]) * step / 2
-            off, unfit = (np.max(np.abs(x) / measure, axis=1) for x in (curved, curved - between))
-            rough = errors[active]  # how far the last point was from converged; its tangent as much
-            moved = np.max(np.abs(tangent[active] * step) / measure, axis=1)
-            slack = 3 * (rough**2 + last**2) + 2 * (rough + last) * moved
+            new_size = np.abs(better)
+            measure = np.maximum(new_size, size)
+            measure += 1e-12 * _widest(measure)[:, None] + 1e-300
+            curved, between = better - straight, (slope - tangent) * (step / 2)
+            off, unfit = _widest(np.abs(curved) / measure), _widest(np.abs(curved - between) / measure)
+            # `rough` is how far the last point was from converged, and its tangent as much
+            slack = 3 * (rough**2 + last**2) + 2 * (rough + last) * _widest(np.abs(run) / measure) + 1e-9
             settled = (first < 1e-6) & (last < 1e-6)  # rounding is what is left
-            slack += 1e-9 + np.where(settled, 5 * (np.minimum(rough, 1e-6) + last), 0.0)
+            slack += np.where(settled, 5 * (np.minimum(rough, 1e-6) + last), 0.0)
             good = (first < 0.1) & ((last < 0.1 * first) | settled) & (unfit < 0.5 * off + slack)
-            good &= (g.imag <= 1e-10 * np.abs(g)) & (np.abs(g) * z.imag <= 1 + 1e-9)
-            good &= np.all(np.isfinite(slope), axis=1)
+            good &= (g.imag <= 1e-10 * new_size[:, index]) & (new_size[:, index] * z.imag <= 1 + 1e-9)
+            good &= np.isfinite(_widest(np.abs(slope)))
             wish = np.minimum(np.cbrt(0.03 / np.maximum(first, 1e-12)), 0.3 * (off + slack) / unfit)
-            factor = np.where(good, np.clip(wish, 0.7, 2.0), 0.6)
-            bend[active[good]] = ((slope - tangent[active]) / step)[good]
-        kept = active[good]
-        r[kept], tangent[kept], left[kept], errors[kept] = better[good], slope[good], goal[good], last[good]
-        share[active] = _capped(share[active] * factor)
+            share = _capped(share * np.where(good, np.minimum(np.maximum(wish, 0.7), 2.0), 0.6))
+            turned = between * (2 / (step * step))
+        if good.all():
+            r, tangent, bend, size, left, rough = better, slope, turned, new_size, goal, last
+        else:
+            column = good[:, None]
+            r, tangent, bend = (
+                np.where(column, better, r),
+                np.where(column, slope, tangent),
+                np.where(column, turned, bend),
+            )
+            size, left, rough = (
+                np.where(column, new_size, size),
+                np.where(good, goal, left),
+                np.where(good, last, rough),
+            )
         # a branch point at the very end, or next to it, can be approached but not met: rounding decides how closely
-        arrived = left[active] == 0
-        near = left[active] * np.abs(way[active])
-        short = share[active] < 1e-3
-        stuck = ~arrived & ((near <= finest[active]) | short & (near <= 1e-9 * np.abs(end[active])))
-        lost = ~arrived & ~stuck & short
-        errors[active[lost]] = np.inf
-        errors[active[stuck]] = np.maximum(errors[active[stuck]], 1e-7)
-        active = active[~(arrived | stuck | lost)]
-    errors[active] = np.inf
-    return r, errors
+        arrived, short = left == 0, share < 1e-3
+        near, reach = left * np.abs(way), np.abs(goal_at)
+        stuck = ~arrived & ((near <= 1e-17 * reach + 1e-300) | short & (near <= 1e-9 * reach))
+        ended = arrived | stuck | short
+        if ended.any():
+            results[place[ended]] = r[ended]
+            error = np.where(arrived, rough, np.where(stuck, np.maximum(rough, 1e-7), np.inf))
+            final[place[ended]] = error[ended]
+            on = ~ended
+            place, way, goal_at, left, share, rough = (x[on] for x in (place, way, goal_at, left, share, rough))
+            r, tangent, bend, size = r[on], tangent[on], bend[on], size[on]
+    return results, final
+
+
+def _widest(values: np.ndarray) -> np.ndarray:
+    """The largest entry of each row."""
+    return values[:, 0] if values.shape[1] == 1 else values.max(axis=1)
 
 
 def _capped(share: np.ndarray) -> np.ndarray:
