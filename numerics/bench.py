@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from derive.errors import DeriveError
-from numerics import bench_networks as networks
+from numerics import bench_bulk, bench_networks as networks
 from numerics.bench_tools import Figure, side_by_side, timed
 
 Progress = Callable[[float, str], None]
@@ -109,6 +109,8 @@ MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     networks.outlier_path,
     networks.theory_and_simulation,
     networks.growth,
+    bench_bulk.bulk,
+    elimination,
     build_everything,
     start_up,
 )

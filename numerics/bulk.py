@@ -1,156 +1,186 @@
-"""The bulk from its generated equations: physical branch, support, density, atoms."""
+"""The bulk from its generated equations, as one verified law: support, atoms, density, moments, expected counts.
+
+Nothing is returned before it has been checked as a whole: the masses of all intervals and atoms add up to one, and
+their Stieltjes transform is the resolvent that came from infinity.
+"""
 
 from __future__ import annotations
 
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError
+from numerics.branch import Branch
+from numerics.density import Panelled, density_on, panelled, pieces_of, resolvent_at
+from numerics.edges import (
+    Intervals,
+    atom_at,
+    edge_candidates,
+    hidden_masses,
+    support_from_branch,
+    support_from_curve,
+)
+from numerics.folds import edges_against
 from numerics.precision import in_float64
 
-DESCENT = 0.5
-"""Factor by which the imaginary part shrinks from one point of the path to the next."""
+__all__ = [
+    "Branch",
+    "Law",
+    "atoms_of",
+    "counts_against",
+    "edge_candidates",
+    "edges_against",
+    "law_of",
+    "series_moments",
+    "support",
+]
 
-
-@lru_cache(maxsize=64)
-def _follower(module: types.ModuleType, whole: tuple[int, ...]):
-    """The compiled path from infinity to z, for all points side by side; compiled once for each setting."""
-
-    def one(z, arguments):
-        """Down the vertical line above z, each point starting from the last."""
-
-        def residual(z, r):
-            return module.residual(z, r, *arguments)
-
-        slope = jax.jacfwd(residual, argnums=1, holomorphic=True)
-
-        def newton(z, r, count):
-            return jax.lax.fori_loop(0, count, lambda _, x: x - jnp.linalg.solve(slope(z, x), residual(z, x)), r)
-
-        height = 1e3 * (1.0 + jnp.abs(z))
-        levels = int(np.ceil(np.log(1e-9) / np.log(DESCENT))) + 14
-        start = newton(z.real + 1j * height, jnp.zeros(len(module.RESPONSES), complex), 12)
-
-        def down(k, r):
-            return newton(z.real + 1j * jnp.maximum(height * DESCENT**k, z.imag), r, 4)
-
-        r = newton(z, jax.lax.fori_loop(1, levels, down, start), 30)
-        return r, jnp.max(jnp.abs(residual(z, r)))
-
-    def many(z, *arguments):
-        return jax.vmap(lambda point: one(point, arguments))(z)
-
-    return jax.jit(many, static_argnums=tuple(1 + i for i in whole))
-
-
-def _padded_size(count: int) -> int:
-    """Few different sizes, so that few programs are compiled."""
-    return 8 if count <= 8 else 1 << (count - 1).bit_length()
+MASS_ERROR = 1e-8
+"""How far the total mass may be from one before the result is refused."""
 
 
 @dataclass(frozen=True)
-class Branch:
-    """The solution of the bulk equations that vanishes like 1/z at infinity, followed down to any z."""
+class Law:
+    """The limiting law of the eigenvalues. `error` is the measured defect of mass and transform."""
 
-    module: types.ModuleType
-    arguments: tuple
+    branch: Branch
+    edges: tuple[tuple[float, float], ...]
+    atoms: tuple[tuple[float, float], ...]
+    panels: Panelled
+    error: float
+
+    def density(self, x: np.ndarray) -> np.ndarray:
+        """The density of the continuous part."""
+        return density_on(self.branch, np.asarray(x, float), self.edges)
 
     @in_float64
-    def responses(self, z: np.ndarray) -> dict[str, np.ndarray]:
-        """All bulk responses at points on the real axis or above it."""
-        z = np.atleast_1d(np.asarray(z, complex))
-        padded = np.full(_padded_size(z.size), z[0] if z.size else 1j, complex)
-        padded[: z.size] = z
-        follow = _follower(self.module, tuple(i for i, a in enumerate(self.arguments) if isinstance(a, int)))
-        r, errors = (np.asarray(x)[: z.size] for x in follow(jnp.asarray(padded), *self.arguments))
-        if not np.all(np.isfinite(errors)) or np.max(errors, initial=0.0) > 1e-6:
-            raise NumericalError(f"the bulk equations did not converge near z = {z[np.argmax(errors)]:.6g}")
-        return {name: r[:, i] for i, name in enumerate(self.module.RESPONSES)}
+    def cumulative(self, x: np.ndarray) -> np.ndarray:
+        """The share of eigenvalues at or below each x."""
+        x = np.asarray(x, float)
+        total = np.zeros(x.shape)
+        for panel in self.panels.panels:
+            total += panel.integral(panel.piece.t(np.clip(x, panel.piece.low, panel.piece.high)))
+        for at, weight in self.atoms:
+            total += weight * (x >= at)
+        return total
 
-    def resolvent(self, z: np.ndarray) -> np.ndarray:
-        return self.responses(z)[self.module.RESPONSES[self.module.RESOLVENT]]
+    def moment(self, order: int) -> float:
+        """The mean of a power of the eigenvalues, by integration."""
+        return self._average(lambda x: x**order).real
 
-    def density(self, x: np.ndarray, edges: list) -> np.ndarray:
-        """-Im G / pi inside the support, zero outside."""
-        inside = np.zeros(x.shape, bool)
-        for low, high in edges:
-            inside |= (x > low) & (x < high)
-        values = np.zeros(x.shape)
-        if inside.any():
-            values[inside] = np.maximum(-self.resolvent(x[inside]).imag / np.pi, 0.0)
-        return values
+    def transform(self, z: complex) -> complex:
+        """The mean of 1 / (z - eigenvalue), by integration, for z away from the support."""
+        return self._average(lambda x: 1 / (z - x))
+
+    def _average(self, function) -> complex:
+        total = sum(panel.average(function) for panel in self.panels.panels)
+        return complex(total + sum(weight * function(at) for at, weight in self.atoms))
+
+
+def law_of(branch: Branch) -> Law:
+    """The law at the branch's parameters; computed once."""
+    return _law(branch.module, branch.arguments)
+
+
+@lru_cache(maxsize=128)
+@in_float64
+def _law(module: types.ModuleType, arguments: tuple) -> Law:
+    branch = Branch(module, arguments)
+    intervals = support_from_curve(branch)
+    if intervals is not None:
+        found = _assembled(branch, intervals, edge_candidates(branch))
+        if not found.panels.zeros and found.error <= MASS_ERROR:
+            return found
+    return law_without_curve(branch)
 
 
 @in_float64
-def edge_candidates(branch: Branch) -> np.ndarray:
-    """Real roots of the edge polynomials, ascending."""
-    found: list[float] = []
-    try:
-        polynomials = branch.module.edge_polynomials(*branch.arguments)
-    except OverflowError:
-        raise NumericalError(
-            "the edge polynomial of the bulk overflows at these parameters; take less extreme ones"
-        ) from None
-    for polynomial in polynomials:
-        coefficients = np.trim_zeros(np.asarray(polynomial, float), "f")
-        if not np.all(np.isfinite(coefficients)):
-            raise NumericalError("the edge polynomial of the bulk is not finite at these parameters")
-        if coefficients.size < 2:
-            continue
-        for root in np.roots(coefficients):
-            if abs(root.imag) <= 1e-6 * (1 + abs(root)):
-                found.append(_polished(coefficients, root.real))
-    found.sort()
-    return np.array([x for i, x in enumerate(found) if i == 0 or x - found[i - 1] > 1e-10 * (1 + abs(x))])
+def law_without_curve(branch: Branch) -> Law:
+    """The same law from the response equations alone: sample, follow to folds, integrate, look for what is missing."""
+    branch = replace(branch, use_curve=False)
+    more: tuple[float, ...] = ()
+    found = None
+    for _ in range(12):
+        intervals, empty = support_from_branch(branch, more)
+        found = _assembled(branch, intervals, np.zeros(0))
+        if not found.panels.zeros and found.error <= MASS_ERROR:
+            return found
+        fresh = list(found.panels.zeros)
+        for low, high, _ in hidden_masses(branch, empty):
+            fresh += list(low + (high - low) * np.linspace(0, 1, 11)[1:-1])
+        if not set(fresh) - set(more):
+            break
+        more = (*more, *fresh)
+    defect = "with gaps too narrow to tell" if found is None or found.panels.zeros else f"off by {found.error:.1g}"
+    raise NumericalError(
+        f"the masses of the bulk do not add up to one ({defect}), so its support is not certain at these parameters; "
+        "take less extreme ones"
+    )
 
 
-def _polished(coefficients: np.ndarray, root: float) -> float:
-    """A few Newton steps, kept only while they help."""
-    slope = np.polyder(coefficients)
-    for _ in range(5):
-        value, rate = np.polyval(coefficients, root), np.polyval(slope, root)
-        if rate == 0:
-            break
-        better = root - value / rate
-        if abs(np.polyval(coefficients, better)) >= abs(value):
-            break
-        root = better
-    return float(root)
+def _assembled(branch: Branch, intervals: Intervals, candidates: np.ndarray) -> Law:
+    """Density on panels, atoms, and how far both are from a law with the right transform."""
+    panels = panelled(branch, pieces_of(branch, intervals, candidates))
+    places = sorted({0.0, *candidates})
+    atoms = tuple((x, w) for x, w in ((float(x), atom_at(branch, float(x), intervals)) for x in places) if w > 0)
+    found = Law(branch, tuple(intervals), atoms, panels, np.inf)
+    total = panels.mass + sum(weight for _, weight in atoms)
+    above = 1j * branch.start.height / 3
+    right = resolvent_at(branch, np.array([above]))[0][0]
+    defect = max(abs(total - 1), abs(found.transform(above) / right - 1))
+    return Law(branch, tuple(intervals), atoms, panels, float(defect) if np.isfinite(defect) else np.inf)
 
 
 def support(branch: Branch) -> list[tuple[float, float]]:
-    """The intervals of the bulk. Between two candidates the density is either positive throughout or zero."""
-    points = edge_candidates(branch)
-    if points.size < 2:
-        return []
-    middles = (points[1:] + points[:-1]) / 2
-    dense = -branch.resolvent(middles).imag / np.pi > 1e-7
-    intervals: list[list[float]] = []
-    for low, high, filled in zip(points[:-1], points[1:], dense, strict=True):
-        if not filled:
-            continue
-        if intervals and intervals[-1][1] == low and _positive_at(branch, low):
-            intervals[-1][1] = float(high)
-        else:
-            intervals.append([float(low), float(high)])
-    return [(low, high) for low, high in intervals]
-
-
-def _positive_at(branch: Branch, x: float) -> bool:
-    """Whether the density does not vanish at a candidate: then it is no edge."""
-    return bool(-branch.resolvent(np.array([x + 1e-12j]))[0].imag / np.pi > 1e-4)
+    """The intervals of the bulk, ascending."""
+    return list(law_of(branch).edges)
 
 
 def atoms_of(branch: Branch, edges: list) -> list[dict[str, float]]:
-    """Point masses of the bulk: residues of the resolvent at candidates outside the support."""
-    found = []
-    for x in edge_candidates(branch):
-        weights = [(1j * step * branch.resolvent(np.array([x + 1j * step]))[0]).real for step in (1e-5, 1e-6)]
-        if weights[1] > 1e-4 and abs(weights[0] - weights[1]) < 1e-2 * weights[1]:
-            found.append({"at": float(x), "weight": float(weights[1])})
-    return found
+    """Point masses of the bulk, ascending. They belong to the same law as the `edges` of `support`."""
+    return [{"at": at, "weight": weight} for at, weight in law_of(branch).atoms]
+
+
+@in_float64
+def series_moments(branch: Branch, count: int) -> np.ndarray:
+    """Moments 0 to `count` from the resolvent on a circle around the whole spectrum: its series at infinity."""
+    law = law_of(branch)
+    ends = [e for pair in law.edges for e in pair] + [at for at, _ in law.atoms]
+    radius = 1.5 * max(map(abs, ends), default=branch.start.height) or branch.start.height
+    nodes = 128
+    z = radius * np.exp(1j * np.pi * (np.arange(nodes) + 0.5) / nodes)
+    g, _ = resolvent_at(branch, z)
+    return np.array([np.mean((g * z ** (k + 1)).real) for k in range(count + 1)])
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Eigenvalues in each bin: expected, and simulated with the standard error over draws."""
+
+    bins: np.ndarray
+    expected: np.ndarray
+    mean: np.ndarray
+    stderr: np.ndarray
+
+    @property
+    def differences(self) -> np.ndarray:
+        """Simulation minus theory in standard errors; a bin that is empty in both has none."""
+        gap = self.mean - self.expected
+        with np.errstate(all="ignore"):
+            return np.where(np.abs(gap) < 1e-9, 0.0, gap / np.maximum(self.stderr, 1e-12))
+
+
+def counts_against(law: Law, draws: list[np.ndarray], bins: np.ndarray) -> Counts:
+    """Expected counts per bin from the integrated law, beside those of simulated eigenvalues (one array a draw)."""
+    bins = np.asarray(bins, float)
+    if len(draws) < 2:
+        raise NumericalError("a histogram needs at least two draws for its error; take more --seeds")
+    seen = np.array([np.histogram(np.asarray(e, float), bins)[0] for e in draws], float)
+    below = law.cumulative(bins)
+    for at, weight in law.atoms:  # numpy's bins include their left end
+        below -= weight * (bins == at)
+    expected = np.diff(below) * np.mean([len(e) for e in draws])
+    return Counts(bins, expected, seen.mean(axis=0), seen.std(axis=0, ddof=1) / np.sqrt(len(draws)))

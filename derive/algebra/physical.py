@@ -5,8 +5,11 @@ Used only to recognise which factor of an eliminated polynomial is the right one
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+import flint
 import mpmath
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -41,27 +44,103 @@ def physical_values(
     """z and all unknowns at one point of the upper half plane, by continuation from infinity; `at` names the point.
 
     Every equation is linear in each unknown's own column, so near infinity the iteration unknown <- solution of its
-    column contracts; Newton's method then brings z in.
+    column contracts; Newton's method then brings z in. The way down needs few digits, only the end needs them all.
     """
-    system = [sp.sympify(e).subs(point) for e in equations]
-    with mpmath.workdps(digits):
-        residual = sp.lambdify((Z, list(unknowns)), system, "mpmath")
-        jacobian = sp.lambdify((Z, list(unknowns)), sp.Matrix(system).jacobian(list(unknowns)), "mpmath")
-        goal = mpmath.mpc(3, "1.5") if at is None else mpmath.mpc(at)
+    goal = mpmath.mpc(3, "1.5") if at is None else mpmath.mpc(at)
+    few, all_bits = max(120, 2 * _bits_of(goal)), int(digits * 3.33) + 120
+    system = _Polynomials.of([sp.sympify(e).subs(point) for e in equations], unknowns, digits + 36)
+    with mpmath.workdps(digits), _precision(few):
         z = mpmath.mpc(goal.real, 10**6 * (1 + abs(goal.real)))
-        values = mpmath.matrix([mpmath.mpf(0)] * len(unknowns))
+        values = [flint.acb(0)] * len(unknowns)
         while True:
-            for _ in range(60):
-                step = mpmath.lu_solve(jacobian(z, list(values)), mpmath.matrix(residual(z, list(values))))
-                values -= step
-                if mpmath.norm(step) < mpmath.mpf(10) ** (-digits + 8):
-                    break
-            else:
-                raise NumericalError("the physical branch of the bulk equations could not be followed from infinity")
-            if z == goal:
-                return {Z: z, **dict(zip(unknowns, values, strict=True))}
+            last = z == goal
+            if last:
+                flint.ctx.prec = all_bits
+            values = system.newton(_acb(z), values, flint.arb(2) ** (-(all_bits - 110 if last else few // 2)))
+            if last:
+                found = [_mpc(v) for v in values]
+                return {Z: z, **dict(zip(unknowns, found, strict=True))}
             lower = mpmath.im(z) * mpmath.mpf("0.75")
             z = mpmath.mpc(goal.real, lower) if lower > goal.imag else goal
+
+
+def _bits_of(goal) -> int:
+    """How close to the real axis a point lies, in bits."""
+    height = abs(mpmath.im(goal))
+    return 60 if height == 0 else 60 + max(0, -int(mpmath.log(height, 2)))
+
+
+@contextmanager
+def _precision(bits: int) -> Iterator[None]:
+    before = flint.ctx.prec
+    flint.ctx.prec = bits
+    try:
+        yield
+    finally:
+        flint.ctx.prec = before
+
+
+@dataclass(frozen=True)
+class _Polynomials:
+    """Equations as lists of (coefficient, power of z, indices of unknowns)."""
+
+    terms: tuple[tuple[tuple[flint.arb, int, tuple[int, ...]], ...], ...]
+
+    @staticmethod
+    def of(equations: list[sp.Expr], unknowns: tuple[sp.Symbol, ...], digits: int) -> _Polynomials:
+        rows = []
+        with _precision(int(digits * 3.33) + 20):
+            for equation in equations:
+                poly = sp.Poly(equation, *unknowns, Z)
+                row = []
+                for monomial, c in poly.terms():
+                    inside = tuple(i for i, power in enumerate(monomial[:-1]) for _ in range(power))
+                    number = flint.arb(int(c.p)) / int(c.q) if c.is_Rational else flint.arb(str(sp.N(c, digits)))
+                    row.append((number, monomial[-1], inside))
+                rows.append(tuple(row))
+        return _Polynomials(tuple(rows))
+
+    def newton(self, z, values: list, goal) -> list:
+        size = len(values)
+        for _ in range(80):
+            residual = flint.acb_mat(size, 1)
+            slope = [[flint.acb(0)] * size for _ in range(size)]
+            for i, row in enumerate(self.terms):
+                total = flint.acb(0)
+                for c, power, inside in row:
+                    front = c * z**power
+                    for k, j in enumerate(inside):
+                        rest = front
+                        for m in (*inside[:k], *inside[k + 1 :]):
+                            rest = rest * values[m]
+                        slope[i][j] = slope[i][j] + rest
+                    for j in inside:
+                        front = front * values[j]
+                    total = total + front
+                residual[i, 0] = total
+            try:
+                step = flint.acb_mat([[x.mid() for x in row] for row in slope]).solve(residual, algorithm="approx")
+            except ZeroDivisionError:
+                break
+            values = [(v - step[i, 0]).mid() for i, v in enumerate(values)]
+            if all(abs(step[i, 0]).mid() <= goal * (1 + abs(v).mid()) for i, v in enumerate(values)):
+                return values
+        raise NumericalError("the physical branch of the bulk equations could not be followed from infinity")
+
+
+def _acb(z):
+    def exact(x):
+        return flint.arb(str(mpmath.nstr(x, mpmath.mp.dps + 10))).mid()
+
+    return flint.acb(exact(mpmath.re(z)), exact(mpmath.im(z)))
+
+
+def _mpc(value):
+    def exact(x):
+        man, exp = x.mid().man_exp()
+        return mpmath.ldexp(mpmath.mpf(int(man)), int(exp))
+
+    return mpmath.mpc(exact(value.real), exact(value.imag))
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,14 @@ symbolic exponent) becomes a generator of its own on the way in and is put back 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import flint
+import mpmath
 import sympy as sp
+
+from derive.algebra.nodes import Z
+from derive.algebra.physical import DIGITS, PhysicalPoint
 
 
 @dataclass(frozen=True)
@@ -45,12 +50,32 @@ class Ring:
 
     def encode(self, expression: sp.Expr):
         """The numerator of an expression, with integer coefficients."""
+        plain = self._monomials(sp.sympify(expression)) if not self.roots else None
+        if plain is not None:
+            return self.context.from_dict(plain)
         opaque = {a: b for a, b in self.roots if not a.is_Symbol}
         replaced = tuple((a, b) for a, b in self.roots if a.is_Symbol)
         numerator = sp.fraction(sp.together(_named(expression, opaque, replaced)))[0]
         poly = sp.Poly(numerator, *self.symbols, domain="QQ")
         _, poly = poly.clear_denoms(convert=True)
         return self.context.from_dict({monomial: int(c) for monomial, c in poly.terms() if c != 0})
+
+    def _monomials(self, expression: sp.Expr) -> dict | None:
+        """Exponents to integer coefficients, if the expression is an expanded polynomial with integer coefficients."""
+        places = {s: i for i, s in enumerate(self.symbols)}
+        found: dict[tuple[int, ...], int] = {}
+        for term in sp.Add.make_args(expression):
+            exponents, number = [0] * len(self.symbols), 1
+            for factor in sp.Mul.make_args(term):
+                base, power = factor.as_base_exp()
+                if factor.is_Integer:
+                    number *= int(factor)
+                elif base in places and power.is_Integer and power > 0:
+                    exponents[places[base]] += int(power)
+                else:
+                    return None
+            found[tuple(exponents)] = found.get(tuple(exponents), 0) + number
+        return {monomial: c for monomial, c in found.items() if c}
 
     def decode(self, polynomial) -> sp.Expr:
         terms = [
@@ -117,36 +142,286 @@ def _simplest_linear(equations: list[sp.Expr], unknowns: list[sp.Symbol]) -> tup
     return None if best is None else (best[1], best[2])
 
 
-def eliminate(equations: list[sp.Expr], unknowns: list[sp.Symbol], accept) -> sp.Expr:
-    """One polynomial relation free of the unknowns, the factor that `accept(expression)` recognises."""
-    equations, unknowns, _ = solve_linear_unknowns(equations, unknowns, accept)
-    while unknowns:
-        ring = Ring.of(tuple(equations))
-        coded = [ring.encode(e) for e in equations]
-        symbol = min(unknowns, key=lambda u: (sum(ring.degree(p, u) for p in coded), u.name))
-        unknowns.remove(symbol)
-        holding = sorted(
-            (p for p in coded if ring.degree(p, symbol) > 0), key=lambda p: (ring.degree(p, symbol), len(p.to_dict()))
-        )
-        if not holding:
+class TooLarge(Exception):
+    """An elimination would need more terms than the bounds below: no result, by a rule that does not depend on time."""
+
+
+MOST_UNKNOWNS = 60
+"""The most unknowns that an elimination starts with."""
+MOST_TERMS = 10_000_000
+"""The most terms that a resultant may be expected to have, by its degrees."""
+MOST_DISCRIMINANT_TERMS = 2_000_000
+"""The same for a discriminant, whose factors are needed too."""
+
+
+def check_size(unknowns: list[sp.Symbol]) -> None:
+    """TooLarge for more unknowns than an elimination starts with."""
+    if len(unknowns) > MOST_UNKNOWNS:
+        raise TooLarge(f"{len(unknowns)} unknowns are more than {MOST_UNKNOWNS}")
+
+
+def eliminate(equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint) -> sp.Expr:
+    """One polynomial relation free of the unknowns that the physical branch satisfies; TooLarge if out of reach.
+
+    Unknowns that vanish or coincide on the physical branch are replaced first. Then one unknown after the other goes:
+    at each step the equation and the unknown whose resultants with all other equations cost least. Every resultant is
+    reduced to the irreducible factors that the physical values satisfy.
+    """
+    done = _Elimination.of(equations, unknowns, physical)
+    return normalised(done.ring.decode(done.relation))
+
+
+def proves_zero(
+    expression: sp.Expr, equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint
+) -> bool:
+    """Whether an expression in the unknowns vanishes on the physical branch, by algebra.
+
+    Each step of the elimination leaves a relation between its unknown and those that follow. Divided by one after the
+    other, the numerator becomes polynomials that the final relation must divide; leading coefficients are not zero on
+    the physical branch.
+    """
+    try:
+        done = _Elimination.of(equations, unknowns, physical, sp.sympify(expression))
+    except (TooLarge, ValueError):
+        return False
+    if done.encoded is None:
+        return True
+    ring, numerators = done.ring, [done.encoded]
+    for symbol, pivot, others in done.steps:
+        if all(ring.degree(n, symbol) == 0 for n in numerators):
             continue
-        free = [p for p in coded if ring.degree(p, symbol) == 0]
-        resultants = [p.resultant(q, ring.variable(symbol)) for i, p in enumerate(holding) for q in holding[i + 1 :]]
-        equations = [ring.decode(p) for p in (*free, *resultants)]
-        equations, unknowns, _ = solve_linear_unknowns(equations, unknowns, accept)
-    if not equations:
-        raise ValueError("the equations do not determine a relation")
-    return min(equations, key=lambda e: (sp.count_ops(e), str(e)))
+        lowest = _lowest_relation(ring, symbol, pivot, others, done.number)
+        place = ring.symbols.index(symbol)
+        if done.number.accepts(_coefficient(ring, lowest, place, ring.degree(lowest, symbol))):
+            return False
+        if any(_work_of(ring, lowest, n, symbol) > 1000 * MOST_TERMS for n in numerators):
+            return False
+        if not done.number.accepts(_coefficient(ring, pivot, place, ring.degree(pivot, symbol))):
+            numerators = [_remainder(ring, n, pivot, place) for n in numerators]
+        left = [_remainder(ring, n, lowest, place) for n in numerators]
+        numerators = [
+            _coefficient(ring, n, place, k) for n in left if n != 0 for k in range(ring.degree(n, symbol) + 1)
+        ]
+    return all(n == 0 or divmod(n, done.relation)[1] == 0 for n in numerators)
+
+
+@dataclass(frozen=True)
+class _Elimination:
+    """steps: (unknown, the equation it was eliminated with, the other equations that held it)."""
+
+    ring: Ring
+    number: _Evaluation
+    relation: Any
+    steps: tuple[tuple[sp.Symbol, Any, tuple], ...]
+    encoded: Any = None
+
+    @staticmethod
+    def of(equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint, extra=sp.S.Zero):
+        check_size(unknowns)
+        count = len(equations)
+        given, unknowns, physical = _without_irrational_numbers([*equations, extra], unknowns, physical)
+        equations, extra = [*given[:count], *given[count + 1 :]], given[count]
+        same = _coincidences(unknowns, equations, physical)
+        reduced = [sp.expand(sp.sympify(e).xreplace(same)) for e in equations]
+        extra = sp.fraction(sp.together(extra.xreplace(same)))[0]
+        ring = Ring.of((*reduced, extra))
+        number = _Evaluation.of(ring, physical)
+        polys: list = []
+        for e in reduced:
+            if e != 0:
+                number.add_factors(polys, ring.encode(e))
+        left = [u for u in unknowns if u not in same and u in ring.symbols]
+        steps = []
+        while left:
+            choice = _cheapest(ring, polys, left, number)
+            if choice is None:
+                break
+            work, symbol, pivot = choice
+            if work > MOST_TERMS:
+                raise TooLarge(f"eliminating {symbol} may need {work} terms")
+            left.remove(symbol)
+            following: list = []
+            others = tuple(q for q in polys if q is not pivot and ring.degree(q, symbol) > 0)
+            steps.append((symbol, pivot, others))
+            for q in polys:
+                if q is pivot:
+                    continue
+                if ring.degree(q, symbol) == 0:
+                    if q not in following:
+                        following.append(q)
+                    continue
+                resultant = pivot.resultant(q, ring.variable(symbol))
+                if resultant != 0:
+                    number.add_factors(following, resultant)
+            polys = following
+        free = [p for p in polys if all(ring.degree(p, u) == 0 for u in unknowns if u in ring.symbols)]
+        if not free:
+            raise ValueError("the equations do not determine a relation")
+        best = min(free, key=lambda p: (len(p), p.total_degree(), str(p)))
+        return _Elimination(ring, number, best, tuple(steps), ring.encode(extra) if extra != 0 else None)
+
+
+def _lowest_relation(ring: Ring, symbol: sp.Symbol, pivot, others: tuple, number: _Evaluation):
+    """The equation of lowest degree in the unknown, from remainders of the pivot and other equations that hold it."""
+    place = ring.symbols.index(symbol)
+    best = pivot
+    for other in others:
+        high, low = best, other
+        while low != 0 and ring.degree(low, symbol) > 0 and ring.degree(best, symbol) > 1:
+            if ring.degree(low, symbol) > ring.degree(high, symbol):
+                high, low = low, high
+            if ring.degree(low, symbol) < ring.degree(best, symbol) and not number.accepts(
+                _coefficient(ring, low, place, ring.degree(low, symbol))
+            ):
+                best = low
+            high, low = low, _remainder(ring, high, low, place)
+    return best
+
+
+def _remainder(ring: Ring, high, low, place: int):
+    """The pseudo-remainder, without its content in the coefficients."""
+    generator = ring.context.gens()[place]
+    degree = int(low.degrees()[place])
+    lead = _coefficient(ring, low, place, degree)
+    while high != 0 and int(high.degrees()[place]) >= degree:
+        top = int(high.degrees()[place])
+        high = lead * high - _coefficient(ring, high, place, top) * generator ** (top - degree) * low
+    return high
+
+
+def _coefficient(ring: Ring, polynomial, place: int, degree: int):
+    """The coefficient of a power of one symbol."""
+    return ring.context.from_dict(
+        {(*m[:place], 0, *m[place + 1 :]): c for m, c in polynomial.to_dict().items() if int(m[place]) == degree}
+    )
+
+
+def _without_irrational_numbers(equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint):
+    """Roots of numbers, such as sqrt(2), as unknowns with an equation of their own."""
+    named: dict[sp.Expr, sp.Symbol] = {}
+    for e in equations:
+        for node in sp.preorder_traversal(sp.sympify(e)):
+            if node.is_Pow and node.base.is_Rational and node.exp.is_Rational and not node.exp.is_Integer:
+                base = node.base ** sp.Rational(1, node.exp.q)
+                named.setdefault(base, sp.Symbol(f"_number{len(named)}", positive=True))
+    powers = {base**k: symbol**k for base, symbol in named.items() for k in range(-8, 9) if k}
+    equations = [sp.sympify(e).subs(powers) for e in equations]
+    for base, symbol in named.items():
+        degree = base.exp.q if base.is_Pow else 2
+        equations.append(sp.fraction(sp.together(symbol**degree - base**degree))[0])
+        physical = physical.joined_by(symbol, base)
+    return equations, [*unknowns, *named.values()], physical
+
+
+def _coincidences(unknowns: list[sp.Symbol], equations: list[sp.Expr], physical: PhysicalPoint) -> dict:
+    """Unknowns that are zero, or plus or minus another symbol, to many digits at the generic physical point."""
+    same: dict[sp.Symbol, sp.Expr] = {}
+    others = sorted({s for e in equations for s in e.free_symbols if s in physical.values and s != Z}, key=str)
+    kept = [s for s in others if s not in unknowns]
+    tiny = mpmath.mpf(10) ** -40
+    for u in (s for s in others if s in unknowns):
+        value = physical.values[u]
+        if abs(value) < tiny:
+            same[u] = sp.S.Zero
+            continue
+        for sign, known in ((sign, known) for known in kept for sign in (1, -1)):
+            if abs(value - sign * physical.values[known]) < tiny * abs(value):
+                same[u] = sign * known
+                break
+        else:
+            kept.append(u)
+    return same
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """Polynomials of a ring at the physical point."""
+
+    values: tuple
+
+    @staticmethod
+    def of(ring: Ring, physical: PhysicalPoint) -> _Evaluation:
+        meaning = dict(ring.meaning)
+        return _Evaluation(tuple(mpmath.mpmathify(physical.value(meaning.get(s, s))) for s in ring.symbols))
+
+    def accepts(self, polynomial) -> bool:
+        """Whether a polynomial is zero at the physical point, to far more digits than chance allows."""
+        with mpmath.workdps(DIGITS):
+            total, scale = mpmath.mpf(0), mpmath.mpf(0)
+            powers: list[list] = [[mpmath.mpf(1)] for _ in self.values]
+            for monomial, c in polynomial.to_dict().items():
+                term = mpmath.mpf(int(c))
+                for i, e in enumerate(map(int, monomial)):
+                    if e:
+                        while len(powers[i]) <= e:
+                            powers[i].append(powers[i][-1] * self.values[i])
+                        term = term * powers[i][e]
+                total, scale = total + term, scale + abs(term)
+            return abs(total) <= (scale or 1) * mpmath.mpf(10) ** (-DIGITS // 2)
+
+    def add_factors(self, polys: list, polynomial) -> None:
+        """The irreducible factors that vanish on the physical branch, each kept once."""
+        fitting = [f for f, _ in polynomial.factor()[1] if self.accepts(f)]
+        if not fitting:
+            raise ValueError("no factor of an eliminated polynomial fits the physical branch")
+        for f in sorted(fitting, key=lambda f: (len(f), str(f))):
+            if f not in polys:
+                polys.append(f)
+
+
+def _cheapest(ring: Ring, polys: list, unknowns: list[sp.Symbol], number: _Evaluation):
+    """(work, unknown, equation to eliminate it with): least work first; the equation must determine the unknown."""
+    best = None
+    degrees = [tuple(map(int, p.degrees())) for p in polys]
+    for symbol in unknowns:
+        place = ring.symbols.index(symbol)
+        holding = [i for i, d in enumerate(degrees) if d[place] > 0]
+        for i in holding:
+            work = sum(_work(polys[i], degrees[i], polys[j], degrees[j], place) for j in holding if j != i)
+            key = (work, degrees[i][place], len(polys[i]), symbol.name, i)
+            if (best is None or key < best[0]) and not number.accepts(polys[i].derivative(place)):
+                best = (key, symbol, polys[i])
+    return None if best is None else (best[0][0], best[1], best[2])
+
+
+def _work_of(ring: Ring, p, q, symbol: sp.Symbol) -> int:
+    place = ring.symbols.index(symbol)
+    return _work(p, tuple(map(int, p.degrees())), q, tuple(map(int, q.degrees())), place)
+
+
+def _work(p, p_degrees: tuple[int, ...], q, q_degrees: tuple[int, ...], place: int) -> int:
+    """A bound on the terms of a resultant: by the product of the term counts, and by the degrees it can have."""
+    m, n = p_degrees[place], q_degrees[place]
+    box = 1
+    for i, (a, b) in enumerate(zip(p_degrees, q_degrees, strict=True)):
+        box *= 1 if i == place else a * n + b * m + 1
+    return min(box, len(p) ** n * len(q) ** m)
 
 
 def factors(expression: sp.Expr) -> list[sp.Expr]:
     """The distinct irreducible factors of a polynomial, constants left out, in a fixed order."""
     ring = Ring.of((expression,))
-    if not ring.symbols:
-        return []
-    _, found = ring.encode(expression).factor()
-    decoded = [normalised(ring.decode(f)) for f, _ in found]
+    return _decoded_factors(ring, ring.encode(expression)) if ring.symbols else []
+
+
+def _decoded_factors(ring: Ring, polynomial) -> list[sp.Expr]:
+    decoded = [_signed(ring.decode(f)) for f, _ in polynomial.factor()[1]]
     return sorted((f for f in decoded if f.free_symbols), key=lambda f: (sp.count_ops(f), str(f)))
+
+
+def branch_points(curve: sp.Expr, symbol: sp.Symbol) -> tuple[list[sp.Expr], list[sp.Expr]]:
+    """Factors of the discriminant and of the leading coefficient of a curve; TooLarge beyond the bound."""
+    ring = Ring.of((curve,))
+    polynomial = ring.encode(sp.expand(curve))
+    degree, place = ring.degree(polynomial, symbol), ring.symbols.index(symbol)
+    work = 1
+    for i, d in enumerate(map(int, polynomial.degrees())):
+        work *= 1 if i == place else (2 * degree - 2) * d + 1
+    if work > MOST_DISCRIMINANT_TERMS:
+        raise TooLarge(f"the discriminant in {symbol} may need {work} terms")
+    lead = _coefficient(ring, polynomial, place, degree)
+    singular = _decoded_factors(ring, polynomial.discriminant(ring.variable(symbol))) if degree > 1 else []
+    return singular, _decoded_factors(ring, lead)
 
 
 def chosen_factor(expression: sp.Expr, accept) -> sp.Expr:
@@ -160,12 +435,10 @@ def chosen_factor(expression: sp.Expr, accept) -> sp.Expr:
 
 def normalised(polynomial: sp.Expr) -> sp.Expr:
     """Sign fixed so that the same polynomial always prints the same way."""
-    expanded = sp.expand(polynomial)
+    return _signed(sp.expand(polynomial))
+
+
+def _signed(expanded: sp.Expr) -> sp.Expr:
     terms = sp.Add.make_args(expanded)
     first = min(terms, key=lambda term: str(sp.Mul(*[f for f in sp.Mul.make_args(term) if not f.is_Number])))
     return -expanded if first.could_extract_minus_sign() else expanded
-
-
-def discriminant(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
-    ring = Ring.of((expression,))
-    return ring.decode(ring.encode(expression).discriminant(ring.variable(symbol)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -11,6 +11,8 @@ import mpmath
 import sympy as sp
 from sympy.core.function import PoleError
 
+from derive.algebra.expansions import SMALL as EPSILON, Limit, expand_quantity
+from derive.algebra.infinity import moments_of_system
 from derive.algebra.nodes import Z
 from derive.algebra.physical import physical_values
 from derive.algebra.words import Letter
@@ -29,7 +31,7 @@ from derive.claims.equality import (
 )
 from derive.claims.formulas import Carrier, Matrix, Reader, shown
 from derive.claims.reading import Claim, ClaimsFile
-from derive.errors import ClaimError, NumericalError
+from derive.errors import ClaimError, DeriveError, NumericalError
 from derive.language.model import Model
 from derive.records.base import Record
 from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle
@@ -40,6 +42,7 @@ SMALL = sp.Symbol("x", positive=True)
 """What a series is expanded in."""
 
 _TRAINING_KINDS = ("kernel", "covariance")
+_CURVE_KINDS = ("resolvent", "curve", "edges", "atom")
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,11 @@ class _Work:
                 f"{self.place(claim)}: {self.file.model} probes no spectrum, so there is nothing to hold a "
                 f"{claim.kind} against; add probe=spectrum(...) to the model"
             )
+        if claim.kind in _CURVE_KINDS and self.bulk.curve is None:
+            raise ClaimError(
+                f"{self.place(claim)}: the bulk of {self.file.model} is too large to eliminate to a curve; claim "
+                "moments and equations between its responses instead"
+            )
         decide: Callable[[Claim], tuple[str, str]] = getattr(self, f"_{claim.kind}")
         status, detail = decide(claim)
         if status == DIGITS:
@@ -115,9 +123,14 @@ class _Work:
 
     # the bulk
 
+    @property
+    def curve(self) -> sp.Expr:
+        """The curve, for claims that are refused where there is none."""
+        return cast(sp.Expr, self.bulk.curve)
+
     def _resolvent(self, claim: Claim) -> tuple[str, str]:
         value = self.reader(claim, "z").scalar(claim.get("value"))
-        root, curve = self.bulk.projected.resolvent, self.bulk.curve
+        root, curve = self.bulk.projected.resolvent, self.curve
         left_of_bulk = True
         for point in sample_points(self.parameters):
             size = 50 * (1 + sum(abs(v) for v in point.values()))
@@ -143,7 +156,7 @@ class _Work:
 
     def _curve(self, claim: Claim) -> tuple[str, str]:
         value = sp.fraction(sp.together(self.reader(claim, "z", "G").scalar(claim.get("value"))))[0]
-        root, curve = self.bulk.projected.resolvent, self.bulk.curve
+        root, curve = self.bulk.projected.resolvent, self.curve
         try:
             derived, claimed = sp.Poly(curve, root, Z), sp.Poly(value, root, Z) if value.has(root) else None
         except sp.PolynomialError:
@@ -153,6 +166,18 @@ class _Work:
         if vanishes_identically(claimed.LC() * curve - derived.LC() * value):
             return PROVED, f"a multiple of {_curve_text(self.bulk)}"
         return FAILED, f"derived {_curve_text(self.bulk)}, claimed {sp.expand(value)} = 0"
+
+    def _equation(self, claim: Claim) -> tuple[str, str]:
+        """An expression in z, G and the responses of the bulk that vanishes on the physical branch."""
+        reader = self.reader(claim, "z", "G")
+        responses = {s.name: s for s in self.bulk.projected.bulk_symbols}
+        value = replace(reader, scalars={**responses, **reader.scalars}).scalar(claim.get("value"))
+        if not value.free_symbols & {Z, *responses.values()}:
+            raise ClaimError(
+                f"{self.place(claim)}: {value} holds no response of the bulk; they are {', '.join(responses)}"
+            )
+        result = self.bench.same(value, sp.S.Zero)
+        return self._told(result, value, sp.S.Zero, "residual", "modulo the bulk equations")
 
     def _edges(self, claim: Claim) -> tuple[str, str]:
         reader = self.reader(claim)
@@ -178,7 +203,7 @@ class _Work:
             for root in self._candidate_edges(point):
                 if not any(abs(root - value) < mpmath.mpf(10) ** -12 * (1 + abs(root)) for value in claimed):
                     if _density_ends(self.bulk, point, root):
-                        return FAILED, f"the edge at {mpmath.nstr(root, 8)} is left out ({_at(point, self.bulk.curve)})"
+                        return FAILED, f"the edge at {mpmath.nstr(root, 8)} is left out ({_at(point, self.curve)})"
         return status, "each is a root of the discriminant of the curve where the density ends, and there are no others"
 
     def _candidate_edges(self, point: dict) -> list:
@@ -206,7 +231,7 @@ class _Work:
                 raise ClaimError(
                     f"{self.place(claim)}: {name} = {text} is out of range: it must be {names[name].domain}"
                 )
-        root, curve = self.bulk.projected.resolvent, self.bulk.curve.subs(fixed)
+        root, curve = self.bulk.projected.resolvent, self.curve.subs(fixed)
         position, weight = position.subs(fixed), weight.subs(fixed)
         exact = vanishes_identically(_residue_condition(sp.Poly(curve, root), position, weight))
         for point in sample_points(self.parameters, fixed):
@@ -232,8 +257,12 @@ class _Work:
         order = claim.get("order")
         if order > 24:
             raise ClaimError(f"{self.place(claim)}: order {order} is beyond 24; claim a lower moment")
-        derived = sp.factor(moments(self.bulk.curve, self.bulk.projected.resolvent, order)[order])
+        derived = self._moments(order)[order]
         return self._told(self.bench.same(value, derived), value, derived, f"moment {order}")
+
+    def _moments(self, order: int) -> list[sp.Expr]:
+        projected = self.bulk.projected
+        return moments_of_system(projected.bulk_equations, projected.bulk_symbols, projected.resolvent, order, {})
 
     def _series(self, claim: Claim) -> tuple[str, str]:
         of = claim.get("of")
@@ -244,11 +273,7 @@ class _Work:
         if of == "resolvent" and claim.get("in", "z") == "z":
             if claim.get("set", "1/x").replace(" ", "") != "1/x" or not 0 <= order <= 25:
                 raise ClaimError(f"{self.place(claim)}: the resolvent is expanded in x = 1/z to order 25 at most")
-            derived = (
-                moments(self.bulk.curve, self.bulk.projected.resolvent, int(order) - 1)[int(order) - 1]
-                if order
-                else sp.S.Zero
-            )
+            derived = self._moments(int(order) - 1)[int(order) - 1] if order else sp.S.Zero
             return self._told(
                 self.bench.same(value, derived), value, sp.factor(derived), f"coefficient of 1/z**{order}"
             )
@@ -260,6 +285,8 @@ class _Work:
             raise ClaimError(f"{self.place(claim)}: in must be one of {', '.join(names)}, not {variable!r}")
         replaced = self.reader(claim, "x").scalar(claim.get("set", "x"))
         expression = self._quantity(claim, of)
+        if expression is None and of in ("edge upper", "edge lower"):
+            return self._edge_coefficient(claim, names[variable], replaced, int(order), value)
         if expression is None:
             return FAILED, f"no closed form of {of} is derived, so its series cannot be taken"
         try:
@@ -271,6 +298,26 @@ class _Work:
         derived = sp.expand(expanded).coeff(SMALL, int(order) + lift)
         return self._told(
             self.bench.same(value, derived), value, sp.factor(derived), f"coefficient of x**{order} in {of}"
+        )
+
+    def _edge_coefficient(self, claim: Claim, parameter, replaced: sp.Expr, order: int, value: sp.Expr):
+        """A coefficient of an edge without a closed form, from its exact expansion."""
+        base, power = replaced.as_base_exp()
+        if base != SMALL or not power.is_Integer or power == 0:
+            raise ClaimError(f"{self.place(claim)}: set must be a power of x here, such as x, 1/x or 1/x**2")
+        limit = Limit(parameter, EPSILON if power > 0 else 1 / EPSILON)
+        of = "edge" if claim.get("of") == "edge upper" else "lower_edge"
+        wanted = sp.Rational(order, abs(power))
+        try:
+            found = expand_quantity(self.bulk, of, limit, wanted, {})
+        except DeriveError as error:
+            return FAILED, f"the edge could not be expanded: {error}"
+        derived = dict(zip(found.powers, found.coefficients, strict=True)).get(wanted, sp.S.Zero)
+        return self._told(
+            self.bench.same(value, derived),
+            value,
+            sp.factor(derived),
+            f"coefficient of x**{order} in {claim.get('of')}",
         )
 
     def _quantity(self, claim: Claim, of: str) -> sp.Expr | None:
@@ -536,19 +583,6 @@ def derived_block(blocks: BlockMatrix, row: int, column: int) -> Matrix:
     found = Matrix({(): block.scalar} if block.scalar != 0 else {})
     for scale, word in block.combination:
         found = found.plus(Matrix({tuple(word): -scale}))
-    return found
-
-
-def moments(curve: sp.Expr, root: sp.Symbol, order: int) -> list[sp.Expr]:
-    """The coefficients m_0 = 1, m_1, ... of G = sum_k m_k / z**(k + 1), found from the curve one by one."""
-    small, unknown = sp.Symbol("small"), sp.Symbol("unknown")
-    found: list[sp.Expr] = [sp.S.One]
-    cleared = sp.expand(curve.subs(Z, 1 / small) * small ** sp.Poly(curve, Z).degree())
-    for k in range(1, order + 1):
-        partial = sp.Add(*(m * small ** (i + 1) for i, m in enumerate(found))) + unknown * small ** (k + 1)
-        coefficients = sp.Poly(sp.expand(cleared.subs(root, partial)), small).all_coeffs()
-        first = sp.Poly(next(sp.expand(c) for c in reversed(coefficients) if sp.expand(c).has(unknown)), unknown)
-        found.append(sp.cancel(-first.coeff_monomial(1) / first.coeff_monomial(unknown)))
     return found
 
 

@@ -11,7 +11,7 @@ from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, physical_values
-from derive.algebra.polynomials import solve_linear_unknowns
+from derive.algebra.polynomials import proves_zero, solve_linear_unknowns
 from derive.errors import ClaimError, NumericalError
 from derive.language.symbols import Parameter
 from derive.records.probe import MAP, Bulk
@@ -122,8 +122,13 @@ class Bench:
             return []
         projected = self.bulk.projected
         others = [s for s in projected.bulk_symbols if s != projected.resolvent]
-        physical = PhysicalPoint.of(projected.bulk_equations, projected.bulk_symbols)
-        return solve_linear_unknowns(list(projected.bulk_equations), others, physical.accepts)[2]
+        return solve_linear_unknowns(list(projected.bulk_equations), others, self._generic.accepts)[2]
+
+    @cached_property
+    def _generic(self) -> PhysicalPoint:
+        """One generic point of the physical branch."""
+        assert self.bulk is not None
+        return PhysicalPoint.of(self.bulk.projected.bulk_equations, self.bulk.projected.bulk_symbols)
 
     def same(self, claimed: sp.Expr, derived: sp.Expr) -> Comparison:
         """Numbers first, since they find a wrong claim at once; then the proof."""
@@ -146,6 +151,11 @@ class Bench:
 
     def proves_zero(self, difference: sp.Expr) -> bool:
         """By algebra, modulo the equations of the bulk."""
+        if self.bulk is not None and difference.free_symbols & set(self.bulk.projected.bulk_symbols):
+            projected = self.bulk.projected
+            others = [s for s in projected.bulk_symbols if s != projected.resolvent]
+            if proves_zero(difference, list(projected.bulk_equations), others, self._generic):
+                return True
         for symbol, value in self._rational:
             difference = difference.subs(symbol, value)
         curve, root = (None, None) if self.bulk is None else (self.bulk.curve, self.bulk.projected.resolvent)

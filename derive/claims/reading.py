@@ -12,6 +12,7 @@ from derive.errors import ClaimError
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "resolvent": (("value",), ()),
     "curve": (("value",), ()),
+    "equation": (("value",), ()),
     "edges": (("value",), ()),
     "atom": (("position", "value"), ("at",)),
     "outlier": (("value",), ("eigenproblem",)),

@@ -9,6 +9,7 @@ from derive.cli.bench import bench
 from derive.cli.build import build
 from derive.cli.compare import compare
 from derive.cli.declare import list_settings, new, show
+from derive.cli.expand import expand
 from derive.cli.group import CONTEXT, DeriveGroup
 from derive.cli.simulate import simulate
 from derive.cli.solve import solve
@@ -33,6 +34,7 @@ def main(context: click.Context) -> None:
       derive show my_model.py --stage bulk             an equation on the way
       derive solve my_model.py eta=0.5 T=4             bulk edges, outliers, order parameters
       derive compare my_model.py --plot out.png        theory against simulation
+      derive expand my_model.py --of edge --in 1/nu    an edge as a series, exactly
       derive verify                                    the claims of the project, proved
 
     \b
@@ -43,5 +45,5 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (list_settings, new, show, build, solve, simulate, compare, stability, verify, bench):
+for command in (list_settings, new, show, build, solve, simulate, compare, stability, expand, verify, bench):
     main.add_command(command)

@@ -269,10 +269,14 @@ class Pencil(Record):
 
 @dataclass(frozen=True)
 class Bulk(Record):
-    """The bulk's algebraic curve and what follows from it. Everything downstream starts here."""
+    """The bulk's algebraic curve and what follows from it. Everything downstream starts here.
+
+    `curve` is None where the responses could not be eliminated within the work bound: then the response equations of
+    the probe are all there is, and edges are where their Jacobian is singular.
+    """
 
     pencil: Pencil
-    curve: sp.Expr
+    curve: sp.Expr | None
     edge_factors: tuple[sp.Expr, ...]
     edges: tuple[sp.Expr, ...]
     resolvent: sp.Expr | None
@@ -292,6 +296,13 @@ class Bulk(Record):
         return self.projected.system
 
     def sections(self) -> tuple[Section, ...]:
+        if self.curve is None:
+            count = len(self.projected.bulk_equations)
+            told = (
+                f"too large to eliminate: {self.projected.resolvent} is followed as one of {count} unknowns of the "
+                f"{count} response equations of the probe, and edges are where their Jacobian is singular"
+            )
+            return (Section("curve", (Statement(remark=told),)),)
         lines = [Statement(self.curve, sp.S.Zero, remark="algebraic curve of the resolvent")]
         if self.resolvent is not None:
             lines.append(

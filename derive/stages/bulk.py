@@ -7,25 +7,33 @@ import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint
-from derive.algebra.polynomials import discriminant, eliminate, factors
+from derive.algebra.polynomials import TooLarge, branch_points, check_size, eliminate
 from derive.language.symbols import Parameter
 from derive.records.probe import Bulk, Pencil
 
 
 def find_bulk(pencil: Pencil) -> Bulk:
-    """The curve, its edge polynomial, and closed forms where the degree allows them."""
+    """The curve, its edge polynomial, and closed forms where the degree allows them.
+
+    Beyond the work bound of the elimination there is no curve, and the response equations stand for themselves.
+    """
     projected = pencil.blocks.projected
     equations, resolvent = projected.bulk_equations, projected.resolvent
-    physical = PhysicalPoint.of(equations, projected.bulk_symbols)
     others = [s for s in projected.bulk_symbols if s != resolvent]
-    curve = eliminate(list(equations), others, physical.accepts)
-    curve = sp.collect(sp.expand(curve), resolvent)
-    poly = sp.Poly(curve, resolvent)
-    singular = discriminant(curve, resolvent) if poly.degree() > 1 else sp.S.One
-    candidates = [f for f in factors(singular * poly.LC()) if f.has(Z)]
+    ends = "the support ends where the physical branch turns"
+    try:
+        check_size(others)
+        physical = PhysicalPoint.of(equations, projected.bulk_symbols)
+        curve = sp.collect(sp.expand(eliminate(list(equations), others, physical)), resolvent)
+        poly = sp.Poly(curve, resolvent)
+        singular, poles = branch_points(curve, resolvent)
+    except TooLarge:
+        return Bulk(pencil, None, (), (), None, (*pencil.assumptions, ends))
+    found = dict.fromkeys(f for f in (*singular, *poles) if f.has(Z))
+    candidates = sorted(found, key=lambda f: (sp.count_ops(f), str(f)))
     closed = []
     for factor in candidates:
-        if factor != Z and sp.Poly(factor, Z).degree() <= 2 and sp.Poly(singular, Z).rem(sp.Poly(factor, Z)).is_zero:
+        if factor != Z and sp.Poly(factor, Z).degree() <= 2 and factor in singular:
             closed += [_tidy(root) for root in sp.roots(sp.Poly(factor, Z))]
     return Bulk(
         pencil,
@@ -33,7 +41,7 @@ def find_bulk(pencil: Pencil) -> Bulk:
         tuple(candidates),
         tuple(sorted(closed, key=lambda e: (float(mpmath.re(physical.value(e))), str(e)))),
         _closed_resolvent(poly, physical),
-        (*pencil.assumptions, "the support ends where the physical branch turns"),
+        (*pencil.assumptions, ends),
     )
 
 

@@ -82,6 +82,7 @@ class _Workshop:
         self.fields: dict[str, SystemField] = {}
         self.applied: dict[tuple[Disorder, bool, Field], tuple[Field, sp.Expr]] = {}
         self.middle: Field | None = None
+        self.products: dict[tuple[Matrix, Field], Field] = {}
         self.taken = {symbol.name for symbol in (*atoms(model, (Field, Clock, Sector, Disorder)), *model.parameters)}
 
     # -- equations of the declaration
@@ -152,18 +153,20 @@ class _Workshop:
         }
 
     def _probe_product(self, matrix: Matrix, field: Field) -> sp.Expr:
-        """matrix @ field, where every inner product gets a spectral field of order one."""
+        """matrix @ field, where every inner product gets a spectral field of order one, shared wherever it occurs."""
         if isinstance(matrix, Sum):
             return sp.Add(*(scale * self._probe_product(part, field) for scale, part in matrix.terms))
         factors = factors_of(matrix)
         scale = sp.S.One
         for factor in reversed(factors[1:]):
             order = norm_order(self._written_out(factor))
-            inner = self._new_field(self._next_probe_name(), factor.rows, None, role="spectral")
-            expression = self._probe_product(factor, field) * factor.columns ** (-order)
-            self._put(SystemField(inner, self._rule(expression, None, inner, "the probed matrix")))
+            if (factor, field) not in self.products:
+                inner = self._new_field(self._next_probe_name(), factor.rows, None, role="spectral")
+                expression = self._probe_product(factor, field) * factor.columns ** (-order)
+                self._put(SystemField(inner, self._rule(expression, None, inner, "the probed matrix")))
+                self.products[factor, field] = inner
             scale *= factor.columns**order
-            field = inner
+            field = self.products[factor, field]
         head = factors[0]
         if isinstance(head, Sum):
             return scale * self._probe_product(head, field)

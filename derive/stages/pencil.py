@@ -10,7 +10,7 @@ import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint
-from derive.algebra.polynomials import eliminate, factors
+from derive.algebra.polynomials import TooLarge, eliminate, factors
 from derive.algebra.words import Letter
 from derive.records.probe import MAP, BlockMatrix, Cycle, Pencil
 
@@ -33,7 +33,10 @@ def reduce_blocks(blocks: BlockMatrix) -> Pencil:
         if ring is None:
             continue
         rows = tuple(tuple(members[i]) for i in ring)
-        cycles.append(_cycle(blocks, rows, tuple(list(groups)[i] for i in ring)))
+        try:
+            cycles.append(_cycle(blocks, rows, tuple(list(groups)[i] for i in ring)))
+        except TooLarge:  # no relation between z and the map: these rows are left to the nonlinear eigenproblem
+            continue
         reduced |= {r for group in rows for r in group}
     fed = {r for (r, c), b in blocks.blocks if b.combination}
     trivial = {
@@ -104,7 +107,7 @@ def _cycle(blocks: BlockMatrix, rows: tuple, scalars: tuple[sp.Expr, ...]) -> Cy
     equations, unknowns = projected.bulk_equations, projected.bulk_symbols
     product = sp.Mul(*scalars)
     physical = PhysicalPoint.of(equations, unknowns).joined_by(MAP, product)
-    relation = eliminate([*equations, MAP - product], list(unknowns), physical.accepts)
+    relation = eliminate([*equations, MAP - product], list(unknowns), physical)
     inverse, critical = None, ()
     if sp.Poly(relation, Z).degree() == 1:
         poly = sp.Poly(relation, Z)

@@ -8,6 +8,8 @@ import jax.numpy as jnp
 
 RESPONSES = ("G", "R_psi0_W0T_psi1", "R_psi1_W0_psi0")
 RESOLVENT = RESPONSES.index("G")
+# whether the responses were eliminated: curve and edge_polynomials exist
+ELIMINATED = True
 
 
 def residual(z, r, alpha, sigma, theta, kappa, S):
@@ -26,20 +28,17 @@ def residual(z, r, alpha, sigma, theta, kappa, S):
 
 
 def curve(alpha, sigma, theta, kappa, S):
-    """Table c with sum_ij c[i, j] G^i z^j = 0 on the curve."""
-    return jnp.array([[alpha, 0], [alpha * sigma**2 - sigma**2, -alpha], [0, sigma**2]], dtype=float)
+    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve; exact if the arguments are fractions."""
+    return ((alpha, 0), (alpha * sigma**2 - sigma**2, -alpha), (0, sigma**2))
 
 
 def edge_polynomials(alpha, sigma, theta, kappa, S):
     """Polynomials in z, highest power first: every edge of the support is a real root of one of them."""
     return (
-        jnp.array([1, 0], dtype=float),
-        jnp.array(
-            [
-                -(alpha**2),
-                2 * alpha**2 * sigma**2 + 2 * alpha * sigma**2,
-                -(alpha**2) * sigma**4 + 2 * alpha * sigma**4 - sigma**4,
-            ],
-            dtype=float,
+        (1, 0),
+        (
+            -(alpha**2),
+            2 * alpha**2 * sigma**2 + 2 * alpha * sigma**2,
+            -(alpha**2) * sigma**4 + 2 * alpha * sigma**4 - sigma**4,
         ),
     )

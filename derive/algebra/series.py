@@ -1,0 +1,493 @@
+"""Puiseux series of a root of a polynomial F(e, x), with exact coefficients in all other symbols.
+
+The Newton polygon gives the first term, a root of its characteristic polynomial picks the branch, and once that root
+is simple every further coefficient follows by a division. Which root is meant is told by a numerical value of the
+branch at small e; numbers choose, they never enter a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import flint
+import mpmath
+import sympy as sp
+
+from derive.errors import DeriveError, NumericalError
+
+DIGITS = 80
+MOST_STEPS = 12
+"""The most times that the polygon is applied before a branch must have become simple."""
+ROOT = sp.Symbol("theta")
+"""An algebraic number that has no formula in radicals of degree two."""
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """sum of coefficient * e**power; `minimal` is the polynomial whose root ROOT is, if the coefficients hold it."""
+
+    powers: tuple[sp.Rational, ...]
+    coefficients: tuple[sp.Expr, ...]
+    next_power: sp.Rational
+    minimal: sp.Expr | None = None
+    root_near: str | None = None
+    ends: bool = False
+
+    def numbers(self, point: dict) -> list:
+        """The coefficients at given values of the parameters, to many digits."""
+        with mpmath.workdps(DIGITS):
+            values = dict(point)
+            if self.minimal is not None and self.root_near is not None:
+                poly = sp.Poly(self.minimal, ROOT)
+                roots = mpmath.polyroots([_number(c, point) for c in poly.all_coeffs()], maxsteps=500, extraprec=500)
+                near = mpmath.mpf(self.root_near)
+                values[ROOT] = sp.Float(str(mpmath.re(min(roots, key=lambda r: abs(r - near)))), DIGITS)
+            return [_number(c, values) for c in self.coefficients]
+
+    def value(self, small, point: dict):
+        """The truncated series as a number."""
+        total = mpmath.mpf(0)
+        for power, c in zip(self.powers, self.numbers(point), strict=True):
+            total += c * mpmath.mpf(small) ** (mpmath.mpf(int(power.p)) / int(power.q))
+        return total
+
+
+# -- arithmetic: quotients of integer polynomials, and polynomials in theta over them
+
+
+class _Field:
+    """Rational functions of some symbols."""
+
+    def __init__(self, symbols: Sequence[sp.Symbol]):
+        self.symbols = tuple(symbols)
+        self.context = flint.fmpz_mpoly_ctx.get([f"x{i}" for i in range(max(1, len(self.symbols)))], flint.Ordering.lex)
+        self.one = self.context.constant(1)
+
+    def quotient(self, top, bottom=None) -> _Quotient:
+        bottom = self.one if bottom is None else bottom
+        common = top.gcd(bottom) if top != 0 else bottom
+        if common != 1 and common != 0:
+            top, bottom = top // common, bottom // common
+        if bottom.leading_coefficient() < 0:
+            top, bottom = -top, -bottom
+        return _Quotient(self, top, bottom)
+
+    def polynomial(self, expression: sp.Expr):
+        poly = sp.Poly(expression, *self.symbols, domain="QQ") if self.symbols else None
+        if poly is None:
+            value = sp.Rational(expression)
+            return self.quotient(self.context.constant(int(value.p)), self.context.constant(int(value.q)))
+        scale, cleared = poly.clear_denoms(convert=True)
+        top = self.context.from_dict({m: int(c) for m, c in cleared.terms() if c != 0})
+        return self.quotient(top, self.context.constant(int(scale)))
+
+    def convert(self, expression: sp.Expr) -> _Quotient:
+        top, bottom = sp.fraction(sp.together(sp.sympify(expression)))
+        return self.polynomial(top) / self.polynomial(bottom)
+
+    def decode(self, quotient: _Quotient) -> sp.Expr:
+        def plain(p):
+            return sp.Add(
+                *(
+                    sp.Integer(int(c))
+                    * sp.Mul(*(s ** int(e) for s, e in zip(self.symbols, m[: len(self.symbols)], strict=True)))
+                    for m, c in p.to_dict().items()
+                )
+            )
+
+        return plain(quotient.top) / plain(quotient.bottom)
+
+
+@dataclass(frozen=True, eq=False)
+class _Quotient:
+    field: _Field
+    top: Any
+    bottom: Any
+
+    def __add__(self, other: _Quotient) -> _Quotient:
+        if self.bottom == other.bottom:
+            return self.field.quotient(self.top + other.top, self.bottom)
+        return self.field.quotient(self.top * other.bottom + other.top * self.bottom, self.bottom * other.bottom)
+
+    def __mul__(self, other: _Quotient) -> _Quotient:
+        return self.field.quotient(self.top * other.top, self.bottom * other.bottom)
+
+    def __neg__(self) -> _Quotient:
+        return _Quotient(self.field, -self.top, self.bottom)
+
+    def __truediv__(self, other: _Quotient) -> _Quotient:
+        return self.field.quotient(self.top * other.bottom, self.bottom * other.top)
+
+    @property
+    def is_zero(self) -> bool:
+        return self.top == 0
+
+
+class _Algebra:
+    """Elements c_0 + c_1 theta + ... of an extension, as tuples of quotients."""
+
+    def __init__(self, field: _Field, minimal: list[_Quotient] | None = None):
+        self.field = field
+        self.minimal = minimal
+        self.size = 1 if minimal is None else len(minimal) - 1
+        self.zero = (field.quotient(field.context.constant(0)),) * self.size
+        self.one = (field.quotient(field.one), *self.zero[1:])
+
+    def scalar(self, q: _Quotient) -> tuple:
+        return (q, *self.zero[1:])
+
+    def theta(self) -> tuple:
+        assert self.minimal is not None
+        if self.size == 1:
+            return (-(self.minimal[0] / self.minimal[1]),)
+        return (self.zero[0], self.one[0], *self.zero[2:])
+
+    def add(self, a: tuple, b: tuple) -> tuple:
+        return tuple(x + y for x, y in zip(a, b, strict=True))
+
+    def negative(self, a: tuple) -> tuple:
+        return tuple(-x for x in a)
+
+    def times(self, a: tuple, b: tuple) -> tuple:
+        if self.size == 1:
+            return (a[0] * b[0],)
+        wide = [self.zero[0]] * (2 * self.size - 1)
+        for i, x in enumerate(a):
+            if x.is_zero:
+                continue
+            for j, y in enumerate(b):
+                if not y.is_zero:
+                    wide[i + j] = wide[i + j] + x * y
+        assert self.minimal is not None
+        for k in range(len(wide) - 1, self.size - 1, -1):
+            lead = wide[k] / self.minimal[-1]
+            if not lead.is_zero:
+                for j in range(self.size):
+                    wide[k - self.size + j] = wide[k - self.size + j] + -(lead * self.minimal[j])
+        return tuple(wide[: self.size])
+
+    def is_zero(self, a: tuple) -> bool:
+        return all(x.is_zero for x in a)
+
+    def inverse(self, a: tuple) -> tuple:
+        """By solving the linear system a * b = 1 in the basis of powers of theta."""
+        if self.size == 1:
+            return (self.one[0] / a[0],)
+        basis = []
+        power = self.one
+        for _ in range(self.size):
+            basis.append(self.times(a, power))
+            power = self.times(power, self.theta())
+        rows = [[basis[c][r] for c in range(self.size)] + [self.one[r]] for r in range(self.size)]
+        for i in range(self.size):
+            pivot = next((r for r in range(i, self.size) if not rows[r][i].is_zero), None)
+            if pivot is None:
+                raise NumericalError("a coefficient of the expansion is not invertible")
+            rows[i], rows[pivot] = rows[pivot], rows[i]
+            scale = rows[i][i]
+            rows[i] = [x / scale for x in rows[i]]
+            for r in range(self.size):
+                if r != i and not rows[r][i].is_zero:
+                    factor = rows[r][i]
+                    rows[r] = [x + -(factor * y) for x, y in zip(rows[r], rows[i], strict=True)]
+        return tuple(row[-1] for row in rows)
+
+
+# -- the expansion
+
+
+def expand_root(
+    polynomial: sp.Expr, x: sp.Symbol, e: sp.Symbol, order: sp.Rational, near: Callable[[Any], Any], point: dict
+) -> Expansion:
+    """The root of polynomial(e, x) that `near(e)` is close to, through e**order.
+
+    point: rational values of all other symbols, at which near is computed. Symbols known to be positive may appear
+    under square roots.
+    """
+    roots = {s: sp.Symbol(f"_root_{s.name}", positive=True) for s in sorted(polynomial.free_symbols - {x, e}, key=str)}
+    roots = {s: r for s, r in roots.items() if s.is_nonnegative}
+    squared = sp.expand(polynomial.xreplace({s: r**2 for s, r in roots.items()}))
+    values = {roots.get(s, s): (sp.sqrt(v) if s in roots else v) for s, v in point.items()}
+    back = {r: sp.sqrt(s) for s, r in roots.items()}
+    others = sorted(squared.free_symbols - {x, e}, key=str)
+    work = _Puiseux(_Field(others), squared, x, e, near, {s: values[s] for s in others})
+    with mpmath.workdps(DIGITS):
+        return work.run(sp.Rational(order), back)
+
+
+class _Puiseux:
+    def __init__(self, field: _Field, polynomial: sp.Expr, x: sp.Symbol, e: sp.Symbol, near, values: dict):
+        self.field, self.near, self.values = field, lru_cache(maxsize=None)(near), values
+        self.algebra = _Algebra(field)
+        poly = sp.Poly(polynomial, x, e)
+        self.table: dict[tuple[int, int], tuple] = {
+            (i, j): self.algebra.scalar(field.convert(c)) for (i, j), c in poly.terms()
+        }
+        self.minimal: Any = None
+        self.theta_value: Any = None
+
+    def run(self, order: sp.Rational, back: dict) -> Expansion:
+        """First terms by the polygon while the root is multiple, the rest by Hensel lifting."""
+        if min(i for i, _ in self.table) > 0 and all(
+            abs(self.near(t)) < mpmath.mpf(10) ** -40 for t in self._smalls(1)
+        ):
+            return Expansion((sp.S.Zero,), (sp.S.Zero,), sp.Rational(order) + 1, ends=True)
+        done: list[tuple[Fraction, tuple]] = []
+        ramification, offset = 1, Fraction(0)
+        ends = False
+        for step in range(MOST_STEPS + 1):
+            if step == MOST_STEPS:
+                raise NumericalError("the branch stays multiple: its expansion could not be separated from another")
+            if done and min(i for i, _ in self.table) > 0:
+                ends = True
+                break
+            slope, c, multiplicity = self._first_term(ramification, offset, done)
+            done.append((offset + slope / ramification, c))
+            offset, ramification = done[-1][0], ramification * slope.denominator
+            self._shift(slope, c)
+            if multiplicity == 1:
+                break
+        top = Fraction(int(order.p), int(order.q))
+        if not ends:
+            count = max(0, int((top - offset) * ramification) + 1)
+            tail, ends = self._lift(count + 1)
+            done += [(offset + Fraction(k + 1, ramification), y) for k, y in enumerate(tail)]
+        kept = [(p, c) for k, (p, c) in enumerate(done) if (p <= top or k == 0) and not self.algebra.is_zero(c)]
+        top = max(top, kept[-1][0])
+        later = [p for p, c in done if p > top and not self.algebra.is_zero(c)]
+        following = later[0] if later else top + Fraction(1, ramification)
+        hidden = self.minimal is None or self.algebra.size == 2
+        return Expansion(
+            tuple(sp.Rational(p.numerator, p.denominator) for p, _ in kept),
+            tuple(self._decoded(c, back) for _, c in kept),
+            sp.Rational(following.numerator, following.denominator),
+            None if hidden else self.minimal.xreplace(back),
+            None if hidden else mpmath.nstr(self.theta_value, 12),
+            ends and not later,
+        )
+
+    # the polygon
+
+    def _first_term(self, ramification: int, offset: Fraction, done: list) -> tuple[Fraction, tuple, int]:
+        """The slope, its coefficient, and how often the coefficient is a root of the characteristic polynomial."""
+        lowest: dict[int, int] = {}
+        for i, j in self.table:
+            lowest[i] = min(lowest.get(i, j), j)
+        best = None
+        with mpmath.workdps(DIGITS):
+            for slope, members in _lower_hull(lowest):
+                if slope <= 0 and done:
+                    continue
+                phi = {i: self.table[i, lowest[i]] for i in members}
+                for guess, rest in self._matches(phi, slope, ramification, offset, done):
+                    if best is None or rest < best[0]:
+                        best = (rest, slope, phi, guess)
+        if best is None or best[0] > mpmath.mpf("0.2"):
+            raise DeriveError(
+                "no branch of the polynomial follows the numerical values at small values of the parameter; "
+                "fix other parameters with --at, or expand around another value"
+            )
+        _, slope, phi, guess = best
+        return (slope, *self._exact_root(phi, guess))
+
+    def _matches(self, phi: dict, slope: Fraction, ramification: int, offset: Fraction, done: list):
+        """Numerical roots of a characteristic polynomial with their relative distance to the branch."""
+        shift = min(phi)
+        coefficients = [self._value(phi[i]) if i in phi else mpmath.mpf(0) for i in range(shift, max(phi) + 1)]
+        found = mpmath.polyroots(coefficients[::-1], maxsteps=2000, extraprec=2000, error=False)
+        scales = []
+        for small in self._smalls(ramification):
+            left = self.near(small) - sum(self._value(c) * _power(small, p) for p, c in done)
+            scales.append(left / _power(small, offset + slope / ramification))
+        for root in found:
+            distances = [abs(s - root) / (abs(root) or 1) for s in scales]
+            if distances[1] < distances[0] * mpmath.mpf("0.9") or distances[1] < mpmath.mpf(10) ** -20:
+                yield root, distances[1]
+
+    def _smalls(self, ramification: int):
+        """Two values of the parameter, small enough for the first term to lead."""
+        return mpmath.mpf(10) ** -6 / 4**ramification, mpmath.mpf(10) ** -8 / 16**ramification
+
+    def _exact_root(self, phi: dict, guess) -> tuple[tuple, int]:
+        """The coefficient as an element of the algebra, extended if need be."""
+        c = sp.Symbol("_c")
+        shift = min(phi)
+        expression = sp.Add(*(self._raw(v) * c ** (i - shift) for i, v in phi.items()))
+        numerator = sp.fraction(sp.together(expression))[0]
+        if self.algebra.minimal is not None:
+            return self._root_in_extension(phi, guess, shift)
+        for factor, multiplicity in sp.factor_list(sp.expand(numerator), c)[1]:
+            poly = sp.Poly(factor, c)
+            value = mpmath.polyval([self._evaluate(k) for k in poly.all_coeffs()], guess)
+            size = sum(abs(self._evaluate(k)) * abs(guess) ** n for (n,), k in poly.terms())
+            if abs(value) > mpmath.mpf(10) ** -20 * size:
+                continue
+            if poly.degree() == 1:
+                root = -poly.coeff_monomial(1) / poly.coeff_monomial(c)
+                return self.algebra.scalar(self.field.convert(root)), multiplicity
+            self._extend(poly, guess)
+            return self.algebra.theta(), multiplicity
+        raise NumericalError("the leading coefficient of the expansion could not be identified")
+
+    def _root_in_extension(self, phi: dict, guess, shift: int) -> tuple[tuple, int]:
+        """A root of a polynomial over the extension: linear ones only."""
+        degree = max(phi) - shift
+        lead = phi[max(phi)]
+        below = phi.get(max(phi) - 1, self.algebra.zero)
+        count = self.algebra.scalar(self.field.convert(sp.Integer(degree)))
+        root = self.algebra.negative(self.algebra.times(below, self.algebra.inverse(self.algebra.times(lead, count))))
+        power, total = self.algebra.one, self.algebra.zero
+        for i in range(degree + 1):
+            total = self.algebra.add(total, self.algebra.times(phi.get(i + shift, self.algebra.zero), power))
+            power = self.algebra.times(power, root)
+        if abs(self._value(root) - guess) > mpmath.mpf(10) ** -15 * (1 + abs(guess)) or not self.algebra.is_zero(total):
+            raise DeriveError(
+                "the expansion needs more than one algebraic number at once; fix other parameters with --at"
+            )
+        return root, degree
+
+    def _extend(self, poly: sp.Poly, guess) -> None:
+        """Adjoin a root of an irreducible polynomial."""
+        minimal = [self.field.convert(poly.coeff_monomial(poly.gen**k)) for k in range(poly.degree() + 1)]
+        self.algebra = _Algebra(self.field, minimal)
+        padding = self.algebra.zero[1:]
+        self.table = {key: (value[0], *padding) for key, value in self.table.items()}
+        self.minimal, self.theta_value = poly.as_expr().subs(poly.gen, ROOT), guess
+
+    def _shift(self, slope: Fraction, c: tuple) -> None:
+        """F(t^q, t^p (c + x)) without its common power of t."""
+        p, q = slope.numerator, slope.denominator
+        moved: dict[tuple[int, int], tuple] = {}
+        algebra = self.algebra
+        powers = [algebra.one]
+        for (i, j), value in self.table.items():
+            value = (*value, *algebra.zero[len(value) :])
+            while len(powers) <= i:
+                powers.append(algebra.times(powers[-1], c))
+            for k in range(i + 1):
+                binomial = algebra.scalar(self.field.convert(sp.binomial(i, k)))
+                part = algebra.times(algebra.times(value, binomial), powers[i - k])
+                key = (k, j * q + i * p)
+                moved[key] = algebra.add(moved[key], part) if key in moved else part
+        moved = {key: v for key, v in moved.items() if not algebra.is_zero(v)}
+        lowest = min(j for _, j in moved)
+        self.table = {(i, j - lowest): v for (i, j), v in moved.items()}
+
+    # the rest
+
+    def _lift(self, count: int) -> tuple[list[tuple], bool]:
+        """Coefficients of t, t^2, ... of the root that vanishes at t = 0, which is simple there."""
+        algebra = self.algebra
+        degree = max(i for i, _ in self.table)
+        slope = algebra.inverse(self.table[1, 0])
+        found: list[tuple] = []
+        for k in range(1, count + 1):
+            series = [algebra.zero, *found, algebra.zero]
+            total = [algebra.zero] * (k + 1)
+            for i in range(degree, -1, -1):
+                if i < degree:
+                    total = self._product(total, series, k)
+                for j in range(k + 1):
+                    if (i, j) in self.table:
+                        total[j] = algebra.add(total[j], self.table[i, j])
+            found.append(algebra.negative(algebra.times(total[k], slope)))
+        return found, algebra.is_zero(found[-1]) and self._is_root(found)
+
+    def _is_root(self, found: list[tuple]) -> bool:
+        """Whether the coefficients found so far are the whole root."""
+        while found and self.algebra.is_zero(found[-1]):
+            found = found[:-1]
+        degree = max(i for i, _ in self.table)
+        top = max(j + i * len(found) for i, j in self.table)
+        series = [self.algebra.zero, *found]
+        total = [self.algebra.zero] * (top + 1)
+        for i in range(degree, -1, -1):
+            if i < degree:
+                total = self._product(total, series, top)
+            for j in range(top + 1):
+                if (i, j) in self.table:
+                    total[j] = self.algebra.add(total[j], self.table[i, j])
+        return all(map(self.algebra.is_zero, total))
+
+    def _product(self, a: list, b: list, top: int) -> list:
+        algebra = self.algebra
+        total = [algebra.zero] * (top + 1)
+        for i, x in enumerate(a):
+            if algebra.is_zero(x):
+                continue
+            for j in range(min(len(b), top + 1 - i)):
+                if not algebra.is_zero(b[j]):
+                    total[i + j] = algebra.add(total[i + j], algebra.times(x, b[j]))
+        return total
+
+    # to expressions and numbers
+
+    def _raw(self, element: tuple) -> sp.Expr:
+        return sp.Add(*(self.field.decode(q) * ROOT**k for k, q in enumerate(element)))
+
+    def _decoded(self, element: tuple, back: dict) -> sp.Expr:
+        padded = (*element, *self.algebra.zero[len(element) :])
+        parts = [sp.factor(self.field.decode(q)) for q in padded]
+        if self.minimal is not None and self.algebra.size == 2:
+            middle, radical = self._radical()
+            plain, rest = sp.factor(parts[0] + parts[1] * middle), sp.factor(parts[1])
+            return plain.xreplace(back) + (rest * radical).xreplace(back)
+        return sp.Add(*(part.xreplace(back) * ROOT**k for k, part in enumerate(parts)))
+
+    def _radical(self) -> tuple[sp.Expr, sp.Expr]:
+        """theta of degree two as a formula: the middle of the two roots, and what is added to it."""
+        poly = sp.Poly(self.minimal, ROOT)
+        a, b, c = poly.all_coeffs()
+        inside = sp.factor(b**2 - 4 * a * c)
+        with mpmath.workdps(DIGITS):
+            for sign in (1, -1):
+                middle, radical = sp.factor(-b / (2 * a)), sign * sp.sqrt(inside) / (2 * a)
+                apart = abs(self._evaluate(middle + radical) - self.theta_value)
+                if apart < mpmath.mpf(10) ** -15 * (1 + abs(self.theta_value)):
+                    return middle, radical
+        raise NumericalError("the square root of the expansion has no definite sign")
+
+    def _evaluate(self, expression: sp.Expr):
+        return _number(expression, self.values)
+
+    def _value(self, element: tuple):
+        total = mpmath.mpf(0)
+        for k, q in enumerate(element):
+            if not q.is_zero:
+                total += self._evaluate(self.field.decode(q)) * (self.theta_value**k if k else 1)
+        return total
+
+
+def _lower_hull(points: dict[int, int]) -> list[tuple[Fraction, list[int]]]:
+    """The sides of the Newton polygon: exponent of x in e, and the powers of x on the side."""
+    order = sorted(points)
+    sides = []
+    here = 0
+    while here < len(order) - 1:
+        steepest = min(
+            Fraction(points[order[k]] - points[order[here]], order[k] - order[here])
+            for k in range(here + 1, len(order))
+        )
+        members = [
+            k
+            for k in range(here, len(order))
+            if points[order[k]] - points[order[here]] == steepest * (order[k] - order[here])
+        ]
+        sides.append((-steepest, [order[k] for k in members]))
+        here = members[-1]
+    return sides
+
+
+def _power(small, power: Fraction):
+    return mpmath.mpf(small) ** (mpmath.mpf(power.numerator) / power.denominator)
+
+
+def _number(expression: sp.Expr, values: dict):
+    """A number with many digits."""
+    with mpmath.workdps(DIGITS):
+        plain = sp.sympify(expression).xreplace(values) if values else sp.sympify(expression)
+        return mpmath.mpmathify(sp.N(plain, DIGITS))

@@ -1,0 +1,23 @@
+# Written by `derive build extensive_two_layer` (two-level-dmft 0.1.0) from a declaration; edits are lost.
+# The mathematics is in derivation.md beside this file.
+"""Two-layer linear network with extensively many outputs after one gradient step: the whole bulk moves.
+
+Width N = nu D, outputs C = chi D. In the population limit one step from random initialisation adds the product of
+readout and target, W(1) = W(0) + (gamma / sqrt(C)) A B*, with gamma = eta gamma0; the part of the gradient that comes
+from the network's own output is left out. The spectrum is that of W(1)^T W(1) / N.
+"""
+
+NAME = "extensive_two_layer"
+# fingerprint of the declaration
+DECLARATION = "6120ff3ae9d6e2af"
+OBSERVABLES = ()
+# exact forward pass if true, sampled otherwise
+LINEAR = True
+# whether a matrix is probed: probe.py and bulk.py exist
+PROBED = True
+# name, default, whole number: in the order in which all functions take them
+PARAMETERS = (
+    ("nu", 2.0, False),
+    ("chi", 1.0, False),
+    ("gamma", 1.0, False),
+)

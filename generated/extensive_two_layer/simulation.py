@@ -1,0 +1,46 @@
+# Written by `derive build extensive_two_layer` (two-level-dmft 0.1.0) from a declaration; edits are lost.
+# The mathematics is in derivation.md beside this file.
+"""The declaration at finite size: draw the disorder, run the equations, return the probed matrix."""
+
+import numpy as np
+import scipy.special as sc  # noqa: F401
+
+
+def goe(size, variance, rng):
+    """Symmetric Gaussian matrix: off-diagonal entries of the given variance, twice that on the diagonal."""
+    entries = rng.standard_normal((size, size))
+    return np.sqrt(variance / 2) * (entries + entries.T)
+
+
+def earlier(values, time, shape):
+    """A field at an earlier time; before the start everything is zero."""
+    return values[time] if time >= 0 else np.zeros(shape)
+
+
+def outer(left, right):
+    """left right^T; class labels, the second axis, are summed over."""
+    return np.outer(left, right) if left.ndim == 1 else left @ right.T
+
+
+def project(left, right, vector):
+    """The matrix left right^T times a vector, without making the matrix."""
+    if left.ndim == 1:
+        return np.multiply.outer(left, right @ vector)
+    return left @ (right.T @ vector)
+
+
+def simulate(nu, chi, gamma, size, rng, progress=lambda fraction: None):
+    """One sample with base size `size`: (probed matrix or None, observables: one row a time)."""
+    # sizes of the sectors
+    D = size
+    C = max(1, round((chi) * size))
+    N = max(1, round((nu) * size))
+    # random matrices and vectors
+    W0 = rng.standard_normal((N, D))
+    B = rng.standard_normal((C, D))
+    A = rng.standard_normal((N, C))
+    # what is observed
+    observables = {}
+    return (N ** (-1.0)) * (
+        (W0.T + B.T @ ((gamma / np.sqrt(C)) * (A.T))) @ (W0 + ((gamma / np.sqrt(C)) * (A)) @ B)
+    ), observables

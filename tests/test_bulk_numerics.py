@@ -1,0 +1,264 @@
+"""The numerical bulk: density, edges, atoms and moments, against closed forms and against ways that share no code."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import comb
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from conftest import solver_of, values_of
+
+from derive import Model, gaussian, parameter, positive, sectors, spectrum
+from derive.codegen import generate_files
+from derive.errors import NumericalError
+from numerics.bench_bulk import density_figures, edge_figures, fixed_point
+from numerics.branch import Branch
+from numerics.bulk import counts_against, edges_against, law_of, law_without_curve, series_moments, support
+from numerics.curve import singular_points
+from numerics.density import resolvent_at
+from numerics.folds import upper_edge_program
+from numerics.precision import in_float64
+from numerics.solver import load_solver
+
+
+def _branch(name: str, **changes) -> Branch:
+    solver = solver_of(name)
+    return Branch(solver.bulk, solver.arguments(values_of(name, **changes)))
+
+
+@cache
+def _declared(kind: str):
+    """Solvers of small matrix models made here."""
+    if kind == "wishart":
+        nu = parameter("nu", default=0.4, domain=positive)
+        D, N = sectors("D", N=nu)
+        W = gaussian("W", N, D)
+        return load_solver(generate_files(Model(parameters=(nu,), probe=spectrum(W.T @ W / N))))
+    if kind == "product of three":
+        one = parameter("one", default=1.0, domain=positive)
+        D = sectors("D")
+        product = gaussian("A0", D, D, variance=one) @ gaussian("A1", D, D) @ gaussian("A2", D, D)
+        return load_solver(generate_files(Model(parameters=(one,), probe=spectrum(product.T @ product / D**3))))
+    a, b, c = (parameter(n, default=d, domain=positive) for n, d in (("a", 30.0), ("b", 0.3), ("c", 9.0)))
+    D, N, P = sectors("D", N=a, P=b)
+    A, B = gaussian("A", N, D), gaussian("B", P, D)
+    return load_solver(generate_files(Model(parameters=(a, b, c), probe=spectrum(A.T @ A / N + c * B.T @ B / P))))
+
+
+def _law(kind: str, *arguments: float):
+    return law_of(Branch(_declared(kind).bulk, arguments))
+
+
+@pytest.mark.parametrize("nu", [1e-3, 0.4, 0.999999, 1.0, 1.000001, 1e4])
+def test_marchenko_pastur_law_at_any_ratio(nu):
+    law = _law("wishart", nu)
+    low, high = (1 - nu**-0.5) ** 2, (1 + nu**-0.5) ** 2
+    ((a, b),) = law.edges
+    assert b == pytest.approx(high, rel=1e-14) and a == pytest.approx(low, rel=1e-9, abs=1e-15)
+    assert sum(w for _, w in law.atoms) == pytest.approx(max(0.0, 1 - nu), abs=1e-15)
+    x = a + (b - a) * np.linspace(0.01, 0.99, 99)
+    exact = nu * np.sqrt((b - x) * (x - a)) / (2 * np.pi * x)
+    assert np.max(np.abs(law.density(x) - exact)) < 1e-10 * np.max(exact)
+    assert law.error < 1e-10
+
+
+def test_hard_edge_of_a_product_of_three():
+    """Density x^(-3/4) at zero; Fuss-Catalan moments; the upper edge is 4^4 / 3^3."""
+    law = _law("product of three", 1.0)
+    assert law.edges == ((0.0, pytest.approx(256 / 27, rel=1e-14)),) and law.atoms == ()
+    assert {p.piece.a for p in law.panels.panels} == {4}
+    near = law.density(np.array([1e-12, 1e-16]))
+    assert np.log(near[1] / near[0]) / np.log(1e-4) == pytest.approx(-3 / 4, abs=1e-3)
+    exact = [comb(4 * k, k) / (3 * k + 1) for k in range(6)]
+    assert [law.moment(k) for k in range(6)] == pytest.approx(exact, rel=1e-12)
+    assert series_moments(law.branch, 5) == pytest.approx(exact, rel=1e-11)
+
+
+def test_gap_between_two_intervals():
+    law = _law("gap", 30.0, 0.3, 9.0)
+    (first, second) = law.edges
+    assert first[1] < second[0]
+    inside = np.array([(first[1] + second[0]) / 2])
+    assert law.density(inside)[0] == 0
+    assert law.cumulative(inside)[0] == pytest.approx(0.7, abs=1e-12)  # the low-rank part holds the share b of all
+
+
+@pytest.mark.parametrize("beyond, intervals", [(-1e-3, 1), (-1e-7, 1), (1e-5, 2), (1e-3, 2)])
+def test_closing_gap_is_decided_the_same_both_ways(beyond, intervals):
+    """At c = 0.318106893516... the gap closes; 1e-5 beyond it is 4e-8 wide."""
+    branch = Branch(_declared("gap").bulk, (30.0, 0.3, 0.31810689351654 + beyond))
+    with_curve, without = law_of(branch), law_without_curve(branch)
+    assert len(with_curve.edges) == len(without.edges) == intervals
+    assert np.max(np.abs(np.array(with_curve.edges) - without.edges)) < 1e-10
+    assert max(with_curve.error, without.error) < 1e-10
+
+
+def test_gap_of_rounding_size_is_seen_with_the_curve():
+    law = _law("gap", 30.0, 0.3, 0.31810689351654 + 1e-7)
+    (first, second) = law.edges
+    assert 0 < second[0] - first[1] < 1e-10 and law.error < 1e-10
+
+
+EXTREME = [
+    {"nu": 1e-3},
+    {"nu": 1e4},
+    {"gamma": 1e-3},
+    {"gamma": 30.0},
+    {"chi": 1e-2, "gamma": 3.0},
+    {"chi": 50.0},
+    {"nu": 1e-3, "chi": 1e-2, "gamma": 30.0},
+    {"nu": 1e4, "chi": 50.0, "gamma": 30.0},
+    {"nu": 1.0},
+    {"nu": 1.0, "chi": 1e-2},
+]
+
+
+@pytest.mark.parametrize("changes", EXTREME, ids=str)
+def test_curve_and_folds_agree_at_extreme_parameters(changes):
+    branch = _branch("extensive_step", **changes)
+    with_curve, without = law_of(branch), law_without_curve(branch)
+    scale = with_curve.edges[-1][1]
+    assert np.shape(with_curve.edges) == np.shape(without.edges)
+    assert np.max(np.abs(np.array(with_curve.edges) - without.edges)) < 1e-10 * scale
+    assert np.allclose(with_curve.atoms, without.atoms, atol=1e-12)
+    assert max(with_curve.error, without.error) < 1e-10
+    # trace of the matrix by hand: 1 + gamma^2 for the mean of the eigenvalues
+    gamma = values_of("extensive_step", **changes)["gamma"]
+    assert with_curve.moment(1) == pytest.approx(1 + gamma**2, rel=1e-10)
+    assert series_moments(branch, 3) == pytest.approx([with_curve.moment(k) for k in range(4)], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["two_spiked_wisharts", "coupled_spikes", "spiked_wigner", "trained_product"])
+def test_curve_and_folds_agree(name):
+    branch = _branch(name)
+    assert np.max(np.abs(np.array(law_of(branch).edges) - law_without_curve(branch).edges)) < 1e-10
+
+
+@pytest.mark.parametrize("name", ["extensive_step", "two_spiked_wisharts"])
+def test_density_against_a_damped_fixed_point(name):
+    """Iteration of the equations just above the axis, to convergence, then linear extrapolation to the axis."""
+    branch = _branch(name)
+    ((low, high),) = support(branch)
+    x = low + (high - low) * np.linspace(0.1, 0.9, 41)
+
+    @in_float64
+    def iterated(height: float) -> np.ndarray:
+        start = jnp.asarray(np.tile(branch.start.responses[:, None], (1, x.size)))
+        once = fixed_point(branch)
+        never = np.full(x.size, np.inf)  # no reference: run a fixed number of times
+        r, count = once(x + 1j * height, start, never, -1.0, 40_000)
+        assert int(count) == 40_000
+        return -np.asarray(r)[branch.resolvent_index].imag / np.pi
+
+    values = 2 * iterated(1e-5) - iterated(2e-5)
+    assert np.max(np.abs(values - law_of(branch).density(x))) < 1e-8
+
+
+def test_resolvent_is_a_resolvent_everywhere():
+    branch = _branch("extensive_step", nu=0.7, chi=0.2, gamma=2.0)
+    law = law_of(branch)
+    angle = np.exp(1j * np.pi * np.linspace(0.02, 0.98, 25))
+    z = (np.geomspace(1e-3, 1e3, 13)[:, None] * angle).ravel()
+    g, errors = resolvent_at(branch, z)
+    system = branch.resolvent(z)
+    transform = np.array([law.transform(point) for point in z])
+    away = z.imag > 0.3 * law.edges[-1][1]  # closer to the axis the quadrature, not the branch, is the limit
+    assert np.max(np.abs(g - system) / np.abs(g)) < 1e-11
+    assert np.max(np.abs(transform - g)[away] / np.abs(g)[away]) < 1e-10
+    assert np.all(errors < 1e-10 * np.abs(g) + 1e-14) and np.all(g.imag < 0)
+
+
+def test_equations_are_solved_to_the_last_digits_on_the_axis():
+    branch = _branch("extensive_step")
+    ((low, high),) = support(branch)
+    x = np.concatenate([np.linspace(low, high, 402)[1:-1], [high + 0.5, low / 2, -3.0]])
+    responses = branch.responses(x)
+    r = np.stack([responses[name] for name in branch.module.RESPONSES])
+    with jax.enable_x64(True):
+        residual = np.asarray(branch.module.residual(x + 0j, list(r), *branch.arguments))
+    assert np.max(np.abs(residual)) < 1e-12
+    assert np.all(r[:, -3:].imag == 0)
+
+
+GRIDS = [np.geomspace(1e-3, 1e4, 9), np.geomspace(1e-2, 50, 9), np.geomspace(1e-3, 30, 9)]
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_upper_edge_against_a_parameter(position):
+    branch, grid = _branch("extensive_step"), GRIDS[position]
+    edge, slope = edges_against(branch, position, grid)
+    for value, found in zip(grid, edge, strict=True):
+        arguments = (*branch.arguments[:position], float(value), *branch.arguments[position + 1 :])
+        exact = max(z.real for z in singular_points(branch.module, arguments) if z.imag == 0)
+        assert found == pytest.approx(exact, rel=1e-13)
+    step = 1e-4 * grid
+    ends = [edges_against(branch, position, grid + s * step)[0] for s in (1, -1)]
+    assert np.allclose((ends[0] - ends[1]) / (2 * step), slope, rtol=1e-5, atol=1e-9)
+
+
+def test_upper_edge_can_be_mapped_and_differentiated_in_reverse():
+    """(1 + nu^(-1/2))^2 and its derivative."""
+    edge = upper_edge_program(_declared("wishart").bulk)
+    nu = np.array([0.1, 1.0, 40.0])
+    with jax.enable_x64(True):
+        value, slope = jax.jit(jax.vmap(jax.value_and_grad(lambda x: edge(x)[0])))(jnp.asarray(nu))
+    assert np.allclose(value, (1 + nu**-0.5) ** 2, rtol=1e-14)
+    assert np.allclose(slope, -(1 + nu**-0.5) * nu**-1.5, rtol=1e-12)
+
+
+def test_edge_along_a_whole_number_is_refused():
+    branch = _branch("coupled_spikes")
+    whole = next(i for i, a in enumerate(branch.arguments) if isinstance(a, int))
+    with pytest.raises(NumericalError, match="whole number"):
+        edges_against(branch, whole, np.array([1.0, 2.0]))
+
+
+def test_histogram_of_eigenvalues_agrees_with_the_integrated_law():
+    """Eigenvalues drawn with numpy alone; every bin within five standard errors, and a shifted law is refused."""
+    rng = np.random.default_rng(3)
+    size, nu, seeds = 300, 0.5, 24
+    draws = []
+    for _ in range(seeds):
+        w = rng.standard_normal((int(nu * size), size))
+        draws.append(np.linalg.eigvalsh(w.T @ w / len(w)))
+    bins = np.linspace(-0.5, 7.0, 16)
+    counts = counts_against(_law("wishart", nu), [np.where(np.abs(e) < 1e-9, 0.0, e) for e in draws], bins)
+    assert counts.expected.sum() == pytest.approx(size, abs=1e-9)
+    assert np.max(np.abs(counts.differences)) < 5
+    wrong = counts_against(_law("wishart", 0.55), draws, bins)
+    assert np.max(np.abs(wrong.differences)) > 20
+
+
+def test_module_without_a_curve_has_the_equations_alone():
+    """What is written when elimination gives up, and that the same law comes out of it."""
+    from dataclasses import replace
+
+    from conftest import records_of
+
+    from derive.codegen.bulk import write_bulk
+
+    record = replace(records_of("extensive_step")["bulk"], curve=None, edge_factors=(), edges=(), resolvent=None)
+    text = write_bulk(record, "nu, chi, gamma")
+    assert "ELIMINATED = False" in text and "def curve" not in text and "def edge_polynomials" not in text
+    module = load_solver({"__init__.py": "", "bulk.py": text}).bulk
+    branch = Branch(module, (2.0, 1.0, 1.0))
+    assert np.allclose(support(branch), support(_branch("extensive_step")), rtol=0, atol=1e-10)
+    x = np.linspace(0.5, 7.5, 30)
+    assert np.max(np.abs(law_of(branch).density(x) - law_of(_branch("extensive_step")).density(x))) < 1e-11
+
+
+def test_no_branch_at_infinity_is_one_sentence():
+    branch = Branch(solver_of("extensive_step").bulk, (2.0, 1.0, float("nan")))
+    with pytest.raises(NumericalError, match="at these parameters"):
+        support(branch)
+
+
+def test_following_beats_iteration_and_roots_beat_bisection():
+    branch = _branch("extensive_step")
+    (density,) = density_figures(branch)
+    (edge,) = edge_figures(branch)
+    assert density.value > 20, density.detail
+    assert edge.value > 3, edge.detail
