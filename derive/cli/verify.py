@@ -66,8 +66,8 @@ def verify(target: str | None, claims_file: str | None, as_json: bool) -> None:
             records = None if named is None else derive_model(named)
             name = file.model if model is None else model.setting
             picked = (*file.choices, *((("layer", file.layer),) if file.layer else ()))
-            which = [f"{key}={value}" for key, value in picked]
-            verdicts += [(name, " ".join(which), verdict) for verdict in check_claims(file, records)]
+            chosen = " ".join(f"{key}={value}" for key, value in picked)
+            verdicts += [(name, chosen, verdict) for verdict in check_claims(file, records)]
     failed = [verdict for _, _, verdict in verdicts if not verdict.holds]
     everything = (
         [model.setting] if model is not None else [file.model for file in files] if claims_file else setting_names()
