@@ -103,6 +103,37 @@ def outliers(references: Path | None) -> list[Figure]:
     ]
 
 
+_RESULTANTS = """
+import time, sympy
+from derive.algebra.polynomials import Ring
+from derive.loading import load_model
+from derive.pipeline import derive_model
+bulk = derive_model(load_model("extensive_two_layer"))["bulk"]
+curve, resolvent = bulk.curve, bulk.projected.resolvent
+slope = sympy.expand(curve.diff(resolvent))
+ring = Ring.of((curve,))
+p, q = ring.encode(curve), ring.encode(slope)
+for work in (lambda: p.resultant(q, ring.variable(resolvent)), lambda: sympy.resultant(curve, slope, resolvent)):
+    start = time.perf_counter()
+    work()
+    print(time.perf_counter() - start)
+"""
+
+
+def elimination(references: Path | None) -> list[Figure]:
+    """Elimination of the resolvent from a curve: python-flint against SymPy's resultant."""
+    fast, slow = map(float, _python("-c", _RESULTANTS).split())
+    return [
+        Figure(
+            "elimination: python-flint over SymPy",
+            slow / fast,
+            "times",
+            f"resultant of the curve of extensive_two_layer and its derivative, three parameters: {fast:.4f} s "
+            f"against {slow:.2f} s",
+        )
+    ]
+
+
 MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     outliers,
     networks.forward_pass,
@@ -117,8 +148,9 @@ MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
 """What `derive bench` measures; a new figure is one more function here."""
 
 
-def _python(*arguments: str) -> None:
+def _python(*arguments: str) -> str:
     done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
         raise DeriveError(f"python {' '.join(arguments)} failed while it was timed: {reason}")
+    return done.stdout

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from numerics.simulation import SimulatedLayer, Simulation
     from numerics.solver import Layer, Solution
 
+TRACY_WIDOM_MEAN = 1.2065335745820
+"""Minus the mean of the Tracy-Widom law of real symmetric matrices."""
 THRESHOLD = 3.0
 """How many standard errors count as agreement."""
 
@@ -136,7 +138,7 @@ def compare(solution: Solution, simulation: Simulation) -> list[Row]:
         name = f"layer {layer.label}: " if layer.label else ""
         matches = match(layer, simulated.eigenvalues)
         rows += [_row(name + what, value, error, draws) for what, value, error, draws in matches.outliers]
-        rows += [_row(name + what, value, None, draws, compared=False) for what, value, draws in matches.edges]
+        rows += _edge_rows(name, solution, layer, matches, len(simulated.eigenvalues[0]))
         rows += _overlap_rows(name, layer, simulated)
         rows += _path_rows(name, layer, simulated)
     for name, theory in solution.observables.items():
@@ -151,6 +153,31 @@ def compare(solution: Solution, simulation: Simulation) -> list[Row]:
             label = f"{name} at {time}" if len(theory) > 1 else name
             rows.append(_row(label, theory[time], None if errors is None else errors[time], draws[:, time]))
     return rows
+
+
+def _edge_rows(name: str, solution: Solution, layer: Layer, matches: Matches, size: int) -> list[Row]:
+    """The bulk's outermost eigenvalues: without outliers against the mean of the Tracy-Widom law, else to look at."""
+    rows = []
+    for what, edge, draws in matches.edges:
+        scale = None if layer.outliers else edge_scale(solution, layer, edge)
+        if scale is None:
+            rows.append(_row(name + what, edge, None, draws, compared=False))
+            continue
+        inward = -1.0 if what.startswith("upper") else 1.0
+        expected = edge + inward * TRACY_WIDOM_MEAN * (scale / size) ** (2 / 3)
+        rows.append(_row(f"{name}{what} (Tracy-Widom mean)", expected, None, draws))
+    return rows
+
+
+def edge_scale(solution: Solution, layer: Layer, edge: float) -> float | None:
+    """1/a for a density a sqrt(distance) / pi next to an edge; None at an edge where it behaves otherwise."""
+    low, high = next(pair for pair in layer.bulk_edges if edge in pair)
+    inward = 1.0 if edge == low else -1.0
+    steps = 1e-5 * (high - low) * np.array([1.0, 4.0])
+    near, far = solution.density(edge + inward * steps, layer.label)
+    if near <= 0 or abs(far / near - 2) > 0.05:
+        return None
+    return float(np.sqrt(steps[0]) / (np.pi * near))
 
 
 def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer) -> list[Row]:

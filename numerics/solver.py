@@ -7,7 +7,7 @@ import linecache
 import math
 import types
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import jax
@@ -16,6 +16,7 @@ import numpy as np
 
 from derive.errors import NumericalError, ParameterError
 from numerics.bulk import Branch, atoms_of, support
+from numerics.moments import moments
 from numerics.outliers import Outlier, find_outliers, match_replicas
 from numerics.overlaps import span_sizes, spike_overlaps
 from numerics.paths import outlier_path
@@ -23,6 +24,7 @@ from numerics.precision import in_float64
 
 Progress = Callable[[float, str], None] | None
 DEFAULT_SAMPLES = 100_000
+MOMENTS = 8
 REPLICAS = 20
 MOST_BYTES = 8e9
 """Order parameters larger than this are refused."""
@@ -140,7 +142,8 @@ class Layer:
 
     outlier_path: for each time the outliers; largest_path: the top of the spectrum, outlier or edge; bbp_time: the
     first time with an outlier, None if there is none. overlaps: for each outlier the squared overlap of its right
-    and left vector with the span of the spikes. shift: what was added to the diagonal, also at all times.
+    and left vector with the span of the spikes. moments: of the bulk, from order 0. shift: what was added to the
+    diagonal, also at all times.
     """
 
     label: str
@@ -148,6 +151,7 @@ class Layer:
     outliers: list[float]
     outlier_errors: list[float] | None
     diagnostics: dict
+    moments: list[float] = field(default_factory=list)
     shift: float = 0.0
     shift_path: list[float] | None = None
     outlier_path: list[list[float]] | None = None
@@ -361,7 +365,12 @@ def _layer(solver: Solver, values: dict, trained: Trained, probe: Probe, path: b
                 for e, o in zip(errors, found, strict=True)
             ]
     layer = Layer(
-        probe.label, [[float(a), float(b)] for a, b in edges], [float(o.z) for o in found], errors, diagnostics
+        probe.label,
+        [[float(a), float(b)] for a, b in edges],
+        [float(o.z) for o in found],
+        errors,
+        diagnostics,
+        moments(branch, MOMENTS),
     )
     if overlaps:
         found_overlaps = spike_overlaps(probe.module, trained.order, arguments, branch, layer.outliers)
@@ -390,12 +399,18 @@ def _moved(layer: Layer, observable: np.ndarray) -> Layer:
         bulk_edges=[[a + last, b + last] for a, b in layer.bulk_edges],
         outliers=[z + last for z in layer.outliers],
         diagnostics={**layer.diagnostics, "atoms": atoms},
+        moments=_moved_moments(layer.moments, last),
         shift=last,
         shift_path=[float(x) for x in shift],
         outlier_path=layer.outlier_path
         and [[z + float(x) for z in now] for now, x in zip(layer.outlier_path, at, strict=True)],
         largest_path=layer.largest_path and [z + float(x) for z, x in zip(layer.largest_path, at, strict=True)],
     )
+
+
+def _moved_moments(values: list[float], shift: float) -> list[float]:
+    """Moments of x + shift from those of x."""
+    return [sum(math.comb(k, j) * values[j] * shift ** (k - j) for j in range(k + 1)) for k in range(len(values))]
 
 
 def part(tell: Callable[[float, str], None], low: float, high: float) -> Callable[[float, str], None]:

@@ -64,11 +64,12 @@ def compare(
     The k-th outlier above the bulk is set against the k-th largest eigenvalue, below the bulk from the bottom, and
     observables are compared at a handful of times. Differences are in standard errors: the simulation's over the
     seeds and, where the theory was sampled, the theory's, added in quadrature. With few seeds the errors themselves
-    are uncertain, so that three of them mean less. The largest and smallest eigenvalues that are no outliers are
-    listed beside the edges for information. Overlaps are those of the outliers' vectors with the spikes. Corrections
-    fall with the size, roughly as 1/D, so that very many seeds at a small size show them: then repeat with a larger
-    --size. Models that name their layers are compared layer by layer, and at a handful of earlier times too (all
-    with --path).
+    are uncertain, so that three of them mean less. Without outliers the largest and smallest eigenvalues are set
+    against the mean of the Tracy-Widom law, at edges that the density meets like a root; otherwise those that are no
+    outliers are listed beside the edges for information. Overlaps are those of the outliers' vectors with the spikes.
+    Corrections fall with the size, roughly as 1/D, so that very many seeds at a small size show them: then repeat
+    with a larger --size. Models that name their layers are compared layer by layer, and at a handful of earlier times
+    too (all with --path).
 
     \b
     Keys of --json:

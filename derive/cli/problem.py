@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from derive.cli.output import Progress
     from derive.language.model import Model
-    from numerics.solver import Layer, Solver
+    from numerics.solver import Layer, Solution, Solver
 
 target_argument = click.argument("target", metavar="SETTING|FILE")
 values_argument = click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1)
@@ -70,6 +71,21 @@ def _belongs(built: Solver, model: Model) -> bool:
     from derive.codegen import declaration_digest
 
     return declaration_digest(model) == built.front.DECLARATION
+
+
+def bulk_data(solution: Solution, layer: Layer, grid: Sequence[float] | None) -> dict[str, Any]:
+    """Atoms, moments, curve and density of the bulk of a layer for machines."""
+    import numpy as np
+
+    probe = solution.solver.labelled(layer.label)
+    data: dict[str, Any] = {
+        "atoms": layer.diagnostics["atoms"],
+        "moments": layer.moments,
+        "curve": probe.bulk.CURVE,
+    }
+    if grid is not None:
+        data["density"] = {"x": list(grid), "y": solution.density(np.array(grid), layer.label)}
+    return data
 
 
 def layer_data(layer: Layer) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +19,7 @@ from derive.cli.output import (
     settings_line,
 )
 from derive.cli.problem import (
+    bulk_data,
     layer_data,
     path_option,
     samples_option,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 @samples_option
 @seed_option
 @path_option
+@click.option("--grid", metavar="LOW:HIGH:COUNT", help="Also give the density of the bulk on so many points.")
 @click.option("--out", metavar="FILE", help="Also write the results: FILE.jsonl, one JSON object a point, or FILE.csv.")
 @json_option
 def solve(
@@ -48,6 +51,7 @@ def solve(
     samples: int | None,
     seed: int,
     path: bool | None,
+    grid: str | None,
     out: str | None,
     as_json: bool,
 ) -> None:
@@ -71,6 +75,10 @@ def solve(
                                (left: of the left singular vector; null for a matrix that is no W^T W)
       outlier_path, bbp_time   outliers at each time, and the first time with one (null if none); with --path
       largest_path             largest point of the spectrum at each time, outlier or edge
+      atoms                    point masses of the bulk: at, weight
+      moments                  of the bulk, orders 0 to 8, from the series of the resolvent at infinity
+      curve                    polynomial in the resolvent G and z, zero on the bulk; null if too large to eliminate
+      density                  x and y, with --grid
       observables              name to list over time; each also under its own name
       layers                   the same for each layer, where a model names them
       diagnostics              residuals and how the numbers were found
@@ -82,19 +90,21 @@ def solve(
       derive solve my_model.py eta=0.5 nu=1/2
       derive solve my_model.py eta=0.5 T=4 --json
       derive solve SETTING --samples 200000 --seed 1
+      derive solve my_model.py --grid 0:10:400 --json
       derive solve my_model.py nu=0.5,1,2 eta=0.01:0.5:20 --out sweep.csv
     """
     from derive.cli.tables import check_table, write_table
     from derive.loading import load_sweep
 
     check_table(out)
+    points_of_grid = _grid(grid)
     sweep = load_sweep(target, pairs)
     with progress_bar(f"solving {sweep.problems[0].model.setting}", as_json) as progress:
         if sweep.axes:
-            points = _solve_grid(target, sweep, samples, seed, bool(path), progress)
+            points = _solve_grid(target, sweep, samples, seed, bool(path), points_of_grid, progress)
         else:
             solution = _solve_one(target, sweep.problems[0], samples, seed, path, progress)
-            points = [_data(sweep.problems[0], solution)]
+            points = [_data(sweep.problems[0], solution, points_of_grid)]
     setting = sweep.problems[0].model.setting
     if out is not None:
         write_table(out, points)
@@ -131,7 +141,13 @@ def _solve_one(
 
 
 def _solve_grid(
-    target: str, sweep: Sweep, samples: int | None, seed: int, path: bool, progress: Progress | None
+    target: str,
+    sweep: Sweep,
+    samples: int | None,
+    seed: int,
+    path: bool,
+    grid: list[float] | None,
+    progress: Progress | None,
 ) -> list[dict[str, Any]]:
     """All points; those that share a model and its whole numbers in one computation."""
     from derive.errors import NumericalError
@@ -162,7 +178,7 @@ def _solve_grid(
             try:
                 if isinstance(solution, NumericalError):
                     raise solution
-                points[index] = _data(problem, solution)
+                points[index] = _data(problem, solution, grid)
             except NumericalError as error:
                 points[index] = plain(
                     {"setting": problem.model.setting, "parameters": problem.values, "error": str(error)}
@@ -171,18 +187,35 @@ def _solve_grid(
     return points
 
 
-def _data(problem: Problem, solution: Solution) -> dict[str, Any]:
+def _grid(text: str | None) -> list[float] | None:
+    """The points of low:high:count."""
+    if text is None:
+        return None
+    parts = text.split(":")
+    try:
+        low, high, count = float(parts[0]), float(parts[1]), int(parts[2])
+        good = len(parts) == 3 and math.isfinite(low) and math.isfinite(high) and low < high and 2 <= count <= 10**6
+    except (ValueError, IndexError):
+        good = False
+    if not good:
+        raise click.UsageError(f"--grid {text}: write LOW:HIGH:COUNT, such as 0:10:400")
+    return [low + (high - low) * i / (count - 1) for i in range(count)]
+
+
+def _data(problem: Problem, solution: Solution, grid: list[float] | None) -> dict[str, Any]:
     """A solution for machines."""
-    first = layer_data(solution.layers[0]) if solution.layers else {}
+    layers = [{**layer_data(layer), **bulk_data(solution, layer, grid)} for layer in solution.layers]
+    first = layers[0] if layers else {}
+    extra = ("atoms", "moments", "curve", "density", "overlaps", "outlier_path", "largest_path", "bbp_time")
     result = {
         "setting": problem.model.setting,
         "parameters": problem.values,
         "bulk_edges": solution.bulk_edges,
         "outliers": solution.outliers,
         "outlier_errors": solution.outlier_errors,
-        **{key: first.get(key) for key in ("overlaps", "outlier_path", "largest_path", "bbp_time") if first},
+        **{key: first[key] for key in extra if key in first},
         "observables": solution.observables,
-        **({"layers": [layer_data(layer) for layer in solution.layers]} if solution.solver.layered else {}),
+        **({"layers": layers} if solution.solver.layered else {}),
         "diagnostics": solution.diagnostics,
     }
     return plain(with_observables(result, solution.observables))

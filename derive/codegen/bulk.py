@@ -27,6 +27,7 @@ def write_bulk(bulk: Bulk, signature: str) -> str:
         f'RESOLVENT = RESPONSES.index("{bulk.projected.resolvent}")',
         "# whether the responses were eliminated: curve and edge_polynomials exist",
         f"ELIMINATED = {has_curve!r}",
+        *(["# zero on the curve of the resolvent", f"CURVE = {str(bulk.curve)!r}"] if has_curve else ["CURVE = None"]),
         *_residual(bulk, names, signature),
     ]
     if has_curve:

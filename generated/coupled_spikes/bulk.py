@@ -10,6 +10,8 @@ RESPONSES = ("G", "R_psi0_W0T_psi1", "R_psi1_W0_psi0")
 RESOLVENT = RESPONSES.index("G")
 # whether the responses were eliminated: curve and edge_polynomials exist
 ELIMINATED = True
+# zero on the curve of the resolvent
+CURVE = "alpha + sigma**2*G**2*z + G*(alpha*sigma**2 - alpha*z - sigma**2)"
 
 
 def residual(z, r, alpha, sigma, theta, kappa, S):

@@ -8,6 +8,10 @@ import jax.numpy as jnp
 
 RESPONSES = ("G", "R_psi0_J0T_psi1", "R_psi1_J0_psi0")
 RESOLVENT = RESPONSES.index("G")
+# whether the responses were eliminated: curve and edge_polynomials exist
+ELIMINATED = True
+# zero on the curve of the resolvent
+CURVE = "-nu - G**2*z + G*(nu*z - nu + 1)"
 
 
 def residual(z, r, alpha, nu, gamma0, eta, sigma, T, C):
@@ -26,13 +30,10 @@ def residual(z, r, alpha, nu, gamma0, eta, sigma, T, C):
 
 
 def curve(alpha, nu, gamma0, eta, sigma, T, C):
-    """Table c with sum_ij c[i, j] G^i z^j = 0 on the curve."""
-    return jnp.array([[-nu, 0], [1 - nu, nu], [0, -1]], dtype=float)
+    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve; exact if the arguments are fractions."""
+    return ((-nu, 0), (1 - nu, nu), (0, -1))
 
 
 def edge_polynomials(alpha, nu, gamma0, eta, sigma, T, C):
     """Polynomials in z, highest power first: every edge of the support is a real root of one of them."""
-    return (
-        jnp.array([1, 0], dtype=float),
-        jnp.array([nu**2, -2 * nu**2 - 2 * nu, nu**2 - 2 * nu + 1], dtype=float),
-    )
+    return ((1, 0), (nu**2, -2 * nu**2 - 2 * nu, nu**2 - 2 * nu + 1))

@@ -8,13 +8,18 @@ from the network's own output is left out. The spectrum is that of W(1)^T W(1) /
 """
 
 NAME = "extensive_two_layer"
+# what was chosen of a family of models
+CHOICES = ()
 # fingerprint of the declaration
-DECLARATION = "6120ff3ae9d6e2af"
+DECLARATION = "10c86c1024bdfd6d"
 OBSERVABLES = ()
 # exact forward pass if true, sampled otherwise
 LINEAR = True
-# whether a matrix is probed: probe.py and bulk.py exist
-PROBED = True
+# parameters that are the number of steps and the number of class labels, where there are any
+STEPS = None
+CLASSES = None
+# each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
+PROBES = (("", "probe", "bulk", ""),)
 # name, default, whole number: in the order in which all functions take them
 PARAMETERS = (
     ("nu", 2.0, False),

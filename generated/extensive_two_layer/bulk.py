@@ -20,6 +20,8 @@ RESPONSES = (
 RESOLVENT = RESPONSES.index("G")
 # whether the responses were eliminated: curve and edge_polynomials exist
 ELIMINATED = True
+# zero on the curve of the resolvent
+CURVE = "chi*nu**2 - gamma**2*G**4*z**2 + G**3*(gamma**2*nu*z**2 - 2*gamma**2*nu*z + 2*gamma**2*z) + G**2*(chi*gamma**2*nu*z + chi*nu*z + gamma**2*nu**2*z - gamma**2*nu**2 - 2*gamma**2*nu*z + 2*gamma**2*nu - gamma**2) + G*(chi*gamma**2*nu**2 - chi*gamma**2*nu - chi*nu**2*z + chi*nu**2 - chi*nu - gamma**2*nu**2 + gamma**2*nu)"
 
 
 def residual(z, r, nu, chi, gamma):

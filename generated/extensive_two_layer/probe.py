@@ -9,6 +9,9 @@ import jax.numpy as jnp
 LABELS = ()
 CYCLES = 0
 REDUCED = True
+# whether the number of steps enters through shapes alone: earlier outliers are then those of earlier spikes
+STEADY = True
+SIDES = ()
 
 
 def a_matrix(z, r, order, nu, chi, gamma):

@@ -1,6 +1,6 @@
 # Written by `derive build extensive_two_layer` (two-level-dmft 0.1.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
-"""The declaration at finite size: draw the disorder, run the equations, return the probed matrix."""
+"""The declaration at finite size: draw the disorder, run the equations, return the probed matrices."""
 
 import numpy as np
 import scipy.special as sc  # noqa: F401
@@ -22,6 +22,11 @@ def outer(left, right):
     return np.outer(left, right) if left.ndim == 1 else left @ right.T
 
 
+def columns(vector):
+    """A vector as one column; one with class labels has a column for each already."""
+    return vector[:, None] if vector.ndim == 1 else vector
+
+
 def project(left, right, vector):
     """The matrix left right^T times a vector, without making the matrix."""
     if left.ndim == 1:
@@ -29,8 +34,12 @@ def project(left, right, vector):
     return left @ (right.T @ vector)
 
 
-def simulate(nu, chi, gamma, size, rng, progress=lambda fraction: None):
-    """One sample with base size `size`: (probed matrix or None, observables: one row a time)."""
+def simulate(nu, chi, gamma, size, rng, progress=lambda fraction: None, watch=None):
+    """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
+    on either side and, of K^T K, its half K (as functions), and observables, one row a time.
+
+    `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
+    """
     # sizes of the sectors
     D = size
     C = max(1, round((chi) * size))
@@ -39,8 +48,14 @@ def simulate(nu, chi, gamma, size, rng, progress=lambda fraction: None):
     W0 = rng.standard_normal((N, D))
     B = rng.standard_normal((C, D))
     A = rng.standard_normal((N, C))
+
+    def probed():
+        return {
+            "": (N ** (-1.0))
+            * ((W0.T + B.T @ ((gamma / np.sqrt(C)) * (A.T))) @ (W0 + ((gamma / np.sqrt(C)) * (A)) @ B))
+        }
+
     # what is observed
     observables = {}
-    return (N ** (-1.0)) * (
-        (W0.T + B.T @ ((gamma / np.sqrt(C)) * (A.T))) @ (W0 + ((gamma / np.sqrt(C)) * (A)) @ B)
-    ), observables
+    spikes = {"": {}}
+    return probed(), spikes, observables

@@ -10,6 +10,8 @@ RESPONSES = ("G", "R_psi0_M0_psi0")
 RESOLVENT = RESPONSES.index("G")
 # whether the responses were eliminated: curve and edge_polynomials exist
 ELIMINATED = True
+# zero on the curve of the resolvent
+CURVE = "G**2 - G*z + 1"
 
 
 def residual(z, r, gamma0):

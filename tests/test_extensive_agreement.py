@@ -1,0 +1,99 @@
+"""Bulk spectra of polynomials of Gaussian matrices against their own simulation, and what `derive solve` says of them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from conftest import solver_and_values
+
+from derive.cli import main
+from numerics.bulk import counts_against, law_of
+from numerics.compare import compare
+from numerics.moments import exact_moments, moments
+from numerics.simulation import simulate
+from numerics.solver import solve
+
+CASES = {
+    "one step": ("extensive_two_layer", {"nu": 2.0, "chi": 0.5, "gamma": 1.5}),
+    "few neurons, many outputs": ("extensive_two_layer", {"nu": 0.6, "chi": 2.0, "gamma": 0.7}),
+    "hidden layer": ("extensive_multilayer", {"nu": 1.5, "chi": 0.8, "gamma0": 1.2}),
+    "whole first step, no curve": ("full_first_step", {}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_edges_and_histogram_agree_with_simulation(case):
+    """Extreme eigenvalues against the Tracy-Widom mean at two sizes; counts in bins, and the atom, at the larger one."""
+    name, changes = CASES[case]
+    solver, values = solver_and_values(name, **changes)
+    theory = solve(solver, values)
+    assert theory.outliers == []
+    for size, seeds in ((200, 30), (500, 12)):
+        sample = simulate(solver, values, size, seeds, seed=5)
+        rows = compare(theory, sample)
+        assert any(row.compared for row in rows)
+        apart = [f"{r.quantity}: {r.theory:.5g}, {r.simulation:.5g} ({r.stderr:.2g})" for r in rows if not r.agrees]
+        assert not apart, f"size {size}: {apart}"
+    law = law_of(solver.branch(values))
+    low, high = law.edges[0][0], law.edges[-1][1]
+    counts = counts_against(law, sample.eigenvalues, np.linspace(max(low, 1e-9), high, 13)[1:-1])
+    # eigenvalues repel, so that counts hardly fluctuate and corrections of order one eigenvalue show
+    assert np.max(np.abs(counts.mean - counts.expected)) < 1.0 + 3 * np.max(counts.stderr)
+    nulls = [float(np.mean(np.abs(e) < 1e-9 * e[-1])) for e in sample.eigenvalues]
+    assert np.mean(nulls) == pytest.approx(sum(weight for at, weight in law.atoms if at == 0.0), abs=1.01 / 500)
+
+
+def test_moments_are_exact_where_there_is_a_curve_and_agree_without_one():
+    solver, values = solver_and_values("extensive_two_layer", nu=2.0, chi=1.0, gamma=1.0)
+    branch = solver.branch(values)
+    found = exact_moments(branch, 6)
+    assert [str(m) for m in found] == ["1", "2", "7", "32", "168", "1915/2", "23039/4"]
+    assert moments(branch, 6) == [float(m) for m in found]
+    law = law_of(branch)
+    assert [law.moment(k) for k in range(5)] == pytest.approx([float(m) for m in found[:5]], rel=1e-9)
+    solver, values = solver_and_values("full_first_step")
+    branch = solver.branch(values)
+    assert exact_moments(branch, 3) is None
+    assert moments(branch, 3) == pytest.approx([law_of(branch).moment(k) for k in range(4)], rel=1e-9)
+
+
+def test_solve_prints_the_bulk_as_a_whole():
+    command = ["solve", "extensive_two_layer", "nu=1/2", "chi=1", "gamma=1", "--grid", "0.5:10:4", "--json"]
+    result = json.loads(CliRunner().invoke(main, command).stdout)
+    assert result["atoms"] == [{"at": 0.0, "weight": pytest.approx(0.5)}]
+    assert result["moments"][:2] == [1.0, 2.0]
+    assert result["density"]["x"] == pytest.approx([0.5, 0.5 + 9.5 / 3, 0.5 + 19 / 3, 10.0])
+    assert len(result["density"]["y"]) == 4 and min(result["density"]["y"]) >= 0
+    assert "G**4" in result["curve"] and result["outliers"] == [] and result["observables"] == {}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "edges"),
+    [
+        (("gamma=0", "nu=2"), [(1 - 2**-0.5) ** 2, (1 + 2**-0.5) ** 2]),
+        (("gamma=0", "nu=1"), [0.0, 4.0]),
+        (("nu=1e6", "chi=1", "gamma=1"), [1.0, 5.0]),
+    ],
+)
+def test_degenerate_parameters_give_the_right_limit(pairs, edges):
+    result = CliRunner().invoke(main, ["solve", "extensive_two_layer", *pairs, "--json"])
+    assert json.loads(result.stdout)["bulk_edges"][-1] == pytest.approx(edges, abs=5e-3 if "nu=1e6" in pairs else 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["extensive_two_layer", "chi=0"], "chi=0 is out of range"),
+        (["extensive_two_layer", "--grid", "3:1:10"], "--grid 3:1:10: write LOW:HIGH:COUNT"),
+        (["extensive_two_layer", "--grid", "0:1"], "--grid 0:1: write LOW:HIGH:COUNT"),
+        (["extensive_multilayer", "L=2", "layer=2"], "with L=2 the hidden layers are 1 to 1"),
+        (["extensive_multilayer", "L=1"], "L=1 is out of range"),
+    ],
+)
+def test_bad_requests_are_one_sentence(words, sentence):
+    result = CliRunner().invoke(main, ["solve", *words])
+    assert result.exit_code == 2
+    assert sentence in result.stderr and len(result.stderr.strip().splitlines()) == 1
