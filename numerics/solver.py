@@ -410,6 +410,8 @@ def _moved(layer: Layer, observable: np.ndarray) -> Layer:
 
 def _moved_moments(values: list[float], shift: float) -> list[float]:
     """Moments of x + shift from those of x."""
+    if abs(shift) > 1e30:
+        raise NumericalError(f"diverged: {shift:.1e} is added to the diagonal; try a smaller step or fewer steps")
     return [sum(math.comb(k, j) * values[j] * shift ** (k - j) for j in range(k + 1)) for k in range(len(values))]
 
 

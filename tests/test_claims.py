@@ -36,7 +36,7 @@ def verdict(tmp_path: Path, records, setting: str, body: str):
 
 
 def test_every_setting_with_an_answer_in_the_paper_has_claims():
-    assert {load_claims(path).model for path in project_claims()} >= {*SETTINGS, "deep_linear"} == set(setting_names())
+    assert {load_claims(path).model for path in project_claims()} >= set(setting_names())
 
 
 @pytest.mark.parametrize("path", project_claims(), ids=lambda path: path.stem)

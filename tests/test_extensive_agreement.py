@@ -1,4 +1,4 @@
-"""Bulk spectra of polynomials of Gaussian matrices against their own simulation, and what `derive solve` says of them."""
+"""Bulk spectra of polynomials of Gaussian matrices against their simulation, and what `derive solve` says of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_edges_and_histogram_agree_with_simulation(case):
-    """Extreme eigenvalues against the Tracy-Widom mean at two sizes; counts in bins, and the atom, at the larger one."""
+    """Extreme eigenvalues against the Tracy-Widom mean at two sizes; counts in bins and the atom at the larger."""
     name, changes = CASES[case]
     solver, values = solver_and_values(name, **changes)
     theory = solve(solver, values)
