@@ -24,6 +24,8 @@ from numerics.precision import in_float64
 Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
 """Points z, guesses r and their usual sizes to: improved r, relative size of first and last correction, dr/dz."""
 
+LARGE = 100
+"""Systems of more equations are compiled without optimisation, which would take longer than it saves."""
 FARTHEST = 1e16
 MOST_STEPS = 600
 
@@ -42,7 +44,8 @@ def compiled_equations(module: types.ModuleType, whole: tuple[int, ...]):
     def many(z, r, *arguments):
         return jax.vmap(lambda *point: one(*point, arguments))(z, r)
 
-    return jax.jit(many, static_argnums=tuple(2 + i for i in whole))
+    options = {"xla_backend_optimization_level": 0} if len(module.RESPONSES) > LARGE else None
+    return jax.jit(many, static_argnums=tuple(2 + i for i in whole), compiler_options=options)
 
 
 def relative_to(xp, r, usual):
