@@ -10,6 +10,7 @@ from derive.cli.compare import compare
 from derive.cli.declare import list_settings, new, show
 from derive.cli.group import CONTEXT, DeriveGroup
 from derive.cli.run import bench, simulate, solve
+from derive.cli.spectrum import spectrum
 from derive.cli.verify import verify
 
 
@@ -31,6 +32,7 @@ def main(context: click.Context) -> None:
       derive solve my_model.py eta=0.5 T=4             bulk edges, outliers, order parameters
       derive compare my_model.py --plot out.png        theory against simulation
       derive verify                                    the claims of the project, proved
+      derive spectrum weights.safetensors              bulk and outliers of a network you trained
 
     \b
     Exit codes: 0 done; 1 a claim fails or generated code is stale; 2 bad input, nothing written;
@@ -40,5 +42,5 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (list_settings, new, show, build, solve, simulate, compare, verify, bench):
+for command in (list_settings, new, show, build, solve, simulate, compare, verify, spectrum, bench):
     main.add_command(command)

@@ -71,7 +71,7 @@ def compare(
       derive compare my_model.py eta=0.5 --plot my_model.png
       derive compare my_model.py --size 500 --seeds 8 --json
     """
-    _check_plot(plot)
+    check_plot(plot)
     if seeds < 2:
         raise click.UsageError("--seeds must be at least 2 here: one seed gives no standard error")
     model, values = load_problem(target, pairs)
@@ -126,7 +126,7 @@ def compare(
         click.echo(f"wrote {plot}")
 
 
-def _check_plot(plot: str | None) -> None:
+def check_plot(plot: str | None) -> None:
     """Refuse a plot that cannot be written before any work is done."""
     if plot is None:
         return
