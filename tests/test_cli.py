@@ -18,7 +18,7 @@ from derive.cli import main
 from derive.errors import NumericalError
 from numerics.compare import Row, compare, verdict
 
-COMMANDS = ("list", "new", "show", "build", "solve", "simulate", "compare", "verify", "bench")
+COMMANDS = ("list", "new", "show", "build", "solve", "simulate", "compare", "verify", "spectrum", "bench")
 HEAD = (
     "from derive import *\nD, N = sectors('D', N=2)\nT = parameter('T', default=3, domain=whole_positive)\n"
     "t = training_clock('t', steps=T)\n"
