@@ -68,8 +68,9 @@ def spectrum(
     """Show the bulk and the outliers of every weight matrix in a checkpoint you already have.
 
     FILE is .npz, .safetensors, or a PyTorch state dict (.pt, .pth, .bin) where torch is installed. Nothing in it is
-    ever unpickled or run. At the start of training a weight matrix is noise, and its singular values follow the law of
-    Marchenko and Pastur; what is learned first shows as a few singular values that leave this bulk.
+    ever run: pickled objects are refused, and torch is told to load weights only. At the start of training a weight
+    matrix is noise, and its singular values follow the law of Marchenko and Pastur; what is learned first shows as a
+    few singular values that leave this bulk.
 
     For each matrix of R rows and C columns, as stored: the scale of the bulk is fitted to the middle of the spectrum,
     so that outliers do not enter. Singular values are those of W / sqrt(C), with edges scale |1 -+ sqrt(R/C)|;
