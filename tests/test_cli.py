@@ -20,7 +20,20 @@ from numerics.compare import Row, compare, verdict
 from numerics.simulation import SimulatedLayer, Simulation
 from numerics.solver import Layer
 
-COMMANDS = ("list", "new", "show", "build", "solve", "simulate", "compare", "stability", "verify", "bench")
+COMMANDS = (
+    "list",
+    "new",
+    "show",
+    "build",
+    "solve",
+    "simulate",
+    "compare",
+    "stability",
+    "expand",
+    "verify",
+    "spectrum",
+    "bench",
+)
 HEAD = (
     "from derive import *\nD, N = sectors('D', N=2)\nT = parameter('T', default=3, domain=whole_positive)\n"
     "t = training_clock('t', steps=T)\n"

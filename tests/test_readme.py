@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -37,10 +38,11 @@ def set_up_lines() -> list[str]:
 
 @pytest.fixture
 def workplace(tmp_path, monkeypatch):
-    """A directory with what the README tells its reader to have: my_model.py and my_paper.toml."""
+    """A directory with what the README tells its reader to have: my_model.py, my_paper.toml and weights.npz."""
     monkeypatch.chdir(tmp_path)
     (claims,) = [body for kind, body in FENCES if kind == "toml"]
     (tmp_path / "my_paper.toml").write_text(claims, encoding="utf-8")
+    np.savez(tmp_path / "weights.npz", W1=np.random.default_rng(0).standard_normal((60, 80)))
     assert CliRunner().invoke(main, ["new", "my_model"]).exit_code == 0
     return tmp_path
 

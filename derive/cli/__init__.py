@@ -13,6 +13,7 @@ from derive.cli.expand import expand
 from derive.cli.group import CONTEXT, DeriveGroup
 from derive.cli.simulate import simulate
 from derive.cli.solve import solve
+from derive.cli.spectrum import spectrum
 from derive.cli.stability import stability
 from derive.cli.verify import verify
 
@@ -36,6 +37,7 @@ def main(context: click.Context) -> None:
       derive compare my_model.py --plot out.png        theory against simulation
       derive expand my_model.py --of edge --in 1/nu    an edge as a series, exactly
       derive verify                                    the claims of the project, proved
+      derive spectrum weights.safetensors              bulk and outliers of a network you trained
 
     \b
     Exit codes: 0 done; 1 a claim fails or generated code is stale; 2 bad input, nothing written;
@@ -45,5 +47,18 @@ def main(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (list_settings, new, show, build, solve, simulate, compare, stability, expand, verify, bench):
+for command in (
+    list_settings,
+    new,
+    show,
+    build,
+    solve,
+    simulate,
+    compare,
+    stability,
+    expand,
+    verify,
+    spectrum,
+    bench,
+):
     main.add_command(command)

@@ -87,7 +87,7 @@ def compare(
       derive compare my_model.py eta=0.5 --plot my_model.png
       derive compare my_model.py --size 500 --seeds 8 --json
     """
-    _check_plot(plot)
+    check_plot(plot)
     if seeds < 2:
         raise click.UsageError("--seeds must be at least 2 here: one seed gives no standard error")
     from derive.loading import load_problem
@@ -188,7 +188,7 @@ def _layers(solution: Solution, simulation: Simulation) -> list[dict[str, Any]]:
     ]
 
 
-def _check_plot(plot: str | None) -> None:
+def check_plot(plot: str | None) -> None:
     """Refuse a plot that cannot be written before any work is done."""
     if plot is None:
         return

@@ -1,0 +1,455 @@
+"""The bulk and the outliers of a matrix somebody trained.
+
+A matrix of `rows x columns` independent entries of standard deviation sigma has, at large size, the singular values of
+Marchenko and Pastur: those of W / sqrt(columns) fill sigma |1 - sqrt(phi)| ... sigma (1 + sqrt(phi)) with
+phi = rows / columns, and the eigenvalues of W^T W / rows fill sigma^2 (1 -+ sqrt(columns / rows))^2. At finite size the
+outermost eigenvalue of noise alone fluctuates about the edge by the law of Tracy and Widom, whose scale shrinks as
+size^(-2/3). Here sigma is fitted to the middle of the spectrum, and what lies beyond the edge is measured in those
+units. Nothing but the matrix is used.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import airy
+
+from derive.errors import DeriveError
+
+SMALLEST_SIDE = 20
+"""Below this many singular values there is no bulk to speak of."""
+
+NEAR = 0.05
+"""Up to this Kolmogorov-Smirnov distance a bulk that is not Marchenko-Pastur is still called near it."""
+
+TAIL = 0.05
+"""When more than this part of a bulk that does not fit lies beyond the edge, the spectrum has a tail and no edge."""
+
+FITS, NEARLY, NOT = "Marchenko-Pastur", "near Marchenko-Pastur", "not Marchenko-Pastur"
+STANDARD, SPATIAL_FIRST, MATRIX = "C_out x C_in x k1 x k2", "k1 x k2 x C_in x C_out", "matrix"
+LAYOUTS = {"auto": None, "oihw": STANDARD, "hwio": SPATIAL_FIRST}
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """One singular value beyond an edge.
+
+    `singular_value` is of W / sqrt(columns), `eigenvalue` of W^T W / rows. `tracy_widom` is the distance from the edge
+    in units of the finite-size scale, `p_value` the probability that noise alone reaches as far; None where the bulk
+    is not Marchenko-Pastur, so that no such statement can be made. `spike` is the strength, in the units of the
+    singular values, of the independent rank-one term that would put a singular value there, and `error` the standard
+    deviation of that singular value; both None below the bulk.
+    """
+
+    side: str
+    singular_value: float
+    eigenvalue: float
+    edge_ratio: float
+    tracy_widom: float
+    p_value: float | None
+    spike: float | None
+    error: float | None
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A bulk fitted to squared singular values: its scale, what lies beyond, and how well the rest follows the law."""
+
+    scale: float
+    above: int
+    below: int
+    distance: float
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """What a matrix looks like: bulk, edges, outliers. Edges and scales are those of an infinite matrix."""
+
+    name: str
+    shape: tuple[int, ...]
+    layout: str
+    rows: int
+    columns: int
+    left_out: int
+    scale: float
+    entry_deviation: float
+    singular_values: np.ndarray
+    singular_edges: tuple[float, float]
+    eigenvalue_edges: tuple[float, float]
+    tracy_widom_scale: float
+    level: float
+    threshold: float
+    distance: float
+    distance_allowed: float
+    misfit: float
+    verdict: str
+    largest_entry: float
+    outliers: tuple[Outlier, ...]
+
+    @property
+    def aspect_ratio(self) -> float:
+        return self.rows / self.columns
+
+    @property
+    def entry_threshold(self) -> float:
+        """How many sigma a single entry must have to make an outlier all by itself."""
+        return float(self.rows * self.columns) ** 0.25
+
+    @property
+    def eigenvalues(self) -> np.ndarray:
+        """Of W^T W / rows, descending; zeros that only the shape makes are not among them."""
+        return self.singular_values**2 * self.columns / self.rows
+
+
+class SpectrumError(DeriveError):
+    """A matrix whose spectrum cannot be taken."""
+
+
+# From an array to a matrix
+
+
+def layout_of(shape: tuple[int, ...], wanted: str = "auto") -> tuple[str, int, int] | str:
+    """How an array is read as a matrix: layout, rows, columns. A sentence where it cannot be."""
+    if len(shape) == 2:
+        layout, rows, columns = MATRIX, *shape
+    elif len(shape) == 4:
+        # channels are many and kernels are small: the pair of axes with the smaller maximum is the spatial one
+        spatial_first = max(shape[:2]) < max(shape[2:])
+        layout = LAYOUTS[wanted] or (SPATIAL_FIRST if spatial_first else STANDARD)
+        if layout == STANDARD:
+            rows, columns = shape[2] * shape[0], shape[3] * shape[1]
+        else:
+            rows, columns = shape[0] * shape[3], shape[1] * shape[2]
+    else:
+        axes = {0: "a single number", 1: "one axis"}.get(len(shape), f"{len(shape)} axes")
+        return f"{axes}: neither a matrix nor a two-dimensional convolution kernel"
+    if min(rows, columns) < SMALLEST_SIDE:
+        return f"{rows} x {columns} is too small for a bulk; both sides need {SMALLEST_SIDE}"
+    return layout, rows, columns
+
+
+def unfold(array: np.ndarray, layout: str) -> np.ndarray:
+    """The matrix: rows are (k1, output channel) and columns (k2, input channel) of a convolution kernel."""
+    if layout == MATRIX:
+        return array
+    axes = (2, 0, 3, 1) if layout == STANDARD else (0, 3, 1, 2)
+    turned = array.transpose(axes)
+    return turned.reshape(turned.shape[0] * turned.shape[1], -1)
+
+
+def squared_singular_values(matrix: np.ndarray) -> np.ndarray:
+    """Descending, as many as the smaller side, from the Gram matrix of that side summed in pieces."""
+    small = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T
+    gram = np.zeros((small.shape[1],) * 2)
+    for begin in range(0, small.shape[0], 4096):
+        piece = small[begin : begin + 4096].astype(np.float64)
+        gram += piece.T @ piece
+    return np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0)
+
+
+# Two laws
+
+
+@lru_cache(maxsize=64)
+def marchenko_pastur(ratio: float) -> tuple[np.ndarray, np.ndarray]:
+    """Singular values and the fraction below each, for entries of variance 1/longer side and ratio = shorter/longer."""
+    position = np.linspace(0.0, 1.0, 8193)
+    angle = np.pi * position**2  # points crowd at the lower edge, where a nearly square matrix has its steepest part
+    low, half = (1.0 - math.sqrt(ratio)) ** 2, 2.0 * math.sqrt(ratio)
+    value = low + 2.0 * half * np.sin(angle / 2.0) ** 2
+    weight = np.sin(angle) ** 2 / np.where(value > 0.0, value, 1.0) * position
+    fraction = np.concatenate([[0.0], np.cumsum(weight[1:] + weight[:-1])])
+    return np.sqrt(value), fraction / fraction[-1]
+
+
+def marchenko_pastur_density(singular: np.ndarray, ratio: float) -> np.ndarray:
+    """Density of the singular values, for entries of variance 1/longer side and ratio = shorter/longer."""
+    root = math.sqrt(ratio)
+    inside = (((1 + root) ** 2 - singular**2) * (singular**2 - (1 - root) ** 2)).clip(min=0.0)
+    return np.sqrt(inside) / (np.pi * ratio * np.where(singular > 0.0, singular, 1.0))
+
+
+@lru_cache(maxsize=1)
+def _nodes() -> tuple[np.ndarray, np.ndarray]:
+    return np.polynomial.legendre.leggauss(64)
+
+
+@lru_cache(maxsize=4096)
+def tracy_widom_survival(value: float) -> float:
+    """The probability that the largest eigenvalue of real noise lies above `value`, as a Fredholm determinant."""
+    if value > 300.0:
+        return 0.0
+    nodes, weights = _nodes()
+    length = 16.0 + max(0.0, -value)
+    x = value + length * (nodes + 1.0) / 2.0
+    if value > 10.0:  # the determinant is 1 - trace to all digits, and the difference would lose them
+        return float(0.5 * airy(x)[0] @ weights * length / 2.0)
+    root = np.sqrt(weights * length / 2.0)
+    kernel = 0.5 * airy((x[:, None] + x[None, :]) / 2.0)[0] * root[:, None] * root[None, :]
+    eigenvalues = np.minimum(np.linalg.eigvalsh(kernel), 1.0 - 1e-16)
+    tail = -math.expm1(float(np.log1p(-eigenvalues).sum()))
+    return min(max(tail, 0.0), 1.0)
+
+
+@lru_cache(maxsize=64)
+def tracy_widom_threshold(level: float) -> float:
+    """What noise exceeds with probability `level`."""
+    return float(brentq(lambda value: math.log(tracy_widom_survival(value) / level), -8.0, 60.0, xtol=1e-10))
+
+
+def upper_edge(longer: float, shorter: float) -> tuple[float, float]:
+    """Centre and scale of the largest eigenvalue of X^T X, for unit entries, to second order in the size."""
+    a, b = math.sqrt(longer - 0.5), math.sqrt(shorter - 0.5)
+    return (a + b) ** 2, (a + b) * (1.0 / a + 1.0 / b) ** (1.0 / 3.0)
+
+
+def lower_edge(longer: float, shorter: float) -> tuple[float, float] | None:
+    """Centre and scale of the logarithm of the smallest; None where the lower edge is too close to zero."""
+    a, b = math.sqrt(longer - 0.5), math.sqrt(shorter - 0.5)
+    if a - b < 1e-6:
+        return None
+    centre, scale = (a - b) ** 2, (a - b) * (1.0 / b - 1.0 / a) ** (1.0 / 3.0)
+    if scale > 0.25 * centre:
+        return None
+    return math.log(centre) + (scale / centre) ** 2 / 8.0, scale / centre
+
+
+# The fit
+
+
+def distance_allowed(count: int) -> float:
+    """The Kolmogorov-Smirnov distance that noise of `count` singular values exceeds about once in a thousand times.
+
+    Eigenvalues repel each other, so that it falls as log(count) / count and not as count^(-1/2).
+    """
+    return (1.3 + 0.5 * math.log(count)) / count
+
+
+def fit_bulk(squares: np.ndarray, longer: int, level: float) -> Fit:
+    """Fit Marchenko-Pastur to squared singular values in descending order.
+
+    Values beyond the edge are set aside and the rest fitted again until nothing changes. If the rest does not follow
+    the law, a robust fit leads the way, from the guess that none, an eighth, a quarter or more of all values are
+    outliers, and the best of these is kept.
+    """
+    shorter = len(squares)
+    best = _settle(squares, longer, level, 0, (False,))
+    if best.distance > distance_allowed(shorter - best.above - best.below):
+        for start in (0, shorter // 8, shorter // 4, 3 * shorter // 8):
+            other = _settle(squares, longer, level, start, (True, False))
+            if other.distance < 0.5 * best.distance:
+                best = other
+    return best
+
+
+def _settle(squares: np.ndarray, longer: int, level: float, start: int, ways: tuple[bool, ...]) -> Fit:
+    """Repeat fit and count until both agree, by each way of fitting (robust or not) in turn."""
+    above, below, scale = start, 0, 0.0
+    for robust in ways:
+        for _ in range(50):
+            scale = fit_scale(squares, longer, above, below, robust)
+            counted = _beyond(squares, longer, above, below, scale, tracy_widom_threshold(level))
+            if counted == (above, below):
+                break
+            above, below = counted
+    scale = fit_scale(squares, longer, above, below, False)
+    return Fit(scale, above, below, _distance(squares, longer, above, below, scale))
+
+
+def _rest(squares: np.ndarray, longer: int, above: int, below: int) -> tuple[np.ndarray, int]:
+    """Singular values of the bulk in ascending order, over the root of the longer side, which spikes shorten too."""
+    kept = squares[above : len(squares) - below][::-1]
+    return np.sqrt(kept / (longer - above)), longer - above
+
+
+def fit_scale(
+    squares: np.ndarray,
+    longer: int,
+    above: int,
+    below: int,
+    robust: bool,
+    part: tuple[float, float] = (0.1, 0.95),
+) -> float:
+    """Sigma from matched quantiles: the median of their ratios, or their regression over the middle of the bulk."""
+    values, long_side = _rest(squares, longer, above, below)
+    law, fraction = marchenko_pastur(len(values) / long_side)
+    ranks = (np.arange(len(values)) + 0.5) / len(values)
+    chosen = (ranks > 0.25) & (ranks < 0.9) if robust else (ranks > part[0]) & (ranks < part[1])
+    expected, found = np.interp(ranks[chosen], fraction, law), values[chosen]
+    return float(np.median(found / expected) if robust else found @ expected / (expected @ expected))
+
+
+def _beyond(
+    squares: np.ndarray, longer: int, above: int, below: int, scale: float, threshold: float
+) -> tuple[int, int]:
+    """How many lie beyond the upper and the lower edge of a bulk of what is left; at most half are ever set aside."""
+    up, down = _positions(squares, longer, above, below, scale)
+    most = len(squares) // 2
+    found = min(int((up > threshold).sum()), most)
+    return found, min(int((down > threshold).sum()), most - found)
+
+
+def _positions(squares: np.ndarray, longer: int, above: int, below: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Distance beyond the upper and beyond the lower edge, in Tracy-Widom units."""
+    long_side, short_side = longer - above, len(squares) - above - below
+    centre, width = upper_edge(long_side, short_side)
+    unit = squares / scale**2
+    up = (unit - centre) / width
+    lower = lower_edge(long_side, short_side)
+    if lower is None:
+        return up, np.full_like(up, -np.inf)
+    return up, -(np.log(np.maximum(unit, 1e-300)) - lower[0]) / lower[1]
+
+
+def _distance(squares: np.ndarray, longer: int, above: int, below: int, scale: float) -> float:
+    """Kolmogorov-Smirnov distance of the bulk from its law."""
+    values, long_side = _rest(squares, longer, above, below)
+    count = len(values)
+    law, fraction = marchenko_pastur(count / long_side)
+    expected = np.interp(values / scale, law, fraction)
+    steps = np.arange(count + 1) / count
+    return float(max(np.abs(expected - steps[1:]).max(), np.abs(expected - steps[:-1]).max()))
+
+
+# Spikes
+
+
+def spike_at(singular: float, longer: int, shorter: int) -> tuple[float, float] | None:
+    """The independent rank-one term that puts a singular value there, and how far that value fluctuates.
+
+    In units of sigma sqrt(longer). With a = z <u (z^2 - X X^T)^-1 u>, its mate b on the other side and the mixed
+    element m = <u (z^2 - X X^T)^-1 X v>, a term theta u v^T has its singular value where a b = (1/theta - m)^2. The
+    fluctuations of a, b and m over independent directions u, v are summed.
+    """
+    ratio = shorter / longer
+    law, fraction = marchenko_pastur(ratio)
+    if singular <= law[-1] * (1.0 + 1e-6):
+        return None
+    nodes = np.interp((np.arange(4000) + 0.5) / 4000, fraction, law) ** 2
+    z, gap = singular, singular**2 - nodes
+
+    def longer_mean(values: np.ndarray, at_zero: float) -> float:
+        return ratio * float(values.mean()) + (1.0 - ratio) * at_zero
+
+    near = z / gap
+    slope = -(z**2 + nodes) / gap**2
+    a, b = float(near.mean()), longer_mean(near, 1.0 / z)
+    inverse = math.sqrt(a * b)
+    variance_a = 2.0 / shorter * float(near.var())
+    variance_b = 2.0 / longer * (longer_mean(near**2, 1.0 / z**2) - b**2)
+    variance_mixed = float((nodes / gap**2).mean()) / longer
+    variance = b**2 * variance_a + a**2 * variance_b + 4.0 * inverse**2 * variance_mixed
+    steepness = float(slope.mean()) * b + a * longer_mean(slope, -1.0 / z**2)
+    return 1.0 / inverse, math.sqrt(variance) / abs(steepness)
+
+
+# One matrix
+
+
+def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1e-3) -> Spectrum | str:
+    """The spectrum of one array; a sentence where there is no bulk to fit, and an error where there are no numbers."""
+    read_as = layout_of(array.shape, layout)
+    if isinstance(read_as, str):
+        return read_as
+    matrix = unfold(array, read_as[0])
+    finite = np.isfinite(matrix)
+    if not finite.all():
+        raise SpectrumError(
+            f"{name} has {int((~finite).sum())} entries that are NaN or infinite: the training diverged or the file is "
+            "damaged; leave it out with --matrix"
+        )
+    largest = max(float(matrix.max()), -float(matrix.min()))
+    if largest == 0.0:
+        return "all entries are zero"
+    if not 1e-140 < largest < 1e140:
+        return f"entries as large as {largest:.1g} cannot be squared in double precision"
+    live_rows, live_columns = matrix.any(axis=1), matrix.any(axis=0)
+    left_out = int((~live_rows).sum() + (~live_columns).sum())
+    if left_out:
+        matrix = matrix[live_rows][:, live_columns]
+        if min(matrix.shape) < SMALLEST_SIDE:
+            return (
+                f"without its zero rows and columns it is {matrix.shape[0]} x {matrix.shape[1]}: too small for a bulk"
+            )
+    try:
+        squares = squared_singular_values(matrix)
+    except MemoryError:
+        raise SpectrumError(f"{name} is too large for the memory of this machine; leave it out with --matrix") from None
+    rank = int((squares > 1e-13 * squares[0]).sum())
+    if rank <= len(squares) // 2 + 1:
+        return f"rank {rank} of {len(squares)}: there is no bulk to fit"
+    entries = float(matrix.std(dtype=np.float64)), largest
+    return _spectrum(name, array.shape, read_as[0], matrix.shape, left_out, squares, entries, level)
+
+
+def _spectrum(
+    name: str,
+    shape: tuple[int, ...],
+    layout: str,
+    sides: tuple[int, ...],
+    left_out: int,
+    squares: np.ndarray,
+    entries: tuple[float, float],
+    level: float,
+) -> Spectrum:
+    rows, columns = sides
+    longer = max(rows, columns)
+    fit = fit_bulk(squares, longer, level)
+    long_side, short_side = longer - fit.above, len(squares) - fit.above - fit.below
+    allowed = distance_allowed(short_side)
+    verdict = FITS if fit.distance <= allowed else NEARLY
+    if verdict != FITS and (fit.distance > NEAR or fit.above + fit.below > TAIL * len(squares)):
+        verdict = NOT
+    centre, width = upper_edge(long_side, short_side)
+    upper_half = fit_scale(squares, longer, fit.above, fit.below, False, (0.5, 0.95))
+    misfit = 0.0 if verdict == FITS else max(0.0, ((upper_half / fit.scale) ** 2 - 1.0) * centre / width)
+    threshold = tracy_widom_threshold(level) + misfit
+
+    scale, phi = fit.scale, rows / columns
+    singular_edges = (scale * abs(1.0 - math.sqrt(phi)), scale * (1.0 + math.sqrt(phi)))
+    singular_values = np.sqrt(squares / columns)
+    up, down = _positions(squares, longer, fit.above, fit.below, fit.scale)
+    outliers = []
+    for i in np.flatnonzero((up > threshold) | (down > threshold)):
+        above = bool(up[i] > threshold)
+        value, place = float(singular_values[i]), float(up[i] if above else down[i])
+        spike = spike_at(value * math.sqrt(columns / longer) / scale, longer, len(squares)) if above else None
+        back = scale * math.sqrt(longer / columns)
+        outliers.append(
+            Outlier(
+                side="above" if above else "below",
+                singular_value=value,
+                eigenvalue=value**2 / phi,
+                edge_ratio=value / singular_edges[1 if above else 0],
+                tracy_widom=place,
+                p_value=tracy_widom_survival(place) if verdict == FITS else None,
+                spike=None if spike is None else spike[0] * back,
+                error=None if spike is None else spike[1] * back,
+            )
+        )
+    return Spectrum(
+        name=name,
+        shape=tuple(shape),
+        layout=layout,
+        rows=rows,
+        columns=columns,
+        left_out=left_out,
+        scale=scale,
+        entry_deviation=entries[0],
+        singular_values=singular_values,
+        singular_edges=singular_edges,
+        eigenvalue_edges=(singular_edges[0] ** 2 / phi, singular_edges[1] ** 2 / phi),
+        tracy_widom_scale=scale**2 * width / rows,
+        level=level,
+        threshold=threshold,
+        distance=fit.distance,
+        distance_allowed=allowed,
+        misfit=misfit,
+        verdict=verdict,
+        largest_entry=entries[1] / scale,
+        outliers=tuple(outliers),
+    )
