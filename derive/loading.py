@@ -217,7 +217,9 @@ def load_problem(target: str, pairs: Iterable[str]) -> Problem:
     sweep = load_sweep(target, pairs)
     if sweep.axes:
         name, values = sweep.axes[0]
-        raise ParameterError(f"{name}={','.join(values[:3])}...: one value here; only `derive solve` takes several")
+        raise ParameterError(
+            f"{name}={','.join(values[:3])}...: one value here; `derive solve` and `stability` take several"
+        )
     return sweep.problems[0]
 
 

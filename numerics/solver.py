@@ -25,6 +25,8 @@ from numerics.precision import in_float64
 Progress = Callable[[float, str], None] | None
 DEFAULT_SAMPLES = 100_000
 MOMENTS = 8
+GROWTH = 1e20
+"""Observables and variances that exceed so many times their first value have diverged: double precision is used up."""
 REPLICAS = 20
 MOST_BYTES = 8e9
 """Order parameters larger than this are refused."""
@@ -410,8 +412,6 @@ def _moved(layer: Layer, observable: np.ndarray) -> Layer:
 
 def _moved_moments(values: list[float], shift: float) -> list[float]:
     """Moments of x + shift from those of x."""
-    if abs(shift) > 1e30:
-        raise NumericalError(f"diverged: {shift:.1e} is added to the diagonal; try a smaller step or fewer steps")
     return [sum(math.comb(k, j) * values[j] * shift ** (k - j) for j in range(k + 1)) for k in range(len(values))]
 
 
@@ -478,6 +478,20 @@ def _stderr(values: list[np.ndarray]) -> np.ndarray:
 
 
 def _check_finite(trained: Trained) -> None:
+    """Refuse a training that has overflowed, or grown so far that its order parameters have no digits left."""
+    exploded = []
+    for name, value in trained.observables.items():
+        series = np.abs(np.atleast_1d(value))
+        exploded += [(int(t), name) for t in np.flatnonzero(~(series <= GROWTH * max(1.0, series[0])))[:1]]
+    if exploded:
+        step, name = min(exploded)
+        raise NumericalError(f"diverged at step {step} ({name} explodes); try a smaller step or fewer steps")
+    for name, value in trained.order.items():
+        squares = np.abs(np.diagonal(value)) if name.startswith("C_") and value.size else np.zeros(1)
+        if not np.max(squares) <= GROWTH * max(1.0, squares[0]):
+            raise NumericalError(
+                f"diverged at step {trained.finite} ({name} explodes); try a smaller step or fewer steps"
+            )
     for name, value in (*trained.observables.items(), *trained.order.items()):
         if not np.all(np.isfinite(value)):
             raise NumericalError(

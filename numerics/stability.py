@@ -27,7 +27,8 @@ OVERSHOOT = 2.0
 class StableRate:
     """The largest rate with a bounded loss, and the smallest at which a direction overshoots within the same steps.
 
-    by_curvature and at_start are None where no matrix stands for the curvature; at_start uses the initial matrix.
+    by_curvature and at_start are None where no matrix stands for the curvature, the former also where the loss
+    diverges before it overshoots; at_start uses the initial matrix.
     """
 
     by_divergence: float
@@ -69,12 +70,13 @@ def stable_rate(
     tell(0.5, "where the sharpest direction overshoots")
     follow = partial(solve_many, solver, layers=(layer,), path=True)
     by_curvature = _limit(follow, values, rate, below, tolerance)
-    (small,) = follow([{**values, rate: 1e-6 * by_curvature}])
+    small, near = follow([{**values, rate: share * by_curvature} for share in (1e-6, 1 - tolerance)])
     at_start = None
     if isinstance(small, Solution) and small.layers[0].largest_path:
         at_start = OVERSHOOT / small.layers[0].largest_path[0]
     tell(1.0, "done")
-    return StableRate(by_divergence, by_curvature, at_start, tolerance)
+    reached = isinstance(near, Solution) and by_curvature * max(near.layers[0].largest_path or [0.0]) > 0.95 * OVERSHOOT
+    return StableRate(by_divergence, by_curvature if reached else None, at_start, tolerance)
 
 
 def _check(solver: Solver, rate: str, loss: str, layer: str | None) -> None:

@@ -239,7 +239,7 @@ def test_show_of_a_layer_of_a_member():
 
 
 def test_show_takes_one_value():
-    assert "only `derive solve` takes several" in refused("show", "deep_linear", "L=1,2")
+    assert "`derive solve` and `stability` take several" in refused("show", "deep_linear", "L=1,2")
 
 
 def test_build_of_a_member_goes_where_it_is_told(tmp_path: Path):

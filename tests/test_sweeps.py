@@ -81,7 +81,7 @@ def test_words_are_swept_too():
 
 def test_one_value_is_no_sweep():
     assert load_sweep("spiked_wigner", ["gamma0=2"]).axes == ()
-    with pytest.raises(ParameterError, match="only `derive solve` takes several"):
+    with pytest.raises(ParameterError, match="`derive solve` and `stability` take several"):
         load_problem("spiked_wigner", ["gamma0=1:3:5"])
 
 
@@ -126,7 +126,7 @@ def test_a_grid_that_is_too_large_is_refused():
 
 @pytest.mark.parametrize("command", ["simulate", "compare", "show"])
 def test_only_solve_takes_several_values(command: str):
-    assert "only `derive solve` takes several" in refused(command, "deep_linear", "L=1,2")
+    assert "`derive solve` and `stability` take several" in refused(command, "deep_linear", "L=1,2")
 
 
 # One computation for many points

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from derive.cli.output import json_option, print_json, progress_bar
+from derive.cli.problem import named_with_choices
 
 if TYPE_CHECKING:
     from derive.language.model import Model
@@ -43,7 +44,7 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
 
     whole = not words
     places: dict[Path, list[Model]] = {}
-    for target, chosen in _targets(words) or [(name, {}) for name in setting_names()]:
+    for target, chosen in named_with_choices(words) or [(name, {}) for name in setting_names()]:
         own = is_file_target(target)
         model = load_model(target, chosen)
         shipped = not own and model.name == target
@@ -90,20 +91,6 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
             click.echo(f"belongs to no setting: remove it with: rm -r {shlex.join(found['foreign'])}")
     if any(found.values()):
         click.get_current_context().exit(1)
-
-
-def _targets(words: tuple[str, ...]) -> list[tuple[str, dict[str, int | str]]]:
-    """Models with the choices that follow each."""
-    found: list[tuple[str, dict[str, int | str]]] = []
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals:
-            found.append((word, {}))
-        elif not found:
-            raise click.UsageError(f"{word} chooses from no model: name the model first")
-        else:
-            found[-1][1][name.strip()] = value.strip()
-    return found
 
 
 def _shown(path: Path) -> str:

@@ -7,14 +7,15 @@ from pathlib import Path
 import click
 
 from derive.cli.output import json_option, number, print_json, print_table, progress_bar
+from derive.cli.problem import named_with_choices
 
 STAGES = ("system", "action", "average", "saddle", "single-site", "order", "probe", "blocks", "pencil", "bulk")
 
 
 @click.command("list")
-@click.argument("targets", metavar="[SETTING|FILE]...", nargs=-1)
+@click.argument("words", metavar="[SETTING|FILE [CHOICE=VALUE]...]...", nargs=-1)
 @json_option
-def list_settings(targets: tuple[str, ...], as_json: bool) -> None:
+def list_settings(words: tuple[str, ...], as_json: bool) -> None:
     """List the shipped settings, or the parameters of the named ones.
 
     \b
@@ -22,9 +23,11 @@ def list_settings(targets: tuple[str, ...], as_json: bool) -> None:
       derive list                     every setting in one line
       derive list SETTING             its parameters: name, default, domain, meaning
       derive list my_model.py         the same for a declaration of your own
+      derive list SETTING L=1         the same for another member of a family
     """
     from derive.loading import load_declaration, load_model, settings
 
+    targets = named_with_choices(words)
     if not targets:
         if as_json:
             print_json({"settings": [{"name": name, "summary": summary} for name, summary in settings()]})
@@ -32,8 +35,8 @@ def list_settings(targets: tuple[str, ...], as_json: bool) -> None:
         print_table("", ("setting", "what it is"), settings(), text_columns=2)
         click.echo("parameters of one: derive list SETTING")
         return
-    models = [load_model(target) for target in targets]
-    choices = [getattr(load_declaration(target), "choices", ()) for target in targets]
+    models = [load_model(target, chosen) for target, chosen in targets]
+    choices = [getattr(load_declaration(target), "choices", ()) for target, _ in targets]
     if as_json:
         print_json(
             {

@@ -50,7 +50,9 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     from rich import box
     from rich.table import Table
 
-    table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    if title:
+        click.echo(title)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(columns):
         table.add_column(name, justify="left" if i < text_columns else "right", overflow="fold")
     for row in rows:

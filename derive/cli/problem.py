@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import click
 if TYPE_CHECKING:
     from derive.cli.output import Progress
     from derive.language.model import Model
+    from derive.loading import Sweep
     from numerics.solver import Layer, Solution, Solver
 
 target_argument = click.argument("target", metavar="SETTING|FILE")
@@ -81,11 +83,21 @@ def bulk_data(solution: Solution, layer: Layer, grid: Sequence[float] | None) ->
     data: dict[str, Any] = {
         "atoms": layer.diagnostics["atoms"],
         "moments": layer.moments,
-        "curve": probe.bulk.CURVE,
+        "curve": _moved_curve(probe.bulk.CURVE, probe.plus),
     }
     if grid is not None:
         data["density"] = {"x": list(grid), "y": solution.density(np.array(grid), layer.label)}
     return data
+
+
+def _moved_curve(curve: str | None, plus: str) -> str | None:
+    """The curve of a matrix to whose diagonal an observable was added."""
+    return curve if curve is None or not plus else re.sub(r"\bz\b", f"(z - {plus})", curve)
+
+
+def axes_of(sweep: Sweep) -> dict[str, list]:
+    """The values along each axis of a grid, as they are among the parameters."""
+    return {name: list(dict.fromkeys(p.values[name] for p in sweep.problems)) for name, _ in sweep.axes}
 
 
 def layer_data(layer: Layer) -> dict[str, Any]:
@@ -106,3 +118,17 @@ def layer_data(layer: Layer) -> dict[str, Any]:
 def with_observables(result: dict[str, Any], observables: dict[str, Any]) -> dict[str, Any]:
     """The result with each observable also under its own name, where no other key has that name."""
     return {**result, **{name: series for name, series in observables.items() if name not in result}}
+
+
+def named_with_choices(words: tuple[str, ...]) -> list[tuple[str, dict[str, int | str]]]:
+    """Models with the choices that follow each."""
+    found: list[tuple[str, dict[str, int | str]]] = []
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            found.append((word, {}))
+        elif not found:
+            raise click.UsageError(f"{word} chooses from no model: name the model first")
+        else:
+            found[-1][1][name.strip()] = value.strip()
+    return found

@@ -19,6 +19,7 @@ from derive.cli.output import (
     settings_line,
 )
 from derive.cli.problem import (
+    axes_of,
     bulk_data,
     layer_data,
     path_option,
@@ -101,7 +102,7 @@ def solve(
     sweep = load_sweep(target, pairs)
     with progress_bar(f"solving {sweep.problems[0].model.setting}", as_json) as progress:
         if sweep.axes:
-            points = _solve_grid(target, sweep, samples, seed, bool(path), points_of_grid, progress)
+            points = _solve_grid(target, sweep, samples, seed, path, points_of_grid, progress)
         else:
             solution = _solve_one(target, sweep.problems[0], samples, seed, path, progress)
             points = [_data(sweep.problems[0], solution, points_of_grid)]
@@ -114,11 +115,13 @@ def solve(
         else:
             _print_solution(points[0], plain({"e": solution.observable_errors})["e"])
     elif as_json:
-        print_json({"setting": setting, "axes": {name: list(values) for name, values in sweep.axes}, "points": points})
+        print_json({"setting": setting, "axes": axes_of(sweep), "points": points})
     else:
         _print_grid(setting, sweep, points)
     if out is not None and not as_json:
         click.echo(f"wrote {out}")
+    if all("error" in point for point in points):
+        click.get_current_context().exit(3)
 
 
 def _solve_one(
@@ -145,7 +148,7 @@ def _solve_grid(
     sweep: Sweep,
     samples: int | None,
     seed: int,
-    path: bool,
+    path: bool | None,
     grid: list[float] | None,
     progress: Progress | None,
 ) -> list[dict[str, Any]]:
@@ -169,8 +172,8 @@ def _solve_grid(
             samples=samples,
             seed=seed,
             layers=first.layers,
-            path=path,
-            overlaps=path,
+            path=solver.layered if path is None else path,
+            overlaps=True,
             progress=share,
         )
         for index, solution in zip(members, solutions, strict=True):

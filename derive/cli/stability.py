@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from derive.cli.output import json_option, number, part_of, plain, print_json, print_table, progress_bar, settings_line
-from derive.cli.problem import solver_of, target_argument, values_argument
+from derive.cli.problem import axes_of, solver_of, target_argument, values_argument
 
 
 @click.command(short_help="Find the largest stable learning rate.")
@@ -32,11 +32,14 @@ def stability(
     Two limits are found to one part in a thousand: the rate beyond which the loss exceeds a hundred times its initial
     value within T steps, and the rate beyond which rate times the largest eigenvalue of the curvature exceeds 2 at some
     step, so that its direction overshoots. The curvature depends on the rate, because training sharpens it; the
-    limit from the initial curvature alone is given too.
+    limit from the initial curvature alone is given too. Layer ntk is the kernel of the population: on fresh data it is
+    the curvature, on few fixed samples the loss diverges earlier, and where it does so before any direction of the
+    population overshoots, that limit is null.
 
     \b
     Keys of --json:
-      setting, axes, points    each point: parameters, by_divergence, by_curvature, at_start (null without a
+      setting, rate, axes, points
+                               each point: parameters, by_divergence, by_curvature, at_start (null without a
                                curvature), tolerance
 
     \b
@@ -71,8 +74,7 @@ def stability(
     if out is not None:
         write_rows(out, [{**p["parameters"], **{k: v for k, v in p.items() if k != "parameters"}} for p in points])
     if as_json:
-        axes = {name: list(values) for name, values in sweep.axes}
-        print_json({"setting": setting, "rate": rate, "axes": axes, "points": points})
+        print_json({"setting": setting, "rate": rate, "axes": axes_of(sweep), "points": points})
         return
     names = [name for name, _ in sweep.axes]
     fixed = {name: value for name, value in points[0]["parameters"].items() if name not in names}
