@@ -138,7 +138,7 @@ def compare(solution: Solution, simulation: Simulation) -> list[Row]:
         name = f"layer {layer.label}: " if layer.label else ""
         matches = match(layer, simulated.eigenvalues)
         rows += [_row(name + what, value, error, draws) for what, value, error, draws in matches.outliers]
-        rows += _edge_rows(name, solution, layer, matches, len(simulated.eigenvalues[0]))
+        rows += _edge_rows(name, solution, layer, matches, simulated.eigenvalues)
         rows += _overlap_rows(name, layer, simulated)
         rows += _path_rows(name, layer, simulated)
     for name, theory in solution.observables.items():
@@ -155,11 +155,18 @@ def compare(solution: Solution, simulation: Simulation) -> list[Row]:
     return rows
 
 
-def _edge_rows(name: str, solution: Solution, layer: Layer, matches: Matches, size: int) -> list[Row]:
-    """The bulk's outermost eigenvalues: without outliers against the mean of the Tracy-Widom law, else to look at."""
+def _edge_rows(
+    name: str, solution: Solution, layer: Layer, matches: Matches, spectra: Sequence[np.ndarray]
+) -> list[Row]:
+    """The bulk's outermost eigenvalues: without outliers against the mean of the Tracy-Widom law, else to look at.
+
+    Where the largest eigenvalues come in equal pairs, the matrix has a symmetry and their law is another one.
+    """
     rows = []
+    size = len(spectra[0])
+    paired = all(e[-1] - e[-2] <= 1e-8 * abs(e[-1]) for e in spectra if len(e) > 1)
     for what, edge, draws in matches.edges:
-        scale = None if layer.outliers else edge_scale(solution, layer, edge)
+        scale = None if layer.outliers or paired else edge_scale(solution, layer, edge)
         if scale is None:
             rows.append(_row(name + what, edge, None, draws, compared=False))
             continue

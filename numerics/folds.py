@@ -104,7 +104,9 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
         if abs(now.g(index)) * height > 1e3 and abs(now.turn * now.g(index)) < 1e-9 * height:  # a hard edge
             return End(0.0 if abs(now.z) < 1e-9 * height else now.z, POLE)
         z = now.z
-    raise NumericalError(f"the bulk could not be followed along the real axis near z = {z:.6g}")
+    raise NumericalError(
+        f"the bulk could not be followed along the real axis near z = {z:.6g}; take less extreme parameters"
+    )
 
 
 def _turning_point(branch: Branch, before: _Real, behind: _Real) -> float | None:

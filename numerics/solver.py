@@ -355,6 +355,9 @@ def _layer(solver: Solver, values: dict, trained: Trained, probe: Probe, path: b
         "residual": max((o.residual for o in found), default=0.0),
         "eigenvalue_condition": max((o.condition for o in found), default=1.0),
         "reduced": bool(probe.module.REDUCED),
+        "bulk": "curve of the resolvent"
+        if probe.bulk.ELIMINATED
+        else f"{len(probe.bulk.RESPONSES)} response equations, too many to eliminate, followed by Newton's method",
     }
     errors = None
     if trained.replicas:

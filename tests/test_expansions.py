@@ -225,3 +225,8 @@ def test_command_prints_text_latex_and_json():
 def test_bad_requests_are_one_sentence(arguments, sentence):
     told = _run("extensive_two_layer", *arguments)
     assert told.exit_code == 2 and sentence in told.stderr and told.stderr.count("\n") == 1
+
+
+def test_an_outlier_at_its_threshold_is_not_expanded_there():
+    told = _run("spiked_wigner", "--of", "outlier", "--in", "gamma0-1")
+    assert told.exit_code == 2 and "cannot be told from the bulk" in told.stderr and told.stderr.count("\n") == 1

@@ -301,7 +301,13 @@ class _Puiseux:
         found = mpmath.polyroots(coefficients[::-1], maxsteps=2000, extraprec=2000, error=False)
         scales = []
         for small in self._smalls(ramification):
-            left = self.near(small) - sum(self._value(c) * _power(small, p) for p, c in done)
+            place = self.near(small)
+            if place is None:
+                raise DeriveError(
+                    "what is expanded cannot be told from the bulk next to this value of the parameter; "
+                    "expand around another value"
+                )
+            left = place - sum(self._value(c) * _power(small, p) for p, c in done)
             scales.append(left / _power(small, offset + slope / ramification))
         for root in found:
             distances = [abs(s - root) / (abs(root) or 1) for s in scales]

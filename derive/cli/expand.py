@@ -160,7 +160,8 @@ def expand(
     if found.minimal is not None:
         click.echo(f"theta is the root near {found.root_near} of {found.minimal}")
     if branch:
-        click.echo("branch followed at " + ", ".join(f"{name} = {value}" for name, value in branch.items()))
+        values = ", ".join(f"{name} = {value}" for name, value in branch.items())
+        click.echo(f"branch followed at {values}; other regions may have another series, which --at picks")
 
 
 def _parameters(model: Model) -> set[str]:

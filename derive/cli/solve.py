@@ -79,7 +79,7 @@ def solve(
       atoms                    point masses of the bulk: at, weight
       moments                  of the bulk, orders 0 to 8, from the series of the resolvent at infinity
       curve                    polynomial in the resolvent G and z, zero on the bulk; null if too large to eliminate
-      density                  x and y, with --grid
+      density                  x and y, with --grid; zero outside the bulk and at its very edges
       observables              name to list over time; each also under its own name
       layers                   the same for each layer, where a model names them
       diagnostics              residuals and how the numbers were found
@@ -261,6 +261,12 @@ def _print_layer(layer: dict[str, Any], named: str) -> None:
         print_table(f"outliers{named}", columns, lines)
     else:
         click.echo(f"no outliers{named}: every eigenvalue lies in the bulk\n")
+    if layer.get("moments"):
+        click.echo(f"moments of the bulk{named}: {', '.join(map(number, layer['moments'][:5]))}, ...\n")
+    if layer.get("density"):
+        x, y = layer["density"]["x"], layer["density"]["y"]
+        points = [(number(x[i]), number(y[i])) for i in handful(len(x), 11)]
+        print_table(f"density of the bulk{named} (all points with --json)", ("x", "density"), points, text_columns=0)
     if layer.get("outlier_path") is not None and layer["bbp_time"] is not None:
         click.echo(f"first outlier{named} at time {layer['bbp_time']}\n")
 
@@ -272,7 +278,7 @@ def _print_grid(setting: str, sweep: Sweep, points: list[dict[str, Any]]) -> Non
     fixed = {name: value for name, value in points[0]["parameters"].items() if name not in dict(sweep.axes)}
     click.echo(f"{settings_line(setting, fixed)}, {len(points)} points; observables are those of the last time")
     axes = [name for name, _ in sweep.axes]
-    hidden = ("lower_edge", "upper_edge", "smallest", "outliers")
+    hidden = ("lower_edge", "upper_edge", "smallest", "outliers", "intervals")
     others = [
         key
         for key in dict.fromkeys(k for row in rows for k in row)

@@ -57,8 +57,10 @@ def row_of(point: dict[str, Any]) -> dict[str, Any]:
         tail = f"_{layer['layer']}" if "layer" in layer else ""
         row[f"lower_edge{tail}"], row[f"upper_edge{tail}"] = layer["bulk_edges"][0][0], layer["bulk_edges"][-1][1]
         row[f"outliers{tail}"] = len(layer["outliers"])
-        row[f"largest{tail}"] = max([layer["bulk_edges"][-1][1], *layer["outliers"]])
-        row[f"smallest{tail}"] = min([layer["bulk_edges"][0][0], *layer["outliers"]])
+        atoms = [atom["at"] for atom in layer.get("atoms") or []]
+        row[f"largest{tail}"] = max([layer["bulk_edges"][-1][1], *layer["outliers"], *atoms])
+        row[f"smallest{tail}"] = min([layer["bulk_edges"][0][0], *layer["outliers"], *atoms])
+        row[f"intervals{tail}"] = len(layer["bulk_edges"])
         if layer.get("outlier_path") is not None:
             row[f"bbp_time{tail}"] = layer["bbp_time"]
     return row
