@@ -25,7 +25,7 @@ from numerics.precision import in_float64
 Progress = Callable[[float, str], None] | None
 DEFAULT_SAMPLES = 100_000
 MOMENTS = 8
-GROWTH = 1e20
+GROWTH = 1e25
 """Observables and variances that exceed so many times their first value have diverged: double precision is used up."""
 REPLICAS = 20
 MOST_BYTES = 8e9
@@ -482,6 +482,11 @@ def _stderr(values: list[np.ndarray]) -> np.ndarray:
 
 def _check_finite(trained: Trained) -> None:
     """Refuse a training that has overflowed, or grown so far that its order parameters have no digits left."""
+    for name, value in (*trained.observables.items(), *trained.order.items()):
+        if not np.all(np.isfinite(value)):
+            raise NumericalError(
+                f"diverged at step {trained.finite} ({name} is not finite); try a smaller step or fewer steps"
+            )
     exploded = []
     for name, value in trained.observables.items():
         series = np.abs(np.atleast_1d(value))
@@ -494,9 +499,4 @@ def _check_finite(trained: Trained) -> None:
         if not np.max(squares) <= GROWTH * max(1.0, squares[0]):
             raise NumericalError(
                 f"diverged at step {trained.finite} ({name} explodes); try a smaller step or fewer steps"
-            )
-    for name, value in (*trained.observables.items(), *trained.order.items()):
-        if not np.all(np.isfinite(value)):
-            raise NumericalError(
-                f"diverged at step {trained.finite} ({name} is not finite); try a smaller step or fewer steps"
             )
