@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from derive.errors import NumericalError
+from numerics.progress import handful
 
 if TYPE_CHECKING:
     from numerics.simulation import SimulatedLayer, Simulation
@@ -20,8 +21,6 @@ TRACY_WIDOM_MEAN = 1.2065335745820
 """Minus the mean of the Tracy-Widom law of real symmetric matrices."""
 THRESHOLD = 3.0
 """How many standard errors count as agreement."""
-
-MOST_TIMES = 5
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ def compare(solution: Solution, simulation: Simulation) -> list[Row]:
                 "build the solver again with derive build"
             )
         errors = (solution.observable_errors or {}).get(name)
-        for time in spread(len(theory)):
+        for time in handful(len(theory)):
             label = f"{name} at {time}" if len(theory) > 1 else name
             rows.append(_row(label, theory[time], None if errors is None else errors[time], draws[:, time]))
     return rows
@@ -232,12 +231,6 @@ def _path_rows(name: str, layer: Layer, simulated: SimulatedLayer) -> list[Row]:
         found = match_outliers(pairs, layer, [e[k] for e in simulated.ends], moved).outliers
         rows += [_row(f"{name}{what} at time {time}", value, error, draws) for what, value, error, draws in found]
     return rows
-
-
-def spread(count: int) -> list[int]:
-    if count <= MOST_TIMES:
-        return list(range(count))
-    return sorted({round(i * (count - 1) / (MOST_TIMES - 1)) for i in range(MOST_TIMES)})
 
 
 def _row(name: str, theory: float, error: float | None, draws: np.ndarray, compared: bool = True) -> Row:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError
+from numerics.branch import whole_numbers
 from numerics.bulk import Branch
 from numerics.linear import eigenvalue_conditions, smallest_singular_value
 from numerics.precision import in_float64
@@ -139,7 +140,7 @@ def a_matrices(probe, z: np.ndarray, order: dict, arguments: tuple, branch: Bran
     responses = branch.responses(z)
     if not np.iscomplexobj(z) and all(np.all(value.imag == 0) for value in responses.values()):
         responses = {name: value.real for name, value in responses.items()}
-    assemble = _assembler(probe, tuple(i for i, a in enumerate(arguments) if isinstance(a, int)))
+    assemble = _assembler(probe, whole_numbers(arguments))
     return np.asarray(assemble(jnp.asarray(z), responses, order, *arguments))
 
 

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from numerics.branch import whole_numbers
 from numerics.bulk import Branch
 from numerics.linear import null_spaces
 from numerics.precision import in_float64
@@ -71,7 +72,7 @@ def _with_slope(probe, order: dict, arguments: tuple, branch: Branch, z: float) 
     """A(z) and its derivative."""
     found = branch.responses(np.array([z]))
     r = jnp.array([found[name][0].real for name in branch.module.RESPONSES])
-    whole = tuple(i for i, a in enumerate(arguments) if isinstance(a, int))
+    whole = whole_numbers(arguments)
     matrix, slope = _sloped(probe, branch.module, whole)(z, r, order, *arguments)
     return np.asarray(matrix), np.asarray(slope)
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 import jax
 import numpy as np
 
+from numerics.branch import whole_numbers
 from numerics.bulk import Branch, atoms_of, support
 from numerics.outliers import find_outliers, physical, real_eigenvalues
 
@@ -33,7 +34,7 @@ def outlier_path(
 
 def _by_restriction(module, strides, order, arguments, branch, edges, steps, tell) -> list[tuple[list[float], float]]:
     """Spikes of later times set to zero in the eigenproblem of the last time, which keeps its shape."""
-    whole = tuple(i for i, a in enumerate(arguments) if isinstance(a, int))
+    whole = whole_numbers(arguments)
     used = {name: x for name, x in order.items() if name in strides}
 
     def restricted(number: int, time: int) -> np.ndarray:

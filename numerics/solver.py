@@ -21,6 +21,7 @@ from numerics.outliers import Outlier, find_outliers, match_replicas
 from numerics.overlaps import span_sizes, spike_overlaps
 from numerics.paths import outlier_path
 from numerics.precision import in_float64
+from numerics.progress import part
 
 Progress = Callable[[float, str], None] | None
 DEFAULT_SAMPLES = 100_000
@@ -418,11 +419,6 @@ def _moved_moments(values: list[float], shift: float) -> list[float]:
     return [sum(math.comb(k, j) * values[j] * shift ** (k - j) for j in range(k + 1)) for k in range(len(values))]
 
 
-def part(tell: Callable[[float, str], None], low: float, high: float) -> Callable[[float, str], None]:
-    """Progress within a share of the whole."""
-    return lambda fraction, text: tell(low + (high - low) * fraction, text)
-
-
 def _check_memory(solver: Solver, arguments: tuple) -> int:
     """How many numbers the order parameters are; sizes that cannot be meant are refused before any array is made."""
     if not solver.front.LINEAR:
@@ -498,5 +494,5 @@ def _check_finite(trained: Trained) -> None:
         squares = np.abs(np.diagonal(value)) if name.startswith("C_") and value.size else np.zeros(1)
         if not np.max(squares) <= GROWTH * max(1.0, squares[0]):
             raise NumericalError(
-                f"diverged at step {trained.finite} ({name} explodes); try a smaller step or fewer steps"
+                f"diverged within {trained.finite} steps ({name} explodes); try a smaller step or fewer steps"
             )

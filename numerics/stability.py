@@ -57,11 +57,12 @@ def stable_rate(
         series = np.asarray(solution.observables[loss])
         return bool(np.all(series <= GROWTH * max(series[0], 1e-300)))
 
+    def sharpest(solution: Solution) -> float:
+        """Rate times curvature at the sharpest step; the matrix after the last step drives no step any more."""
+        return solution.parameters[rate] * max((solution.layers[0].largest_path or [math.inf, math.inf])[:-1])
+
     def below(solution: Solution | NumericalError) -> bool:
-        if isinstance(solution, NumericalError):
-            return False
-        path = solution.layers[0].largest_path or [math.inf]
-        return solution.parameters[rate] * max(path[:-1]) <= OVERSHOOT
+        return isinstance(solution, Solution) and sharpest(solution) <= OVERSHOOT
 
     tell(0.0, "where the loss diverges")
     by_divergence = _limit(partial(solve_many, solver, layers=()), values, rate, bounded, tolerance)
@@ -75,7 +76,7 @@ def stable_rate(
     if isinstance(small, Solution) and small.layers[0].largest_path:
         at_start = OVERSHOOT / small.layers[0].largest_path[0]
     tell(1.0, "done")
-    reached = isinstance(near, Solution) and by_curvature * max(near.layers[0].largest_path or [0.0]) > 0.95 * OVERSHOOT
+    reached = isinstance(near, Solution) and sharpest(near) > 0.95 * OVERSHOOT
     return StableRate(by_divergence, by_curvature if reached else None, at_start, tolerance)
 
 

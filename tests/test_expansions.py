@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from conftest import model_named, records_of
 
 from derive import Model, gaussian, goe, normal, outer, parameter, positive, sectors, spectrum
-from derive.algebra.expansions import Limit, _Quantity, expand_quantity, richardson
+from derive.algebra.expansions import Limit, _Quantity, expand_quantity
 from derive.algebra.series import DIGITS, expand_root
 from derive.cli import main
 from derive.errors import DeriveError
@@ -32,6 +32,13 @@ def _expanded(name: str, of: str, text: str, order, **fixed):
 def _limit(name: str, text: str, fixed: dict):
     parameters = {p.name: p for p in model_named(name).parameters}
     return Limit.of(text, tuple(parameters.values())), {parameters[k]: sp.Rational(v) for k, v in fixed.items()}
+
+
+def richardson(value, known, point: dict, small):
+    """(value - what is known) / small**next_power: tends to the next coefficient as small goes to zero."""
+    with mpmath.workdps(DIGITS):
+        power = mpmath.mpf(int(known.next_power.p)) / int(known.next_power.q)
+        return (value(small) - known.value(small, point)) / mpmath.mpf(small) ** power
 
 
 def _checked_by_richardson(name: str, of: str, text: str, order, **fixed) -> None:

@@ -7,7 +7,6 @@ at small values of the parameter.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -406,10 +405,3 @@ def _number(expression: sp.Expr, values: dict[Any, Any]):
 def _vanishes(polynomial: sp.Expr, values: dict) -> bool:
     terms = [abs(_number(term, values)) for term in sp.Add.make_args(sp.expand(polynomial))]
     return abs(_number(polynomial, values)) <= sum(terms) * mpmath.mpf(10) ** -30
-
-
-def richardson(value: Callable[[Any], Any], known: Expansion, point: dict, small) -> Any:
-    """(value - what is known) / small**next_power: tends to the next coefficient as small goes to zero."""
-    with mpmath.workdps(DIGITS):
-        power = mpmath.mpf(int(known.next_power.p)) / int(known.next_power.q)
-        return (value(small) - known.value(small, point)) / mpmath.mpf(small) ** power

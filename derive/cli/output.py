@@ -80,10 +80,10 @@ def settings_line(setting: str, values: Mapping[str, float | int | str]) -> str:
 
 
 def handful(count: int, most: int = 5) -> list[int]:
-    """Evenly spread indices, the first and the last among them."""
-    if count <= most:
-        return list(range(count))
-    return sorted({round(i * (count - 1) / (most - 1)) for i in range(most)})
+    """The few times that tables show: those at which theory and simulation are compared."""
+    from numerics.progress import handful as chosen
+
+    return chosen(count, most)
 
 
 @contextmanager
@@ -114,4 +114,6 @@ def part_of(progress: Progress | None, low: float, high: float) -> Progress | No
     """The part of a progress bar from `low` to `high`, for one of several jobs."""
     if progress is None:
         return None
-    return lambda fraction, text: progress(low + (high - low) * fraction, text)
+    from numerics.progress import part
+
+    return part(progress, low, high)
