@@ -20,10 +20,11 @@ _WORDS = {
         "whole_nonnegative",
         "whole_positive",
     ),
-    "vectors": ("field", "fields", "mean", "normal", "overlap", "past_sum"),
+    "vectors": ("each", "field", "fields", "mean", "normal", "overlap", "past_sum", "total"),
+    "data": ("data",),
     "matrices": ("gaussian", "goe", "outer", "weights"),
     "model": ("Eq", "Model", "spectrum"),
-    "family": ("family", "one_of", "whole_choice"),
+    "family": ("family", "formula", "one_of", "whole_choice"),
 }
 _HOME = {word: f"derive.language.{module}" for module, words in _WORDS.items() for word in words}
 

@@ -17,15 +17,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from derive.errors import DeclarationError, DeriveError, ParameterError
 
 if TYPE_CHECKING:
     from derive.language.family import Family
     from derive.language.model import Model
+    from derive.language.symbols import Parameter
 
     Declared = Model | Family
 
@@ -199,6 +201,20 @@ class Problem:
     model: Model
     values: dict[str, int | float | str]
     layers: tuple[str, ...]
+    file: str = ""
+
+    @cached_property
+    def inputs(self) -> dict[str, Any]:
+        """The values together with the arrays of data, from the file or from the declaration."""
+        from derive.data_files import declared_data, read_archive, spread
+
+        if not declared_data(self.model):
+            return dict(self.values)
+        if self.file:
+            return {**self.values, **spread(read_archive(self.file, self.model), self.model, self.values)}
+        if self.model.arrays is None:
+            raise ParameterError(f"{self.model.setting} needs data: give data=FILE.npz")
+        return {**self.values, **self.model.arrays(dict(self.values))}
 
 
 @dataclass(frozen=True)
@@ -295,8 +311,11 @@ def _spread(name: str, text: str) -> tuple[str, ...]:
 
 
 def _problem(model: Model, texts: dict[str, str]) -> Problem:
-    """The model with its values; `layer` picks one of several probed matrices."""
+    """The model with its values; `layer` picks one of several probed matrices, `data` names a file of arrays."""
     known = {parameter.name: parameter for parameter in model.parameters}
+    file = texts.pop("data", "") if "data" not in known and _takes_data(model) else ""
+    if file:
+        texts = _with_sizes(model, texts, file)
     labels = tuple(label for label, _ in model.probes)
     layered = labels not in ((), ("",)) and "layer" not in known
     values: dict[str, int | float] = {}
@@ -310,8 +329,32 @@ def _problem(model: Model, texts: dict[str, str]) -> Problem:
             raise ParameterError(_unknown(model, name, layered))
         else:
             values[name] = known[name].checked(_number(name, text, str(known[name].domain)))
-    filled = {name: values.get(name, known[name].checked(known[name].default)) for name in known}
-    return Problem(model, {**dict(model.choices), **filled}, layers)
+    filled = {name: known[name].checked(_filled(known[name], values)) for name in known}
+    return Problem(model, {**dict(model.choices), **filled}, layers, file)
+
+
+def _takes_data(model: Model) -> bool:
+    from derive.data_files import declared_data
+
+    return bool(declared_data(model))
+
+
+def _with_sizes(model: Model, texts: dict[str, str], file: str) -> dict[str, str]:
+    """The texts, joined by what a file of data says about sizes; it must not contradict what was typed."""
+    from derive.data_files import read_archive, sizes
+
+    told = sizes(read_archive(file, model), model)
+    for name, size in told.items():
+        if name in texts and texts[name] != str(size):
+            raise ParameterError(f"{name}={texts[name]}, but data={file} has {name}={size}; leave {name} out")
+    return {**{name: str(size) for name, size in told.items()}, **texts}
+
+
+def _filled(parameter: Parameter, values: dict[str, int | float]) -> float:
+    """The value given, that of the parameter which it follows, or the default."""
+    if parameter.name in values:
+        return values[parameter.name]
+    return parameter.default if parameter.follows is None else _filled(parameter.follows, values)
 
 
 def _unknown(model: Model, name: str, layered: bool) -> str:

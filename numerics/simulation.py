@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
+from numerics.precision import in_float64
 
 SPAN = 1e-6
 """Directions of the unit spikes with a smaller singular value than this, relatively, are left out of their span: the
@@ -97,6 +98,7 @@ class Simulation:
         return values.std(axis=0, ddof=1) / np.sqrt(len(values))
 
 
+@in_float64
 def simulate(
     solver,
     values: dict,
@@ -107,12 +109,13 @@ def simulate(
     layers: Sequence[str] | None = None,
     times: Sequence[int] = (),
     overlaps: bool = False,
+    backend: str = "numpy",
     progress: Callable[[float, str], None] | None = None,
 ) -> Simulation:
     """Independent samples at base size `size`.
 
     layers: labels of the probed matrices, all of them if None. times: when to diagonalise besides the end. overlaps:
-    whether to compare eigenvectors with the spikes.
+    whether to compare eigenvectors with the spikes. backend: "numpy" or "jax", which runs where JAX finds a device.
     """
     if size < 2:
         raise ParameterError(
@@ -121,7 +124,9 @@ def simulate(
     if seeds < 1:
         raise ParameterError(f"seeds={seeds}: at least one sample is needed")
     arguments = dict(zip((name for name, _, _ in solver.front.PARAMETERS), solver.arguments(values), strict=True))
+    arguments.update(zip((name for name, _ in solver.front.DATA), solver.arrays(values), strict=True))
     known = inspect.signature(solver.simulation.simulate).parameters
+    arrays, special, convert = _backend(backend)
     probes = [p for p in solver.probes if layers is None or p.label in layers]
     samples, observed = [], []
     for number, child in enumerate(np.random.SeedSequence(seed).spawn(seeds)):
@@ -143,10 +148,16 @@ def simulate(
                 size=size,
                 rng=np.random.default_rng(child),
                 progress=tell,
-                watch=watch,
+                watch=lambda time, probed: watch(time, lambda: convert(probed())),
+                xp=arrays,
+                special=special,
             )
+        matrices, observables = convert(matrices), convert(observables)
+        spikes = {
+            label: {side: _converted(made, convert) for side, made in sides.items()} for label, sides in spikes.items()
+        }
         for name, series in observables.items():
-            bad = np.flatnonzero(~np.isfinite(series))
+            bad = np.flatnonzero(~np.isfinite(np.asarray(series)).reshape(len(series), -1).all(axis=1))
             if bad.size:
                 raise NumericalError(
                     f"the simulation diverged at step {bad[0]} ({name} is not finite); "
@@ -166,6 +177,25 @@ def simulate(
         [_gathered(p.label, samples, looked) for p in probes],
         {n: np.array([o[n] for o in observed], float) for n in observed[0]},
     )
+
+
+def _backend(name: str) -> tuple:
+    """Where arrays and special functions come from, and how results become NumPy arrays."""
+    if name == "numpy":
+        import scipy.special
+
+        return np, scipy.special, lambda table: table
+    if name != "jax":
+        raise ParameterError(f"backend={name} is not known; it must be numpy or jax")
+    import jax
+    import jax.numpy as jnp
+    import jax.scipy.special
+
+    return jnp, jax.scipy.special, lambda table: jax.tree.map(np.asarray, table)
+
+
+def _converted(made: Callable, convert: Callable) -> Callable:
+    return lambda: convert(made())
 
 
 def _gathered(label: str, samples: list, times: tuple[int, ...]) -> SimulatedLayer:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
+from numerics.arrays import checked_array
 from numerics.bulk import Branch, atoms_of, support
 from numerics.moments import moments
 from numerics.outliers import Outlier, find_outliers, match_replicas
@@ -22,13 +23,12 @@ from numerics.overlaps import span_sizes, spike_overlaps
 from numerics.paths import outlier_path
 from numerics.precision import in_float64
 from numerics.progress import part
+from numerics.sampling import DEFAULT_SAMPLES, WIDEST_SPAN, Sampling, compiled, sampled_pass
 
 Progress = Callable[[float, str], None] | None
-DEFAULT_SAMPLES = 100_000
 MOMENTS = 8
 GROWTH = 1e25
 """Observables and variances that exceed so many times their first value have diverged: double precision is used up."""
-REPLICAS = 20
 MOST_BYTES = 8e9
 """Order parameters larger than this are refused."""
 BATCH_BYTES = 1e9
@@ -81,6 +81,15 @@ class Solver:
         """Parameter values in the order in which generated functions take them."""
         return tuple(int(values[name]) if whole else float(values[name]) for name, _, whole in self.front.PARAMETERS)
 
+    def arrays(self, values: dict) -> tuple:
+        """Data in the order in which the forward pass and the simulation take them, checked."""
+        sizes = {**values, "times": self.times(values)}
+        return tuple(checked_array(name, axes, sizes) for name, axes in self.front.DATA)
+
+    def times(self, values: dict) -> int:
+        """How many times a field has."""
+        return 1 if self.front.STEPS is None else int(values[self.front.STEPS]) + self.front.ENDPOINT
+
     @property
     def whole(self) -> tuple[int, ...]:
         """Which arguments are whole numbers: they fix shapes."""
@@ -89,6 +98,8 @@ class Solver:
     @cached_property
     def forward_pass(self):
         """The training level, compiled once for each set of whole-number parameters."""
+        if not self.front.LINEAR:
+            return compiled(self.training, self.whole)
         return jax.jit(self.training.forward_pass, static_argnums=self.whole)
 
     @cached_property
@@ -213,6 +224,7 @@ def solve(
     *,
     samples: int | None = None,
     seed: int = 0,
+    rank: int | None = None,
     layers: Sequence[str] | None = None,
     path: bool = False,
     overlaps: bool = False,
@@ -220,7 +232,8 @@ def solve(
 ) -> Solution:
     """Order parameters, bulk and outliers.
 
-    samples: sampled sites where laws are nonlinear. layers: labels of the probed matrices, all of them if None. path:
+    samples, seed, rank: sites that are sampled where laws are nonlinear, their random numbers, and most directions
+    of the past to keep. layers: labels of the probed matrices, all of them if None. path:
     outliers at every time. overlaps: of the outliers' vectors with the spikes.
     """
     tell = progress or (lambda fraction, text: None)
@@ -229,7 +242,7 @@ def solve(
     if solver.front.LINEAR:
         trained = Trained.of(*solver.forward_pass(*solver.arguments(values)))
     else:
-        trained = _sampled(solver, solver.arguments(values), samples or DEFAULT_SAMPLES, seed, tell)
+        trained = Trained.sampled(solver, values, Sampling(samples or DEFAULT_SAMPLES, seed, rank=rank), part(tell, 0.0, 0.7))
     return spectra(solver, values, trained, layers=layers, path=path, overlaps=overlaps, progress=part(tell, 0.7, 1.0))
 
 
@@ -239,6 +252,7 @@ def solve_many(
     *,
     samples: int | None = None,
     seed: int = 0,
+    rank: int | None = None,
     layers: Sequence[str] | None = None,
     path: bool = False,
     overlaps: bool = False,
@@ -260,7 +274,7 @@ def solve_many(
             tell(done / len(points), f"point {done + 1} of {len(points)}")
             try:
                 if trained is None:
-                    yield solve(solver, values, samples=samples, seed=seed, **kwargs)
+                    yield solve(solver, values, samples=samples, seed=seed, rank=rank, **kwargs)
                 else:
                     yield spectra(solver, values, trained, **kwargs)
             except NumericalError as error:
@@ -305,6 +319,13 @@ class Trained:
     def of(order, observables, finite) -> Trained:
         exact = {"method": "exact forward pass"}
         return Trained(_as_numpy(order), _as_numpy(observables), int(finite), None, (), exact)
+
+    @staticmethod
+    def sampled(solver: Solver, values: dict, sampling: Sampling, tell) -> Trained:
+        """Means over independent replicas of the sampled forward pass."""
+        arguments, arrays = solver.arguments(values), solver.arrays(values)
+        found = sampled_pass(solver.training, solver.forward_pass, arguments, arrays, sampling, tell)
+        return Trained(found.order, found.observables, found.finite, found.errors, found.replicas, found.method)
 
 
 @in_float64
@@ -422,7 +443,7 @@ def _moved_moments(values: list[float], shift: float) -> list[float]:
 def _check_memory(solver: Solver, arguments: tuple) -> int:
     """How many numbers the order parameters are; sizes that cannot be meant are refused before any array is made."""
     if not solver.front.LINEAR:
-        entries = sum(math.prod(shape) for shape in solver.training.shapes(*arguments).values()) ** 2
+        entries = solver.training.footprint(*arguments, rank=WIDEST_SPAN)
     else:
         results = jax.eval_shape(lambda: solver.training.forward_pass(*arguments))
         entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
@@ -442,40 +463,6 @@ def _as_numpy(table: dict) -> dict[str, np.ndarray]:
     return {name: np.asarray(value) for name, value in table.items()}
 
 
-def _sites(samples: int) -> int:
-    """Sites in each replica: even, because normals come in antithetic pairs."""
-    return max(2, 2 * math.ceil(samples / REPLICAS / 2))
-
-
-def _sampled(solver: Solver, arguments: tuple, samples: int, seed: int, tell) -> Trained:
-    """Independent replicas of the sampled forward pass, and their mean."""
-    sites = _sites(samples)
-    shapes = solver.training.shapes(*arguments)
-    replicas = []
-    for number, key in enumerate(jax.random.split(jax.random.key(seed), REPLICAS)):
-        keys = jax.random.split(key, len(shapes))
-        half = {
-            name: jax.random.normal(k, (sites // 2, *shape), dtype=float)
-            for k, (name, shape) in zip(keys, sorted(shapes.items()), strict=True)
-        }
-        normals = {name: jnp.concatenate([x, -x]) for name, x in half.items()}
-        order, observables, finite = solver.forward_pass(*arguments, normals)
-        replicas.append((_as_numpy(order), _as_numpy(observables), int(finite)))
-        tell(0.7 * (number + 1) / REPLICAS, "sampling")
-    return Trained(
-        {k: np.mean([r[0][k] for r in replicas], axis=0) for k in replicas[0][0]},
-        {k: np.mean([r[1][k] for r in replicas], axis=0) for k in replicas[0][1]},
-        min(r[2] for r in replicas),
-        {k: _stderr([r[1][k] for r in replicas]) for k in replicas[0][1]},
-        tuple(r[0] for r in replicas),
-        {"method": "sampled forward pass", "samples": REPLICAS * sites, "replicas": REPLICAS, "seed": seed},
-    )
-
-
-def _stderr(values: list[np.ndarray]) -> np.ndarray:
-    return np.std(values, axis=0, ddof=1) / math.sqrt(len(values))
-
-
 def _check_finite(trained: Trained) -> None:
     """Refuse a training that has overflowed, or grown so far that its order parameters have no digits left."""
     for name, value in (*trained.observables.items(), *trained.order.items()):
@@ -486,6 +473,7 @@ def _check_finite(trained: Trained) -> None:
     exploded = []
     for name, value in trained.observables.items():
         series = np.abs(np.atleast_1d(value))
+        series = series.max(axis=tuple(range(1, series.ndim)))
         exploded += [(int(t), name) for t in np.flatnonzero(~(series <= GROWTH * max(1.0, series[0])))[:1]]
     if exploded:
         step, name = min(exploded)

@@ -89,6 +89,6 @@ def index_size(field: Field) -> sp.Expr:
     size = sp.Integer(1)
     if clock is not None and field.timed:
         size *= clock.steps
-    if clock is not None and field.labelled:
-        size *= clock.channels
+    if field.labelled:
+        size *= field.labels
     return size

@@ -105,7 +105,7 @@ def compare(
         times = times_to_watch(solver, values, path)
         solution = solve(
             solver,
-            values,
+            problem.inputs,
             samples=samples,
             seed=seed,
             layers=problem.layers,
@@ -115,7 +115,7 @@ def compare(
         )
         simulation = simulate(
             solver,
-            values,
+            problem.inputs,
             size,
             seeds,
             seed=seed,

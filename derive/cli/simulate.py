@@ -74,7 +74,7 @@ def simulate(
         solver = solver_of(target, problem.model, progress)
         simulation = run(
             solver,
-            problem.values,
+            problem.inputs,
             size,
             seeds,
             seed=seed,

@@ -133,7 +133,7 @@ def _solve_one(
     follow = solver.layered if path is None else path
     return run(
         solver,
-        problem.values,
+        problem.inputs,
         samples=samples,
         seed=seed,
         layers=problem.layers,
@@ -168,7 +168,7 @@ def _solve_grid(
         solver = solver_of(target, first.model, share)
         solutions = solve_many(
             solver,
-            [sweep.problems[i].values for i in members],
+            [sweep.problems[i].inputs for i in members],
             samples=samples,
             seed=seed,
             layers=first.layers,

@@ -67,7 +67,7 @@ def stability(
             layer = curvature or ("ntk" if "ntk" in (p.label for p in solver.probes) else None)
             parameters = {name: value for name, value in problem.values.items() if name != rate}
             try:
-                found = stable_rate(solver, problem.values, rate=rate, loss=loss, layer=layer, progress=share)
+                found = stable_rate(solver, problem.inputs, rate=rate, loss=loss, layer=layer, progress=share)
                 points.append(plain({"parameters": parameters, **vars(found)}))
             except NumericalError as error:
                 points.append(plain({"parameters": parameters, "error": str(error)}))

@@ -59,6 +59,7 @@ def _banner(model: Model) -> str:
 
 
 def _front(model: Model, linear: bool, stems: dict[str, str]) -> str:
+    from derive.language.data import Data
     from derive.language.model import atoms
     from derive.language.symbols import Clock
 
@@ -86,6 +87,10 @@ def _front(model: Model, linear: bool, stems: dict[str, str]) -> str:
             "# parameters that are the number of steps and the number of class labels, where there are any",
             f"STEPS = {None if clock is None else clock.steps.name!r}",
             f"CLASSES = {labels!r}",
+            "# 1 if fields are there at time 0 and after the last step, 0 if before it only",
+            f"ENDPOINT = {int(clock is not None and clock.endpoint)}",
+            "# arrays of data that training and simulation take after the parameters, each with its axes",
+            f"DATA = {tuple((d.name, _axes(d)) for d in atoms(model, Data))!r}",
             "# each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal",
             "PROBES = (",
             *probes,
@@ -97,6 +102,11 @@ def _front(model: Model, linear: bool, stems: dict[str, str]) -> str:
             "",
         ]
     )
+
+
+def _axes(data) -> tuple[str, ...]:
+    """The axes of an array of data: parameters, and "times" for a clock."""
+    return (*(("times",) if data.clock is not None else ()), *(axis.name for axis in data.axes))
 
 
 def _formatted(text: str) -> str:
@@ -127,6 +137,7 @@ def declaration_digest(model: Model) -> str:
         *(f"{label}: {probe.matrix} plus {probe.plus}" for label, probe in model.probes),
         *(f"{e.target} = {e.value}" for e in model.equations),
         *(f"{name} = {value}" for name, value in model.observe),
+        model.responses,
         *sorted(f"{type(s).__name__} {s.name} {s.fingerprint}" for s in {*atoms(model, _Named), *model.parameters}),
     ]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

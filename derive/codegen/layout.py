@@ -52,7 +52,7 @@ class Layout:
 
     def entries(self, field: Field) -> str:
         """How many basis vectors a noise or source has at one time: its class labels."""
-        return str(self.labels) if field.labelled else "1"
+        return str(field.labels) if field.labelled else "1"
 
 
 def indices(*flags: tuple[str, bool]) -> str:

@@ -1,266 +1,729 @@
-"""The forward pass for nonlinear laws: many sites side by side, with the derivatives of their values by the noises."""
+"""The forward pass for nonlinear laws: many sites side by side.
+
+The past of the sites is kept as coordinates in a few orthonormal directions, so memory does not grow with the square
+of the number of times. The noise that replaces a random matrix has one standard normal a direction, and what a field
+answers to it is the mean derivative of the field by those normals: read off the correlation of the field with the
+normals (Stein's lemma), or followed site by site (pathwise). The first needs no derivatives of the sites, which are by
+far the largest part of the work, and holds where a law jumps; for equal work its variance is the smaller one.
+"""
 
 from __future__ import annotations
 
 import sympy as sp
 
 from derive.algebra.words import Letter
-from derive.codegen.layout import indices
-from derive.codegen.pieces import multiple_of, plus, product_of, scaled_by, sum_of
+from derive.codegen.groups import Channel, Groups, Span
+from derive.codegen.layout import Layout, indices
+from derive.codegen.pieces import product_of, recurrence_lines, scaled_by, sum_of
 from derive.codegen.printer import jax_code
 from derive.codegen.writer import Writer
 from derive.errors import DeclarationError
+from derive.language.data import DataAt
 from derive.language.symbols import Sector
-from derive.language.vectors import PAST, Field, FieldAt, Mean, values as values_of
+from derive.language.vectors import PAST, Each, Field, FieldAt, Mean, Total, labels_of, values as values_of
 from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, SystemField, Term
+
+JUMPS = (sp.Heaviside, sp.sign, sp.Piecewise, sp.DiracDelta, sp.floor, sp.ceiling)
+"""Functions whose derivative, where it exists, does not tell how they change."""
+
+
+def has_jumps(layout: Layout) -> bool:
+    """Whether some law jumps, so that its mean derivative is not the mean of its derivatives."""
+    rules = [rule for f in layout.fields for rule in (f.rule, *f.starts)]
+    return any(rule.law.has(*JUMPS) for rule in rules if isinstance(rule, ElementwiseRule))
 
 
 class Sampled(Writer):
     sampled = True
-    intro = (
-        "Training level by sampling: many sites forward in time, responses by automatic differentiation of each law."
-    )
+
+    def __init__(self, layout: Layout, letters: tuple[Letter, ...], signature: str, responses: str = ""):
+        super().__init__(layout, letters, signature)
+        self.sharing = Groups(layout, letters)
+        self.method = responses or "stein"
+        if self.method == "pathwise" and has_jumps(layout):
+            raise DeclarationError(
+                "responses cannot be found pathwise where a law jumps: its derivative does not tell how it changes; "
+                "leave responses out, or write responses='stein'"
+            )
+        self.pathwise = self.method == "pathwise"
+        how = (
+            "automatic differentiation of each law" if self.pathwise else "Stein's lemma: correlations with the noises"
+        )
+        self.intro = f"Training level by sampling: many sites forward in time, responses by {how}."
+        self.tables: dict[str, Mean] = {}
+
+    # -- what a module has besides the pass
+
+    def arguments(self) -> str:
+        return ", ".join(filter(None, (self.signature, *self.data_names(), "normals, rank=None, tolerance=1e-12")))
+
+    def docstring(self) -> str:
+        return (
+            super().docstring().rstrip()
+            + "\n\n    normals: as `shapes` says, with the sites in front. rank: most directions to remember of each"
+            "\n    span of fields, all if None. tolerance: share of its variance below which a new direction is left"
+            "\n    out.\n    "
+        )
 
     def helpers(self) -> list[str]:
-        return [
-            *super().helpers(),
+        lines = [
+            "def unit(position, size):",
+            '    """Unit vectors of the noise basis at the given positions."""',
+            "    return (position[..., None] == jnp.arange(size)).astype(float)",
             "",
             "",
-            "def extend(factor, covariance, rows):",
-            '    """The Cholesky factor of the noises so far, with the rows of new noises filled in."""',
-            "    rows = rows.reshape(-1)",
-            "    past = jnp.arange(factor.shape[0]) < rows[0]",
-            "    cross = jnp.where(past, covariance[rows], 0.0)",
-            "    lower = jax.scipy.linalg.solve_triangular(factor, cross.T, lower=True).T * past",
-            "    left = covariance[rows[:, None], rows[None, :]] - lower @ lower.T",
-            "    tiny = 1e-13 * (1.0 + jnp.trace(covariance[rows[:, None], rows[None, :]]))",
-            "    inner = jnp.linalg.cholesky(left + tiny * jnp.eye(rows.size))",
-            "    return factor.at[rows].set(lower.at[:, rows].set(inner))",
+            "def room(entries, rank):",
+            '    """How many directions are kept of so many."""',
+            "    return entries if rank is None else min(entries, rank)",
             "",
             "",
-            "def law_and_slope(law, values, slopes):",
-            '    """A law at the given values, and its derivatives by every noise from those of its arguments."""',
-            "    value, push = jax.linearize(law, *values)",
-            "    return value, jax.vmap(push, in_axes=-1, out_axes=-1)(*slopes)",
+            "def pivoted(gram, floor):",
+            '    """Cholesky factor of a Gram matrix, largest remainder first, until none exceeds the floor; the order."""',
+            "    size = gram.shape[0]",
+            "",
+            "    def one(k, state):",
+            "        left, factor, chosen, free = state",
+            "        candidates = jnp.where(free, jnp.diagonal(left), -1.0)",
+            "        i = jnp.argmax(candidates)",
+            "        take = candidates[i] > floor",
+            "        column = jnp.where(take, left[:, i], 0.0) / jnp.sqrt(jnp.where(take, candidates[i], 1.0))",
+            "        left = left - column[:, None] * column[None, :]",
+            "        return left, factor.at[:, k].set(column), chosen.at[k].set(i), free.at[i].set(False)",
+            "",
+            "    start = gram, jnp.zeros_like(gram), jnp.zeros(size, int), jnp.ones(size, bool)",
+            "    left, factor, chosen, _ = jax.lax.fori_loop(0, size, one, start)",
+            "    return factor, chosen, jnp.trace(left)",
+            "",
+            "",
+            f"def extend(span, {'slopes, ' if self.pathwise else ''}used, pivot, values, "
+            f"{'d_values, ' if self.pathwise else ''}first, tolerance):",
+            '    """Orthonormal directions over the sites, joined by what is new in `values` (sites by labels).',
+            "",
+            "    Gives the coordinates of the values, the span, how many directions it has, which entry made each",
+            "    (counted from `first`), and the share of variance that was left out.",
+            '    """',
+            "    sites, most = span.shape",
+            "    labels = values.shape[1]",
+            "    rows = values.T @ span / sites",
+            "    left = values - span @ rows.T",
+            "    again = left.T @ span / sites",
+            "    rows, left = rows + again, left - span @ again.T",
+            "    size = jnp.max(jnp.mean(values**2, axis=0))",
+            "    factor, chosen, lost = pivoted(left.T @ left / sites, tolerance * size)",
+            "    taken = jnp.any(factor != 0.0, axis=0)",
+            "    places = jnp.where(taken, used + jnp.arange(labels), most)",
+            "    lower = jnp.where(taken, factor[chosen], jnp.eye(labels))",
+            "    made = jax.scipy.linalg.solve_triangular(lower, left[:, chosen].T, lower=True).T",
+            '    new_span = span.at[:, places].set(made, mode="drop")',
+            '    pivot = pivot.at[places].set(first + chosen, mode="drop")',
         ]
-
-    def normal_shapes(self) -> list[str]:
-        lines = [line for line in (*self.extent(), *self.positions()) if line.startswith(("steps", "size_"))]
-        entries = [f'"noise_{s}": (size_{s},)' for s in self.layout.sectors]
-        for source in (x for s in self.layout.sectors for x in self.layout.sources(s) if x.role == "normal"):
-            shape = [*(["times"] if source.timed else []), *([str(self.layout.labels)] if source.labelled else [])]
-            entries.append(f'"{source}": ({", ".join(shape)}{"," if shape else ""})')
-        return [*lines, "return {" + ", ".join(entries) + "}"]
-
-    def timed_positions(self, sector: Sector, timed: list[Field], offset: str) -> list[str]:
-        """Time by time, so that the factor of the covariance grows at its end."""
-        lines = []
-        stride = sum_of(self.layout.entries(f) for f in timed)
-        inner = "0"
-        for f in timed:
-            position = plus(plus(offset, multiple_of(stride, "when")), inner)
-            lines.append(f"in_{f} = ({position})[:, None] + label" if f.labelled else f"in_{f} = {position}")
-            inner = plus(inner, self.layout.entries(f))
-        return [*lines, f"size_{sector} = {plus(offset, multiple_of(stride, 'times')) if timed else offset}"]
+        if self.pathwise:
+            lines += [
+                '    d_left = (d_values - jnp.einsum("ck,mkn->mcn", rows, slopes))[:, chosen]',
+                "    inverse = jax.scipy.linalg.solve_triangular(lower, jnp.eye(labels), lower=True)",
+                '    slopes = slopes.at[:, places].set(jnp.einsum("kc,mcn->mkn", inverse, d_left), mode="drop")',
+            ]
+        lines += [
+            '    rows = rows.at[:, places].add(factor, mode="drop")',
+            "    lost = lost + jnp.sum(jnp.where(places >= most, jnp.sum(factor**2, axis=0), 0.0))",
+            "    used = jnp.minimum(used + jnp.sum(taken), most)",
+            "    share = lost / jnp.maximum(jnp.sum(jnp.mean(values**2, axis=0)), 1e-300)",
+            f"    return rows, new_span, {'slopes, ' if self.pathwise else ''}used, pivot, share",
+            "",
+            "",
+            "def response_matrix(answers, rows, strengths, pivot, used):",
+            '    """Responses to the noises of entries from answers to normals: only entries that made a direction count."""',
+            "    most = pivot.shape[0]",
+            "    live = jnp.arange(most) < used",
+            "    chosen = jnp.where(live, pivot, 0)",
+            "    lower = jnp.where(live[:, None], rows[chosen], jnp.eye(most))",
+            "    solved = jax.scipy.linalg.solve_triangular(lower.T, (answers * live).T, lower=False).T",
+            "    places = jnp.where(live, pivot, rows.shape[0])",
+            "    found = jnp.zeros((answers.shape[0], rows.shape[0]))",
+            '    return found.at[:, places].set(solved / strengths[chosen], mode="drop")',
+        ]
+        if self.pathwise:
+            lines += [
+                "",
+                "",
+                "def law_and_slope(law, values, slopes):",
+                '    """A law at the given values, and its derivatives by every noise from those of its arguments."""',
+                "    value, push = jax.linearize(law, *values)",
+                "    return value, jax.vmap(push, in_axes=-1, out_axes=-1)(*slopes)",
+            ]
+        return lines
 
     def put_lines(self) -> list[str]:
-        return [
-            "def put(matrix, rows, columns, values):",
-            '    """A symmetric matrix with values written at rows x columns and, transposed, at columns x rows."""',
-            "    rows, columns = rows.reshape(-1), columns.reshape(-1)",
-            "    values = values.reshape(rows.size, columns.size)",
-            "    matrix = matrix.at[rows[:, None], columns[None, :]].set(values)",
-            "    return matrix.at[columns[:, None], rows[None, :]].set(values.T)",
+        return []
+
+    def normal_shapes(self) -> list[str]:
+        entries = []
+        for channel in self.sharing.channels:
+            size = self._room(self.sharing.span_of(channel.arguments[0]))
+            entries.append(f'"{channel.name}": ({f"times, {size}" if channel.fresh else f"{size},"})')
+        for source in self._normals():
+            shape = [*(["times"] if source.timed else []), *([str(source.labels)] if source.labelled else [])]
+            entries.append(f'"{source}": ({", ".join(shape)}{"," if len(shape) == 1 else ""})')
+        return [*self.extent(), "return {" + ", ".join(entries) + "}"]
+
+    def footprint_lines(self) -> list[str]:
+        """Numbers that are kept for each site: values, and with them their derivatives by the noises."""
+        parts: dict[str, list[str]] = {}
+        for span in self.sharing.spans:
+            parts.setdefault(self.sharing.group_of(span.fields[0]), []).append(f"size_{span.name}")
+        for f in self.layout.fields:
+            parts.setdefault(self.sharing.group_of(f.field), []).append(self.layout.entries(f.field))
+        each = [
+            f"({sum_of(counts)})" + (f" * (1 + slots_{group})" if self.pathwise else "")
+            for group, counts in parts.items()
         ]
+        sizes = [line for line in self.positions() if line.startswith(("size_", "slots_"))]
+        return [*self.extent(), *sizes, f"return {' + '.join(each) or '1'}"]
+
+    def group_lines(self) -> list[str]:
+        """Which normals belong to the same sites: they may be made orthogonal together."""
+        found = []
+        for name, members in self.sharing.groups.items():
+            names = [c.name for c in self.sharing.noises(name)] + [str(s) for s in self._normals() if s in members]
+            if names:
+                found.append(f"({', '.join(map(repr, names))},)")
+        return [f"GROUPS = ({', '.join(found)},)" if found else "GROUPS = ()"]
+
+    def _normals(self) -> list[Field]:
+        return [s for s in self.layout.system.sources if s.role == "normal"]
+
+    # -- sizes
+
+    def _entries(self, span: Span) -> str:
+        """How many entries a span can have in all."""
+        counts = []
+        for f in span.fields:
+            counts.append(self._count(f, span))
+        return sum_of(counts)
+
+    def _count(self, field: Field, span: Span) -> str:
+        """How many entries a field has in its span: labels, at all times unless the span starts anew at each."""
+        labels = self.layout.entries(field)
+        if not field.timed or span.fresh:
+            return labels
+        return "times" if labels == "1" else f"times * {labels}"
+
+    def _room(self, span: Span) -> str:
+        return self._entries(span) if span.fresh else f"room({self._entries(span)}, rank)"
+
+    def positions(self) -> list[str]:
+        lines = ["when = jnp.arange(times)  # noqa: F841"] if self.clock is not None else []
+        for span in self.sharing.spans:
+            names = ", ".join(map(str, span.fields))
+            lines.append(f"size_{span.name} = {self._room(span)}  # directions of {names}")
+        for group in self.sharing.groups:
+            offset = "0"
+            for channel in self.sharing.noises(group):
+                size = f"size_{self.sharing.span_of(channel.arguments[0]).name}"
+                start = "" if offset == "0" else f"{offset} + "
+                lines.append(f"in_{channel.name} = {start}jnp.arange({size})")
+                offset = sum_of([offset, size])
+            if self.pathwise:
+                lines.append(f"slots_{group} = {offset}  # noises that sites of this kind answer to")
+        for r in self.layout.system.recurrences:
+            lines += recurrence_lines(r, self.time)
+        return lines
+
+    def timed_positions(self, sector: Sector, timed: list[Field], offset: str) -> list[str]:
+        return []
+
+    def _slots(self, field: Field) -> str:
+        return f"slots_{self.sharing.group_of(field)}"
+
+    # -- arrays at the start
 
     def start_arrays(self) -> list[str]:
-        first = next((s for s in self.layout.sectors), None)
-        lines = [] if first is None else [f'sites = normals["noise_{first}"].shape[0]']
-        for sector in self.layout.sectors:
-            lines += [
-                f"cov_{sector} = jnp.zeros((size_{sector}, size_{sector}))",
-                f"factor_{sector} = jnp.eye(size_{sector})",
-            ]
-            for s in self.layout.sources(sector):
-                scale = "" if s.scale == 1 else f"({jax_code(s.scale)}) * "
-                inner = f", {self.layout.labels}" if s.labelled else ""
-                if s.role == "constant":
-                    lines.append(f"{s} = jnp.ones((sites{inner}))" if inner else f"{s} = jnp.ones(sites)")
-                elif s.timed:
-                    lines.append(f'{s} = {scale}jnp.moveaxis(normals["{s}"], 1, 0)')
-                else:
-                    lines.append(f'{s} = {scale}normals["{s}"]')
-                lines.append(f"d_{s} = jnp.zeros((*{s}.shape, size_{sector}))")
-        for f in self.layout.fields:
-            if f.field.timed:
-                shape = f"times, sites, {self.layout.labels}" if f.field.labelled else "times, sites"
-                lines += [
-                    f"{f.field} = jnp.zeros(({shape}))",
-                    f"d_{f.field} = jnp.zeros(({shape}, size_{f.field.sector}))",
-                ]
+        first = next((c.name for c in self.sharing.channels), None) or next(iter(map(str, self._normals())), None)
+        lines = [f'sites = normals["{first}"].shape[0]' if first else "sites = 1", "lost = 0.0"]
+        for s in self.layout.system.sources:
+            scale = "" if s.scale == 1 else f"({jax_code(s.scale)}) * "
+            if s.role == "constant":
+                lines.append(f"{s} = jnp.ones({self._shape(s)})")
+            elif s.timed:
+                lines.append(f'{s} = {scale}jnp.moveaxis(normals["{s}"], 1, 0)')
+            else:
+                lines.append(f'{s} = {scale}normals["{s}"]')
+            if not s.timed:
+                lines += self._remember(s)
+        for span in self.sharing.spans:
+            if not span.fresh:
+                lines = [*self._empty(span), *lines]
+        return [lines[i] for i in sorted(range(len(lines)), key=lambda i: not lines[i].startswith("sites"))]
+
+    def _empty(self, span: Span) -> list[str]:
+        size = f"size_{span.name}"
+        lines = [f"span_{span.name} = jnp.zeros((sites, {size}))"]
+        if self.pathwise:
+            lines.append(f"d_span_{span.name} = jnp.zeros((sites, {size}, {self._slots(span.fields[0])}))")
+        return [*lines, f"used_{span.name}, pivot_{span.name} = 0, jnp.zeros({size}, int)"]
+
+    def _shape(self, field: Field) -> str:
+        return f"(sites, {field.labels})" if field.labelled else "(sites,)"
+
+    def _late(self) -> dict[Field, int]:
+        """Fields that are used at earlier times, and how much earlier."""
+        found: dict[Field, int] = {}
+        nodes = [f.rule.expression(self.clock) for f in self.timed] + [
+            rule.expression(self.clock) for f in self.timed for rule in f.starts
+        ]
+        nodes += [value for _, value in self.layout.system.model.observe]
+        for node in nodes:
+            for v in node.atoms(FieldAt):
+                if v.time is not None and v.field.role != "normal" and not v.time.has(PAST):
+                    found[v.field] = max(found.get(v.field, 0), self.lag(v))
+                elif v.time is not None and v.time.has(PAST) and v.time != PAST:
+                    found[v.field] = max(found.get(v.field, 0), int(PAST - v.time))
+        return {f: lag for f, lag in sorted(found.items(), key=lambda x: str(x[0])) if lag}
+
+    def loop_arrays(self) -> list[str]:
+        """What the loop over times starts from."""
+        lines = []
+        for field, lag in self._late().items():
+            for k in range(1, lag + 1):
+                lines.append(f"{field}_late{k} = jnp.zeros({self._shape(field)})")
+                if self.pathwise:
+                    lines.append(f"d_{field}_late{k} = jnp.zeros((*{self._shape(field)}, {self._slots(field)}))")
+        for field in self._kept():
+            if field.timed:
+                size = f"size_{self.sharing.span_of(field).name}"
+                shape = f"times, {field.labels}, {size}" if field.labelled else f"times, {size}"
+                lines.append(f"row_{field} = jnp.zeros(({shape}))")
+        for a, channel in self._answers():
+            if a.timed:
+                size = f"size_{self.sharing.span_of(channel.arguments[0]).name}"
+                shape = f"times, {a.labels}, {size}" if a.labelled else f"times, {size}"
+                lines.append(f"answer_{a}_{channel.name} = jnp.zeros(({shape}))")
+        for name, average in self._mean_tables().items():
+            labels = labels_of(average)
+            lines.append(f"{name} = jnp.zeros((times, {labels}))" if labels else f"{name} = jnp.zeros(times)")
+        for name, value in self._watched_values():
+            labels = labels_of(value.expression) if isinstance(value, Each) else None
+            lines.append(f"seen_{name} = jnp.zeros((times, {labels}))" if labels else f"seen_{name} = jnp.zeros(times)")
         return lines
+
+    def _kept(self) -> list[Field]:
+        """Fields whose coordinates are kept for all times: not those under matrices drawn afresh only."""
+        return [f for f in self.sharing.remembered if not self.sharing.span_of(f).fresh]
+
+    def _answers(self) -> list[tuple[Field, Channel]]:
+        """Which fields answer to the noise of which random matrix in the order parameters asked for."""
+        pairs = {(x.a, self.sharing.channel_of(x.b)) for x in self.letters if x.kind == "R"}
+        return sorted(pairs, key=lambda p: (str(p[0]), p[1].name))
+
+    def _mean_tables(self) -> dict[str, Mean]:
+        """Means at earlier times, as functions of the present one."""
+        found: dict[Mean, None] = {}
+        for f in self.timed:
+            for rule in (f.rule, *f.starts):
+                if isinstance(rule, LinearRule):
+                    for term in rule.terms:
+                        for m in sorted(term.coefficient.atoms(Mean), key=sp.default_sort_key):
+                            if m.has(PAST):
+                                found.setdefault(m.xreplace({PAST: self.clock}) if self.clock is not None else m)
+        return {f"table_mean{i}": m for i, m in enumerate(found)}
+
+    def _watched_values(self) -> list[tuple[str, sp.Expr]]:
+        """Observables that change in time."""
+        return [
+            (name, value)
+            for name, value in self.layout.system.model.observe
+            if any(v.time is not None for v in value.atoms(FieldAt))
+        ]
+
+    def timed_part(self) -> list[str]:
+        found = super().timed_part()
+        return [*self.loop_arrays(), *found] if found else found
 
     def state(self) -> list[str]:
         names = []
-        for f in self.layout.fields:
-            if f.field.timed:
-                names += [f.field.name, f"d_{f.field}"]
-        for s in self.layout.sectors:
-            if self.layout.noises(s):
-                names += [f"cov_{s}", f"factor_{s}"]
+        for field, lag in self._late().items():
+            for k in range(1, lag + 1):
+                names += [f"{field}_late{k}", *([f"d_{field}_late{k}"] if self.pathwise else [])]
+        for span in self.sharing.spans:
+            if not span.fresh:
+                names += [f"span_{span.name}", *([f"d_span_{span.name}"] if self.pathwise else [])]
+                names += [f"used_{span.name}", f"pivot_{span.name}"]
+        names += [f"row_{f}" for f in self._kept() if f.timed]
+        names += [f"answer_{a}_{c.name}" for a, c in self._answers() if a.timed]
+        names += [*self._mean_tables(), *(f"seen_{name}" for name, _ in self._watched_values()), "lost"]
         return names
 
+    def watched(self) -> list[str]:
+        return [f"{f.field}_now" for f in self.timed]
+
+    def begin_of_step(self) -> list[str]:
+        """Spans of matrices that are drawn afresh start empty at each time."""
+        return [line for span in self.sharing.spans if span.fresh for line in self._empty(span)]
+
+    def end_of_step(self, body: list[str]) -> list[str]:
+        lines = []
+        for name, average in self._mean_tables().items():
+            lines.append(f"{name} = {name}.at[{self.time}].set({self.mean_code(average, False)})")
+        for name, value in self._watched_values():
+            lines.append(f"seen_{name} = seen_{name}.at[{self.time}].set({self.observed_value(value)})")
+        for field, lag in self._late().items():
+            for k in range(lag, 0, -1):
+                source = f"{field}_now" if k == 1 else f"{field}_late{k - 1}"
+                lines.append(f"{field}_late{k} = {source}")
+                if self.pathwise:
+                    lines.append(f"d_{field}_late{k} = d_{source}{self._kept_slots(field) if k == 1 else ''}")
+        if self.pathwise:
+            for span in self.sharing.spans:
+                mask = self._kept_slots(span.fields[0])
+                if mask and not span.fresh:
+                    lines.append(f"d_span_{span.name} = d_span_{span.name}{mask}")
+        return lines
+
+    def _kept_slots(self, field: Field) -> str:
+        """A factor that forgets the answers to matrices drawn afresh at this time."""
+        group = self.sharing.group_of(field)
+        fresh = [c for c in self.sharing.noises(group) if c.fresh]
+        if not fresh:
+            return ""
+        gone = " | ".join(f"jnp.isin(jnp.arange(slots_{group}), in_{c.name})" for c in fresh)
+        return f" * ~({gone})"
+
+    # -- one field
+
+    def now(self, field: Field) -> str:
+        if field.role in ("normal", "constant"):
+            return f"{field}[{self.time}]" if field.timed else f"{field}"
+        return f"{field}_now" if field.timed else f"{field}"
+
+    def row(self, value: FieldAt, prefix: str = "") -> str:
+        field = value.field
+        if field.role in ("normal", "constant"):
+            if prefix:
+                return f"jnp.zeros((*{self._shape(field)}, {{slots}}))"
+            lag = 0 if value.time is None else self.lag(value)
+            if lag:
+                return f"jnp.where({self.time} >= {lag}, {field}[{self.time} - {lag}], 0.0)"
+            return self.now(field)
+        if value.time is None or self.lag(value) == 0:
+            return f"{prefix}{self.now(field)}"
+        return f"{prefix}{field}_late{self.lag(value)}"
+
+    def slope(self, value: FieldAt, target: Field) -> str:
+        return self.row(value, "d_").replace("{slots}", self._slots(target))
+
     def choose(self, target: str, start: str, condition: str) -> list[str]:
-        return [
-            f"{target} = jnp.where({condition}, {start}, {target})",
-            f"d_{target} = jnp.where({condition}, d_{start}, d_{target})",
-        ]
+        lines = [f"{target} = jnp.where({condition}, {start}, {target})"]
+        if self.pathwise:
+            lines.append(f"d_{target} = jnp.where({condition}, d_{start}, d_{target})")
+        return lines
 
     def store(self, field: Field, target: str) -> list[str]:
-        if field.timed:
-            return [
-                f"{field} = {field}.at[{self.time}].set({target})",
-                f"d_{field} = d_{field}.at[{self.time}].set(d_{target})",
-            ]
-        return [f"{field}, d_{field} = {target}, d_{target}"]
+        name = self.now(field)
+        lines = [f"{name} = {target}", *([f"d_{name} = d_{target}"] if self.pathwise else [])]
+        return [*lines, *self._remember(field)]
 
-    def _shape(self, field: Field) -> str:
-        return f"(sites, {self.layout.labels})" if field.labelled else "(sites,)"
+    def _remember(self, field: Field) -> list[str]:
+        """Coordinates of a new value in the span of its past, and its answers to the noises so far."""
+        lines: list[str] = []
+        sharing = self.sharing
+        spans = [s for s in sharing.spans if field in s.fields]
+        if field not in sharing.remembered and not spans:
+            return lines
+        base, factor = sharing.root(field)
+        span = sharing.span_of(field)
+        row = f"row_{field}"
+        value = self.now(field)
+        if factor is not None:
+            scale = jax_code(factor, self.named(factor))
+            by_label = labels_of(factor) is not None
+            source = f"row_{base}_now" if field.timed else f"row_{base}"
+            lines.append(f"{row}_now = {product_of(f'({scale})[:, None]' if by_label else scale, source)}")
+        else:
+            inner = value if field.labelled else f"{value}[:, None]"
+            d_value = f"d_{value}" if field.role not in ("normal", "constant") else (
+                f"jnp.zeros((*{self._shape(field)}, {self._slots(field)}))"
+            )
+            d_inner = d_value if field.labelled else f"({d_value})[:, None]"
+            s = span.name
+            slopes = (f"d_span_{s}, ", f"{d_inner}, ") if self.pathwise else ("", "")
+            first = self._first(field, span)
+            lines += [
+                f"row_new, span_{s}, {slopes[0]}used_{s}, pivot_{s}, share = extend("
+                f"span_{s}, {slopes[0]}used_{s}, pivot_{s}, {inner}, {slopes[1]}{first}, tolerance)",
+                f"{row}_now, lost = {'row_new' if field.labelled else 'row_new[0]'}, jnp.maximum(lost, share)",
+            ]
+        if span.fresh:
+            return lines
+        if field.timed:
+            if field in self._kept():
+                lines.append(f"{row} = {row}.at[{self.time}].set({row}_now)")
+        else:
+            lines.append(f"{row} = {row}_now")
+        for a, channel in self._answers():
+            if a == field:
+                name = f"answer_{a}_{channel.name}"
+                answer = self.answer(a, channel)
+                lines.append(f"{name} = {name}.at[{self.time}].set({answer})" if a.timed else f"{name} = {answer}")
+        return lines
+
+    def _first(self, field: Field, span: Span) -> str:
+        """Where the entries of a field at this time begin among all entries of its span."""
+        labels = self.layout.entries(field)
+        step = self.time if labels == "1" else f"{self.time} * {labels}"
+        offset = self._offset(field, span)
+        return sum_of([offset, step]) if field.timed and not span.fresh else offset
+
+    def _offset(self, field: Field, span: Span) -> str:
+        before = span.fields[: span.fields.index(field)]
+        return sum_of(self._count(other, span) for other in before)
+
+    def answer(self, a: Field, channel: Channel) -> str:
+        """The mean derivative of a field by each normal of a random matrix: labels by directions."""
+        if self.pathwise:
+            return f"d_{self.now(a)}[..., in_{channel.name}].mean(axis=0)"
+        span = self.sharing.span_of(channel.arguments[0])
+        live = f"(jnp.arange(size_{span.name}) < used_{span.name})"
+        return f"{self.now(a)}.T @ {self._normal(channel)} / sites * {live}"
+
+    def _normal(self, channel: Channel) -> str:
+        return f'normals["{channel.name}"][:, {self.time}]' if channel.fresh else f'normals["{channel.name}"]'
+
+    def named(self, expression: sp.Expr) -> dict:
+        """Code for the means and data inside a coefficient."""
+        found: dict = {}
+
+        def walk(node: sp.Basic) -> None:
+            if isinstance(node, Mean):
+                found[node] = self.mean_code(node, node.has(PAST))
+            elif isinstance(node, DataAt):
+                found[node] = self.data_code(node)
+            elif isinstance(node, Total):
+                inner = jax_code(node.expression, self.named(node.expression))
+                found[node] = f"jnp.sum({inner})"
+            else:
+                for arg in node.args:
+                    walk(arg)
+
+        walk(expression)
+        return found
+
+    def data_code(self, node: DataAt) -> str:
+        if node.time is None:
+            return f"{node.data}"
+        lag = sp.expand(self.clock - node.time)
+        return f"{node.data}[{self.time}]" if lag == 0 else f"{node.data}[jnp.maximum({self.time} - {lag}, 0)]"
+
+    def means(self, term: Term) -> dict:
+        return self.named(term.coefficient)
 
     def law_lines(self, f: SystemField, rule: ElementwiseRule, target: str) -> list[str]:
         arguments = values_of(rule.law)
-        means = {m: self.mean_code(m, False) for m in sorted(rule.law.atoms(Mean), key=sp.default_sort_key)}
+        numbers = self.named(rule.law)
         names = {v: f"{v.field}_{self.lag(v)}" if self.lag(v) else f"{v.field}_now" for v in arguments}
-        body = jax_code(rule.law, {**names, **{m: f"mean_{i}" for i, m in enumerate(means)}})
-        lines = [f"mean_{i} = {code}" for i, code in enumerate(means.values())]
-        broadcast = "" if not f.field.labelled else "[:, None]"
+        scalars = {node: f"mean_{i}" for i, node in enumerate(numbers)}
+        body = jax_code(rule.law, {**names, **scalars})
+        lines = [f"mean_{i} = {code}" for i, code in enumerate(numbers.values())]
         values, slopes = [], []
         for v in arguments:
             thin = f.field.labelled and not v.field.labelled
-            values.append(self.row(v) + (broadcast if thin else ""))
-            slopes.append(self.row(v, "d_") + ("[:, None, :]" if thin else ""))
-        if not arguments:
-            return [
-                *lines,
-                f"{target} = ({body}) * jnp.ones({self._shape(f.field)})",
-                f"d_{target} = jnp.zeros((*{target}.shape, size_{f.field.sector}))",
-            ]
-        if any(f.field.labelled and not v.field.labelled for v in arguments):
+            value, slope = self.row(v), self.slope(v, f.field)
             shape = self._shape(f.field)
-            values = [f"jnp.broadcast_to({v}, {shape})" for v in values]
-            slopes = [f"jnp.broadcast_to({d}, (*{shape}, size_{f.field.sector}))" for d in slopes]
+            values.append(f"jnp.broadcast_to({value}[:, None], {shape})" if thin else value)
+            slots = f"(*{shape}, {self._slots(f.field)})"
+            slopes.append(f"jnp.broadcast_to({slope}[:, None, :], {slots})" if thin else slope)
+        if not arguments:
+            lines.append(f"{target} = ({body}) * jnp.ones({self._shape(f.field)})")
+            return [*lines, *self._no_slope(f.field, target)]
+        law = f"lambda {', '.join(names.values())}: {body}"
+        if not self.pathwise:
+            return [*lines, f"{target} = ({law})({', '.join(values)})"]
         return [
             *lines,
-            f"{target}, d_{target} = law_and_slope(lambda {', '.join(names.values())}: {body}, "
-            f"({', '.join(values)},), ({', '.join(slopes)},))",
+            f"{target}, d_{target} = law_and_slope({law}, ({', '.join(values)},), ({', '.join(slopes)},))",
         ]
+
+    def _no_slope(self, field: Field, target: str) -> list[str]:
+        return [f"d_{target} = jnp.zeros((*{target}.shape, {self._slots(field)}))"] if self.pathwise else []
 
     def linear_lines(self, f: SystemField, rule: LinearRule, target: str) -> list[str]:
-        zero = f"jnp.zeros({self._shape(f.field)})"
-        zero_slope = f"jnp.zeros((*{self._shape(f.field)}, size_{f.field.sector}))"
-        parts = [self.term_code(t, f.field) for t in rule.terms]
-        return [
-            f"{target} = " + " + ".join([p for p, _ in parts] or [zero]),
-            f"d_{target} = " + " + ".join([d for _, d in parts] or [zero_slope]),
-        ]
+        lines: list[str] = []
+        parts = []
+        for number, term in enumerate(rule.terms):
+            if term.past is None:
+                parts.append(self.term_code(term, f.field))
+            else:
+                kernel, letters = self.kernel_code(term, f.field)
+                lines.append(f"kernel_{number} = {kernel}")
+                span = f"span_{self.sharing.span_of(term.vector.field).name}"
+                parts.append(
+                    (
+                        f'jnp.einsum("{letters}k,mk->m{letters}", kernel_{number}, {span})',
+                        f'jnp.einsum("{letters}k,mkn->m{letters}n", kernel_{number}, d_{span})',
+                    )
+                )
+        lines.append(f"{target} = " + " + ".join([p for p, _ in parts] or [f"jnp.zeros({self._shape(f.field)})"]))
+        if self.pathwise:
+            none = f"jnp.zeros((*{self._shape(f.field)}, {self._slots(f.field)}))"
+            lines.append(f"d_{target} = " + " + ".join([d for _, d in parts] or [none]))
+        return lines
 
     def term_code(self, term: Term, target: Field) -> tuple[str, str]:
+        """A term at the present time, or a few steps earlier, and its derivatives."""
         sums = self.means(term)
         vector, c = term.vector.field, target.labelled
-        if term.past is None and term.pair is None:
-            scale = jax_code(term.coefficient, sums)
-            thin = c and not vector.labelled
-            return (
-                product_of(scale, self.row(term.vector) + ("[:, None]" if thin else "")),
-                product_of(scale, self.row(term.vector, "d_") + ("[:, None, :]" if thin else "")),
-            )
         if term.pair is None:
-            s = indices(("c", c and vector.labelled))
-            weight = self.weight(term, sums)
-            return (
-                f'jnp.einsum("s,sm{s}->m{s}", {weight}, {vector})',
-                f'jnp.einsum("s,sm{s}n->m{s}n", {weight}, d_{vector})',
-            )
+            by_label = labels_of(term.coefficient) is not None
+            scale = jax_code(term.coefficient, sums)
+            value, slope = self.row(term.vector), self.slope(term.vector, target)
+            if term.mixing is not None:
+                table = term.mixing.table
+                if table is None:
+                    value, slope = f"{value}.sum(axis=1)", f"{slope}.sum(axis=1)"
+                else:
+                    code = self.data_code(table)
+                    letters = "dc" if term.mixing.transposed else "cd"
+                    value = f'jnp.einsum("{letters},md->mc", {code}, {value})'
+                    slope = f'jnp.einsum("{letters},mdn->mcn", {code}, {slope})'
+            elif c and not vector.labelled:
+                value, slope = f"{value}[:, None]", f"{slope}[:, None, :]"
+            return product_of(scale, value), product_of(f"({scale})[:, None]" if by_label else scale, slope)
         left, right = term.pair
         b, r = indices(("b", vector.labelled)), indices(("c", right.field.labelled))
-        if term.past is None:
-            overlaps = f'jnp.einsum("m{b},m{r}->{b}{r}", {self.row(left)}, {self.row(right)}) / sites'
-            scale = f"({jax_code(term.coefficient, sums)}) * "
-            return (
-                f'{scale}jnp.einsum("{b}{r},m{b}->m{r}", {overlaps}, {self.row(term.vector)})',
-                f'{scale}jnp.einsum("{b}{r},m{b}n->m{r}n", {overlaps}, {self.row(term.vector, "d_")})',
-            )
-        overlaps = f'jnp.einsum("sm{b},m{r}->s{b}{r}", {left.field}, {self.row(right)}) / sites'
-        weight = self.weight(term, sums)
+        overlaps = f'jnp.einsum("m{b},m{r}->{b}{r}", {self.row(left)}, {self.row(right)}) / sites'
+        scale = f"({jax_code(term.coefficient, sums)}) * "
         return (
-            f'jnp.einsum("s,s{b}{r},sm{b}->m{r}", {weight}, {overlaps}, {vector})',
-            f'jnp.einsum("s,s{b}{r},sm{b}n->m{r}n", {weight}, {overlaps}, d_{vector})',
+            f'{scale}jnp.einsum("{b}{r},m{b}->m{r}", {overlaps}, {self.row(term.vector)})',
+            f'{scale}jnp.einsum("{b}{r},m{b}n->m{r}n", {overlaps}, {self.slope(term.vector, target)})',
         )
 
+    def kernel_code(self, term: Term, target: Field) -> tuple[str, str]:
+        """A sum over earlier times as coordinates in the span of its vector, and the letter of its labels."""
+        weight = self.weight(term, self.means(term))
+        vector = term.vector.field
+        if term.pair is None:
+            c = indices(("c", target.labelled and vector.labelled))
+            return f'jnp.einsum("s,s{c}k->{c}k", {weight}, row_{vector})', c
+        left, right = term.pair
+        b, c = indices(("b", vector.labelled)), indices(("c", right.field.labelled))
+        there = f"span_{self.sharing.span_of(left.field).name}"
+        overlaps = f'jnp.einsum("s{b}k,k{c}->s{b}{c}", row_{left.field}, {there}.T @ {self.row(right)} / sites)'
+        return f'jnp.einsum("s,s{b}{c},s{b}k->{c}k", {weight}, {overlaps}, row_{vector})', c
+
     def disorder_lines(self, f: SystemField, rule: DisorderRule, target: str) -> list[str]:
-        field, sector = f.field, f.field.sector
-        position = f"in_{field}[{self.time}]" if field.timed else f"in_{field}"
-        lines = self._covariance(f)
-        lines += [
-            f"factor_{sector} = extend(factor_{sector}, cov_{sector}, {position})",
-            f'{target} = normals["noise_{sector}"] @ factor_{sector}[{position}].T',
-            f"d_{target} = jnp.broadcast_to(unit({position}, size_{sector}), (*{self._shape(field)}, size_{sector}))",
+        field = f.field
+        channel = self.sharing.channel_of(field)
+        c = indices(("c", field.labelled))
+        strength = scaled_by(self.sharing.strength(field))
+        row = f"row_{rule.argument}_now" if rule.argument.timed else f"row_{rule.argument}"
+        lines = [
+            f"row = {strength}{row}",
+            f'{target} = jnp.einsum("{c}k,mk->m{c}", row, {self._normal(channel)})',
         ]
+        if self.pathwise:
+            slots = self._slots(field)
+            inside = f"jnp.zeros((*row.shape[:-1], {slots})).at[..., in_{channel.name}].set(row)"
+            lines.append(f"d_{target} = jnp.broadcast_to({inside}, (*{self._shape(field)}, {slots}))")
+        done = set()
         for m in self.memories(field):
-            c, b = indices(("c", m.a.labelled)), indices(("b", m.on.labelled))
-            where = f"in_{m.noise}[{self.time}]" if m.fresh else f"in_{m.noise}"
-            s = "" if m.fresh or not m.on.timed else "s"
-            response = f"d_{self.now(m.a)}[..., {where}].mean(axis=0)"
-            on = self.now(m.on) if m.fresh else f"{m.on}"
+            other = self.sharing.channel_of(m.noise)
+            if (m.a, other) in done:
+                continue
+            done.add((m.a, other))
+            span = f"span_{self.sharing.span_of(other.arguments[0]).name}"
+            scale = scaled_by(sp.powsimp(sp.simplify(m.coefficient / self.sharing.strength(m.noise))))
             lines += [
-                f"response = {scaled_by(m.coefficient)}{response}",
-                f'{target} += jnp.einsum("{c}{s}{b},{s}m{b}->m{c}", response, {on})',
-                f'd_{target} += jnp.einsum("{c}{s}{b},{s}m{b}n->m{c}n", response, d_{on})',
+                f"answer = {scale}{self.answer(m.a, other)}",
+                f'{target} += jnp.einsum("{c}k,mk->m{c}", answer, {span})',
             ]
+            if self.pathwise:
+                lines.append(f'd_{target} += jnp.einsum("{c}k,mkn->m{c}n", answer, d_{span})')
         return lines
 
     def covariance_lines(self, f: SystemField) -> list[str]:
         return []
 
-    def _covariance(self, f: SystemField) -> list[str]:
-        lines = []
-        for c in self.covariances(f.field):
-            other = c.b
-            a, b = indices(("c", c.a.labelled)), indices(("b", other.labelled))
-            s = "" if c.fresh or not other.timed else "s"
-            with_what = self.now(other) if c.fresh else other
-            values = f'jnp.einsum("m{a},{s}m{b}->{a}{s}{b}", {self.now(c.a)}, {with_what}) / sites'
-            rows = f"in_{c.left}[{self.time}]" if c.left.timed else f"in_{c.left}"
-            columns = f"in_{c.right}[{self.time}]" if c.fresh else f"in_{c.right}"
-            cov = f"cov_{c.left.sector}"
-            lines.append(f"{cov} = put({cov}, {rows}, {columns}, {scaled_by(c.coefficient)}{values})")
-        return lines
-
     def mean_code(self, average: Mean, past: bool) -> str:
-        names = {}
-        for v in sorted(average.atoms(FieldAt), key=sp.default_sort_key):
-            if v.field.labelled:
-                raise DeclarationError(
-                    f"{average}: coefficients made of means are not available for fields with class labels"
-                )
-            names[v] = f"{v.field}" if v.time is not None and v.time.has(PAST) else self.row(v)
-        return f"({jax_code(average.expression.xreplace({PAST: sp.Symbol('when')}), names)}).mean(axis=-1)"
+        if past:
+            moved = average.xreplace({PAST: self.clock})
+            return next(name for name, known in self._mean_tables().items() if known == moved)
+        vectors = sorted(average.atoms(FieldAt), key=sp.default_sort_key)
+        wide = labels_of(average) is not None
+        names = {v: self.row(v) + ("[:, None]" if wide and not v.field.labelled else "") for v in vectors}
+        data = {node: self.data_code(node) for node in average.atoms(DataAt)}
+        return f"({jax_code(average.expression, {**names, **data})}).mean(axis=0)"
+
+    # -- results
 
     def letter_code(self, letter: Letter) -> str:
-        def rows(field: Field, prefix: str = "") -> str:
-            array = f"{prefix}{field}[:steps]" if field.timed else f"{prefix}{field}[None]"
-            size = f", size_{field.sector}" if prefix else ""
-            return f"jnp.moveaxis({array}, 1, {-2 if prefix else -1}).reshape(-1, sites{size})"
+        def rows(field: Field) -> str:
+            size = f"size_{self.sharing.span_of(field).name}"
+            return f"row_{field}{'[:steps]' if field.timed else ''}.reshape(-1, {size})"
 
         if letter.kind == "C":
-            return f"{rows(letter.a)} @ {rows(letter.b)}.T / sites"
-        positions = f"in_{letter.b}[:steps]" if letter.b.timed else f"in_{letter.b}"
-        return f"{rows(letter.a, 'd_')}.mean(axis=1)[:, {positions}.reshape(-1)]"
+            spans = [self.sharing.span_of(x).name for x in (letter.a, letter.b)]
+            if spans[0] == spans[1]:
+                return f"{rows(letter.a)} @ {rows(letter.b)}.T"
+            return f"{rows(letter.a)} @ (span_{spans[0]}.T @ span_{spans[1]} / sites) @ {rows(letter.b)}.T"
+        channel = self.sharing.channel_of(letter.b)
+        span = self.sharing.span_of(channel.arguments[0])
+        answers = f"answer_{letter.a}_{channel.name}"
+        size = f"size_{span.name}"
+        stacked, strengths = [], []
+        for field in span.fields:
+            stacked.append(f"row_{field}.reshape(-1, {size})")
+            products = [p for p in channel.products if self.sharing.rules[p].rule.argument == field]
+            number = jax_code(self.sharing.strength(products[0])) if products else "1.0"
+            strengths.append(f"jnp.full(row_{field}.size // {size}, {number})")
+        where = self.sharing.rules[letter.b].rule.argument
+        if where not in span.fields:
+            labels = [f"{x.labels}" if x.labelled else "1" for x in (letter.a, letter.b)]
+            sizes = [(f"steps * {n}" if x.timed else n) for n, x in zip(labels, (letter.a, letter.b), strict=True)]
+            return f"jnp.zeros(({sizes[0]}, {sizes[1]}))"
+        begin = self._offset(where, span)
+        count = (
+            (f"steps * {where.labels}" if where.labelled else "steps") if where.timed else self.layout.entries(where)
+        )
+        wide = f"{answers}{'[:steps]' if letter.a.timed else ''}.reshape(-1, {size})"
+        together = (stacked[0], strengths[0]) if len(stacked) == 1 else (
+            f"jnp.concatenate([{', '.join(stacked)}])",
+            f"jnp.concatenate([{', '.join(strengths)}])",
+        )
+        found = f"response_matrix({wide}, {together[0]}, {together[1]}, pivot_{span.name}, used_{span.name})"
+        cut = f": {count}" if begin == "0" else f"{begin} : {begin} + {count}"
+        return f"{found}[:, {cut}]"
+
+    def observed_value(self, value: sp.Expr) -> str:
+        """An observable at the present time; outside total(...) and each(...) labels are averaged over."""
+        if isinstance(value, Each):
+            return jax_code(value.expression, self.named(value.expression))
+        named: dict = {}
+
+        def walk(node: sp.Basic) -> None:
+            if isinstance(node, Total):
+                named.update(self.named(node))
+            elif isinstance(node, Mean):
+                named[node] = f"jnp.mean({self.mean_code(node, False)})" if labels_of(node) else self.mean_code(node, 0)
+            else:
+                for arg in node.args:
+                    walk(arg)
+
+        walk(value)
+        return jax_code(value, named)
+
+    def results(self) -> list[str]:
+        lines = ["", "order = {"]
+        lines += [f'    "{letter.name}": {self.letter_code(letter)},' for letter in self.letters]
+        lines += ["}", "observables = {"]
+        timed = dict(self._watched_values())
+        for name, value in self.layout.system.model.observe:
+            lines.append(f'    "{name}": {f"seen_{name}" if name in timed else self.observed_value(value)},')
+        finite = "finite" if self.timed else "1"
+        used = ", ".join(f'"{s.name}": used_{s.name}' for s in self.sharing.spans if not s.fresh)
+        return [
+            *lines,
+            "}",
+            f"return order, observables, {finite}, {{\"lost\": lost, \"directions\": {{{used}}}}}",
+        ]
 
     def observed(self, average: Mean) -> str:
-        names, labelled = {}, False
-        for v in sorted(average.atoms(FieldAt), key=sp.default_sort_key):
-            late = v.time is not None and self.lag(v)
-            names[v] = f"delayed({v.field}, {self.lag(v)})" if late else f"{v.field}"
-            labelled = labelled or v.field.labelled
-        return f"({jax_code(average.expression, names)}).mean(axis={'(-2, -1)' if labelled else '-1'})"
+        raise AssertionError("observables of a sampled pass are followed in time")

@@ -1,4 +1,4 @@
-"""Writes simulation.py: the declaration as an algorithm at finite size, in NumPy.
+"""Writes simulation.py: the declaration as an algorithm at finite size, in NumPy or JAX.
 
 It is made from the declaration alone: no stage of the derivation is used except the order in which the fields of
 one time can be computed.
@@ -6,10 +6,13 @@ one time can be computed.
 
 from __future__ import annotations
 
+import re
+
 import sympy as sp
 
 from derive.codegen.printer import numpy_code
 from derive.errors import DeclarationError
+from derive.language.data import Data, DataAt
 from derive.language.matrices import (
     Atom,
     Disorder,
@@ -24,7 +27,7 @@ from derive.language.matrices import (
 )
 from derive.language.model import Eq, Model, atoms
 from derive.language.symbols import Clock, Sector
-from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Project
+from derive.language.vectors import PAST, Apply, Each, Field, FieldAt, Mean, Mix, Project, Total, labels_of, sector_of
 from derive.records.saddle import TimeOrder
 
 
@@ -63,16 +66,22 @@ class _Simulation:
             *_HELPERS,
             "",
             "",
-            f"def simulate({', '.join(filter(None, (self.signature, 'size')))}, rng, "
-            "progress=lambda fraction: None, watch=None):",
+            f"def simulate({', '.join(filter(None, (self.signature, *self.data_names(), 'size')))}, rng, "
+            "progress=lambda fraction: None, watch=None, xp=np, special=sc):",
             '    """One sample with base size `size`: probed matrices by label, for each the directions of its spikes',
             "    on either side and, of K^T K, its half K (as functions), and observables, one row a time.",
             "",
             "    `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.",
+            "    `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or",
+            "    jax.numpy and jax.scipy.special.",
             '    """',
         ]
         body = [*self.sizes(), *self.draws(), *self.static_fields(), *self.loop(), *self.results()]
+        body = [re.sub(r"\bsc\.", "special.", re.sub(r"\bnp\.", "xp.", line)) for line in body]
         return "\n".join([*lines, *[f"    {line}" if line else "" for line in body]]) + "\n"
+
+    def data_names(self) -> tuple[str, ...]:
+        return tuple(d.name for d in atoms(self.model, Data))
 
     def sizes(self) -> list[str]:
         lines = ["# sizes of the sectors"]
@@ -95,9 +104,9 @@ class _Simulation:
         return [f for f in atoms(self.model, Field) if f.role == "normal"]
 
     def _normal(self, field: Field) -> str:
-        shape = f"({field.sector}, {field.clock.channels})" if field.labelled else f"{field.sector}"
+        shape = f"({field.sector}, {field.labels})" if field.labelled else f"{field.sector}"
         scale = numpy_code(field.scale)
-        return f"{'' if scale == '1' else f'({scale}) * '}rng.standard_normal({shape})"
+        return f"{'' if scale == '1' else f'({scale}) * '}np.asarray(rng.standard_normal({shape}))"
 
     def static_fields(self) -> list[str]:
         return [f"{e.name} = {self.vector(e.value)}" for e in self.rules if not e.target.field.timed]
@@ -236,19 +245,38 @@ class _Simulation:
         code = numpy_code(expression, names)
         constant = not expression.has(FieldAt, Apply, Project, sp.Sum)
         if target is not None and (constant or (target.labelled and not labelled)):
-            shape = f"({target.sector}, {target.clock.channels})" if target.labelled else f"{target.sector}"
+            shape = f"({target.sector}, {target.labels})" if target.labelled else f"{target.sector}"
             code = f"({code}){'[:, None]' if target.labelled and not constant else ''} * np.ones({shape})"
         return code
 
     def scalar(self, expression: sp.Expr) -> str:
+        """A number; outside total(...) and each(...) labels are averaged over."""
+        if isinstance(expression, Each):
+            return self.by_label(expression.expression)
         names: dict = {}
-        for m in sorted(expression.atoms(Mean), key=sp.default_sort_key):
-            names[m] = f"np.mean({self.vector(m.expression)})"
+
+        def walk(node: sp.Basic) -> None:
+            if isinstance(node, Total):
+                names[node] = f"np.sum({self.by_label(node.expression)})"
+            elif isinstance(node, Mean):
+                names[node] = f"np.mean({self.vector(node.expression)})"
+            else:
+                for arg in node.args:
+                    walk(arg)
+
+        walk(expression)
+        return numpy_code(expression, names)
+
+    def by_label(self, expression: sp.Expr) -> str:
+        """Numbers that have labels, as an array over them."""
+        names: dict = {}
+        self._name_nodes(expression, names, True)
         return numpy_code(expression, names)
 
     def _name_nodes(self, node: sp.Basic, names: dict, labelled: bool) -> None:
         """Code for nodes that are not plain arithmetic; vectors without labels get an axis where others have one."""
-        if isinstance(node, (FieldAt, Apply, Project, sp.Sum)) and labelled and not _labelled(node):
+        vector = isinstance(node, (FieldAt, Apply, Project, sp.Sum)) or (isinstance(node, Total) and _is_vector(node))
+        if vector and labelled and not _labelled(node):
             inner: dict = {}
             self._name_nodes(node, inner, False)
             names[node] = f"({inner[node]})[:, None]"
@@ -262,6 +290,14 @@ class _Simulation:
             names[node] = f"project({left}, {right}, {vector})"
         elif isinstance(node, Mean):
             names[node] = f"np.mean({self.vector(node.expression)}, axis=0)"
+        elif isinstance(node, Mix):
+            tail = "" if node.transposed else ".T"
+            names[node] = f"(({self.vector(node.vector)}) @ {self._data(node.table)}{tail})"
+        elif isinstance(node, Total):
+            inner = self.vector(node.expression) if _is_vector(node) else self.by_label(node.expression)
+            names[node] = f"({inner}).sum(axis=-1)"
+        elif isinstance(node, DataAt):
+            names[node] = self._data(node)
         elif isinstance(node, sp.Sum):
             ((index, low, high),) = node.limits
             names[node] = (
@@ -276,11 +312,12 @@ class _Simulation:
             return f"{value.field}"
         late = self.clock is not None and value.time.has(self.clock) and value.time != self.clock
         if late or (value.time.has(PAST) and value.time != PAST):
-            shape = (
-                f"({value.field.sector}, {self.clock.channels})" if value.field.labelled else f"{value.field.sector}"
-            )
+            shape = f"({value.field.sector}, {value.field.labels})" if value.field.labelled else f"{value.field.sector}"
             return f"earlier({value.field}, {numpy_code(value.time)}, {shape})"
         return f"{value.field}[{numpy_code(value.time)}]"
+
+    def _data(self, node: DataAt) -> str:
+        return f"{node.data}" if node.time is None else f"{node.data}[{numpy_code(node.time)}]"
 
     def _operator(self, symbol, transposed: bool) -> str:
         tail = ".T" if transposed else ""
@@ -312,14 +349,13 @@ class _Simulation:
 
 
 def _labelled(expression: sp.Basic) -> bool:
-    """Whether a vector expression has class labels."""
-    if isinstance(expression, FieldAt):
-        return expression.field.labelled
-    if isinstance(expression, Mean):
-        return False
-    if isinstance(expression, Project):
-        return _labelled(expression.vector)
-    return any(map(_labelled, expression.args))
+    """Whether a vector expression has labels."""
+    return labels_of(expression) is not None
+
+
+def _is_vector(node: Total) -> bool:
+    """Whether what is summed over labels is a vector, not a number."""
+    return sector_of(node.expression) is not None
 
 
 def _is_start(equation: Eq) -> bool:
@@ -329,9 +365,9 @@ def _is_start(equation: Eq) -> bool:
 def _draw(d: Disorder) -> str:
     variance = numpy_code(d.variance)
     if d.symmetric:
-        return f"goe({d.rows}, {variance}, rng)"
+        return f"np.asarray(goe({d.rows}, {variance}, rng))"
     scale = numpy_code(sp.sqrt(d.variance))
-    return f"{'' if scale == '1' else f'({scale}) * '}rng.standard_normal(({d.rows}, {d.columns}))"
+    return f"{'' if scale == '1' else f'({scale}) * '}np.asarray(rng.standard_normal(({d.rows}, {d.columns})))"
 
 
 def _moved(matrix: Matrix, clock: Clock, shift: int) -> Matrix:
@@ -395,7 +431,7 @@ _HELPERS = [
     "",
     "def outer(left, right):",
     '    """left right^T; class labels, the second axis, are summed over."""',
-    "    return np.outer(left, right) if left.ndim == 1 else left @ right.T",
+    "    return left[:, None] * right[None, :] if left.ndim == 1 else left @ right.T",
     "",
     "",
     "def columns(vector):",
@@ -405,7 +441,8 @@ _HELPERS = [
     "",
     "def project(left, right, vector):",
     '    """The matrix left right^T times a vector, without making the matrix."""',
-    "    if left.ndim == 1:",
-    "        return np.multiply.outer(left, right @ vector)",
-    "    return left @ (right.T @ vector)",
+    "    if left.ndim > 1:",
+    "        return left @ (right.T @ vector)",
+    "    found = right @ vector",
+    "    return left * found if found.ndim == 0 else left[:, None] * found[None, :]",
 ]

@@ -16,5 +16,7 @@ from derive.records.saddle import TimeOrder
 
 def write_training(time_order: TimeOrder, letters: tuple[Letter, ...], signature: str) -> str:
     """The text of training.py, giving the matrices named by `letters` and the observables."""
-    kind = Exact if time_order.system.linear else Sampled
-    return kind(Layout.of(time_order), letters, signature).module()
+    layout = Layout.of(time_order)
+    if time_order.system.linear:
+        return Exact(layout, letters, signature).module()
+    return Sampled(layout, letters, signature, time_order.system.model.responses).module()

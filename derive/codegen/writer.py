@@ -10,6 +10,8 @@ from derive.algebra.words import Letter
 from derive.codegen.layout import Layout
 from derive.codegen.pieces import indented, past_code, plus, recurrence_lines
 from derive.codegen.printer import jax_code
+from derive.language.data import Data
+from derive.language.model import atoms
 from derive.language.symbols import Sector
 from derive.language.vectors import PAST, Field, FieldAt, Mean
 from derive.printing import text
@@ -21,6 +23,7 @@ class Writer(ABC):
     """What both kinds of forward pass share: shapes, order of computation, sums over the past."""
 
     sampled = False
+    method = "exact"
     intro = ""
     begin = "0"
     """The first time of the loop, as code."""
@@ -47,8 +50,7 @@ class Writer(ABC):
             "",
             "",
         ]
-        arguments = ", ".join(filter(None, (self.signature, "normals" if self.sampled else "")))
-        lines += [f"def forward_pass({arguments}):", f'    """{self.docstring()}"""']
+        lines += [f"def forward_pass({self.arguments()}):", f'    """{self.docstring()}"""']
         lines += indented(self.pass_lines())
         lines += [
             "",
@@ -61,11 +63,28 @@ class Writer(ABC):
             lines += [
                 "",
                 "",
-                f"def shapes({self.signature}):",
-                '    """Entries of standard normals that each kind of random number takes, one site of each sector."""',
+                f"def shapes({', '.join(filter(None, (self.signature, 'rank=None')))}):",
+                '    """Entries of standard normals that each kind of random number takes, one site of each kind."""',
                 *indented(self.normal_shapes()),
+                "",
+                "",
+                f"def footprint({', '.join(filter(None, (self.signature, 'rank=None')))}):",
+                '    """How many numbers are kept for one site of each kind."""',
+                *indented(self.footprint_lines()),
+                "",
+                "",
+                "# normals that belong to the same sites",
+                *self.group_lines(),
+                f"RESPONSES = {self.method!r}",
             ]
         return "\n".join(lines) + "\n"
+
+    def arguments(self) -> str:
+        """What the forward pass takes."""
+        return self.signature
+
+    def data_names(self) -> tuple[str, ...]:
+        return tuple(d.name for d in atoms(self.layout.system.model, Data))
 
     def pass_lines(self) -> list[str]:
         """The body of the forward pass."""
@@ -239,7 +258,7 @@ class Writer(ABC):
     def timed_part(self) -> list[str]:
         if not self.timed:
             return []
-        body = [line for f in self.timed for line in self.field_lines(f)]
+        body = [*self.begin_of_step(), *(line for f in self.timed for line in self.field_lines(f))]
         watched = " & ".join(f"jnp.all(jnp.isfinite({name}))" for name in self.watched())
         body += [
             f"finite = jnp.where((finite == {self.time}) & {watched}, {self.time} + 1, finite)",
@@ -258,6 +277,10 @@ class Writer(ABC):
         """What shows that a step has overflowed: the newest rows, and the variances of the noises."""
         newest = [f"{f.field}[{self.time}]" for f in self.layout.fields if f.field.timed]
         return [*newest, *(f"jnp.diagonal(cov_{s})" for s in self.layout.sectors if self.layout.noises(s))]
+
+    def begin_of_step(self) -> list[str]:
+        """What each time starts from."""
+        return []
 
     def end_of_step(self, body: list[str]) -> list[str]:
         """What is kept once all fields of a time are known."""
@@ -310,4 +333,10 @@ class Writer(ABC):
         """Say how a block is written into a covariance."""
 
     def normal_shapes(self) -> list[str]:
+        return []
+
+    def group_lines(self) -> list[str]:
+        return []
+
+    def footprint_lines(self) -> list[str]:
         return []

@@ -6,11 +6,14 @@ member of a family is a model of its own, derived when it is first asked for.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from derive.errors import DeclarationError, ParameterError
+from derive.language.formulas import read_formula
 from derive.language.model import Model
 from derive.language.symbols import Domain, is_taken
 
@@ -18,15 +21,41 @@ Chosen = int | str
 
 
 @dataclass(frozen=True)
+class Formula:
+    """Any formula in these variables, some of which have names."""
+
+    variables: tuple[str, ...]
+    named: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        return f"a formula in {' and '.join(self.variables)}, or {', '.join(name for name, _ in self.named)}"
+
+
+@dataclass(frozen=True)
 class Choice:
-    """What a family may be asked for: whole numbers of a domain, or one of a few words."""
+    """What a family may be asked for: whole numbers of a domain, one of a few words, or a formula."""
 
     default: Chosen
-    allowed: Domain | tuple[str, ...]
+    allowed: Domain | tuple[str, ...] | Formula
     doc: str = ""
 
     def __str__(self) -> str:
-        return str(self.allowed) if isinstance(self.allowed, Domain) else " or ".join(self.allowed)
+        return " or ".join(self.allowed) if isinstance(self.allowed, tuple) else str(self.allowed)
+
+    def meaning(self, name: str, value: Chosen) -> Any:
+        """What the declaring function is given: the value, or for a formula a SymPy expression."""
+        if not isinstance(self.allowed, Formula):
+            return value
+        text = dict(self.allowed.named).get(str(value), str(value))
+        return read_formula(text, self.allowed.variables, f"{name}={value}")
+
+    def in_name(self, name: str, value: Chosen) -> str:
+        """How a value that is not the default stands in the name of a member."""
+        if isinstance(value, int):
+            return f"{name}{value}"
+        if isinstance(self.allowed, Formula) and value not in dict(self.allowed.named):
+            return f"{name}_{hashlib.sha256(str(value).encode()).hexdigest()[:8]}"
+        return str(value)
 
     def read(self, name: str, given: Chosen) -> Chosen:
         """A value as it was typed, if it is allowed."""
@@ -34,6 +63,10 @@ class Choice:
             if given not in self.allowed:
                 raise ParameterError(f"{name}={given} is not known: {name} must be {self}")
             return given
+        if isinstance(self.allowed, Formula):
+            text = str(given).strip()
+            self.meaning(name, text)
+            return text if text in dict(self.allowed.named) else "".join(text.split())
         try:
             value = int(given)
         except ValueError:
@@ -58,6 +91,19 @@ def one_of(*words: str, doc: str = "") -> Choice:
     return Choice(words[0], words, doc)
 
 
+def formula(variables: str, doc: str = "", **named: str) -> Choice:
+    """A function that the user may type: `formula("x", tanh="tanh(x)", relu="Max(x, 0)")`; the first is the default.
+
+    The declaring function gets a SymPy expression in real symbols of these names.
+    """
+    if not named:
+        raise DeclarationError("formula(...): give at least one by name, which is the default: tanh='tanh(x)'")
+    names = tuple(variables.split())
+    for name, text in named.items():
+        read_formula(text, names, f"formula({name}={text!r})")
+    return Choice(next(iter(named)), Formula(names, tuple(named.items())), doc)
+
+
 @dataclass(frozen=True)
 class Family:
     """Models made by one function, one for each set of choices."""
@@ -75,14 +121,14 @@ class Family:
     def member(self, chosen: Mapping[str, Chosen]) -> Model:
         """The model for these choices, defaults filled in; named after those that are not the default."""
         values = {name: choice.read(name, chosen.get(name, choice.default)) for name, choice in self.choices}
-        model = self.declare(**values)
+        model = self.declare(**{name: choice.meaning(name, values[name]) for name, choice in self.choices})
         if not isinstance(model, Model):
             raise DeclarationError(f"{self.name}: its function returns {type(model).__name__}, not a Model")
         clash = {p.name for p in model.parameters} & set(values)
         if clash:
             raise DeclarationError(f"{self.name}: {min(clash)} is both a choice and a parameter; rename one")
         changed = [
-            f"{name}{values[name]}" if isinstance(values[name], int) else self._word(name, str(values[name]))
+            self._word(name, str(values[name])) if isinstance(choice.allowed, tuple) else choice.in_name(name, values[name])
             for name, choice in self.choices
             if values[name] != choice.default
         ]
@@ -103,7 +149,7 @@ def family(declare: Callable[..., Model], **choices: Choice) -> Family:
     """
     for name, choice in choices.items():
         if not isinstance(choice, Choice):
-            raise DeclarationError(f"family: {name}={choice!r}; make choices with whole_choice(...) or one_of(...)")
+            raise DeclarationError(f"family: {name}={choice!r}; make choices with whole_choice(...), one_of(...) or formula(...)")
         if is_taken(name):
             raise DeclarationError(f"the choice {name} has a name that generated code uses itself; choose another")
     if not choices:

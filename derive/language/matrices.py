@@ -13,7 +13,7 @@ import sympy as sp
 
 from derive.errors import DeclarationError
 from derive.language.symbols import Clock, Sector, _Named
-from derive.language.vectors import Apply, Project, named_fields, sector_of, shown, values
+from derive.language.vectors import Apply, Project, labels_of, named_fields, sector_of, shown
 
 
 class Disorder(_Named):
@@ -293,8 +293,8 @@ def outer(left, right) -> Matrix:
         raise DeclarationError(f"outer({left}, {right}): both arguments must be vectors")
     if left.has(Apply) or right.has(Apply):
         raise DeclarationError(f"outer({left}, {right}): give W @ v a field of its own and use that field here")
-    labelled = [any(v.field.labelled for v in values(side)) for side in (left, right)]
-    if labelled[0] != labelled[1]:
+    labels = [labels_of(side, f"outer({shown(left)}, {shown(right)})") for side in (left, right)]
+    if labels[0] != labels[1]:
         raise DeclarationError(
             f"outer({left}, {right}): one vector has class labels and the other has not; "
             "use normal(..., per_class=t) or a field on the clock for both"

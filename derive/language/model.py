@@ -8,9 +8,23 @@ from typing import Any
 import sympy as sp
 
 from derive.errors import DeclarationError
+from derive.language.data import Data, DataAt
 from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Matrix, Product, Sum, Weights, WeightsAt
 from derive.language.symbols import Clock, Parameter, Sector, is_taken
-from derive.language.vectors import Apply, Field, FieldAt, Mean, Project, named_fields, sector_of, shown
+from derive.language.vectors import (
+    Apply,
+    Each,
+    Field,
+    FieldAt,
+    Mean,
+    Mix,
+    Project,
+    Total,
+    labels_of,
+    named_fields,
+    sector_of,
+    shown,
+)
 
 
 @dataclass(frozen=True)
@@ -42,6 +56,12 @@ class Eq:
                 raise DeclarationError(
                     f"the equation of {target.field} mixes sectors: {target.field} lives on {target.field.sector}, "
                     f"its right-hand side on {sector}; check the sectors or use .T"
+                )
+            labels = labels_of(value, f"the equation of {target.field}")
+            if labels is not None and labels != target.field.labels:
+                raise DeclarationError(
+                    f"the equation of {target.field} has labels {labels} on its right-hand side, but {target.field} "
+                    f"has {target.field.labels or 'none'}; sum over them with total(...), or give labels=... to the field"
                 )
         else:
             raise DeclarationError(
@@ -91,6 +111,9 @@ class Model:
     probe: spectrum(matrix), or several by layer, {0: spectrum(...), 1: spectrum(...)}, or None when only the training
     level matters; several are kept as pairs of a label and a spectrum.
     choices, family: which member of a family this is; filled in by the family.
+    responses: how a sampled pass finds responses, "pathwise" or "stein"; chosen by the laws if left out.
+    arrays: a function of the parameter values (a dictionary) that returns the arrays of data(...) by name, for those
+    who give none of their own.
     """
 
     parameters: tuple[Parameter, ...]
@@ -101,6 +124,8 @@ class Model:
     doc: str = ""
     choices: tuple[tuple[str, int | str], ...] = ()
     family: str = ""
+    responses: str = ""
+    arrays: Any = None
 
     def __post_init__(self):
         object.__setattr__(self, "parameters", tuple(self.parameters))
@@ -183,6 +208,8 @@ def check(model: Model) -> None:
             raise DeclarationError(
                 f"equations: {equation!r} is not an equation; write Eq(v(t), ...) with Eq from derive"
             )
+    if model.responses not in ("", "pathwise", "stein"):
+        raise DeclarationError(f"responses={model.responses!r}: write 'pathwise' or 'stein', or leave it out")
     _check_probes(model)
     _check_names(model)
     _check_parameters(model)
@@ -212,7 +239,7 @@ def _check_probes(model: Model) -> None:
 
 def _check_names(model: Model) -> None:
     owners: dict[str, object] = {}
-    for symbol in (*model.parameters, *atoms(model, (Sector, Clock, Field, Disorder, Weights))):
+    for symbol in (*model.parameters, *atoms(model, (Sector, Clock, Field, Disorder, Weights, Data))):
         if is_taken(symbol.name):
             raise DeclarationError(
                 f"the {type(symbol).__name__.lower()} name {symbol.name} is one that generated code uses "
@@ -235,7 +262,7 @@ def _check_parameters(model: Model) -> None:
     for parameter in atoms(model, Parameter):
         if parameter not in listed:
             raise DeclarationError(f"parameter {parameter} is used but not listed in parameters=(...)")
-    known = {*listed, *atoms(model, (Sector, Clock, Field, Disorder, Weights))}
+    known = {*listed, *atoms(model, (Sector, Clock, Field, Disorder, Weights, Data))}
     for expression in everything(model):
         unknown = sorted(map(str, expression.free_symbols - known))
         if unknown:
@@ -337,7 +364,7 @@ def _check_times(model: Model) -> None:
                     f"the equation of {equation.name} uses {node.field}, which lives on another clock "
                     f"({node.field.clock}); use one clock for all fields"
                 )
-            if isinstance(node, (FieldAt, WeightsAt, DisorderAt)) and node.time is not None:
+            if isinstance(node, (FieldAt, WeightsAt, DisorderAt, DataAt)) and node.time is not None:
                 fixed = not (node.time.free_symbols - set(model.parameters))
                 if fixed and not start:
                     raise DeclarationError(
@@ -363,7 +390,14 @@ def _check_observable(name: str, value: sp.Expr) -> None:
         raise DeclarationError(f"observable {name!r} is not a Python name; use letters, digits and underscores")
     if sector_of(value, f"observable {name}") is not None:
         raise DeclarationError(f"observable {name} is a vector; wrap it in mean(...)")
-    outside = value.xreplace({m: sp.S.One for m in value.atoms(Mean)})
+    if value.has(Mix):
+        raise DeclarationError(f"observable {name}: give {value} a field of its own and average that field")
+    if any(node is not value and isinstance(node, Each) for node in sp.preorder_traversal(value)):
+        raise DeclarationError(f"observable {name}: each(...) stands alone, around the whole of it")
+    labels_of(value, f"observable {name}")
+    if value.has(DataAt) and not value.has(Total):
+        raise DeclarationError(f"observable {name} has labels; wrap it in total(...) to sum over them, or in each(...)")
+    outside = value.xreplace({m: sp.S.One for m in value.atoms(Mean, DataAt)})
     if outside.atoms(Sector, Clock):
         raise DeclarationError(
             f"observable {name} depends on a size or on time outside mean(...); keep parameters only"
@@ -412,7 +446,7 @@ def _outermost(expression: sp.Basic) -> set:
     if isinstance(expression, (Apply, Project)):
         return {expression}
     if isinstance(expression, Mean):
-        if expression.has(Apply):
+        if expression.has(Apply, Mix):
             raise DeclarationError(f"{expression}: give each W @ v inside a mean a field of its own and use that field")
         return set()
     return set().union(*(_outermost(arg) for arg in expression.args)) if expression.args else set()

@@ -62,16 +62,17 @@ whole_nonnegative = Domain(low=0, low_included=True, whole=True)
 
 RESERVED = frozenset(
     (
-        "I a_matrix base_size before begin columns curve delayed earlier edge_polynomials extend finite "
-        "forward_pass generated goe here jax jnp jsp label law_and_slope normals now np observables order outer "
-        "probed progress project put response rng s s_map sc shapes simulate sites size spikes stages state step "
-        "steps tau times unit watch when"
+        "a_matrix again answer answers base_size before begin chosen columns curve delayed earlier "
+        "edge_polynomials extend finite footprint forward_pass generated goe here I inside jax jnp jsp label "
+        "law_and_slope lost normals now np observables order outer pivoted probed progress project put rank "
+        "response response_matrix rng room s s_map sc shapes share simulate sites size spikes stages state "
+        "step steps tau times tolerance unit watch when"
     ).split()
 )
 """Names that generated code uses for itself."""
 
 GENERATED = re.compile(
-    r"(in|old|size|cov|factor|one|d|next|table|row|coupling|mean|initial|history\d*|pencil|inverse_map|scalar_map|relation)_.*$"
+    r"(in|old|size|slots|span|used|pivot|answer|seen|cov|factor|kernel|one|d|next|table|row|coupling|mean|initial|history\d*|pencil|inverse_map|scalar_map|relation)_.*$"
     r"|.*_(new|start|now|before|input|each|late\d+)$"
 )
 """Names that generated code makes from those of a declaration."""
@@ -114,7 +115,7 @@ class Parameter(_Named):
 
     __slots__ = ()
 
-    def __new__(cls, name: str, default: float, domain: Domain = real, doc: str = ""):
+    def __new__(cls, name: str, default: float | Parameter, domain: Domain = real, doc: str = ""):
         if not isinstance(domain, Domain):
             raise DeclarationError(
                 f"parameter {name}: the domain must be one of real, positive, nonnegative, whole_positive, "
@@ -125,13 +126,19 @@ class Parameter(_Named):
                 f"parameter {name!r}: z, r and G stand for the spectral variable, the bulk responses and "
                 "the resolvent; choose another name"
             )
-        if isinstance(default, bool) or not isinstance(default, numbers.Real) or not domain.contains(default):
+        number = default.default if isinstance(default, Parameter) else default
+        if isinstance(number, bool) or not isinstance(number, numbers.Real) or not domain.contains(number):
             raise DeclarationError(f"parameter {name}: its default {default!r} must be {domain}")
         return super().__new__(cls, name, (default, domain, doc), **domain.assumptions)
 
     @property
     def default(self) -> float:
-        return self.payload[0]
+        return self.follows.default if self.follows is not None else self.payload[0]
+
+    @property
+    def follows(self) -> Parameter | None:
+        """The parameter whose value this one takes unless it is given one of its own."""
+        return self.payload[0] if isinstance(self.payload[0], Parameter) else None
 
     @property
     def domain(self) -> Domain:
@@ -178,8 +185,11 @@ def sectors(base: str, **ratios) -> tuple[Sector, ...] | Sector:
     return made if len(made) > 1 else made[0]
 
 
-def parameter(name: str, default: float, domain: Domain = real, doc: str = "") -> Parameter:
-    """A named number with a default and a domain; `derive solve SETTING name=value` sets it."""
+def parameter(name: str, default: float | Parameter, domain: Domain = real, doc: str = "") -> Parameter:
+    """A named number with a default and a domain; `derive solve SETTING name=value` sets it.
+
+    Another parameter as the default means: the value of that one.
+    """
     return Parameter(name, default, domain, doc)
 
 

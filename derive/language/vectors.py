@@ -11,26 +11,33 @@ from collections.abc import Callable
 import sympy as sp
 
 from derive.errors import DeclarationError
-from derive.language.symbols import Clock, Sector, _Named
+from derive.language.symbols import Clock, Parameter, Sector, _Named
+
+
+OF_CLOCK = "of clock"
+"""A field takes the labels of its clock, unless it is given others."""
 
 
 class Field(_Named):
     """A vector over a sector. On a clock it is written `v(t)`, without one plainly `v`.
 
     `role` is "field" (it has a defining equation), "normal" (independent standard Gaussian entries times a
-    scale) or "spectral" (made by the engine to probe a matrix).
+    scale) or "spectral" (made by the engine to probe a matrix). `labels` is the whole number of copies that it has;
+    the one of its clock unless another is given.
     """
 
     __slots__ = ()
 
-    def __new__(cls, name, sector, clock=None, role="field", scale=1, timed=True, labelled=True):
+    def __new__(cls, name, sector, clock=None, role="field", scale=1, timed=True, labels=OF_CLOCK):
         if not isinstance(sector, Sector):
             raise DeclarationError(f"{name}: {sector!r} is not a sector; make one with sectors('D')")
         if clock is not None and not isinstance(clock, Clock):
             raise DeclarationError(f"{name}: {clock!r} is not a clock; make one with training_clock('t', steps=T)")
-        timed = timed and clock is not None
-        labelled = labelled and clock is not None and clock.channels is not None
-        payload = (sector, clock, role, sp.sympify(scale), timed, labelled)
+        if labels is OF_CLOCK:
+            labels = None if clock is None else clock.channels
+        if labels is not None and not (isinstance(labels, Parameter) and labels.domain.whole):
+            raise DeclarationError(f"{name}: labels={labels!r} is not a whole-number parameter; make it one, or None")
+        payload = (sector, clock, role, sp.sympify(scale), timed and clock is not None, labels)
         return super().__new__(cls, name, payload, real=True)
 
     sector = property(lambda self: self.payload[0])
@@ -38,7 +45,8 @@ class Field(_Named):
     role = property(lambda self: self.payload[2])
     scale = property(lambda self: self.payload[3])
     timed = property(lambda self: self.payload[4])
-    labelled = property(lambda self: self.payload[5])
+    labels = property(lambda self: self.payload[5])
+    labelled = property(lambda self: self.payload[5] is not None)
 
     def __call__(self, time=None) -> FieldAt:
         return FieldAt(self) if time is None else FieldAt(self, time)
@@ -95,8 +103,42 @@ class Project(sp.Expr):
         return True
 
 
+class Mix(sp.Expr):
+    """A table of data, or its transpose, times a vector with labels: the sum runs over the labels."""
+
+    is_commutative = True
+
+    def __new__(cls, table, transposed, vector):
+        return sp.Expr.__new__(cls, table, sp.sympify(bool(transposed)), vector)
+
+    table = property(lambda self: self.args[0])
+    transposed = property(lambda self: bool(self.args[1]))
+    vector = property(lambda self: self.args[2])
+
+    def _eval_is_real(self):
+        return True
+
+
+class Total(sp.Expr):
+    """The sum over labels of a vector, or of numbers that have labels."""
+
+    is_commutative = True
+
+    def __new__(cls, expression):
+        return sp.Expr.__new__(cls, sp.sympify(expression))
+
+    expression = property(lambda self: self.args[0])
+
+    def _eval_is_real(self):
+        return True
+
+
+class Each(Total):
+    """Numbers that have labels, observed one by one."""
+
+
 class Mean(sp.Expr):
-    """The average over the sites of a sector: an order parameter."""
+    """The average over the sites of a sector: an order parameter. Of a vector with labels, one for each label."""
 
     is_commutative = True
 
@@ -181,6 +223,8 @@ def sector_of(expression: sp.Basic, where: str = "an expression") -> Sector | No
             found.setdefault(rows, f"{node.matrix} @ ...")
         elif isinstance(node, Project):
             walk(node.left)
+        elif isinstance(node, Mix):
+            walk(node.vector)
         elif not isinstance(node, Mean):
             for arg in node.args:
                 walk(arg)
@@ -192,21 +236,83 @@ def sector_of(expression: sp.Basic, where: str = "an expression") -> Sector | No
     return next(iter(found), None)
 
 
-def field(name: str, sector: Sector, clock: Clock | None = None) -> Field:
-    """A vector over `sector` that gets a defining equation; with a clock, one vector a time."""
-    return Field(name, sector, clock)
+def labels_of(expression: sp.Basic, where: str = "an expression") -> Parameter | None:
+    """The labels of a vector or number; None if it has none. Different ones do not mix."""
+    from derive.language.data import DataAt
+
+    found: dict[Parameter, str] = {}
+
+    def walk(node: sp.Basic) -> None:
+        if isinstance(node, FieldAt):
+            if node.field.labelled:
+                found.setdefault(node.field.labels, str(node.field))
+        elif isinstance(node, DataAt):
+            if len(node.data.axes) != 1:
+                raise DeclarationError(f"{where}: {node.data} is a table; apply it to a vector with @")
+            found.setdefault(node.data.axes[0], str(node.data))
+        elif isinstance(node, Mix):
+            rows, columns = node.table.data.axes[:: -1 if node.transposed else 1]
+            inner = labels_of(node.vector, where)
+            if inner != columns:
+                raise DeclarationError(
+                    f"{where}: {node.table.data}{'.T' if node.transposed else ''} takes vectors with labels {columns}, "
+                    f"but its argument has {inner or 'none'}; check the axes of data(...) or use .T"
+                )
+            found.setdefault(rows, f"{node.table.data} @ ...")
+        elif isinstance(node, Project):
+            walk(node.vector)
+        elif isinstance(node, Total):
+            if labels_of(node.expression, where) is None:
+                raise DeclarationError(f"{where}: {shown(node)} sums over labels, but there are none; leave it out")
+        else:
+            for arg in node.args:
+                walk(arg)
+
+    walk(expression)
+    if len(found) > 1:
+        parts = " and ".join(f"{name} with {labels}" for labels, name in found.items())
+        raise DeclarationError(f"{where} mixes labels: {parts}; sum over one of them with total(...) or a table")
+    return next(iter(found), None)
 
 
-def fields(names: str, sector: Sector, clock: Clock | None = None) -> tuple[Field, ...]:
+def total(expression) -> Total:
+    """The sum over labels: of a vector, or of numbers such as mean(w(t) * phi(t)) with labels."""
+    return Total(named_fields(sp.sympify(expression)))
+
+
+def each(expression) -> Each:
+    """For observe={...}: follow numbers that have labels one by one instead of averaging over the labels."""
+    return Each(named_fields(sp.sympify(expression)))
+
+
+def field(name: str, sector: Sector, clock: Clock | None = None, labels=OF_CLOCK) -> Field:
+    """A vector over `sector` that gets a defining equation; with a clock, one vector a time.
+
+    `labels`: how many copies it has, a whole-number parameter, or None; as many as its clock has unless given.
+    """
+    return Field(name, sector, clock, labels=labels)
+
+
+def fields(names: str, sector: Sector, clock: Clock | None = None, labels=OF_CLOCK) -> tuple[Field, ...]:
     """Several fields over the same sector and clock: `phi, xi = fields("phi xi", N0, t)`."""
-    return tuple(Field(name, sector, clock) for name in names.split())
+    return tuple(Field(name, sector, clock, labels=labels) for name in names.split())
 
 
-def normal(name: str, sector: Sector, clock: Clock | None = None, scale=1, per_class: Clock | None = None) -> Field:
+def normal(
+    name: str,
+    sector: Sector,
+    clock: Clock | None = None,
+    scale=1,
+    per_class: Clock | None = None,
+    labels: Parameter | None = None,
+) -> Field:
     """A vector of independent Gaussian entries of mean 0 and standard deviation `scale`.
 
-    With a clock it is drawn afresh at every time; with `per_class` it is drawn once for each class label.
+    With a clock it is drawn afresh at every time; with `per_class` it is drawn once for each class label, with
+    `labels` once for each of that many labels.
     """
+    if labels is not None:
+        return Field(name, sector, clock, role="normal", scale=scale, labels=labels)
     if per_class is not None:
         if per_class.channels is None:
             raise DeclarationError(f"{name}: clock {per_class} has no class labels; give it channels=C")

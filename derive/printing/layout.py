@@ -6,10 +6,14 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import TAU, Correlation, Dot, Hat, Noise, Response, Source, TauDerivative
-from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Project
+from derive.language.data import DataAt
+from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, Project, Total
 from derive.printing.names import Names
 
-VALUES = (FieldAt, Apply, Project, Mean, Hat, Dot, Noise, Correlation, Response, TauDerivative, Source)
+VALUES = (
+    *(FieldAt, DataAt, Apply, Project, Mix, Total, Mean),
+    *(Hat, Dot, Noise, Correlation, Response, TauDerivative, Source),
+)
 """Nodes that follow the scalars in a product."""
 
 

@@ -11,7 +11,7 @@ from sympy.printing.str import StrPrinter
 from derive.algebra import nodes
 from derive.algebra.nodes import TAU
 from derive.language import matrices
-from derive.language.vectors import Apply, Field, Project
+from derive.language.vectors import Apply, Field, Mix, Project
 from derive.printing.layout import (
     Times,
     in_reading_order,
@@ -134,6 +134,18 @@ class TextPrinter(StrPrinter):
     def _print_Project(self, node) -> str:
         return f"{self._factor(node.left)} ({self._factor(node.right)} . {self._factor(node.vector)})"
 
+    def _print_Mix(self, node) -> str:
+        return f"{self._print(node.table)}{'^T' if node.transposed else ''} {self._factor(node.vector)}"
+
+    def _print_Total(self, node) -> str:
+        return f"total({self._print(node.expression)})"
+
+    def _print_Each(self, node) -> str:
+        return self._print(node.expression)
+
+    def _print_DataAt(self, node) -> str:
+        return f"{node.data}" if node.time is None else f"{node.data}({self._time(node.time)})"
+
     def _print_WeightsAt(self, node) -> str:
         return f"{node.args[0]}({self._time(node.time)})"
 
@@ -221,7 +233,7 @@ class TextPrinter(StrPrinter):
             return f"1/{self._factor(base ** (-exponent))}"
         printed = self._print(base)
         compound = base.is_Add or base.is_Mul or base.is_Pow or is_memory(base)
-        if compound or isinstance(base, (sp.Sum, nodes.Hat, nodes.TauDerivative, Apply, Project)):
+        if compound or isinstance(base, (sp.Sum, nodes.Hat, nodes.TauDerivative, Apply, Mix, Project)):
             printed = f"({printed})"
         raised = self._print(exponent)
         return f"{printed}^{raised if exponent.is_Integer or exponent.is_Symbol else f'({raised})'}"

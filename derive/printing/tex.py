@@ -142,6 +142,19 @@ class TexPrinter(LatexPrinter):
     def _print_Project(self, node) -> str:
         return rf"{self._factor(node.left)} \bigl({self._factor(node.right)} \cdot {self._factor(node.vector)}\bigr)"
 
+    def _print_Mix(self, node) -> str:
+        return rf"{self._print(node.table)}{TOP if node.transposed else ''}\, {self._factor(node.vector)}"
+
+    def _print_Total(self, node) -> str:
+        return rf"\sum_{{\mathrm{{labels}}}} {self._factor(node.expression)}"
+
+    def _print_Each(self, node) -> str:
+        return self._print(node.expression)
+
+    def _print_DataAt(self, node) -> str:
+        name = latex_name(node.data.name)
+        return name if node.time is None else f"{name}({self._print(node.time)})"
+
     def _print_WeightsAt(self, node) -> str:
         return f"{latex_name(node.args[0].name)}({self._print(node.time)})"
 

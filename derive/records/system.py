@@ -7,27 +7,41 @@ from dataclasses import dataclass
 import sympy as sp
 
 from derive.algebra.nodes import TAU, Source, TauDerivative, at
+from derive.language.data import DataAt
 from derive.language.matrices import Disorder
 from derive.language.model import Model
 from derive.language.symbols import Sector
-from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean
+from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, Total, labels_of
 from derive.records.base import Record, Section, Statement
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """What is summed over the labels of a vector: with the rows of a table, or plainly."""
+
+    table: DataAt | None
+    transposed: bool = False
+
+    def of(self, vector: sp.Expr) -> sp.Expr:
+        return Total(vector) if self.table is None else Mix(self.table, self.transposed, vector)
 
 
 @dataclass(frozen=True)
 class Term:
     """coefficient * vector, times the overlap mean(pair) if there is one, summed over s < past if that is set.
 
-    In a sum the vector and the left of the pair are at time s and their class labels are summed over together.
+    In a sum the vector and the left of the pair are at time s and their class labels are summed over together. With
+    `mixing` the labels of the vector itself are.
     """
 
     coefficient: sp.Expr
     vector: FieldAt
     pair: tuple[FieldAt, FieldAt] | None = None
     past: sp.Expr | None = None
+    mixing: Mixing | None = None
 
     def expression(self) -> sp.Expr:
-        body = self.coefficient * self.vector
+        body = self.coefficient * (self.vector if self.mixing is None else self.mixing.of(self.vector))
         if self.pair is not None:
             body *= Mean(sp.Mul(*self.pair, evaluate=self.pair[0] != self.pair[1]))
         return body if self.past is None else sp.Sum(body, (PAST, 0, self.past - 1))
@@ -132,9 +146,16 @@ class System(Record):
             for m in term.coefficient.atoms(Mean)
         ]
         averages += [m for _, value in self.model.observe for m in value.atoms(Mean)]
-        return not any(isinstance(rule, ElementwiseRule) for rule in rules) and all(map(is_quadratic, averages))
+        return not self.by_label and not any(isinstance(rule, ElementwiseRule) for rule in rules) and all(map(is_quadratic, averages))
+
+    @property
+    def by_label(self) -> bool:
+        """Whether labels are told apart: by data, by sums over them, or by coefficients that have them."""
+        terms = [t for f in self.training for r in (f.rule, *f.starts) if isinstance(r, LinearRule) for t in r.terms]
+        return any(t.mixing is not None or labels_of(t.coefficient) is not None for t in terms)
 
     def sections(self) -> tuple[Section, ...]:
+        from derive.printing import text
         from derive.printing.statements import matrix_law, recurrence_lines
 
         def lines(fields: tuple[SystemField, ...]) -> tuple[Statement, ...]:
@@ -165,13 +186,17 @@ class System(Record):
             for x in self.sources
             if x.role == "normal"
         ]
-        labelled = dict.fromkeys(f.field.clock for f in self.fields if f.field.labelled)
+        owners: dict = {}
+        for f in self.fields:
+            if f.field.labelled:
+                owners.setdefault(f.field.labels, []).append(text(f.field))
+        every = len(owners) == 1 and sum(map(len, owners.values())) == len(self.training)
         labels = [
             Statement(
-                remark=f"each field on clock {c} has one copy for each of {c.channels} class labels, and sums "
-                "over earlier times run over the labels too"
+                remark=f"{'every field' if every else ', '.join(names)} has one copy for each of {count} labels, and "
+                "sums over earlier times run over the labels too"
             )
-            for c in labelled
+            for count, names in owners.items()
         ]
         parts = [
             Section("random matrices and vectors", tuple(random)),

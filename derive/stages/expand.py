@@ -12,6 +12,7 @@ from derive.algebra.history import History, write_out
 from derive.algebra.nodes import at
 from derive.algebra.scaling import norm_order, size_free, size_order, split_sizes
 from derive.errors import DeclarationError
+from derive.language.data import DataAt
 from derive.language.matrices import (
     Atom,
     Disorder,
@@ -26,10 +27,32 @@ from derive.language.matrices import (
 )
 from derive.language.model import Eq, Model, atoms
 from derive.language.symbols import Clock, Sector
-from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Project, sector_of, values
-from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, System, SystemField, Term
+from derive.language.vectors import (
+    OF_CLOCK,
+    PAST,
+    Apply,
+    Field,
+    FieldAt,
+    Mean,
+    Mix,
+    Project,
+    Total,
+    labels_of,
+    sector_of,
+    values,
+)
+from derive.records.system import (
+    DisorderRule,
+    ElementwiseRule,
+    LinearRule,
+    Mixing,
+    Rule,
+    System,
+    SystemField,
+    Term,
+)
 
-VECTOR = (FieldAt, Apply, Project, sp.Sum)
+VECTOR = (FieldAt, Apply, Project, Mix, sp.Sum)
 
 
 def expand_declaration(model: Model) -> System:
@@ -106,7 +129,7 @@ class _Workshop:
             argument = node.vector.field
             same_time = node.vector.time == equation.time and argument.timed == field.timed
             constant = not split_sizes(scale)[1].free_symbols and not scale.has(Mean)
-            if isinstance(matrix, Disorder) and same_time and constant and argument.labelled == field.labelled:
+            if isinstance(matrix, Disorder) and same_time and constant and argument.labels == field.labels:
                 transposed = node.transposed and not matrix.symmetric
                 if (matrix, transposed, argument) not in self.applied:
                     self._add_disorder_field(field, matrix, transposed, scale, argument)
@@ -261,9 +284,12 @@ class _Workshop:
         if not vectors:
             one = Field(f"one_{target.sector}", target.sector, role="constant")
             return (Term(size_free(scale, where), one()),)
-        if len(vectors) > 1 or not isinstance(vectors[0], (FieldAt, Project, sp.Sum)):
+        if len(vectors) > 1 or not isinstance(vectors[0], (FieldAt, Project, Mix, Total, sp.Sum)):
             return None
         vector = vectors[0]
+        if isinstance(vector, (Mix, Total)):
+            mixing = Mixing(None) if isinstance(vector, Total) else Mixing(vector.table, vector.transposed)
+            return (Term(size_free(scale, where), vector.args[-1], mixing=mixing),)
         if isinstance(vector, FieldAt):
             return (Term(size_free(scale, where), vector),)
         if isinstance(vector, Project):
@@ -306,7 +332,7 @@ class _Workshop:
             )
         name = f"{value.field}_each" if value.time is None else f"{value.field}_late{lag}"
         if name not in self.fields:
-            made = Field(name, value.field.sector, clock, labelled=value.field.labelled)
+            made = Field(name, value.field.sector, clock, labels=value.field.labels)
             self.taken.add(name)
             source = value if value.time is None else value.field(clock - lag)
             self._put(SystemField(made, LinearRule((Term(sp.S.One, source),))))
@@ -317,9 +343,13 @@ class _Workshop:
 
     def _elementwise(self, expression: sp.Expr, clock: Clock | None, target: Field, where: str) -> sp.Expr:
         """A nonlinear law, with sums over time and projections moved into fields of their own."""
-        inner = [n for n in sp.postorder_traversal(expression) if isinstance(n, (Project, sp.Sum))]
+        inner = [
+            n
+            for n in sp.postorder_traversal(expression)
+            if isinstance(n, (Project, Mix, sp.Sum)) or (isinstance(n, Total) and _has_vector(n))
+        ]
         for node in sorted({n for n in inner if not any(n != m and m.has(n) for m in inner)}, key=sp.default_sort_key):
-            made = self._new_field(f"{target.name}_input", target.sector, clock)
+            made = self._new_field(f"{target.name}_input", target.sector, clock, labels=labels_of(node, where))
             self._put(SystemField(made, self._rule(node, clock, made, where)))
             expression = expression.xreplace({node: made(clock) if made.timed else made()})
         sizes = expression.atoms(Sector)
@@ -347,6 +377,12 @@ class _Workshop:
             return expression
         if isinstance(expression, Apply):
             return self._disorder_value(expression, sp.S.One, clock, where)
+        if isinstance(expression, (Mix, Total)):
+            if not _has_vector(expression):
+                return expression
+            lowered = self._lowered(expression.args[-1], clock, where)
+            factor, value = self._as_value(lowered, clock, where).as_independent(FieldAt, as_Add=False)
+            return factor * expression.func(*expression.args[:-1], value)
         if isinstance(expression, Project):
             left, right, vector = (
                 self._as_value(self._lowered(a, clock, where), clock, where) for a in expression.args
@@ -391,7 +427,7 @@ class _Workshop:
                 argument.clock or matrix.fresh,
                 role="spectral" if argument.role == "spectral" else "field",
                 timed=argument.timed or fresh_time is not None,
-                labelled=argument.labelled,
+                labels=argument.labels,
             )
             self._add_disorder_field(made, matrix, transposed, sizes, argument)
         made, coefficient = self.applied[matrix, transposed, argument]
@@ -414,15 +450,15 @@ class _Workshop:
 
     def _as_value(self, expression: sp.Expr, clock: Clock | None, where: str, frame=None) -> sp.Expr:
         """The expression as scalar * field value, naming a new field if it is anything else."""
-        factor, value = expression.as_independent(FieldAt, Project, sp.Sum, as_Add=False)
-        if isinstance(value, FieldAt) and not factor.has(Mean) and (frame is None or value.time == frame):
+        factor, value = expression.as_independent(FieldAt, Project, Mix, sp.Sum, as_Add=False)
+        if isinstance(value, FieldAt) and not factor.has(Mean, DataAt) and (frame is None or value.time == frame):
             return expression
         if frame is not None and not any(v.time is not None for v in values(expression)):
             made = self._new_field(
                 f"{values(expression)[0].field}_each",
                 sector_of(expression, where),
                 self._only_clock(),
-                labelled=any(v.field.labelled for v in values(expression)),
+                labels=labels_of(expression, where),
             )
             self._put(SystemField(made, self._rule(expression, made.clock, made, where)))
             return made(frame)
@@ -444,25 +480,25 @@ class _Workshop:
             if named_here and known.rule.expression(home) == canonical:
                 return known.field(time) if timed else known.field()
         number = 1 + sum(1 for n in self.fields if n.startswith("vector"))
-        labelled = any(v.field.labelled for v in values(expression))
+        labels = labels_of(expression, where)
         made = self._new_field(
             f"vector{number}",
             sector,
-            home if timed or labelled else None,
+            home if timed or labels is not None else None,
             role="spectral" if spectral else "field",
             timed=timed,
-            labelled=labelled,
+            labels=labels,
         )
         self._put(SystemField(made, self._rule(canonical, home, made, where)))
         return made(time) if timed else made()
 
     def _new_field(
-        self, name: str, sector: Sector, clock: Clock | None, role="field", timed=True, labelled=True
+        self, name: str, sector: Sector, clock: Clock | None, role="field", timed=True, labels=OF_CLOCK
     ) -> Field:
         while name in self.taken:
             name += "_"
         self.taken.add(name)
-        return Field(name, sector, clock, role=role, timed=timed, labelled=labelled)
+        return Field(name, sector, clock, role=role, timed=timed, labels=labels)
 
     def _put(self, made: SystemField) -> None:
         self.fields[made.field.name] = made

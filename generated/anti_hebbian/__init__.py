@@ -10,13 +10,17 @@ NAME = "anti_hebbian"
 # what was chosen of a family of models
 CHOICES = ()
 # fingerprint of the declaration
-DECLARATION = "c37224d291294590"
+DECLARATION = "565f55f87ba80266"
 OBSERVABLES = ("activity", "memory")
 # exact forward pass if true, sampled otherwise
 LINEAR = True
 # parameters that are the number of steps and the number of class labels, where there are any
 STEPS = "T"
 CLASSES = None
+# 1 if fields are there at time 0 and after the last step, 0 if before it only
+ENDPOINT = 1
+# arrays of data that training and simulation take after the parameters, each with its axes
+DATA = ()
 # each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
 PROBES = (("", "probe", "bulk", ""),)
 # name, default, whole number: in the order in which all functions take them

@@ -19,7 +19,7 @@ def earlier(values, time, shape):
 
 def outer(left, right):
     """left right^T; class labels, the second axis, are summed over."""
-    return np.outer(left, right) if left.ndim == 1 else left @ right.T
+    return left[:, None] * right[None, :] if left.ndim == 1 else left @ right.T
 
 
 def columns(vector):
@@ -29,22 +29,25 @@ def columns(vector):
 
 def project(left, right, vector):
     """The matrix left right^T times a vector, without making the matrix."""
-    if left.ndim == 1:
-        return np.multiply.outer(left, right @ vector)
-    return left @ (right.T @ vector)
+    if left.ndim > 1:
+        return left @ (right.T @ vector)
+    found = right @ vector
+    return left * found if found.ndim == 0 else left[:, None] * found[None, :]
 
 
-def simulate(gamma0, dt, T, size, rng, progress=lambda fraction: None, watch=None):
+def simulate(gamma0, dt, T, size, rng, progress=lambda fraction: None, watch=None, xp=np, special=sc):
     """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
     on either side and, of K^T K, its half K (as functions), and observables, one row a time.
 
     `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
+    `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or
+    jax.numpy and jax.scipy.special.
     """
     # sizes of the sectors
     D = size
     # random matrices and vectors
-    M0 = goe(D, D ** (-1.0), rng)
-    start = rng.standard_normal(D)
+    M0 = xp.asarray(goe(D, D ** (-1.0), rng))
+    start = xp.asarray(rng.standard_normal(D))
 
     def probed():
         return {"": M}
@@ -67,8 +70,8 @@ def simulate(gamma0, dt, T, size, rng, progress=lambda fraction: None, watch=Non
         progress((t + 1) / (T + 1))
     # what is observed
     observables = {
-        "activity": [np.mean(v[t] ** 2) for t in range(T + 1)],
-        "memory": [np.mean(start * v[t]) for t in range(T + 1)],
+        "activity": [xp.mean(v[t] ** 2) for t in range(T + 1)],
+        "memory": [xp.mean(start * v[t]) for t in range(T + 1)],
     }
-    spikes = {"": {"right": lambda: np.concatenate([*(columns(v[t]) for t in range(T))], axis=1)}}
+    spikes = {"": {"right": lambda: xp.concatenate([*(columns(v[t]) for t in range(T))], axis=1)}}
     return probed(), spikes, observables

@@ -13,13 +13,17 @@ NAME = "coupled_spikes"
 # what was chosen of a family of models
 CHOICES = ()
 # fingerprint of the declaration
-DECLARATION = "5506bdd73c4104e7"
+DECLARATION = "097f0c36391614bc"
 OBSERVABLES = ("phi_norm", "g_norm", "alignment")
 # exact forward pass if true, sampled otherwise
 LINEAR = True
 # parameters that are the number of steps and the number of class labels, where there are any
 STEPS = "S"
 CLASSES = None
+# 1 if fields are there at time 0 and after the last step, 0 if before it only
+ENDPOINT = 0
+# arrays of data that training and simulation take after the parameters, each with its axes
+DATA = ()
 # each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
 PROBES = (("", "probe", "bulk", ""),)
 # name, default, whole number: in the order in which all functions take them

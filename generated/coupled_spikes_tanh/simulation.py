@@ -19,7 +19,7 @@ def earlier(values, time, shape):
 
 def outer(left, right):
     """left right^T; class labels, the second axis, are summed over."""
-    return np.outer(left, right) if left.ndim == 1 else left @ right.T
+    return left[:, None] * right[None, :] if left.ndim == 1 else left @ right.T
 
 
 def columns(vector):
@@ -29,22 +29,27 @@ def columns(vector):
 
 def project(left, right, vector):
     """The matrix left right^T times a vector, without making the matrix."""
-    if left.ndim == 1:
-        return np.multiply.outer(left, right @ vector)
-    return left @ (right.T @ vector)
+    if left.ndim > 1:
+        return left @ (right.T @ vector)
+    found = right @ vector
+    return left * found if found.ndim == 0 else left[:, None] * found[None, :]
 
 
-def simulate(alpha, sigma, theta, kappa, S, size, rng, progress=lambda fraction: None, watch=None):
+def simulate(
+    alpha, sigma, theta, kappa, S, size, rng, progress=lambda fraction: None, watch=None, xp=np, special=sc
+):
     """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
     on either side and, of K^T K, its half K (as functions), and observables, one row a time.
 
     `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
+    `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or
+    jax.numpy and jax.scipy.special.
     """
     # sizes of the sectors
     N0 = size
     N1 = max(1, round((alpha) * size))
     # random matrices and vectors
-    W0 = (sigma) * rng.standard_normal((N1, N0))
+    W0 = (sigma) * xp.asarray(rng.standard_normal((N1, N0)))
 
     def probed():
         return {"": (N1 ** (-1.0)) * (W.T @ W)}
@@ -62,32 +67,32 @@ def simulate(alpha, sigma, theta, kappa, S, size, rng, progress=lambda fraction:
             W = W0
         else:
             W_before = W
-            W = W_before + (1 / np.sqrt(N0)) * (outer(earlier(g, t - 1, N1), earlier(phi, t - 1, N0)))
-        a.append(rng.standard_normal(N0))
-        b.append(rng.standard_normal(N1))
-        phi.append(np.tanh(kappa * sum((xi[s] for s in range(0, t)), 0.0) + a[t]))
-        chi.append((W0 @ (phi[t])) / np.sqrt(N0))
-        g.append(theta * np.tanh(kappa * sum((chi[s] for s in range(0, t)), 0.0) + b[t]))
-        xi.append(np.sqrt(N0) * (W0.T @ (g[t])) / N1)
+            W = W_before + (1 / xp.sqrt(N0)) * (outer(earlier(g, t - 1, N1), earlier(phi, t - 1, N0)))
+        a.append(xp.asarray(rng.standard_normal(N0)))
+        b.append(xp.asarray(rng.standard_normal(N1)))
+        phi.append(xp.tanh(kappa * sum((xi[s] for s in range(0, t)), 0.0) + a[t]))
+        chi.append((W0 @ (phi[t])) / xp.sqrt(N0))
+        g.append(theta * xp.tanh(kappa * sum((chi[s] for s in range(0, t)), 0.0) + b[t]))
+        xi.append(xp.sqrt(N0) * (W0.T @ (g[t])) / N1)
         if watch is not None:
             watch(t, probed)
         progress((t + 1) / (S))
     t = S
     W_before = W
-    W = W_before + (1 / np.sqrt(N0)) * (outer(earlier(g, t - 1, N1), earlier(phi, t - 1, N0)))
+    W = W_before + (1 / xp.sqrt(N0)) * (outer(earlier(g, t - 1, N1), earlier(phi, t - 1, N0)))
     if watch is not None:
         watch(t, probed)
     # what is observed
     observables = {
-        "phi_norm": [np.mean(phi[t] ** 2) for t in range(S)],
-        "g_norm": [np.mean(g[t] ** 2) for t in range(S)],
-        "alignment": [np.mean(chi[t] * g[t]) for t in range(S)],
+        "phi_norm": [xp.mean(phi[t] ** 2) for t in range(S)],
+        "g_norm": [xp.mean(g[t] ** 2) for t in range(S)],
+        "alignment": [xp.mean(chi[t] * g[t]) for t in range(S)],
     }
     spikes = {
         "": {
             "half": lambda: W,
-            "right": lambda: np.concatenate([*(columns(phi[t]) for t in range(S))], axis=1),
-            "left": lambda: np.concatenate([*(columns(g[t]) for t in range(S))], axis=1),
+            "right": lambda: xp.concatenate([*(columns(phi[t]) for t in range(S))], axis=1),
+            "left": lambda: xp.concatenate([*(columns(g[t]) for t in range(S))], axis=1),
         }
     }
     return probed(), spikes, observables

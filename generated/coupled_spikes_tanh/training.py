@@ -1,20 +1,10 @@
 # Written by `derive build coupled_spikes_tanh` (two-level-dmft 0.1.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
-"""Training level by sampling: many sites forward in time, responses by automatic differentiation of each law."""
+"""Training level by sampling: many sites forward in time, responses by Stein's lemma: correlations with the noises."""
 
 import jax
 import jax.numpy as jnp
 import jax.scipy.special as jsp  # noqa: F401
-
-
-def earlier(rows, time, lag):
-    """The row `lag` steps before `time`; before the start everything is zero."""
-    return jnp.where(time >= lag, rows[time - lag], 0.0)
-
-
-def delayed(rows, lag):
-    """All rows, moved `lag` steps later."""
-    return jnp.concatenate([jnp.zeros_like(rows[:lag]), rows[: rows.shape[0] - lag]])
 
 
 def unit(position, size):
@@ -22,244 +12,312 @@ def unit(position, size):
     return (position[..., None] == jnp.arange(size)).astype(float)
 
 
-def put(matrix, rows, columns, values):
-    """A symmetric matrix with values written at rows x columns and, transposed, at columns x rows."""
-    rows, columns = rows.reshape(-1), columns.reshape(-1)
-    values = values.reshape(rows.size, columns.size)
-    matrix = matrix.at[rows[:, None], columns[None, :]].set(values)
-    return matrix.at[columns[:, None], rows[None, :]].set(values.T)
+def room(entries, rank):
+    """How many directions are kept of so many."""
+    return entries if rank is None else min(entries, rank)
 
 
-def extend(factor, covariance, rows):
-    """The Cholesky factor of the noises so far, with the rows of new noises filled in."""
-    rows = rows.reshape(-1)
-    past = jnp.arange(factor.shape[0]) < rows[0]
-    cross = jnp.where(past, covariance[rows], 0.0)
-    lower = jax.scipy.linalg.solve_triangular(factor, cross.T, lower=True).T * past
-    left = covariance[rows[:, None], rows[None, :]] - lower @ lower.T
-    tiny = 1e-13 * (1.0 + jnp.trace(covariance[rows[:, None], rows[None, :]]))
-    inner = jnp.linalg.cholesky(left + tiny * jnp.eye(rows.size))
-    return factor.at[rows].set(lower.at[:, rows].set(inner))
+def pivoted(gram, floor):
+    """Cholesky factor of a Gram matrix, largest remainder first, until none exceeds the floor; the order."""
+    size = gram.shape[0]
+
+    def one(k, state):
+        left, factor, chosen, free = state
+        candidates = jnp.where(free, jnp.diagonal(left), -1.0)
+        i = jnp.argmax(candidates)
+        take = candidates[i] > floor
+        column = jnp.where(take, left[:, i], 0.0) / jnp.sqrt(jnp.where(take, candidates[i], 1.0))
+        left = left - column[:, None] * column[None, :]
+        return left, factor.at[:, k].set(column), chosen.at[k].set(i), free.at[i].set(False)
+
+    start = gram, jnp.zeros_like(gram), jnp.zeros(size, int), jnp.ones(size, bool)
+    left, factor, chosen, _ = jax.lax.fori_loop(0, size, one, start)
+    return factor, chosen, jnp.trace(left)
 
 
-def law_and_slope(law, values, slopes):
-    """A law at the given values, and its derivatives by every noise from those of its arguments."""
-    value, push = jax.linearize(law, *values)
-    return value, jax.vmap(push, in_axes=-1, out_axes=-1)(*slopes)
+def extend(span, used, pivot, values, first, tolerance):
+    """Orthonormal directions over the sites, joined by what is new in `values` (sites by labels).
+
+    Gives the coordinates of the values, the span, how many directions it has, which entry made each
+    (counted from `first`), and the share of variance that was left out.
+    """
+    sites, most = span.shape
+    labels = values.shape[1]
+    rows = values.T @ span / sites
+    left = values - span @ rows.T
+    again = left.T @ span / sites
+    rows, left = rows + again, left - span @ again.T
+    size = jnp.max(jnp.mean(values**2, axis=0))
+    factor, chosen, lost = pivoted(left.T @ left / sites, tolerance * size)
+    taken = jnp.any(factor != 0.0, axis=0)
+    places = jnp.where(taken, used + jnp.arange(labels), most)
+    lower = jnp.where(taken, factor[chosen], jnp.eye(labels))
+    made = jax.scipy.linalg.solve_triangular(lower, left[:, chosen].T, lower=True).T
+    new_span = span.at[:, places].set(made, mode="drop")
+    pivot = pivot.at[places].set(first + chosen, mode="drop")
+    rows = rows.at[:, places].add(factor, mode="drop")
+    lost = lost + jnp.sum(jnp.where(places >= most, jnp.sum(factor**2, axis=0), 0.0))
+    used = jnp.minimum(used + jnp.sum(taken), most)
+    share = lost / jnp.maximum(jnp.sum(jnp.mean(values**2, axis=0)), 1e-300)
+    return rows, new_span, used, pivot, share
 
 
-def forward_pass(alpha, sigma, theta, kappa, S, normals):
+def response_matrix(answers, rows, strengths, pivot, used):
+    """Responses to the noises of entries from answers to normals: only entries that made a direction count."""
+    most = pivot.shape[0]
+    live = jnp.arange(most) < used
+    chosen = jnp.where(live, pivot, 0)
+    lower = jnp.where(live[:, None], rows[chosen], jnp.eye(most))
+    solved = jax.scipy.linalg.solve_triangular(lower.T, (answers * live).T, lower=False).T
+    places = jnp.where(live, pivot, rows.shape[0])
+    found = jnp.zeros((answers.shape[0], rows.shape[0]))
+    return found.at[:, places].set(solved / strengths[chosen], mode="drop")
+
+
+def forward_pass(alpha, sigma, theta, kappa, S, normals, rank=None, tolerance=1e-12):
     """Order parameters before the last update (C_g_g, C_phi_phi, R_g_chi, R_phi_xi: times by times), observables at all times, and the
     number of times before anything overflowed.
 
     Whole-number arguments fix shapes: pass them as Python integers, static under jit.
+
+    normals: as `shapes` says, with the sites in front. rank: most directions to remember of each
+    span of fields, all if None. tolerance: share of its variance below which a new direction is left
+    out.
     """
     steps, times = S, S
-    when = jnp.arange(times)
-    # a site of N0 is described by xi
-    in_xi = when
-    size_N0 = times
-    # a site of N1 is described by chi
-    in_chi = when
-    size_N1 = times
-    sites = normals["noise_N0"].shape[0]
-    cov_N0 = jnp.zeros((size_N0, size_N0))
-    factor_N0 = jnp.eye(size_N0)
+    when = jnp.arange(times)  # noqa: F841
+    size_W0 = room(times, rank)  # directions of phi
+    size_W0T = room(times, rank)  # directions of g
+    size_chi = room(times, rank)  # directions of chi
+    size_xi = room(times, rank)  # directions of xi
+    in_W0T = jnp.arange(size_W0T)
+    in_W0 = jnp.arange(size_W0)
+    sites = normals["W0"].shape[0]
+    span_xi = jnp.zeros((sites, size_xi))
+    used_xi, pivot_xi = 0, jnp.zeros(size_xi, int)
+    span_chi = jnp.zeros((sites, size_chi))
+    used_chi, pivot_chi = 0, jnp.zeros(size_chi, int)
+    span_W0T = jnp.zeros((sites, size_W0T))
+    used_W0T, pivot_W0T = 0, jnp.zeros(size_W0T, int)
+    span_W0 = jnp.zeros((sites, size_W0))
+    used_W0, pivot_W0 = 0, jnp.zeros(size_W0, int)
+    lost = 0.0
     a = jnp.moveaxis(normals["a"], 1, 0)
-    d_a = jnp.zeros((*a.shape, size_N0))
-    cov_N1 = jnp.zeros((size_N1, size_N1))
-    factor_N1 = jnp.eye(size_N1)
     b = jnp.moveaxis(normals["b"], 1, 0)
-    d_b = jnp.zeros((*b.shape, size_N1))
-    phi_input = jnp.zeros((times, sites))
-    d_phi_input = jnp.zeros((times, sites, size_N0))
-    phi = jnp.zeros((times, sites))
-    d_phi = jnp.zeros((times, sites, size_N0))
-    chi = jnp.zeros((times, sites))
-    d_chi = jnp.zeros((times, sites, size_N1))
-    g_input = jnp.zeros((times, sites))
-    d_g_input = jnp.zeros((times, sites, size_N1))
-    g = jnp.zeros((times, sites))
-    d_g = jnp.zeros((times, sites, size_N1))
-    xi = jnp.zeros((times, sites))
-    d_xi = jnp.zeros((times, sites, size_N0))
     # how many times are free of overflow
     finite = 0
+    row_phi = jnp.zeros((times, size_W0))
+    row_chi = jnp.zeros((times, size_chi))
+    row_g = jnp.zeros((times, size_W0T))
+    row_xi = jnp.zeros((times, size_xi))
+    answer_g_W0 = jnp.zeros((times, size_W0))
+    answer_phi_W0T = jnp.zeros((times, size_W0T))
+    seen_phi_norm = jnp.zeros(times)
+    seen_g_norm = jnp.zeros(times)
+    seen_alignment = jnp.zeros(times)
 
     def step(t, state):
         (
-            phi_input,
-            d_phi_input,
-            phi,
-            d_phi,
-            chi,
-            d_chi,
-            g_input,
-            d_g_input,
-            g,
-            d_g,
-            xi,
-            d_xi,
-            cov_N0,
-            factor_N0,
-            cov_N1,
-            factor_N1,
+            span_W0,
+            used_W0,
+            pivot_W0,
+            span_W0T,
+            used_W0T,
+            pivot_W0T,
+            span_chi,
+            used_chi,
+            pivot_chi,
+            span_xi,
+            used_xi,
+            pivot_xi,
+            row_phi,
+            row_chi,
+            row_g,
+            row_xi,
+            answer_g_W0,
+            answer_phi_W0T,
+            seen_phi_norm,
+            seen_g_norm,
+            seen_alignment,
+            lost,
             finite,
         ) = state
         # phi_input(t) = sum_{s<t} xi(s)
-        phi_input_new = jnp.einsum("s,sm->m", (when < t), xi)
-        d_phi_input_new = jnp.einsum("s,smn->mn", (when < t), d_xi)
-        phi_input = phi_input.at[t].set(phi_input_new)
-        d_phi_input = d_phi_input.at[t].set(d_phi_input_new)
+        kernel_0 = jnp.einsum("s,sk->k", (when < t), row_xi)
+        phi_input_new = jnp.einsum("k,mk->m", kernel_0, span_xi)
+        phi_input_now = phi_input_new
         # phi(t) = tanh(kappa phi_input(t) + a(t))
-        phi_new, d_phi_new = law_and_slope(
-            lambda a_now, phi_input_now: jnp.tanh(kappa * phi_input_now + a_now),
-            (
-                a[t],
-                phi_input[t],
-            ),
-            (
-                d_a[t],
-                d_phi_input[t],
-            ),
+        phi_new = (lambda a_now, phi_input_now: jnp.tanh(kappa * phi_input_now + a_now))(a[t], phi_input_now)
+        phi_now = phi_new
+        row_new, span_W0, used_W0, pivot_W0, share = extend(
+            span_W0, used_W0, pivot_W0, phi_now[:, None], t, tolerance
         )
-        phi = phi.at[t].set(phi_new)
-        d_phi = d_phi.at[t].set(d_phi_new)
+        row_phi_now, lost = row_new[0], jnp.maximum(lost, share)
+        row_phi = row_phi.at[t].set(row_phi_now)
+        answer_phi_W0T = answer_phi_W0T.at[t].set(
+            phi_now.T @ normals["W0T"] / sites * (jnp.arange(size_W0T) < used_W0T)
+        )
         # chi(t) = u[chi] + sum_s (sigma^2/alpha) R[phi,xi](t,s) g(s)
-        cov_N1 = put(cov_N1, in_chi[t], in_chi, (sigma**2) * jnp.einsum("m,sm->s", phi[t], phi) / sites)
-        factor_N1 = extend(factor_N1, cov_N1, in_chi[t])
-        chi_new = normals["noise_N1"] @ factor_N1[in_chi[t]].T
-        d_chi_new = jnp.broadcast_to(unit(in_chi[t], size_N1), (*(sites,), size_N1))
-        response = (sigma**2 / alpha) * d_phi[t][..., in_xi].mean(axis=0)
-        chi_new += jnp.einsum("s,sm->m", response, g)
-        d_chi_new += jnp.einsum("s,smn->mn", response, d_g)
-        chi = chi.at[t].set(chi_new)
-        d_chi = d_chi.at[t].set(d_chi_new)
-        # g_input(t) = sum_{s<t} chi(s)
-        g_input_new = jnp.einsum("s,sm->m", (when < t), chi)
-        d_g_input_new = jnp.einsum("s,smn->mn", (when < t), d_chi)
-        g_input = g_input.at[t].set(g_input_new)
-        d_g_input = d_g_input.at[t].set(d_g_input_new)
-        # g(t) = theta tanh(kappa g_input(t) + b(t))
-        g_new, d_g_new = law_and_slope(
-            lambda b_now, g_input_now: theta * jnp.tanh(kappa * g_input_now + b_now),
-            (
-                b[t],
-                g_input[t],
-            ),
-            (
-                d_b[t],
-                d_g_input[t],
-            ),
+        row = (sigma) * row_phi_now
+        chi_new = jnp.einsum("k,mk->m", row, normals["W0"])
+        answer = (
+            (sigma / jnp.sqrt(alpha)) * phi_now.T @ normals["W0T"] / sites * (jnp.arange(size_W0T) < used_W0T)
         )
-        g = g.at[t].set(g_new)
-        d_g = d_g.at[t].set(d_g_new)
+        chi_new += jnp.einsum("k,mk->m", answer, span_W0T)
+        chi_now = chi_new
+        row_new, span_chi, used_chi, pivot_chi, share = extend(
+            span_chi, used_chi, pivot_chi, chi_now[:, None], t, tolerance
+        )
+        row_chi_now, lost = row_new[0], jnp.maximum(lost, share)
+        row_chi = row_chi.at[t].set(row_chi_now)
+        # g_input(t) = sum_{s<t} chi(s)
+        kernel_0 = jnp.einsum("s,sk->k", (when < t), row_chi)
+        g_input_new = jnp.einsum("k,mk->m", kernel_0, span_chi)
+        g_input_now = g_input_new
+        # g(t) = theta tanh(kappa g_input(t) + b(t))
+        g_new = (lambda b_now, g_input_now: theta * jnp.tanh(kappa * g_input_now + b_now))(b[t], g_input_now)
+        g_now = g_new
+        row_new, span_W0T, used_W0T, pivot_W0T, share = extend(
+            span_W0T, used_W0T, pivot_W0T, g_now[:, None], t, tolerance
+        )
+        row_g_now, lost = row_new[0], jnp.maximum(lost, share)
+        row_g = row_g.at[t].set(row_g_now)
+        answer_g_W0 = answer_g_W0.at[t].set(g_now.T @ normals["W0"] / sites * (jnp.arange(size_W0) < used_W0))
         # xi(t) = u[xi] + sum_s sigma^2 R[g,chi](t,s) phi(s)
-        cov_N0 = put(cov_N0, in_xi[t], in_xi, (sigma**2 / alpha) * jnp.einsum("m,sm->s", g[t], g) / sites)
-        factor_N0 = extend(factor_N0, cov_N0, in_xi[t])
-        xi_new = normals["noise_N0"] @ factor_N0[in_xi[t]].T
-        d_xi_new = jnp.broadcast_to(unit(in_xi[t], size_N0), (*(sites,), size_N0))
-        response = (sigma**2) * d_g[t][..., in_chi].mean(axis=0)
-        xi_new += jnp.einsum("s,sm->m", response, phi)
-        d_xi_new += jnp.einsum("s,smn->mn", response, d_phi)
-        xi = xi.at[t].set(xi_new)
-        d_xi = d_xi.at[t].set(d_xi_new)
+        row = (sigma / jnp.sqrt(alpha)) * row_g_now
+        xi_new = jnp.einsum("k,mk->m", row, normals["W0T"])
+        answer = (sigma) * g_now.T @ normals["W0"] / sites * (jnp.arange(size_W0) < used_W0)
+        xi_new += jnp.einsum("k,mk->m", answer, span_W0)
+        xi_now = xi_new
+        row_new, span_xi, used_xi, pivot_xi, share = extend(
+            span_xi, used_xi, pivot_xi, xi_now[:, None], t, tolerance
+        )
+        row_xi_now, lost = row_new[0], jnp.maximum(lost, share)
+        row_xi = row_xi.at[t].set(row_xi_now)
         finite = jnp.where(
             (finite == t)
-            & jnp.all(jnp.isfinite(phi_input[t]))
-            & jnp.all(jnp.isfinite(phi[t]))
-            & jnp.all(jnp.isfinite(chi[t]))
-            & jnp.all(jnp.isfinite(g_input[t]))
-            & jnp.all(jnp.isfinite(g[t]))
-            & jnp.all(jnp.isfinite(xi[t]))
-            & jnp.all(jnp.isfinite(jnp.diagonal(cov_N0)))
-            & jnp.all(jnp.isfinite(jnp.diagonal(cov_N1))),
+            & jnp.all(jnp.isfinite(phi_input_now))
+            & jnp.all(jnp.isfinite(phi_now))
+            & jnp.all(jnp.isfinite(chi_now))
+            & jnp.all(jnp.isfinite(g_input_now))
+            & jnp.all(jnp.isfinite(g_now))
+            & jnp.all(jnp.isfinite(xi_now)),
             t + 1,
             finite,
         )
+        seen_phi_norm = seen_phi_norm.at[t].set((phi_now**2).mean(axis=0))
+        seen_g_norm = seen_g_norm.at[t].set((g_now**2).mean(axis=0))
+        seen_alignment = seen_alignment.at[t].set((chi_now * g_now).mean(axis=0))
         return (
-            phi_input,
-            d_phi_input,
-            phi,
-            d_phi,
-            chi,
-            d_chi,
-            g_input,
-            d_g_input,
-            g,
-            d_g,
-            xi,
-            d_xi,
-            cov_N0,
-            factor_N0,
-            cov_N1,
-            factor_N1,
+            span_W0,
+            used_W0,
+            pivot_W0,
+            span_W0T,
+            used_W0T,
+            pivot_W0T,
+            span_chi,
+            used_chi,
+            pivot_chi,
+            span_xi,
+            used_xi,
+            pivot_xi,
+            row_phi,
+            row_chi,
+            row_g,
+            row_xi,
+            answer_g_W0,
+            answer_phi_W0T,
+            seen_phi_norm,
+            seen_g_norm,
+            seen_alignment,
+            lost,
             finite,
         )
 
     (
-        phi_input,
-        d_phi_input,
-        phi,
-        d_phi,
-        chi,
-        d_chi,
-        g_input,
-        d_g_input,
-        g,
-        d_g,
-        xi,
-        d_xi,
-        cov_N0,
-        factor_N0,
-        cov_N1,
-        factor_N1,
+        span_W0,
+        used_W0,
+        pivot_W0,
+        span_W0T,
+        used_W0T,
+        pivot_W0T,
+        span_chi,
+        used_chi,
+        pivot_chi,
+        span_xi,
+        used_xi,
+        pivot_xi,
+        row_phi,
+        row_chi,
+        row_g,
+        row_xi,
+        answer_g_W0,
+        answer_phi_W0T,
+        seen_phi_norm,
+        seen_g_norm,
+        seen_alignment,
+        lost,
         finite,
     ) = jax.lax.fori_loop(
         0,
         times,
         step,
         (
-            phi_input,
-            d_phi_input,
-            phi,
-            d_phi,
-            chi,
-            d_chi,
-            g_input,
-            d_g_input,
-            g,
-            d_g,
-            xi,
-            d_xi,
-            cov_N0,
-            factor_N0,
-            cov_N1,
-            factor_N1,
+            span_W0,
+            used_W0,
+            pivot_W0,
+            span_W0T,
+            used_W0T,
+            pivot_W0T,
+            span_chi,
+            used_chi,
+            pivot_chi,
+            span_xi,
+            used_xi,
+            pivot_xi,
+            row_phi,
+            row_chi,
+            row_g,
+            row_xi,
+            answer_g_W0,
+            answer_phi_W0T,
+            seen_phi_norm,
+            seen_g_norm,
+            seen_alignment,
+            lost,
             finite,
         ),
     )
 
     order = {
-        "C_g_g": jnp.moveaxis(g[:steps], 1, -1).reshape(-1, sites)
-        @ jnp.moveaxis(g[:steps], 1, -1).reshape(-1, sites).T
-        / sites,
-        "C_phi_phi": jnp.moveaxis(phi[:steps], 1, -1).reshape(-1, sites)
-        @ jnp.moveaxis(phi[:steps], 1, -1).reshape(-1, sites).T
-        / sites,
-        "R_g_chi": jnp.moveaxis(d_g[:steps], 1, -2)
-        .reshape(-1, sites, size_N1)
-        .mean(axis=1)[:, in_chi[:steps].reshape(-1)],
-        "R_phi_xi": jnp.moveaxis(d_phi[:steps], 1, -2)
-        .reshape(-1, sites, size_N0)
-        .mean(axis=1)[:, in_xi[:steps].reshape(-1)],
+        "C_g_g": row_g[:steps].reshape(-1, size_W0T) @ row_g[:steps].reshape(-1, size_W0T).T,
+        "C_phi_phi": row_phi[:steps].reshape(-1, size_W0) @ row_phi[:steps].reshape(-1, size_W0).T,
+        "R_g_chi": response_matrix(
+            answer_g_W0[:steps].reshape(-1, size_W0),
+            row_phi.reshape(-1, size_W0),
+            jnp.full(row_phi.size // size_W0, sigma),
+            pivot_W0,
+            used_W0,
+        )[:, :steps],
+        "R_phi_xi": response_matrix(
+            answer_phi_W0T[:steps].reshape(-1, size_W0T),
+            row_g.reshape(-1, size_W0T),
+            jnp.full(row_g.size // size_W0T, sigma / jnp.sqrt(alpha)),
+            pivot_W0T,
+            used_W0T,
+        )[:, :steps],
     }
     observables = {
-        "phi_norm": (phi**2).mean(axis=-1),
-        "g_norm": (g**2).mean(axis=-1),
-        "alignment": (chi * g).mean(axis=-1),
+        "phi_norm": seen_phi_norm,
+        "g_norm": seen_g_norm,
+        "alignment": seen_alignment,
     }
-    return order, observables, finite
+    return (
+        order,
+        observables,
+        finite,
+        {"lost": lost, "directions": {"W0": used_W0, "W0T": used_W0T, "chi": used_chi, "xi": used_xi}},
+    )
 
 
 def strides(alpha, sigma, theta, kappa, S):
@@ -272,9 +330,31 @@ def strides(alpha, sigma, theta, kappa, S):
     }
 
 
-def shapes(alpha, sigma, theta, kappa, S):
-    """Entries of standard normals that each kind of random number takes, one site of each sector."""
+def shapes(alpha, sigma, theta, kappa, S, rank=None):
+    """Entries of standard normals that each kind of random number takes, one site of each kind."""
     steps, times = S, S
-    size_N0 = times
-    size_N1 = times
-    return {"noise_N0": (size_N0,), "noise_N1": (size_N1,), "a": (times,), "b": (times,)}
+    return {"W0": (room(times, rank),), "W0T": (room(times, rank),), "a": (times,), "b": (times,)}
+
+
+def footprint(alpha, sigma, theta, kappa, S, rank=None):
+    """How many numbers are kept for one site of each kind."""
+    steps, times = S, S
+    size_W0 = room(times, rank)  # directions of phi
+    size_W0T = room(times, rank)  # directions of g
+    size_chi = room(times, rank)  # directions of chi
+    size_xi = room(times, rank)  # directions of xi
+    return (size_W0 + size_xi + 1 + 1 + 1) + (size_W0T + size_chi + 1 + 1 + 1)
+
+
+# normals that belong to the same sites
+GROUPS = (
+    (
+        "W0T",
+        "a",
+    ),
+    (
+        "W0",
+        "b",
+    ),
+)
+RESPONSES = "stein"

@@ -17,13 +17,17 @@ NAME = "deep_linear"
 # what was chosen of a family of models
 CHOICES = (("L", 2), ("data", "full_batch"), ("param", "mup"))
 # fingerprint of the declaration
-DECLARATION = "9f161b06ac8e33af"
+DECLARATION = "2a89f8583a9bf525"
 OBSERVABLES = ("train_loss", "test_loss")
 # exact forward pass if true, sampled otherwise
 LINEAR = True
 # parameters that are the number of steps and the number of class labels, where there are any
 STEPS = "T"
 CLASSES = "C"
+# 1 if fields are there at time 0 and after the last step, 0 if before it only
+ENDPOINT = 1
+# arrays of data that training and simulation take after the parameters, each with its axes
+DATA = ()
 # each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
 PROBES = (
     ("0", "probe_0", "bulk_0", ""),

@@ -19,7 +19,7 @@ def earlier(values, time, shape):
 
 def outer(left, right):
     """left right^T; class labels, the second axis, are summed over."""
-    return np.outer(left, right) if left.ndim == 1 else left @ right.T
+    return left[:, None] * right[None, :] if left.ndim == 1 else left @ right.T
 
 
 def columns(vector):
@@ -29,16 +29,33 @@ def columns(vector):
 
 def project(left, right, vector):
     """The matrix left right^T times a vector, without making the matrix."""
-    if left.ndim == 1:
-        return np.multiply.outer(left, right @ vector)
-    return left @ (right.T @ vector)
+    if left.ndim > 1:
+        return left @ (right.T @ vector)
+    found = right @ vector
+    return left * found if found.ndim == 0 else left[:, None] * found[None, :]
 
 
-def simulate(alpha, nu, gamma0, eta, sigma, T, C, size, rng, progress=lambda fraction: None, watch=None):
+def simulate(
+    alpha,
+    nu,
+    gamma0,
+    eta,
+    sigma,
+    T,
+    C,
+    size,
+    rng,
+    progress=lambda fraction: None,
+    watch=None,
+    xp=np,
+    special=sc,
+):
     """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
     on either side and, of K^T K, its half K (as functions), and observables, one row a time.
 
     `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
+    `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or
+    jax.numpy and jax.scipy.special.
     """
     # sizes of the sectors
     D = size
@@ -46,12 +63,12 @@ def simulate(alpha, nu, gamma0, eta, sigma, T, C, size, rng, progress=lambda fra
     N2 = max(1, round((nu) * size))
     P = max(1, round((alpha) * size))
     # random matrices and vectors
-    X = rng.standard_normal((P, D))
-    J0 = rng.standard_normal((N1, D))
-    J1 = rng.standard_normal((N2, N1))
-    teacher = rng.standard_normal((D, C))
-    eps = rng.standard_normal((P, C))
-    readout = rng.standard_normal((N2, C))
+    X = xp.asarray(rng.standard_normal((P, D)))
+    J0 = xp.asarray(rng.standard_normal((N1, D)))
+    J1 = xp.asarray(rng.standard_normal((N2, N1)))
+    teacher = xp.asarray(rng.standard_normal((D, C)))
+    eps = xp.asarray(rng.standard_normal((P, C)))
+    readout = xp.asarray(rng.standard_normal((N2, C)))
 
     def probed():
         return {"0": (N1 ** (-1.0)) * (W0.T @ W0), "1": (N2 ** (-1.0)) * (W1.T @ W1)}
@@ -72,40 +89,40 @@ def simulate(alpha, nu, gamma0, eta, sigma, T, C, size, rng, progress=lambda fra
             W1 = J1
         else:
             W0_before, W1_before = W0, W1
-            W0 = W0_before + (eta * gamma0 / np.sqrt(D)) * (
+            W0 = W0_before + (eta * gamma0 / xp.sqrt(D)) * (
                 outer(earlier(g1, t - 1, (N1, C)), earlier(h0, t - 1, (D, C)))
             )
-            W1 = W1_before + (eta * gamma0 / np.sqrt(N1)) * (
+            W1 = W1_before + (eta * gamma0 / xp.sqrt(N1)) * (
                 outer(earlier(g2, t - 1, (N2, C)), earlier(h1, t - 1, (N1, C)))
             )
         if t == 0:
             g2.append(readout)
         else:
             g2.append(eta * gamma0 * earlier(h2, t - 1, (N2, C)) + earlier(g2, t - 1, (N2, C)))
-        g1.append((W1.T @ (g2[t])) / np.sqrt(N1))
-        v.append(teacher - np.sqrt(D) * (W0.T @ (g1[t])) / (gamma0 * N1))
-        delta.append(sigma * eps + (X @ (v[t])) / np.sqrt(D))
-        h0.append(np.sqrt(D) * (X.T @ (delta[t])) / P)
-        h1.append((W0 @ (h0[t])) / np.sqrt(D))
-        h2.append((W1 @ (h1[t])) / np.sqrt(N1))
+        g1.append((W1.T @ (g2[t])) / xp.sqrt(N1))
+        v.append(teacher - xp.sqrt(D) * (W0.T @ (g1[t])) / (gamma0 * N1))
+        delta.append(sigma * eps + (X @ (v[t])) / xp.sqrt(D))
+        h0.append(xp.sqrt(D) * (X.T @ (delta[t])) / P)
+        h1.append((W0 @ (h0[t])) / xp.sqrt(D))
+        h2.append((W1 @ (h1[t])) / xp.sqrt(N1))
         if watch is not None:
             watch(t, probed)
         progress((t + 1) / (T + 1))
     # what is observed
     observables = {
-        "train_loss": [np.mean(delta[t] ** 2) for t in range(T + 1)],
-        "test_loss": [sigma**2 + np.mean(v[t] ** 2) for t in range(T + 1)],
+        "train_loss": [xp.mean(delta[t] ** 2) for t in range(T + 1)],
+        "test_loss": [sigma**2 + xp.mean(v[t] ** 2) for t in range(T + 1)],
     }
     spikes = {
         "0": {
             "half": lambda: W0,
-            "right": lambda: np.concatenate([*(columns(h0[t]) for t in range(T))], axis=1),
-            "left": lambda: np.concatenate([*(columns(g1[t]) for t in range(T))], axis=1),
+            "right": lambda: xp.concatenate([*(columns(h0[t]) for t in range(T))], axis=1),
+            "left": lambda: xp.concatenate([*(columns(g1[t]) for t in range(T))], axis=1),
         },
         "1": {
             "half": lambda: W1,
-            "right": lambda: np.concatenate([*(columns(h1[t]) for t in range(T))], axis=1),
-            "left": lambda: np.concatenate([*(columns(g2[t]) for t in range(T))], axis=1),
+            "right": lambda: xp.concatenate([*(columns(h1[t]) for t in range(T))], axis=1),
+            "left": lambda: xp.concatenate([*(columns(g2[t]) for t in range(T))], axis=1),
         },
     }
     return probed(), spikes, observables

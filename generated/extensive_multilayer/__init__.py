@@ -11,13 +11,17 @@ NAME = "extensive_multilayer"
 # what was chosen of a family of models
 CHOICES = (("L", 2), ("layer", 1))
 # fingerprint of the declaration
-DECLARATION = "407dafbe634f1458"
+DECLARATION = "4c9e62838e26fa40"
 OBSERVABLES = ()
 # exact forward pass if true, sampled otherwise
 LINEAR = True
 # parameters that are the number of steps and the number of class labels, where there are any
 STEPS = None
 CLASSES = None
+# 1 if fields are there at time 0 and after the last step, 0 if before it only
+ENDPOINT = 0
+# arrays of data that training and simulation take after the parameters, each with its axes
+DATA = ()
 # each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
 PROBES = (("", "probe", "bulk", ""),)
 # name, default, whole number: in the order in which all functions take them

@@ -19,7 +19,7 @@ def earlier(values, time, shape):
 
 def outer(left, right):
     """left right^T; class labels, the second axis, are summed over."""
-    return np.outer(left, right) if left.ndim == 1 else left @ right.T
+    return left[:, None] * right[None, :] if left.ndim == 1 else left @ right.T
 
 
 def columns(vector):
@@ -29,33 +29,36 @@ def columns(vector):
 
 def project(left, right, vector):
     """The matrix left right^T times a vector, without making the matrix."""
-    if left.ndim == 1:
-        return np.multiply.outer(left, right @ vector)
-    return left @ (right.T @ vector)
+    if left.ndim > 1:
+        return left @ (right.T @ vector)
+    found = right @ vector
+    return left * found if found.ndim == 0 else left[:, None] * found[None, :]
 
 
-def simulate(nu, chi, gamma0, size, rng, progress=lambda fraction: None, watch=None):
+def simulate(nu, chi, gamma0, size, rng, progress=lambda fraction: None, watch=None, xp=np, special=sc):
     """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
     on either side and, of K^T K, its half K (as functions), and observables, one row a time.
 
     `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
+    `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or
+    jax.numpy and jax.scipy.special.
     """
     # sizes of the sectors
     D = size
     C = max(1, round((chi) * size))
     N = max(1, round((nu) * size))
     # random matrices and vectors
-    W1 = rng.standard_normal((N, N))
-    W0 = rng.standard_normal((N, D))
-    B = rng.standard_normal((C, D))
-    A = rng.standard_normal((N, C))
+    W1 = xp.asarray(rng.standard_normal((N, N)))
+    W0 = xp.asarray(rng.standard_normal((N, D)))
+    B = xp.asarray(rng.standard_normal((C, D)))
+    A = xp.asarray(rng.standard_normal((N, C)))
 
     def probed():
         return {
             "": (N ** (-1.0))
             * (
-                (W1.T + W0 @ B.T @ ((gamma0 / (np.sqrt(C) * np.sqrt(D))) * (A.T)))
-                @ (W1 + ((gamma0 / (np.sqrt(C) * np.sqrt(D))) * (A)) @ B @ W0.T)
+                (W1.T + W0 @ B.T @ ((gamma0 / (xp.sqrt(C) * xp.sqrt(D))) * (A.T)))
+                @ (W1 + ((gamma0 / (xp.sqrt(C) * xp.sqrt(D))) * (A)) @ B @ W0.T)
             )
         }
 

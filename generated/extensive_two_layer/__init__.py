@@ -11,13 +11,17 @@ NAME = "extensive_two_layer"
 # what was chosen of a family of models
 CHOICES = ()
 # fingerprint of the declaration
-DECLARATION = "10c86c1024bdfd6d"
+DECLARATION = "a4912d36be99d0ee"
 OBSERVABLES = ()
 # exact forward pass if true, sampled otherwise
 LINEAR = True
 # parameters that are the number of steps and the number of class labels, where there are any
 STEPS = None
 CLASSES = None
+# 1 if fields are there at time 0 and after the last step, 0 if before it only
+ENDPOINT = 0
+# arrays of data that training and simulation take after the parameters, each with its axes
+DATA = ()
 # each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
 PROBES = (("", "probe", "bulk", ""),)
 # name, default, whole number: in the order in which all functions take them

@@ -1,0 +1,198 @@
+"""Which fields share a site, and which directions of sites a forward pass has to remember.
+
+Sites of one sector fall into independent groups where no law, memory or average connects their fields: the layers of
+a network, for instance. Within a group the past is remembered as a span: an orthonormal set of directions over the
+sites, and for every remembered field its coordinates in it. A field that is a multiple of another needs no span.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy as sp
+
+from derive.algebra.causality import edges
+from derive.algebra.scaling import size_free
+from derive.algebra.words import Letter
+from derive.codegen.layout import Layout
+from derive.language.matrices import Disorder
+from derive.language.vectors import Field, FieldAt, Mean
+from derive.records.system import DisorderRule, LinearRule, SystemField, Term
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A random matrix, or its transpose, with all the fields that it is applied to and the products."""
+
+    matrix: Disorder
+    transposed: bool
+    arguments: tuple[Field, ...]
+    products: tuple[Field, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.matrix}{'T' if self.transposed else ''}"
+
+    @property
+    def fresh(self) -> bool:
+        return self.matrix.fresh is not None
+
+
+@dataclass(frozen=True)
+class Span:
+    """Fields that are remembered together, because one random matrix acts on all of them, or one alone."""
+
+    name: str
+    fields: tuple[Field, ...]
+    fresh: bool
+
+
+class Groups:
+    """Everything that the sampled forward pass has to know about who shares what."""
+
+    def __init__(self, layout: Layout, letters: tuple[Letter, ...]):
+        self.layout, self.letters = layout, letters
+        self.rules: dict[Field, SystemField] = {f.field: f for f in layout.fields}
+
+    @cached_property
+    def channels(self) -> tuple[Channel, ...]:
+        found: dict[tuple[Disorder, bool], list[tuple[Field, Field]]] = {}
+        for f in self.layout.fields:
+            if isinstance(f.rule, DisorderRule):
+                found.setdefault((f.rule.matrix, f.rule.transposed), []).append((f.rule.argument, f.field))
+        return tuple(
+            Channel(matrix, transposed, tuple(dict.fromkeys(a for a, _ in pairs)), tuple(p for _, p in pairs))
+            for (matrix, transposed), pairs in found.items()
+        )
+
+    def channel_of(self, product: Field) -> Channel:
+        return next(c for c in self.channels if product in c.products)
+
+    def strength(self, product: Field) -> sp.Expr:
+        """The standard deviation of the noise in a product, for an argument of norm one; it carries the sign."""
+        rule = self.rules[product].rule
+        assert isinstance(rule, DisorderRule)
+        columns = rule.matrix.rows if rule.transposed else rule.matrix.columns
+        squared = size_free(rule.coefficient**2 * rule.matrix.variance * columns, f"the noise of {product}")
+        return sp.sqrt(squared) * (-1 if rule.coefficient.could_extract_minus_sign() else 1)
+
+    # -- multiples of other fields
+
+    def root(self, field: Field) -> tuple[Field, sp.Expr | None]:
+        """The field that this one is a multiple of at each time, and the factor; else the field itself and None."""
+        f = self.rules.get(field)
+        if f is None or f.starts or not isinstance(f.rule, LinearRule) or not f.rule.terms:
+            return field, None
+        value = f.rule.terms[0].vector
+        vector = value.field
+        plain = all(t.vector == value and t == Term(t.coefficient, value) for t in f.rule.terms)
+        same = vector.timed == field.timed and vector.labels == field.labels and vector.sector == field.sector
+        if not (plain and same and vector in self.rules) or (field.timed and value.time != field.clock):
+            return field, None
+        factor = sp.Add(*(t.coefficient for t in f.rule.terms))
+        return (vector, factor) if self.root(vector)[1] is None else (field, None)
+
+    # -- spans
+
+    @cached_property
+    def remembered(self) -> tuple[Field, ...]:
+        """Fields whose past is needed: under random matrices, in sums over the past, in order parameters."""
+        found: dict[Field, None] = {}
+        for f in self.layout.fields:
+            for rule in (f.rule, *f.starts):
+                if isinstance(rule, DisorderRule):
+                    found.setdefault(rule.argument)
+                elif isinstance(rule, LinearRule):
+                    for term in rule.terms:
+                        if term.past is not None:
+                            found.update(dict.fromkeys([term.vector.field, *(v.field for v in (term.pair or ())[:1])]))
+        for letter in self.letters:
+            found.setdefault(letter.a)
+            if letter.kind == "C":
+                found.setdefault(letter.b)
+        return tuple(f for f in (*self.layout.system.sources, *(f.field for f in self.layout.fields)) if f in found)
+
+    @cached_property
+    def spans(self) -> tuple[Span, ...]:
+        made: list[Span] = []
+        parts = [(c, tuple(dict.fromkeys(self.root(a)[0] for a in c.arguments))) for c in self.channels]
+        joined = _components([fields for _, fields in parts])
+        for fields in joined:
+            owners = [c for c, inside in parts if set(inside) & set(fields)]
+            made.append(Span(owners[0].name, fields, all(c.fresh for c in owners)))
+        taken = {f for span in made for f in span.fields}
+        for field in self.remembered:
+            base = self.root(field)[0]
+            if base not in taken:
+                made.append(Span(str(base), (base,), False))
+                taken.add(base)
+        return tuple(made)
+
+    def span_of(self, field: Field) -> Span:
+        base = self.root(field)[0]
+        return next(span for span in self.spans if base in span.fields)
+
+    # -- groups
+
+    @cached_property
+    def groups(self) -> dict[str, tuple[Field, ...]]:
+        """Fields and sources by the name of their group."""
+        saddle = self.layout.time_order.single_site.saddle
+        everyone = [f.field for f in self.layout.fields] + list(self.layout.system.sources)
+        ties: list[tuple[Field, ...]] = [(f,) for f in everyone]
+        for edge in edges(self.layout.system):
+            direct = not edge.through_mean and not isinstance(self.rules[edge.target].rule, DisorderRule)
+            if direct and edge.source.role != "constant":
+                ties.append((edge.target, edge.source))
+        ties += [(m.target, m.on) for m in saddle.memories if m.on in self.rules and m.target in self.rules]
+        ties += [c.products for c in self.channels] + [c.arguments for c in self.channels]
+        ties += [span.fields for span in self.spans]
+        ties += [(x.a, x.b) for x in self.letters]
+        for average in self._averages():
+            ties.append(tuple(v.field for v in sorted(average.atoms(FieldAt), key=sp.default_sort_key)))
+        for f in self.layout.fields:
+            for rule in (f.rule, *f.starts):
+                if isinstance(rule, LinearRule):
+                    ties += [(t.pair[0].field, t.pair[1].field) for t in rule.terms if t.pair is not None]
+        known = set(everyone)
+        parts = _components([tuple(f for f in tie if f in known) for tie in ties])
+        parts = [p for p in parts if any(f.role != "constant" for f in p)]
+        named: dict[str, tuple[Field, ...]] = {}
+        for part in sorted(parts, key=lambda p: everyone.index(p[0])):
+            sector = part[0].sector
+            alone = sum(p[0].sector == sector for p in parts) == 1
+            number = sum(name.startswith(f"{sector}_") for name in named)
+            named[str(sector) if alone else f"{sector}_{number}"] = part
+        return named
+
+    def _averages(self) -> list[Mean]:
+        system = self.layout.system
+        rules = [rule for f in self.layout.fields for rule in (f.rule, *f.starts)]
+        found = [m for rule in rules for m in _means(rule)]
+        return [*found, *(m for _, value in system.model.observe for m in sorted(value.atoms(Mean), key=str))]
+
+    def group_of(self, field: Field) -> str:
+        return next(name for name, members in self.groups.items() if field in members)
+
+    def noises(self, group: str) -> tuple[Channel, ...]:
+        """The random matrices whose products live in a group."""
+        return tuple(c for c in self.channels if c.products[0] in self.groups[group])
+
+
+def _means(rule) -> list[Mean]:
+    if isinstance(rule, DisorderRule):
+        return []
+    return sorted(rule.expression(sp.Symbol("t")).atoms(Mean), key=str)
+
+
+def _components(ties: list[tuple[Field, ...]]) -> list[tuple[Field, ...]]:
+    """Fields joined by any of the ties, in the order of their first mention."""
+    home: dict[Field, list[Field]] = {}
+    for tie in ties:
+        merged: list[Field] = []
+        for field in tie:
+            merged += [f for f in home.get(field, [field]) if f not in merged]
+        for field in merged:
+            home[field] = merged
+    return list(dict.fromkeys(tuple(members) for members in home.values()))

@@ -1,0 +1,167 @@
+"""Arrays of data for a problem: from a file that the user gives, or from the declaration's own function.
+
+A file is a NumPy archive (.npz) that holds an array for each name declared with data(...). An array with a clock may
+come with one row a time or, if it is the same at all times or cut into batches, without: then `order`, if the file has
+it, says which points each step takes (steps by points), and without it they are taken in shuffled batches, epoch after
+epoch, or all together.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from derive.errors import ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from derive.language.data import Data
+    from derive.language.model import Model
+
+ORDER = "order"
+
+
+def declared_data(model: Model) -> tuple[Data, ...]:
+    """The arrays that a model takes."""
+    from derive.language.data import Data
+    from derive.language.model import atoms
+
+    return atoms(model, Data)
+
+
+def read_archive(path: str, model: Model) -> dict[str, Any]:
+    """The arrays of a file that a model needs, checked for shape and for entries that are not numbers."""
+    import numpy as np
+
+    needed = declared_data(model)
+    names = ", ".join(d.name for d in needed)
+    if not Path(path).is_file():
+        raise ParameterError(f"data={path}: there is no such file; give a NumPy archive (.npz) with {names}")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not hasattr(archive, "files"):
+                raise ParameterError(f"data={path} holds one array without a name; save {names} with numpy.savez")
+            found = {name: archive[name] for name in archive.files if name in {d.name for d in needed} | {ORDER}}
+    except (OSError, ValueError, zipfile.BadZipFile):
+        raise ParameterError(f"data={path} is no NumPy archive of numbers; save {names} with numpy.savez") from None
+    for d in needed:
+        if d.name not in found:
+            raise ParameterError(f"data={path} has no array {d.name}; it must hold {names}")
+        found[d.name] = _numbers(found[d.name], d, path)
+    if ORDER in found:
+        found[ORDER] = _positions(found[ORDER], found, needed, path)
+    _check_alike(found, needed, path)
+    return found
+
+
+def _numbers(array: np.ndarray, d: Data, path: str) -> np.ndarray:
+    import numpy as np
+
+    axes = [axis.name for axis in d.axes]
+    if array.dtype.kind not in "fiub":
+        raise ParameterError(f"data={path}: {d.name} is not made of numbers")
+    if array.ndim not in ({len(axes), len(axes) + 1} if d.clock is not None else {len(axes)}):
+        shape = " by ".join(axes)
+        raise ParameterError(
+            f"data={path}: {d.name} has shape {array.shape}; it must be {shape}"
+            + (f", or times by {shape}" if d.clock is not None else "")
+        )
+    if not np.all(np.isfinite(array)):
+        raise ParameterError(f"data={path}: {d.name} has an entry that is not a finite number; mend the data")
+    if array.size == 0:
+        raise ParameterError(f"data={path}: {d.name} is empty")
+    return array.astype(float)
+
+
+def _positions(order: np.ndarray, found: dict, needed: tuple[Data, ...], path: str) -> np.ndarray:
+    points = min(len(found[d.name]) for d in needed if found[d.name].ndim == len(d.axes))
+    if order.ndim != 2 or order.dtype.kind not in "iu" or order.min() < 0 or order.max() >= points:
+        raise ParameterError(
+            f"data={path}: {ORDER} must be whole numbers from 0 to {points - 1}, steps by points of a batch"
+        )
+    return order
+
+
+def _check_alike(found: dict, needed: tuple[Data, ...], path: str) -> None:
+    """The same axis has the same length in all arrays."""
+    seen: dict[str, tuple[int, str]] = {}
+    for d in needed:
+        shape = found[d.name].shape
+        axes = [axis.name for axis in d.axes]
+        for axis, length in zip(axes, shape[len(shape) - len(axes) :], strict=True):
+            other, name = seen.setdefault(axis, (length, d.name))
+            if other != length:
+                raise ParameterError(
+                    f"data={path}: {d.name} has {length} entries along {axis}, but {name} has {other}; "
+                    "they must be the same points"
+                )
+
+
+def sizes(found: dict, model: Model) -> dict[str, int]:
+    """What the file says about whole-number parameters: lengths of axes, and how many points there are."""
+    told: dict[str, int] = {}
+    for d in declared_data(model):
+        array = found[d.name]
+        for axis, length in zip(d.axes, array.shape[array.ndim - len(d.axes) :], strict=True):
+            batched = d.clock is not None and axis == d.clock.channels and array.ndim == len(d.axes)
+            root = axis.follows if axis.follows is not None and batched else axis
+            told[root.name] = length
+            if batched and ORDER in found:
+                told[axis.name] = found[ORDER].shape[1]
+    return told
+
+
+def spread(found: dict, model: Model, values: dict) -> dict[str, np.ndarray]:
+    """The arrays with one row a time, in the order in which training takes their points."""
+    import numpy as np
+
+    arrays = {}
+    order: np.ndarray | None = None
+    for d in declared_data(model):
+        array = found[d.name]
+        if d.clock is None:
+            arrays[d.name] = array
+            continue
+        times = int(values[d.clock.steps.name]) + int(d.clock.endpoint)
+        if array.ndim > len(d.axes):
+            arrays[d.name] = _lasting(array, times, d)
+            continue
+        if d.axes[0] != d.clock.channels:
+            arrays[d.name] = np.broadcast_to(array, (times, *array.shape))
+            continue
+        if order is None:
+            taken = int(values[d.axes[0].name])
+            order = (
+                _lasting(found[ORDER], times, d)
+                if ORDER in found
+                else batches(len(array), taken, times, np.random.default_rng(0))
+            )
+        arrays[d.name] = array[order]
+    return arrays
+
+
+def _lasting(array: np.ndarray, times: int, d: Data) -> np.ndarray:
+    """One row a time; the last is used again for the time after the last step."""
+    import numpy as np
+
+    if len(array) < times - int(d.clock.endpoint):
+        raise ParameterError(
+            f"the data last for {len(array)} steps, but {d.clock.steps} asks for {times - int(d.clock.endpoint)}; "
+            f"take {d.clock.steps}={len(array)} at most, or give more"
+        )
+    return array[:times] if len(array) >= times else np.concatenate([array, array[-1:]])
+
+
+def batches(points: int, size: int, times: int, rng: np.random.Generator) -> np.ndarray:
+    """Positions of the points that each step takes: all of them, or shuffled batches without replacement."""
+    import numpy as np
+
+    if size > points:
+        raise ParameterError(f"{size} points in a batch are more than there are; take at most {points}")
+    if size == points:
+        return np.tile(np.arange(points), (times, 1))
+    whole = points // size
+    epochs = [rng.permutation(points)[: whole * size] for _ in range(-(-times // whole))]
+    return np.concatenate(epochs)[: times * size].reshape(times, size)

@@ -1,0 +1,95 @@
+"""Functions that a user types, such as an activation or a loss, as SymPy expressions. Nothing typed is executed."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+
+import sympy as sp
+
+from derive.errors import ParameterError
+
+FUNCTIONS = {
+    "tanh": sp.tanh,
+    "sinh": sp.sinh,
+    "cosh": sp.cosh,
+    "exp": sp.exp,
+    "log": sp.log,
+    "sqrt": sp.sqrt,
+    "sin": sp.sin,
+    "cos": sp.cos,
+    "atan": sp.atan,
+    "erf": sp.erf,
+    "abs": sp.Abs,
+    "Abs": sp.Abs,
+    "sign": sp.sign,
+    "Heaviside": lambda x: sp.Heaviside(x),
+    "Max": sp.Max,
+    "Min": sp.Min,
+    "max": sp.Max,
+    "min": sp.Min,
+}
+NUMBERS = {"pi": sp.pi, "e": sp.E}
+LONGEST, LARGEST_POWER = 500, 32
+
+
+def read_formula(text: str, variables: tuple[str, ...], where: str) -> sp.Expr:
+    """An expression in real symbols of the given names; anything but arithmetic and known functions is refused."""
+    if len(text) > LONGEST:
+        raise ParameterError(f"{where} is longer than {LONGEST} characters; put it into a declaration of your own")
+    try:
+        tree = ast.parse(text.replace("^", "**"), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise ParameterError(f"{where} is not a formula; write it as in Python, such as tanh(x) or x + x**2/2") from None
+    symbols = {name: sp.Symbol(name, real=True) for name in variables}
+
+    def value(node: ast.expr) -> sp.Expr:
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
+            return sp.Rational(str(node.value))
+        if isinstance(node, ast.Name):
+            found = symbols.get(node.id, NUMBERS.get(node.id))
+            if found is None:
+                raise ParameterError(f"{where}: {node.id} is not known; its variables are {', '.join(variables)}")
+            return found
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+            inner = value(node.operand)
+            return -inner if isinstance(node.op, ast.USub) else inner
+        if isinstance(node, ast.BinOp):
+            return _operated(node.op, value(node.left), value(node.right), where)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+            return _called(node.func.id, [value(a) for a in node.args], where)
+        raise ParameterError(f"{where} has a part that is not arithmetic; use + - * / ** and elementwise functions")
+
+    try:
+        return sp.sympify(value(tree.body))
+    except RecursionError:
+        raise ParameterError(f"{where} is nested too deeply; simplify it") from None
+
+
+def _operated(operator: ast.operator, left: sp.Expr, right: sp.Expr, where: str) -> sp.Expr:
+    if isinstance(operator, ast.Add):
+        return left + right
+    if isinstance(operator, ast.Sub):
+        return left - right
+    if isinstance(operator, ast.Mult):
+        return left * right
+    if isinstance(operator, ast.Div):
+        if right == 0:
+            raise ParameterError(f"{where} divides by zero")
+        return left / right
+    if isinstance(operator, ast.Pow):
+        if not right.is_number or abs(right) > LARGEST_POWER:
+            raise ParameterError(f"{where}: powers must be numbers up to {LARGEST_POWER}; write exp(...) otherwise")
+        return left**right
+    raise ParameterError(f"{where} has an operator that is not arithmetic; use + - * / **")
+
+
+def _called(name: str, arguments: list[sp.Expr], where: str) -> sp.Expr:
+    if name not in FUNCTIONS:
+        near = difflib.get_close_matches(name, FUNCTIONS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(set(FUNCTIONS) - {'Abs'}))}"
+        raise ParameterError(f"{where}: {name} is not an elementwise function known here; {hint}")
+    try:
+        return FUNCTIONS[name](*arguments)
+    except TypeError:
+        raise ParameterError(f"{where}: {name} takes another number of arguments") from None

@@ -1,0 +1,145 @@
+"""Wide nonlinear network: L hidden layers of width N to infinity, gradient descent on P points in D dimensions.
+
+f = w . phi(h_L) / (gamma N), h_(l+1) = W_l phi(h_l) / sqrt(N), h_1 = V x / sqrt(D), all weights drawn with variance
+sigma^2. A step moves every weight by -eta gamma^2 N times the gradient of the mean loss over the B points of its
+batch, so that features change at order one however wide the network is. B = P is full-batch descent; smaller B takes
+shuffled batches without replacement, epoch after epoch. The probed matrices are W_l(T)^T W_l(T) / N for l = 1, ...,
+L - 1.
+
+Points are those of the teacher y = q(beta . x), q(a) = a + a^2/2, with x standard normal and |beta| = 1 (the sign of
+beta . x for loss=cross_entropy), unless a file is given: data=FILE.npz with x (P by D) and y (P numbers), and, if wanted, order (T by B positions in them).
+"""
+
+from functools import partial
+
+from sympy import Derivative, DiracDelta, Symbol, diff, exp, log, sqrt
+
+from derive import (
+    Eq,
+    Model,
+    data,
+    each,
+    family,
+    field,
+    formula,
+    gaussian,
+    mean,
+    normal,
+    one_of,
+    outer,
+    parameter,
+    positive,
+    sectors,
+    spectrum,
+    total,
+    training_clock,
+    weights,
+    whole_choice,
+    whole_nonnegative,
+    whole_positive,
+)
+from derive.data_files import batches
+from derive.errors import ParameterError
+
+gamma = parameter("gamma", default=2.5, domain=positive, doc="output scale: lazy when small, feature learning when large")
+eta = parameter("eta", default=0.1, domain=positive, doc="learning rate")
+sigma = parameter("sigma", default=1.0, domain=positive, doc="standard deviation of the initial weights")
+P = parameter("P", default=10, domain=whole_positive, doc="training points")
+D = parameter("D", default=10, domain=whole_positive, doc="input dimensions")
+B = parameter("B", default=P, domain=whole_positive, doc="points in a batch; P means full batch")
+T = parameter("T", default=20, domain=whole_positive, doc="training steps")
+draw = parameter("draw", default=0, domain=whole_nonnegative, doc="which draw of the teacher's points and batches")
+
+
+def single_index(values: dict, signs: bool = False) -> dict:
+    """Points of the teacher, or only the signs of their labels, in the order in which training takes them."""
+    import numpy as np
+
+    rng = np.random.default_rng(values["draw"])
+    beta = rng.standard_normal(values["D"])
+    x = rng.standard_normal((values["P"], values["D"]))
+    signal = x @ (beta / np.linalg.norm(beta))
+    y = np.sign(signal) if signs else signal + signal**2 / 2
+    order = batches(values["P"], values["B"], values["T"] + 1, rng)
+    return {"x": x[order], "y": y[order]}
+
+
+def declare(L, activation, loss, responses) -> Model:
+    """The network with L hidden layers; activation is an expression in x, loss one in f and y."""
+    hidden, output, label = (Symbol(name, real=True) for name in ("x", "f", "y"))
+    slope, pull = diff(activation, hidden), -diff(loss, output)
+    if not activation.has(hidden) or slope == 0:
+        raise ParameterError(f"activation={activation} does not depend on x; give a function such as tanh(x)")
+    if pull.has(DiracDelta, Derivative) or pull == 0 or not pull.has(output):
+        raise ParameterError(
+            f"loss={loss} has no derivative in f that a step could follow; give a function such as (f - y)**2/2"
+        )
+
+    N = sectors("N")
+    t = training_clock("t", steps=T, channels=B)
+    x, y = data("x", B, D, clock=t), data("y", B, clock=t)
+    V0, w0 = normal("V0", N, labels=D, scale=sigma), normal("w0", N, scale=sigma)
+    V, w = field("V", N, t, labels=D), field("w", N, t, labels=None)
+    layers = range(1, L + 1)
+    h, phi, g, spike = ({n: field(f"{name}{n}", N, t) for n in layers} for name in ("h", "phi", "g", "spike"))
+    z = {n: field(f"z{n}", N, t) for n in layers if n < L}
+    J = {n: gaussian(f"J{n}", N, N, variance=sigma**2) for n in layers if n < L}
+    W = {n: weights(f"W{n}", N, N, t) for n in layers if n < L}
+
+    f = mean(w(t) * phi[L](t)) / gamma
+    delta = pull.subs({output: f, label: y(t)})
+    pushed = field("pushed", N, t)
+    equations = [
+        Eq(V(0), V0),
+        Eq(V(t + 1), V(t) + eta * gamma / sqrt(D) * x(t).T @ spike[1](t)),
+        Eq(w(0), w0),
+        Eq(w(t + 1), w(t) + eta * gamma * total(pushed(t))),
+        Eq(pushed(t), delta / B * phi[L](t)),
+        Eq(h[1](t), x(t) @ V(t) / sqrt(D)),
+    ]
+    for n in layers:
+        back = w(t) if n == L else z[n](t)
+        equations += [
+            Eq(phi[n](t), activation.subs(hidden, h[n](t))),
+            Eq(g[n](t), back * slope.subs(hidden, h[n](t))),
+            Eq(spike[n](t), delta / B * g[n](t)),
+        ]
+        if n < L:
+            equations += [
+                Eq(h[n + 1](t), W[n](t) @ phi[n](t) / sqrt(N)),
+                Eq(z[n](t), W[n](t).T @ g[n + 1](t) / sqrt(N)),
+                Eq(W[n](0), J[n]),
+                Eq(W[n](t + 1), W[n](t) + eta * gamma / sqrt(N) * outer(spike[n + 1](t), phi[n](t))),
+            ]
+    return Model(
+        parameters=(gamma, eta, sigma, P, D, B, T, draw),
+        equations=equations,
+        observe={
+            "loss": total(loss.subs({output: f, label: y(t)}) / B),
+            "prediction": each(f),
+            **{f"features{n}": mean(phi[n](t) ** 2) for n in layers},
+            **{f"gradients{n}": mean(g[n](t) ** 2) for n in layers},
+        },
+        probe={n: spectrum(W[n](T).T @ W[n](T) / N) for n in layers if n < L} or None,
+        responses="" if responses == "automatic" else responses,
+        arrays=partial(single_index, signs=loss == log(1 + exp(-label * output))),
+    )
+
+
+MODEL = family(
+    declare,
+    L=whole_choice(3, doc="hidden layers"),
+    activation=formula(
+        "x",
+        doc="applied to every entry of a hidden layer",
+        tanh="tanh(x)",
+        erf="erf(x)",
+        relu="max(x, 0)",
+        gelu="x*(1 + erf(x/sqrt(2)))/2",
+        linear="x",
+    ),
+    loss=formula(
+        "f y", doc="of the output f at a point with label y", square="(f - y)**2/2", cross_entropy="log(1 + exp(-y*f))"
+    ),
+    responses=one_of("automatic", "pathwise", "stein", doc="how responses are found; see README"),
+)

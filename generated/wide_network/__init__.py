@@ -1,0 +1,54 @@
+# Written by `derive build wide_network L=3 activation=tanh loss=square responses=automatic` (two-level-dmft 0.1.0) from a declaration; edits are lost.
+# The mathematics is in derivation.md beside this file.
+"""Wide nonlinear network: L hidden layers of width N to infinity, gradient descent on P points in D dimensions.
+
+f = w . phi(h_L) / (gamma N), h_(l+1) = W_l phi(h_l) / sqrt(N), h_1 = V x / sqrt(D), all weights drawn with variance
+sigma^2. A step moves every weight by -eta gamma^2 N times the gradient of the mean loss over the B points of its
+batch, so that features change at order one however wide the network is. B = P is full-batch descent; smaller B takes
+shuffled batches without replacement, epoch after epoch. The probed matrices are W_l(T)^T W_l(T) / N for l = 1, ...,
+L - 1.
+
+Points are those of the teacher y = q(beta . x), q(a) = a + a^2/2, with x standard normal and |beta| = 1 (the sign of
+beta . x for loss=cross_entropy), unless a file is given: data=FILE.npz with x (P by D) and y (P numbers), and, if wanted, order (T by B positions in them).
+"""
+
+NAME = "wide_network"
+# what was chosen of a family of models
+CHOICES = (("L", 3), ("activation", "tanh"), ("loss", "square"), ("responses", "automatic"))
+# fingerprint of the declaration
+DECLARATION = "cf126111248fd1b3"
+OBSERVABLES = (
+    "loss",
+    "prediction",
+    "features1",
+    "features2",
+    "features3",
+    "gradients1",
+    "gradients2",
+    "gradients3",
+)
+# exact forward pass if true, sampled otherwise
+LINEAR = False
+# parameters that are the number of steps and the number of class labels, where there are any
+STEPS = "T"
+CLASSES = "B"
+# 1 if fields are there at time 0 and after the last step, 0 if before it only
+ENDPOINT = 1
+# arrays of data that training and simulation take after the parameters, each with its axes
+DATA = (("x", ("times", "B", "D")), ("y", ("times", "B")))
+# each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
+PROBES = (
+    ("1", "probe_1", "bulk_1", ""),
+    ("2", "probe_2", "bulk_2", ""),
+)
+# name, default, whole number: in the order in which all functions take them
+PARAMETERS = (
+    ("gamma", 2.5, False),
+    ("eta", 0.1, False),
+    ("sigma", 1.0, False),
+    ("P", 10, True),
+    ("D", 10, True),
+    ("B", 10, True),
+    ("T", 20, True),
+    ("draw", 0, True),
+)

@@ -1,0 +1,24 @@
+"""Arrays of data: read from files, spread over time, checked against the axes that a declaration names."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from derive.errors import ParameterError
+
+
+def checked_array(name: str, axes: tuple[str, ...], values: dict) -> np.ndarray:
+    """The array of that name among the values, if its shape is the one declared and all its entries are numbers."""
+    if name not in values:
+        raise ParameterError(f"the data {name} is missing; it has the axes {', '.join(axes)}")
+    try:
+        array = np.asarray(values[name], float)
+    except (TypeError, ValueError):
+        raise ParameterError(f"the data {name} is not an array of numbers") from None
+    if not np.all(np.isfinite(array)):
+        raise ParameterError(f"the data {name} has an entry that is not a finite number; mend the data")
+    wanted = tuple(int(values[axis]) for axis in axes)
+    if array.shape != wanted:
+        shown = ", ".join(f"{axis} = {n}" for axis, n in zip(axes, wanted, strict=True))
+        raise ParameterError(f"the data {name} has shape {array.shape}; it must be {wanted} ({shown})")
+    return array

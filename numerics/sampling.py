@@ -1,0 +1,235 @@
+"""The sampled forward pass: normals for many sites, replicas that fit into memory, means, errors and bias.
+
+A replica is a forward pass over some sites. Its order parameters are means over those sites, so they carry an error
+of order sites^(-1/2) and, because they feed back into the laws, a bias of order 1/sites. Replicas are independent:
+their mean has the smaller error, their spread says how large it is, and passes over half of the sites show the bias,
+which is then taken off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from derive.errors import NumericalError, ParameterError
+
+DEFAULT_SAMPLES = 100_000
+REPLICAS = 20
+SITES_BYTES = 1.5e9
+"""What the sites of one replica may take."""
+WORKING_COPIES = 3
+"""A pass takes about so many times what it keeps for each site."""
+DRAWS = ("matched", "antithetic", "plain", "sobol")
+"""How normals are drawn: in pairs of opposite sign with their second moments made exact, in such pairs, independently,
+or from a scrambled Sobol sequence with second moments made exact."""
+MOST_LOST = 0.02
+"""Share of the variance of a field that may be left out because there is no room for more directions."""
+WIDEST_SPAN = 96
+"""Directions of the past that are kept unless the user asks for more."""
+DROPPED = 2.0
+"""A direction with less than so many times 1/sites of a field's variance is left out: sampling cannot resolve it, and
+its answers to the noise would be noise themselves."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How a sampled pass is made. samples: sites over all replicas. rank: most directions of the past. tolerance:
+    share of its variance below which a direction is left out; DROPPED / sites if None."""
+
+    samples: int = DEFAULT_SAMPLES
+    seed: int = 0
+    draws: str = "matched"
+    rank: int | None = None
+    tolerance: float | None = None
+    debias: bool = True
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Means over replicas, and the replicas. Errors are standard errors of the observables."""
+
+    order: dict[str, np.ndarray]
+    observables: dict[str, np.ndarray]
+    finite: int
+    errors: dict[str, np.ndarray]
+    replicas: tuple[dict[str, np.ndarray], ...]
+    method: dict
+
+
+def sampled_pass(module, forward, arguments: tuple, arrays: tuple, how: Sampling, tell: Callable) -> Sampled:
+    """The training level by independent replicas of `forward`, the compiled forward pass of a generated module."""
+    if how.draws not in DRAWS:
+        raise ParameterError(f"draws={how.draws} is not known; it must be one of {', '.join(DRAWS)}")
+    rank = how.rank or WIDEST_SPAN
+    shapes = module.shapes(*arguments, rank=rank)
+    sites, count = _plan(module.footprint(*arguments, rank=rank), how.samples)
+    keywords = {"rank": rank, "tolerance": DROPPED / sites if how.tolerance is None else how.tolerance}
+    passes: list[_Pass] = []
+    for number in range(count):
+        normals = draw(module.GROUPS, shapes, sites, (how.seed, number), how.draws)
+        one = _Pass.of(forward(*arguments, *arrays, normals, **keywords))
+        if how.debias:
+            halves = [{name: _part(x, k) for name, x in normals.items()} for k in (0, 1)]
+            halves = [matched(module.GROUPS, h) if how.draws in ("matched", "sobol") else h for h in halves]
+            one = one.debiased([_Pass.of(forward(*arguments, *arrays, h, **keywords)) for h in halves])
+        passes.append(one)
+        tell((number + 1) / count, f"sampling, replica {number + 1} of {count}")
+    lost = max(p.lost for p in passes)
+    _check_room(passes, rank, lost)
+    return Sampled(
+        {k: np.mean([p.order[k] for p in passes], axis=0) for k in passes[0].order},
+        {k: np.mean([p.observables[k] for p in passes], axis=0) for k in passes[0].observables},
+        min(p.finite for p in passes),
+        {k: stderr([p.observables[k] for p in passes]) for k in passes[0].observables},
+        tuple(p.order for p in passes),
+        {
+            "method": "sampled forward pass",
+            "responses": module.RESPONSES,
+            "samples": count * sites,
+            "replicas": count,
+            "seed": how.seed,
+            "draws": how.draws,
+            "bias": "order 1/sites taken off by passes over halves" if how.debias else "not taken off",
+            "directions": max((max(p.directions.values(), default=0) for p in passes), default=0),
+            "variance_left_out": float(lost),
+        },
+    )
+
+
+def _plan(footprint: int, samples: int) -> tuple[int, int]:
+    """Sites of each replica, a multiple of eight because of signs and halves, and the number of replicas."""
+    most = max(8, int(SITES_BYTES / (8 * WORKING_COPIES * footprint)))
+    sites = max(8, 8 * math.ceil(samples / REPLICAS / 8))
+    if sites <= most:
+        return sites, REPLICAS
+    sites = 8 * (most // 8)
+    return sites, math.ceil(samples / sites)
+
+
+@dataclass(frozen=True)
+class _Pass:
+    order: dict[str, np.ndarray]
+    observables: dict[str, np.ndarray]
+    finite: int
+    lost: float
+    directions: dict[str, int]
+
+    @staticmethod
+    def of(result) -> _Pass:
+        order, observables, finite, report = result
+        directions = {name: int(n) for name, n in report["directions"].items()}
+        return _Pass(_arrays(order), _arrays(observables), int(finite), float(report["lost"]), directions)
+
+    def debiased(self, halves: list[_Pass]) -> _Pass:
+        """Twice the whole minus the mean of the halves: a bias of order 1/sites drops out."""
+
+        def taken_off(whole: dict, parts: list[dict]) -> dict:
+            return {name: 2 * value - np.mean([p[name] for p in parts], axis=0) for name, value in whole.items()}
+
+        return _Pass(
+            taken_off(self.order, [h.order for h in halves]),
+            taken_off(self.observables, [h.observables for h in halves]),
+            min(self.finite, *(h.finite for h in halves)),
+            max(self.lost, *(h.lost for h in halves)),
+            self.directions,
+        )
+
+
+def _arrays(table: dict) -> dict[str, np.ndarray]:
+    return {name: np.asarray(value) for name, value in table.items()}
+
+
+def stderr(values: list[np.ndarray]) -> np.ndarray:
+    """The standard error of the mean of replicas."""
+    return np.std(values, axis=0, ddof=1) / math.sqrt(len(values))
+
+
+def _check_room(passes: list[_Pass], rank: int, lost: float) -> None:
+    full = max(max(p.directions.values(), default=0) for p in passes) >= rank
+    if full and lost > MOST_LOST:
+        raise NumericalError(
+            f"{rank} directions of the past are too few: {lost:.1%} of the variance of a field is left out; "
+            f"raise --rank, for instance to {2 * rank}, or take fewer steps or samples"
+        )
+
+
+# -- normals
+
+
+def draw(groups: tuple, shapes: dict[str, tuple], sites: int, seed: tuple[int, ...], how: str) -> dict:
+    """Standard normals for so many sites, by name; the same seed gives the same numbers."""
+    rng = np.random.default_rng(seed)
+    made: dict[str, np.ndarray] = {}
+    for names in groups:
+        widths = [math.prod(shapes[name]) for name in names]
+        signs = _signs(len(names), how)
+        table = _table(rng, sites // len(signs), sum(widths), how)
+        stops = np.cumsum([0, *widths])
+        for k, name in enumerate(names):
+            part = table[:, None, stops[k] : stops[k + 1]] * signs[None, :, k, None]
+            made[name] = part.reshape(sites, *shapes[name])
+    made.update(
+        {
+            name: rng.standard_normal((sites, *shape))
+            for name, shape in sorted(shapes.items())
+            if not any(name in group for group in groups)
+        }
+    )
+    found = matched(groups, made) if how in ("matched", "sobol") else made
+    return {name: jnp.asarray(x) for name, x in found.items()}
+
+
+def _table(rng: np.random.Generator, sites: int, width: int, how: str) -> np.ndarray:
+    if how == "sobol":
+        from scipy.special import ndtri
+        from scipy.stats import qmc
+
+        points = qmc.Sobol(width, scramble=True, rng=rng).random(sites)
+        return ndtri(np.clip(points, 1e-12, 1 - 1e-12))
+    return rng.standard_normal((sites, width))
+
+
+def _signs(kinds: int, how: str) -> np.ndarray:
+    """Signs with which the same numbers are used again, for each kind of normal of a site: products of an odd number
+    of kinds cancel, and for two kinds or three products of two as well."""
+    if how == "plain":
+        return np.ones((1, kinds))
+    if how == "antithetic" or kinds == 1:
+        return np.array([[1.0], [-1.0]]) * np.ones((1, kinds))
+    rows = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]], float)
+    return rows[:, np.arange(kinds) % 2] if kinds != 3 else np.concatenate([rows, rows[:, :1] * rows[:, 1:]], axis=1)
+
+
+def matched(groups: tuple, normals: dict) -> dict[str, np.ndarray]:
+    """The normals of each group of sites turned and stretched so that their second moments are exactly those of
+    independent standard normals; where there are too few sites for that they are left alone."""
+    found = {name: np.asarray(x) for name, x in normals.items()}
+    for names in groups:
+        parts = [found[name].reshape(len(found[name]), -1) for name in names]
+        table = np.concatenate(parts, axis=1)
+        sites, width = table.shape
+        if sites < 4 * width:
+            continue
+        factor = np.linalg.cholesky(table.T @ table / sites)
+        table = np.linalg.solve(factor, table.T).T
+        start = 0
+        for name, part in zip(names, parts, strict=True):
+            found[name] = table[:, start : start + part.shape[1]].reshape(found[name].shape)
+            start += part.shape[1]
+    return found
+
+
+def _part(normals, half: int):
+    """One half of the sites, pairs kept together."""
+    middle = len(normals) // 2
+    return normals[:middle] if half == 0 else normals[middle:]
+
+
+def compiled(module, whole: tuple[int, ...]):
+    """The forward pass, compiled once for each set of whole numbers and each rank."""
+    return jax.jit(module.forward_pass, static_argnums=whole, static_argnames=("rank",))
