@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
+from numerics.branch import whole_numbers
 
 DEFAULT_SAMPLES = 100_000
 REPLICAS = 20
@@ -51,13 +52,16 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Means over replicas, and the replicas. Errors are standard errors of the observables."""
+    """Order parameters from means over replicas, and those from all replicas but one, for errors by the jackknife.
+
+    errors: standard errors of the observables.
+    """
 
     order: dict[str, np.ndarray]
     observables: dict[str, np.ndarray]
     finite: int
     errors: dict[str, np.ndarray]
-    replicas: tuple[dict[str, np.ndarray], ...]
+    without_one: tuple[dict[str, np.ndarray], ...]
     method: dict
 
 
@@ -81,12 +85,17 @@ def sampled_pass(module, forward, arguments: tuple, arrays: tuple, how: Sampling
         tell((number + 1) / count, f"sampling, replica {number + 1} of {count}")
     lost = max(p.lost for p in passes)
     _check_room(passes, rank, lost)
+    make = jax.jit(module.order_parameters, static_argnums=tuple(1 + i for i in whole_numbers(arguments)))
+
+    def order_of(moments: dict) -> dict[str, np.ndarray]:
+        return _arrays(make(moments, *arguments, tolerance=keywords["tolerance"]))
+
     return Sampled(
-        {k: np.mean([p.order[k] for p in passes], axis=0) for k in passes[0].order},
+        order_of({k: np.mean([p.moments[k] for p in passes], axis=0) for k in passes[0].moments}),
         {k: np.mean([p.observables[k] for p in passes], axis=0) for k in passes[0].observables},
         min(p.finite for p in passes),
         {k: stderr([p.observables[k] for p in passes]) for k in passes[0].observables},
-        tuple(p.order for p in passes),
+        tuple(order_of(m) for m in _without_one([p.moments for p in passes])),
         {
             "method": "sampled forward pass",
             "responses": module.RESPONSES,
@@ -113,7 +122,7 @@ def _plan(footprint: int, samples: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class _Pass:
-    order: dict[str, np.ndarray]
+    moments: dict[str, np.ndarray]
     observables: dict[str, np.ndarray]
     finite: int
     lost: float
@@ -121,9 +130,9 @@ class _Pass:
 
     @staticmethod
     def of(result) -> _Pass:
-        order, observables, finite, report = result
+        moments, observables, finite, report = result
         directions = {name: int(n) for name, n in report["directions"].items()}
-        return _Pass(_arrays(order), _arrays(observables), int(finite), float(report["lost"]), directions)
+        return _Pass(_arrays(moments), _arrays(observables), int(finite), float(report["lost"]), directions)
 
     def debiased(self, halves: list[_Pass]) -> _Pass:
         """Twice the whole minus the mean of the halves: a bias of order 1/sites drops out."""
@@ -132,12 +141,24 @@ class _Pass:
             return {name: 2 * value - np.mean([p[name] for p in parts], axis=0) for name, value in whole.items()}
 
         return _Pass(
-            taken_off(self.order, [h.order for h in halves]),
+            taken_off(self.moments, [h.moments for h in halves]),
             taken_off(self.observables, [h.observables for h in halves]),
             min(self.finite, *(h.finite for h in halves)),
             max(self.lost, *(h.lost for h in halves)),
             self.directions,
         )
+
+
+def _without_one(tables: list[dict]) -> list[dict]:
+    """The means over all replicas but one."""
+    count = len(tables)
+    total = {name: np.sum([t[name] for t in tables], axis=0) for name in tables[0]}
+    return [{name: (total[name] - t[name]) / (count - 1) for name in total} for t in tables]
+
+
+def jackknife(spread: float, count: int) -> float:
+    """The standard error of a function of a mean, from the error of the mean of its values without one replica."""
+    return spread * (count - 1)
 
 
 def _arrays(table: dict) -> dict[str, np.ndarray]:

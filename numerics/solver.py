@@ -23,7 +23,7 @@ from numerics.overlaps import span_sizes, spike_overlaps
 from numerics.paths import outlier_path
 from numerics.precision import in_float64
 from numerics.progress import part
-from numerics.sampling import DEFAULT_SAMPLES, WIDEST_SPAN, Sampling, compiled, sampled_pass
+from numerics.sampling import DEFAULT_SAMPLES, WIDEST_SPAN, Sampling, compiled, jackknife, sampled_pass
 
 Progress = Callable[[float, str], None] | None
 MOMENTS = 8
@@ -306,13 +306,13 @@ def _chunks(solver: Solver, points: Sequence[dict]) -> Iterator[list[dict]]:
 
 @dataclass(frozen=True)
 class Trained:
-    """The training level: order parameters, observables, and the replicas they are averages of, if sampled."""
+    """The training level: order parameters and observables, and, if sampled, what they are without one replica."""
 
     order: dict[str, np.ndarray]
     observables: dict[str, np.ndarray]
     finite: int
     errors: dict[str, np.ndarray] | None
-    replicas: tuple[dict[str, np.ndarray], ...]
+    without_one: tuple[dict[str, np.ndarray], ...]
     method: dict
 
     @staticmethod
@@ -325,7 +325,7 @@ class Trained:
         """Means over independent replicas of the sampled forward pass."""
         arguments, arrays = solver.arguments(values), solver.arrays(values)
         found = sampled_pass(solver.training, solver.forward_pass, arguments, arrays, sampling, tell)
-        return Trained(found.order, found.observables, found.finite, found.errors, found.replicas, found.method)
+        return Trained(found.order, found.observables, found.finite, found.errors, found.without_one, found.method)
 
 
 @in_float64
@@ -382,9 +382,10 @@ def _layer(solver: Solver, values: dict, trained: Trained, probe: Probe, path: b
         else f"{len(probe.bulk.RESPONSES)} response equations, too many to eliminate, followed by Newton's method",
     }
     errors = None
-    if trained.replicas:
-        each = [find_outliers(probe.module, order, arguments, branch, excluded) for order in trained.replicas]
-        errors = match_replicas([o.z for o in found], [[o.z for o in group] for group in each])
+    if trained.without_one:
+        each = [find_outliers(probe.module, order, arguments, branch, excluded) for order in trained.without_one]
+        spreads = match_replicas([o.z for o in found], [[o.z for o in group] for group in each])
+        errors = [jackknife(spread, len(each)) for spread in spreads]
         if any(not math.isfinite(e) for e in errors):
             diagnostics["unsettled"] = "an outlier is so close to the edge that not all replicas have it; raise samples"
             errors = [

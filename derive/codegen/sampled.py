@@ -59,8 +59,10 @@ class Sampled(Writer):
 
     def docstring(self) -> str:
         return (
-            super().docstring().rstrip()
-            + "\n\n    normals: as `shapes` says, with the sites in front. rank: most directions to remember of each"
+            "What order parameters are made of (see order_parameters), observables at all times, the number of times\n"
+            "    before anything overflowed, and a report on the directions that are remembered.\n\n"
+            "    Whole-number arguments fix shapes: pass them as Python integers, static under jit.\n"
+            "\n    normals: as `shapes` says, with the sites in front. rank: most directions to remember of each"
             "\n    span of fields, all if None. tolerance: share of its variance below which a new direction is left"
             "\n    out.\n    "
         )
@@ -95,12 +97,12 @@ class Sampled(Writer):
             "    return factor, chosen, jnp.trace(left)",
             "",
             "",
-            f"def extend(span, {'slopes, ' if self.pathwise else ''}used, pivot, values, "
-            f"{'d_values, ' if self.pathwise else ''}first, tolerance):",
+            f"def extend(span, {'slopes, ' if self.pathwise else ''}used, values, "
+            f"{'d_values, ' if self.pathwise else ''}tolerance):",
             '    """Orthonormal directions over the sites, joined by what is new in `values` (sites by labels).',
             "",
-            "    Gives the coordinates of the values, the span, how many directions it has, which entry made each",
-            "    (counted from `first`), and the share of variance that was left out.",
+            "    Gives the coordinates of the values, the span, how many directions it has, and the share of variance",
+            "    that was left out.",
             '    """',
             "    sites, most = span.shape",
             "    labels = values.shape[1]",
@@ -115,7 +117,6 @@ class Sampled(Writer):
             "    lower = jnp.where(taken, factor[chosen], jnp.eye(labels))",
             "    made = jax.scipy.linalg.solve_triangular(lower, left[:, chosen].T, lower=True).T",
             '    new_span = span.at[:, places].set(made, mode="drop")',
-            '    pivot = pivot.at[places].set(first + chosen, mode="drop")',
         ]
         if self.pathwise:
             lines += [
@@ -128,19 +129,33 @@ class Sampled(Writer):
             "    lost = lost + jnp.sum(jnp.where(places >= most, jnp.sum(factor**2, axis=0), 0.0))",
             "    used = jnp.minimum(used + jnp.sum(taken), most)",
             "    share = lost / jnp.maximum(jnp.sum(jnp.mean(values**2, axis=0)), 1e-300)",
-            f"    return rows, new_span, {'slopes, ' if self.pathwise else ''}used, pivot, share",
+            f"    return rows, new_span, {'slopes, ' if self.pathwise else ''}used, share",
             "",
             "",
-            "def response_matrix(answers, rows, strengths, pivot, used):",
-            '    """Responses to the noises of entries from answers to normals: only entries that made a direction count."""',
-            "    most = pivot.shape[0]",
-            "    live = jnp.arange(most) < used",
-            "    chosen = jnp.where(live, pivot, 0)",
-            "    lower = jnp.where(live[:, None], rows[chosen], jnp.eye(most))",
-            "    solved = jax.scipy.linalg.solve_triangular(lower.T, (answers * live).T, lower=False).T",
-            "    places = jnp.where(live, pivot, rows.shape[0])",
-            "    found = jnp.zeros((answers.shape[0], rows.shape[0]))",
-            '    return found.at[:, places].set(solved / strengths[chosen], mode="drop")',
+            "def response_matrix(seen, noise, rows, entries, reach, tolerance):",
+            '    """Responses R from correlations with noises, seen = R noise, where R reaches back in time only.',
+            "",
+            "    rows, entries: the times of fields and of noises; reach: how much earlier a noise must be to count. A",
+            "    noise that earlier ones determine, but for a share `tolerance` of its variance, is left out.",
+            '    """',
+            "    count = noise.shape[0]",
+            "    sequence = jnp.argsort(entries, stable=True)",
+            "",
+            "    def one(k, state):",
+            "        factor, taken = state",
+            "        i = sequence[k]",
+            "        left = noise[:, i] - factor @ factor[i]",
+            "        take = left[i] > tolerance * noise[i, i]",
+            "        column = jnp.where(take, left / jnp.sqrt(jnp.where(take, left[i], 1.0)), 0.0)",
+            "        return factor.at[:, k].set(column), taken.at[k].set(take)",
+            "",
+            "    start = jnp.zeros((count, count)), jnp.zeros(count, bool)",
+            "    factor, taken = jax.lax.fori_loop(0, count, one, start)",
+            "    lower = jnp.where(taken[:, None] & taken[None, :], factor[sequence], jnp.eye(count))",
+            "    solved = jax.scipy.linalg.solve_triangular(lower, (seen[:, sequence] * taken).T, lower=True).T",
+            "    causal = entries[sequence][None, :] + reach[sequence][None, :] <= rows[:, None]",
+            "    solved = jax.scipy.linalg.solve_triangular(lower.T, (solved * causal * taken).T, lower=False).T",
+            "    return jnp.zeros_like(seen).at[:, sequence].set(solved * taken)",
         ]
         if self.pathwise:
             lines += [
@@ -260,7 +275,7 @@ class Sampled(Writer):
         lines = [f"span_{span.name} = jnp.zeros((sites, {size}))"]
         if self.pathwise:
             lines.append(f"d_span_{span.name} = jnp.zeros((sites, {size}, {self._slots(span.fields[0])}))")
-        return [*lines, f"used_{span.name}, pivot_{span.name} = 0, jnp.zeros({size}, int)"]
+        return [*lines, f"used_{span.name} = 0"]
 
     def _shape(self, field: Field) -> str:
         return f"(sites, {field.labels})" if field.labelled else "(sites,)"
@@ -347,7 +362,7 @@ class Sampled(Writer):
         for span in self.sharing.spans:
             if not span.fresh:
                 names += [f"span_{span.name}", *([f"d_span_{span.name}"] if self.pathwise else [])]
-                names += [f"used_{span.name}", f"pivot_{span.name}"]
+                names.append(f"used_{span.name}")
         names += [f"row_{f}" for f in self._kept() if f.timed]
         names += [f"answer_{a}_{c.name}" for a, c in self._answers() if a.timed]
         names += [*self._mean_tables(), *(f"seen_{name}" for name, _ in self._watched_values()), "lost"]
@@ -446,10 +461,9 @@ class Sampled(Writer):
             d_inner = d_value if field.labelled else f"({d_value})[:, None]"
             s = span.name
             slopes = (f"d_span_{s}, ", f"{d_inner}, ") if self.pathwise else ("", "")
-            first = self._first(field, span)
             lines += [
-                f"row_new, span_{s}, {slopes[0]}used_{s}, pivot_{s}, share = extend("
-                f"span_{s}, {slopes[0]}used_{s}, pivot_{s}, {inner}, {slopes[1]}{first}, tolerance)",
+                f"row_new, span_{s}, {slopes[0]}used_{s}, share = extend("
+                f"span_{s}, {slopes[0]}used_{s}, {inner}, {slopes[1]}tolerance)",
                 f"{row}_now, lost = {'row_new' if field.labelled else 'row_new[0]'}, jnp.maximum(lost, share)",
             ]
         if span.fresh:
@@ -465,17 +479,6 @@ class Sampled(Writer):
                 answer = self.answer(a, channel)
                 lines.append(f"{name} = {name}.at[{self.time}].set({answer})" if a.timed else f"{name} = {answer}")
         return lines
-
-    def _first(self, field: Field, span: Span) -> str:
-        """Where the entries of a field at this time begin among all entries of its span."""
-        labels = self.layout.entries(field)
-        step = self.time if labels == "1" else f"{self.time} * {labels}"
-        offset = self._offset(field, span)
-        return sum_of([offset, step]) if field.timed and not span.fresh else offset
-
-    def _offset(self, field: Field, span: Span) -> str:
-        before = span.fields[: span.fields.index(field)]
-        return sum_of(self._count(other, span) for other in before)
 
     def answer(self, a: Field, channel: Channel) -> str:
         """The mean derivative of a field by each normal of a random matrix: labels by directions."""
@@ -655,42 +658,82 @@ class Sampled(Writer):
     # -- results
 
     def letter_code(self, letter: Letter) -> str:
-        def rows(field: Field) -> str:
-            size = f"size_{self.sharing.span_of(field).name}"
-            return f"row_{field}{'[:steps]' if field.timed else ''}.reshape(-1, {size})"
-
+        """A correlation; of a response the correlations with all noises of its random matrix."""
         if letter.kind == "C":
             spans = [self.sharing.span_of(x).name for x in (letter.a, letter.b)]
             if spans[0] == spans[1]:
-                return f"{rows(letter.a)} @ {rows(letter.b)}.T"
-            return f"{rows(letter.a)} @ (span_{spans[0]}.T @ span_{spans[1]} / sites) @ {rows(letter.b)}.T"
-        channel = self.sharing.channel_of(letter.b)
-        span = self.sharing.span_of(channel.arguments[0])
-        answers = f"answer_{letter.a}_{channel.name}"
-        size = f"size_{span.name}"
-        stacked, strengths = [], []
-        for field in span.fields:
-            stacked.append(f"row_{field}.reshape(-1, {size})")
-            products = [p for p in channel.products if self.sharing.rules[p].rule.argument == field]
-            number = jax_code(self.sharing.strength(products[0])) if products else "1.0"
-            strengths.append(f"jnp.full(row_{field}.size // {size}, {number})")
-        where = self.sharing.rules[letter.b].rule.argument
-        if where not in span.fields:
-            labels = [f"{x.labels}" if x.labelled else "1" for x in (letter.a, letter.b)]
-            sizes = [(f"steps * {n}" if x.timed else n) for n, x in zip(labels, (letter.a, letter.b), strict=True)]
-            return f"jnp.zeros(({sizes[0]}, {sizes[1]}))"
-        begin = self._offset(where, span)
-        count = (
-            (f"steps * {where.labels}" if where.labelled else "steps") if where.timed else self.layout.entries(where)
-        )
-        wide = f"{answers}{'[:steps]' if letter.a.timed else ''}.reshape(-1, {size})"
-        together = (stacked[0], strengths[0]) if len(stacked) == 1 else (
-            f"jnp.concatenate([{', '.join(stacked)}])",
-            f"jnp.concatenate([{', '.join(strengths)}])",
-        )
-        found = f"response_matrix({wide}, {together[0]}, {together[1]}, pivot_{span.name}, used_{span.name})"
-        cut = f": {count}" if begin == "0" else f"{begin} : {begin} + {count}"
-        return f"{found}[:, {cut}]"
+                return f"{self._rows(letter.a)} @ {self._rows(letter.b)}.T"
+            middle = f"(span_{spans[0]}.T @ span_{spans[1]} / sites)"
+            return f"{self._rows(letter.a)} @ {middle} @ {self._rows(letter.b)}.T"
+        raise AssertionError("responses are made of what order_parameters is given")
+
+    def _rows(self, field: Field) -> str:
+        size = f"size_{self.sharing.span_of(field).name}"
+        return f"row_{field}{'[:steps]' if field.timed else ''}.reshape(-1, {size})"
+
+    def moment_lines(self) -> list[str]:
+        """What is averaged over sites, before responses are made of it."""
+        lines = [f'"{x.name}": {self.letter_code(x)},' for x in self.letters if x.kind == "C"]
+        channels = list(dict.fromkeys(c for _, c in self._answers()))
+        before = []
+        for channel in channels:
+            parts = []
+            for product in channel.products:
+                argument = self.sharing.rules[product].rule.argument
+                parts.append(f"{scaled_by(self.sharing.strength(product))}{self._rows(argument)}")
+            rows = parts[0] if len(parts) == 1 else f"jnp.concatenate([{', '.join(parts)}])"
+            before.append(f"noise_{channel.name} = {rows}  # each noise in terms of the normals")
+            lines.append(f'"G_{channel.name}": noise_{channel.name} @ noise_{channel.name}.T,')
+        for a, channel in self._answers():
+            size = f"size_{self.sharing.span_of(channel.arguments[0]).name}"
+            answers = f"answer_{a}_{channel.name}{'[:steps]' if a.timed else ''}.reshape(-1, {size})"
+            lines.append(f'"K_{a}_{channel.name}": {answers} @ noise_{channel.name}.T,')
+        return [*before, "moments = {", *(f"    {line}" for line in lines), "}"]
+
+    def order_lines(self) -> list[str]:
+        """A function that makes order parameters of moments, which may be means over several passes."""
+        lines = self.extent()
+        entries = []
+        for a, channel in self._answers():
+            name = f"R_{a}_{channel.name}"
+            reach = {(x, j): lag for x, j, lag in self.layout.time_order.lags}
+            times, lags = [], []
+            for product in channel.products:
+                count = self._steps_of(product)
+                times.append(self._times_of(product, "-1"))
+                lag = reach.get((a, product), 0 if not product.timed else None)
+                lags.append(f"jnp.full({count}, {lag if lag is not None else 'times + 1'})")
+            joined = [x[0] if len(x) == 1 else f"jnp.concatenate([{', '.join(x)}])" for x in (times, lags)]
+            lines.append(
+                f'{name} = response_matrix(moments["K_{a}_{channel.name}"], moments["G_{channel.name}"], '
+                f"{self._times_of(a, 'times')}, {joined[0]}, {joined[1]}, tolerance)"
+            )
+        for letter in self.letters:
+            if letter.kind == "C":
+                entries.append(f'"{letter.name}": moments["{letter.name}"],')
+                continue
+            channel = self.sharing.channel_of(letter.b)
+            before = channel.products[: channel.products.index(letter.b)]
+            begin = sum_of(self._steps_of(p) for p in before)
+            count = self._steps_of(letter.b)
+            cut = f": {count}" if begin == "0" else f"{begin} : {begin} + {count}"
+            whole = f"R_{letter.a}_{channel.name}"
+            entries.append(f'"{letter.name}": {whole if len(channel.products) == 1 else f"{whole}[:, {cut}]"},')
+        return [*lines, "return {", *(f"    {line}" for line in entries), "}"]
+
+    def _steps_of(self, field: Field) -> str:
+        """How many entries a field has before the last update."""
+        labels = self.layout.entries(field)
+        if not field.timed:
+            return labels
+        return "steps" if labels == "1" else f"steps * {labels}"
+
+    def _times_of(self, field: Field, otherwise: str) -> str:
+        """The time of each entry of a field."""
+        labels = self.layout.entries(field)
+        if not field.timed:
+            return f"jnp.full({labels}, {otherwise})"
+        return "jnp.arange(steps)" if labels == "1" else f"jnp.repeat(jnp.arange(steps), {labels})"
 
     def observed_value(self, value: sp.Expr) -> str:
         """An observable at the present time; outside total(...) and each(...) labels are averaged over."""
@@ -711,9 +754,7 @@ class Sampled(Writer):
         return jax_code(value, named)
 
     def results(self) -> list[str]:
-        lines = ["", "order = {"]
-        lines += [f'    "{letter.name}": {self.letter_code(letter)},' for letter in self.letters]
-        lines += ["}", "observables = {"]
+        lines = ["", *self.moment_lines(), "observables = {"]
         timed = dict(self._watched_values())
         for name, value in self.layout.system.model.observe:
             lines.append(f'    "{name}": {f"seen_{name}" if name in timed else self.observed_value(value)},')
@@ -722,7 +763,7 @@ class Sampled(Writer):
         return [
             *lines,
             "}",
-            f"return order, observables, {finite}, {{\"lost\": lost, \"directions\": {{{used}}}}}",
+            f"return moments, observables, {finite}, {{\"lost\": lost, \"directions\": {{{used}}}}}",
         ]
 
     def observed(self, average: Mean) -> str:

@@ -68,6 +68,11 @@ class Writer(ABC):
                 *indented(self.normal_shapes()),
                 "",
                 "",
+                f"def order_parameters({', '.join(filter(None, ('moments', self.signature)))}, tolerance=1e-12):",
+                '    """Correlations and responses before the last update, times by times, from averaged moments."""',
+                *indented(self.order_lines()),
+                "",
+                "",
                 f"def footprint({', '.join(filter(None, (self.signature, 'rank=None')))}):",
                 '    """How many numbers are kept for one site of each kind."""',
                 *indented(self.footprint_lines()),
@@ -336,6 +341,9 @@ class Writer(ABC):
         return []
 
     def group_lines(self) -> list[str]:
+        return []
+
+    def order_lines(self) -> list[str]:
         return []
 
     def footprint_lines(self) -> list[str]:

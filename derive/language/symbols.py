@@ -72,7 +72,7 @@ RESERVED = frozenset(
 """Names that generated code uses for itself."""
 
 GENERATED = re.compile(
-    r"(in|old|size|slots|span|used|pivot|answer|seen|cov|factor|kernel|one|d|next|table|row|coupling|mean|initial|history\d*|pencil|inverse_map|scalar_map|relation)_.*$"
+    r"(in|old|size|slots|span|used|noise|answer|seen|cov|factor|kernel|one|d|next|table|row|coupling|mean|initial|history\d*|pencil|inverse_map|scalar_map|relation)_.*$"
     r"|.*_(new|start|now|before|input|each|late\d+)$"
 )
 """Names that generated code makes from those of a declaration."""
