@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,10 +12,11 @@ from click.testing import CliRunner
 from conftest import solver_and_values
 
 from derive.cli import main
+from derive.errors import ParameterError
 from numerics.bulk import counts_against, law_of
 from numerics.compare import compare
 from numerics.moments import exact_moments, moments
-from numerics.simulation import simulate
+from numerics.simulation import check_memory, simulate, smaller_size
 from numerics.solver import solve
 
 CASES = {
@@ -44,6 +47,58 @@ def test_edges_and_histogram_agree_with_simulation(case):
     assert np.max(np.abs(counts.mean - counts.expected)) < 1.0 + 3 * np.max(counts.stderr)
     nulls = [float(np.mean(np.abs(e) < 1e-9 * e[-1])) for e in sample.eigenvalues]
     assert np.mean(nulls) == pytest.approx(sum(weight for at, weight in law.atoms if at == 0.0), abs=1.01 / 500)
+
+
+def test_compare_sets_moments_and_atoms_of_a_pure_bulk_against_simulation():
+    """Moments are extrapolated from two sizes; a wrong theory is seen, rounded sizes are not held against it."""
+    solver, values = solver_and_values("extensive_two_layer", nu=0.5, chi=1.0, gamma=1.0)
+    half = smaller_size(solver, values, 120)
+    assert half == 60
+    samples = [simulate(solver, values, size, 30, seed=size) for size in (120, half)]
+    found = {row.quantity: row for row in compare(solve(solver, values), *samples)}
+    theory = {1: 2.0, 2: 13.0, 3: 107.0, 4: 999.0}
+    for order, value in theory.items():
+        row = found[f"moment {order} of the bulk (sizes 120, 60)"]
+        assert row.theory == pytest.approx(value, rel=1e-12) and row.compared and row.agrees
+    atom = found["weight of the atom at 0"]
+    assert (atom.theory, atom.simulation, atom.difference) == (pytest.approx(0.5), 0.5, 0.0)
+    off = compare(solve(solver, {**values, "gamma": 1.2}), *samples)
+    assert not all(row.agrees for row in off if row.quantity.startswith("moment"))
+    alone = [row for row in compare(solve(solver, values), samples[0]) if row.quantity.startswith("moment")]
+    assert len(alone) == 4 and not any(row.compared for row in alone)
+    assert smaller_size(solver, {**values, "nu": 1 / 3}, 200) is None
+
+
+def test_a_sample_that_does_not_fit_is_refused_with_a_size_that_does(monkeypatch):
+    solver, values = solver_and_values("extensive_two_layer", nu=2.0)
+    monkeypatch.setattr("numerics.simulation.available_memory", lambda: 1e6)
+    with pytest.raises(ParameterError, match=r"size=2000 needs about .* GB at these parameters and 0.001 GB are free"):
+        simulate(solver, values, 2000, 1)
+    with pytest.raises(ParameterError) as refused:
+        check_memory(solver, values, 2000)
+    fits = int(re.search(r"--size (\d+) fits", str(refused.value))[1])
+    assert 20 < fits < 200
+    check_memory(solver, values, fits)
+    with pytest.raises(ParameterError):
+        check_memory(solver, values, 2 * fits)
+    with pytest.raises(ParameterError, match="no size fits"):
+        check_memory(solver, {**values, "nu": 1e9}, 50)
+    monkeypatch.setattr("numerics.simulation.available_memory", lambda: None)
+    check_memory(solver, values, 10**6)
+
+
+def test_the_estimate_of_memory_is_what_a_sample_takes():
+    """Within a factor of two either way, for a network and a polynomial of matrices; what LAPACK takes is not seen."""
+    for name, size in (("extensive_multilayer", 300), ("deep_linear", 300)):
+        solver, values = solver_and_values(name)
+        named = dict(zip((p for p, _, _ in solver.front.PARAMETERS), solver.arguments(values), strict=True))
+        simulate(solver, values, 10, 1)  # what is imported on the way does not count
+        tracemalloc.start()
+        simulate(solver, values, size, 1)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        estimate = 8 * solver.simulation.numbers(**named, size=size)
+        assert 0.5 < estimate / peak < 2.0, (name, estimate, peak)
 
 
 def test_moments_are_exact_where_there_is_a_curve_and_agree_without_one():
