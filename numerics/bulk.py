@@ -18,8 +18,10 @@ from numerics.density import Panelled, density_on, panelled, pieces_of, resolven
 from numerics.edges import (
     Intervals,
     atom_at,
+    decades,
     edge_candidates,
     hidden_masses,
+    nearly_edges,
     support_from_branch,
     support_from_curve,
 )
@@ -102,7 +104,7 @@ def _law(module: types.ModuleType, arguments: tuple, watched: _Watched) -> Law:
     branch = Branch(module, arguments)
     intervals = support_from_curve(branch)
     if intervals is not None:
-        found = _assembled(branch, intervals, edge_candidates(branch))
+        found = _assembled(branch, intervals, edge_candidates(branch), nearly_edges(branch))
         if not found.panels.zeros and found.error <= MASS_ERROR:
             return found
     return law_without_curve(branch, watched.tell)
@@ -116,7 +118,9 @@ def law_without_curve(branch: Branch, tell: Report | None = None) -> Law:
     found = None
     for _ in range(12):
         intervals, empty = support_from_branch(branch, more, watched.part(0.0, 0.5))
-        found = _assembled(branch, intervals, np.zeros(0), watched.part(0.5, 1.0))
+        found = _assembled(branch, intervals, np.zeros(0), np.zeros(0), watched.part(0.5, 1.0))
+        if not found.panels.zeros and found.error > MASS_ERROR:  # mass on a scale of its own may have been overlooked
+            found = _assembled(branch, intervals, np.zeros(0), decades(intervals), watched.part(0.5, 1.0))
         if not found.panels.zeros and found.error <= MASS_ERROR:
             return found
         fresh = list(found.panels.zeros)
@@ -132,9 +136,11 @@ def law_without_curve(branch: Branch, tell: Report | None = None) -> Law:
     )
 
 
-def _assembled(branch: Branch, intervals: Intervals, candidates: np.ndarray, tell: Report | None = None) -> Law:
-    """Density on panels, atoms, and how far both are from a law with the right transform."""
-    panels = panelled(branch, pieces_of(branch, intervals, candidates), tell)
+def _assembled(
+    branch: Branch, intervals: Intervals, candidates: np.ndarray, more: np.ndarray, tell: Report | None = None
+) -> Law:
+    """Density on panels, atoms, and how far both are from a law with the right transform; panels end at `more` too."""
+    panels = panelled(branch, pieces_of(branch, intervals, np.unique(np.concatenate([candidates, more]))), tell)
     places = sorted({0.0, *candidates})
     atoms = tuple((x, w) for x, w in ((float(x), atom_at(branch, float(x), intervals)) for x in places) if w > 0)
     found = Law(branch, tuple(intervals), atoms, panels, np.inf)

@@ -20,6 +20,15 @@ def edge_candidates(branch: Branch) -> np.ndarray:
     return np.array([z.real for z in points or () if z.imag == 0])
 
 
+def nearly_edges(branch: Branch) -> np.ndarray:
+    """Points inside the support next to which branches of the curve meet just off the axis: the density bends there."""
+    points = singular_points(branch.module, branch.arguments) if branch.eliminated else None
+    real = edge_candidates(branch)
+    return np.array(
+        [z.real for z in points or () if z.imag > 0 and real.size and z.imag < 1e-3 * np.min(np.abs(real - z.real))]
+    )
+
+
 def support_from_curve(branch: Branch) -> Intervals | None:
     """Between two candidates the density is positive throughout or zero. None if the candidates are not all known."""
     if not branch.eliminated or singular_points(branch.module, branch.arguments) is None:
@@ -104,6 +113,11 @@ def _samples(low: float, high: float, more: tuple[float, ...]) -> np.ndarray:
     lower, upper = offsets[offsets > 1e-12 * abs(low)], offsets[offsets > 1e-12 * abs(high)]
     x = np.concatenate([low + lower, high - upper, np.asarray(more, float)])
     return np.unique(x[(x > low) & (x < high)])
+
+
+def decades(intervals: Intervals) -> np.ndarray:
+    """Points inside each interval at every power of ten of the distance from its lower end, in units of the width."""
+    return np.array([low + (high - low) * 10.0**-k for low, high in intervals for k in range(1, 15)])
 
 
 def hidden_masses(branch: Branch, empty: np.ndarray) -> list[tuple[float, float, float]]:

@@ -138,10 +138,36 @@ def test_degenerate_parameters_give_the_right_limit(pairs, edges):
     assert json.loads(result.stdout)["bulk_edges"][-1] == pytest.approx(edges, abs=5e-3 if "nu=1e6" in pairs else 1e-9)
 
 
+@pytest.mark.parametrize("nu", [1e7, 1e12])
+def test_very_wide_hidden_layers(nu):
+    """Almost all eigenvalues are those of a square Wishart matrix; a share 1/nu is that of the step, which grows as nu.
+
+    On its own scale the step is a product of two Wisharts' halves of equal shape, of mean one: edge 4 nu, and the means
+    of x and x^2 get 1 and 2 nu from it.
+    """
+    solver, values = solver_and_values("extensive_multilayer", nu=nu)
+    law = law_of(solver.branch(values))
+    assert law.error < 1e-9 and law.atoms == ()
+    assert law.edges == ((0.0, pytest.approx(4 * nu, rel=1e-6)),)
+    assert moments(solver.branch(values), 2)[1:] == pytest.approx([2.0, 2 * nu], rel=1e-6)
+    x = np.linspace(0.1, 3.9, 9)
+    assert law.density(x) == pytest.approx(np.sqrt(x * (4 - x)) / (2 * np.pi * x), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "pairs", [("nu=1", "gamma0=0"), ("nu=3", "gamma0=0"), ("nu=1e9", "gamma0=0")], ids=lambda pairs: " ".join(pairs)
+)
+def test_hidden_layers_without_a_step(pairs):
+    result = json.loads(CliRunner().invoke(main, ["solve", "extensive_multilayer", *pairs, "--json"]).stdout)
+    assert result["bulk_edges"] == [[0.0, pytest.approx(4.0, rel=1e-12)]]
+    assert result["moments"][:4] == [1.0, 1.0, 2.0, 5.0]
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (["extensive_two_layer", "chi=0"], "chi=0 is out of range"),
+        (["extensive_multilayer", "chi=0"], "chi=0 is out of range"),
         (["extensive_two_layer", "--grid", "3:1:10"], "--grid 3:1:10: write LOW:HIGH:COUNT"),
         (["extensive_two_layer", "--grid", "0:1"], "--grid 0:1: write LOW:HIGH:COUNT"),
         (["extensive_multilayer", "L=2", "layer=2"], "with L=2 the hidden layers are 1 to 1"),
