@@ -73,6 +73,11 @@ def without_null_space(eigenvalues: np.ndarray) -> np.ndarray:
     return eigenvalues[np.abs(eigenvalues) > 1e-11 * largest]
 
 
+def at_atom(eigenvalues: np.ndarray, at: float) -> np.ndarray:
+    """Which eigenvalues are those of a point mass, to rounding."""
+    return np.abs(eigenvalues - at) <= 1e-9 * np.max(np.abs(eigenvalues), initial=0.0)
+
+
 def match(layer: Layer, spectra: Sequence[np.ndarray]) -> Matches:
     """Pair outliers with eigenvalues: by rank above and below the bulk, by distance inside a gap."""
     errors: Sequence[float | None] = layer.outlier_errors or [None] * len(layer.outliers)
@@ -207,7 +212,7 @@ def _atom_rows(name: str, layer: Layer, spectra: Sequence[np.ndarray]) -> list[R
     """The share of eigenvalues at each point mass. It is counted in whole eigenvalues: half of one is its error."""
     rows = []
     for atom in layer.diagnostics["atoms"]:
-        near = [np.mean(np.abs(e - atom["at"]) <= 1e-9 * np.max(np.abs(e))) for e in map(np.asarray, spectra)]
+        near = [np.mean(at_atom(np.asarray(e), atom["at"])) for e in spectra]
         mean, stderr = _mean_and_stderr(np.array(near))
         error = max(stderr, 0.5 / len(spectra[0]))
         rows.append(_row_of(f"{name}weight of the atom at {atom['at']:.6g}", atom["weight"], None, mean, error))

@@ -16,6 +16,7 @@ from derive.errors import ParameterError
 from numerics.bulk import counts_against, law_of
 from numerics.compare import compare
 from numerics.moments import exact_moments, moments
+from numerics.plots import draw_comparison, histogram_bins, interval_groups
 from numerics.simulation import check_memory, simulate, smaller_size
 from numerics.solver import solve
 
@@ -99,6 +100,36 @@ def test_the_estimate_of_memory_is_what_a_sample_takes():
         tracemalloc.stop()
         estimate = 8 * solver.simulation.numbers(**named, size=size)
         assert 0.5 < estimate / peak < 2.0, (name, estimate, peak)
+
+
+def test_intervals_that_would_not_be_seen_get_axes_of_their_own():
+    solver, values = solver_and_values("extensive_two_layer", nu=0.5, chi=0.1, gamma=2.0)
+    theory, sample = solve(solver, values), simulate(solver, values, 100, 4)
+    (low, first), (second, high) = theory.bulk_edges
+    figure = draw_comparison(theory, sample, "two intervals and an atom")
+    left, right = figure.axes[0].child_axes
+    assert left.get_xlim()[0] < low and first < left.get_xlim()[1] < second
+    assert first < right.get_xlim()[0] < second and right.get_xlim()[1] > high
+    assert (left.get_title(loc="right"), right.get_title(loc="right")) == (
+        "40 % of the eigenvalues",
+        "10 % of the eigenvalues",
+    )
+    assert "atom at 0: weight 0.5\nin simulation 0.5" in [text.get_text() for text in right.texts]
+    # each curve fills its axes: it is neither a line at the bottom nor cut off
+    for axes in (left, right):
+        top = max(np.max(line.get_ydata()) for line in axes.lines)
+        assert 0.5 < top / axes.get_ylim()[1] <= 1.0
+
+
+def test_intervals_of_like_size_share_an_axis_and_bins_keep_to_them():
+    intervals = [(0.0, 1.0), (1.5, 2.5)]
+    assert interval_groups(intervals, lambda x: np.ones_like(x)) == [intervals]
+    assert interval_groups(intervals, lambda x: np.where(x < 1.2, 1.0, 0.01)) == [intervals[:1], intervals[1:]]
+    many = [(k * 10.0, k * 10.0 + 0.1 * (k + 1)) for k in range(7)]
+    assert [len(group) for group in interval_groups(many, lambda x: np.ones_like(x))] == [1, 1, 1, 4]
+    bins = histogram_bins(np.linspace(0, 2.5, 200), intervals, (-0.2, 2.8))
+    assert {0.0, 1.0, 1.5, 2.5} <= set(bins) and bins[0] <= -0.2 and bins[-1] >= 2.8
+    assert np.all(np.diff(bins) > 0)
 
 
 def test_moments_are_exact_where_there_is_a_curve_and_agree_without_one():
