@@ -70,8 +70,8 @@ def compare(
     the density meets like a root; otherwise those that are no outliers are listed beside the edges for information.
     The first four moments of such a bulk are extrapolated from --size and about half of it, because their correction
     is as large as their fluctuation; where ratios give no whole sizes they are listed for information. Atoms are
-    compared by their weight, in whole eigenvalues. In the plot, intervals of the bulk that could not be seen on one axis
-    get axes of their own, and atoms are given in words.
+    compared by their weight, in whole eigenvalues. In the plot, intervals of the bulk that could not be seen on one
+    axis get axes of their own, and atoms are given in words.
 
     Corrections fall with the size, roughly as 1/D, so that very many seeds at a small size show them: then repeat
     with a larger --size. Models that name their layers are compared layer by layer, and at a handful of earlier times
