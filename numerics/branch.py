@@ -14,38 +14,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError
+from numerics.polynomials import System, polynomial_system
 from numerics.precision import in_float64
+from numerics.progress import Report
 
 Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
 """Points z, guesses r and their usual sizes to: improved r, relative size of first and last correction, dr/dz."""
 
-LARGE = 100
-"""Systems of more equations are compiled without optimisation, which would take longer than it saves."""
 FARTHEST = 1e16
 MOST_STEPS = 600
-
-
-@lru_cache(maxsize=64)
-def compiled_equations(module: types.ModuleType, whole: tuple[int, ...]):
-    """Residual of the bulk equations and its derivatives by z and by the responses; compiled once for each setting."""
-
-    def one(z, r, arguments):
-        def residual(z, r):
-            return module.residual(z, r, *arguments)
-
-        rate, slope = jax.jacfwd(residual, argnums=(0, 1), holomorphic=True)(z, r)
-        return residual(z, r), rate, slope
-
-    def many(z, r, *arguments):
-        return jax.vmap(lambda *point: one(*point, arguments))(z, r)
-
-    options = {"xla_backend_optimization_level": 0} if len(module.RESPONSES) > LARGE else None
-    return jax.jit(many, static_argnums=tuple(2 + i for i in whole), compiler_options=options)
+BATCH = 64
+"""Points whose equations are set up at once: more of a large system would not fit into fast memory."""
+SMALL, GROUP = 30, 4
+"""Systems of more equations than the first are followed to many points together: groups of the second share the way."""
 
 
 def relative_to(xp, r, usual):
@@ -54,8 +38,11 @@ def relative_to(xp, r, usual):
     return size + 1e-12 * xp.max(size, axis=-1, keepdims=True) + 1e-300
 
 
-def solved(matrices: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Linear systems side by side; NaN where one of them is singular."""
+def solved(matrices: np.ndarray, right: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Linear systems side by side, for unknowns of known sizes; NaN where one of them is singular."""
+    rows = np.max(np.abs(matrices) * sizes[:, None, :], axis=-1, keepdims=True)
+    rows = np.where(rows > 0, rows, 1.0)
+    matrices, right = matrices / rows, right / rows
     try:
         return np.linalg.solve(matrices, right)
     except np.linalg.LinAlgError:
@@ -64,10 +51,6 @@ def solved(matrices: np.ndarray, right: np.ndarray) -> np.ndarray:
             with contextlib.suppress(np.linalg.LinAlgError):
                 result[i] = np.linalg.solve(matrix, side)
         return result
-
-
-BATCH = 32
-"""Points handed to the compiled program at once: always as many, so that it is compiled once."""
 
 
 def whole_numbers(arguments: tuple) -> tuple[int, ...]:
@@ -106,37 +89,31 @@ class Branch:
         return self.use_curve and bool(self.module.ELIMINATED)
 
     @cached_property
-    def equations(self):
+    def equations(self) -> System:
         """Residual, rate in z and slope in r at many points, at these parameters."""
-        program = compiled_equations(self.module, whole_numbers(self.arguments))
-        with jax.enable_x64(True):
-            arguments = tuple(a if isinstance(a, int) else jnp.asarray(a, float) for a in self.arguments)
-
-        def run(z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            parts = []
-            for begin in range(0, z.size, BATCH):
-                rows = np.minimum(np.arange(begin, begin + BATCH), z.size - 1)
-                parts.append([np.asarray(x)[: z.size - begin] for x in program(z[rows], r[rows], *arguments)])
-            residual, rate, slope = (np.concatenate(x) for x in zip(*parts, strict=True))
-            return residual, rate, slope
-
-        return run
+        return polynomial_system(self.module, self.arguments)
 
     @cached_property
     def kernel(self) -> Kernel:
         """Newton's method on the generated equations."""
         equations = self.equations
 
-        def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray):
+        def some(z: np.ndarray, r: np.ndarray, usual: np.ndarray):
             residual, _, slope = equations(z, r)
-            first = solved(slope, residual[..., None])[..., 0]
+            first = solved(slope, residual[..., None], relative_to(np, r, usual))[..., 0]
             r = r - first
             residual, rate, slope = equations(z, r)
-            both = solved(slope, np.stack([residual, -rate], axis=-1))
+            both = solved(slope, np.stack([residual, -rate], axis=-1), relative_to(np, r, usual))
             r = r - both[..., 0]
             measure = relative_to(np, r, usual)
             sizes = (np.max(np.abs(step) / measure, axis=-1) for step in (first, both[..., 0]))
             return r, *sizes, both[..., 1]
+
+        def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray):
+            if z.size <= BATCH:
+                return some(z, r, usual)
+            rows = [slice(begin, begin + BATCH) for begin in range(0, z.size, BATCH)]
+            return tuple(np.concatenate(x) for x in zip(*(some(z[k], r[k], usual[k]) for k in rows), strict=True))
 
         return run
 
@@ -145,13 +122,46 @@ class Branch:
         return _start(self.module, self.arguments)
 
     @in_float64
-    def followed(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def followed(self, z: np.ndarray, tell: Report | None = None, what: str = "bulk") -> tuple[np.ndarray, np.ndarray]:
         """Responses at points on the real axis or above it, and the relative size of the last correction."""
         z = np.asarray(z, complex)
+        r, errors = self._from_infinity(z) if len(self.module.RESPONSES) <= SMALL else self._together(z, tell, what)
+        return polished(self.kernel, z, r, errors)
+
+    def _from_infinity(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         heights = np.maximum(self.start.height, np.abs(z))
         r, tangent = begun(self.kernel, 1j * heights, self.start.above(heights))
-        r, errors = follow(self.kernel, 1j * heights, z, r, tangent, self.resolvent_index)
-        return polished(self.kernel, z, r, errors)
+        return follow(self.kernel, 1j * heights, z, r, tangent, self.resolvent_index)
+
+    def _together(self, z: np.ndarray, tell: Report | None = None, what: str = "") -> tuple[np.ndarray, np.ndarray]:
+        """Neighbours are followed as one to a point above them, as high as they are apart, and only then each."""
+        if z.size <= GROUP:
+            return self._from_infinity(z)
+        groups = np.array_split(np.lexsort((z.imag, z.real)), -(-z.size // GROUP))
+        above = np.array([_above(z[group]) for group in groups])
+        r, errors = self._together(above)
+        found, final = np.zeros((z.size, r.shape[1]), complex), np.full(z.size, np.inf)
+        known = np.isfinite(errors)
+        with np.errstate(all="ignore"):
+            r[known], _, last, tangent = self.kernel(above[known], r[known], np.abs(r[known]))
+        tangents = np.zeros_like(r)
+        tangents[known] = tangent
+        known[known] = last < 1e-6
+        chunks = np.array_split(np.flatnonzero(known), max(1, np.sum(known) * GROUP // BATCH))
+        for number, chunk in enumerate(chunks):
+            if not chunk.size:
+                continue
+            places = np.concatenate([groups[k] for k in chunk])
+            parent = np.concatenate([np.full(groups[k].size, k) for k in chunk])
+            found[places], final[places] = follow(
+                self.kernel, above[parent], z[places], r[parent], tangents[parent], self.resolvent_index, 1.0
+            )
+            if tell is not None:
+                tell((number + 1) / len(chunks), f"{what}, {z.size} points")
+        lost = np.flatnonzero(~np.isfinite(final))
+        if lost.size:
+            found[lost], final[lost] = self._from_infinity(z[lost])
+        return found, final
 
     def responses(self, z: np.ndarray) -> dict[str, np.ndarray]:
         """All bulk responses at points on the real axis or above it."""
@@ -168,11 +178,11 @@ class Branch:
     def resolvent(self, z: np.ndarray) -> np.ndarray:
         return self.responses(z)[self.module.RESPONSES[self.resolvent_index]]
 
-    def density(self, x: np.ndarray, edges: list) -> np.ndarray:
+    def density(self, x: np.ndarray, edges: list, tell: Report | None = None) -> np.ndarray:
         """-Im G / pi inside the support, zero outside."""
         from numerics.density import density_on
 
-        return density_on(self, np.asarray(x, float), edges)
+        return density_on(self, np.asarray(x, float), edges, tell)
 
 
 @lru_cache(maxsize=256)
@@ -203,10 +213,17 @@ def _start(module: types.ModuleType, arguments: tuple) -> Start:
             r, last = newton(height / 10, limit + (responses - limit) * 10, 3)
             nearer = abs(1j * height / 10 * r[0, index] - 1)
             # z G - 1 is the first or second moment over a power of z until the spectrum comes into sight
-            if not (last < 1e-10 and nearer < 0.2 and (nearer > 8 * excess or nearer < 1e-12)):
+            if not (last < 1e-6 and nearer < 0.2 and (nearer > 8 * excess or nearer < 1e-10)):
                 break
             height, responses, excess = height / 10, r, nearer
     return Start(height, responses[0], limit[0])
+
+
+def _above(z: np.ndarray) -> complex:
+    """A point over the middle of a few others, as high above them as they are apart."""
+    low, high = np.min(z.real), np.max(z.real)
+    apart = max(high - low, np.max(z.imag) - np.min(z.imag))
+    return complex((low + high) / 2, np.max(z.imag) + apart)
 
 
 def begun(kernel: Kernel, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -216,16 +233,27 @@ def begun(kernel: Kernel, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.
         r, _, last, tangent = kernel(z, r, np.abs(r))
         if np.all(last < 1e-10):
             return r, tangent
+    if np.all(last < 1e-6):  # rounding, where a response nearly vanishes
+        return r, tangent
     raise NumericalError("the bulk equations could not be followed from infinity; take less extreme parameters")
 
 
 def follow(
-    kernel: Kernel, begin: np.ndarray, end: np.ndarray, r: np.ndarray, tangent: np.ndarray, index: int
+    kernel: Kernel,
+    begin: np.ndarray,
+    end: np.ndarray,
+    r: np.ndarray,
+    tangent: np.ndarray,
+    index: int,
+    attempt: float = 0.4,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Responses at `end`, each followed on the straight line from `begin`; and how far they are from converged."""
+    """Responses at `end`, each followed on the straight line from `begin`; and how far they are from converged.
+
+    `attempt` is the share of the way to try first.
+    """
     results, final = r.copy(), np.full(end.size, np.inf)
     place, way, goal_at = np.arange(end.size), begin - end, end
-    left, share, rough = np.ones(end.size), np.full(end.size, 0.4), np.full(end.size, 1e-10)
+    left, share, rough = np.ones(end.size), np.full(end.size, attempt), np.full(end.size, 1e-10)
     bend, size = np.zeros_like(r), np.abs(r)
     for _ in range(MOST_STEPS):
         if not place.size:
@@ -306,7 +334,8 @@ def polished(kernel: Kernel, z: np.ndarray, r: np.ndarray, errors: np.ndarray) -
         with np.errstate(all="ignore"):
             better, first, last, _ = kernel(point, begin, np.abs(now))
         better = np.where(hardly[:, None], better.real, better)
-        good = (first < 0.1) & ((last < 0.2 * first) | (last < 1e-13) | hardly)
+        settled = (last < 1e-13) | (first < 1e-8) & (last < 1e-8)  # rounding is what is left
+        good = (first < 0.1) & ((last < 0.2 * first) | settled | hardly)
         good &= (last <= errors[waiting]) | hardly & (last < rounding[:, 0])
         kept = waiting[good]
         r[kept], errors[kept] = better[good], last[good]

@@ -7,7 +7,7 @@ their Stieltjes transform is the resolvent that came from infinity.
 from __future__ import annotations
 
 import types
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -18,13 +18,16 @@ from numerics.density import Panelled, density_on, panelled, pieces_of, resolven
 from numerics.edges import (
     Intervals,
     atom_at,
+    decades,
     edge_candidates,
     hidden_masses,
+    nearly_edges,
     support_from_branch,
     support_from_curve,
 )
 from numerics.folds import edges_against
 from numerics.precision import in_float64
+from numerics.progress import Report, part
 
 __all__ = [
     "Branch",
@@ -80,32 +83,44 @@ class Law:
         return complex(total + sum(weight * function(at) for at, weight in self.atoms))
 
 
-def law_of(branch: Branch) -> Law:
+@dataclass(frozen=True)
+class _Watched:
+    """Who is told of the progress: it makes no difference to the result, so that all are equal."""
+
+    tell: Report | None = field(compare=False)
+
+    def part(self, low: float, high: float) -> Report | None:
+        return None if self.tell is None else part(self.tell, low, high)
+
+
+def law_of(branch: Branch, tell: Report | None = None) -> Law:
     """The law at the branch's parameters; computed once."""
-    return _law(branch.module, branch.arguments)
+    return _law(branch.module, branch.arguments, _Watched(tell))
 
 
 @lru_cache(maxsize=128)
 @in_float64
-def _law(module: types.ModuleType, arguments: tuple) -> Law:
+def _law(module: types.ModuleType, arguments: tuple, watched: _Watched) -> Law:
     branch = Branch(module, arguments)
     intervals = support_from_curve(branch)
     if intervals is not None:
-        found = _assembled(branch, intervals, edge_candidates(branch))
+        found = _assembled(branch, intervals, edge_candidates(branch), nearly_edges(branch))
         if not found.panels.zeros and found.error <= MASS_ERROR:
             return found
-    return law_without_curve(branch)
+    return law_without_curve(branch, watched.tell)
 
 
 @in_float64
-def law_without_curve(branch: Branch) -> Law:
+def law_without_curve(branch: Branch, tell: Report | None = None) -> Law:
     """The same law from the response equations alone: sample, follow to folds, integrate, look for what is missing."""
-    branch = replace(branch, use_curve=False)
+    branch, watched = replace(branch, use_curve=False), _Watched(tell)
     more: tuple[float, ...] = ()
     found = None
     for _ in range(12):
-        intervals, empty = support_from_branch(branch, more)
-        found = _assembled(branch, intervals, np.zeros(0))
+        intervals, empty = support_from_branch(branch, more, watched.part(0.0, 0.5))
+        found = _assembled(branch, intervals, np.zeros(0), np.zeros(0), watched.part(0.5, 1.0))
+        if not found.panels.zeros and found.error > MASS_ERROR:  # mass on a scale of its own may have been overlooked
+            found = _assembled(branch, intervals, np.zeros(0), decades(intervals), watched.part(0.5, 1.0))
         if not found.panels.zeros and found.error <= MASS_ERROR:
             return found
         fresh = list(found.panels.zeros)
@@ -121,9 +136,11 @@ def law_without_curve(branch: Branch) -> Law:
     )
 
 
-def _assembled(branch: Branch, intervals: Intervals, candidates: np.ndarray) -> Law:
-    """Density on panels, atoms, and how far both are from a law with the right transform."""
-    panels = panelled(branch, pieces_of(branch, intervals, candidates))
+def _assembled(
+    branch: Branch, intervals: Intervals, candidates: np.ndarray, more: np.ndarray, tell: Report | None = None
+) -> Law:
+    """Density on panels, atoms, and how far both are from a law with the right transform; panels end at `more` too."""
+    panels = panelled(branch, pieces_of(branch, intervals, np.unique(np.concatenate([candidates, more]))), tell)
     places = sorted({0.0, *candidates})
     atoms = tuple((x, w) for x, w in ((float(x), atom_at(branch, float(x), intervals)) for x in places) if w > 0)
     found = Law(branch, tuple(intervals), atoms, panels, np.inf)
@@ -134,9 +151,9 @@ def _assembled(branch: Branch, intervals: Intervals, candidates: np.ndarray) -> 
     return Law(branch, tuple(intervals), atoms, panels, float(defect) if np.isfinite(defect) else np.inf)
 
 
-def support(branch: Branch) -> list[tuple[float, float]]:
+def support(branch: Branch, tell: Report | None = None) -> list[tuple[float, float]]:
     """The intervals of the bulk, ascending."""
-    return list(law_of(branch).edges)
+    return list(law_of(branch, tell).edges)
 
 
 def atoms_of(branch: Branch, edges: list) -> list[dict[str, float]]:

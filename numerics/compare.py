@@ -73,6 +73,11 @@ def without_null_space(eigenvalues: np.ndarray) -> np.ndarray:
     return eigenvalues[np.abs(eigenvalues) > 1e-11 * largest]
 
 
+def at_atom(eigenvalues: np.ndarray, at: float) -> np.ndarray:
+    """Which eigenvalues are those of a point mass, to rounding."""
+    return np.abs(eigenvalues - at) <= 1e-9 * np.max(np.abs(eigenvalues), initial=0.0)
+
+
 def match(layer: Layer, spectra: Sequence[np.ndarray]) -> Matches:
     """Pair outliers with eigenvalues: by rank above and below the bulk, by distance inside a gap."""
     errors: Sequence[float | None] = layer.outlier_errors or [None] * len(layer.outliers)
@@ -129,8 +134,12 @@ def _ranked(outliers: list[tuple[float, float | None]], side: str, draws: list[n
     return found
 
 
-def compare(solution: Solution, simulation: Simulation) -> list[Row]:
-    """All outliers with their overlaps, the edges for information, and the observables at a handful of times."""
+def compare(solution: Solution, simulation: Simulation, smaller: Simulation | None = None) -> list[Row]:
+    """All outliers with their overlaps, the edges, and the observables at a handful of times.
+
+    Layers without outliers are compared in the moments and atoms of their bulk too. Moments fluctuate as little as they
+    are off at a finite size, by 1/D both, so that a `smaller` simulation is needed to take the correction out.
+    """
     rows: list[Row] = []
     for layer in solution.layers:
         simulated = simulation.layer(layer.label)
@@ -138,6 +147,9 @@ def compare(solution: Solution, simulation: Simulation) -> list[Row]:
         matches = match(layer, simulated.eigenvalues)
         rows += [_row(name + what, value, error, draws) for what, value, error, draws in matches.outliers]
         rows += _edge_rows(name, solution, layer, matches, simulated.eigenvalues)
+        if not layer.outliers:
+            rows += _moment_rows(name, layer, simulation, smaller)
+            rows += _atom_rows(name, layer, simulated.eigenvalues)
         rows += _overlap_rows(name, layer, simulated)
         rows += _path_rows(name, layer, simulated)
     for name, theory in solution.observables.items():
@@ -172,6 +184,38 @@ def _edge_rows(
         inward = -1.0 if what.startswith("upper") else 1.0
         expected = edge + inward * TRACY_WIDOM_MEAN * (scale / size) ** (2 / 3)
         rows.append(_row(f"{name}{what} (Tracy-Widom mean)", expected, None, draws))
+    return rows
+
+
+def _moment_rows(name: str, layer: Layer, simulation: Simulation, smaller: Simulation | None) -> list[Row]:
+    """Moments 1 to 4: extrapolated to infinite size where there are two sizes, otherwise for information."""
+    rows = []
+    for order, theory in enumerate(layer.moments[1:5], start=1):
+        what = f"{name}moment {order} of the bulk"
+        draws = [
+            np.array([np.mean(np.asarray(e) ** order) for e in s.layer(layer.label).eigenvalues])
+            for s in (simulation, smaller)
+            if s is not None
+        ]
+        if smaller is None:
+            rows.append(_row(what, theory, None, draws[0], compared=False))
+            continue
+        weight = simulation.size / (simulation.size - smaller.size)
+        (mean, stderr), (less, spread) = (_mean_and_stderr(d) for d in draws)
+        extrapolated = weight * mean - (weight - 1) * less
+        error = math.hypot(weight * stderr, (weight - 1) * spread)
+        rows.append(_row_of(f"{what} (sizes {simulation.size}, {smaller.size})", theory, None, extrapolated, error))
+    return rows
+
+
+def _atom_rows(name: str, layer: Layer, spectra: Sequence[np.ndarray]) -> list[Row]:
+    """The share of eigenvalues at each point mass. It is counted in whole eigenvalues: half of one is its error."""
+    rows = []
+    for atom in layer.diagnostics["atoms"]:
+        near = [np.mean(at_atom(np.asarray(e), atom["at"])) for e in spectra]
+        mean, stderr = _mean_and_stderr(np.array(near))
+        error = max(stderr, 0.5 / len(spectra[0]))
+        rows.append(_row_of(f"{name}weight of the atom at {atom['at']:.6g}", atom["weight"], None, mean, error))
     return rows
 
 
@@ -233,8 +277,15 @@ def _path_rows(name: str, layer: Layer, simulated: SimulatedLayer) -> list[Row]:
     return rows
 
 
+def _mean_and_stderr(draws: np.ndarray) -> tuple[float, float]:
+    return float(draws.mean()), float(draws.std(ddof=1) / math.sqrt(len(draws)))
+
+
 def _row(name: str, theory: float, error: float | None, draws: np.ndarray, compared: bool = True) -> Row:
-    mean, stderr = float(draws.mean()), float(draws.std(ddof=1) / math.sqrt(len(draws)))
+    return _row_of(name, theory, error, *_mean_and_stderr(draws), compared=compared)
+
+
+def _row_of(name: str, theory: float, error: float | None, mean: float, stderr: float, compared: bool = True) -> Row:
     combined = math.hypot(stderr, error or 0.0)
     scale = max(abs(theory), abs(mean), 1e-300)
     difference: float | None = None

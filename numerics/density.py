@@ -10,6 +10,7 @@ from derive.errors import NumericalError
 from numerics.branch import Branch, begun, follow, polished
 from numerics.curve import Curve
 from numerics.precision import in_float64
+from numerics.progress import Report, part
 
 NODES = 20
 """Chebyshev points in a panel."""
@@ -19,7 +20,7 @@ MOST_PANELS = 600
 
 
 @in_float64
-def resolvent_at(branch: Branch, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def resolvent_at(branch: Branch, z: np.ndarray, tell: Report | None = None) -> tuple[np.ndarray, np.ndarray]:
     """G at points on or above the real axis, and an estimate of its absolute error.
 
     Where there is a curve one unknown is followed instead of all; points at which the curve is badly conditioned, or at
@@ -32,7 +33,7 @@ def resolvent_at(branch: Branch, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]
         g, errors = _on_curve(branch, curve, z)
     again = ~(errors <= 1e-11 * np.maximum(np.abs(g), 1 / branch.start.height))
     if again.any():
-        r, relative = branch.followed(z[again])
+        r, relative = branch.followed(z[again], tell, "density of the bulk")
         whole = r[:, branch.resolvent_index]
         absolute = (relative + 1e-15) * np.abs(whole)
         better = ~(absolute > errors[again])
@@ -55,14 +56,14 @@ def _on_curve(branch: Branch, curve: Curve, z: np.ndarray) -> tuple[np.ndarray, 
     return g, np.where(np.isfinite(bound), bound, np.inf)
 
 
-def density_on(branch: Branch, x: np.ndarray, edges) -> np.ndarray:
+def density_on(branch: Branch, x: np.ndarray, edges, tell: Report | None = None) -> np.ndarray:
     """-Im G / pi at points inside the given intervals, zero outside."""
     inside = np.zeros(x.shape, bool)
     for low, high in edges:
         inside |= (x > low) & (x < high)
     values = np.zeros(x.shape)
     if inside.any():
-        g, errors = resolvent_at(branch, x[inside])
+        g, errors = resolvent_at(branch, x[inside], tell)
         if not np.all(np.isfinite(errors)):
             lost = x[inside][~np.isfinite(errors)][0]
             raise NumericalError(f"the density of the bulk could not be found at x = {lost:.6g}")
@@ -174,7 +175,7 @@ class Panelled:
         return float(sum(p.error for p in self.panels))
 
 
-def panelled(branch: Branch, pieces: list[Piece]) -> Panelled:
+def panelled(branch: Branch, pieces: list[Piece], tell: Report | None = None) -> Panelled:
     """Halve panels until each series has converged; all panels of a generation are evaluated at once."""
     angle = (2 * np.arange(NODES) + 1) * np.pi / (2 * NODES)
     nodes = -np.cos(angle)
@@ -186,7 +187,8 @@ def panelled(branch: Branch, pieces: list[Piece]) -> Panelled:
         t = np.array([(t0 + t1) / 2 + (t1 - t0) / 2 * nodes for _, t0, t1 in pending])
         x = np.array([piece.x(row) for (piece, _, _), row in zip(pending, t, strict=True)])
         rate = np.array([piece.rate(row) for (piece, _, _), row in zip(pending, t, strict=True)])
-        g, errors = resolvent_at(branch, x.ravel())
+        done_share = sum(p.t1 - p.t0 for p in done) / max(1, len(pieces))
+        g, errors = resolvent_at(branch, x.ravel(), None if tell is None else part(tell, done_share, 1.0))
         if not np.all(np.isfinite(errors)):
             lost = x.ravel()[~np.isfinite(errors)][0]
             raise NumericalError(f"the density of the bulk could not be found at x = {lost:.6g}")

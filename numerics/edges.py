@@ -9,6 +9,7 @@ from numerics.branch import Branch
 from numerics.curve import Curve, singular_points
 from numerics.density import resolvent_at
 from numerics.folds import End, march
+from numerics.progress import Report
 
 Intervals = list[tuple[float, float]]
 
@@ -17,6 +18,15 @@ def edge_candidates(branch: Branch) -> np.ndarray:
     """Real roots of the edge polynomials, ascending; empty if the curve says nothing at these parameters."""
     points = singular_points(branch.module, branch.arguments) if branch.eliminated else None
     return np.array([z.real for z in points or () if z.imag == 0])
+
+
+def nearly_edges(branch: Branch) -> np.ndarray:
+    """Points inside the support next to which branches of the curve meet just off the axis: the density bends there."""
+    points = singular_points(branch.module, branch.arguments) if branch.eliminated else None
+    real = edge_candidates(branch)
+    return np.array(
+        [z.real for z in points or () if z.imag > 0 and real.size and z.imag < 1e-3 * np.min(np.abs(real - z.real))]
+    )
 
 
 def support_from_curve(branch: Branch) -> Intervals | None:
@@ -51,7 +61,9 @@ def _vanishes(branch: Branch, x: float, width: float) -> bool:
     return bool(abs(g[1].imag) < 0.3 * abs(g[0].imag))
 
 
-def support_from_branch(branch: Branch, more: tuple[float, ...] = ()) -> tuple[Intervals, np.ndarray]:
+def support_from_branch(
+    branch: Branch, more: tuple[float, ...] = (), tell: Report | None = None
+) -> tuple[Intervals, np.ndarray]:
     """All intervals, found by walking the real axis; and the sampled points at which the density is zero.
 
     From infinity on either side the branch is followed to its first fold or pole. Between these the density is sampled,
@@ -64,7 +76,7 @@ def support_from_branch(branch: Branch, more: tuple[float, ...] = ()) -> tuple[I
     if top.z <= bottom.z:
         return [], np.zeros(0)
     x = _samples(bottom.z, top.z, more)
-    r, errors = branch.followed(x)
+    r, errors = branch.followed(x, tell, "support of the bulk")
     known = np.isfinite(errors) & (errors < 1e-6)
     spare = (np.minimum(x - bottom.z, top.z - x) < 1e-4 * (top.z - bottom.z)) | np.isin(x, more)
     if np.any(~known & ~spare):
@@ -103,6 +115,11 @@ def _samples(low: float, high: float, more: tuple[float, ...]) -> np.ndarray:
     return np.unique(x[(x > low) & (x < high)])
 
 
+def decades(intervals: Intervals) -> np.ndarray:
+    """Points inside each interval at every power of ten of the distance from its lower end, in units of the width."""
+    return np.array([low + (high - low) * 10.0**-k for low, high in intervals for k in range(1, 15)])
+
+
 def hidden_masses(branch: Branch, empty: np.ndarray) -> list[tuple[float, float, float]]:
     """Mass between neighbouring empty points, by a circle around each pair: (low, high, mass) where there is some."""
     if empty.size < 2:
@@ -121,6 +138,9 @@ def atom_at(branch: Branch, x: float, intervals: Intervals) -> float:
     height = branch.start.height
     gaps = [abs(e - x) for pair in intervals for e in pair if e != x]
     reach = min([height, *gaps])
+    if not inside and not branch.eliminated:
+        around = _around(branch, x, reach)
+        return around if around > 1e-12 else 0.0
     levels = np.array([1e-18, 1e-20]) * height if x == 0 else np.array([1e-6, 1e-7]) * reach
     if not inside:
         levels = np.minimum(levels, 1e-3 * reach * np.array([1.0, 0.01]))
@@ -134,7 +154,10 @@ def atom_at(branch: Branch, x: float, intervals: Intervals) -> float:
         residues = curve.residues(x)
         if residues.size and np.min(np.abs(residues - weight)) < 1e-2 * weight:
             return float(residues[np.argmin(np.abs(residues - weight))])
-    if not inside:
-        turn = np.exp(1j * np.pi * (np.arange(32) + 0.5) / 32) * reach / 2
-        return float(np.mean((resolvent_at(branch, x + turn)[0] * turn).real))
-    return weight
+    return weight if inside else _around(branch, x, reach)
+
+
+def _around(branch: Branch, x: float, reach: float) -> float:
+    """The mass at a point with nothing else within reach, from a circle around it."""
+    turn = np.exp(1j * np.pi * (np.arange(32) + 0.5) / 32) * reach / 2
+    return float(np.mean((resolvent_at(branch, x + turn)[0] * turn).real))

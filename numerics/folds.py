@@ -56,8 +56,9 @@ def _at_fixed_g(branch: Branch, near: _Real, change: float) -> _Real | None:
     r = near.r + near.along * change
     usual, first, last = np.abs(near.r) + 1e-300, np.inf, np.inf
     others = np.arange(r.size) != index
-    for n in range(4):
-        residual, rate, slope = (x[0].real for x in branch.equations(np.array([z + 0j]), r[None] + 0j))
+    stalled = False
+    for n in range(5):
+        residual, rate, slope = (x[0] for x in branch.equations(np.array([z]), r[None]))
         matrix = slope.copy()
         matrix[:, index] = rate
         try:
@@ -66,12 +67,13 @@ def _at_fixed_g(branch: Branch, near: _Real, change: float) -> _Real | None:
             return None
         size = np.abs(moved) / np.maximum(np.abs(r), usual)
         size[index] = abs(moved[index]) / (abs(z) + abs(near.z) + 1e-300)
-        last = float(np.max(size))
+        before, last = last, float(np.max(size))
         first = last if n == 0 else first
+        stalled = 0.3 * before < last < 1e-6  # by rounding, where a response nearly vanishes
         z, r = z - float(moved[index]), r - np.where(others, moved, 0.0)
-        if last < 1e-13:
+        if last < 1e-13 or stalled:
             break
-    if not (first < 0.1 and last < 1e-9 and np.all(np.isfinite(tangent))):
+    if not (first < 0.1 and (last < 1e-9 or stalled) and np.all(np.isfinite(tangent))):
         return None
     return _Real(z, r, float(tangent[index]), np.where(others, tangent, 1.0))
 

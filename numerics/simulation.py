@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from numerics.precision import in_float64
 SPAN = 1e-6
 """Directions of the unit spikes with a smaller singular value than this, relatively, are left out of their span: the
 square root of what the theory leaves out of their Gram matrix."""
+MEMORY_SHARE = 0.9
+"""How much of the free memory a sample may take."""
 KEPT = 60
 """Eigenvalues kept at either end of the spectrum at times before the last."""
 
@@ -98,6 +101,59 @@ class Simulation:
         return values.std(axis=0, ddof=1) / np.sqrt(len(values))
 
 
+def _at_size(solver, values: dict, size: int) -> dict:
+    """What generated functions of parameters and size take."""
+    named = dict(zip((name for name, _, _ in solver.front.PARAMETERS), solver.arguments(values), strict=True))
+    known = inspect.signature(solver.simulation.numbers).parameters
+    return {**{name: value for name, value in named.items() if name in known}, "size": size}
+
+
+def available_memory() -> float | None:
+    """Bytes that can be used without swapping; None where the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError, IndexError):
+        pass
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def check_memory(solver, values: dict, size: int) -> None:
+    """Refuse a sample that does not fit into memory, and name a size that does. Seeds are drawn one after another."""
+    there = available_memory()
+
+    def needed(size: int) -> float:
+        return 8.0 * solver.simulation.numbers(**_at_size(solver, values, size))
+
+    if there is None or needed(size) <= MEMORY_SHARE * there:
+        return
+    low, high = 1, size
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if needed(middle) <= MEMORY_SHARE * there else (low, middle)
+    digits = max(0, len(str(low)) - 2)
+    fits = low // 10**digits * 10**digits
+    advice = f"--size {fits} fits" if fits >= 2 else "no size fits, so take smaller parameters"
+    raise ParameterError(
+        f"size={size} needs about {needed(size) / 1e9:.3g} GB at these parameters and {there / 1e9:.3g} GB are free; "
+        f"{advice}"
+    )
+
+
+def smaller_size(solver, values: dict, size: int) -> int | None:
+    """About half a size, to extrapolate from; None unless all sectors have whole sizes at both, as their ratios ask."""
+
+    def whole(size: int) -> bool:
+        wanted = solver.simulation.sectors(**_at_size(solver, values, size)).values()
+        return all(abs(n - round(n)) <= 1e-9 * n for n in wanted)
+
+    nearby = [half for half in range(max(20, size // 3), 2 * size // 3 + 1) if whole(half)] if whole(size) else []
+    return min(nearby, key=lambda half: abs(half - size / 2), default=None)
+
+
 @in_float64
 def simulate(
     solver,
@@ -127,6 +183,7 @@ def simulate(
     arguments.update(zip((name for name, _ in solver.front.DATA), solver.arrays(values), strict=True))
     known = inspect.signature(solver.simulation.simulate).parameters
     arrays, special, convert = _backend(backend)
+    check_memory(solver, values, size)
     probes = [p for p in solver.probes if layers is None or p.label in layers]
     samples, observed = [], []
     for number, child in enumerate(np.random.SeedSequence(seed).spawn(seeds)):

@@ -207,14 +207,14 @@ class Solution:
     def layer(self, label: str) -> Layer:
         return next(layer for layer in self.layers if layer.label == label)
 
-    def density(self, x: np.ndarray, label: str | None = None) -> np.ndarray:
+    def density(self, x: np.ndarray, label: str | None = None, progress: Progress = None) -> np.ndarray:
         """The density of the bulk of a layer, of the first one unless it is named; atoms left out."""
         if not self.layers:
             raise NumericalError(f"{self.setting} probes no matrix, so it has no density")
         layer = self.layers[0] if label is None else self.layer(label)
         branch = self.solver.branch(self.parameters, self.solver.labelled(layer.label))
         edges = [[a - layer.shift, b - layer.shift] for a, b in layer.bulk_edges]
-        return branch.density(np.asarray(x, float) - layer.shift, edges)
+        return branch.density(np.asarray(x, float) - layer.shift, edges, progress)
 
 
 @in_float64
@@ -242,8 +242,17 @@ def solve(
     if solver.front.LINEAR:
         trained = Trained.of(*solver.forward_pass(*solver.arguments(values)))
     else:
-        trained = Trained.sampled(solver, values, Sampling(samples or DEFAULT_SAMPLES, seed, rank=rank), part(tell, 0.0, 0.7))
-    return spectra(solver, values, trained, layers=layers, path=path, overlaps=overlaps, progress=part(tell, 0.7, 1.0))
+        sampling = Sampling(samples or DEFAULT_SAMPLES, seed, rank=rank)
+        trained = Trained.sampled(solver, values, sampling, part(tell, 0.0, 0.7))
+    return spectra(
+        solver,
+        values,
+        trained,
+        layers=layers,
+        path=path,
+        overlaps=overlaps,
+        progress=part(tell, 0.05 if solver.front.LINEAR else 0.7, 1.0),
+    )
 
 
 def solve_many(
@@ -368,7 +377,7 @@ def spectra(
 
 def _layer(solver: Solver, values: dict, trained: Trained, probe: Probe, path: bool, overlaps: bool, tell) -> Layer:
     arguments, branch = solver.arguments(values), solver.branch(values, probe)
-    edges = support(branch)
+    edges = support(branch, part(tell, 0.0, 0.8))
     atoms = atoms_of(branch, edges)
     excluded = [*edges, *((atom["at"], atom["at"]) for atom in atoms)]
     found = find_outliers(probe.module, trained.order, arguments, branch, excluded)

@@ -18,10 +18,13 @@ from derive.errors import NumericalError
 from numerics.bench_bulk import density_figures, edge_figures, fixed_point
 from numerics.branch import Branch
 from numerics.bulk import counts_against, edges_against, law_of, law_without_curve, series_moments, support
+from numerics.compare import TRACY_WIDOM_MEAN
 from numerics.curve import singular_points
 from numerics.density import resolvent_at
-from numerics.folds import upper_edge_program
+from numerics.folds import march, upper_edge_program
+from numerics.polynomials import polynomial_system
 from numerics.precision import in_float64
+from numerics.simulation import simulate
 from numerics.solver import load_solver
 
 
@@ -264,3 +267,60 @@ def test_following_beats_iteration_and_roots_beat_bisection():
     (edge,) = edge_figures(branch)
     assert density.value > 20, density.detail
     assert edge.value > 3, edge.detail
+
+
+@pytest.mark.parametrize("name", ["spiked_wigner", "extensive_two_layer", "two_steps"])
+@in_float64
+def test_polynomials_are_the_generated_equations_and_their_derivatives(name):
+    branch = _branch(name)
+    rng = np.random.default_rng(3)
+    r = rng.normal(size=(2, len(branch.module.RESPONSES))) + 1j * rng.normal(size=(2, len(branch.module.RESPONSES)))
+    z = np.array([0.7 + 0.2j, -1.3 + 2j])
+    residual, rate, slope = polynomial_system(branch.module, branch.arguments)(z, r)
+    for k in range(2):
+
+        def at(step: float, turn: np.ndarray, k: int = k) -> np.ndarray:
+            return np.array(branch.module.equations(z[k] + step, [*(r[k] + step * turn)], *branch.arguments))
+
+        turn = rng.normal(size=r.shape[1])
+        assert residual[k] == pytest.approx(at(0.0, turn), rel=1e-12, abs=1e-12)
+        # of a polynomial of the second degree the central difference is the derivative
+        along = (at(0.5, turn) - at(-0.5, turn)) / 1.0
+        assert rate[k] + slope[k] @ turn == pytest.approx(along, rel=1e-12, abs=1e-11)
+
+
+@in_float64
+def test_points_followed_together_are_where_each_is_alone():
+    """Also where a null space makes responses grow without bound, and where some of them nearly vanish."""
+    branch = _branch("two_steps", nu=0.5)
+    z = np.concatenate([np.linspace(-1.0, 32.0, 23), [1e-3j, 0.02 + 1e-6j, 5 + 1j, -3 + 2j]]) + 0j
+    together, errors = branch.followed(z)
+    alone = [branch.followed(z[k : k + 1])[0][0] for k in range(z.size)]
+    assert np.max(errors) < 1e-6
+    index = branch.resolvent_index
+    assert together[:, index] == pytest.approx(np.array(alone)[:, index], rel=1e-9, abs=1e-12)
+
+
+@in_float64
+def test_two_steps_on_both_layers_agree_with_simulation():
+    """205 equations without a curve: the resolvent at complex points, and the upper edge, at two sizes."""
+    solver, values = solver_of("two_steps_both_layers"), values_of("two_steps_both_layers")
+    branch = solver.branch(values)
+    z = np.array([0.3 + 0.4j, 1.0 + 0.4j, 2.0 + 0.4j, 3.0 + 0.4j])
+    theory = branch.resolvent(z)
+    far = 10 * branch.start.height
+    edge = march(branch, far, branch.followed(np.array([far]))[0][0], upward=False).z
+    step = 1e-5 * edge
+    near = -branch.resolvent(np.array([edge - step])).imag[0] / np.pi
+    off = []
+    for size, seeds in ((100, 40), (200, 20)):
+        draws = simulate(solver, values, size, seeds, seed=2).eigenvalues
+        seen = np.array([np.mean(1 / (z[:, None] - e), axis=1) for e in draws])
+        off.append(size * (seen.mean(axis=0) - theory))
+        spread = size * np.sqrt(seen.real.var(axis=0) + seen.imag.var(axis=0)) / np.sqrt(seeds)
+        # the correction is 1/size times a number, which two sizes have to agree on
+        assert np.all(np.abs(off[-1]) < 1.5 + 3 * spread)
+        tops = [e[-1] for e in draws]
+        expected = edge - TRACY_WIDOM_MEAN * (np.sqrt(step) / (np.pi * near * size)) ** (2 / 3)
+        assert abs(np.mean(tops) - expected) < 3 * np.std(tops, ddof=1) / np.sqrt(seeds)
+    assert np.max(np.abs(off[1] - off[0])) < 1.0

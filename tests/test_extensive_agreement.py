@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,10 +12,12 @@ from click.testing import CliRunner
 from conftest import solver_and_values
 
 from derive.cli import main
+from derive.errors import ParameterError
 from numerics.bulk import counts_against, law_of
 from numerics.compare import compare
 from numerics.moments import exact_moments, moments
-from numerics.simulation import simulate
+from numerics.plots import draw_comparison, histogram_bins, interval_groups
+from numerics.simulation import check_memory, simulate, smaller_size
 from numerics.solver import solve
 
 CASES = {
@@ -44,6 +48,88 @@ def test_edges_and_histogram_agree_with_simulation(case):
     assert np.max(np.abs(counts.mean - counts.expected)) < 1.0 + 3 * np.max(counts.stderr)
     nulls = [float(np.mean(np.abs(e) < 1e-9 * e[-1])) for e in sample.eigenvalues]
     assert np.mean(nulls) == pytest.approx(sum(weight for at, weight in law.atoms if at == 0.0), abs=1.01 / 500)
+
+
+def test_compare_sets_moments_and_atoms_of_a_pure_bulk_against_simulation():
+    """Moments are extrapolated from two sizes; a wrong theory is seen, rounded sizes are not held against it."""
+    solver, values = solver_and_values("extensive_two_layer", nu=0.5, chi=1.0, gamma=1.0)
+    half = smaller_size(solver, values, 120)
+    assert half == 60
+    samples = [simulate(solver, values, size, 30, seed=size) for size in (120, half)]
+    found = {row.quantity: row for row in compare(solve(solver, values), *samples)}
+    theory = {1: 2.0, 2: 13.0, 3: 107.0, 4: 999.0}
+    for order, value in theory.items():
+        row = found[f"moment {order} of the bulk (sizes 120, 60)"]
+        assert row.theory == pytest.approx(value, rel=1e-12) and row.compared and row.agrees
+    atom = found["weight of the atom at 0"]
+    assert (atom.theory, atom.simulation, atom.difference) == (pytest.approx(0.5), 0.5, 0.0)
+    off = compare(solve(solver, {**values, "gamma": 1.2}), *samples)
+    assert not all(row.agrees for row in off if row.quantity.startswith("moment"))
+    alone = [row for row in compare(solve(solver, values), samples[0]) if row.quantity.startswith("moment")]
+    assert len(alone) == 4 and not any(row.compared for row in alone)
+    assert smaller_size(solver, {**values, "nu": 1 / 3}, 200) is None
+
+
+def test_a_sample_that_does_not_fit_is_refused_with_a_size_that_does(monkeypatch):
+    solver, values = solver_and_values("extensive_two_layer", nu=2.0)
+    monkeypatch.setattr("numerics.simulation.available_memory", lambda: 1e6)
+    with pytest.raises(ParameterError, match=r"size=2000 needs about .* GB at these parameters and 0.001 GB are free"):
+        simulate(solver, values, 2000, 1)
+    with pytest.raises(ParameterError) as refused:
+        check_memory(solver, values, 2000)
+    fits = int(re.search(r"--size (\d+) fits", str(refused.value))[1])
+    assert 20 < fits < 200
+    check_memory(solver, values, fits)
+    with pytest.raises(ParameterError):
+        check_memory(solver, values, 2 * fits)
+    with pytest.raises(ParameterError, match="no size fits"):
+        check_memory(solver, {**values, "nu": 1e9}, 50)
+    monkeypatch.setattr("numerics.simulation.available_memory", lambda: None)
+    check_memory(solver, values, 10**6)
+
+
+def test_the_estimate_of_memory_is_what_a_sample_takes():
+    """Within a factor of two either way, for a network and a polynomial of matrices; what LAPACK takes is not seen."""
+    for name, size in (("extensive_multilayer", 300), ("deep_linear", 300)):
+        solver, values = solver_and_values(name)
+        named = dict(zip((p for p, _, _ in solver.front.PARAMETERS), solver.arguments(values), strict=True))
+        simulate(solver, values, 10, 1)  # what is imported on the way does not count
+        tracemalloc.start()
+        simulate(solver, values, size, 1)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        estimate = 8 * solver.simulation.numbers(**named, size=size)
+        assert 0.5 < estimate / peak < 2.0, (name, estimate, peak)
+
+
+def test_intervals_that_would_not_be_seen_get_axes_of_their_own():
+    solver, values = solver_and_values("extensive_two_layer", nu=0.5, chi=0.1, gamma=2.0)
+    theory, sample = solve(solver, values), simulate(solver, values, 100, 4)
+    (low, first), (second, high) = theory.bulk_edges
+    figure = draw_comparison(theory, sample, "two intervals and an atom")
+    left, right = figure.axes[0].child_axes
+    assert left.get_xlim()[0] < low and first < left.get_xlim()[1] < second
+    assert first < right.get_xlim()[0] < second and right.get_xlim()[1] > high
+    assert (left.get_title(loc="right"), right.get_title(loc="right")) == (
+        "40 % of the eigenvalues",
+        "10 % of the eigenvalues",
+    )
+    assert "atom at 0: weight 0.5\nin simulation 0.5" in [text.get_text() for text in right.texts]
+    # each curve fills its axes: it is neither a line at the bottom nor cut off
+    for axes in (left, right):
+        top = max(np.max(line.get_ydata()) for line in axes.lines)
+        assert 0.5 < top / axes.get_ylim()[1] <= 1.0
+
+
+def test_intervals_of_like_size_share_an_axis_and_bins_keep_to_them():
+    intervals = [(0.0, 1.0), (1.5, 2.5)]
+    assert interval_groups(intervals, lambda x: np.ones_like(x)) == [intervals]
+    assert interval_groups(intervals, lambda x: np.where(x < 1.2, 1.0, 0.01)) == [intervals[:1], intervals[1:]]
+    many = [(k * 10.0, k * 10.0 + 0.1 * (k + 1)) for k in range(7)]
+    assert [len(group) for group in interval_groups(many, lambda x: np.ones_like(x))] == [1, 1, 1, 4]
+    bins = histogram_bins(np.linspace(0, 2.5, 200), intervals, (-0.2, 2.8))
+    assert {0.0, 1.0, 1.5, 2.5} <= set(bins) and bins[0] <= -0.2 and bins[-1] >= 2.8
+    assert np.all(np.diff(bins) > 0)
 
 
 def test_moments_are_exact_where_there_is_a_curve_and_agree_without_one():
@@ -83,10 +169,36 @@ def test_degenerate_parameters_give_the_right_limit(pairs, edges):
     assert json.loads(result.stdout)["bulk_edges"][-1] == pytest.approx(edges, abs=5e-3 if "nu=1e6" in pairs else 1e-9)
 
 
+@pytest.mark.parametrize("nu", [1e7, 1e12])
+def test_very_wide_hidden_layers(nu):
+    """Almost all eigenvalues are those of a square Wishart matrix; a share 1/nu is that of the step, which grows as nu.
+
+    On its own scale the step is a product of two Wisharts' halves of equal shape, of mean one: edge 4 nu, and the means
+    of x and x^2 get 1 and 2 nu from it.
+    """
+    solver, values = solver_and_values("extensive_multilayer", nu=nu)
+    law = law_of(solver.branch(values))
+    assert law.error < 1e-9 and law.atoms == ()
+    assert law.edges == ((0.0, pytest.approx(4 * nu, rel=1e-6)),)
+    assert moments(solver.branch(values), 2)[1:] == pytest.approx([2.0, 2 * nu], rel=1e-6)
+    x = np.linspace(0.1, 3.9, 9)
+    assert law.density(x) == pytest.approx(np.sqrt(x * (4 - x)) / (2 * np.pi * x), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "pairs", [("nu=1", "gamma0=0"), ("nu=3", "gamma0=0"), ("nu=1e9", "gamma0=0")], ids=lambda pairs: " ".join(pairs)
+)
+def test_hidden_layers_without_a_step(pairs):
+    result = json.loads(CliRunner().invoke(main, ["solve", "extensive_multilayer", *pairs, "--json"]).stdout)
+    assert result["bulk_edges"] == [[0.0, pytest.approx(4.0, rel=1e-12)]]
+    assert result["moments"][:4] == [1.0, 1.0, 2.0, 5.0]
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (["extensive_two_layer", "chi=0"], "chi=0 is out of range"),
+        (["extensive_multilayer", "chi=0"], "chi=0 is out of range"),
         (["extensive_two_layer", "--grid", "3:1:10"], "--grid 3:1:10: write LOW:HIGH:COUNT"),
         (["extensive_two_layer", "--grid", "0:1"], "--grid 0:1: write LOW:HIGH:COUNT"),
         (["extensive_multilayer", "L=2", "layer=2"], "with L=2 the hidden layers are 1 to 1"),

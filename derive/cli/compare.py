@@ -64,9 +64,15 @@ def compare(
     The k-th outlier above the bulk is set against the k-th largest eigenvalue, below the bulk from the bottom, and
     observables are compared at a handful of times. Differences are in standard errors: the simulation's over the
     seeds and, where the theory was sampled, the theory's, added in quadrature. With few seeds the errors themselves
-    are uncertain, so that three of them mean less. Without outliers the largest and smallest eigenvalues are set
-    against the mean of the Tracy-Widom law, at edges that the density meets like a root; otherwise those that are no
-    outliers are listed beside the edges for information. Overlaps are those of the outliers' vectors with the spikes.
+    are uncertain, so that three of them mean less. Overlaps are those of the outliers' vectors with the spikes.
+
+    Without outliers the largest and smallest eigenvalues are set against the mean of the Tracy-Widom law, at edges that
+    the density meets like a root; otherwise those that are no outliers are listed beside the edges for information.
+    The first four moments of such a bulk are extrapolated from --size and about half of it, because their correction
+    is as large as their fluctuation; where ratios give no whole sizes they are listed for information. Atoms are
+    compared by their weight, in whole eigenvalues. In the plot, intervals of the bulk that could not be seen on one
+    axis get axes of their own, and atoms are given in words.
+
     Corrections fall with the size, roughly as 1/D, so that very many seeds at a small size show them: then repeat
     with a larger --size. Models that name their layers are compared layer by layer, and at a handful of earlier times
     too (all with --path).
@@ -98,10 +104,11 @@ def compare(
         raise click.UsageError(f"--plot: {setting} probes no matrix, so there is no density to draw")
     with progress_bar(f"comparing {setting}", as_json) as progress:
         from numerics.compare import compare as rows_of, verdict
-        from numerics.simulation import simulate
+        from numerics.simulation import check_memory, simulate, smaller_size
         from numerics.solver import solve
 
         solver = solver_of(target, problem.model, progress)
+        check_memory(solver, values, size)
         times = times_to_watch(solver, values, path)
         solution = solve(
             solver,
@@ -122,9 +129,15 @@ def compare(
             layers=problem.layers,
             times=times,
             overlaps=True,
-            progress=part_of(progress, 0.3, 0.95),
+            progress=part_of(progress, 0.3, 0.9),
         )
-        rows = rows_of(solution, simulation)
+        bare = any(not layer.outliers for layer in solution.layers)
+        half = smaller_size(solver, values, size) if bare else None
+        smaller = None
+        if half is not None:
+            share = part_of(progress, 0.9, 0.97)
+            smaller = simulate(solver, values, half, seeds, seed=seed + 1, layers=problem.layers, progress=share)
+        rows = rows_of(solution, simulation, smaller)
         within, sentence = verdict(rows, seeds)
         observables = _observables(solution, simulation)
         result = {

@@ -75,7 +75,9 @@ def _belongs(built: Solver, model: Model) -> bool:
     return declaration_digest(model) == built.front.DECLARATION
 
 
-def bulk_data(solution: Solution, layer: Layer, grid: Sequence[float] | None) -> dict[str, Any]:
+def bulk_data(
+    solution: Solution, layer: Layer, grid: Sequence[float] | None, progress: Progress | None = None
+) -> dict[str, Any]:
     """Atoms, moments, curve and density of the bulk of a layer for machines."""
     import numpy as np
 
@@ -86,7 +88,7 @@ def bulk_data(solution: Solution, layer: Layer, grid: Sequence[float] | None) ->
         "curve": _moved_curve(probe.bulk.CURVE, probe.plus),
     }
     if grid is not None:
-        data["density"] = {"x": list(grid), "y": solution.density(np.array(grid), layer.label)}
+        data["density"] = {"x": list(grid), "y": solution.density(np.array(grid), layer.label, progress)}
     return data
 
 

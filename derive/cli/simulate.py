@@ -46,7 +46,8 @@ def simulate(
 ) -> None:
     """Simulate the declaration at finite size: draw the disorder, run the equations, diagonalise.
 
-    Nothing of the theory enters. Matrices are dense: memory grows as D^2 and time as D^3 per seed.
+    Nothing of the theory enters. Matrices are dense: memory grows as D^2 and time as D^3 per seed. A size that does
+    not fit into the free memory is refused, with one that does.
     With one seed there is no standard error, and it is null.
 
     \b

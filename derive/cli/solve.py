@@ -105,7 +105,7 @@ def solve(
             points = _solve_grid(target, sweep, samples, seed, path, points_of_grid, progress)
         else:
             solution = _solve_one(target, sweep.problems[0], samples, seed, path, progress)
-            points = [_data(sweep.problems[0], solution, points_of_grid)]
+            points = [_data(sweep.problems[0], solution, points_of_grid, progress)]
     setting = sweep.problems[0].model.setting
     if out is not None:
         write_table(out, points)
@@ -205,9 +205,11 @@ def _grid(text: str | None) -> list[float] | None:
     return [low + (high - low) * i / (count - 1) for i in range(count)]
 
 
-def _data(problem: Problem, solution: Solution, grid: list[float] | None) -> dict[str, Any]:
+def _data(
+    problem: Problem, solution: Solution, grid: list[float] | None, progress: Progress | None = None
+) -> dict[str, Any]:
     """A solution for machines."""
-    layers = [{**layer_data(layer), **bulk_data(solution, layer, grid)} for layer in solution.layers]
+    layers = [{**layer_data(layer), **bulk_data(solution, layer, grid, progress)} for layer in solution.layers]
     first = layers[0] if layers else {}
     extra = ("atoms", "moments", "curve", "density", "overlaps", "outlier_path", "largest_path", "bbp_time")
     result = {

@@ -38,16 +38,21 @@ def write_bulk(bulk: Bulk, signature: str) -> str:
 def _residual(bulk: Bulk, names: tuple[str, ...], signature: str) -> list[str]:
     equations = [jax_code(e) for e in bulk.projected.bulk_equations]
     body = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = r", *_recurrences(bulk, " ".join(equations))]
-    body += ["return jnp.stack(", "    ["]
+    body += ["return ("]
     for equation, code in zip(bulk.projected.bulk_equations, equations, strict=True):
-        body += [f"        # 0 = {text(equation)}", f"        {code},"]
-    body += ["    ]", ")"]
+        body += [f"    # 0 = {text(equation)}", f"    {code},"]
+    body += [")"]
     return [
         "",
         "",
-        f"def residual(z, r, {signature}):",
-        '    """Zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""',
+        f"def equations(z, r, {signature}):",
+        '    """Each is zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""',
         *indented(body),
+        "",
+        "",
+        f"def residual(z, r, {signature}):",
+        '    """The equations as one array."""',
+        f"    return jnp.stack(equations(z, r, {signature}))",
     ]
 
 

@@ -66,8 +66,14 @@ class _Simulation:
             *_HELPERS,
             "",
             "",
-            f"def simulate({', '.join(filter(None, (self.signature, *self.data_names(), 'size')))}, rng, "
-            "progress=lambda fraction: None, watch=None, xp=np, special=sc):",
+            *self.sectors(),
+            "",
+            "",
+            *self.numbers(),
+            "",
+            "",
+            f"def simulate({self.sample_arguments}, rng, progress=lambda fraction: None, watch=None, "
+            "xp=np, special=sc):",
             '    """One sample with base size `size`: probed matrices by label, for each the directions of its spikes',
             "    on either side and, of K^T K, its half K (as functions), and observables, one row a time.",
             "",
@@ -82,6 +88,50 @@ class _Simulation:
 
     def data_names(self) -> tuple[str, ...]:
         return tuple(d.name for d in atoms(self.model, Data))
+
+    @property
+    def sample_arguments(self) -> str:
+        return ", ".join(filter(None, (self.signature, *self.data_names(), "size")))
+
+    @property
+    def arguments(self) -> str:
+        return ", ".join(filter(None, (self.signature, "size")))
+
+    def sectors(self) -> list[str]:
+        """A function that gives the sizes of the sectors before they are rounded."""
+        wanted = [f'"{sector}": {numpy_code(sector.ratio * sp.Symbol("size"))}' for sector in atoms(self.model, Sector)]
+        return [
+            f"def sectors({self.arguments}):",
+            '    """Sizes of the sectors as their ratios have them; a sample has whole ones."""',
+            f"    return {{{', '.join(wanted)}}}",
+        ]
+
+    def numbers(self) -> list[str]:
+        """A function that estimates what a sample holds."""
+        held = [_times(3 if d.symmetric or d.fresh else 1, d.rows, d.columns) for d in atoms(self.model, Disorder)]
+        held += [_times(3, e.target.rows, e.target.columns) for e in self.weight_rules]
+        fields = dict.fromkeys([*(e.target.field for e in self.rules), *self.sources()])
+        held += [
+            _times(f.clock.points if f.timed else 1, f.labels if f.labelled else 1, f.sector) for f in fields
+        ]
+        matrices = [probe.matrix for _, probe in self.model.probes]
+        working = sorted({_times(*sorted(shape, key=str)) for m in matrices for shape in _on_the_way(m)})
+        spectra = sorted({_times(m.rows, m.columns) for m in matrices})
+        body = [
+            *self.sizes(),
+            "# random matrices; weights, with those of the time before and a working copy; fields at all times",
+            f"held = {' + '.join(held) or '0'}",
+            "# products on the way to the probed matrices",
+            f"working = 4 * max({', '.join(['0', *working])})" if working else "working = 0",
+            "# later: a probed matrix, its symmetric part, its eigenvectors and what finding them takes",
+            f"spectrum = 6 * max({', '.join(['0', *spectra])})" if spectra else "spectrum = 0",
+            "return held + max(working, spectrum)",
+        ]
+        return [
+            f"def numbers({self.arguments}):",
+            '    """Roughly how many numbers a sample holds at once."""',
+            *[f"    {line}" for line in body],
+        ]
 
     def sizes(self) -> list[str]:
         lines = ["# sizes of the sectors"]
@@ -346,6 +396,23 @@ class _Simulation:
         if isinstance(matrix, Dyad):
             return f"outer({self.vector(matrix.left)}, {self.vector(matrix.right)})"
         return self._operator(matrix.symbol, matrix.transposed)
+
+
+def _times(*factors: sp.Expr | int) -> str:
+    """A product in the order it was given in, without ones."""
+    codes = [numpy_code(sp.sympify(factor)) for factor in factors]
+    return " * ".join(f"({code})" if " " in code else code for code in codes if code != "1") or "1"
+
+
+def _on_the_way(matrix: Matrix) -> list[tuple[Sector, Sector]]:
+    """Shapes of the matrices that are made when an expression is evaluated from the left."""
+    if isinstance(matrix, Sum):
+        inner = [shape for _, part in matrix.terms for shape in _on_the_way(part)]
+        return [*inner, (matrix.rows, matrix.columns)]
+    if isinstance(matrix, Product):
+        inner = [shape for factor in matrix.factors for shape in _on_the_way(factor)]
+        return [*inner, *((matrix.rows, factor.columns) for factor in matrix.factors[1:])]
+    return [(matrix.rows, matrix.columns)] if isinstance(matrix, Dyad) else []
 
 
 def _labelled(expression: sp.Basic) -> bool:

@@ -14,19 +14,22 @@ ELIMINATED = True
 CURVE = "alpha + sigma**2*G**2*z + G*(alpha*sigma**2 - alpha*z - sigma**2)"
 
 
-def residual(z, r, alpha, sigma, theta, kappa, S):
-    """Zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""
+def equations(z, r, alpha, sigma, theta, kappa, S):
+    """Each is zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""
     G, R_psi0_W0T_psi1, R_psi1_W0_psi0 = r
-    return jnp.stack(
-        [
-            # 0 = R_psi0_W0T_psi1 z - sigma^2 R_psi0_W0T_psi1 R_psi1_W0_psi0 - 1
-            -(sigma**2) * R_psi0_W0T_psi1 * R_psi1_W0_psi0 + R_psi0_W0T_psi1 * z - 1,
-            # 0 = R_psi1_W0_psi0 - 1 - sigma^2 R_psi0_W0T_psi1 R_psi1_W0_psi0/alpha
-            R_psi1_W0_psi0 - 1 - sigma**2 * R_psi0_W0T_psi1 * R_psi1_W0_psi0 / alpha,
-            # 0 = G z - sigma^2 G R_psi1_W0_psi0 - 1
-            -(sigma**2) * G * R_psi1_W0_psi0 + G * z - 1,
-        ]
+    return (
+        # 0 = R_psi0_W0T_psi1 z - sigma^2 R_psi0_W0T_psi1 R_psi1_W0_psi0 - 1
+        -(sigma**2) * R_psi0_W0T_psi1 * R_psi1_W0_psi0 + R_psi0_W0T_psi1 * z - 1,
+        # 0 = R_psi1_W0_psi0 - 1 - sigma^2 R_psi0_W0T_psi1 R_psi1_W0_psi0/alpha
+        R_psi1_W0_psi0 - 1 - sigma**2 * R_psi0_W0T_psi1 * R_psi1_W0_psi0 / alpha,
+        # 0 = G z - sigma^2 G R_psi1_W0_psi0 - 1
+        -(sigma**2) * G * R_psi1_W0_psi0 + G * z - 1,
     )
+
+
+def residual(z, r, alpha, sigma, theta, kappa, S):
+    """The equations as one array."""
+    return jnp.stack(equations(z, r, alpha, sigma, theta, kappa, S))
 
 
 def curve(alpha, sigma, theta, kappa, S):

@@ -35,6 +35,25 @@ def project(left, right, vector):
     return left * found if found.ndim == 0 else left[:, None] * found[None, :]
 
 
+def sectors(alpha, sigma, theta, kappa, S, size):
+    """Sizes of the sectors as their ratios have them; a sample has whole ones."""
+    return {"N0": size, "N1": alpha * size}
+
+
+def numbers(alpha, sigma, theta, kappa, S, size):
+    """Roughly how many numbers a sample holds at once."""
+    # sizes of the sectors
+    N0 = size
+    N1 = max(1, round((alpha) * size))
+    # random matrices; weights, with those of the time before and a working copy; fields at all times
+    held = N1 * N0 + 3 * N1 * N0 + S * N0 + S * N1 + S * N1 + S * N0 + S * N0 + S * N1
+    # products on the way to the probed matrices
+    working = 4 * max(0, N0 * N0)
+    # later: a probed matrix, its symmetric part, its eigenvectors and what finding them takes
+    spectrum = 6 * max(0, N0 * N0)
+    return held + max(working, spectrum)
+
+
 def simulate(
     alpha, sigma, theta, kappa, S, size, rng, progress=lambda fraction: None, watch=None, xp=np, special=sc
 ):

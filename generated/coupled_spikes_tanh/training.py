@@ -35,11 +35,11 @@ def pivoted(gram, floor):
     return factor, chosen, jnp.trace(left)
 
 
-def extend(span, used, pivot, values, first, tolerance):
+def extend(span, used, values, tolerance):
     """Orthonormal directions over the sites, joined by what is new in `values` (sites by labels).
 
-    Gives the coordinates of the values, the span, how many directions it has, which entry made each
-    (counted from `first`), and the share of variance that was left out.
+    Gives the coordinates of the values, the span, how many directions it has, and the share of variance
+    that was left out.
     """
     sites, most = span.shape
     labels = values.shape[1]
@@ -54,29 +54,42 @@ def extend(span, used, pivot, values, first, tolerance):
     lower = jnp.where(taken, factor[chosen], jnp.eye(labels))
     made = jax.scipy.linalg.solve_triangular(lower, left[:, chosen].T, lower=True).T
     new_span = span.at[:, places].set(made, mode="drop")
-    pivot = pivot.at[places].set(first + chosen, mode="drop")
     rows = rows.at[:, places].add(factor, mode="drop")
     lost = lost + jnp.sum(jnp.where(places >= most, jnp.sum(factor**2, axis=0), 0.0))
     used = jnp.minimum(used + jnp.sum(taken), most)
     share = lost / jnp.maximum(jnp.sum(jnp.mean(values**2, axis=0)), 1e-300)
-    return rows, new_span, used, pivot, share
+    return rows, new_span, used, share
 
 
-def response_matrix(answers, rows, strengths, pivot, used):
-    """Responses to the noises of entries from answers to normals: only entries that made a direction count."""
-    most = pivot.shape[0]
-    live = jnp.arange(most) < used
-    chosen = jnp.where(live, pivot, 0)
-    lower = jnp.where(live[:, None], rows[chosen], jnp.eye(most))
-    solved = jax.scipy.linalg.solve_triangular(lower.T, (answers * live).T, lower=False).T
-    places = jnp.where(live, pivot, rows.shape[0])
-    found = jnp.zeros((answers.shape[0], rows.shape[0]))
-    return found.at[:, places].set(solved / strengths[chosen], mode="drop")
+def response_matrix(seen, noise, rows, entries, reach, tolerance):
+    """Responses R from correlations with noises, seen = R noise, where R reaches back in time only.
+
+    rows, entries: the times of fields and of noises; reach: how much earlier a noise must be to count. A
+    noise that earlier ones determine, but for a share `tolerance` of its variance, is left out.
+    """
+    count = noise.shape[0]
+    sequence = jnp.argsort(entries, stable=True)
+
+    def one(k, state):
+        factor, taken = state
+        i = sequence[k]
+        left = noise[:, i] - factor @ factor[i]
+        take = left[i] > tolerance * noise[i, i]
+        column = jnp.where(take, left / jnp.sqrt(jnp.where(take, left[i], 1.0)), 0.0)
+        return factor.at[:, k].set(column), taken.at[k].set(take)
+
+    start = jnp.zeros((count, count)), jnp.zeros(count, bool)
+    factor, taken = jax.lax.fori_loop(0, count, one, start)
+    lower = jnp.where(taken[:, None] & taken[None, :], factor[sequence], jnp.eye(count))
+    solved = jax.scipy.linalg.solve_triangular(lower, (seen[:, sequence] * taken).T, lower=True).T
+    causal = entries[sequence][None, :] + reach[sequence][None, :] <= rows[:, None]
+    solved = jax.scipy.linalg.solve_triangular(lower.T, (solved * causal * taken).T, lower=False).T
+    return jnp.zeros_like(seen).at[:, sequence].set(solved * taken)
 
 
 def forward_pass(alpha, sigma, theta, kappa, S, normals, rank=None, tolerance=1e-12):
-    """Order parameters before the last update (C_g_g, C_phi_phi, R_g_chi, R_phi_xi: times by times), observables at all times, and the
-    number of times before anything overflowed.
+    """What order parameters are made of (see order_parameters), observables at all times, the number of times
+    before anything overflowed, and a report on the directions that are remembered.
 
     Whole-number arguments fix shapes: pass them as Python integers, static under jit.
 
@@ -94,13 +107,13 @@ def forward_pass(alpha, sigma, theta, kappa, S, normals, rank=None, tolerance=1e
     in_W0 = jnp.arange(size_W0)
     sites = normals["W0"].shape[0]
     span_xi = jnp.zeros((sites, size_xi))
-    used_xi, pivot_xi = 0, jnp.zeros(size_xi, int)
+    used_xi = 0
     span_chi = jnp.zeros((sites, size_chi))
-    used_chi, pivot_chi = 0, jnp.zeros(size_chi, int)
+    used_chi = 0
     span_W0T = jnp.zeros((sites, size_W0T))
-    used_W0T, pivot_W0T = 0, jnp.zeros(size_W0T, int)
+    used_W0T = 0
     span_W0 = jnp.zeros((sites, size_W0))
-    used_W0, pivot_W0 = 0, jnp.zeros(size_W0, int)
+    used_W0 = 0
     lost = 0.0
     a = jnp.moveaxis(normals["a"], 1, 0)
     b = jnp.moveaxis(normals["b"], 1, 0)
@@ -120,16 +133,12 @@ def forward_pass(alpha, sigma, theta, kappa, S, normals, rank=None, tolerance=1e
         (
             span_W0,
             used_W0,
-            pivot_W0,
             span_W0T,
             used_W0T,
-            pivot_W0T,
             span_chi,
             used_chi,
-            pivot_chi,
             span_xi,
             used_xi,
-            pivot_xi,
             row_phi,
             row_chi,
             row_g,
@@ -149,9 +158,7 @@ def forward_pass(alpha, sigma, theta, kappa, S, normals, rank=None, tolerance=1e
         # phi(t) = tanh(kappa phi_input(t) + a(t))
         phi_new = (lambda a_now, phi_input_now: jnp.tanh(kappa * phi_input_now + a_now))(a[t], phi_input_now)
         phi_now = phi_new
-        row_new, span_W0, used_W0, pivot_W0, share = extend(
-            span_W0, used_W0, pivot_W0, phi_now[:, None], t, tolerance
-        )
+        row_new, span_W0, used_W0, share = extend(span_W0, used_W0, phi_now[:, None], tolerance)
         row_phi_now, lost = row_new[0], jnp.maximum(lost, share)
         row_phi = row_phi.at[t].set(row_phi_now)
         answer_phi_W0T = answer_phi_W0T.at[t].set(
@@ -165,9 +172,7 @@ def forward_pass(alpha, sigma, theta, kappa, S, normals, rank=None, tolerance=1e
         )
         chi_new += jnp.einsum("k,mk->m", answer, span_W0T)
         chi_now = chi_new
-        row_new, span_chi, used_chi, pivot_chi, share = extend(
-            span_chi, used_chi, pivot_chi, chi_now[:, None], t, tolerance
-        )
+        row_new, span_chi, used_chi, share = extend(span_chi, used_chi, chi_now[:, None], tolerance)
         row_chi_now, lost = row_new[0], jnp.maximum(lost, share)
         row_chi = row_chi.at[t].set(row_chi_now)
         # g_input(t) = sum_{s<t} chi(s)
@@ -177,9 +182,7 @@ def forward_pass(alpha, sigma, theta, kappa, S, normals, rank=None, tolerance=1e
         # g(t) = theta tanh(kappa g_input(t) + b(t))
         g_new = (lambda b_now, g_input_now: theta * jnp.tanh(kappa * g_input_now + b_now))(b[t], g_input_now)
         g_now = g_new
-        row_new, span_W0T, used_W0T, pivot_W0T, share = extend(
-            span_W0T, used_W0T, pivot_W0T, g_now[:, None], t, tolerance
-        )
+        row_new, span_W0T, used_W0T, share = extend(span_W0T, used_W0T, g_now[:, None], tolerance)
         row_g_now, lost = row_new[0], jnp.maximum(lost, share)
         row_g = row_g.at[t].set(row_g_now)
         answer_g_W0 = answer_g_W0.at[t].set(g_now.T @ normals["W0"] / sites * (jnp.arange(size_W0) < used_W0))
@@ -189,9 +192,7 @@ def forward_pass(alpha, sigma, theta, kappa, S, normals, rank=None, tolerance=1e
         answer = (sigma) * g_now.T @ normals["W0"] / sites * (jnp.arange(size_W0) < used_W0)
         xi_new += jnp.einsum("k,mk->m", answer, span_W0)
         xi_now = xi_new
-        row_new, span_xi, used_xi, pivot_xi, share = extend(
-            span_xi, used_xi, pivot_xi, xi_now[:, None], t, tolerance
-        )
+        row_new, span_xi, used_xi, share = extend(span_xi, used_xi, xi_now[:, None], tolerance)
         row_xi_now, lost = row_new[0], jnp.maximum(lost, share)
         row_xi = row_xi.at[t].set(row_xi_now)
         finite = jnp.where(
@@ -211,16 +212,12 @@ def forward_pass(alpha, sigma, theta, kappa, S, normals, rank=None, tolerance=1e
         return (
             span_W0,
             used_W0,
-            pivot_W0,
             span_W0T,
             used_W0T,
-            pivot_W0T,
             span_chi,
             used_chi,
-            pivot_chi,
             span_xi,
             used_xi,
-            pivot_xi,
             row_phi,
             row_chi,
             row_g,
@@ -237,16 +234,12 @@ def forward_pass(alpha, sigma, theta, kappa, S, normals, rank=None, tolerance=1e
     (
         span_W0,
         used_W0,
-        pivot_W0,
         span_W0T,
         used_W0T,
-        pivot_W0T,
         span_chi,
         used_chi,
-        pivot_chi,
         span_xi,
         used_xi,
-        pivot_xi,
         row_phi,
         row_chi,
         row_g,
@@ -265,16 +258,12 @@ def forward_pass(alpha, sigma, theta, kappa, S, normals, rank=None, tolerance=1e
         (
             span_W0,
             used_W0,
-            pivot_W0,
             span_W0T,
             used_W0T,
-            pivot_W0T,
             span_chi,
             used_chi,
-            pivot_chi,
             span_xi,
             used_xi,
-            pivot_xi,
             row_phi,
             row_chi,
             row_g,
@@ -289,23 +278,17 @@ def forward_pass(alpha, sigma, theta, kappa, S, normals, rank=None, tolerance=1e
         ),
     )
 
-    order = {
+    noise_W0 = (sigma) * row_phi[:steps].reshape(-1, size_W0)  # each noise in terms of the normals
+    noise_W0T = (sigma / jnp.sqrt(alpha)) * row_g[:steps].reshape(
+        -1, size_W0T
+    )  # each noise in terms of the normals
+    moments = {
         "C_g_g": row_g[:steps].reshape(-1, size_W0T) @ row_g[:steps].reshape(-1, size_W0T).T,
         "C_phi_phi": row_phi[:steps].reshape(-1, size_W0) @ row_phi[:steps].reshape(-1, size_W0).T,
-        "R_g_chi": response_matrix(
-            answer_g_W0[:steps].reshape(-1, size_W0),
-            row_phi.reshape(-1, size_W0),
-            jnp.full(row_phi.size // size_W0, sigma),
-            pivot_W0,
-            used_W0,
-        )[:, :steps],
-        "R_phi_xi": response_matrix(
-            answer_phi_W0T[:steps].reshape(-1, size_W0T),
-            row_g.reshape(-1, size_W0T),
-            jnp.full(row_g.size // size_W0T, sigma / jnp.sqrt(alpha)),
-            pivot_W0T,
-            used_W0T,
-        )[:, :steps],
+        "G_W0": noise_W0 @ noise_W0.T,
+        "G_W0T": noise_W0T @ noise_W0T.T,
+        "K_g_W0": answer_g_W0[:steps].reshape(-1, size_W0) @ noise_W0.T,
+        "K_phi_W0T": answer_phi_W0T[:steps].reshape(-1, size_W0T) @ noise_W0T.T,
     }
     observables = {
         "phi_norm": seen_phi_norm,
@@ -313,7 +296,7 @@ def forward_pass(alpha, sigma, theta, kappa, S, normals, rank=None, tolerance=1e
         "alignment": seen_alignment,
     }
     return (
-        order,
+        moments,
         observables,
         finite,
         {"lost": lost, "directions": {"W0": used_W0, "W0T": used_W0T, "chi": used_chi, "xi": used_xi}},
@@ -334,6 +317,33 @@ def shapes(alpha, sigma, theta, kappa, S, rank=None):
     """Entries of standard normals that each kind of random number takes, one site of each kind."""
     steps, times = S, S
     return {"W0": (room(times, rank),), "W0T": (room(times, rank),), "a": (times,), "b": (times,)}
+
+
+def order_parameters(moments, alpha, sigma, theta, kappa, S, tolerance=1e-12):
+    """Correlations and responses before the last update, times by times, from averaged moments."""
+    steps, times = S, S
+    R_g_W0 = response_matrix(
+        moments["K_g_W0"],
+        moments["G_W0"],
+        jnp.arange(steps),
+        jnp.arange(steps),
+        jnp.full(steps, 1),
+        tolerance,
+    )
+    R_phi_W0T = response_matrix(
+        moments["K_phi_W0T"],
+        moments["G_W0T"],
+        jnp.arange(steps),
+        jnp.arange(steps),
+        jnp.full(steps, 1),
+        tolerance,
+    )
+    return {
+        "C_g_g": moments["C_g_g"],
+        "C_phi_phi": moments["C_phi_phi"],
+        "R_g_chi": R_g_W0,
+        "R_phi_xi": R_phi_W0T,
+    }
 
 
 def footprint(alpha, sigma, theta, kappa, S, rank=None):

@@ -14,19 +14,22 @@ ELIMINATED = True
 CURVE = "G**2*z - G*z + 1"
 
 
-def residual(z, r, alpha, nu, gamma0, eta, sigma, T, C):
-    """Zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""
+def equations(z, r, alpha, nu, gamma0, eta, sigma, T, C):
+    """Each is zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""
     G, R_psi0_J1T_psi1, R_psi1_J1_psi0 = r
-    return jnp.stack(
-        [
-            # 0 = R_psi0_J1T_psi1 z - R_psi0_J1T_psi1 R_psi1_J1_psi0 - 1
-            -R_psi0_J1T_psi1 * R_psi1_J1_psi0 + R_psi0_J1T_psi1 * z - 1,
-            # 0 = R_psi1_J1_psi0 - R_psi0_J1T_psi1 R_psi1_J1_psi0 - 1
-            -R_psi0_J1T_psi1 * R_psi1_J1_psi0 + R_psi1_J1_psi0 - 1,
-            # 0 = G z - G R_psi1_J1_psi0 - 1
-            -G * R_psi1_J1_psi0 + G * z - 1,
-        ]
+    return (
+        # 0 = R_psi0_J1T_psi1 z - R_psi0_J1T_psi1 R_psi1_J1_psi0 - 1
+        -R_psi0_J1T_psi1 * R_psi1_J1_psi0 + R_psi0_J1T_psi1 * z - 1,
+        # 0 = R_psi1_J1_psi0 - R_psi0_J1T_psi1 R_psi1_J1_psi0 - 1
+        -R_psi0_J1T_psi1 * R_psi1_J1_psi0 + R_psi1_J1_psi0 - 1,
+        # 0 = G z - G R_psi1_J1_psi0 - 1
+        -G * R_psi1_J1_psi0 + G * z - 1,
     )
+
+
+def residual(z, r, alpha, nu, gamma0, eta, sigma, T, C):
+    """The equations as one array."""
+    return jnp.stack(equations(z, r, alpha, nu, gamma0, eta, sigma, T, C))
 
 
 def curve(alpha, nu, gamma0, eta, sigma, T, C):

@@ -35,6 +35,43 @@ def project(left, right, vector):
     return left * found if found.ndim == 0 else left[:, None] * found[None, :]
 
 
+def sectors(alpha, nu, gamma0, eta, sigma, T, C, size):
+    """Sizes of the sectors as their ratios have them; a sample has whole ones."""
+    return {"D": size, "N1": nu * size, "P": alpha * size, "N2": nu * size}
+
+
+def numbers(alpha, nu, gamma0, eta, sigma, T, C, size):
+    """Roughly how many numbers a sample holds at once."""
+    # sizes of the sectors
+    D = size
+    N1 = max(1, round((nu) * size))
+    N2 = max(1, round((nu) * size))
+    P = max(1, round((alpha) * size))
+    # random matrices; weights, with those of the time before and a working copy; fields at all times
+    held = (
+        P * D
+        + N1 * D
+        + N2 * N1
+        + 3 * N1 * D
+        + 3 * N2 * N1
+        + (T + 1) * C * N2
+        + (T + 1) * C * N1
+        + (T + 1) * C * D
+        + (T + 1) * C * P
+        + (T + 1) * C * D
+        + (T + 1) * C * N1
+        + (T + 1) * C * N2
+        + C * D
+        + C * P
+        + C * N2
+    )
+    # products on the way to the probed matrices
+    working = 4 * max(0, D * D, N1 * N1)
+    # later: a probed matrix, its symmetric part, its eigenvectors and what finding them takes
+    spectrum = 6 * max(0, D * D, N1 * N1)
+    return held + max(working, spectrum)
+
+
 def simulate(
     alpha,
     nu,

@@ -28,8 +28,8 @@ ELIMINATED = True
 CURVE = "-chi*G*z + chi + gamma0**2*nu**2*G**6*z**3 - 2*gamma0**2*nu**2*G**5*z**3 + G**4*(-chi*gamma0**2*nu*z**2 + gamma0**2*nu**2*z**3 + 2*gamma0**2*nu**2*z**2 - gamma0**2*nu*z**2) + G**3*(chi*gamma0**2*nu*z**2 - 2*gamma0**2*nu**2*z**2 + gamma0**2*nu*z**2) + G**2*(-chi*gamma0**2*nu*z + chi*gamma0**2*z + chi*z + gamma0**2*nu**2*z - gamma0**2*nu*z)"
 
 
-def residual(z, r, nu, chi, gamma0):
-    """Zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""
+def equations(z, r, nu, chi, gamma0):
+    """Each is zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""
     (
         G,
         R_psi0_W0_psi5,
@@ -45,48 +45,51 @@ def residual(z, r, nu, chi, gamma0):
         R_psi5_BT_psi4,
         R_psi5_W0T_psi0,
     ) = r
-    return jnp.stack(
-        [
-            # 0 = R_psi2_W0T_psi0 - sqrt(chi) R_psi0_W0_psi5 R_psi5_W0T_psi0/sqrt(nu) - 1
-            -jnp.sqrt(chi) * R_psi0_W0_psi5 * R_psi5_W0T_psi0 / jnp.sqrt(nu) + R_psi2_W0T_psi0 - 1,
-            # 0 = R_psi5_W0T_psi0 - sqrt(chi) R_psi2_W0T_psi0 R_psi4_B_psi2
-            -jnp.sqrt(chi) * R_psi2_W0T_psi0 * R_psi4_B_psi2 + R_psi5_W0T_psi0,
-            # 0 = R_psi0_W0_psi5 z - sqrt(chi) R_psi0_W0_psi5 R_psi5_W0T_psi0/nu^(3/2) - R_psi0_W0_psi5 R_psi1_W1_psi0 - 1
-            -jnp.sqrt(chi) * R_psi0_W0_psi5 * R_psi5_W0T_psi0 / nu ** (3 / 2)
-            - R_psi0_W0_psi5 * R_psi1_W1_psi0
-            + R_psi0_W0_psi5 * z
-            - 1,
-            # 0 = R_psi2_BT_psi4 - sqrt(chi) R_psi0_W0_psi5 R_psi5_BT_psi4/sqrt(nu)
-            -jnp.sqrt(chi) * R_psi0_W0_psi5 * R_psi5_BT_psi4 / jnp.sqrt(nu) + R_psi2_BT_psi4,
-            # 0 = R_psi5_BT_psi4 - sqrt(chi) R_psi2_BT_psi4 R_psi4_B_psi2 - 1
-            -jnp.sqrt(chi) * R_psi2_BT_psi4 * R_psi4_B_psi2 + R_psi5_BT_psi4 - 1,
-            # 0 = R_psi3_B_psi2 - 1 - R_psi2_BT_psi4 R_psi4_B_psi2/sqrt(chi)
-            R_psi3_B_psi2 - 1 - R_psi2_BT_psi4 * R_psi4_B_psi2 / jnp.sqrt(chi),
-            # 0 = R_psi4_B_psi2 - gamma0 nu^(3/2) R_psi1_A_psi3 R_psi3_B_psi2/chi
-            R_psi4_B_psi2 - gamma0 * nu ** (3 / 2) * R_psi1_A_psi3 * R_psi3_B_psi2 / chi,
-            # 0 = R_psi0_W1T_psi1 z - sqrt(chi) R_psi0_W1T_psi1 R_psi5_W0T_psi0/nu^(3/2) - R_psi0_W1T_psi1 R_psi1_W1_psi0 - 1
-            -jnp.sqrt(chi) * R_psi0_W1T_psi1 * R_psi5_W0T_psi0 / nu ** (3 / 2)
-            - R_psi0_W1T_psi1 * R_psi1_W1_psi0
-            + R_psi0_W1T_psi1 * z
-            - 1,
-            # 0 = R_psi1_W1_psi0 - gamma0 sqrt(nu) R_psi1_W1_psi0 R_psi3_AT_psi1 - R_psi0_W1T_psi1 R_psi1_W1_psi0 - 1
-            -gamma0 * jnp.sqrt(nu) * R_psi1_W1_psi0 * R_psi3_AT_psi1
-            - R_psi0_W1T_psi1 * R_psi1_W1_psi0
-            + R_psi1_W1_psi0
-            - 1,
-            # 0 = R_psi3_AT_psi1 - R_psi2_BT_psi4 R_psi4_AT_psi1/sqrt(chi)
-            R_psi3_AT_psi1 - R_psi2_BT_psi4 * R_psi4_AT_psi1 / jnp.sqrt(chi),
-            # 0 = R_psi4_AT_psi1 - gamma0 - gamma0 nu^(3/2) R_psi1_A_psi3 R_psi3_AT_psi1/chi
-            -gamma0 + R_psi4_AT_psi1 - gamma0 * nu ** (3 / 2) * R_psi1_A_psi3 * R_psi3_AT_psi1 / chi,
-            # 0 = R_psi1_A_psi3 - gamma0 sqrt(nu) R_psi1_A_psi3 R_psi3_AT_psi1 - gamma0 - R_psi0_W1T_psi1 R_psi1_A_psi3
-            -gamma0 * jnp.sqrt(nu) * R_psi1_A_psi3 * R_psi3_AT_psi1
-            - gamma0
-            - R_psi0_W1T_psi1 * R_psi1_A_psi3
-            + R_psi1_A_psi3,
-            # 0 = G z - sqrt(chi) G R_psi5_W0T_psi0/nu^(3/2) - G R_psi1_W1_psi0 - 1
-            -jnp.sqrt(chi) * G * R_psi5_W0T_psi0 / nu ** (3 / 2) - G * R_psi1_W1_psi0 + G * z - 1,
-        ]
+    return (
+        # 0 = R_psi2_W0T_psi0 - sqrt(chi) R_psi0_W0_psi5 R_psi5_W0T_psi0/sqrt(nu) - 1
+        -jnp.sqrt(chi) * R_psi0_W0_psi5 * R_psi5_W0T_psi0 / jnp.sqrt(nu) + R_psi2_W0T_psi0 - 1,
+        # 0 = R_psi5_W0T_psi0 - sqrt(chi) R_psi2_W0T_psi0 R_psi4_B_psi2
+        -jnp.sqrt(chi) * R_psi2_W0T_psi0 * R_psi4_B_psi2 + R_psi5_W0T_psi0,
+        # 0 = R_psi0_W0_psi5 z - sqrt(chi) R_psi0_W0_psi5 R_psi5_W0T_psi0/nu^(3/2) - R_psi0_W0_psi5 R_psi1_W1_psi0 - 1
+        -jnp.sqrt(chi) * R_psi0_W0_psi5 * R_psi5_W0T_psi0 / nu ** (3 / 2)
+        - R_psi0_W0_psi5 * R_psi1_W1_psi0
+        + R_psi0_W0_psi5 * z
+        - 1,
+        # 0 = R_psi2_BT_psi4 - sqrt(chi) R_psi0_W0_psi5 R_psi5_BT_psi4/sqrt(nu)
+        -jnp.sqrt(chi) * R_psi0_W0_psi5 * R_psi5_BT_psi4 / jnp.sqrt(nu) + R_psi2_BT_psi4,
+        # 0 = R_psi5_BT_psi4 - sqrt(chi) R_psi2_BT_psi4 R_psi4_B_psi2 - 1
+        -jnp.sqrt(chi) * R_psi2_BT_psi4 * R_psi4_B_psi2 + R_psi5_BT_psi4 - 1,
+        # 0 = R_psi3_B_psi2 - 1 - R_psi2_BT_psi4 R_psi4_B_psi2/sqrt(chi)
+        R_psi3_B_psi2 - 1 - R_psi2_BT_psi4 * R_psi4_B_psi2 / jnp.sqrt(chi),
+        # 0 = R_psi4_B_psi2 - gamma0 nu^(3/2) R_psi1_A_psi3 R_psi3_B_psi2/chi
+        R_psi4_B_psi2 - gamma0 * nu ** (3 / 2) * R_psi1_A_psi3 * R_psi3_B_psi2 / chi,
+        # 0 = R_psi0_W1T_psi1 z - sqrt(chi) R_psi0_W1T_psi1 R_psi5_W0T_psi0/nu^(3/2) - R_psi0_W1T_psi1 R_psi1_W1_psi0 - 1
+        -jnp.sqrt(chi) * R_psi0_W1T_psi1 * R_psi5_W0T_psi0 / nu ** (3 / 2)
+        - R_psi0_W1T_psi1 * R_psi1_W1_psi0
+        + R_psi0_W1T_psi1 * z
+        - 1,
+        # 0 = R_psi1_W1_psi0 - gamma0 sqrt(nu) R_psi1_W1_psi0 R_psi3_AT_psi1 - R_psi0_W1T_psi1 R_psi1_W1_psi0 - 1
+        -gamma0 * jnp.sqrt(nu) * R_psi1_W1_psi0 * R_psi3_AT_psi1
+        - R_psi0_W1T_psi1 * R_psi1_W1_psi0
+        + R_psi1_W1_psi0
+        - 1,
+        # 0 = R_psi3_AT_psi1 - R_psi2_BT_psi4 R_psi4_AT_psi1/sqrt(chi)
+        R_psi3_AT_psi1 - R_psi2_BT_psi4 * R_psi4_AT_psi1 / jnp.sqrt(chi),
+        # 0 = R_psi4_AT_psi1 - gamma0 - gamma0 nu^(3/2) R_psi1_A_psi3 R_psi3_AT_psi1/chi
+        -gamma0 + R_psi4_AT_psi1 - gamma0 * nu ** (3 / 2) * R_psi1_A_psi3 * R_psi3_AT_psi1 / chi,
+        # 0 = R_psi1_A_psi3 - gamma0 sqrt(nu) R_psi1_A_psi3 R_psi3_AT_psi1 - gamma0 - R_psi0_W1T_psi1 R_psi1_A_psi3
+        -gamma0 * jnp.sqrt(nu) * R_psi1_A_psi3 * R_psi3_AT_psi1
+        - gamma0
+        - R_psi0_W1T_psi1 * R_psi1_A_psi3
+        + R_psi1_A_psi3,
+        # 0 = G z - sqrt(chi) G R_psi5_W0T_psi0/nu^(3/2) - G R_psi1_W1_psi0 - 1
+        -jnp.sqrt(chi) * G * R_psi5_W0T_psi0 / nu ** (3 / 2) - G * R_psi1_W1_psi0 + G * z - 1,
     )
+
+
+def residual(z, r, nu, chi, gamma0):
+    """The equations as one array."""
+    return jnp.stack(equations(z, r, nu, chi, gamma0))
 
 
 def curve(nu, chi, gamma0):

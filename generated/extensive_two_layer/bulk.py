@@ -24,8 +24,8 @@ ELIMINATED = True
 CURVE = "chi*nu**2 - gamma**2*G**4*z**2 + G**3*(gamma**2*nu*z**2 - 2*gamma**2*nu*z + 2*gamma**2*z) + G**2*(chi*gamma**2*nu*z + chi*nu*z + gamma**2*nu**2*z - gamma**2*nu**2 - 2*gamma**2*nu*z + 2*gamma**2*nu - gamma**2) + G*(chi*gamma**2*nu**2 - chi*gamma**2*nu - chi*nu**2*z + chi*nu**2 - chi*nu - gamma**2*nu**2 + gamma**2*nu)"
 
 
-def residual(z, r, nu, chi, gamma):
-    """Zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""
+def equations(z, r, nu, chi, gamma):
+    """Each is zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""
     (
         G,
         R_psi0_BT_psi3,
@@ -37,40 +37,37 @@ def residual(z, r, nu, chi, gamma):
         R_psi3_AT_psi1,
         R_psi3_B_psi0,
     ) = r
-    return jnp.stack(
-        [
-            # 0 = R_psi0_BT_psi3 z - chi R_psi0_BT_psi3 R_psi3_B_psi0/nu - R_psi0_BT_psi3 R_psi1_W0_psi0 - 1
-            -chi * R_psi0_BT_psi3 * R_psi3_B_psi0 / nu
-            - R_psi0_BT_psi3 * R_psi1_W0_psi0
-            + R_psi0_BT_psi3 * z
-            - 1,
-            # 0 = R_psi2_B_psi0 - 1 - R_psi0_BT_psi3 R_psi3_B_psi0/nu
-            R_psi2_B_psi0 - 1 - R_psi0_BT_psi3 * R_psi3_B_psi0 / nu,
-            # 0 = R_psi3_B_psi0 - gamma nu R_psi1_A_psi2 R_psi2_B_psi0/chi
-            R_psi3_B_psi0 - gamma * nu * R_psi1_A_psi2 * R_psi2_B_psi0 / chi,
-            # 0 = R_psi0_W0T_psi1 z - chi R_psi0_W0T_psi1 R_psi3_B_psi0/nu - R_psi0_W0T_psi1 R_psi1_W0_psi0 - 1
-            -chi * R_psi0_W0T_psi1 * R_psi3_B_psi0 / nu
-            - R_psi0_W0T_psi1 * R_psi1_W0_psi0
-            + R_psi0_W0T_psi1 * z
-            - 1,
-            # 0 = R_psi1_W0_psi0 - gamma R_psi1_W0_psi0 R_psi2_AT_psi1 - 1 - R_psi0_W0T_psi1 R_psi1_W0_psi0/nu
-            -gamma * R_psi1_W0_psi0 * R_psi2_AT_psi1
-            + R_psi1_W0_psi0
-            - 1
-            - R_psi0_W0T_psi1 * R_psi1_W0_psi0 / nu,
-            # 0 = R_psi2_AT_psi1 - R_psi0_BT_psi3 R_psi3_AT_psi1/nu
-            R_psi2_AT_psi1 - R_psi0_BT_psi3 * R_psi3_AT_psi1 / nu,
-            # 0 = R_psi3_AT_psi1 - gamma - gamma nu R_psi1_A_psi2 R_psi2_AT_psi1/chi
-            -gamma + R_psi3_AT_psi1 - gamma * nu * R_psi1_A_psi2 * R_psi2_AT_psi1 / chi,
-            # 0 = R_psi1_A_psi2 - gamma R_psi1_A_psi2 R_psi2_AT_psi1 - gamma - R_psi0_W0T_psi1 R_psi1_A_psi2/nu
-            -gamma * R_psi1_A_psi2 * R_psi2_AT_psi1
-            - gamma
-            + R_psi1_A_psi2
-            - R_psi0_W0T_psi1 * R_psi1_A_psi2 / nu,
-            # 0 = G z - chi G R_psi3_B_psi0/nu - G R_psi1_W0_psi0 - 1
-            -chi * G * R_psi3_B_psi0 / nu - G * R_psi1_W0_psi0 + G * z - 1,
-        ]
+    return (
+        # 0 = R_psi0_BT_psi3 z - chi R_psi0_BT_psi3 R_psi3_B_psi0/nu - R_psi0_BT_psi3 R_psi1_W0_psi0 - 1
+        -chi * R_psi0_BT_psi3 * R_psi3_B_psi0 / nu - R_psi0_BT_psi3 * R_psi1_W0_psi0 + R_psi0_BT_psi3 * z - 1,
+        # 0 = R_psi2_B_psi0 - 1 - R_psi0_BT_psi3 R_psi3_B_psi0/nu
+        R_psi2_B_psi0 - 1 - R_psi0_BT_psi3 * R_psi3_B_psi0 / nu,
+        # 0 = R_psi3_B_psi0 - gamma nu R_psi1_A_psi2 R_psi2_B_psi0/chi
+        R_psi3_B_psi0 - gamma * nu * R_psi1_A_psi2 * R_psi2_B_psi0 / chi,
+        # 0 = R_psi0_W0T_psi1 z - chi R_psi0_W0T_psi1 R_psi3_B_psi0/nu - R_psi0_W0T_psi1 R_psi1_W0_psi0 - 1
+        -chi * R_psi0_W0T_psi1 * R_psi3_B_psi0 / nu
+        - R_psi0_W0T_psi1 * R_psi1_W0_psi0
+        + R_psi0_W0T_psi1 * z
+        - 1,
+        # 0 = R_psi1_W0_psi0 - gamma R_psi1_W0_psi0 R_psi2_AT_psi1 - 1 - R_psi0_W0T_psi1 R_psi1_W0_psi0/nu
+        -gamma * R_psi1_W0_psi0 * R_psi2_AT_psi1 + R_psi1_W0_psi0 - 1 - R_psi0_W0T_psi1 * R_psi1_W0_psi0 / nu,
+        # 0 = R_psi2_AT_psi1 - R_psi0_BT_psi3 R_psi3_AT_psi1/nu
+        R_psi2_AT_psi1 - R_psi0_BT_psi3 * R_psi3_AT_psi1 / nu,
+        # 0 = R_psi3_AT_psi1 - gamma - gamma nu R_psi1_A_psi2 R_psi2_AT_psi1/chi
+        -gamma + R_psi3_AT_psi1 - gamma * nu * R_psi1_A_psi2 * R_psi2_AT_psi1 / chi,
+        # 0 = R_psi1_A_psi2 - gamma R_psi1_A_psi2 R_psi2_AT_psi1 - gamma - R_psi0_W0T_psi1 R_psi1_A_psi2/nu
+        -gamma * R_psi1_A_psi2 * R_psi2_AT_psi1
+        - gamma
+        + R_psi1_A_psi2
+        - R_psi0_W0T_psi1 * R_psi1_A_psi2 / nu,
+        # 0 = G z - chi G R_psi3_B_psi0/nu - G R_psi1_W0_psi0 - 1
+        -chi * G * R_psi3_B_psi0 / nu - G * R_psi1_W0_psi0 + G * z - 1,
     )
+
+
+def residual(z, r, nu, chi, gamma):
+    """The equations as one array."""
+    return jnp.stack(equations(z, r, nu, chi, gamma))
 
 
 def curve(nu, chi, gamma):

@@ -14,17 +14,20 @@ ELIMINATED = True
 CURVE = "G**2 - G*z + 1"
 
 
-def residual(z, r, gamma0):
-    """Zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""
+def equations(z, r, gamma0):
+    """Each is zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""
     G, R_psi0_M0_psi0 = r
-    return jnp.stack(
-        [
-            # 0 = R_psi0_M0_psi0 z - R_psi0_M0_psi0^2 - 1
-            -(R_psi0_M0_psi0**2) + R_psi0_M0_psi0 * z - 1,
-            # 0 = G z - G R_psi0_M0_psi0 - 1
-            -G * R_psi0_M0_psi0 + G * z - 1,
-        ]
+    return (
+        # 0 = R_psi0_M0_psi0 z - R_psi0_M0_psi0^2 - 1
+        -(R_psi0_M0_psi0**2) + R_psi0_M0_psi0 * z - 1,
+        # 0 = G z - G R_psi0_M0_psi0 - 1
+        -G * R_psi0_M0_psi0 + G * z - 1,
     )
+
+
+def residual(z, r, gamma0):
+    """The equations as one array."""
+    return jnp.stack(equations(z, r, gamma0))
 
 
 def curve(gamma0):

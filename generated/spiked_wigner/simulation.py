@@ -35,6 +35,24 @@ def project(left, right, vector):
     return left * found if found.ndim == 0 else left[:, None] * found[None, :]
 
 
+def sectors(gamma0, size):
+    """Sizes of the sectors as their ratios have them; a sample has whole ones."""
+    return {"D": size}
+
+
+def numbers(gamma0, size):
+    """Roughly how many numbers a sample holds at once."""
+    # sizes of the sectors
+    D = size
+    # random matrices; weights, with those of the time before and a working copy; fields at all times
+    held = 3 * D * D + D
+    # products on the way to the probed matrices
+    working = 4 * max(0, D * D)
+    # later: a probed matrix, its symmetric part, its eigenvectors and what finding them takes
+    spectrum = 6 * max(0, D * D)
+    return held + max(working, spectrum)
+
+
 def simulate(gamma0, size, rng, progress=lambda fraction: None, watch=None, xp=np, special=sc):
     """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
     on either side and, of K^T K, its half K (as functions), and observables, one row a time.

@@ -14,19 +14,22 @@ ELIMINATED = True
 CURVE = "sigma**2*G**2*z - G*z + 1"
 
 
-def residual(z, r, gamma, eta, sigma, P, D, B, T, draw):
-    """Zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""
+def equations(z, r, gamma, eta, sigma, P, D, B, T, draw):
+    """Each is zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""
     G, R_psi0_J2T_psi1, R_psi1_J2_psi0 = r
-    return jnp.stack(
-        [
-            # 0 = R_psi0_J2T_psi1 z - sigma^2 R_psi0_J2T_psi1 R_psi1_J2_psi0 - 1
-            -(sigma**2) * R_psi0_J2T_psi1 * R_psi1_J2_psi0 + R_psi0_J2T_psi1 * z - 1,
-            # 0 = R_psi1_J2_psi0 - sigma^2 R_psi0_J2T_psi1 R_psi1_J2_psi0 - 1
-            -(sigma**2) * R_psi0_J2T_psi1 * R_psi1_J2_psi0 + R_psi1_J2_psi0 - 1,
-            # 0 = G z - sigma^2 G R_psi1_J2_psi0 - 1
-            -(sigma**2) * G * R_psi1_J2_psi0 + G * z - 1,
-        ]
+    return (
+        # 0 = R_psi0_J2T_psi1 z - sigma^2 R_psi0_J2T_psi1 R_psi1_J2_psi0 - 1
+        -(sigma**2) * R_psi0_J2T_psi1 * R_psi1_J2_psi0 + R_psi0_J2T_psi1 * z - 1,
+        # 0 = R_psi1_J2_psi0 - sigma^2 R_psi0_J2T_psi1 R_psi1_J2_psi0 - 1
+        -(sigma**2) * R_psi0_J2T_psi1 * R_psi1_J2_psi0 + R_psi1_J2_psi0 - 1,
+        # 0 = G z - sigma^2 G R_psi1_J2_psi0 - 1
+        -(sigma**2) * G * R_psi1_J2_psi0 + G * z - 1,
     )
+
+
+def residual(z, r, gamma, eta, sigma, P, D, B, T, draw):
+    """The equations as one array."""
+    return jnp.stack(equations(z, r, gamma, eta, sigma, P, D, B, T, draw))
 
 
 def curve(gamma, eta, sigma, P, D, B, T, draw):

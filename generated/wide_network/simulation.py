@@ -35,6 +35,48 @@ def project(left, right, vector):
     return left * found if found.ndim == 0 else left[:, None] * found[None, :]
 
 
+def sectors(gamma, eta, sigma, P, D, B, T, draw, size):
+    """Sizes of the sectors as their ratios have them; a sample has whole ones."""
+    return {"N": size}
+
+
+def numbers(gamma, eta, sigma, P, D, B, T, draw, size):
+    """Roughly how many numbers a sample holds at once."""
+    # sizes of the sectors
+    N = size
+    # random matrices; weights, with those of the time before and a working copy; fields at all times
+    held = (
+        N * N
+        + N * N
+        + 3 * N * N
+        + 3 * N * N
+        + (T + 1) * D * N
+        + (T + 1) * N
+        + (T + 1) * B * N
+        + (T + 1) * B * N
+        + (T + 1) * B * N
+        + (T + 1) * B * N
+        + (T + 1) * B * N
+        + (T + 1) * B * N
+        + (T + 1) * B * N
+        + (T + 1) * B * N
+        + (T + 1) * B * N
+        + (T + 1) * B * N
+        + (T + 1) * B * N
+        + (T + 1) * B * N
+        + (T + 1) * B * N
+        + (T + 1) * B * N
+        + (T + 1) * B * N
+        + D * N
+        + N
+    )
+    # products on the way to the probed matrices
+    working = 4 * max(0, N * N)
+    # later: a probed matrix, its symmetric part, its eigenvectors and what finding them takes
+    spectrum = 6 * max(0, N * N)
+    return held + max(working, spectrum)
+
+
 def simulate(
     gamma,
     eta,

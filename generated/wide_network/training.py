@@ -35,11 +35,11 @@ def pivoted(gram, floor):
     return factor, chosen, jnp.trace(left)
 
 
-def extend(span, used, pivot, values, first, tolerance):
+def extend(span, used, values, tolerance):
     """Orthonormal directions over the sites, joined by what is new in `values` (sites by labels).
 
-    Gives the coordinates of the values, the span, how many directions it has, which entry made each
-    (counted from `first`), and the share of variance that was left out.
+    Gives the coordinates of the values, the span, how many directions it has, and the share of variance
+    that was left out.
     """
     sites, most = span.shape
     labels = values.shape[1]
@@ -54,29 +54,42 @@ def extend(span, used, pivot, values, first, tolerance):
     lower = jnp.where(taken, factor[chosen], jnp.eye(labels))
     made = jax.scipy.linalg.solve_triangular(lower, left[:, chosen].T, lower=True).T
     new_span = span.at[:, places].set(made, mode="drop")
-    pivot = pivot.at[places].set(first + chosen, mode="drop")
     rows = rows.at[:, places].add(factor, mode="drop")
     lost = lost + jnp.sum(jnp.where(places >= most, jnp.sum(factor**2, axis=0), 0.0))
     used = jnp.minimum(used + jnp.sum(taken), most)
     share = lost / jnp.maximum(jnp.sum(jnp.mean(values**2, axis=0)), 1e-300)
-    return rows, new_span, used, pivot, share
+    return rows, new_span, used, share
 
 
-def response_matrix(answers, rows, strengths, pivot, used):
-    """Responses to the noises of entries from answers to normals: only entries that made a direction count."""
-    most = pivot.shape[0]
-    live = jnp.arange(most) < used
-    chosen = jnp.where(live, pivot, 0)
-    lower = jnp.where(live[:, None], rows[chosen], jnp.eye(most))
-    solved = jax.scipy.linalg.solve_triangular(lower.T, (answers * live).T, lower=False).T
-    places = jnp.where(live, pivot, rows.shape[0])
-    found = jnp.zeros((answers.shape[0], rows.shape[0]))
-    return found.at[:, places].set(solved / strengths[chosen], mode="drop")
+def response_matrix(seen, noise, rows, entries, reach, tolerance):
+    """Responses R from correlations with noises, seen = R noise, where R reaches back in time only.
+
+    rows, entries: the times of fields and of noises; reach: how much earlier a noise must be to count. A
+    noise that earlier ones determine, but for a share `tolerance` of its variance, is left out.
+    """
+    count = noise.shape[0]
+    sequence = jnp.argsort(entries, stable=True)
+
+    def one(k, state):
+        factor, taken = state
+        i = sequence[k]
+        left = noise[:, i] - factor @ factor[i]
+        take = left[i] > tolerance * noise[i, i]
+        column = jnp.where(take, left / jnp.sqrt(jnp.where(take, left[i], 1.0)), 0.0)
+        return factor.at[:, k].set(column), taken.at[k].set(take)
+
+    start = jnp.zeros((count, count)), jnp.zeros(count, bool)
+    factor, taken = jax.lax.fori_loop(0, count, one, start)
+    lower = jnp.where(taken[:, None] & taken[None, :], factor[sequence], jnp.eye(count))
+    solved = jax.scipy.linalg.solve_triangular(lower, (seen[:, sequence] * taken).T, lower=True).T
+    causal = entries[sequence][None, :] + reach[sequence][None, :] <= rows[:, None]
+    solved = jax.scipy.linalg.solve_triangular(lower.T, (solved * causal * taken).T, lower=False).T
+    return jnp.zeros_like(seen).at[:, sequence].set(solved * taken)
 
 
 def forward_pass(gamma, eta, sigma, P, D, B, T, draw, x, y, normals, rank=None, tolerance=1e-12):
-    """Order parameters before the last update (C_g2_g2, C_g2_spike2, C_g3_g3, C_g3_spike3, C_phi1_phi1, C_phi2_phi2, C_spike2_spike2, C_spike3_spike3, R_g2_J1_phi1, R_g3_J2_phi2, R_phi1_J1T_g2, R_phi2_J2T_g3, R_spike2_J1_phi1, R_spike3_J2_phi2: times by times), observables at all times, and the
-    number of times before anything overflowed.
+    """What order parameters are made of (see order_parameters), observables at all times, the number of times
+    before anything overflowed, and a report on the directions that are remembered.
 
     Whole-number arguments fix shapes: pass them as Python integers, static under jit.
 
@@ -96,13 +109,13 @@ def forward_pass(gamma, eta, sigma, P, D, B, T, draw, x, y, normals, rank=None, 
     in_J1T = jnp.arange(size_J1T)
     sites = normals["J1"].shape[0]
     span_J1T = jnp.zeros((sites, size_J1T))
-    used_J1T, pivot_J1T = 0, jnp.zeros(size_J1T, int)
+    used_J1T = 0
     span_J2T = jnp.zeros((sites, size_J2T))
-    used_J2T, pivot_J2T = 0, jnp.zeros(size_J2T, int)
+    used_J2T = 0
     span_J2 = jnp.zeros((sites, size_J2))
-    used_J2, pivot_J2 = 0, jnp.zeros(size_J2, int)
+    used_J2 = 0
     span_J1 = jnp.zeros((sites, size_J1))
-    used_J1, pivot_J1 = 0, jnp.zeros(size_J1, int)
+    used_J1 = 0
     lost = 0.0
     V0 = (sigma) * normals["V0"]
     w0 = (sigma) * normals["w0"]
@@ -141,16 +154,12 @@ def forward_pass(gamma, eta, sigma, P, D, B, T, draw, x, y, normals, rank=None, 
             w_late1,
             span_J1,
             used_J1,
-            pivot_J1,
             span_J2,
             used_J2,
-            pivot_J2,
             span_J2T,
             used_J2T,
-            pivot_J2T,
             span_J1T,
             used_J1T,
-            pivot_J1T,
             row_phi1,
             row_phi2,
             row_g3,
@@ -192,9 +201,7 @@ def forward_pass(gamma, eta, sigma, P, D, B, T, draw, x, y, normals, rank=None, 
         # phi1(t) = tanh(h1(t))
         phi1_new = (lambda h1_now: jnp.tanh(h1_now))(h1_now)
         phi1_now = phi1_new
-        row_new, span_J1, used_J1, pivot_J1, share = extend(
-            span_J1, used_J1, pivot_J1, phi1_now, t * B, tolerance
-        )
+        row_new, span_J1, used_J1, share = extend(span_J1, used_J1, phi1_now, tolerance)
         row_phi1_now, lost = row_new, jnp.maximum(lost, share)
         row_phi1 = row_phi1.at[t].set(row_phi1_now)
         answer_phi1_J1T = answer_phi1_J1T.at[t].set(
@@ -218,9 +225,7 @@ def forward_pass(gamma, eta, sigma, P, D, B, T, draw, x, y, normals, rank=None, 
         # phi2(t) = tanh(h2(t))
         phi2_new = (lambda h2_now: jnp.tanh(h2_now))(h2_now)
         phi2_now = phi2_new
-        row_new, span_J2, used_J2, pivot_J2, share = extend(
-            span_J2, used_J2, pivot_J2, phi2_now, t * B, tolerance
-        )
+        row_new, span_J2, used_J2, share = extend(span_J2, used_J2, phi2_now, tolerance)
         row_phi2_now, lost = row_new, jnp.maximum(lost, share)
         row_phi2 = row_phi2.at[t].set(row_phi2_now)
         answer_phi2_J2T = answer_phi2_J2T.at[t].set(
@@ -254,9 +259,7 @@ def forward_pass(gamma, eta, sigma, P, D, B, T, draw, x, y, normals, rank=None, 
             h3_now, jnp.broadcast_to(w_now[:, None], (sites, B))
         )
         g3_now = g3_new
-        row_new, span_J2T, used_J2T, pivot_J2T, share = extend(
-            span_J2T, used_J2T, pivot_J2T, g3_now, t * B, tolerance
-        )
+        row_new, span_J2T, used_J2T, share = extend(span_J2T, used_J2T, g3_now, tolerance)
         row_g3_now, lost = row_new, jnp.maximum(lost, share)
         row_g3 = row_g3.at[t].set(row_g3_now)
         answer_g3_J2 = answer_g3_J2.at[t].set(
@@ -280,9 +283,7 @@ def forward_pass(gamma, eta, sigma, P, D, B, T, draw, x, y, normals, rank=None, 
         # g2(t) = z2(t) - tanh(h2(t))^2 z2(t)
         g2_new = (lambda h2_now, z2_now: -z2_now * jnp.tanh(h2_now) ** 2 + z2_now)(h2_now, z2_now)
         g2_now = g2_new
-        row_new, span_J1T, used_J1T, pivot_J1T, share = extend(
-            span_J1T, used_J1T, pivot_J1T, g2_now, t * B, tolerance
-        )
+        row_new, span_J1T, used_J1T, share = extend(span_J1T, used_J1T, g2_now, tolerance)
         row_g2_now, lost = row_new, jnp.maximum(lost, share)
         row_g2 = row_g2.at[t].set(row_g2_now)
         answer_g2_J1 = answer_g2_J1.at[t].set(
@@ -376,16 +377,12 @@ def forward_pass(gamma, eta, sigma, P, D, B, T, draw, x, y, normals, rank=None, 
             w_late1,
             span_J1,
             used_J1,
-            pivot_J1,
             span_J2,
             used_J2,
-            pivot_J2,
             span_J2T,
             used_J2T,
-            pivot_J2T,
             span_J1T,
             used_J1T,
-            pivot_J1T,
             row_phi1,
             row_phi2,
             row_g3,
@@ -417,16 +414,12 @@ def forward_pass(gamma, eta, sigma, P, D, B, T, draw, x, y, normals, rank=None, 
         w_late1,
         span_J1,
         used_J1,
-        pivot_J1,
         span_J2,
         used_J2,
-        pivot_J2,
         span_J2T,
         used_J2T,
-        pivot_J2T,
         span_J1T,
         used_J1T,
-        pivot_J1T,
         row_phi1,
         row_phi2,
         row_g3,
@@ -460,16 +453,12 @@ def forward_pass(gamma, eta, sigma, P, D, B, T, draw, x, y, normals, rank=None, 
             w_late1,
             span_J1,
             used_J1,
-            pivot_J1,
             span_J2,
             used_J2,
-            pivot_J2,
             span_J2T,
             used_J2T,
-            pivot_J2T,
             span_J1T,
             used_J1T,
-            pivot_J1T,
             row_phi1,
             row_phi2,
             row_g3,
@@ -495,7 +484,11 @@ def forward_pass(gamma, eta, sigma, P, D, B, T, draw, x, y, normals, rank=None, 
         ),
     )
 
-    order = {
+    noise_J1 = (sigma) * row_phi1[:steps].reshape(-1, size_J1)  # each noise in terms of the normals
+    noise_J2 = (sigma) * row_phi2[:steps].reshape(-1, size_J2)  # each noise in terms of the normals
+    noise_J1T = (sigma) * row_g2[:steps].reshape(-1, size_J1T)  # each noise in terms of the normals
+    noise_J2T = (sigma) * row_g3[:steps].reshape(-1, size_J2T)  # each noise in terms of the normals
+    moments = {
         "C_g2_g2": row_g2[:steps].reshape(-1, size_J1T) @ row_g2[:steps].reshape(-1, size_J1T).T,
         "C_g2_spike2": row_g2[:steps].reshape(-1, size_J1T) @ row_spike2[:steps].reshape(-1, size_J1T).T,
         "C_g3_g3": row_g3[:steps].reshape(-1, size_J2T) @ row_g3[:steps].reshape(-1, size_J2T).T,
@@ -506,48 +499,16 @@ def forward_pass(gamma, eta, sigma, P, D, B, T, draw, x, y, normals, rank=None, 
         @ row_spike2[:steps].reshape(-1, size_J1T).T,
         "C_spike3_spike3": row_spike3[:steps].reshape(-1, size_J2T)
         @ row_spike3[:steps].reshape(-1, size_J2T).T,
-        "R_g2_J1_phi1": response_matrix(
-            answer_g2_J1[:steps].reshape(-1, size_J1),
-            row_phi1.reshape(-1, size_J1),
-            jnp.full(row_phi1.size // size_J1, sigma),
-            pivot_J1,
-            used_J1,
-        )[:, : steps * B],
-        "R_g3_J2_phi2": response_matrix(
-            answer_g3_J2[:steps].reshape(-1, size_J2),
-            row_phi2.reshape(-1, size_J2),
-            jnp.full(row_phi2.size // size_J2, sigma),
-            pivot_J2,
-            used_J2,
-        )[:, : steps * B],
-        "R_phi1_J1T_g2": response_matrix(
-            answer_phi1_J1T[:steps].reshape(-1, size_J1T),
-            row_g2.reshape(-1, size_J1T),
-            jnp.full(row_g2.size // size_J1T, sigma),
-            pivot_J1T,
-            used_J1T,
-        )[:, : steps * B],
-        "R_phi2_J2T_g3": response_matrix(
-            answer_phi2_J2T[:steps].reshape(-1, size_J2T),
-            row_g3.reshape(-1, size_J2T),
-            jnp.full(row_g3.size // size_J2T, sigma),
-            pivot_J2T,
-            used_J2T,
-        )[:, : steps * B],
-        "R_spike2_J1_phi1": response_matrix(
-            answer_spike2_J1[:steps].reshape(-1, size_J1),
-            row_phi1.reshape(-1, size_J1),
-            jnp.full(row_phi1.size // size_J1, sigma),
-            pivot_J1,
-            used_J1,
-        )[:, : steps * B],
-        "R_spike3_J2_phi2": response_matrix(
-            answer_spike3_J2[:steps].reshape(-1, size_J2),
-            row_phi2.reshape(-1, size_J2),
-            jnp.full(row_phi2.size // size_J2, sigma),
-            pivot_J2,
-            used_J2,
-        )[:, : steps * B],
+        "G_J1": noise_J1 @ noise_J1.T,
+        "G_J2": noise_J2 @ noise_J2.T,
+        "G_J1T": noise_J1T @ noise_J1T.T,
+        "G_J2T": noise_J2T @ noise_J2T.T,
+        "K_g2_J1": answer_g2_J1[:steps].reshape(-1, size_J1) @ noise_J1.T,
+        "K_g3_J2": answer_g3_J2[:steps].reshape(-1, size_J2) @ noise_J2.T,
+        "K_phi1_J1T": answer_phi1_J1T[:steps].reshape(-1, size_J1T) @ noise_J1T.T,
+        "K_phi2_J2T": answer_phi2_J2T[:steps].reshape(-1, size_J2T) @ noise_J2T.T,
+        "K_spike2_J1": answer_spike2_J1[:steps].reshape(-1, size_J1) @ noise_J1.T,
+        "K_spike3_J2": answer_spike3_J2[:steps].reshape(-1, size_J2) @ noise_J2.T,
     }
     observables = {
         "loss": seen_loss,
@@ -560,7 +521,7 @@ def forward_pass(gamma, eta, sigma, P, D, B, T, draw, x, y, normals, rank=None, 
         "gradients3": seen_gradients3,
     }
     return (
-        order,
+        moments,
         observables,
         finite,
         {"lost": lost, "directions": {"J1": used_J1, "J2": used_J2, "J2T": used_J2T, "J1T": used_J1T}},
@@ -597,6 +558,75 @@ def shapes(gamma, eta, sigma, P, D, B, T, draw, rank=None):
         "J1T": (room(times * B, rank),),
         "V0": (D,),
         "w0": (),
+    }
+
+
+def order_parameters(moments, gamma, eta, sigma, P, D, B, T, draw, tolerance=1e-12):
+    """Correlations and responses before the last update, times by times, from averaged moments."""
+    steps, times = T, T + 1
+    R_g2_J1 = response_matrix(
+        moments["K_g2_J1"],
+        moments["G_J1"],
+        jnp.repeat(jnp.arange(steps), B),
+        jnp.repeat(jnp.arange(steps), B),
+        jnp.full(steps * B, 0),
+        tolerance,
+    )
+    R_g3_J2 = response_matrix(
+        moments["K_g3_J2"],
+        moments["G_J2"],
+        jnp.repeat(jnp.arange(steps), B),
+        jnp.repeat(jnp.arange(steps), B),
+        jnp.full(steps * B, 0),
+        tolerance,
+    )
+    R_phi1_J1T = response_matrix(
+        moments["K_phi1_J1T"],
+        moments["G_J1T"],
+        jnp.repeat(jnp.arange(steps), B),
+        jnp.repeat(jnp.arange(steps), B),
+        jnp.full(steps * B, 1),
+        tolerance,
+    )
+    R_phi2_J2T = response_matrix(
+        moments["K_phi2_J2T"],
+        moments["G_J2T"],
+        jnp.repeat(jnp.arange(steps), B),
+        jnp.repeat(jnp.arange(steps), B),
+        jnp.full(steps * B, 1),
+        tolerance,
+    )
+    R_spike2_J1 = response_matrix(
+        moments["K_spike2_J1"],
+        moments["G_J1"],
+        jnp.repeat(jnp.arange(steps), B),
+        jnp.repeat(jnp.arange(steps), B),
+        jnp.full(steps * B, 0),
+        tolerance,
+    )
+    R_spike3_J2 = response_matrix(
+        moments["K_spike3_J2"],
+        moments["G_J2"],
+        jnp.repeat(jnp.arange(steps), B),
+        jnp.repeat(jnp.arange(steps), B),
+        jnp.full(steps * B, 0),
+        tolerance,
+    )
+    return {
+        "C_g2_g2": moments["C_g2_g2"],
+        "C_g2_spike2": moments["C_g2_spike2"],
+        "C_g3_g3": moments["C_g3_g3"],
+        "C_g3_spike3": moments["C_g3_spike3"],
+        "C_phi1_phi1": moments["C_phi1_phi1"],
+        "C_phi2_phi2": moments["C_phi2_phi2"],
+        "C_spike2_spike2": moments["C_spike2_spike2"],
+        "C_spike3_spike3": moments["C_spike3_spike3"],
+        "R_g2_J1_phi1": R_g2_J1,
+        "R_g3_J2_phi2": R_g3_J2,
+        "R_phi1_J1T_g2": R_phi1_J1T,
+        "R_phi2_J2T_g3": R_phi2_J2T,
+        "R_spike2_J1_phi1": R_spike2_J1,
+        "R_spike3_J2_phi2": R_spike3_J2,
     }
 
 

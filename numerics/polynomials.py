@@ -1,0 +1,133 @@
+"""The bulk equations as plain polynomials: residual and Jacobian at many points by NumPy, with nothing to compile.
+
+The generated equations are run once on polynomials instead of numbers, at given parameters. What they are made of is
+then known term by term, and so are their derivatives.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from numerics.precision import in_float64
+
+Monomial = tuple[int, ...]
+"""Numbers of the factors, ascending and repeated by power: 0 is z, 1 the first response."""
+
+
+@dataclass(frozen=True, eq=False)
+class Polynomial:
+    """Coefficients by monomial. It can be added, multiplied, divided by a number and raised to a whole power."""
+
+    terms: Mapping[Monomial, float]
+
+    def __add__(self, other: Polynomial | float) -> Polynomial:
+        total = dict(self.terms)
+        for monomial, coefficient in _as_polynomial(other).terms.items():
+            total[monomial] = total.get(monomial, 0.0) + coefficient
+        return Polynomial(total)
+
+    def __mul__(self, other: Polynomial | float) -> Polynomial:
+        total: dict[Monomial, float] = {}
+        for a, x in self.terms.items():
+            for b, y in _as_polynomial(other).terms.items():
+                monomial = tuple(sorted(a + b))
+                total[monomial] = total.get(monomial, 0.0) + x * y
+        return Polynomial(total)
+
+    def __truediv__(self, other: float) -> Polynomial:
+        return self * (1.0 / float(other))
+
+    def __pow__(self, power: int) -> Polynomial:
+        if not isinstance(power, int) or power < 0:
+            raise TypeError("a polynomial has whole powers only")
+        result = Polynomial({(): 1.0})
+        for _ in range(power):
+            result = result * self
+        return result
+
+    def __neg__(self) -> Polynomial:
+        return self * -1.0
+
+    def __sub__(self, other: Polynomial | float) -> Polynomial:
+        return self + -_as_polynomial(other)
+
+    def __rsub__(self, other: float) -> Polynomial:
+        return -self + other
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def _as_polynomial(value: Polynomial | float) -> Polynomial:
+    return value if isinstance(value, Polynomial) else Polynomial({(): float(value)})
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums of terms: coefficients, the factors of each (padded by the constant 1), and where each sum starts."""
+
+    coefficients: np.ndarray
+    factors: np.ndarray
+    starts: np.ndarray
+    places: np.ndarray
+
+    @staticmethod
+    def of(terms: list[tuple[int, float, Monomial]], one: int) -> Sums:
+        """From terms (place of the sum, coefficient, monomial); `one` is the number of the constant."""
+        terms = sorted(terms, key=lambda term: term[0])
+        most = max((len(monomial) for _, _, monomial in terms), default=0) or 1
+        factors = np.full((most, len(terms)), one)
+        for n, (_, _, monomial) in enumerate(terms):
+            factors[: len(monomial), n] = monomial
+        places, starts = np.unique([place for place, _, _ in terms], return_index=True)
+        return Sums(np.array([c for _, c, _ in terms], float), factors, starts, places.astype(int))
+
+    def at(self, variables: np.ndarray) -> np.ndarray:
+        """The sums, one row a point, in the order of `places`."""
+        if not self.places.size:
+            return np.zeros((len(variables), 0), variables.dtype)
+        values = self.coefficients * variables[:, self.factors[0]]
+        for factor in self.factors[1:]:
+            values *= variables[:, factor]
+        return np.add.reduceat(values, self.starts, axis=1)
+
+
+@dataclass(frozen=True)
+class System:
+    """As many polynomial equations as responses, with their derivatives by z and by the responses."""
+
+    count: int
+    residual: Sums
+    rate: Sums
+    slope: Sums
+
+    def __call__(self, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Residual, rate in z and slope in r at many points; real where the points are."""
+        variables = np.concatenate([z[:, None], r, np.ones_like(z)[:, None]], axis=1)
+        residual, rate = (np.zeros((z.size, self.count), variables.dtype) for _ in range(2))
+        slope = np.zeros((z.size, self.count * self.count), variables.dtype)
+        for into, sums in ((residual, self.residual), (rate, self.rate), (slope, self.slope)):
+            into[:, sums.places] = sums.at(variables)
+        return residual, rate, slope.reshape(z.size, self.count, self.count)
+
+
+@lru_cache(maxsize=64)
+@in_float64
+def polynomial_system(module: types.ModuleType, arguments: tuple) -> System:
+    """The generated equations at these parameters."""
+    count = len(module.RESPONSES)
+    z, *r = (Polynomial({(k,): 1.0}) for k in range(count + 1))
+    equations = [_as_polynomial(e) for e in module.equations(z, r, *arguments)]
+    residual, rate, slope = [], [], []
+    for place, equation in enumerate(equations):
+        for monomial, coefficient in equation.terms.items():
+            residual.append((place, coefficient, monomial))
+            for k in dict.fromkeys(monomial):
+                at = monomial.index(k)
+                term = (coefficient * monomial.count(k), monomial[:at] + monomial[at + 1 :])
+                (rate.append((place, *term)) if k == 0 else slope.append((place * count + k - 1, *term)))
+    return System(count, *(Sums.of(terms, count + 1) for terms in (residual, rate, slope)))
