@@ -40,8 +40,6 @@ def same(left, right) -> bool:
 @pytest.mark.parametrize(
     "name, choices, whole, open_one",
     [
-        ("anti_hebbian", {}, {"T": 3}, "dt"),
-        ("coupled_spikes", {}, {"S": 3}, "alpha"),
         ("hebbian_momentum", {}, {"T": 3}, "decay"),
         ("deep_linear", {"L": 1}, {"T": 2, "C": 2}, "nu"),
     ],

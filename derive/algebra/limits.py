@@ -67,8 +67,13 @@ def _check_reached(parameter: Parameter, value: sp.Rational | None, text: str) -
         if domain.low <= value < domain.high:
             return
         inside = domain.low if math.isfinite(domain.low) else parameter.default
-        place, advice = f"{value} from above", f"write a value inside, such as {parameter}-{sp.nsimplify(inside)}"
+        place, advice = f"{value} from above", f"write a limit inside, such as {parameter}{_distance(inside)}"
     raise ParameterError(f"--in {text}: {parameter} would go to {place}, but it must be {domain}; {advice}")
+
+
+def _distance(value: float) -> str:
+    number = sp.nsimplify(value, rational=True)
+    return "" if number == 0 else f"-{number}" if number > 0 else f"+{-number}"
 
 
 def _examples(parameters: tuple[Parameter, ...]) -> str:

@@ -8,6 +8,7 @@ threshold.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import mpmath
 import sympy as sp
@@ -36,6 +37,7 @@ class Eigenproblem:
     characteristic: sp.Expr
     factors: tuple[sp.Expr, ...]
 
+    @cached_property
     def critical(self) -> list[sp.Expr]:
         """Polynomials in MAP with the values where dz/ds = 0: the map turns back, and an outlier meets the bulk."""
         found = common_roots(self.relation, sp.diff(self.relation, MAP), Z)
@@ -146,7 +148,7 @@ class Spikes:
         for root in all_roots([number(c, {MAP: level}) for c in poly.all_coeffs()]):
             if abs(mpmath.im(root)) > mpmath.mpf(10) ** -30 * (1 + abs(root)):
                 continue
-            at = mpmath.mpc(mpmath.re(root), mpmath.mpf(10) ** -20)
+            at = mpmath.mpc(mpmath.re(root), mpmath.mpf(10) ** -16)
             try:
                 values = physical_values(self.case.equations, self.case.unknowns, given, at=at)
             except NumericalError:
@@ -178,8 +180,8 @@ class Spikes:
         if held:
             names = ", ".join(p.name for p in held)
             raise ParameterError(f"say whose threshold is wanted with --parameter: {names} are open; --at fixes others")
-        taken = f" and {case.limit.parameter} is what the expansion is in" if case.limit is not None else ""
-        raise ParameterError(f"no open parameter changes the eigenvalues of {case.name}{taken}; leave one out of --at")
+        advice = "leave one out of --at" if case.limit is None else "leave out --in, or expand in another parameter"
+        raise ParameterError(f"no parameter is left whose threshold could be sought in {case.name}; {advice}")
 
     def threshold(self, parameter: Parameter, order: sp.Rational) -> tuple[Expansion, dict]:
         """The smallest value, in size, at which an outlier leaves the upper edge; a lower edge if none leaves there."""
@@ -188,7 +190,7 @@ class Spikes:
             options = [
                 (problem, critical, polynomial)
                 for problem in self.problems
-                for critical in problem.critical()
+                for critical in problem.critical
                 for factor in problem.factors
                 for polynomial in common_roots(factor, critical, MAP)
                 if polynomial.has(parameter)
@@ -230,7 +232,7 @@ class Spikes:
     def _edges(self, problem: Eigenproblem, given: dict) -> list:
         """Critical values of the map on the physical branch, those of the upper edge first."""
         found = []
-        for critical in problem.critical():
+        for critical in problem.critical:
             for level in real_roots(critical.subs(given)):
                 found += [(z, level) for z in self._places(problem, level, given, mpmath.mpf(10) ** -7)]
         return [level for _, level in sorted(found, reverse=True)]
