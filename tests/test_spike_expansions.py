@@ -148,17 +148,8 @@ def test_without_a_limit_the_quantity_itself_is_given():
             (("S", "2"), ("alpha", "2"), ("sigma", "1"), ("theta", "3/2")),
             (0.04, 0.02),
         ),
-        (
-            "coupled_spikes",
-            (),
-            "1/alpha",
-            1,
-            (("S", "2"), ("theta", "2"), ("kappa", "1/2"), ("sigma", "1")),
-            (0.01, 0.005),
-        ),
         ("anti_hebbian", (), "1/gamma0", 2, (("T", "1"), ("dt", "1/2")), None),
         ("anti_hebbian", (), "1/gamma0", 1, (("T", "2"), ("dt", "1/2")), (0.02, 0.01)),
-        ("anti_hebbian", (), "dt-1/2", 2, (("T", "2"), ("gamma0", "4")), (0.02, 0.01)),
         ("hebbian_momentum", (), "decay", 2, (("T", "2"), ("beta", "1/2"), ("rate", "2")), (0.02, 0.01)),
         (
             "deep_linear",
@@ -192,7 +183,6 @@ def test_series_of_the_largest_outlier_leaves_an_error_of_the_next_power(name, c
     [
         ("spiked_wigner", "gamma0", ()),
         ("coupled_spikes", "theta", (("S", "2"), ("alpha", "2"), ("sigma", "1"), ("kappa", "1/2"))),
-        ("coupled_spikes", "kappa", (("S", "2"), ("alpha", "2"), ("sigma", "1"), ("theta", "1/2"))),
         ("anti_hebbian", "gamma0", (("T", "2"), ("dt", "1/2"))),
         ("hebbian_momentum", "rate", (("T", "2"), ("beta", "1/2"), ("decay", "1/10"))),
     ],
