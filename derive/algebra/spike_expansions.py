@@ -148,7 +148,7 @@ class Spikes:
         for root in all_roots([number(c, {MAP: level}) for c in poly.all_coeffs()]):
             if abs(mpmath.im(root)) > mpmath.mpf(10) ** -30 * (1 + abs(root)):
                 continue
-            at = mpmath.mpc(mpmath.re(root), mpmath.mpf(10) ** -16)
+            at = mpmath.mpc(mpmath.re(root), mpmath.mpf(10) ** -20)
             try:
                 values = physical_values(self.case.equations, self.case.unknowns, given, at=at)
             except NumericalError:
