@@ -13,7 +13,10 @@ from click.testing import CliRunner
 from conftest import model_named, records_of
 
 from derive import Model, gaussian, goe, normal, outer, parameter, positive, sectors, spectrum
-from derive.algebra.expansions import Limit, _Quantity, expand_quantity
+from derive.algebra.cases import Case
+from derive.algebra.edge_expansions import Edges
+from derive.algebra.expansions import expand_quantity
+from derive.algebra.limits import Limit
 from derive.algebra.series import DIGITS, expand_root
 from derive.cli import main
 from derive.errors import DeriveError
@@ -26,7 +29,7 @@ a = sp.Symbol("a", positive=True)
 def _expanded(name: str, of: str, text: str, order, **fixed):
     bulk = records_of(name)["bulk"]
     limit, at = _limit(name, text, fixed)
-    return expand_quantity(bulk, of, limit, sp.Rational(order), at)
+    return expand_quantity(bulk, of, limit, sp.Rational(order), at).expansion
 
 
 def _limit(name: str, text: str, fixed: dict):
@@ -45,7 +48,7 @@ def _checked_by_richardson(name: str, of: str, text: str, order, **fixed) -> Non
     """Each coefficient is the limit of (edge - the terms before it) / power, extrapolated from two small values."""
     found = _expanded(name, of, text, order, **fixed)
     limit, at = _limit(name, text, fixed)
-    work = _Quantity(records_of(name)["bulk"], limit, at)
+    work = Edges(Case.of(records_of(name)["bulk"], limit, at))
     candidates = work.edge_factors()
     point = work.point
 
@@ -146,9 +149,9 @@ def _spiked_wishart():
 def test_threshold_and_outlier_of_a_spiked_wishart():
     alpha, p, bulk = _spiked_wishart()
     limit = Limit.of("1/alpha", (alpha, p))
-    threshold = expand_quantity(bulk, "threshold", limit, sp.Integer(2), {})
+    threshold = expand_quantity(bulk, "threshold", limit, sp.Integer(2), {}).expansion
     assert threshold.powers == (sp.Rational(1, 2), 1) and threshold.coefficients == (1, 1) and threshold.ends
-    outlier = expand_quantity(bulk, "outlier", limit, sp.Integer(3), {})
+    outlier = expand_quantity(bulk, "outlier", limit, sp.Integer(3), {}).expansion
     exact = sp.series(p + 1 / (1 - e / p), e, 0, 4).removeO()
     for power, coefficient in zip(outlier.powers, outlier.coefficients, strict=True):
         assert sp.simplify(coefficient - sp.expand(exact).coeff(e, power)) == 0
@@ -159,7 +162,7 @@ def test_threshold_follows_the_strength_of_the_bulk():
     D = sectors("D")
     v = normal("v", D)
     bulk = derive_model(Model(parameters=(sigma, p), probe=spectrum(sigma * goe("M", D) + p / D * outer(v, v))))["bulk"]
-    found = expand_quantity(bulk, "threshold", Limit.of("sigma", (sigma, p)), sp.Integer(3), {})
+    found = expand_quantity(bulk, "threshold", Limit.of("sigma", (sigma, p)), sp.Integer(3), {}).expansion
     assert found.powers == (1,) and found.coefficients == (1,)
 
 

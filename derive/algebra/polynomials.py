@@ -398,6 +398,48 @@ def _work(p, p_degrees: tuple[int, ...], q, q_degrees: tuple[int, ...], place: i
     return min(box, len(p) ** n * len(q) ** m)
 
 
+MOST_FACTOR_TERMS = 5_000
+"""The most terms that a factor may have whose roots are to be expanded."""
+
+
+def common_roots(first: sp.Expr, second: sp.Expr, symbol: sp.Symbol) -> list[sp.Expr]:
+    """Irreducible factors of the resultant of two polynomials, which holds where they share a root in the symbol."""
+    ring = Ring.of((first, second))
+    p, q = ring.encode(first), ring.encode(second)
+    work = _work_of(ring, p, q, symbol)
+    if work > MOST_TERMS:
+        raise TooLarge(f"eliminating {symbol} may need {work} terms")
+    result = p.resultant(q, ring.variable(symbol))
+    if len(result) > MOST_FACTOR_TERMS:
+        raise TooLarge(f"eliminating {symbol} leaves {len(result)} terms")
+    return _decoded_factors(ring, result)
+
+
+def rational_factors(expression: sp.Expr) -> list[sp.Expr]:
+    """Irreducible polynomials that hold every zero of an expression, which may have roots of symbols and numbers."""
+    plain = _numerator(expression)
+    named: dict[sp.Expr, sp.Symbol] = {}
+    while True:
+        nodes = (n for n in sp.preorder_traversal(plain) if n.is_Pow and n.exp.is_Rational and not n.exp.is_Integer)
+        node = min(nodes, key=lambda n: (sp.count_ops(n.base), n.sort_key()), default=None)
+        if node is None:
+            break
+        base, order = node.base, int(node.exp.q)
+        symbol = named.setdefault(node, sp.Symbol(f"_radical{len(named)}"))
+        plain = plain.replace(
+            lambda n, base=base, order=order: n.is_Pow and n.base == base and (n.exp * order).is_Integer,
+            lambda n, symbol=symbol, order=order: symbol ** (n.exp * order),
+        )
+        plain = sp.Mul(*common_roots(_numerator(plain), _numerator(symbol**order - base), symbol))
+    return factors(sp.expand(plain))
+
+
+def _numerator(expression: sp.Expr) -> sp.Expr:
+    if expression.is_polynomial(*expression.free_symbols):
+        return expression
+    return sp.fraction(sp.together(expression))[0]
+
+
 def factors(expression: sp.Expr) -> list[sp.Expr]:
     """The distinct irreducible factors of a polynomial, constants left out, in a fixed order."""
     ring = Ring.of((expression,))

@@ -7,16 +7,16 @@ branch at small e; numbers choose, they never enter a result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-import flint
 import mpmath
 import sympy as sp
 
+from derive.algebra.quotients import Quotient, RationalFunctions
 from derive.errors import DeriveError, NumericalError
 
 DIGITS = 80
@@ -24,6 +24,10 @@ MOST_STEPS = 12
 """The most times that the polygon is applied before a branch must have become simple."""
 ROOT = sp.Symbol("theta")
 """An algebraic number that has no formula in radicals of degree two."""
+
+
+class MoreRoots(DeriveError):
+    """The coefficients lie in no extension by one algebraic number."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,12 @@ class Expansion:
     minimal: sp.Expr | None = None
     root_near: str | None = None
     ends: bool = False
+
+    def with_root(self, symbol: sp.Symbol) -> Expansion:
+        """The same with another symbol in place of ROOT, for printing."""
+        renamed = tuple(c.xreplace({ROOT: symbol}) for c in self.coefficients)
+        minimal = None if self.minimal is None else self.minimal.xreplace({ROOT: symbol})
+        return replace(self, coefficients=renamed, minimal=minimal)
 
     def numbers(self, point: dict) -> list:
         """The coefficients at given values of the parameters, to many digits."""
@@ -56,88 +66,20 @@ class Expansion:
         return total
 
 
-# -- arithmetic: quotients of integer polynomials, and polynomials in theta over them
-
-
-class _Field:
-    """Rational functions of some symbols."""
-
-    def __init__(self, symbols: Sequence[sp.Symbol]):
-        self.symbols = tuple(symbols)
-        self.context = flint.fmpz_mpoly_ctx.get([f"x{i}" for i in range(max(1, len(self.symbols)))], flint.Ordering.lex)
-        self.one = self.context.constant(1)
-
-    def quotient(self, top, bottom=None) -> _Quotient:
-        bottom = self.one if bottom is None else bottom
-        common = top.gcd(bottom) if top != 0 else bottom
-        if common != 1 and common != 0:
-            top, bottom = top // common, bottom // common
-        if bottom.leading_coefficient() < 0:
-            top, bottom = -top, -bottom
-        return _Quotient(self, top, bottom)
-
-    def polynomial(self, expression: sp.Expr):
-        poly = sp.Poly(expression, *self.symbols, domain="QQ") if self.symbols else None
-        if poly is None:
-            value = sp.Rational(expression)
-            return self.quotient(self.context.constant(int(value.p)), self.context.constant(int(value.q)))
-        scale, cleared = poly.clear_denoms(convert=True)
-        top = self.context.from_dict({m: int(c) for m, c in cleared.terms() if c != 0})
-        return self.quotient(top, self.context.constant(int(scale)))
-
-    def convert(self, expression: sp.Expr) -> _Quotient:
-        top, bottom = sp.fraction(sp.together(sp.sympify(expression)))
-        return self.polynomial(top) / self.polynomial(bottom)
-
-    def decode(self, quotient: _Quotient) -> sp.Expr:
-        def plain(p):
-            return sp.Add(
-                *(
-                    sp.Integer(int(c))
-                    * sp.Mul(*(s ** int(e) for s, e in zip(self.symbols, m[: len(self.symbols)], strict=True)))
-                    for m, c in p.to_dict().items()
-                )
-            )
-
-        return plain(quotient.top) / plain(quotient.bottom)
-
-
-@dataclass(frozen=True, eq=False)
-class _Quotient:
-    field: _Field
-    top: Any
-    bottom: Any
-
-    def __add__(self, other: _Quotient) -> _Quotient:
-        if self.bottom == other.bottom:
-            return self.field.quotient(self.top + other.top, self.bottom)
-        return self.field.quotient(self.top * other.bottom + other.top * self.bottom, self.bottom * other.bottom)
-
-    def __mul__(self, other: _Quotient) -> _Quotient:
-        return self.field.quotient(self.top * other.top, self.bottom * other.bottom)
-
-    def __neg__(self) -> _Quotient:
-        return _Quotient(self.field, -self.top, self.bottom)
-
-    def __truediv__(self, other: _Quotient) -> _Quotient:
-        return self.field.quotient(self.top * other.bottom, self.bottom * other.top)
-
-    @property
-    def is_zero(self) -> bool:
-        return self.top == 0
+# -- polynomials in theta over quotients
 
 
 class _Algebra:
     """Elements c_0 + c_1 theta + ... of an extension, as tuples of quotients."""
 
-    def __init__(self, field: _Field, minimal: list[_Quotient] | None = None):
+    def __init__(self, field: RationalFunctions, minimal: list[Quotient] | None = None):
         self.field = field
         self.minimal = minimal
         self.size = 1 if minimal is None else len(minimal) - 1
         self.zero = (field.quotient(field.context.constant(0)),) * self.size
         self.one = (field.quotient(field.one), *self.zero[1:])
 
-    def scalar(self, q: _Quotient) -> tuple:
+    def scalar(self, q: Quotient) -> tuple:
         return (q, *self.zero[1:])
 
     def theta(self) -> tuple:
@@ -208,24 +150,35 @@ def expand_root(
     point: rational values of all other symbols, at which near is computed. Symbols known to be positive may appear
     under square roots.
     """
+    try:
+        return _expanded(polynomial, x, e, order, near, point, 2)
+    except MoreRoots:
+        return _expanded(polynomial, x, e, order, near, point, 4)
+
+
+def _expanded(polynomial, x, e, order, near, point: dict, degree: int) -> Expansion:
+    """The expansion with a symbol of its own for each root, of the given degree, of a symbol that is not negative."""
     roots = {s: sp.Symbol(f"_root_{s.name}", positive=True) for s in sorted(polynomial.free_symbols - {x, e}, key=str)}
     roots = {s: r for s, r in roots.items() if s.is_nonnegative}
-    squared = sp.expand(polynomial.xreplace({s: r**2 for s, r in roots.items()}))
-    values = {roots.get(s, s): (sp.sqrt(v) if s in roots else v) for s, v in point.items()}
-    back = {r: sp.sqrt(s) for s, r in roots.items()}
-    others = sorted(squared.free_symbols - {x, e}, key=str)
-    work = _Puiseux(_Field(others), squared, x, e, near, {s: values[s] for s in others})
+    raised = sp.expand(polynomial.xreplace({s: r**degree for s, r in roots.items()}))
+    values = {roots.get(s, s): (sp.root(v, degree) if s in roots else v) for s, v in point.items()}
+    back = {r: sp.root(s, degree) for s, r in roots.items()}
+    others = sorted(raised.free_symbols - {x, e}, key=str)
+    work = _Puiseux(RationalFunctions(others), raised, x, e, near, {s: values[s] for s in others})
     with mpmath.workdps(DIGITS):
         return work.run(sp.Rational(order), back)
 
 
 class _Puiseux:
-    def __init__(self, field: _Field, polynomial: sp.Expr, x: sp.Symbol, e: sp.Symbol, near, values: dict):
+    def __init__(self, field: RationalFunctions, polynomial: sp.Expr, x: sp.Symbol, e: sp.Symbol, near, values: dict):
         self.field, self.near, self.values = field, lru_cache(maxsize=None)(near), values
         self.algebra = _Algebra(field)
-        poly = sp.Poly(polynomial, x, e)
+        _, poly = sp.Poly(polynomial, x, e, *field.symbols, domain="QQ").clear_denoms(convert=True)
+        grouped: dict[tuple[int, int], dict[tuple[int, ...], int]] = {}
+        for (i, j, *others), c in poly.terms():
+            grouped.setdefault((i, j), {})[tuple(others) or (0,)] = int(c)
         self.table: dict[tuple[int, int], tuple] = {
-            (i, j): self.algebra.scalar(field.convert(c)) for (i, j), c in poly.terms()
+            key: self.algebra.scalar(field.quotient(field.context.from_dict(terms))) for key, terms in grouped.items()
         }
         self.minimal: Any = None
         self.theta_value: Any = None
@@ -315,8 +268,8 @@ class _Puiseux:
                 yield root, distances[1]
 
     def _smalls(self, ramification: int):
-        """Two values of the parameter, small enough for the first term to lead."""
-        return mpmath.mpf(10) ** -6 / 4**ramification, mpmath.mpf(10) ** -8 / 16**ramification
+        """Two values of the parameter, small enough for the first term to lead: powers of two are short fractions."""
+        return mpmath.mpf(2) ** (-20 - 2 * ramification), mpmath.mpf(2) ** (-27 - 4 * ramification)
 
     def _exact_root(self, phi: dict, guess) -> tuple[tuple, int]:
         """The coefficient as an element of the algebra, extended if need be."""
@@ -351,8 +304,9 @@ class _Puiseux:
             total = self.algebra.add(total, self.algebra.times(phi.get(i + shift, self.algebra.zero), power))
             power = self.algebra.times(power, root)
         if abs(self._value(root) - guess) > mpmath.mpf(10) ** -15 * (1 + abs(guess)) or not self.algebra.is_zero(total):
-            raise DeriveError(
-                "the expansion needs more than one algebraic number at once; fix other parameters with --at"
+            raise MoreRoots(
+                "the expansion needs more than one algebraic number at once; leave positive parameters open, so that "
+                "their roots are symbols, or fix them at values whose roots are fractions"
             )
         return root, degree
 
@@ -439,22 +393,22 @@ class _Puiseux:
         padded = (*element, *self.algebra.zero[len(element) :])
         parts = [sp.factor(self.field.decode(q)) for q in padded]
         if self.minimal is not None and self.algebra.size == 2:
-            middle, radical = self._radical()
-            plain, rest = sp.factor(parts[0] + parts[1] * middle), sp.factor(parts[1])
-            return plain.xreplace(back) + (rest * radical).xreplace(back)
+            middle, scale, inside = self._radical()
+            plain, rest = sp.factor(parts[0] + parts[1] * middle), sp.factor(parts[1] * scale)
+            return plain.xreplace(back) + rest.xreplace(back) * sp.sqrt(inside).xreplace(back)
         return sp.Add(*(part.xreplace(back) * ROOT**k for k, part in enumerate(parts)))
 
-    def _radical(self) -> tuple[sp.Expr, sp.Expr]:
-        """theta of degree two as a formula: the middle of the two roots, and what is added to it."""
+    def _radical(self) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+        """theta of degree two as a formula: middle of the two roots, and a multiple of the square root of the last."""
         poly = sp.Poly(self.minimal, ROOT)
         a, b, c = poly.all_coeffs()
         inside = sp.factor(b**2 - 4 * a * c)
         with mpmath.workdps(DIGITS):
             for sign in (1, -1):
-                middle, radical = sp.factor(-b / (2 * a)), sign * sp.sqrt(inside) / (2 * a)
-                apart = abs(self._evaluate(middle + radical) - self.theta_value)
+                middle, scale = sp.factor(-b / (2 * a)), sign / (2 * a)
+                apart = abs(self._evaluate(middle + scale * sp.sqrt(inside)) - self.theta_value)
                 if apart < mpmath.mpf(10) ** -15 * (1 + abs(self.theta_value)):
-                    return middle, radical
+                    return middle, scale, inside
         raise NumericalError("the square root of the expansion has no definite sign")
 
     def _evaluate(self, expression: sp.Expr):

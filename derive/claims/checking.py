@@ -11,8 +11,9 @@ import mpmath
 import sympy as sp
 from sympy.core.function import PoleError
 
-from derive.algebra.expansions import SMALL as EPSILON, Limit, expand_quantity
+from derive.algebra.expansions import expand_quantity
 from derive.algebra.infinity import moments_of_system
+from derive.algebra.limits import SMALL as EPSILON, Limit
 from derive.algebra.nodes import Z
 from derive.algebra.physical import physical_values
 from derive.algebra.words import Letter
@@ -309,7 +310,7 @@ class _Work:
         of = "edge" if claim.get("of") == "edge upper" else "lower_edge"
         wanted = sp.Rational(order, abs(power))
         try:
-            found = expand_quantity(self.bulk, of, limit, wanted, {})
+            found = expand_quantity(self.bulk, of, limit, wanted, {}).expansion
         except DeriveError as error:
             return FAILED, f"the edge could not be expanded: {error}"
         derived = dict(zip(found.powers, found.coefficients, strict=True)).get(wanted, sp.S.Zero)

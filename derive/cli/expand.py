@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 @click.option(
     "--in",
     "variable",
-    required=True,
     metavar="PARAMETER",
-    help="What is small: a parameter, its inverse or its distance from a value, such as gamma, 1/nu, gamma0-2.",
+    help="What is small: a parameter, its inverse or its distance from a value, such as gamma, 1/nu, gamma0-2. "
+    "Without it the quantity itself is given, exactly.",
 )
 @click.option("--order", type=click.IntRange(0, 20), default=3, show_default=True, help="Highest power to keep.")
 @click.option(
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     "pairs",
     metavar="KEY=VALUE",
     multiple=True,
-    help="Fix another parameter, exactly: 2, 0.3 or 1/3; repeatable.",
+    help="Fix another parameter, exactly: 2, 0.3 or 1/3; repeatable. Outliers of trained models need T=1 or the like.",
 )
 @click.option(
     "--parameter", "wanted", metavar="NAME", help="With --of threshold: the parameter whose threshold is wanted."
@@ -54,7 +54,7 @@ def expand(
     target: str,
     chosen: tuple[str, ...],
     of: str,
-    variable: str,
+    variable: str | None,
     order: int,
     pairs: tuple[str, ...],
     wanted: str | None,
@@ -63,18 +63,23 @@ def expand(
 ) -> None:
     """Expand an edge of the bulk, an outlier or a threshold in a parameter, to any order and exactly.
 
+    The outlier is the largest. The threshold is the value of a parameter, the smallest in size inside its domain, at
+    which an outlier leaves the upper edge of the bulk (a lower edge, if none leaves there). With linear laws both are
+    found for any number of training steps that exact algebra can carry: a few, or more with numbers for parameters.
+
     Parameters that are not fixed with --at stay symbols. Powers may be negative or fractions. Where several branches
     exist, the physical one is followed at the values printed under `branch`; other regions of the parameters may have
     another branch, which --at selects. Coefficients that need an algebraic number of degree three or more are written
-    in theta, with its polynomial.
+    in theta, with its polynomial (in vartheta, where theta is a parameter).
 
     \b
     Keys of --json:
-      setting, choices, of, in, order, at   what was expanded
+      setting, choices, of, in, order, at   what was expanded; in and order are null without --in
+      parameter                    with --of threshold: whose threshold it is
       terms                        list of {power, coefficient, relative, latex}; relative to the first coefficient
       series, latex                the whole series as text and as LaTeX
       next_power                   power of the first term left out; null if the series ends
-      theta                        null, or {polynomial, near}: the algebraic number in the coefficients
+      theta                        null, or {name, polynomial, near}: the algebraic number in the coefficients
       branch                       parameter values at which the branch was identified
 
     \b
@@ -83,6 +88,8 @@ def expand(
       derive expand SETTING --of edge --in chi --order 1 --at gamma=1 --at nu=2 --format latex
       derive expand SETTING L=2 --of edge --in gamma0 --at nu=4 --at chi=1
       derive expand my_model.py --of outlier --in 1/gamma0 --json
+      derive expand SETTING --of outlier --in kappa --at S=2 --at alpha=2 --order 4
+      derive expand SETTING --of threshold --parameter theta --at S=1
     """
     from derive.errors import DeriveError, ParameterError
     from derive.loading import load_problem
@@ -96,10 +103,11 @@ def expand(
     with progress_bar(f"expanding {model.setting}", as_json):
         import sympy as sp
 
-        from derive.algebra.expansions import SMALL, Limit, branch_values, expand_quantity, rational
+        from derive.algebra.expansions import expand_quantity
+        from derive.algebra.limits import Limit, rational
         from derive.pipeline import derive_model
 
-        limit = Limit.of(variable, model.parameters)
+        limit = None if variable is None else Limit.of(variable, model.parameters)
         fixed = {}
         for pair in pairs:
             name, equals, text = (part.strip() for part in pair.partition("="))
@@ -111,13 +119,16 @@ def expand(
                 raise ParameterError(f"--at {name} is given twice; keep one of the two values")
             fixed[names[name]] = rational(text, f"--at {pair}")
         if wanted is not None and (wanted not in names or of != "threshold"):
-            raise ParameterError(f"--parameter {wanted}: use it with --of threshold and one of {', '.join(names)}")
+            raise ParameterError(
+                f"--parameter {wanted}: use it with --of threshold and one of {', '.join(names) or '(none)'}"
+            )
         if not model.probes:
             raise DeriveError(f"{model.setting} declares no probe; add probe=spectrum(...) to its Model")
         bulk = derive_model(model)["bulk"]
-        found = expand_quantity(bulk, of, limit, sp.Integer(order), fixed, wanted)  # type: ignore[arg-type]
-        branch = branch_values(bulk, limit, fixed)  # type: ignore[arg-type]
-        small = limit.small
+        result = expand_quantity(bulk, of, limit, sp.Integer(order), fixed, wanted)  # type: ignore[arg-type]
+        root = "vartheta" if "theta" in names else "theta"
+        found = result.expansion.with_root(sp.Symbol(root))
+        branch = {p.name: str(v) for p, v in result.branch}
         first = found.coefficients[0]
         terms = [
             {
@@ -128,7 +139,7 @@ def expand(
             }
             for power, c in zip(found.powers, found.coefficients, strict=True)
         ]
-        shown = _written(sp, found, small, limit.parameter, SMALL)
+        shown = _written(sp, found, sp.S.One if limit is None else limit.small)
     if as_json:
         print_json(
             {
@@ -136,13 +147,16 @@ def expand(
                 "choices": dict(model.choices),
                 "of": of,
                 "in": variable,
-                "order": order,
+                "order": None if limit is None else order,
                 "at": {p.name: str(v) for p, v in fixed.items()},
+                "parameter": None if result.parameter is None else result.parameter.name,
                 "terms": terms,
                 "series": shown[0],
                 "latex": shown[1],
                 "next_power": None if found.ends else str(found.next_power),
-                "theta": None if found.minimal is None else {"polynomial": str(found.minimal), "near": found.root_near},
+                "theta": None
+                if found.minimal is None
+                else {"name": root, "polynomial": str(found.minimal), "near": found.root_near},
                 "branch": branch,
             }
         )
@@ -150,25 +164,30 @@ def expand(
     if style == "latex":
         click.echo(shown[1])
         if found.minimal is not None:
-            click.echo(f"% theta is the root near {found.root_near} of {sp.latex(found.minimal)}")
+            click.echo(f"% {root} is the root near {found.root_near} of {sp.latex(found.minimal)}")
         return
     fixed_text = "".join(f", {p.name} = {v}" for p, v in fixed.items())
-    click.echo(f"{of} of {model.name} in {variable}{fixed_text}")
-    for term in terms:
-        click.echo(f"  ({variable})^{term['power']}:  {term['coefficient']}")
-    click.echo("the series ends here" if found.ends else f"next power: {found.next_power}")
+    strength = "" if result.parameter is None else f" in {result.parameter}"
+    if variable is None:
+        click.echo(f"{of}{strength} of {model.name}{fixed_text}")
+        click.echo(f"  {terms[0]['coefficient']}")
+    else:
+        click.echo(f"{of}{strength} of {model.name}, expanded in {variable}{fixed_text}")
+        for term in terms:
+            click.echo(f"  ({variable})^{term['power']}:  {term['coefficient']}")
+        click.echo("the series ends here" if found.ends else f"next power: {found.next_power}")
     if found.minimal is not None:
-        click.echo(f"theta is the root near {found.root_near} of {found.minimal}")
+        click.echo(f"{root} is the root near {found.root_near} of {found.minimal}")
     if branch:
         values = ", ".join(f"{name} = {value}" for name, value in branch.items())
-        click.echo(f"branch followed at {values}; other regions may have another series, which --at picks")
+        click.echo(f"branch followed at {values}; other regions may have another, which --at picks")
 
 
 def _parameters(model: Model) -> set[str]:
     return {parameter.name for parameter in model.parameters}
 
 
-def _written(sp, found, small, parameter, symbol) -> tuple[str, str]:
+def _written(sp, found, small) -> tuple[str, str]:
     """The series as text and as LaTeX, in terms of the parameter itself."""
     texts, formulas = [], []
     for power, c in zip(found.powers, found.coefficients, strict=True):
