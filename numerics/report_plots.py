@@ -31,7 +31,7 @@ def draw_observables(solution: Solution, simulation: Simulation, across: int = A
     names = list(solution.observables)
     across = min(across, len(names))
     down = math.ceil(len(names) / across)
-    figure = Figure(figsize=(4.6 if across == 1 else 7.2, 0.5 + 2.5 * down), layout="constrained")
+    figure = Figure(figsize=(7.2, 0.5 + 2.6 * down), layout="constrained")
     panels = figure.subplots(down, across, squeeze=False).ravel()
     for panel, name in zip(panels, names, strict=False):
         theory = np.atleast_1d(np.asarray(solution.observables[name], dtype=float))

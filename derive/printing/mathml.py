@@ -51,7 +51,7 @@ RELATIONS = {
 }  # fmt: skip
 BINARY = {
     "+": "+", "-": "−", "cdot": "⋅", "times": "×", "pm": "±", "mp": "∓", "circ": "∘", "wedge": "∧", "vee": "∨",
-    "setminus": "∖", "cup": "∪", "cap": "∩",
+    "bmod": "mod", "setminus": "∖", "cup": "∪", "cap": "∩",
 }  # fmt: skip
 ORDINARY = {
     "partial": "∂", "nabla": "∇", "top": "⊤", "prime": "′", "dots": "…", "ldots": "…", "cdots": "⋯", "neg": "¬",
@@ -68,8 +68,8 @@ FENCES = {
 OPENING = frozenset(("(", "[", "\\{", "\\langle", "\\lfloor", "\\lceil", "\\lvert"))
 CLOSING = frozenset((")", "]", "\\}", "\\rangle", "\\rfloor", "\\rceil", "\\rvert"))
 SIZES = {"big": "120%", "bigl": "120%", "bigr": "120%", "Big": "180%", "Bigl": "180%", "Bigr": "180%"}
-ACCENTS = {"hat": "^", "widehat": "^", "bar": "¯", "overline": "¯", "tilde": "~", "widetilde": "~", "dot": "˙",
-           "vec": "→"}  # fmt: skip
+ACCENTS = {"hat": "^", "widehat": "\u0302", "bar": "¯", "overline": "¯", "tilde": "~", "widetilde": "\u0303",
+           "dot": "˙", "vec": "→"}  # fmt: skip
 WRAPPERS = {"bmatrix": ("[", "]"), "pmatrix": ("(", ")"), "matrix": ("", ""), "smallmatrix": ("", ""),
             "array": ("", ""), "cases": ("{", "")}  # fmt: skip
 assert set(GREEK) <= set(LETTERS), "every Greek name of a declaration has a letter"
@@ -100,7 +100,8 @@ def mathml_pieces(source: str) -> tuple[str, ...]:
         if atom.kind in ("cell", "line"):
             continue
         level = depth == 0 and _has_ink(rows[-1])
-        if level and (atom.kind == "bin" or (atom.kind == "rel" and len(rows) > 1)):
+        factor = atom.kind == "open" and level and "mathsize" in atom.xml and _ends_a_factor(rows[-1])
+        if factor or (level and (atom.kind == "bin" or (atom.kind == "rel" and len(rows) > 1))):
             rows.append([])  # a relation behind a sum goes with what follows, any other with what it ends
         if "mathsize" not in atom.xml:  # brackets of a fixed size may stand on different lines
             depth += {"open": 1, "close": -1}.get(atom.kind, 0)
@@ -117,6 +118,12 @@ def mathml(source: str) -> str:
 
 def _has_ink(row: list[Atom]) -> bool:
     return any(atom.kind != "space" for atom in row)
+
+
+def _ends_a_factor(row: list[Atom]) -> bool:
+    """Whether a row ends with a closing bracket of a fixed size."""
+    last = next(atom for atom in reversed(row) if atom.kind != "space")
+    return last.kind == "ord" and "mathsize" in last.xml
 
 
 def _without_outer_space(row: list[Atom]) -> list[Atom]:
@@ -282,7 +289,7 @@ class _Reader:
         left = next((a for a in reversed(before) if a.kind not in skipped), None)
         if left is None or left.kind in ("rel", "bin", "sign", "dot", "open", "big", "cell", "line"):
             return Atom("sign", f'<mo form="prefix" lspace="0" rspace="0">{sign}</mo>')
-        product = sign in "⋅×∘"
+        product = sign in ("⋅", "×", "∘", "mod")
         gap = "0.1667em" if product else "0.2222em"
         return Atom("dot" if product else "bin", f'<mo form="infix" lspace="{gap}" rspace="{gap}">{sign}</mo>')
 

@@ -70,11 +70,13 @@ def report_of(
         _comparison(comparison),
         _assumptions(derived),
     ]
-    chosen = ", ".join(f"{name} = {value}" for name, value in model.choices)
+    chosen = [f"{name} = {value}" for name, value in model.choices]
+    if 0 < len(derived) < len(model.probes):
+        chosen.append(f"layer {', '.join(derived)} only")
     return Report(
         name=model.setting,
         title=_title(model),
-        subtitle=chosen,
+        subtitle=", ".join(chosen),
         doc=model.doc,
         command=command,
         version=__version__,
