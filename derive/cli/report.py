@@ -104,7 +104,8 @@ def report(
         derived = derive_layers(problem, progress)
         if progress is not None:
             progress(0.15, "generating code")
-        files = stored_files(problem.model)
+        whole = len(problem.layers) == len(problem.model.probes)
+        files = stored_files(problem.model, derived if whole else None)
         found = None
         if simulation:
             found = compared(target, problem, size, seeds, samples, seed, part_of(progress, 0.2, 0.95))

@@ -213,8 +213,8 @@ def _probe(derived: dict[str, dict[str, Record]]) -> list[Chapter]:
          words("Scalars that depend on ", Math("z"), " times matrices that do not: the eigenvalues of one matrix give "
                "every outlier.")),
         ("bulk", "Bulk curve and edges",
-         words("The responses of the bulk are eliminated to one polynomial in ", Math("z"), " and ", Math("G"),
-               ".")),
+         words("The responses of the bulk close on themselves; where they can be eliminated, one polynomial in ",
+               Math("z"), " and ", Math("G"), " is left.")),
     )  # fmt: skip
     if all("probe" not in records for records in derived.values()):
         reason = (
