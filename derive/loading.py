@@ -93,6 +93,23 @@ def load_declaration(target: str) -> Declared:
     return _named(importlib.import_module(f"derive.models.{target}"), target, target)
 
 
+def declaration_sources(target: str) -> tuple[tuple[str, str], ...]:
+    """The text of a declaration: its own file first, then the files beside it that it imports, name and text."""
+    path = Path(target) if is_file_target(target) else _MODELS / f"{target}.py"
+    found: dict[str, str] = {}
+    waiting = [path]
+    while waiting:
+        path = waiting.pop(0)
+        if path.name in found or not path.is_file():
+            continue
+        found[path.name] = source = path.read_bytes().decode("utf-8", errors="replace")
+        for node in ast.walk(ast.parse(source)):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            waiting += [path.parent / f"{name.removeprefix('derive.models.')}.py" for name in names if name]
+    return tuple(found.items())
+
+
 def _load_file(target: str) -> Declared:
     path = Path(target)
     if not path.exists():

@@ -54,7 +54,7 @@ def test_command_runs(command, workplace):
         (workplace / "my_model.py").unlink()
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
-    for option in ("--plot", "--out"):
+    for option in ("--plot", "--out", "-o"):
         if option in arguments:
             assert (workplace / arguments[arguments.index(option) + 1]).exists()
 

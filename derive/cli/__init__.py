@@ -11,6 +11,7 @@ from derive.cli.compare import compare
 from derive.cli.declare import list_settings, new, show
 from derive.cli.expand import expand
 from derive.cli.group import CONTEXT, DeriveGroup
+from derive.cli.report import report
 from derive.cli.simulate import simulate
 from derive.cli.solve import solve
 from derive.cli.spectrum import spectrum
@@ -35,6 +36,7 @@ def main(context: click.Context) -> None:
       derive show my_model.py --stage bulk             an equation on the way
       derive solve my_model.py eta=0.5 T=4             bulk edges, outliers, order parameters
       derive compare my_model.py --plot out.png        theory against simulation
+      derive report my_model.py -o report.html         the whole derivation as one page, or as LaTeX
       derive expand my_model.py --of edge --in 1/nu    an edge as a series, exactly
       derive verify                                    the claims of the project, proved
       derive spectrum weights.safetensors              bulk and outliers of a network you trained
@@ -55,6 +57,7 @@ for command in (
     solve,
     simulate,
     compare,
+    report,
     stability,
     expand,
     verify,

@@ -8,10 +8,14 @@ import subprocess
 from derive import __version__
 from derive.errors import DeclarationError
 from derive.language.model import Model
+from derive.records.base import Record
 
 
-def generate_files(model: Model) -> dict[str, str]:
-    """Everything that goes into generated/<name>/, formatted: file name to text."""
+def generate_files(model: Model, derived: dict[str, dict[str, Record]] | None = None) -> dict[str, str]:
+    """Everything that goes into generated/<name>/, formatted: file name to text.
+
+    `derived` has the records for every probed matrix where they are known already.
+    """
     from derive.codegen.bulk import write_bulk
     from derive.codegen.probe import letters_needed, write_probe
     from derive.codegen.simulation import write_simulation
@@ -19,7 +23,7 @@ def generate_files(model: Model) -> dict[str, str]:
     from derive.pipeline import derive_each_probe
     from derive.printing import markdown_of_records
 
-    derived = derive_each_probe(model)
+    derived = derive_each_probe(model) if derived is None else derived
     time_order = next(iter(derived.values()))["order"]
     signature = ", ".join(p.name for p in model.parameters)
     stems = _stems(model)

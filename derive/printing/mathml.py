@@ -1,0 +1,408 @@
+"""LaTeX as the printer of this project writes it, as MathML that browsers draw without help.
+
+The mathematics is written once, as LaTeX; what a page shows is made from the very text that it lets a reader copy.
+A formula becomes a row of pieces, one for each term, so that a page can break a long sum where its width asks for it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from html import escape
+
+from derive.errors import DeriveError
+from derive.printing.names import GREEK
+
+ALIGNED = re.compile(r"\\begin\{aligned\}((?:(?!\\begin\{aligned\}).)*)\\end\{aligned\}", re.DOTALL)
+MANY = 2
+"""A sum in brackets with this many signs may be broken inside them."""
+TALL = re.compile("<mfrac|<munder|<mtable|[∫∑∏]")
+TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|[0-9]+(?:\.[0-9]+)?|\s+|.", re.DOTALL)
+
+_GREEK_LETTERS = {name: chr(0x3B1 + k) for k, name in enumerate(
+    "alpha beta gamma delta varepsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho varsigma sigma tau "
+    "upsilon varphi chi psi omega".split()
+)}  # fmt: skip
+_GREEK_CAPITALS = {
+    name: letter
+    for name, letter in zip(
+        "Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split(), "ΓΔΘΛΞΠΣΥΦΨΩ", strict=True
+    )
+}
+LETTERS = {
+    **_GREEK_LETTERS,
+    **_GREEK_CAPITALS,
+    "epsilon": "ϵ",
+    "vartheta": "ϑ",
+    "phi": "ϕ",
+    "infty": "∞",
+    "ell": "ℓ",
+    "emptyset": "∅",
+}
+UPRIGHT = frozenset(_GREEK_CAPITALS) | {"infty", "emptyset"}
+FUNCTIONS = frozenset(
+    "tanh sinh cosh coth sin cos tan cot sec csc arcsin arccos arctan log ln exp lim max min sup inf det arg gcd "
+    "deg dim ker".split()
+)
+RELATIONS = {
+    "=": "=", "<": "<", ">": ">", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠", "neq": "≠", "ni": "∋",
+    "in": "∈", "leftarrow": "←", "rightarrow": "→", "to": "→", "sim": "∼", "approx": "≈", "equiv": "≡",
+    "propto": "∝",
+}  # fmt: skip
+BINARY = {
+    "+": "+", "-": "−", "cdot": "⋅", "times": "×", "pm": "±", "mp": "∓", "circ": "∘", "wedge": "∧", "vee": "∨",
+    "bmod": "mod", "setminus": "∖", "cup": "∪", "cap": "∩",
+}  # fmt: skip
+ORDINARY = {
+    "partial": "∂", "nabla": "∇", "top": "⊤", "prime": "′", "dots": "…", "ldots": "…", "cdots": "⋯", "neg": "¬",
+    "dagger": "†", "!": "!", "/": "/", "*": "∗", "%": "%",
+}  # fmt: skip
+BIG = {"sum": "∑", "prod": "∏", "int": "∫"}
+SPACES = {"\\,": 0.1667, "\\:": 0.2222, "\\;": 0.2778, "\\!": -0.1667, "\\ ": 0.3333, "~": 0.3333,
+          "\\quad": 1.0, "\\qquad": 2.0}  # fmt: skip
+FENCES = {
+    "(": "(", ")": ")", "[": "[", "]": "]", "|": "|", ".": "", "\\{": "{", "\\}": "}", "\\langle": "⟨",
+    "\\rangle": "⟩", "\\lfloor": "⌊", "\\rfloor": "⌋", "\\lceil": "⌈", "\\rceil": "⌉", "\\lvert": "|",
+    "\\rvert": "|", "\\vert": "|", "/": "/",
+}  # fmt: skip
+OPENING = frozenset(("(", "[", "\\{", "\\langle", "\\lfloor", "\\lceil", "\\lvert"))
+CLOSING = frozenset((")", "]", "\\}", "\\rangle", "\\rfloor", "\\rceil", "\\rvert"))
+SIZES = {"big": "120%", "bigl": "120%", "bigr": "120%", "Big": "180%", "Bigl": "180%", "Bigr": "180%"}
+ACCENTS = {"hat": "^", "widehat": "\u0302", "bar": "¯", "overline": "¯", "tilde": "~", "widetilde": "\u0303",
+           "dot": "˙", "vec": "→"}  # fmt: skip
+WRAPPERS = {"bmatrix": ("[", "]"), "pmatrix": ("(", ")"), "matrix": ("", ""), "smallmatrix": ("", ""),
+            "array": ("", ""), "cases": ("{", "")}  # fmt: skip
+assert set(GREEK) <= set(LETTERS), "every Greek name of a declaration has a letter"
+
+
+class UnknownMathematics(DeriveError):
+    """LaTeX that has no translation here."""
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A piece of MathML and how it behaves.
+
+    ord, open and close as in TeX; rel: a line may end behind it; bin: one may begin with it; sign: in front of a term;
+    dot: a product, never broken; big: a sum or an integral; space; cell and line: of a table.
+    """
+
+    kind: str
+    xml: str
+
+
+def mathml_pieces(source: str) -> tuple[str, ...]:
+    """The formula as one or more whole `math` elements, one a term, to be set side by side or below each other."""
+    whole = ALIGNED.fullmatch(source.strip())
+    rows: list[list[Atom]] = [[]]
+    depth = 0
+    for atom in _Reader(whole[1] if whole else source).formula():
+        if atom.kind in ("cell", "line"):
+            continue
+        level = depth == 0 and _has_ink(rows[-1])
+        factor = atom.kind == "open" and level and "mathsize" in atom.xml and _ends_a_factor(rows[-1])
+        if factor or (level and (atom.kind == "bin" or (atom.kind == "rel" and len(rows) > 1))):
+            rows.append([])  # a relation behind a sum goes with what follows, any other with what it ends
+        if "mathsize" not in atom.xml:  # brackets of a fixed size may stand on different lines
+            depth += {"open": 1, "close": -1}.get(atom.kind, 0)
+        rows[-1].append(atom)
+        if level and atom.kind == "rel" and len(rows) == 1:
+            rows.append([])
+    return tuple(f'<math displaystyle="true">{_row(_without_outer_space(row))}</math>' for row in rows if _has_ink(row))
+
+
+def mathml(source: str) -> str:
+    """The formula as one `math` element for a line of text."""
+    return f"<math>{_row([a for a in _Reader(source).formula() if a.kind not in ('cell', 'line')])}</math>"
+
+
+def _has_ink(row: list[Atom]) -> bool:
+    return any(atom.kind != "space" for atom in row)
+
+
+def _ends_a_factor(row: list[Atom]) -> bool:
+    """Whether a row ends with a closing bracket of a fixed size."""
+    last = next(atom for atom in reversed(row) if atom.kind != "space")
+    return last.kind == "ord" and "mathsize" in last.xml
+
+
+def _without_outer_space(row: list[Atom]) -> list[Atom]:
+    while row and row[0].kind == "space":
+        row = row[1:]
+    while row and row[-1].kind == "space":
+        row = row[:-1]
+    return row
+
+
+def _row(atoms: list[Atom]) -> str:
+    inner = "".join(atom.xml for atom in atoms)
+    return inner if len(atoms) == 1 else f"<mrow>{inner}</mrow>"
+
+
+class _Reader:
+    """One formula, read from left to right; used once and thrown away."""
+
+    def __init__(self, source: str):
+        self.source = source
+        self.tokens = TOKEN.findall(source)
+        self.place = 0
+        self.tables = 0
+
+    def formula(self) -> list[Atom]:
+        atoms = self._atoms(())
+        if self.place < len(self.tokens):
+            raise self._unknown(self.tokens[self.place])
+        return atoms
+
+    def _unknown(self, what: str) -> UnknownMathematics:
+        return UnknownMathematics(f"{what} in {self.source[:60]!r} has no MathML; show the LaTeX instead")
+
+    # -- tokens
+
+    def _peek(self) -> str:
+        while self.place < len(self.tokens) and self.tokens[self.place].isspace():
+            self.place += 1
+        return self.tokens[self.place] if self.place < len(self.tokens) else ""
+
+    def _take(self) -> str:
+        token = self._peek()
+        self.place += 1
+        return token
+
+    def _expect(self, token: str) -> None:
+        if self._take() != token:
+            raise self._unknown(f"a missing {token}")
+
+    def _braced_text(self) -> str:
+        """The letters between braces as they stand."""
+        self._expect("{")
+        depth, start = 1, self.place
+        while depth:
+            if self.place >= len(self.tokens):
+                raise self._unknown("an open brace")
+            depth += {"{": 1, "}": -1}.get(self.tokens[self.place], 0)
+            self.place += 1
+        return "".join(self.tokens[start : self.place - 1])
+
+    # -- lists of atoms
+
+    def _atoms(self, ends: tuple[str, ...]) -> list[Atom]:
+        """Everything up to one of the ends, which is left to be taken."""
+        found: list[Atom] = []
+        while self._peek() and self._peek() not in ends:
+            if self._peek() in ("}", "\\right", "\\end"):
+                break
+            new = self._scripted(found)
+            found += new
+        return found
+
+    def _scripted(self, before: list[Atom]) -> list[Atom]:
+        """The next atom with its indices; several where a group only holds others together."""
+        atoms = [] if self._peek() in ("^", "_") else self._atom(before)
+        low, high, primes = None, "", ""
+        while self._peek() in ("^", "_", "'"):
+            token = self._take()
+            if token == "'":
+                primes += "′"
+            elif token == "_":
+                low = self._argument()
+            else:
+                high = self._argument()
+        if low is None and not high and not primes:
+            return atoms
+        base = atoms[-1] if atoms else Atom("ord", "<mrow></mrow>")
+        if primes:  # at the size of the letter: raised once more they are hardly seen
+            base = replace(base, xml=f'<mrow>{base.xml}<mo form="postfix" lspace="0" rspace="0">{primes}</mo></mrow>')
+        return [*atoms[:-1], replace(base, xml=_with_indices(base, low, high))]
+
+    def _argument(self) -> str:
+        """What a command or an index takes: a group in braces, or one atom."""
+        if self._peek() != "{":
+            return _row(self._atom([]))
+        self._take()
+        atoms = self._atoms(("}",))
+        self._expect("}")
+        return _row(atoms)
+
+    def _atom(self, before: list[Atom]) -> list[Atom]:
+        token = self._take()
+        name = token[1:] if token.startswith("\\") and token[1:].isalpha() else token
+        if token == "{":
+            atoms = self._atoms(("}",))
+            self._expect("}")
+            return [Atom("ord", _row(atoms))]
+        if token == "&":
+            return [Atom("cell", "")]
+        if token == "\\\\":
+            return [Atom("line", "")]
+        if token in SPACES:
+            return [Atom("space", f'<mspace width="{SPACES[token]:g}em"/>')]
+        if token[0].isdigit():
+            return [Atom("ord", f"<mn>{token}</mn>")]
+        if token.isalpha():
+            return [Atom("ord", f"<mi>{escape(token)}</mi>")]
+        if token in OPENING or token in CLOSING:
+            kind = "open" if token in OPENING else "close"
+            return [Atom(kind, f'<mo stretchy="false">{escape(FENCES[token])}</mo>')]
+        if token == "|":
+            return [Atom("ord", '<mo stretchy="false" lspace="0" rspace="0">|</mo>')]
+        if token in (",", ";", ":", "."):
+            return [Atom("ord", f'<mo separator="true" lspace="0" rspace="0.1667em">{token}</mo>')]
+        if name in LETTERS and token != name:
+            upright = ' mathvariant="normal"' if name in UPRIGHT else ""
+            return [Atom("ord", f"<mi{upright}>{LETTERS[name]}</mi>")]
+        if name in FUNCTIONS and token != name:
+            return [Atom("ord", f"<mi>{name}</mi>{self._gap()}")]
+        if name in RELATIONS and (token != name or not name.isalpha()):
+            return [Atom("rel", f"<mo>{escape(RELATIONS[name])}</mo>")]
+        if name in BINARY and (token != name or not name.isalpha()):
+            return [self._binary(BINARY[name], before)]
+        if name in BIG and token != name:
+            return [Atom("big", f"<mo>{BIG[name]}</mo>")]
+        if name in ORDINARY and (token != name or not name.isalpha()):
+            return [Atom("ord", f'<mo form="prefix" lspace="0" rspace="0">{ORDINARY[name]}</mo>')]
+        command = getattr(self, f"_command_{name}", None) if token != name else None
+        if command is not None:
+            return [command()]
+        if token == "\\left":
+            return self._left()
+        if name in ACCENTS:
+            return [self._accent(name)]
+        if name in SIZES:
+            fence = self._fence()
+            kind = "open" if name.endswith("l") else "ord"
+            size = f'stretchy="false" mathsize="{SIZES[name]}" lspace="0" rspace="0"'
+            return [Atom(kind, f"<mo {size}>{escape(fence)}</mo>")]
+        if token in ("\\_", "\\%", "\\&", "\\#", "\\$"):
+            return [Atom("ord", f"<mtext>{escape(token[1])}</mtext>")]
+        raise self._unknown(token)
+
+    def _gap(self) -> str:
+        """A thin space between the name of a function and an argument without brackets."""
+        following = self._peek()
+        bracketed = following in ("(", "\\left", "{", "^", "_", "")
+        return "" if bracketed else '<mspace width="0.1667em"/>'
+
+    def _binary(self, sign: str, before: list[Atom]) -> Atom:
+        """A sign between two terms, or in front of the first."""
+        skipped = ("space",) if self.tables else ("space", "cell", "line")
+        left = next((a for a in reversed(before) if a.kind not in skipped), None)
+        if left is None or left.kind in ("rel", "bin", "sign", "dot", "open", "big", "cell", "line"):
+            return Atom("sign", f'<mo form="prefix" lspace="0" rspace="0">{sign}</mo>')
+        product = sign in ("⋅", "×", "∘", "mod")
+        gap = "0.1667em" if product else "0.2222em"
+        return Atom("dot" if product else "bin", f'<mo form="infix" lspace="{gap}" rspace="{gap}">{sign}</mo>')
+
+    def _fence(self) -> str:
+        token = self._take()
+        if token not in FENCES:
+            raise self._unknown(f"the bracket {token}")
+        return FENCES[token]
+
+    # -- commands
+
+    def _accent(self, name: str) -> Atom:
+        wide = "true" if name.startswith(("wide", "over")) else "false"
+        body = self._argument()
+        return Atom("ord", f'<mover accent="true">{body}<mo stretchy="{wide}">{ACCENTS[name]}</mo></mover>')
+
+    def _command_frac(self) -> Atom:
+        return Atom("ord", f"<mfrac>{self._argument()}{self._argument()}</mfrac>")
+
+    def _command_sqrt(self) -> Atom:
+        if self._peek() == "[":
+            self._take()
+            root = _row(self._atoms(("]",)))
+            self._expect("]")
+            return Atom("ord", f"<mroot>{self._argument()}{root}</mroot>")
+        return Atom("ord", f"<msqrt>{self._argument()}</msqrt>")
+
+    def _left(self) -> list[Atom]:
+        """What stands between \\left and \\right: one atom, or many where a long low sum may be broken inside."""
+        opening = self._fence()
+        atoms = [a for a in self._atoms(("\\right",)) if a.kind not in ("cell", "line")]
+        self._expect("\\right")
+        closing = self._fence()
+        body = _row(atoms)
+        if sum(atom.kind == "bin" for atom in atoms) < MANY or TALL.search(body):
+            return [Atom("ord", _fenced(opening, body, closing))]
+        before, after = (f'<mo form="{form}" stretchy="false">{escape(f)}</mo>'
+                         for form, f in (("prefix", opening), ("postfix", closing)))  # fmt: skip
+        return [Atom("ord", before), *atoms, Atom("ord", after)]
+
+    def _command_mathrm(self) -> Atom:
+        word = self._braced_text()
+        upright = ' mathvariant="normal"' if len(word) == 1 else ""
+        return Atom("ord", f"<mi{upright}>{escape(word)}</mi>")
+
+    def _command_operatorname(self) -> Atom:
+        word = self._braced_text()
+        return Atom("ord", f"<mi>{escape(word)}</mi>{self._gap()}")
+
+    def _command_mathbf(self) -> Atom:
+        word = self._braced_text()
+        tag = "mn" if word.isdigit() else "mi"
+        upright = ' mathvariant="normal"' if tag == "mi" and len(word) == 1 else ""
+        return Atom("ord", f'<{tag}{upright} style="font-weight:bold">{escape(word)}</{tag}>')
+
+    def _command_text(self) -> Atom:
+        words = re.sub(r"\\([_%&#$])", r"\1", self._braced_text())
+        if "\\" in words or "$" in words:
+            raise self._unknown(words)
+        if words.strip() and " " not in words and len(words) > 1:
+            return Atom("ord", f"<mi>{escape(words)}</mi>")  # a name; mtext would count as space beside a sign
+        between = words.startswith(" ") and words.endswith(" ")
+        return Atom("rel" if between else "ord", f"<mtext>{escape(words).replace(' ', '&#xA0;')}</mtext>")
+
+    def _command_begin(self) -> Atom:
+        kind = self._braced_text()
+        if kind == "array" and self._peek() == "{":
+            self._braced_text()
+        self.tables += kind != "aligned"
+        atoms = self._atoms(())
+        self.tables -= kind != "aligned"
+        self._expect("\\end")
+        if self._braced_text() != kind:
+            raise self._unknown(f"the end of {kind}")
+        if kind == "aligned":
+            return Atom("ord", _row([a for a in atoms if a.kind not in ("cell", "line")]))
+        if kind not in WRAPPERS:
+            raise self._unknown(kind)
+        lines: list[list[list[Atom]]] = [[[]]]
+        for atom in atoms:
+            if atom.kind == "line":
+                lines.append([[]])
+            elif atom.kind == "cell":
+                lines[-1].append([])
+            else:
+                lines[-1][-1].append(atom)
+        lines = [line for line in lines if any(_has_ink(cell) for cell in line)]
+        rows = "".join("<mtr>" + "".join(f"<mtd>{_row(cell)}</mtd>" for cell in line) + "</mtr>" for line in lines)
+        shown = ' class="cases"' if kind == "cases" else ""
+        return Atom("ord", _fenced(WRAPPERS[kind][0], f"<mtable{shown}>{rows}</mtable>", WRAPPERS[kind][1]))
+
+
+def _fenced(opening: str, body: str, closing: str) -> str:
+    """Brackets around a body. Around a low one they keep their size: browsers leave a gap beside those that stretch."""
+    tall = "true" if TALL.search(body) else "false"
+
+    def fence(letter: str, form: str) -> str:
+        ways = f'form="{form}" fence="true" stretchy="{tall}" symmetric="true" lspace="0" rspace="0"'
+        return f"<mo {ways}>{escape(letter)}</mo>" if letter else ""
+
+    return f"<mrow>{fence(opening, 'prefix')}{body}{fence(closing, 'postfix')}</mrow>"
+
+
+def _with_indices(base: Atom, low: str | None, high: str) -> str:
+    """The base with what stands below and above it; sums carry their limits under and over."""
+    over = base.kind == "big" and "∫" not in base.xml
+    if low is not None and high:
+        tag = "munderover" if over else "msubsup"
+        return f"<{tag}>{base.xml}{low}{high}</{tag}>"
+    if low is not None:
+        tag = "munder" if over else "msub"
+        return f"<{tag}>{base.xml}{low}</{tag}>"
+    if not high:
+        return base.xml
+    tag = "mover" if over else "msup"
+    return f"<{tag}>{base.xml}{high}</{tag}>"

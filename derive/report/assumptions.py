@@ -1,0 +1,268 @@
+"""Everything that was assumed on the way, read from the records: what each stage adds, and what it means here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import sympy as sp
+
+from derive.algebra.nodes import TAU
+from derive.language.model import Model, atoms
+from derive.language.symbols import Clock, Sector
+from derive.language.vectors import Mean
+from derive.printing.documents import PROBE_STAGES, latex
+from derive.printing.statements import matrix_law
+from derive.records.action import Action, AveragedAction
+from derive.records.base import Record
+from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
+from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
+from derive.records.system import ElementwiseRule, System, is_quadratic
+from derive.report.document import Math, Words, words
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """What is assumed, by which stage, and the particulars of this model. `stage` is a key of the pipeline."""
+
+    stage: str
+    statement: Words
+    particulars: tuple[Words, ...]
+
+
+def assumptions(derived: dict[str, dict[str, Record]]) -> tuple[Assumption, ...]:
+    """In the order of the stages, the training level once. Besides what the records say they assume, what they used."""
+    found: dict[tuple[str, Words], dict[Words, list[str]]] = {}
+    first = next(iter(derived), "")
+    for stage in next(iter(derived.values()), {}):
+        for label, records in derived.items():
+            for statement, line in _told(records, stage):
+                lines = found.setdefault((stage, statement), {})
+                if stage in PROBE_STAGES or label == first or not lines:
+                    lines.setdefault(line, []).append(label)
+    return tuple(
+        Assumption(
+            stage, statement, tuple(_named(line, labels, derived, stage) for line, labels in lines.items() if line)
+        )
+        for (stage, statement), lines in found.items()
+    )
+
+
+def _told(records: dict[str, Record], stage: str) -> Iterator[tuple[Words, Words]]:
+    """What a stage assumes, with one particular each time."""
+    place = list(records).index(stage)
+    before = list(records.values())[place - 1].assumptions if place else ()
+    new = [words(_sentence(a)) for a in records[stage].assumptions if a not in before]
+    for belongs, line in _particulars(records[stage]):
+        for statement in new if belongs is None else [words(belongs)]:
+            yield statement, line
+    for statement in new:
+        yield statement, ()
+
+
+def _named(line: Words, labels: list[str], derived: dict[str, dict[str, Record]], stage: str) -> Words:
+    """A particular of some layers says which."""
+    if stage not in PROBE_STAGES or len(labels) == len(derived):
+        return line
+    return words(f"layer{'s' if len(labels) > 1 else ''} {', '.join(labels)}: ", *line)
+
+
+Told = Iterator[tuple[str | None, Words]]
+"""Particulars: those with None belong to what the record says it assumes, the others to a statement of their own."""
+
+
+def _particulars(record: Record) -> Told:
+    readers: tuple[tuple[type, Callable[..., Told]], ...] = (
+        (System, _of_system),
+        (Action, _of_action),
+        (AveragedAction, _of_average),
+        (SaddlePoint, _of_saddle),
+        (SingleSite, _of_single_site),
+        (TimeOrder, _of_order),
+        (ProjectedProbe, _of_probe),
+        (BlockMatrix, _of_blocks),
+        (Pencil, _of_pencil),
+        (Bulk, _of_bulk),
+    )
+    for kind, reader in readers:
+        if isinstance(record, kind):
+            yield from reader(record)
+
+
+def _of_system(record: System) -> Told:
+    base = sp.Symbol(next((s.name for s in _sectors(record.model) if s.ratio == 1), "D"))
+    for sector in _sectors(record.model):
+        if sector.ratio == 1 and sector.name == base.name:
+            yield None, words("the base size is ", Math(latex(sector)), ", which goes to infinity")
+        else:
+            yield None, words(Math(f"{latex(sector)} = {latex(sector.ratio * base)}"))
+    for clock in atoms(record.model, Clock):
+        yield None, words(Math(latex(clock.steps)), " stays finite, and so do all sums over ", Math(latex(clock)))
+        if clock.channels is not None:
+            yield None, words(Math(latex(clock.channels)), " class labels stay finite")
+    for source in record.sources:
+        if source.role == "normal":
+            yield (
+                "Given vectors are Gaussian, independent of each other and of all random matrices",
+                words(Math(latex(source)), " over ", Math(latex(source.sector)), ", variance ",
+                      Math(latex(source.scale**2))),
+            )  # fmt: skip
+    for _, probe in record.model.probes:
+        if probe.plus:
+            yield (
+                "An observable on the diagonal of the probed matrix is the number it concentrates on",
+                words(f"{probe.plus} moves the whole spectrum and changes nothing else"),
+            )
+
+
+def _of_action(record: Action) -> Told:
+    clocks = atoms(record.system.model, Clock)
+    for clock in clocks:
+        last = clock.steps if clock.endpoint else clock.steps - 1
+        yield None, words(
+            "time is discrete, ", Math(rf"{latex(clock)} = 0, 1, \ldots, {latex(last)}"),
+            ", and each equation gives a value from others that are already known (the convention of Ito)",
+        )  # fmt: skip
+    if not clocks:
+        yield None, words("no field moves in training time: every equation is an explicit assignment")
+    if record.system.spectral:
+        yield None, words("spectral time ", Math(latex(TAU)), " is continuous, and the probe is driven from rest")
+
+
+def _of_average(record: AveragedAction) -> Told:
+    for matrix in record.action.system.disorder:
+        yield None, words(Math(latex(matrix)), f": {matrix_law(matrix)}, variance ", Math(latex(matrix.variance)))
+        if matrix.fresh is not None:
+            yield (
+                "Matrices that are drawn afresh join equal times only",
+                words(Math(latex(matrix)), " is independent at each ", Math(latex(matrix.fresh))),
+            )
+
+
+def _of_saddle(record: SaddlePoint) -> Told:
+    correlations = {(c.a, c.b) for c in record.covariances}
+    responses = {(m.a, m.noise) for m in record.memories}
+    yield (
+        None,
+        words(
+            f"{_count(len(correlations), 'correlation')} and {_count(len(responses), 'response')} "
+            "take the place of all bilinears; their fluctuations fall with the size"
+        ),
+    )
+    probing = [v for v in record.vanishing if v.noise.role == "spectral" and v.left.role != "spectral"]
+    training = [v for v in record.vanishing if v not in probing]
+    causal = "Causality: a field does not answer to a kick that comes later or never reaches it"
+    for value in training:
+        yield causal, words(Math(f"{latex(value, record)} = 0"))
+    if probing:
+        yield (
+            "The probe is passive: it never acts back on the training",
+            words(
+                f"{_count(len(probing), 'response')} of training fields to kicks of the probe "
+                + ("vanishes" if len(probing) == 1 else "vanish")
+            ),
+        )
+
+
+def _of_single_site(record: SingleSite) -> Told:
+    for sector in record.system.sectors:
+        noises = record.noises(sector)
+        inside = f"{_count(len(noises), 'noise')} with the covariances of the saddle point" if noises else "no noise"
+        yield None, words("a site of ", Math(latex(sector)), f": {inside}")
+
+
+def _of_order(record: TimeOrder) -> Told:
+    same = [(a, j) for a, j, lag in record.lags if lag == 0]
+    yield (
+        None,
+        words(
+            f"an order without cycles was found for {_count(len(record.order), 'field')} of one time; "
+            f"{_count(len(same), 'response')} of {len(record.lags)} "
+            + ("acts" if len(same) == 1 else "act")
+            + " at once"
+        ),
+    )
+    system = record.system
+    if system.linear:
+        yield (
+            "Laws are exact: all fields of a site are jointly Gaussian",
+            words("every law is linear and every average quadratic, so one forward pass in time has no sampling error"),
+        )
+        return
+    statement = "Laws are sampled: fields of a site are not Gaussian"
+    for f in system.training:
+        if any(isinstance(rule, ElementwiseRule) for rule in (f.rule, *f.starts)):
+            yield statement, words("nonlinear law of ", Math(latex(f.field, record)))
+    for name, value in system.model.observe:
+        if not all(is_quadratic(m) for m in value.atoms(Mean)):
+            yield statement, words(f"{name} is no quadratic average")
+    yield (
+        statement,
+        words("sites are drawn forward in time, responses are total derivatives, errors come from replicas"),
+    )
+
+
+def _of_probe(record: ProjectedProbe) -> Told:
+    yield None, words("correlations and responses of the probe depend on differences of ", Math(latex(TAU)), " only")
+    kinds = [unknown.kind for unknown in record.unknowns]
+    if "C" in kinds:
+        yield (
+            "Stein's lemma: an average of a Gaussian noise times a field is its covariance times a mean response",
+            words(
+                f"used for {_count(kinds.count('C'), 'overlap')} of the probe with training fields; the noises are "
+                "Gaussian whether or not the fields are"
+            ),
+        )
+    if "R" in kinds:
+        yield (
+            "Mean responses of the probe to training noises close by differentiating its equations by them",
+            words(f"used for {_count(kinds.count('R'), 'response')}"),
+        )
+    if not kinds:
+        yield None, words("nothing is learned that the probe could see as a spike: no projection is needed")
+
+
+def _of_blocks(record: BlockMatrix) -> Told:
+    if record.labels:
+        yield (
+            "An outlier is where the linear equations for the overlaps have a solution without a source",
+            words("it is a zero of ", Math(r"\det A(z)"), f", with {_count(len(record.labels), 'kind')} of unknowns"),
+        )
+
+
+def _of_pencil(record: Pencil) -> Told:
+    reduced = "Reduction: groups of unknowns with one scalar each, fed in a ring, make one eigenproblem free of z"
+    for cycle in record.cycles:
+        exact = (
+            "with an inverse in closed form" if cycle.inverse is not None else "inverted along a polynomial relation"
+        )
+        yield reduced, words(f"{_count(len(cycle.groups), 'group')}, one scalar map {exact}")
+    if record.rest:
+        yield (
+            "No such reduction exists for some unknowns: their outliers are zeros of a nonlinear eigenproblem in z",
+            words(f"{_count(len(record.rest), 'unknown')}"),
+        )
+
+
+def _of_bulk(record: Bulk) -> Told:
+    branch = (
+        "Physical branch: the resolvent is the solution that is 1/z at infinity, continued without crossing the bulk"
+    )
+    if record.curve is None:
+        yield branch, words("the response equations are followed by Newton continuation; no curve was eliminated")
+        return
+    degree = sp.Poly(record.curve, record.projected.resolvent).degree()
+    closed = ", and it is known in closed form" if record.resolvent is not None else ""
+    yield branch, words("chosen among ", Math(str(degree)), f" roots of the curve{closed}")
+
+
+def _sectors(model: Model) -> tuple[Sector, ...]:
+    return tuple(sorted(atoms(model, Sector), key=lambda s: (s.ratio != 1, s.name)))
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

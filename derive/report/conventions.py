@@ -1,0 +1,85 @@
+"""How to read the formulas of a report: only what occurs in it."""
+
+from __future__ import annotations
+
+from derive.algebra.nodes import TAU
+from derive.language.model import atoms
+from derive.language.symbols import Clock
+from derive.printing.documents import latex
+from derive.records.base import Record
+from derive.records.probe import BlockMatrix
+from derive.records.saddle import TimeOrder
+from derive.records.system import System
+from derive.report.document import Math, Words, words
+
+
+def conventions(records: dict[str, Record]) -> tuple[tuple[str, Words], ...]:
+    """Topic and what is to be known about it, in the order in which a reader meets them."""
+    order = records["order"]
+    assert isinstance(order, TimeOrder)
+    blocks = records.get("blocks")
+    spiked = isinstance(blocks, BlockMatrix) and bool(blocks.labels)
+    return tuple((topic, words(*parts)) for topic, parts in _told(order.system, "probe" in records, spiked))
+
+
+def _told(system: System, probed: bool, spiked: bool) -> list[tuple[str, tuple[str | Math, ...]]]:
+    found: list[tuple[str, tuple[str | Math, ...]]] = [
+        ("Units", ("all quantities are plain numbers without dimension",)),
+    ]
+    symmetric = [m for m in system.disorder if m.symmetric]
+    rectangular = [m for m in system.disorder if not m.symmetric]
+    for m in symmetric:
+        found.append((
+            "Symmetric matrices",
+            (Math(latex(m)), " has variance ", Math(latex(m.variance)), " off the diagonal and ",
+             Math(latex(2 * m.variance)), " on it"),
+        ))  # fmt: skip
+    if rectangular:
+        listed: list[str | Math] = []
+        for m in rectangular:
+            shape = rf"{latex(m)} \text{{: }} {latex(m.rows)} \times {latex(m.columns)}"
+            listed += [", " if listed else "", Math(shape), " of variance ", Math(latex(m.variance))]
+        found.append(("Random matrices", ("independent Gaussian entries of mean zero; ", *listed)))
+    mean = r"\langle \cdot \rangle"
+    found.append(
+        (
+            "Averages",
+            (
+                Math(mean),
+                " is the mean over the sites of a sector, its sum over its size",
+            ),
+        )
+    )
+    for clock in atoms(system.model, Clock):
+        last = clock.steps if clock.endpoint else clock.steps - 1
+        t = latex(clock)
+        told = (
+            Math(rf"{t} = 0, \ldots, {latex(last)}"),
+            " counts steps, ",
+            Math("s"),
+            " is an earlier time; sums over ",
+        )
+        found.append(("Time", (*told, Math("s"), " end where causality ends them")))
+        if clock.channels is not None:
+            found.append(("Class labels", ("each time carries ", Math(latex(clock.channels)),
+                                           " labels; sums over times run over them too")))  # fmt: skip
+    found += [
+        ("Order parameters", (Math(r"C_{a b}(t, s) = \langle a(t)\, b(s) \rangle"), ", ",
+                              Math(r"R_{a b}(t, s) = \langle \partial a(t) / \partial u_{b}(s) \rangle"),
+                              ": the mean answer of ", Math("a"), " to the noise in the equation of ", Math("b"))),
+        ("Noises", (Math(r"u_{b}"), " is Gaussian of mean zero and stands in the equation of ", Math("b"), "; ",
+                    Math(r"\hat{b}"), " is the response field of ", Math("b"))),
+    ]  # fmt: skip
+    if probed:
+        field = latex(next(f.field for f in system.spectral if f.derivative)) if system.spectral else r"\psi"
+        found += [
+            ("Probe", (Math(field), " follows the probed matrix in spectral time ", Math(latex(TAU)),
+                       "; its Laplace variable is ", Math("z"), ", an eigenvalue of that matrix")),
+            ("Resolvent", (Math(r"G(z) = \lim\, \mathrm{tr}\,(z - M)^{-1} / \mathrm{size}"),
+                           ", which is ", Math("1/z"), " at infinity; the density is ",
+                           Math(r"-\mathrm{Im}\, G / \pi"))),
+        ]  # fmt: skip
+    if spiked:
+        blocks = ("blocks of ", Math("A(z)"), " act on training times: ", Math("C_{a b}"), " and ", Math("R_{a b}"))
+        found.append(("Matrices", (*blocks, " without arguments are matrices over ", Math("(t, s)"))))
+    return found

@@ -1,0 +1,155 @@
+"""What a report is made of, before anybody decides whether it becomes HTML or LaTeX."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from derive.printing.names import latex_name
+
+COMPARED = re.compile(r"\b(\w+) (<=|>=|<|>) (\w+)( - \d+)?")
+SIGNS = {"<=": r"\le", ">=": r"\ge", "<": "<", ">": ">"}
+
+
+@dataclass(frozen=True)
+class Math:
+    """Mathematics inside a line of words, as LaTeX."""
+
+    latex: str
+
+
+Words = tuple[str | Math, ...]
+
+
+def words(*parts: str | Math) -> Words:
+    """Words and mathematics in one line; comparisons of two names, such as s < t, are mathematics."""
+    found: list[str | Math] = []
+    for part in parts:
+        if isinstance(part, Math):
+            found.append(part)
+            continue
+        last = 0
+        for match in COMPARED.finditer(part):
+            formula = f"{_name(match[1])} {SIGNS[match[2]]} {_name(match[3])}{match[4] or ''}"
+            found += [part[last : match.start()], Math(formula)]
+            last = match.end()
+        found.append(part[last:])
+    return tuple(part for part in found if part != "")
+
+
+def _name(word: str) -> str:
+    return word if word.isdigit() else latex_name(word)
+
+
+@dataclass(frozen=True)
+class Prose:
+    words: Words
+
+
+@dataclass(frozen=True)
+class Heading:
+    words: Words
+
+
+@dataclass(frozen=True)
+class Equation:
+    """A displayed formula. `latex` is what a record prints and what a reader copies."""
+
+    latex: str
+    remark: Words = ()
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list: what is said, where it comes from (the key of a chapter), and the particulars of this model."""
+
+    entries: tuple[tuple[Words, str, tuple[Words, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns after the first `text_columns` hold numbers."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Words, ...], ...]
+    text_columns: int = 1
+
+
+@dataclass(frozen=True)
+class Code:
+    """A file; `python` says whether it is coloured as such."""
+
+    name: str
+    text: str
+    python: bool = True
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture for a page, for a narrow page and for LaTeX, with what it shows in words."""
+
+    name: str
+    svg: bytes
+    narrow_svg: bytes
+    pdf: bytes
+    caption: str
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Blocks under a title that can be closed."""
+
+    title: Words
+    blocks: tuple[Block, ...]
+    opened: bool = True
+
+
+Block = Prose | Heading | Equation | Items | Table | Code | Figure | Fold
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One step of the derivation: `key` names it in links, `lead` says in a sentence what happens."""
+
+    key: str
+    title: str
+    lead: Words
+    blocks: tuple[Block, ...]
+    opened: bool = True
+
+
+@dataclass(frozen=True)
+class Report:
+    name: str
+    title: str
+    subtitle: str
+    doc: str
+    command: str
+    version: str
+    conventions: tuple[tuple[str, Words], ...]
+    chapters: tuple[Chapter, ...]
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """One quantity of theory and simulation. Errors are standard errors; `difference` is in units of both together."""
+
+    quantity: str
+    theory: float
+    theory_error: float | None
+    simulation: float
+    stderr: float
+    difference: float | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a simulation of the same declaration gave, beside the theory."""
+
+    settings: str
+    size: int
+    seeds: int
+    rows: tuple[ComparisonRow, ...]
+    verdict: str
+    agrees: bool
+    figures: tuple[Figure, ...]

@@ -1,0 +1,188 @@
+"""A report as one HTML page that needs nothing else: style, script, mathematics and pictures are inside."""
+
+from __future__ import annotations
+
+import base64
+import re
+import textwrap
+from html import escape
+from importlib.resources import files
+from string import Template
+
+from derive.printing.mathml import UnknownMathematics, mathml, mathml_pieces
+from derive.report.document import (
+    Block,
+    Chapter,
+    Code,
+    Equation,
+    Figure,
+    Fold,
+    Heading,
+    Items,
+    Math,
+    Prose,
+    Report,
+    Table,
+    Words,
+)
+from derive.report.highlight import highlighted
+
+OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*[a-z])")
+MANY_TERMS = 40
+"""A formula with more terms than this is folded."""
+
+
+def html_of_report(report: Report) -> str:
+    """The page; the same report gives the same bytes."""
+    numbers = {chapter.key: number for number, chapter in enumerate(report.chapters, start=1)}
+    page = _Page(numbers)
+    chapters = "\n".join(page.chapter(chapter) for chapter in report.chapters)
+    contents = "".join(
+        f'<li><a href="#{chapter.key}"><span class="number">{numbers[chapter.key]}</span> '
+        f"{escape(chapter.title)}</a></li>"
+        for chapter in report.chapters
+    )
+    conventions = "".join(
+        f"<div><dt>{escape(topic)}</dt><dd>{page.words(told)}</dd></div>" for topic, told in report.conventions
+    )
+    return Template(asset("page.html")).substitute(
+        name=escape(report.name),
+        title=escape(report.title),
+        subtitle=f'<p class="subtitle">{escape(report.subtitle)}</p>' if report.subtitle else "",
+        style=asset("report.css").strip(),
+        script=asset("report.js").strip(),
+        doc=paragraphs(report.doc),
+        command=f"<code>{escape(report.command)}</code>" if report.command else "",
+        version=escape(report.version),
+        contents=contents,
+        conventions=conventions,
+        chapters=chapters,
+    )
+
+
+def asset(name: str) -> str:
+    """A file of this package's assets."""
+    return (files("derive.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def paragraphs(doc: str) -> str:
+    """A docstring: paragraphs as they are, indented ones as they were laid out."""
+    found = []
+    for part in re.split(r"\n\s*\n", textwrap.dedent(doc).strip()):
+        if any(line.startswith((" ", "\t")) for line in part.splitlines()):
+            found.append(f"<pre>{escape(part)}</pre>")
+        elif part:
+            found.append(f"<p>{escape(' '.join(part.split()))}</p>")
+    return "\n".join(found)
+
+
+class _Page:
+    """Writes blocks and counts equations; used once for a page."""
+
+    def __init__(self, numbers: dict[str, int]):
+        self.numbers = numbers
+        self.number = 0
+        self.equations = 0
+
+    def chapter(self, chapter: Chapter) -> str:
+        self.number, self.equations = self.numbers[chapter.key], 0
+        opened = " open" if chapter.opened else ""
+        body = "\n".join(self.block(block) for block in chapter.blocks)
+        return (
+            f'<details class="chapter" id="{chapter.key}"{opened}>\n'
+            f'<summary><h2><span class="number">{self.number}</span> {escape(chapter.title)}</h2></summary>\n'
+            f'<p class="lead">{self.words(chapter.lead)}</p>\n{body}\n</details>'
+        )
+
+    def words(self, told: Words) -> str:
+        written = [
+            self._inline(part) if isinstance(part, Math) else OPTION.sub(r"<code>\1</code>", escape(part))
+            for part in told
+        ]
+        for k, part in enumerate(told[:-1]):
+            mark = re.match(r"[.,;:)]+", written[k + 1]) if isinstance(part, Math) else None
+            if mark:  # a line never begins with a full stop
+                written[k] = f'<span class="together">{written[k]}{mark[0]}</span>'
+                written[k + 1] = written[k + 1][mark.end() :]
+        return "".join(written)
+
+    def _inline(self, part: Math) -> str:
+        try:
+            return mathml(part.latex)
+        except UnknownMathematics:
+            return f"<code>{escape(part.latex)}</code>"
+
+    def block(self, block: Block) -> str:
+        match block:
+            case Prose():
+                return f"<p>{self.words(block.words)}</p>"
+            case Heading():
+                return f"<h3>{self.words(block.words)}</h3>"
+            case Equation():
+                return self._equation(block)
+            case Items():
+                return self._items(block)
+            case Table():
+                return self._table(block)
+            case Code():
+                body = highlighted(block.text) if block.python else escape(block.text)
+                return f'<pre class="code" tabindex="0"><code>{body}</code></pre>'
+            case Figure():
+                wide, narrow = (
+                    "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")
+                    for svg in (block.svg, block.narrow_svg)
+                )
+                return (
+                    f'<figure><picture><source media="(max-width: 40rem)" srcset="{narrow}">'
+                    f'<img alt="{escape(block.caption)}" src="{wide}"></picture>'
+                    f"<figcaption>{escape(block.caption)}</figcaption></figure>"
+                )
+            case Fold():
+                opened = " open" if block.opened else ""
+                inner = "\n".join(self.block(part) for part in block.blocks)
+                return f"<details{opened}>\n<summary>{self.words(block.title)}</summary>\n{inner}\n</details>"
+
+    def _equation(self, equation: Equation) -> str:
+        self.equations += 1
+        label = f"{self.number}.{self.equations}"
+        try:
+            pieces = mathml_pieces(equation.latex)
+            shown = "<wbr>".join(pieces)
+        except UnknownMathematics:
+            pieces, shown = (), f'<code class="raw">{escape(equation.latex)}</code>'
+        body = f'<div class="formula" tabindex="0">{shown}</div>'
+        if len(pieces) > MANY_TERMS:
+            body = f'<details class="long"><summary>{len(pieces)} terms</summary>{body}</details>'
+        remark = f'<div class="remark">{self.words(equation.remark)}</div>' if equation.remark else ""
+        return (
+            f'<div class="equation" id="eq-{label}" data-latex="{escape(equation.latex)}">'
+            f'<div class="told">{body}{remark}</div>'
+            f'<div class="side"><button type="button" class="copy" title="Copy this equation as LaTeX" '
+            f'aria-label="Copy equation {label} as LaTeX">TeX</button>'
+            f'<a class="label" href="#eq-{label}">({label})</a></div></div>'
+        )
+
+    def _items(self, items: Items) -> str:
+        lines = []
+        for statement, key, particulars in items.entries:
+            inner = "".join(f"<li>{self.words(line)}</li>" for line in particulars)
+            lines.append(
+                f"<li><p>{self.words(statement)} "
+                f'<a class="from" href="#{key}">section {self.numbers[key]}</a></p>'
+                + (f"<ul>{inner}</ul>" if inner else "")
+                + "</li>"
+            )
+        return f'<ol class="assumptions">{"".join(lines)}</ol>'
+
+    def _table(self, table: Table) -> str:
+        def cell(tag: str, column: int, inner: str) -> str:
+            numeric = ' class="numeric"' if column >= table.text_columns else ""
+            return f"<{tag}{numeric}>{inner}</{tag}>"
+
+        head = "".join(cell("th", k, escape(name)) for k, name in enumerate(table.columns))
+        rows = "\n".join(
+            "<tr>" + "".join(cell("td", k, self.words(part)) for k, part in enumerate(row)) + "</tr>"
+            for row in table.rows
+        )
+        inner = f"<thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody>"
+        return f'<div class="table" tabindex="0"><table>{inner}</table></div>'

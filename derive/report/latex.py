@@ -1,0 +1,170 @@
+"""A report as a LaTeX document for plain pdflatex; pictures are files beside it."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import unicodedata
+from string import Template
+
+from derive.printing.documents import TEX_COLUMNS, visible
+from derive.printing.mathml import ALIGNED, LETTERS
+from derive.report.document import (
+    Block,
+    Code,
+    Equation,
+    Figure,
+    Fold,
+    Heading,
+    Items,
+    Math,
+    Prose,
+    Report,
+    Table,
+    Words,
+)
+from derive.report.html import asset
+
+ROWS = 40
+"""A table longer than this is continued on the next page."""
+LINES = 20
+"""A formula with more lines than this may be broken over pages."""
+CODE_COLUMNS = 120
+"""Letters of code on a line of paper."""
+LEVELS = (r"\subsection*", r"\subsubsection*", r"\paragraph")
+SPECIAL = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": "$<$", ">": "$>$", "|": "$|$", '"': "''",
+    "–": "--", "—": "---", "−": "$-$", "’": "'", "‘": "`", "“": "``", "”": "''", "…": r"\ldots{}", "∞": r"$\infty$",
+    "×": r"$\times$", "·": r"$\cdot$", "²": "$^2$", "³": "$^3$", "→": r"$\to$", "≤": r"$\le$", "≥": r"$\ge$",
+    "√": r"$\surd$", "∑": r"$\sum$", "⟨": r"$\langle$", "⟩": r"$\rangle$", "±": r"$\pm$", "≈": r"$\approx$",
+    "ᵀ": r"$^{\top}$", "\u00a0": "~",
+}  # fmt: skip
+GREEK = {letter: f"$\\{name}$" for name, letter in LETTERS.items() if len(letter) == 1 and name != "omicron"}
+CODE_SPECIAL = {"\\": r"{\char92}", "{": r"{\char123}", "}": r"{\char125}"}
+
+
+def latex_of_report(report: Report, picture: str = "{name}.pdf") -> str:
+    """The document. `picture` is how the file of a picture is called, seen from the document."""
+    parts = []
+    for chapter in report.chapters:
+        parts += [
+            rf"\section{{{said((chapter.title,))}}}\label{{{chapter.key}}}",
+            rf"\emph{{{said(chapter.lead)}}}",
+            *(_block(block, 0, picture) for block in chapter.blocks),
+        ]
+    conventions = "\n".join(rf"\item[{said((topic,))}] {said(told)}" for topic, told in report.conventions)
+    return Template(asset("report.tex")).substitute(
+        title=said((report.title,)),
+        subtitle=said((report.subtitle,)),
+        doc=_paragraphs(report.doc),
+        conventions=conventions,
+        body="\n\n".join(parts),
+        version=said((report.version,)),
+        command=rf"\texttt{{{said((report.command,))}}}" if report.command else "",
+    )
+
+
+def said(told: Words) -> str:
+    """Words for LaTeX, every letter that pdflatex does not know replaced."""
+    return "".join(f"${part.latex}$" if isinstance(part, Math) else "".join(map(_letter, part)) for part in told)
+
+
+def _letter(letter: str, special: dict[str, str] = SPECIAL) -> str:
+    if letter in special:
+        return special[letter]
+    if letter.isascii():
+        return letter if letter.isprintable() or letter in "\n\t" else " "
+    if letter in GREEK:
+        return GREEK[letter] if special is SPECIAL else rf"\ensuremath{{{GREEK[letter].strip('$')}}}"
+    if letter in SPECIAL:
+        return rf"\mbox{{{SPECIAL[letter]}}}"
+    plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
+    return "".join(_letter(part, special) for part in plain) or f"[U+{ord(letter):04X}]"
+
+
+def _paragraphs(doc: str) -> str:
+    found = []
+    for part in re.split(r"\n\s*\n", textwrap.dedent(doc).strip()):
+        if any(line.startswith((" ", "\t")) for line in part.splitlines()):
+            found.append(_verbatim(part))
+        else:
+            found.append(said((" ".join(part.split()),)))
+    return "\n\n".join(found)
+
+
+def _verbatim(text: str) -> str:
+    lines = [part for line in text.splitlines() for part in _wrapped(line.expandtabs(4).rstrip())]
+    told = ("".join(_letter(letter, CODE_SPECIAL) for letter in line) for line in lines)
+    return "\\begin{alltt}\\fontsize{7}{8.6}\\selectfont\n" + "\n".join(told) + "\n\\end{alltt}"
+
+
+def _wrapped(line: str) -> list[str]:
+    """A line of code, in pieces where the paper is too narrow for it."""
+    if len(line) <= CODE_COLUMNS:
+        return [line]
+    rest = line[CODE_COLUMNS:]
+    width = CODE_COLUMNS - 8
+    return [line[:CODE_COLUMNS], *(" " * 8 + rest[k : k + width] for k in range(0, len(rest), width))]
+
+
+def _block(block: Block, level: int, picture: str) -> str:
+    match block:
+        case Prose():
+            return said(block.words)
+        case Heading():
+            return rf"{LEVELS[min(level, 2)]}{{{said(block.words)}}}"
+        case Equation():
+            remark = said(block.remark)
+            if not remark:
+                return _displayed(block.latex)
+            if "aligned" not in block.latex and visible(block.latex) + len(remark) <= TEX_COLUMNS:
+                return _displayed(rf"{block.latex} \quad \text{{({remark})}}")
+            return _displayed(block.latex) + rf"\begin{{center}}\small({remark})\end{{center}}"
+        case Items():
+            return _items(block)
+        case Table():
+            return _table(block)
+        case Code():
+            return _verbatim(block.text)
+        case Figure():
+            return (
+                "\\begin{center}\n"
+                rf"\includegraphics[width=0.95\linewidth]{{{picture.format(name=block.name)}}}"
+                f"\n\n\\small {said((block.caption,))}\n\\end{{center}}"
+            )
+        case Fold():
+            inner = "\n\n".join(_block(part, level + 1, picture) for part in block.blocks)
+            return rf"{LEVELS[min(level, 2)]}{{{said(block.title)}}}" + "\n" + inner
+
+
+def _displayed(source: str) -> str:
+    """A numbered formula, made smaller where it is too wide; a very long one is broken over pages instead."""
+    whole = ALIGNED.fullmatch(source.strip())
+    body = whole[1].strip() if whole else ""
+    lines = body.split("\\\\\n")
+    if len(lines) > LINES and "\\begin" not in body:
+        return "\\begin{align}\n" + " \\notag \\\\\n".join(line.rstrip() for line in lines) + "\n\\end{align}"
+    return "\\begin{equation}\n\\fitted{" + source + "}\n\\end{equation}"
+
+
+def _items(items: Items) -> str:
+    lines = []
+    for statement, key, particulars in items.entries:
+        lines.append(rf"\item {said(statement)} (section~\ref{{{key}}})")
+        if particulars:
+            inner = "\n".join(rf"\item {said(line)}" for line in particulars)
+            lines.append("\\begin{itemize}\n" + inner + "\n\\end{itemize}")
+    return "\\begin{enumerate}\n" + "\n".join(lines) + "\n\\end{enumerate}"
+
+
+def _table(table: Table) -> str:
+    shape = "l" * table.text_columns + "r" * (len(table.columns) - table.text_columns)
+    head = " & ".join(said((name,)) for name in table.columns)
+    lines = [" & ".join(said(part) for part in row) + r" \\" for row in table.rows]
+    chunks = [lines[k : k + ROWS] for k in range(0, len(lines), ROWS)] or [[]]
+    return "\n\n".join(
+        "\\begin{center}\\fittedtext{\\begin{tabular}{" + shape + "}\n\\hline\n" + head + " \\\\\n\\hline\n"
+        + "\n".join(chunk) + "\n\\hline\n\\end{tabular}}\\end{center}"
+        for chunk in chunks
+    )  # fmt: skip

@@ -1,0 +1,37 @@
+"""Records as blocks of a report: their sections, equation by equation, in the LaTeX that they print themselves."""
+
+from __future__ import annotations
+
+from derive.printing.documents import display
+from derive.printing.names import Names
+from derive.printing.tex import TexPrinter
+from derive.records.base import Record, Section, Statement
+from derive.report.document import Block, Equation, Heading, Prose, words
+
+
+def blocks_of_sections(record: Record, sections: tuple[Section, ...]) -> tuple[Block, ...]:
+    """Every section with its heading; sections that say nothing are left out."""
+    printer = TexPrinter(Names.of(record))
+    found: list[Block] = []
+    for section in sections:
+        if section.statements:
+            found.append(Heading(words(_sentence(section.title))))
+            found += [_block(statement, printer) for statement in section.statements]
+    return tuple(found)
+
+
+def blocks_of_record(record: Record) -> tuple[Block, ...]:
+    return blocks_of_sections(record, record.sections())
+
+
+def _block(statement: Statement, printer: TexPrinter) -> Block:
+    if statement.left is None:
+        return Prose(words(_sentence(statement.remark) + "."))
+    return Equation(display(statement, printer), words(statement.remark))
+
+
+def _sentence(title: str) -> str:
+    """The title with a capital letter, unless it begins with a name that has its own spelling."""
+    first = title.split(" ", 1)[0]
+    plain = first == "a" or (first.replace("-", "").isalpha() and first.islower() and len(first) > 1)
+    return title[:1].upper() + title[1:] if plain else title

@@ -1,0 +1,289 @@
+"""From a model and its records to the chapters of a report, in the order of the derivation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from derive import __version__
+from derive.language.model import Model
+from derive.printing.documents import latex, prose
+from derive.printing.tex import TexPrinter
+from derive.records.base import Record, Section
+from derive.report.assumptions import assumptions
+from derive.report.conventions import conventions
+from derive.report.document import (
+    Block,
+    Chapter,
+    Code,
+    Comparison,
+    Equation,
+    Fold,
+    Heading,
+    Items,
+    Math,
+    Prose,
+    Report,
+    Table,
+    words,
+)
+from derive.report.statements import blocks_of_record, blocks_of_sections
+
+Values = Mapping[str, int | float | str]
+ORDER_PARAMETERS = "order parameters"
+LONGEST_TITLE = 80
+
+STAGE_CHAPTERS = {
+    "system": "declaration",
+    "action": "action",
+    "average": "average",
+    "saddle": "saddle-point",
+    "single-site": "single-site",
+    "order": "time-order",
+    "probe": "projected",
+    "blocks": "a-of-z",
+    "pencil": "pencil",
+    "bulk": "bulk",
+}
+"""Where each stage of the pipeline is told."""
+
+
+def report_of(
+    model: Model,
+    derived: dict[str, dict[str, Record]],
+    values: Values,
+    sources: Sequence[tuple[str, str]],
+    files: Mapping[str, str],
+    comparison: Comparison | None = None,
+    command: str = "",
+) -> Report:
+    """The whole report.
+
+    derived: the records for each probed matrix, by label. sources: the declaration's own files, name and text.
+    files: generated code, name to text. comparison: theory against simulation, if one was run.
+    """
+    records = next(iter(derived.values()))
+    chapters = [
+        _declaration(model, records["system"], values, sources),
+        *_training(records),
+        *_probe(derived),
+        _code(files),
+        _comparison(comparison),
+        _assumptions(derived),
+    ]
+    chosen = [f"{name} = {value}" for name, value in model.choices]
+    if 0 < len(derived) < len(model.probes):
+        chosen.append(f"layer {', '.join(derived)} only")
+    return Report(
+        name=model.setting,
+        title=_title(model),
+        subtitle=", ".join(chosen),
+        doc=model.doc,
+        command=command,
+        version=__version__,
+        conventions=conventions(records),
+        chapters=tuple(chapters),
+    )
+
+
+def _title(model: Model) -> str:
+    """What the docstring begins with, if that is short enough for a title; the name otherwise."""
+    opening = model.doc.strip().partition("\n")[0].partition(":")[0].strip().rstrip(".")
+    return opening if 0 < len(opening) <= LONGEST_TITLE else model.setting
+
+
+def _declaration(model: Model, system: Record, values: Values, sources: Sequence[tuple[str, str]]) -> Chapter:
+    printer = TexPrinter()
+    blocks: list[Block] = []
+    if model.parameters:
+        blocks.append(_parameters(model, values))
+    blocks.append(Heading(words("Equations as declared")))
+    blocks += [Equation(f"{printer.doprint(e.target)} = {printer.doprint(e.value)}") for e in model.equations]
+    if not model.equations:
+        blocks.append(
+            Prose(words("There is no training: the probed matrix is a fixed function of the random matrices."))
+        )
+    if model.observe:
+        blocks.append(Heading(words("Observed")))
+        blocks += [Equation(rf"\text{{{prose(name)}}} = {printer.doprint(value)}") for name, value in model.observe]
+    if model.probes:
+        blocks.append(Heading(words("Probed: the spectrum of")))
+        for label, probe in model.probes:
+            plus = rf" + \text{{{prose(probe.plus)}}} \, I" if probe.plus else ""
+            blocks.append(Equation(printer.doprint(probe.matrix) + plus, words(f"layer {label}") if label else ()))
+    written_out = blocks_of_record(system)
+    if written_out:
+        title = "The same with weights written out as initial matrix plus history"
+        blocks.append(Fold(words(title), written_out))
+    blocks += [
+        Fold(words(f"Source: {name}"), (Code(name, text),), opened=number == 0)
+        for number, (name, text) in enumerate(sources)
+    ]
+    lead = words("The model as it would be simulated at finite size, and nothing more.")
+    return Chapter("declaration", "Declaration", lead, tuple(blocks))
+
+
+def _parameters(model: Model, values: Values) -> Table:
+    rows = [
+        (words(Math(latex(p))), (p.name,), (p.doc,), (_number(values.get(p.name, p.default)),), (_number(p.default),),
+         (_domain(str(p.domain)),))
+        for p in model.parameters
+    ]  # fmt: skip
+    return Table(("symbol", "name", "meaning", "value", "default", "domain"), tuple(rows), text_columns=3)
+
+
+def _domain(text: str) -> str:
+    return (
+        text.removeprefix("a number in ")
+        .replace("a whole number in ", "whole, ")
+        .replace("inf", "∞")
+        .replace("-∞", "−∞")
+    )
+
+
+def _number(value: int | float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.12g}"
+
+
+def _training(records: dict[str, Record]) -> list[Chapter]:
+    saddle = records["saddle"]
+    order = tuple(s for s in saddle.sections() if s.title == ORDER_PARAMETERS)
+    rest = tuple(s for s in saddle.sections() if s.title != ORDER_PARAMETERS)
+    disorder_free = not any(s.statements for s in order)
+    nothing = (Prose(words("There are none: no random matrix acts on a field.")),)
+    return [
+        Chapter(
+            "action",
+            "Martin-Siggia-Rose action",
+            words("Every equation is imposed by a response field, and the exponent is linear in each random matrix."),
+            blocks_of_record(records["action"]),
+        ),
+        Chapter(
+            "average",
+            "Average over the disorder",
+            words(
+                "For a Gaussian matrix ", Math("W"), " the mean of ", Math(r"e^{-i\, \mathrm{Tr}\, W^{\top} X}"),
+                " is the exponential of minus half its variance times ", Math(r"\mathrm{Tr}\, X^{\top} X"),
+                ": products of two bilinears.",
+            ),
+            blocks_of_record(records["average"]),
+        ),
+        Chapter(
+            "order-parameters",
+            "Order parameters",
+            words("Bilinears are sums over many sites: each takes its mean, a correlation or a response."),
+            nothing if disorder_free else blocks_of_sections(saddle, _titled(order, "as means over one site")),
+        ),
+        Chapter(
+            "saddle-point",
+            "Saddle point",
+            words(
+                "What multiplies two response fields is the covariance of a noise; what multiplies one response field "
+                "and one field is a memory."
+            ),
+            blocks_of_sections(saddle, rest) or nothing,
+        ),
+        Chapter(
+            "single-site",
+            "Single-site process",
+            words("Sites no longer see each other, only noises and their own past."),
+            blocks_of_record(records["single-site"]),
+        ),
+        Chapter(
+            "time-order",
+            "Order in time",
+            words("Which field of a time is needed for which, and how far back each response reaches."),
+            blocks_of_record(records["order"]),
+        ),
+    ]  # fmt: skip
+
+
+def _titled(sections: tuple[Section, ...], title: str) -> tuple[Section, ...]:
+    return tuple(Section(title, s.statements) for s in sections)
+
+
+def _probe(derived: dict[str, dict[str, Record]]) -> list[Chapter]:
+    told = (
+        ("probe", "Projected equations of the probe",
+         words("The probe's fields, averaged against the training fields by Stein's lemma and differentiated by their "
+               "noises, close on themselves; spectral time becomes ", Math("z"), ".")),
+        ("blocks", "A(z)",
+         words("The closed linear equations as one matrix: ", Math(r"A(z)\, q(z) = q^{(0)}"), ". It is singular at an "
+               "outlier.")),
+        ("pencil", "Pencil: one eigenproblem",
+         words("Scalars that depend on ", Math("z"), " times matrices that do not: the eigenvalues of one matrix give "
+               "every outlier.")),
+        ("bulk", "Bulk curve and edges",
+         words("The responses of the bulk close on themselves; where they can be eliminated, one polynomial in ",
+               Math("z"), " and ", Math("G"), " is left.")),
+    )  # fmt: skip
+    if all("probe" not in records for records in derived.values()):
+        reason = (
+            "The declaration probes no matrix, so the derivation ends with the training level. "
+            "With probe=spectrum(...) in its Model the report goes on to A(z), the pencil and the bulk."
+        )
+        return [Chapter("projected", "Projected equations of the probe", words(reason), ())]
+    return [Chapter(STAGE_CHAPTERS[stage], title, lead, tuple(_layers(derived, stage))) for stage, title, lead in told]
+
+
+def _layers(derived: dict[str, dict[str, Record]], stage: str) -> list[Block]:
+    """The stage for every probed matrix; those that say the same share one fold."""
+    if len(derived) == 1:
+        return list(blocks_of_record(next(iter(derived.values()))[stage]))
+    told: dict[tuple[Block, ...], list[str]] = {}
+    for label, records in derived.items():
+        told.setdefault(blocks_of_record(records[stage]), []).append(label)
+    return [
+        Fold(words(f"Layer{'s' if len(labels) > 1 else ''} {', '.join(labels)}"), blocks, opened=number == 0)
+        for number, (blocks, labels) in enumerate(told.items())
+    ]
+
+
+def _code(files: Mapping[str, str]) -> Chapter:
+    blocks = tuple(
+        Fold(words(f"{name}, {text.count(chr(10))} lines"), (Code(name, text),), opened=False)
+        for name, text in files.items()
+        if name.endswith(".py")
+    )
+    lead = words("The solver in JAX and the simulation in NumPy, written from the same records.")
+    return Chapter("code", "Generated code", lead, blocks)
+
+
+def _comparison(comparison: Comparison | None) -> Chapter:
+    title = "Theory against simulation"
+    if comparison is None:
+        return Chapter(
+            "comparison", title, words("This report was written without a simulation (--no-simulation)."), ()
+        )
+    columns = ("quantity", "theory", "theory error", "simulation", "standard error", "difference / error")
+    rows = tuple(
+        (
+            (row.quantity,),
+            (f"{row.theory:.6g}",),
+            ("exact" if row.theory_error is None else f"{row.theory_error:.2g}",),
+            (f"{row.simulation:.6g}",),
+            (f"{row.stderr:.2g}",),
+            ("–" if row.difference is None else f"{row.difference:+.2f}".replace("-", "−"),),
+        )
+        for row in comparison.rows
+    )
+    lead = words(
+        f"The declaration at size {comparison.size}, {comparison.seeds} seeds, beside the theory of infinite size: "
+        f"{comparison.settings}."
+    )
+    blocks: list[Block] = [
+        Prose(words(comparison.verdict[:1].upper() + comparison.verdict[1:] + ".")),
+        *comparison.figures,
+    ]
+    if rows:
+        blocks.append(Table(columns, rows))
+        blocks.append(Prose(words(
+            "Differences are in standard errors, the simulation's over the seeds and the theory's added in quadrature; "
+            "rows with a dash are for information. Corrections of finite size fall roughly as one over the size."
+        )))  # fmt: skip
+    return Chapter("comparison", title, lead, tuple(blocks))
+
+
+def _assumptions(derived: dict[str, dict[str, Record]]) -> Chapter:
+    entries = tuple((a.statement, STAGE_CHAPTERS[a.stage], a.particulars) for a in assumptions(derived))
+    lead = words("Collected from the records of this derivation, in the order in which they were needed.")
+    return Chapter("assumptions", "Assumptions made on the way", lead, (Items(entries),))

@@ -1,0 +1,468 @@
+"""Reports: one page or one LaTeX file that tells a whole derivation, and says nothing that its records do not say."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import sympy
+from browser import Browser, find_browser
+from click.testing import CliRunner
+from conftest import SHIPPED, model_named, target_of
+
+from derive.cli import main
+from derive.cli.report import write_all
+from derive.errors import DeriveError
+from derive.loading import declaration_sources, load_model
+from derive.pipeline import derive_each_probe
+from derive.printing import latex
+from derive.printing.mathml import UnknownMathematics, mathml, mathml_pieces
+from derive.report import html_of_report, latex_of_report, report_of
+from derive.report.assumptions import assumptions
+from derive.report.highlight import highlighted
+
+ROOT = Path(__file__).parents[1]
+CHAPTERS = (
+    "declaration action average order-parameters saddle-point single-site time-order projected a-of-z pencil bulk code "
+    "comparison assumptions"
+).split()
+STAGES = {
+    "action": ("action",),
+    "average": ("average",),
+    "saddle": ("order-parameters", "saddle-point"),
+    "single-site": ("single-site",),
+    "order": ("time-order",),
+    "probe": ("projected",),
+    "blocks": ("a-of-z",),
+    "pencil": ("pencil",),
+    "bulk": ("bulk",),
+}
+CASES = [(name, ()) for name in SHIPPED] + [
+    ("deep_linear", (("L", 3),)),
+    ("deep_linear", (("L", 1), ("data", "online"))),
+    ("gated_network", ()),
+]
+NO_PROBE = '''"""A drifting vector <b>& nothing</b> more: no spectrum, naïve γ > 0.
+
+    a(t+1) = a(t) + ...
+"""
+
+from sympy import sqrt, tanh
+
+from derive import Eq, Model, field, gaussian, mean, normal, parameter, positive, sectors
+from derive import training_clock, whole_positive
+
+eta = parameter("eta", default=0.3, domain=positive, doc="rate < 1 & > 0 <script>alert(1)</script>")
+T = parameter("T", default=3, domain=whole_positive)
+D, N = sectors("D", N=2)
+t = training_clock("t", steps=T)
+W = gaussian("W", N, D)
+start = normal("start", D)
+a, h = field("a", D, t), field("h", N, t)
+MODEL = Model(
+    parameters=(eta, T),
+    equations=[
+        Eq(a(0), start),
+        Eq(h(t), W @ a(t) / sqrt(D)),
+        Eq(a(t + 1), tanh(a(t)) - eta * W.T @ h(t) / sqrt(N)),
+    ],
+    observe={"size": mean(a(t) ** 2)},
+)
+'''
+
+
+@cache
+def report_on(name: str, chosen: tuple = ()):
+    """A report without simulation, and what it was made from."""
+    model = model_named(name, **dict(chosen))
+    derived = derive_each_probe(model)
+    values = {p.name: p.default for p in model.parameters}
+    built = sorted((ROOT / "generated" / model.name).glob("*.py"))
+    files = {path.name: path.read_text(encoding="utf-8") for path in built}
+    made = report_of(model, derived, values, declaration_sources(target_of(name)), files)
+    return made, model, derived
+
+
+@cache
+def page_of(name: str, chosen: tuple = ()) -> str:
+    return html_of_report(report_on(name, chosen)[0])
+
+
+class Reader(HTMLParser):
+    """What a page holds: equations by chapter, ids, links, and whether every element is closed."""
+
+    EMPTY = ("meta", "br", "img", "wbr", "source", "link", "mspace")
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.open: list[str] = []
+        self.chapter = ""
+        self.equations: dict[str, list[str]] = {}
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.buttons = 0
+        self.outside: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given["href"]] if "href" in given else []
+        self.outside += [given[k] for k in ("src", "srcset", "action", "data") if k in given]
+        if given.get("class") == "chapter":
+            self.chapter = given["id"]
+        if "data-latex" in given:
+            self.equations.setdefault(self.chapter, []).append(given["data-latex"])
+        self.buttons += given.get("class") == "copy"
+
+    def handle_startendtag(self, tag, attrs):
+        assert tag in self.EMPTY or tag in ("mrow",), tag
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, f"{tag} closes something else"
+
+
+@pytest.mark.parametrize(("name", "chosen"), CASES)
+def test_page_has_every_section_in_order(name, chosen):
+    page = page_of(name, chosen)
+    reader = Reader(page)
+    assert not reader.open
+    assert [i for i in reader.ids if i in CHAPTERS] == CHAPTERS
+    contents = page[page.index("<nav") : page.index("</nav>")]
+    assert re.findall(r'href="#([\w-]+)"', contents) == CHAPTERS
+    assert len(reader.ids) == len(set(reader.ids))
+    assert {link.removeprefix("#") for link in reader.links} <= set(reader.ids)
+    assert page.count('<details class="chapter"') == len(CHAPTERS)
+    assert page.count("<summary>") == page.count("</details>") == page.count("<details")
+    assert reader.buttons == sum(map(len, reader.equations.values())) > 10
+
+
+@pytest.mark.parametrize(("name", "chosen"), CASES)
+def test_nothing_comes_from_outside(name, chosen):
+    page = page_of(name, chosen)
+    reader = Reader(page)
+    assert all(link.startswith("#") for link in reader.links)
+    assert all(address.startswith("data:") for address in reader.outside)
+    assert not re.search(r"https?:|@import|url\(|<link|<iframe|src=\"(?!data:)", page)
+
+
+@pytest.mark.parametrize(("name", "chosen"), CASES)
+def test_equations_are_those_of_the_records(name, chosen):
+    """Chapter by chapter: as many equations as the records print, each in the very LaTeX they print."""
+    _, _, derived = report_on(name, chosen)
+    equations = Reader(page_of(name, chosen)).equations
+    first = next(iter(derived.values()))
+    for stage, chapters in STAGES.items():
+        told = [r for k, r in enumerate(derived.values()) if k == 0 or stage in ("probe", "blocks", "pencil", "bulk")]
+        printed = list(dict.fromkeys(records[stage].latex() for records in told))
+        copied = [e for chapter in chapters for e in equations.get(chapter, [])]
+        assert len(copied) == sum(text.count("\\[") for text in printed)
+        place, text = 0, "\n".join(printed)
+        for equation in copied:
+            place = text.index(equation, place) + len(equation)
+    written_out = first["system"].latex()
+    assert all(f"{e}" in written_out for e in equations["declaration"][-written_out.count("\\[") :])
+
+
+@pytest.mark.parametrize(("name", "chosen"), CASES)
+def test_mathematics_is_well_formed_and_whole(name, chosen):
+    """Every formula is translated, parses as XML, and keeps its fractions, roots and sums."""
+    page = page_of(name, chosen)
+    assert 'class="raw"' not in page
+    for element in re.findall(r"<math.*?</math>", page):
+        ElementTree.fromstring(element)
+    for source in {e for es in Reader(page).equations.values() for e in es}:
+        tree = ElementTree.fromstring("<p>" + "".join(mathml_pieces(source)) + "</p>")
+        for command, tag in ((r"\frac", "mfrac"), (r"\sqrt", "msqrt"), (r"\begin{bmatrix}", "mtable")):
+            assert source.count(command) == len(list(tree.iter(tag))), source
+        text = "".join(tree.itertext())
+        assert source.count(r"\sum") == text.count("∑") and source.count(r"\psi") == text.count("ψ")
+
+
+def test_a_formula_breaks_between_its_terms():
+    pieces = mathml_pieces(r"a(t) = b - c\, d + \left(e + f\right) + \frac{g + h}{2}")
+    letters = ["".join(ElementTree.fromstring(p).itertext()) for p in pieces]
+    assert letters == ["a(t)=", "b", "−cd", "+(e+f)", "+g+h2"]
+    broken = mathml_pieces("\\begin{aligned}\na = &b + c \\\\\n&\\quad - d\n\\end{aligned}")
+    assert ["".join(ElementTree.fromstring(p).itertext()) for p in broken] == ["a=", "b", "+c", "−d"]
+    assert ["".join(ElementTree.fromstring(p).itertext()) for p in mathml_pieces("G^{2} - G z + 1 = 0")][-1] == "=0"
+    assert len(mathml_pieces(r"-\frac{1}{D}\, \bigl(a \cdot b\bigr)\, \bigl(c \cdot d\bigr)")) == 2
+
+
+def test_mathematics_of_functions_and_cases():
+    inner = mathml(
+        r"\begin{cases} \tanh{\left(x \right)} & \text{for}\: x > 0 \\- \operatorname{erf}{x} & y' \end{cases}"
+    )
+    tree = ElementTree.fromstring(inner)
+    assert "".join(tree.itertext()) == "{tanh(x)for x>0−erfxy′".replace(" ", "")
+    assert len(list(tree.iter("mtd"))) == 4
+    assert mathml(r"x_{1}^{2}") == "<math><msubsup><mi>x</mi><mn>1</mn><mn>2</mn></msubsup></math>"
+    for unknown in (r"\unheardof{x}", r"\left x", "{x", r"\begin{picture}x\end{picture}", "x}"):
+        with pytest.raises(UnknownMathematics):
+            mathml(unknown)
+
+
+def test_mathematics_of_laws_that_users_write():
+    x, y = sympy.symbols("x y", real=True)
+    laws = [
+        sympy.sign(x), sympy.Abs(x), sympy.Max(0, x), sympy.erf(x), sympy.exp(-(x**2) / 2), sympy.log(1 + sympy.exp(x)),
+        sympy.Heaviside(x), x ** sympy.Rational(3, 2), sympy.atan(x), sympy.sinh(x) ** 2, sympy.cbrt(x), sympy.floor(x),
+        sympy.Piecewise((x, (x > 0) & (y < 1)), (y, x <= -1), (0, True)), sympy.Mod(x, 2), sympy.Float("1e-20") * x,
+    ]  # fmt: skip
+    for law in laws:
+        (piece,) = mathml_pieces(latex(law))
+        assert "x" in "".join(ElementTree.fromstring(piece).itertext())
+
+
+# -- assumptions
+
+
+@pytest.mark.parametrize(("name", "chosen"), CASES)
+def test_every_assumption_of_the_records_is_listed(name, chosen):
+    _, _, derived = report_on(name, chosen)
+    said = [" ".join(map(str, a.statement)).lower() for a in assumptions(derived)]
+    for records in derived.values():
+        for assumed in list(records.values())[-1].assumptions:
+            assert assumed.lower() in said
+    assert len(said) == len(set(said))
+
+
+def told(name: str, **chosen) -> str:
+    listed = assumptions(report_on(name, tuple(chosen.items()))[2])
+    parts = [part for a in listed for line in (a.statement, *a.particulars) for part in line]
+    return " ".join(part if isinstance(part, str) else part.latex for part in parts)
+
+
+def test_assumptions_follow_from_the_model():
+    assert "symmetric" in told("anti_hebbian") and "symmetric" not in told("coupled_spikes")
+    assert "Laws are exact" in told("coupled_spikes") and "Laws are sampled" in told("coupled_spikes_tanh")
+    assert "afresh" in told("deep_linear", L=1, data="online") and "afresh" not in told("deep_linear", L=3)
+    assert "Stein" in told("anti_hebbian") and "Stein" not in told("extensive_two_layer")
+    assert "layers 0, 1" not in told("deep_linear", L=3)
+    assert "readout_norm moves the whole spectrum" in told("deep_linear", L=1, data="online")
+    assert "Newton" not in told("spiked_wigner") and "closed form" in told("spiked_wigner")
+
+
+# -- from the command line
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(main, ["report", *arguments])
+
+
+def test_report_with_a_simulation(run, tmp_path):
+    done = run("spiked_wigner", "gamma0=2", "--size", "60", "--seeds", "3", "-o", "page.html", "--json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.output)
+    assert told["sections"] == CHAPTERS and told["parameters"] == {"gamma0": 2.0}
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert told["equations"] == page.count("data-latex=")
+    assert page.count("<picture>") == 1 + bool(report_on("spiked_wigner")[1].observe)
+    assert "outlier 1 above the bulk" in page and "2.5" in page
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["page.html"]
+
+
+def test_report_on_one_layer(run, tmp_path):
+    assert run("deep_linear", "layer=1", "--no-simulation", "-o", "page.html").exit_code == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "layer 1 only" in page and "written without a simulation" in page
+    assert Reader(page).equations["a-of-z"] != Reader(page_of("deep_linear")).equations["a-of-z"]
+
+
+def test_report_without_a_probe(run, declared, tmp_path):
+    path = declared(NO_PROBE)
+    done = run(str(path), "--size", "60", "--seeds", "3", "--samples", "2000", "-o", "page.html")
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    reader = Reader(page)
+    assert [i for i in reader.ids if i in CHAPTERS] == [c for c in CHAPTERS if c not in ("a-of-z", "pencil", "bulk")]
+    assert "probes no matrix" in page and "size at 3" in page
+    assert "<script>alert" not in page and "<b>&" not in page
+    assert str(tmp_path) not in page
+
+
+def test_latex_compiles(run, declared, tmp_path):
+    if shutil.which("pdflatex") is None:
+        pytest.skip("pdflatex is not installed")
+    path = declared(NO_PROBE)
+    assert run(str(path), "--size", "40", "--seeds", "3", "--samples", "2000", "-o", "mine.tex").exit_code == 0
+    for name, chosen in (("deep_linear", (("L", 3),)), ("extensive_multilayer", ())):
+        (tmp_path / f"{name}.tex").write_text(latex_of_report(report_on(name, chosen)[0]), encoding="utf-8")
+    for document in sorted(tmp_path.glob("*.tex")):
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", document.name]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, errors="replace")
+        assert done.returncode == 0, done.stdout[-2000:]
+        assert "Overfull \\hbox" not in done.stdout
+    assert (tmp_path / "mine-observables.pdf").exists()
+
+
+def test_latex_holds_the_same_equations():
+    made, _, _ = report_on("coupled_spikes")
+    text = latex_of_report(made)
+    for equations in Reader(page_of("coupled_spikes")).equations.values():
+        assert all(equation in text for equation in equations)
+
+
+def test_same_bytes_under_any_hash_seed(tmp_path):
+    pages = []
+    for seed in ("1", "2"):
+        out = tmp_path / f"{seed}.html"
+        command = [sys.executable, "-m", "derive", "report", "coupled_spikes", "--no-simulation", "-o", str(out)]
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "TWO_LEVEL_DMFT_CACHE": ""}
+        subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+        pages.append(out.read_bytes())
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (("spiked_wigner", "-o", "page.pdf"), 2, "end the file name in .html"),
+        (("spiked_wigner", "-o", "page.html", "--format", "latex"), 2, "ends in .tex"),
+        (("spiked_wigner", "-o", "nowhere/page.html"), 2, "there is no directory nowhere"),
+        (("spiked_wigner", "-o", "a page.tex"), 2, "use letters, digits"),
+        (("spiked_wigner", "gama0=2"), 2, "did you mean gamma0?"),
+        (("spiked_wignr",), 2, "did you mean spiked_wigner?"),
+        (("deep_linear", "layer=7"), 2, "the layers are 0, 1"),
+        (("spiked_wigner", "--seeds", "1"), 2, "--seeds"),
+        (("deep_linear", "L=1", "eta=500", "T=60", "--size", "20", "--seeds", "2"), 3, "--no-simulation"),
+    ],
+)
+def test_errors_are_one_sentence_and_write_nothing(run, tmp_path, arguments, code, sentence):
+    done = run(*arguments)
+    assert done.exit_code == code, done.output
+    assert done.output.startswith("error: ") and done.output.count("\n") == 1 and sentence in done.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(DeriveError, match="No space left"):
+        write_all(tmp_path / "page.html", {"picture.pdf": b"x", "page.html": b"y"})
+    assert not list(tmp_path.iterdir())
+
+
+def test_source_is_shown_with_what_it_imports():
+    names = [name for name, _ in declaration_sources("coupled_spikes_tanh")]
+    assert names == ["coupled_spikes_tanh.py", "coupled_spikes.py"]
+    assert "Source: coupled_spikes.py" in page_of("coupled_spikes_tanh")
+
+
+def test_highlighting_changes_no_letter():
+    source = 'def f(x):  # a "comment"\n    return f"{x!r} < 3" + """two\nlines""" * 1e-3\n'
+    marked = highlighted(source)
+    from html import unescape
+
+    assert unescape(re.sub(r"</?span[^>]*>", "", marked)) == source
+    assert '<span class="k">def</span> <span class="d">f</span>' in marked and '<span class="c">' in marked
+    assert highlighted("def (:\n  'open") == "def (:\n  &#x27;open"
+
+
+# -- in a real browser
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    program = find_browser()
+    if program is None:
+        pytest.skip("no Chromium is installed")
+    with Browser(program, tmp_path_factory.mktemp("profile")) as found:
+        yield found
+
+
+OVERFLOW = """
+(() => {
+  const wide = document.documentElement.clientWidth;
+  const boxes = new Set(["auto", "scroll", "hidden"]);
+  const beyond = [];
+  for (const e of document.querySelectorAll("body *")) {
+    const r = e.getBoundingClientRect();
+    if (r.width === 0 || r.right <= wide + 1) continue;
+    let held = false;
+    for (let p = e.parentElement; p && p !== document.body; p = p.parentElement)
+      if (boxes.has(getComputedStyle(p).overflowX)) held = true;
+    if (!held) beyond.push(e.tagName + "." + e.className + " " + r.right);
+  }
+  return [document.documentElement.scrollWidth - wide, beyond.slice(0, 5)];
+})()
+"""
+MATH = """
+[...document.querySelectorAll("math")]
+  .filter(m => { const r = m.getBoundingClientRect(); return !(r.width > 2 && r.height > 2); }).map(m => m.outerHTML)
+"""
+
+
+@pytest.mark.parametrize("width", [360, 1920])
+@pytest.mark.parametrize(
+    ("name", "chosen"),
+    [("anti_hebbian", ()), ("coupled_spikes_tanh", ()), ("deep_linear", (("L", 3),)), ("extensive_multilayer", ())],
+)
+def test_page_in_a_browser(browser, tmp_path, name, chosen, width):
+    """Opened from a file, all folds open: nothing overflows, every formula is drawn, nothing is asked for."""
+    path = tmp_path / "page.html"
+    path.write_text(page_of(name, chosen), encoding="utf-8")
+    browser.open(path, width, touch=width < 500)
+    browser.run("document.getElementById('open-all').click()")
+    assert browser.run("[...document.querySelectorAll('main details')].every(d => d.open)")
+    too_wide, beyond = browser.run(OVERFLOW)
+    assert too_wide == 0 and not beyond
+    assert browser.run("document.querySelectorAll('math').length") == page_of(name, chosen).count("<math")
+    assert browser.run(MATH) == []
+    assert browser.complaints() == [] and browser.requests() == []
+
+
+def test_folds_links_and_copying_in_a_browser(browser, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(page_of("anti_hebbian"), encoding="utf-8")
+    browser.open(path, 1280)
+    height = browser.run("document.body.scrollHeight")
+    browser.run("document.querySelector('#action > summary').click()")
+    assert not browser.run("document.getElementById('action').open")
+    assert not browser.run("document.querySelector('#action .formula').checkVisibility()")
+    browser.run("document.getElementById('close-all').click()")
+    assert browser.run("document.body.scrollHeight") < height / 3
+    browser.run("document.querySelector('nav a[href=\"#single-site\"]').click()")
+    assert browser.run("new Promise(r => setTimeout(() => r(document.getElementById('single-site').open), 100))")
+    assert browser.run("document.getElementById('bulk').open") is False
+    copied = browser.run(
+        "new Promise(r => { const take = t => { r(t); return Promise.resolve(); }; "
+        "Object.defineProperty(navigator, 'clipboard', {value: {writeText: take}}); "
+        "document.querySelector('#eq-6\\\\.1 .copy').click(); })"
+    )
+    assert copied == Reader(page_of("anti_hebbian")).equations["single-site"][0]
+    assert browser.run("document.querySelector('#eq-6\\\\.1 .copy').textContent") == "copied"
+    assert browser.complaints() == []
+
+
+def test_dark_page_is_dark(browser, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(page_of("spiked_wigner"), encoding="utf-8")
+    colours = []
+    for dark in (False, True):
+        browser.open(path, 800, dark=dark)
+        colours.append(browser.run("getComputedStyle(document.body).backgroundColor"))
+    light, dark = (sum(map(int, re.findall(r"\d+", c)[:3])) for c in colours)
+    assert light > 700 and dark < 120
+
+
+def test_model_of_a_file_is_named_by_its_file(declared):
+    model = load_model(str(declared(NO_PROBE)))
+    made = report_of(model, derive_each_probe(model), {}, (), {})
+    assert made.name == "mine" and made.title.startswith("A drifting vector")
