@@ -1,0 +1,82 @@
+"""What the notebooks share: one look for all figures, sizes for a full and for a quick run, and the check of agreement."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#D55E00",
+    "#CC79A7",
+    "#56B4E9",
+    "#F0E442",
+    "#000000",
+)
+"""Colours that readers with any kind of colour vision can tell apart (Okabe and Ito)."""
+COLOURS = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
+MARKERS = ("o", "s", "^", "D", "v", "P")
+QUICK = bool(os.environ.get("NOTEBOOK_QUICK"))
+"""Set NOTEBOOK_QUICK=1 for a run of seconds; the tests do."""
+
+
+def size(full, quick):
+    """The first in a full run, the second in a quick one."""
+    return quick if QUICK else full
+
+
+def use_style() -> None:
+    """Figures as a paper would have them: small, thin lines, colours that print in grey."""
+    plt.rcParams.update(
+        {
+            "figure.figsize": (4.6, 3.1),
+            "figure.dpi": 110,
+            "figure.constrained_layout.use": True,
+            "font.size": 9,
+            "axes.labelsize": 10,
+            "axes.titlesize": 10,
+            "legend.fontsize": 8,
+            "legend.frameon": False,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.prop_cycle": plt.cycler(color=COLOURS),
+            "lines.linewidth": 1.5,
+            "lines.markersize": 4.5,
+            "image.cmap": "cividis",
+        }
+    )
+
+
+def mean_and_error(draws) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over the first axis, the seeds, and its standard error."""
+    draws = np.asarray(draws, float)
+    return draws.mean(axis=0), draws.std(axis=0, ddof=1) / math.sqrt(len(draws))
+
+
+class Agreement:
+    """Collects comparisons of theory with simulation; `check` prints them and fails if one is too far off."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, float, float, float, float]] = []
+
+    def add(self, what: str, theory: float, draws, theory_error: float = 0.0, allowance: float = 0.0) -> None:
+        """`draws`: one number a seed. `allowance`: for corrections of finite size, such as 3 / N times the value."""
+        mean, error = mean_and_error(draws)
+        self.rows.append((what, float(theory), float(mean), math.hypot(float(error), theory_error), allowance))
+
+    def check(self, within: float = 3.5) -> None:
+        """Print all rows and assert that each differs by at most so many standard errors, plus its allowance."""
+        apart = []
+        for what, theory, mean, error, allowance in self.rows:
+            off = (mean - theory) / error if error > 0 else math.copysign(math.inf, mean - theory) * (mean != theory)
+            note = f" (allowing {allowance:.2g})" if allowance else ""
+            print(f"{what:44s} theory {theory:10.5f}   simulation {mean:10.5f} +- {error:.5f}   {off:+5.1f}{note}")
+            if not abs(mean - theory) <= within * error + allowance:
+                apart.append(what)
+        assert not apart, f"theory and simulation differ: {', '.join(apart)}"
+        print(f"all {len(self.rows)} within {within} standard errors")
