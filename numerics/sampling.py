@@ -161,6 +161,18 @@ def jackknife(spread: float, count: int) -> float:
     return spread * (count - 1)
 
 
+def path_errors(path: list[list[float]], groups: list[list[list[float]]]) -> list[list[float | None]]:
+    """Standard errors of the outliers at each time, from what they are without each group of replicas."""
+    found: list[list[float | None]] = []
+    for time, outliers in enumerate(path):
+        others = [g[time] for g in groups]
+        same = all(len(other) == len(outliers) for other in others)
+        found.append(
+            [math.sqrt(sum((other[k] - z) ** 2 for other in others)) if same else None for k, z in enumerate(outliers)]
+        )
+    return found
+
+
 def _arrays(table: dict) -> dict[str, np.ndarray]:
     return {name: np.asarray(value) for name, value in table.items()}
 

@@ -18,17 +18,19 @@ from derive.errors import NumericalError, ParameterError
 from numerics.arrays import checked_array
 from numerics.bulk import Branch, atoms_of, support
 from numerics.moments import moments
-from numerics.outliers import Outlier, find_outliers, match_replicas
+from numerics.outliers import Outlier, find_outliers, match_replicas, outlier_positions
 from numerics.overlaps import span_sizes, spike_overlaps
 from numerics.paths import outlier_path
 from numerics.precision import in_float64
 from numerics.progress import part
-from numerics.sampling import DEFAULT_SAMPLES, WIDEST_SPAN, Sampling, compiled, jackknife, sampled_pass
+from numerics.sampling import DEFAULT_SAMPLES, WIDEST_SPAN, Sampling, compiled, jackknife, path_errors, sampled_pass
 
 Progress = Callable[[float, str], None] | None
 MOMENTS = 8
 GROWTH = 1e25
 """Observables and variances that exceed so many times their first value have diverged: double precision is used up."""
+PATH_GROUPS = 5
+"""Groups of replicas whose spread gives the errors of outliers at all times."""
 MOST_BYTES = 8e9
 """Order parameters larger than this are refused."""
 BATCH_BYTES = 1e9
@@ -154,7 +156,8 @@ def _assembled(front: types.ModuleType, modules: dict[str, types.ModuleType]) ->
 class Layer:
     """The spectrum of one probed matrix after the last step, and its outliers at all times if they were asked for.
 
-    outlier_path: for each time the outliers; largest_path: the top of the spectrum, outlier or edge; bbp_time: the
+    outlier_path: for each time the outliers; outlier_path_errors: their standard errors where the theory is sampled,
+    None for one that is not always there; largest_path: the top of the spectrum, outlier or edge; bbp_time: the
     first time with an outlier, None if there is none. overlaps: for each outlier the squared overlap of its right
     and left vector with the span of the spikes. moments: of the bulk, from order 0. shift: what was added to the
     diagonal, also at all times.
@@ -169,6 +172,7 @@ class Layer:
     shift: float = 0.0
     shift_path: list[float] | None = None
     outlier_path: list[list[float]] | None = None
+    outlier_path_errors: list[list[float | None]] | None = None
     largest_path: list[float] | None = None
     bbp_time: int | None = None
     overlaps: list[dict[str, float | None]] | None = None
@@ -329,6 +333,14 @@ class Trained:
         exact = {"method": "exact forward pass"}
         return Trained(_as_numpy(order), _as_numpy(observables), int(finite), None, (), exact)
 
+    def groups(self, count: int = PATH_GROUPS) -> list[dict[str, np.ndarray]]:
+        """Order parameters without each of a few groups of replicas, to first order in what a replica contributes."""
+
+        def without(group: list) -> dict[str, np.ndarray]:
+            return {name: x + sum(one[name] - x for one in group) for name, x in self.order.items()}
+
+        return [without(list(self.without_one[k::count])) for k in range(min(count, len(self.without_one)))]
+
     @staticmethod
     def sampled(solver: Solver, values: dict, sampling: Sampling, tell) -> Trained:
         """Means over independent replicas of the sampled forward pass."""
@@ -392,8 +404,8 @@ def _layer(solver: Solver, values: dict, trained: Trained, probe: Probe, path: b
     }
     errors = None
     if trained.without_one:
-        each = [find_outliers(probe.module, order, arguments, branch, excluded) for order in trained.without_one]
-        spreads = match_replicas([o.z for o in found], [[o.z for o in group] for group in each])
+        each = [outlier_positions(probe.module, order, arguments, branch, excluded) for order in trained.without_one]
+        spreads = match_replicas([o.z for o in found], each)
         errors = [jackknife(spread, len(each)) for spread in spreads]
         if any(not math.isfinite(e) for e in errors):
             diagnostics["unsettled"] = "an outlier is so close to the edge that not all replicas have it; raise samples"
@@ -416,8 +428,15 @@ def _layer(solver: Solver, values: dict, trained: Trained, probe: Probe, path: b
         layer = replace(layer, overlaps=found_overlaps)
     if path and solver.front.STEPS is not None and (probe.module.REDUCED or not probe.module.LABELS):
         followed = outlier_path(solver, probe, trained.order, arguments, branch, excluded, tell)
+        spread = None
+        if trained.without_one:
+            groups = [
+                outlier_path(solver, probe, order, arguments, branch, excluded, tell) for order in trained.groups()
+            ]
+            spread = path_errors([now for now, _ in followed], [[now for now, _ in g] for g in groups])
         layer = replace(
             layer,
+            outlier_path_errors=spread,
             outlier_path=[now for now, _ in followed],
             largest_path=[max([top, *now]) for now, top in followed],
             bbp_time=next((time for time, (now, _) in enumerate(followed) if now), None),

@@ -80,7 +80,7 @@ class Sampled(Writer):
             "",
             "",
             "def pivoted(gram, floor):",
-            '    """Cholesky factor of a Gram matrix, largest remainder first, until none exceeds the floor; the order."""',
+            '    """Cholesky factor of a Gram matrix, largest remainder first, down to the floor; and the order."""',
             "    size = gram.shape[0]",
             "",
             "    def one(k, state):",
@@ -455,8 +455,10 @@ class Sampled(Writer):
             lines.append(f"{row}_now = {product_of(f'({scale})[:, None]' if by_label else scale, source)}")
         else:
             inner = value if field.labelled else f"{value}[:, None]"
-            d_value = f"d_{value}" if field.role not in ("normal", "constant") else (
-                f"jnp.zeros((*{self._shape(field)}, {self._slots(field)}))"
+            d_value = (
+                f"d_{value}"
+                if field.role not in ("normal", "constant")
+                else (f"jnp.zeros((*{self._shape(field)}, {self._slots(field)}))")
             )
             d_inner = d_value if field.labelled else f"({d_value})[:, None]"
             s = span.name
@@ -763,7 +765,7 @@ class Sampled(Writer):
         return [
             *lines,
             "}",
-            f"return moments, observables, {finite}, {{\"lost\": lost, \"directions\": {{{used}}}}}",
+            f'return moments, observables, {finite}, {{"lost": lost, "directions": {{{used}}}}}',
         ]
 
     def observed(self, average: Mean) -> str:

@@ -111,9 +111,7 @@ class _Simulation:
         held = [_times(3 if d.symmetric or d.fresh else 1, d.rows, d.columns) for d in atoms(self.model, Disorder)]
         held += [_times(3, e.target.rows, e.target.columns) for e in self.weight_rules]
         fields = dict.fromkeys([*(e.target.field for e in self.rules), *self.sources()])
-        held += [
-            _times(f.clock.points if f.timed else 1, f.labels if f.labelled else 1, f.sector) for f in fields
-        ]
+        held += [_times(f.clock.points if f.timed else 1, f.labels if f.labelled else 1, f.sector) for f in fields]
         matrices = [probe.matrix for _, probe in self.model.probes]
         working = sorted({_times(*sorted(shape, key=str)) for m in matrices for shape in _on_the_way(m)})
         spectra = sorted({_times(m.rows, m.columns) for m in matrices})

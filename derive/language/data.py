@@ -100,4 +100,3 @@ def data(name: str, *axes: Parameter, clock: Clock | None = None) -> Given | Dat
 
 def _used(value: DataAt) -> DataAt | Table:
     return value if len(value.data.axes) == 1 else Table(value)
-

@@ -40,7 +40,9 @@ def read_formula(text: str, variables: tuple[str, ...], where: str) -> sp.Expr:
     try:
         tree = ast.parse(text.replace("^", "**"), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ParameterError(f"{where} is not a formula; write it as in Python, such as tanh(x) or x + x**2/2") from None
+        raise ParameterError(
+            f"{where} is not a formula; write it as in Python, such as tanh(x) or x + x**2/2"
+        ) from None
     symbols = {name: sp.Symbol(name, real=True) for name in variables}
 
     def value(node: ast.expr) -> sp.Expr:

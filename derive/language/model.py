@@ -61,7 +61,7 @@ class Eq:
             if labels is not None and labels != target.field.labels:
                 raise DeclarationError(
                     f"the equation of {target.field} has labels {labels} on its right-hand side, but {target.field} "
-                    f"has {target.field.labels or 'none'}; sum over them with total(...), or give labels=... to the field"
+                    f"has {target.field.labels or 'none'}; sum over them with total(...), or give the field labels=..."
                 )
         else:
             raise DeclarationError(

@@ -7,7 +7,8 @@ shuffled batches without replacement, epoch after epoch. The probed matrices are
 L - 1.
 
 Points are those of the teacher y = q(beta . x), q(a) = a + a^2/2, with x standard normal and |beta| = 1 (the sign of
-beta . x for loss=cross_entropy), unless a file is given: data=FILE.npz with x (P by D) and y (P numbers), and, if wanted, order (T by B positions in them).
+beta . x for loss=cross_entropy), unless a file is given: data=FILE.npz with x (P by D) and y (P numbers) and, if
+wanted, order (T by B positions in them).
 """
 
 from functools import partial
@@ -41,7 +42,9 @@ from derive import (
 from derive.data_files import batches
 from derive.errors import ParameterError
 
-gamma = parameter("gamma", default=2.5, domain=positive, doc="output scale: lazy when small, feature learning when large")
+gamma = parameter(
+    "gamma", default=2.5, domain=positive, doc="output scale: lazy when small, feature learning when large"
+)
 eta = parameter("eta", default=0.1, domain=positive, doc="learning rate")
 sigma = parameter("sigma", default=1.0, domain=positive, doc="standard deviation of the initial weights")
 P = parameter("P", default=10, domain=whole_positive, doc="training points")
