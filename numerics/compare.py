@@ -254,7 +254,8 @@ def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer) -> list[Ro
                     for s, z in zip(spectra, zeros, strict=True)
                 ]
                 which = f"outlier {start + 1}" if stop == start + 1 else f"outliers {start + 1}-{stop}, mean,"
-                rows.append(_row(f"{name}{side} overlap of {which} {place} the bulk", theory, None, np.array(draws)))
+                error = layer.overlap_errors[ranked[start]][side] if layer.overlap_errors else None
+                rows.append(_row(f"{name}{side} overlap of {which} {place} the bulk", theory, error, np.array(draws)))
     return rows
 
 

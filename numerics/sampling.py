@@ -173,6 +173,16 @@ def path_errors(path: list[list[float]], groups: list[list[list[float]]]) -> lis
     return found
 
 
+def overlap_errors(found: list[dict], groups: list[list[dict]]) -> list[dict]:
+    """Standard errors of overlaps by side, from what they are without each group of replicas."""
+
+    def error(k: int, side: str) -> float | None:
+        values = [found[k][side], *(g[k][side] for g in groups)]
+        return None if None in values or len(values) < 2 else math.sqrt(sum((v - values[0]) ** 2 for v in values[1:]))
+
+    return [{side: error(k, side) for side in one} for k, one in enumerate(found)]
+
+
 def _arrays(table: dict) -> dict[str, np.ndarray]:
     return {name: np.asarray(value) for name, value in table.items()}
 

@@ -19,16 +19,27 @@ from numerics.arrays import checked_array
 from numerics.bulk import Branch, atoms_of, support
 from numerics.moments import moments
 from numerics.outliers import Outlier, find_outliers, match_replicas, outlier_positions
-from numerics.overlaps import span_sizes, spike_overlaps
+from numerics.overlaps import are_resolved, span_sizes, spike_overlaps
 from numerics.paths import outlier_path
 from numerics.precision import in_float64
 from numerics.progress import part
-from numerics.sampling import DEFAULT_SAMPLES, WIDEST_SPAN, Sampling, compiled, jackknife, path_errors, sampled_pass
+from numerics.sampling import (
+    DEFAULT_SAMPLES,
+    WIDEST_SPAN,
+    Sampling,
+    compiled,
+    jackknife,
+    overlap_errors,
+    path_errors,
+    sampled_pass,
+)
 
 Progress = Callable[[float, str], None] | None
 MOMENTS = 8
 GROWTH = 1e25
 """Observables and variances that exceed so many times their first value have diverged: double precision is used up."""
+RESOLVED = 20.0
+"""Directions of spikes are resolved if they weigh more than so many times one over the sites of a replica."""
 PATH_GROUPS = 5
 """Groups of replicas whose spread gives the errors of outliers at all times."""
 MOST_BYTES = 8e9
@@ -159,7 +170,8 @@ class Layer:
     outlier_path: for each time the outliers; outlier_path_errors: their standard errors where the theory is sampled,
     None for one that is not always there; largest_path: the top of the spectrum, outlier or edge; bbp_time: the
     first time with an outlier, None if there is none. overlaps: for each outlier the squared overlap of its right
-    and left vector with the span of the spikes. moments: of the bulk, from order 0. shift: what was added to the
+    and left vector with the span of the spikes; overlap_errors: theirs where the theory is sampled. moments: of the
+    bulk, from order 0. shift: what was added to the
     diagonal, also at all times.
     """
 
@@ -176,6 +188,7 @@ class Layer:
     largest_path: list[float] | None = None
     bbp_time: int | None = None
     overlaps: list[dict[str, float | None]] | None = None
+    overlap_errors: list[dict[str, float | None]] | None = None
 
 
 @dataclass(frozen=True)
@@ -333,6 +346,11 @@ class Trained:
         exact = {"method": "exact forward pass"}
         return Trained(_as_numpy(order), _as_numpy(observables), int(finite), None, (), exact)
 
+    @property
+    def noise(self) -> float:
+        """How large the noise of sampling in normalised correlations is, in variance; zero if they are exact."""
+        return 0.0 if not self.without_one else RESOLVED * self.method["replicas"] / self.method["samples"]
+
     def groups(self, count: int = PATH_GROUPS) -> list[dict[str, np.ndarray]]:
         """Order parameters without each of a few groups of replicas, to first order in what a replica contributes."""
 
@@ -421,8 +439,17 @@ def _layer(solver: Solver, values: dict, trained: Trained, probe: Probe, path: b
         diagnostics,
         moments(branch, MOMENTS),
     )
-    if overlaps:
+    if overlaps and not are_resolved(probe.module, trained.order, arguments, trained.noise):
+        diagnostics["overlaps"] = "not given: the spikes are too nearly dependent for sampled order parameters"
+    elif overlaps:
         found_overlaps = spike_overlaps(probe.module, trained.order, arguments, branch, layer.outliers)
+        if trained.without_one:
+            others = [
+                spike_overlaps(probe.module, order, arguments, branch, there)
+                for order in trained.groups()
+                if len(there := outlier_positions(probe.module, order, arguments, branch, excluded)) == len(found)
+            ]
+            layer = replace(layer, overlap_errors=overlap_errors(found_overlaps, others))
         if layer.outliers:
             diagnostics["spike_directions"] = span_sizes(probe.module, trained.order, arguments)
         layer = replace(layer, overlaps=found_overlaps)
