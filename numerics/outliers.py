@@ -95,7 +95,7 @@ def physical(
         (k, z, s)
         for k, s in enumerate(values)
         for z in _preimages(probe, number, s, arguments)
-        if np.isfinite(z) and _outside(z, edges)
+        if np.isfinite(z) and outside(z, edges)
     ]
     found: list[list[float]] = [[] for _ in values]
     if not candidates:
@@ -147,7 +147,7 @@ def _preimages(probe, number: int, s: float, arguments: tuple) -> list[float]:
     return [float(root.real) for root in np.roots(coefficients) if abs(root.imag) <= 1e-9 * (1 + abs(root))]
 
 
-def _outside(z: float, edges: list) -> bool:
+def outside(z: float, edges: list) -> bool:
     """Outside every interval, by more than rounding; a candidate at an edge has just met the bulk."""
     margin = 1e-9 * max((abs(e) for pair in edges for e in pair), default=1.0)
     return all(z < low - margin or z > high + margin for low, high in edges)
@@ -239,11 +239,11 @@ def _accepted(
     probe, start: float, order: dict, arguments: tuple, branch: Branch, edges: list, atoms: list
 ) -> float | None:
     """The zero that a starting value leads to, if it is one and lies near the start."""
-    if not np.isfinite(start) or not _outside(start, edges) or any(abs(start - a) < 1e-6 * (1 + abs(a)) for a in atoms):
+    if not np.isfinite(start) or not outside(start, edges) or any(abs(start - a) < 1e-6 * (1 + abs(a)) for a in atoms):
         return None
     try:
         z = _refined(probe, start, order, arguments, branch)
-        if not np.isfinite(z) or abs(z - start) > 0.05 * (1 + abs(start)) or not _outside(z, edges):
+        if not np.isfinite(z) or abs(z - start) > 0.05 * (1 + abs(start)) or not outside(z, edges):
             return None
         return z if _residuals(probe, order, arguments, branch, [z])[0] < 1e-9 else None
     except NumericalError:
