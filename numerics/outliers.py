@@ -77,6 +77,7 @@ def ring_outliers(
         count *= 2
 
 
+@in_float64
 def outlier_positions(probe, order: dict, arguments: tuple, branch: Branch, edges: list) -> list[float]:
     """The outliers alone, without residuals and conditions, descending."""
     if not probe.LABELS:
