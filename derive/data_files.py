@@ -9,6 +9,7 @@ epoch, or all together.
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,7 @@ def read_archive(path: str, model: Model) -> dict[str, Any]:
             if not hasattr(archive, "files"):
                 raise ParameterError(f"data={path} holds one array without a name; save {names} with numpy.savez")
             found = {name: archive[name] for name in archive.files if name in {d.name for d in needed} | {ORDER}}
-    except (OSError, ValueError, zipfile.BadZipFile):
+    except (OSError, ValueError, EOFError, KeyError, MemoryError, NotImplementedError, zipfile.BadZipFile, zlib.error):
         raise ParameterError(f"data={path} is no NumPy archive of numbers; save {names} with numpy.savez") from None
     for d in needed:
         if d.name not in found:
@@ -76,8 +77,13 @@ def _numbers(array: np.ndarray, d: Data, path: str) -> np.ndarray:
 
 
 def _positions(order: np.ndarray, found: dict, needed: tuple[Data, ...], path: str) -> np.ndarray:
-    points = min(len(found[d.name]) for d in needed if found[d.name].ndim == len(d.axes))
-    if order.ndim != 2 or order.dtype.kind not in "iu" or order.min() < 0 or order.max() >= points:
+    taken = [d for d in needed if d.clock is not None and d.axes[0] == d.clock.channels]
+    streams = [d.name for d in taken if found[d.name].ndim > len(d.axes)]
+    if not taken or streams:
+        why = f"{streams[0]} has a row a time already" if streams else "no array has points to choose from"
+        raise ParameterError(f"data={path}: {ORDER} is given, but {why}; leave one of the two out")
+    points = len(found[taken[0].name])
+    if order.size == 0 or order.ndim != 2 or order.dtype.kind not in "iu" or order.min() < 0 or order.max() >= points:
         raise ParameterError(
             f"data={path}: {ORDER} must be whole numbers from 0 to {points - 1}, steps by points of a batch"
         )

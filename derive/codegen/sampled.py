@@ -515,8 +515,12 @@ class Sampled(Writer):
     def data_code(self, node: DataAt) -> str:
         if node.time is None:
             return f"{node.data}"
+        if not node.time.has(self.clock):
+            return f"{node.data}[{node.time}]"
         lag = sp.expand(self.clock - node.time)
-        return f"{node.data}[{self.time}]" if lag == 0 else f"{node.data}[jnp.maximum({self.time} - {lag}, 0)]"
+        if lag == 0:
+            return f"{node.data}[{self.time}]"
+        return f"jnp.where({self.time} >= {lag}, {node.data}[{self.time} - {lag}], 0.0)"
 
     def means(self, term: Term) -> dict:
         return self.named(term.coefficient)
@@ -759,7 +763,8 @@ class Sampled(Writer):
         lines = ["", *self.moment_lines(), "observables = {"]
         timed = dict(self._watched_values())
         for name, value in self.layout.system.model.observe:
-            lines.append(f'    "{name}": {f"seen_{name}" if name in timed else self.observed_value(value)},')
+            once = f"({self.observed_value(value)})[None]" if isinstance(value, Each) else self.observed_value(value)
+            lines.append(f'    "{name}": {f"seen_{name}" if name in timed else once},')
         finite = "finite" if self.timed else "1"
         used = ", ".join(f'"{s.name}": used_{s.name}' for s in self.sharing.spans if not s.fresh)
         return [

@@ -365,7 +365,11 @@ class _Simulation:
         return f"{value.field}[{numpy_code(value.time)}]"
 
     def _data(self, node: DataAt) -> str:
-        return f"{node.data}" if node.time is None else f"{node.data}[{numpy_code(node.time)}]"
+        if node.time is None:
+            return f"{node.data}"
+        if self.clock is not None and node.time.has(self.clock) and node.time != self.clock:
+            return f"earlier({node.data}, {numpy_code(node.time)}, {node.data}[0].shape)"
+        return f"{node.data}[{numpy_code(node.time)}]"
 
     def _operator(self, symbol, transposed: bool) -> str:
         tail = ".T" if transposed else ""

@@ -73,7 +73,11 @@ def declare(L, activation, loss, responses) -> Model:
     slope, pull = diff(activation, hidden), -diff(loss, output)
     if not activation.has(hidden) or slope == 0:
         raise ParameterError(f"activation={activation} does not depend on x; give a function such as tanh(x)")
-    if pull.has(DiracDelta, Derivative) or pull == 0 or not pull.has(output):
+    if slope.has(DiracDelta, Derivative):
+        raise ParameterError(
+            f"activation={activation} jumps, so gradients do not pass through it; give a function such as tanh(x)"
+        )
+    if pull.has(DiracDelta, Derivative) or pull == 0:
         raise ParameterError(
             f"loss={loss} has no derivative in f that a step could follow; give a function such as (f - y)**2/2"
         )

@@ -154,7 +154,13 @@ class System(Record):
 
     @property
     def by_label(self) -> bool:
-        """Whether labels are told apart: by data, by sums over them, or by coefficients that have them."""
+        """Whether labels are told apart: by data, by sums over them, by coefficients that have them, or because some
+        fields have other labels than their clock."""
+        fields = [*(f.field for f in self.training), *self.sources]
+        if any(f.labelled and (f.clock is None or f.labels != f.clock.channels) for f in fields):
+            return True
+        if any(value.has(Total, DataAt) for _, value in self.model.observe):
+            return True
         terms = [t for f in self.training for r in (f.rule, *f.starts) if isinstance(r, LinearRule) for t in r.terms]
         return any(t.mixing is not None or labels_of(t.coefficient) is not None for t in terms)
 
