@@ -71,7 +71,8 @@ def values_of(name: str, **changes) -> dict:
     """Choices and default parameters with some changed."""
     chosen = {key: value for key, value in changes.items() if key in choices_of(name)}
     model = model_named(name, **chosen)
-    return {**dict(model.choices), **{p.name: p.default for p in model.parameters}, **changes}
+    values = {**dict(model.choices), **{p.name: p.default for p in model.parameters}, **changes}
+    return values if model.arrays is None else {**values, **model.arrays(values)}
 
 
 def solver_and_values(name: str, **changes) -> tuple:
