@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +76,7 @@ def growth_with_spikes(references: Path | None) -> list[Figure]:
     for steps in (5, 10, 20, 40):
         solver, values = _problem(steps)
         solve(solver, values, samples=SAMPLES)
-        seconds[6 * steps] = timed(lambda s=solver, v=values: solve(s, v, samples=SAMPLES))
+        seconds[6 * steps] = timed(partial(solve, solver, values, samples=SAMPLES))
     slope = np.polyfit(np.log(list(seconds)), np.log(list(seconds.values())), 1)[0]
     listed = ", ".join(f"{time:.2f} s at {count}" for count, time in seconds.items())
     return [Figure("growth of a sampled solve with S = P T", float(slope), "exponent", f"L = 3, two layers: {listed}")]

@@ -86,9 +86,7 @@ def test_everything_lowers_for_cuda(case):
         exported(bulk.residual, 5.0, jnp.full(len(bulk.RESPONSES), 0.1), *parameters, leading=2)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in (*SETTINGS, *TRAINED) if case[0] not in SAMPLED], ids=_called
-)
+@pytest.mark.parametrize("case", [case for case in (*SETTINGS, *TRAINED) if case[0] not in SAMPLED], ids=_called)
 @in_float64
 def test_vectorised_over_all_real_parameters_equals_one_at_a_time(case):
     solver, arguments, whole = _call(case)

@@ -323,8 +323,8 @@ class _Simulation:
 
     def _name_nodes(self, node: sp.Basic, names: dict, labelled: bool) -> None:
         """Code for nodes that are not plain arithmetic; vectors without labels get an axis where others have one."""
-        vector = isinstance(node, (FieldAt, Apply, Project, sp.Sum)) or (isinstance(node, Total) and _is_vector(node))
-        if vector and labelled and not _labelled(node):
+        thin = isinstance(node, (FieldAt, Apply, Project, sp.Sum)) or (isinstance(node, Total) and _is_vector(node))
+        if thin and labelled and not _labelled(node):
             inner: dict = {}
             self._name_nodes(node, inner, False)
             names[node] = f"({inner[node]})[:, None]"
@@ -342,8 +342,8 @@ class _Simulation:
             tail = "" if node.transposed else ".T"
             names[node] = f"(({self.vector(node.vector)}) @ {self._data(node.table)}{tail})"
         elif isinstance(node, Total):
-            inner = self.vector(node.expression) if _is_vector(node) else self.by_label(node.expression)
-            names[node] = f"({inner}).sum(axis=-1)"
+            summed = self.vector(node.expression) if _is_vector(node) else self.by_label(node.expression)
+            names[node] = f"({summed}).sum(axis=-1)"
         elif isinstance(node, DataAt):
             names[node] = self._data(node)
         elif isinstance(node, sp.Sum):
