@@ -41,12 +41,15 @@ def read_archive(path: str, model: Model) -> dict[str, Any]:
     if not Path(path).is_file():
         raise ParameterError(f"data={path}: there is no such file; give a NumPy archive (.npz) with {names}")
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not hasattr(archive, "files"):
-                raise ParameterError(f"data={path} holds one array without a name; save {names} with numpy.savez")
+        archive = np.load(path, allow_pickle=False)
+        if isinstance(archive, np.ndarray):
+            raise ParameterError(f"data={path} holds one array without a name; save {names} with numpy.savez")
+        with archive:
             found = {name: archive[name] for name in archive.files if name in {d.name for d in needed} | {ORDER}}
     except (OSError, ValueError, EOFError, KeyError, MemoryError, NotImplementedError, zipfile.BadZipFile, zlib.error):
         raise ParameterError(f"data={path} is no NumPy archive of numbers; save {names} with numpy.savez") from None
+    if not all(isinstance(array, np.ndarray) for array in found.values()):
+        raise ParameterError(f"data={path} is no NumPy archive of numbers; save {names} with numpy.savez")
     for d in needed:
         if d.name not in found:
             raise ParameterError(f"data={path} has no array {d.name}; it must hold {names}")
@@ -100,8 +103,8 @@ def _check_alike(found: dict, needed: tuple[Data, ...], path: str) -> None:
             other, name = seen.setdefault(axis, (length, d.name))
             if other != length:
                 raise ParameterError(
-                    f"data={path}: {d.name} has {length} entries along {axis}, but {name} has {other}; "
-                    "they must be the same points"
+                    f"data={path}: {d.name} of shape {shape} has {length} entries along {axis}, but {name} has "
+                    f"{other}; they must be the same"
                 )
 
 

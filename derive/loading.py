@@ -364,8 +364,11 @@ def _listed(text: str) -> list[str]:
 def _problem(model: Model, texts: dict[str, str]) -> Problem:
     """The model with its values; `layer` picks one of several probed matrices, `data` names a file of arrays."""
     known = {parameter.name: parameter for parameter in model.parameters}
-    file = texts.pop("data", "") if "data" not in known and _takes_data(model) else ""
-    if file:
+    file = ""
+    if "data" in texts and "data" not in known and _takes_data(model):
+        file = texts.pop("data")
+        if not file:
+            raise ParameterError("data= names no file; write data=FILE.npz, or leave it out")
         texts = _with_sizes(model, texts, file)
     labels = tuple(label for label, _ in model.probes)
     layered = labels not in ((), ("",)) and "layer" not in known

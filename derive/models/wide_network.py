@@ -146,7 +146,10 @@ MODEL = family(
         linear="x",
     ),
     loss=formula(
-        "f y", doc="of the output f at a point with label y", square="(f - y)**2/2", cross_entropy="log(1 + exp(-y*f))"
+        "f y",
+        doc="of the output f at a point with label y (1 or -1 for cross_entropy)",
+        square="(f - y)**2/2",
+        cross_entropy="log(1 + exp(-y*f))",
     ),
     responses=one_of("automatic", "pathwise", "stein", doc="how responses are found; see README"),
 )

@@ -23,11 +23,11 @@ from derive import (
     whole_positive,
 )
 
-rate = parameter("rate", default=1.6)
+rate = parameter("rate", default=4.0)
 back = parameter("back", default=0.4)
 P = parameter("P", default=2, domain=whole_positive)
 K = parameter("K", default=3, domain=whole_positive)
-T = parameter("T", default=3, domain=whole_positive)
+T = parameter("T", default=2, domain=whole_positive)
 D = sectors("D")
 t = training_clock("t", steps=T, channels=P)
 mixture, weight = data("mixture", P, K, clock=t), data("weight", P)
