@@ -214,8 +214,8 @@ def _data(
     """A solution for machines."""
     layers = [{**layer_data(layer), **bulk_data(solution, layer, grid, progress)} for layer in solution.layers]
     first = layers[0] if layers else {}
-    extra = ("atoms", "moments", "curve", "density", "overlaps")
-    extra += ("outlier_path", "outlier_path_errors", "largest_path", "bbp_time")
+    extra = ["atoms", "moments", "curve", "density", "overlaps"]
+    extra += ["outlier_path", "outlier_path_errors", "largest_path", "bbp_time"]
     result = {
         "setting": problem.model.setting,
         "parameters": problem.values,

@@ -334,16 +334,15 @@ class _Simulation:
         elif isinstance(node, Apply):
             names[node] = f"({self._operator(node.matrix, node.transposed)} @ ({self.vector(node.vector)}))"
         elif isinstance(node, Project):
-            left, right, vector = (self.vector(a) for a in node.args)
-            names[node] = f"project({left}, {right}, {vector})"
+            names[node] = f"project({', '.join(self.vector(a) for a in node.args)})"
         elif isinstance(node, Mean):
             names[node] = f"np.mean({self.vector(node.expression)}, axis=0)"
         elif isinstance(node, Mix):
             tail = "" if node.transposed else ".T"
             names[node] = f"(({self.vector(node.vector)}) @ {self._data(node.table)}{tail})"
         elif isinstance(node, Total):
-            inner = self.vector(node.expression) if _is_vector(node) else self.by_label(node.expression)
-            names[node] = f"({inner}).sum(axis=-1)"
+            summed = self.vector(node.expression) if _is_vector(node) else self.by_label(node.expression)
+            names[node] = f"({summed}).sum(axis=-1)"
         elif isinstance(node, DataAt):
             names[node] = self._data(node)
         elif isinstance(node, sp.Sum):
