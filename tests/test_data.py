@@ -103,7 +103,7 @@ EQUATIONS = {
     ),
     "labels of an outer product": (
         STORED + "Eq(M(t + 1), M(t) + outer(v(t), parts) / D)",
-        "outer(v(t), parts): the labels of the first are P, those of the second K",
+        "outer(v(t), parts): the class labels of the first are P, those of the second K",
     ),
 }
 

@@ -334,8 +334,7 @@ class _Simulation:
         elif isinstance(node, Apply):
             names[node] = f"({self._operator(node.matrix, node.transposed)} @ ({self.vector(node.vector)}))"
         elif isinstance(node, Project):
-            left, right, vector = (self.vector(a) for a in node.args)
-            names[node] = f"project({left}, {right}, {vector})"
+            names[node] = f"project({', '.join(self.vector(a) for a in node.args)})"
         elif isinstance(node, Mean):
             names[node] = f"np.mean({self.vector(node.expression)}, axis=0)"
         elif isinstance(node, Mix):

@@ -8,7 +8,6 @@ version of the engine, both by fingerprint, so that a copy can be missing but no
 from __future__ import annotations
 
 import hashlib
-import os
 from contextlib import suppress
 from functools import cache
 from pathlib import Path

@@ -304,7 +304,7 @@ def outer(left, right) -> Matrix:
     labels = [labels_of(side, f"outer({shown(left)}, {shown(right)})") for side in (left, right)]
     if labels[0] != labels[1]:
         raise DeclarationError(
-            f"outer({shown(left)}, {shown(right)}): the labels of the first are {labels[0] or 'none'}, those of the "
-            f"second {labels[1] or 'none'}, but they are summed over together; give both vectors the same"
+            f"outer({shown(left)}, {shown(right)}): the class labels of the first are {labels[0] or 'none'}, those of "
+            f"the second {labels[1] or 'none'}, but they are summed over together; give both vectors the same"
         )
     return Dyad(rows, columns, left, right)

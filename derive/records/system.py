@@ -203,7 +203,8 @@ class System(Record):
         every = len(owners) == 1 and sum(map(len, owners.values())) == len(self.training)
         labels = [
             Statement(
-                remark=f"{'every field' if every else ', '.join(names)} {'has' if every or len(names) == 1 else 'have'} one copy for each of {count} labels, and "
+                remark=f"{'every field' if every else ', '.join(names)} "
+                f"{'has' if every or len(names) == 1 else 'have'} one copy for each of {count} labels, and "
                 "sums over earlier times run over the labels too"
             )
             for count, names in owners.items()
