@@ -455,8 +455,10 @@ class Sampled(Writer):
             lines.append(f"{row}_now = {product_of(f'({scale})[:, None]' if by_label else scale, source)}")
         else:
             inner = value if field.labelled else f"{value}[:, None]"
-            d_value = f"d_{value}" if field.role not in ("normal", "constant") else (
-                f"jnp.zeros((*{self._shape(field)}, {self._slots(field)}))"
+            d_value = (
+                f"d_{value}"
+                if field.role not in ("normal", "constant")
+                else (f"jnp.zeros((*{self._shape(field)}, {self._slots(field)}))")
             )
             d_inner = d_value if field.labelled else f"({d_value})[:, None]"
             s = span.name
@@ -694,6 +696,7 @@ class Sampled(Writer):
         """A function that makes order parameters of moments, which may be means over several passes."""
         lines = self.extent()
         entries = []
+        last = "times" if self.clock is not None else "1"
         for a, channel in self._answers():
             name = f"R_{a}_{channel.name}"
             reach = {(x, j): lag for x, j, lag in self.layout.time_order.lags}
@@ -706,7 +709,7 @@ class Sampled(Writer):
             joined = [x[0] if len(x) == 1 else f"jnp.concatenate([{', '.join(x)}])" for x in (times, lags)]
             lines.append(
                 f'{name} = response_matrix(moments["K_{a}_{channel.name}"], moments["G_{channel.name}"], '
-                f"{self._times_of(a, 'times')}, {joined[0]}, {joined[1]}, tolerance)"
+                f"{self._times_of(a, last)}, {joined[0]}, {joined[1]}, tolerance)"
             )
         for letter in self.letters:
             if letter.kind == "C":
@@ -763,7 +766,7 @@ class Sampled(Writer):
         return [
             *lines,
             "}",
-            f"return moments, observables, {finite}, {{\"lost\": lost, \"directions\": {{{used}}}}}",
+            f'return moments, observables, {finite}, {{"lost": lost, "directions": {{{used}}}}}',
         ]
 
     def observed(self, average: Mean) -> str:
