@@ -700,6 +700,7 @@ class Sampled(Writer):
         """A function that makes order parameters of moments, which may be means over several passes."""
         lines = self.extent()
         entries = []
+        last = "times" if self.clock is not None else "1"
         for a, channel in self._answers():
             name = f"R_{a}_{channel.name}"
             reach = {(x, j): lag for x, j, lag in self.layout.time_order.lags}
@@ -712,7 +713,7 @@ class Sampled(Writer):
             joined = [x[0] if len(x) == 1 else f"jnp.concatenate([{', '.join(x)}])" for x in (times, lags)]
             lines.append(
                 f'{name} = response_matrix(moments["K_{a}_{channel.name}"], moments["G_{channel.name}"], '
-                f"{self._times_of(a, 'times')}, {joined[0]}, {joined[1]}, tolerance)"
+                f"{self._times_of(a, last)}, {joined[0]}, {joined[1]}, tolerance)"
             )
         for letter in self.letters:
             if letter.kind == "C":

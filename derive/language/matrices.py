@@ -13,7 +13,7 @@ import sympy as sp
 
 from derive.errors import DeclarationError
 from derive.language.data import DataAt
-from derive.language.symbols import Clock, Sector, _Named
+from derive.language.symbols import Clock, Sector, _Named, exact
 from derive.language.vectors import Apply, Each, Project, Total, labels_of, named_fields, sector_of, shown
 
 
@@ -30,7 +30,7 @@ class Disorder(_Named):
         for sector in (rows, columns):
             if not isinstance(sector, Sector):
                 raise DeclarationError(f"matrix {name}: {sector!r} is not a sector; make one with sectors('D')")
-        return super().__new__(cls, name, (rows, columns, sp.sympify(variance), symmetric, fresh))
+        return super().__new__(cls, name, (rows, columns, exact(variance), symmetric, fresh))
 
     rows = property(lambda self: self.payload[0])
     columns = property(lambda self: self.payload[1])
@@ -139,7 +139,7 @@ def _scalar(value, matrix: Matrix) -> sp.Expr:
             f"{value} and {matrix} are multiplied entry by entry, so disorder would enter nonlinearly; "
             "use @ for the matrix product"
         )
-    scalar = sp.sympify(value)
+    scalar = exact(value)
     if sector_of(named_fields(scalar)) is not None:
         raise DeclarationError(f"{value} is a vector: a matrix takes scalar coefficients; use outer(...) or mean(...)")
     if scalar.has(DataAt, Total) or labels_of(scalar) is not None:
@@ -283,7 +283,7 @@ def goe(name: str, sector: Sector, variance=1) -> Matrix:
 
     With variance 1 its spectrum fills [-2, 2].
     """
-    return Atom(sector, sector, Disorder(name, sector, sector, sp.sympify(variance) / sector, symmetric=True))
+    return Atom(sector, sector, Disorder(name, sector, sector, exact(variance) / sector, symmetric=True))
 
 
 def weights(name: str, rows: Sector, columns: Sector, clock: Clock) -> Evolving:

@@ -10,7 +10,7 @@ import sympy as sp
 from derive.errors import DeclarationError
 from derive.language.data import Data, DataAt
 from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Matrix, Product, Sum, Weights, WeightsAt
-from derive.language.symbols import Clock, Parameter, Sector, is_taken
+from derive.language.symbols import Clock, Parameter, Sector, exact, is_taken
 from derive.language.vectors import (
     Apply,
     Each,
@@ -132,7 +132,7 @@ class Model:
     def __post_init__(self):
         object.__setattr__(self, "parameters", tuple(self.parameters))
         object.__setattr__(self, "equations", tuple(self.equations))
-        object.__setattr__(self, "observe", tuple((name, sp.sympify(e)) for name, e in dict(self.observe).items()))
+        object.__setattr__(self, "observe", tuple((name, exact(e)) for name, e in dict(self.observe).items()))
         if isinstance(self.probe, dict):
             object.__setattr__(self, "probe", tuple((str(label), what) for label, what in self.probe.items()))
         check(self)

@@ -12,7 +12,7 @@ import sympy as sp
 from sympy.printing.str import StrPrinter
 
 from derive.errors import DeclarationError
-from derive.language.symbols import Clock, Parameter, Sector, _Named
+from derive.language.symbols import Clock, Parameter, Sector, _Named, exact
 
 OF_CLOCK = "of clock"
 """A field takes the labels of its clock, unless it is given others."""
@@ -174,7 +174,8 @@ def shown(expression: sp.Basic) -> str:
 
 
 def named_fields(expression: sp.Expr) -> sp.Expr:
-    """The expression with fields that have no clock written as values."""
+    """The expression with fields that have no clock written as values, and its decimals as fractions."""
+    expression = exact(expression)
     bare = {symbol: FieldAt(symbol) for symbol in expression.atoms(Field) if not symbol.timed}
     plain = _outside_values(expression)
     clocked = sorted((str(symbol), symbol) for symbol in plain if symbol.timed)

@@ -339,7 +339,8 @@ class _Workshop:
         if not sp.sympify(lag).is_Integer or lag < 0:
             raise DeclarationError(
                 f"{where}: a sum over earlier times, or an update of weights, uses {value.field} at "
-                f"{value.time.subs(PAST, clock)}; use it at {clock} or earlier"
+                f"{value.time.subs(PAST, clock)}; use it at {clock} or earlier, "
+                f"or give what makes {value.field} at {clock + 1} a field of its own at {clock} and use that"
             )
         name = f"{value.field}_each" if value.time is None else f"{value.field}_late{lag}"
         if name not in self.fields:
