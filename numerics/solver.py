@@ -1,22 +1,17 @@
-"""A generated setting as one object, and its solution at given parameters."""
+"""The solution of a setting at given parameters: training level, bulk and outliers of every layer."""
 
 from __future__ import annotations
 
-import importlib
-import linecache
 import math
 import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from derive.errors import NumericalError, ParameterError
-from numerics.arrays import checked_array
-from numerics.bulk import Branch, atoms_of, support
+from derive.errors import NumericalError
+from numerics.bulk import atoms_of, support
+from numerics.modules import Probe, Solver, load_built, load_solver
 from numerics.moments import moments
 from numerics.outliers import find_outliers, match_replicas, outlier_positions, outside
 from numerics.overlaps import are_resolved, span_sizes, spike_overlaps
@@ -25,143 +20,18 @@ from numerics.precision import in_float64
 from numerics.progress import part
 from numerics.sampling import (
     DEFAULT_SAMPLES,
-    RESOLVED,
-    WIDEST_SPAN,
     Order,
     Sampling,
-    compiled,
     extrapolated,
     jackknife,
     overlap_errors,
     path_errors,
-    sampled_pass,
 )
+from numerics.trained import Trained, check_finite, check_memory, chunks, train_together
 
+__all__ = ["Layer", "Solution", "Solver", "Trained", "load_built", "load_solver", "solve", "solve_many", "spectra"]
 Progress = Callable[[float, str], None] | None
 MOMENTS = 8
-GROWTH = 1e25
-"""Observables and variances that exceed so many times their first value have diverged: double precision is used up."""
-PATH_GROUPS = 5
-"""Groups of replicas whose spread gives the errors of outliers at all times."""
-MOST_BYTES = 8e9
-"""Order parameters larger than this are refused."""
-BATCH_BYTES = 1e9
-WORKING_COPIES = 8
-"""A batch of forward passes may take the first, and each takes about so many times its order parameters."""
-
-
-@dataclass(frozen=True)
-class Probe:
-    """The generated modules of one probed matrix; `plus` names the observable added to its diagonal."""
-
-    label: str
-    module: types.ModuleType
-    bulk: types.ModuleType
-    plus: str = ""
-
-
-@dataclass(frozen=True)
-class Solver:
-    """The generated modules of one setting."""
-
-    front: types.ModuleType
-    training: types.ModuleType
-    simulation: types.ModuleType
-    probes: tuple[Probe, ...]
-
-    @property
-    def name(self) -> str:
-        return self.front.NAME
-
-    @property
-    def layered(self) -> bool:
-        """Whether the probed matrices have names."""
-        return any(probe.label for probe in self.probes)
-
-    @property
-    def probe(self) -> types.ModuleType | None:
-        """A(z) of the first probed matrix."""
-        return self.probes[0].module if self.probes else None
-
-    @property
-    def bulk(self) -> types.ModuleType | None:
-        """The bulk of the first probed matrix."""
-        return self.probes[0].bulk if self.probes else None
-
-    def labelled(self, label: str) -> Probe:
-        return next(probe for probe in self.probes if probe.label == label)
-
-    def arguments(self, values: dict) -> tuple:
-        """Parameter values in the order in which generated functions take them."""
-        return tuple(int(values[name]) if whole else float(values[name]) for name, _, whole in self.front.PARAMETERS)
-
-    def arrays(self, values: dict) -> tuple:
-        """Data in the order in which the forward pass and the simulation take them, checked."""
-        sizes = {**values, "times": self.times(values)}
-        return tuple(checked_array(name, axes, sizes) for name, axes in self.front.DATA)
-
-    def times(self, values: dict) -> int:
-        """How many times a field has."""
-        return 1 if self.front.STEPS is None else int(values[self.front.STEPS]) + self.front.ENDPOINT
-
-    @property
-    def whole(self) -> tuple[int, ...]:
-        """Which arguments are whole numbers: they fix shapes."""
-        return tuple(i for i, (_, _, is_whole) in enumerate(self.front.PARAMETERS) if is_whole)
-
-    @cached_property
-    def forward_pass(self):
-        """The training level, compiled once for each set of whole-number parameters."""
-        if not self.front.LINEAR:
-            return compiled(self.training, self.whole)
-        return jax.jit(self.training.forward_pass, static_argnums=self.whole)
-
-    @cached_property
-    def forward_passes(self):
-        """The training level at many values of the other parameters side by side."""
-
-        def many(*arguments):
-            def one(*moving):
-                given = iter(moving)
-                whole = enumerate(arguments)
-                return self.training.forward_pass(*(a if i in self.whole else next(given) for i, a in whole))
-
-            return jax.vmap(one)(*(a for i, a in enumerate(arguments) if i not in self.whole))
-
-        return jax.jit(many, static_argnums=self.whole)
-
-    def branch(self, values: dict, probe: Probe | None = None) -> Branch:
-        """The physical branch of the bulk at these parameters."""
-        return Branch((probe or self.probes[0]).bulk, self.arguments(values))
-
-
-def load_solver(files: dict[str, str]) -> Solver:
-    """Execute generated text in memory; nothing is written to disk."""
-    modules = {}
-    for name, text in files.items():
-        if name.endswith(".py"):
-            stem = name[:-3]
-            label = f"<generated {stem}>"
-            linecache.cache[label] = (len(text), None, text.splitlines(keepends=True), label)
-            module = types.ModuleType(f"generated_in_memory_{stem}")
-            exec(compile(text, label, "exec"), module.__dict__)  # noqa: S102 - our own generated source
-            modules[stem] = module
-    return _assembled(modules["__init__"], modules)
-
-
-def load_built(name: str) -> Solver | None:
-    """The setting as it stands in generated/; None if it has not been built."""
-    try:
-        front = importlib.import_module(f"generated.{name}")
-        stems = {"training", "simulation", *(stem for _, probe, bulk, _ in front.PROBES for stem in (probe, bulk))}
-        return _assembled(front, {stem: importlib.import_module(f"generated.{name}.{stem}") for stem in stems})
-    except (ModuleNotFoundError, AttributeError):
-        return None
-
-
-def _assembled(front: types.ModuleType, modules: dict[str, types.ModuleType]) -> Solver:
-    probes = tuple(Probe(label, modules[probe], modules[bulk], plus) for label, probe, bulk, plus in front.PROBES)
-    return Solver(front, modules["training"], modules["simulation"], probes)
 
 
 @dataclass(frozen=True)
@@ -256,7 +126,7 @@ def solve(
     """
     tell = progress or (lambda fraction, text: None)
     tell(0.0, "training level")
-    _check_memory(solver, solver.arguments(values))
+    check_memory(solver, solver.arguments(values))
     if solver.front.LINEAR:
         trained = Trained.of(*solver.forward_pass(*solver.arguments(values)))
     else:
@@ -292,11 +162,11 @@ def solve_many(
     tell = progress or (lambda fraction, text: None)
     kwargs = {"layers": layers, "path": path, "overlaps": overlaps}
     done = 0
-    for chunk in _chunks(solver, points):
+    for chunk in chunks(solver, points):
         tables: Sequence[Trained | None] = [None] * len(chunk)
         if solver.front.LINEAR:
             tell(done / len(points), f"training level of {len(chunk)} points")
-            tables = _train_together(solver, chunk)
+            tables = train_together(solver, chunk)
         for values, trained in zip(chunk, tables, strict=True):
             tell(done / len(points), f"point {done + 1} of {len(points)}")
             try:
@@ -308,89 +178,6 @@ def solve_many(
                 yield error
             done += 1
     tell(1.0, "done")
-
-
-@in_float64
-def _train_together(solver: Solver, points: Sequence[dict]) -> list[Trained]:
-    arguments = [solver.arguments(values) for values in points]
-    columns = [
-        arguments[0][i] if i in solver.whole else jnp.array([a[i] for a in arguments], float)
-        for i in range(len(arguments[0]))
-    ]
-    together = jax.tree.map(np.asarray, solver.forward_passes(*columns))
-    return [Trained.of(*jax.tree.map(lambda x, k=k: x[k], together)) for k in range(len(points))]
-
-
-def _chunks(solver: Solver, points: Sequence[dict]) -> Iterator[list[dict]]:
-    """Points in groups whose order parameters fit into a modest share of the memory."""
-    if not points:
-        return
-    entries = _check_memory(solver, solver.arguments(points[0]))
-    count = 1 if not solver.front.LINEAR else max(1, min(256, int(BATCH_BYTES / (WORKING_COPIES * 8 * entries))))
-    for start in range(0, len(points), count):
-        yield list(points[start : start + count])
-
-
-@dataclass(frozen=True)
-class Trained:
-    """The training level: order parameters and observables, and, if sampled, what they are without one replica.
-
-    coarse: the same from half of the sites, from which the bias of sampling is known; None where there is none.
-    """
-
-    order: dict[str, np.ndarray]
-    observables: dict[str, np.ndarray]
-    finite: int
-    errors: dict[str, np.ndarray] | None
-    without_one: tuple[Order, ...]
-    method: dict
-    coarse: Order | None = None
-    coarse_without_one: tuple[Order, ...] = ()
-
-    @staticmethod
-    def of(order, observables, finite) -> Trained:
-        exact = {"method": "exact forward pass"}
-        return Trained(_as_numpy(order), _as_numpy(observables), int(finite), None, (), exact)
-
-    @property
-    def noise(self) -> float:
-        """How large the noise of sampling in normalised correlations is, in variance; zero if they are exact."""
-        return 0.0 if not self.without_one else 2 * RESOLVED * self.method["replicas"] / self.method["samples"]
-
-    @property
-    def pairs(self) -> list[tuple[Order, Order | None]]:
-        """Order parameters without one replica, each with its coarse counterpart."""
-        return list(zip(self.without_one, self.coarse_without_one or [None] * len(self.without_one), strict=True))
-
-    def groups(self, count: int = PATH_GROUPS) -> list[tuple[Order, Order | None]]:
-        """Order parameters without each of a few groups of replicas, to first order in what a replica contributes."""
-
-        def without(whole: Order, group: Sequence[Order]) -> Order:
-            return {name: x + sum(one[name] - x for one in group) for name, x in whole.items()}
-
-        return [
-            (
-                without(self.order, self.without_one[k::count]),
-                without(self.coarse, self.coarse_without_one[k::count]) if self.coarse is not None else None,
-            )
-            for k in range(min(count, len(self.without_one)))
-        ]
-
-    @staticmethod
-    def sampled(solver: Solver, values: dict, sampling: Sampling, tell) -> Trained:
-        """Means over independent replicas of the sampled forward pass."""
-        arguments, arrays = solver.arguments(values), solver.arrays(values)
-        found = sampled_pass(solver.training, solver.forward_pass, arguments, arrays, sampling, tell)
-        return Trained(
-            found.fine[0],
-            found.observables,
-            found.finite,
-            found.errors,
-            found.fine[1:],
-            found.method,
-            found.coarse[0] if found.coarse else None,
-            found.coarse[1:],
-        )
 
 
 @in_float64
@@ -406,7 +193,7 @@ def spectra(
 ) -> Solution:
     """The solution that belongs to a trained level: the spectrum of every layer asked for."""
     tell = progress or (lambda fraction, text: None)
-    _check_finite(trained)
+    check_finite(trained)
     chosen = [p for p in solver.probes if layers is None or p.label in layers]
     found: list[Layer] = []
     bare: dict[types.ModuleType, Layer] = {}
@@ -543,47 +330,5 @@ def _moved_moments(values: list[float], shift: float) -> list[float]:
     return [sum(math.comb(k, j) * values[j] * shift ** (k - j) for j in range(k + 1)) for k in range(len(values))]
 
 
-def _check_memory(solver: Solver, arguments: tuple) -> int:
-    """How many numbers the order parameters are; sizes that cannot be meant are refused before any array is made."""
-    if not solver.front.LINEAR:
-        entries = solver.training.footprint(*arguments, rank=WIDEST_SPAN)
-    else:
-        results = jax.eval_shape(lambda: solver.training.forward_pass(*arguments))
-        entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
-    if 8 * entries > MOST_BYTES:
-        whole = ", ".join(f"{n}={a}" for (n, _, w), a in zip(solver.front.PARAMETERS, arguments, strict=True) if w)
-        raise ParameterError(
-            f"{whole} needs about {8 * entries / 1e9:.0f} GB for its order parameters; take smaller numbers"
-        )
-    return entries
-
-
 def _nearest_edge(z: float, edges: list) -> float:
     return min((e for pair in edges for e in pair), key=lambda e: abs(e - z))
-
-
-def _as_numpy(table: dict) -> dict[str, np.ndarray]:
-    return {name: np.asarray(value) for name, value in table.items()}
-
-
-def _check_finite(trained: Trained) -> None:
-    """Refuse a training that has overflowed, or grown so far that its order parameters have no digits left."""
-    for name, value in (*trained.observables.items(), *trained.order.items()):
-        if not np.all(np.isfinite(value)):
-            raise NumericalError(
-                f"diverged at step {trained.finite} ({name} is not finite); try a smaller step or fewer steps"
-            )
-    exploded = []
-    for name, value in trained.observables.items():
-        series = np.abs(np.atleast_1d(value))
-        series = series.max(axis=tuple(range(1, series.ndim)))
-        exploded += [(int(t), name) for t in np.flatnonzero(~(series <= GROWTH * max(1.0, series[0])))[:1]]
-    if exploded:
-        step, name = min(exploded)
-        raise NumericalError(f"diverged at step {step} ({name} explodes); try a smaller step or fewer steps")
-    for name, value in trained.order.items():
-        squares = np.abs(np.diagonal(value)) if name.startswith("C_") and value.size else np.zeros(1)
-        if not np.max(squares) <= GROWTH * max(1.0, squares[0]):
-            raise NumericalError(
-                f"diverged within {trained.finite} steps ({name} explodes); try a smaller step or fewer steps"
-            )
