@@ -13,7 +13,6 @@ import sympy as sp
 from derive.errors import DeclarationError
 from derive.language.symbols import Clock, Parameter, Sector, _Named, exact
 
-
 OF_CLOCK = "of clock"
 """A field takes the labels of its clock, unless it is given others."""
 
