@@ -36,14 +36,14 @@ def quick(monkeypatch, tmp_path):
     monkeypatch.setenv("NOTEBOOK_QUICK", "1")
     monkeypatch.syspath_prepend(FOLDER)
     monkeypatch.delitem(sys.modules, "figures", raising=False)
-    backend, optimised = matplotlib.get_backend(), not jax.config.jax_disable_most_optimizations
-    look, path = dict(matplotlib.rcParams), list(sys.path)
+    quickly, optimised = "jax_disable_most_optimizations", jax.config.values["jax_disable_most_optimizations"]
+    backend, path = matplotlib.get_backend(), list(sys.path)
     matplotlib.use("agg")
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    plt.close("all")
-    jax.config.update("jax_disable_most_optimizations", not optimised)
-    matplotlib.rcParams.update(look)
+    jax.config.update(quickly, True)
+    with matplotlib.rc_context():
+        yield
+        plt.close("all")
+    jax.config.update(quickly, optimised)
     matplotlib.use(backend)
     assert sys.path == path, "the notebook leaves something on the path"
 
