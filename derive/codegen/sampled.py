@@ -16,6 +16,7 @@ from derive.codegen.groups import Channel, Groups, Span
 from derive.codegen.layout import Layout, indices
 from derive.codegen.pieces import product_of, recurrence_lines, scaled_by, sum_of
 from derive.codegen.printer import jax_code
+from derive.codegen.sampled_helpers import helper_lines
 from derive.codegen.writer import Writer
 from derive.errors import DeclarationError
 from derive.language.data import DataAt
@@ -68,105 +69,7 @@ class Sampled(Writer):
         )
 
     def helpers(self) -> list[str]:
-        lines = [
-            "def unit(position, size):",
-            '    """Unit vectors of the noise basis at the given positions."""',
-            "    return (position[..., None] == jnp.arange(size)).astype(float)",
-            "",
-            "",
-            "def room(entries, rank):",
-            '    """How many directions are kept of so many."""',
-            "    return entries if rank is None else min(entries, rank)",
-            "",
-            "",
-            "def pivoted(gram, floor):",
-            '    """Cholesky factor of a Gram matrix, largest remainder first, down to the floor; and the order."""',
-            "    size = gram.shape[0]",
-            "",
-            "    def one(k, state):",
-            "        left, factor, chosen, free = state",
-            "        candidates = jnp.where(free, jnp.diagonal(left), -1.0)",
-            "        i = jnp.argmax(candidates)",
-            "        take = candidates[i] > floor",
-            "        column = jnp.where(take, left[:, i], 0.0) / jnp.sqrt(jnp.where(take, candidates[i], 1.0))",
-            "        left = left - column[:, None] * column[None, :]",
-            "        return left, factor.at[:, k].set(column), chosen.at[k].set(i), free.at[i].set(False)",
-            "",
-            "    start = gram, jnp.zeros_like(gram), jnp.zeros(size, int), jnp.ones(size, bool)",
-            "    left, factor, chosen, _ = jax.lax.fori_loop(0, size, one, start)",
-            "    return factor, chosen, jnp.trace(left)",
-            "",
-            "",
-            f"def extend(span, {'slopes, ' if self.pathwise else ''}used, values, "
-            f"{'d_values, ' if self.pathwise else ''}tolerance):",
-            '    """Orthonormal directions over the sites, joined by what is new in `values` (sites by labels).',
-            "",
-            "    Gives the coordinates of the values, the span, how many directions it has, and the share of variance",
-            "    that was left out.",
-            '    """',
-            "    sites, most = span.shape",
-            "    labels = values.shape[1]",
-            "    rows = values.T @ span / sites",
-            "    left = values - span @ rows.T",
-            "    again = left.T @ span / sites",
-            "    rows, left = rows + again, left - span @ again.T",
-            "    size = jnp.max(jnp.mean(values**2, axis=0))",
-            "    factor, chosen, lost = pivoted(left.T @ left / sites, tolerance * size)",
-            "    taken = jnp.any(factor != 0.0, axis=0)",
-            "    places = jnp.where(taken, used + jnp.arange(labels), most)",
-            "    lower = jnp.where(taken, factor[chosen], jnp.eye(labels))",
-            "    made = jax.scipy.linalg.solve_triangular(lower, left[:, chosen].T, lower=True).T",
-            '    new_span = span.at[:, places].set(made, mode="drop")',
-        ]
-        if self.pathwise:
-            lines += [
-                '    d_left = (d_values - jnp.einsum("ck,mkn->mcn", rows, slopes))[:, chosen]',
-                "    inverse = jax.scipy.linalg.solve_triangular(lower, jnp.eye(labels), lower=True)",
-                '    slopes = slopes.at[:, places].set(jnp.einsum("kc,mcn->mkn", inverse, d_left), mode="drop")',
-            ]
-        lines += [
-            '    rows = rows.at[:, places].add(factor, mode="drop")',
-            "    lost = lost + jnp.sum(jnp.where(places >= most, jnp.sum(factor**2, axis=0), 0.0))",
-            "    used = jnp.minimum(used + jnp.sum(taken), most)",
-            "    share = lost / jnp.maximum(jnp.sum(jnp.mean(values**2, axis=0)), 1e-300)",
-            f"    return rows, new_span, {'slopes, ' if self.pathwise else ''}used, share",
-            "",
-            "",
-            "def response_matrix(seen, noise, rows, entries, reach, tolerance):",
-            '    """Responses R from correlations with noises, seen = R noise, where R reaches back in time only.',
-            "",
-            "    rows, entries: the times of fields and of noises; reach: how much earlier a noise must be to count. A",
-            "    noise that earlier ones determine, but for a share `tolerance` of its variance, is left out.",
-            '    """',
-            "    count = noise.shape[0]",
-            "    sequence = jnp.argsort(entries, stable=True)",
-            "",
-            "    def one(k, state):",
-            "        factor, taken = state",
-            "        i = sequence[k]",
-            "        left = noise[:, i] - factor @ factor[i]",
-            "        take = left[i] > tolerance * noise[i, i]",
-            "        column = jnp.where(take, left / jnp.sqrt(jnp.where(take, left[i], 1.0)), 0.0)",
-            "        return factor.at[:, k].set(column), taken.at[k].set(take)",
-            "",
-            "    start = jnp.zeros((count, count)), jnp.zeros(count, bool)",
-            "    factor, taken = jax.lax.fori_loop(0, count, one, start)",
-            "    lower = jnp.where(taken[:, None] & taken[None, :], factor[sequence], jnp.eye(count))",
-            "    solved = jax.scipy.linalg.solve_triangular(lower, (seen[:, sequence] * taken).T, lower=True).T",
-            "    causal = entries[sequence][None, :] + reach[sequence][None, :] <= rows[:, None]",
-            "    solved = jax.scipy.linalg.solve_triangular(lower.T, (solved * causal * taken).T, lower=False).T",
-            "    return jnp.zeros_like(seen).at[:, sequence].set(solved * taken)",
-        ]
-        if self.pathwise:
-            lines += [
-                "",
-                "",
-                "def law_and_slope(law, values, slopes):",
-                '    """A law at the given values, and its derivatives by every noise from those of its arguments."""',
-                "    value, push = jax.linearize(law, *values)",
-                "    return value, jax.vmap(push, in_axes=-1, out_axes=-1)(*slopes)",
-            ]
-        return lines
+        return helper_lines(self.pathwise)
 
     def put_lines(self) -> list[str]:
         return []
