@@ -1,4 +1,4 @@
-"""The functions that a sampled forward pass is made of, as text: spans of directions, and responses from correlations."""
+"""The functions that a sampled forward pass is made of, as text: spans of directions, responses from correlations."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ from __future__ import annotations
 def helper_lines(pathwise: bool) -> list[str]:
     """The functions that every sampled module begins with; with derivatives of the sites if they are followed."""
     lines = [
-        "def unit(position, size):",
-        '    """Unit vectors of the noise basis at the given positions."""',
-        "    return (position[..., None] == jnp.arange(size)).astype(float)",
-        "",
-        "",
         "def room(entries, rank):",
         '    """How many directions are kept of so many."""',
         "    return entries if rank is None else min(entries, rank)",

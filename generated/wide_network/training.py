@@ -7,11 +7,6 @@ import jax.numpy as jnp
 import jax.scipy.special as jsp  # noqa: F401
 
 
-def unit(position, size):
-    """Unit vectors of the noise basis at the given positions."""
-    return (position[..., None] == jnp.arange(size)).astype(float)
-
-
 def room(entries, rank):
     """How many directions are kept of so many."""
     return entries if rank is None else min(entries, rank)
