@@ -9,6 +9,7 @@ epoch, or all together.
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,12 +41,15 @@ def read_archive(path: str, model: Model) -> dict[str, Any]:
     if not Path(path).is_file():
         raise ParameterError(f"data={path}: there is no such file; give a NumPy archive (.npz) with {names}")
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not hasattr(archive, "files"):
-                raise ParameterError(f"data={path} holds one array without a name; save {names} with numpy.savez")
+        archive = np.load(path, allow_pickle=False)
+        if isinstance(archive, np.ndarray):
+            raise ParameterError(f"data={path} holds one array without a name; save {names} with numpy.savez")
+        with archive:
             found = {name: archive[name] for name in archive.files if name in {d.name for d in needed} | {ORDER}}
-    except (OSError, ValueError, zipfile.BadZipFile):
+    except (OSError, ValueError, EOFError, KeyError, MemoryError, NotImplementedError, zipfile.BadZipFile, zlib.error):
         raise ParameterError(f"data={path} is no NumPy archive of numbers; save {names} with numpy.savez") from None
+    if not all(isinstance(array, np.ndarray) for array in found.values()):
+        raise ParameterError(f"data={path} is no NumPy archive of numbers; save {names} with numpy.savez")
     for d in needed:
         if d.name not in found:
             raise ParameterError(f"data={path} has no array {d.name}; it must hold {names}")
@@ -76,8 +80,13 @@ def _numbers(array: np.ndarray, d: Data, path: str) -> np.ndarray:
 
 
 def _positions(order: np.ndarray, found: dict, needed: tuple[Data, ...], path: str) -> np.ndarray:
-    points = min(len(found[d.name]) for d in needed if found[d.name].ndim == len(d.axes))
-    if order.ndim != 2 or order.dtype.kind not in "iu" or order.min() < 0 or order.max() >= points:
+    taken = [d for d in needed if d.clock is not None and d.axes[0] == d.clock.channels]
+    streams = [d.name for d in taken if found[d.name].ndim > len(d.axes)]
+    if not taken or streams:
+        why = f"{streams[0]} has a row a time already" if streams else "no array has points to choose from"
+        raise ParameterError(f"data={path}: {ORDER} is given, but {why}; leave one of the two out")
+    points = len(found[taken[0].name])
+    if order.size == 0 or order.ndim != 2 or order.dtype.kind not in "iu" or order.min() < 0 or order.max() >= points:
         raise ParameterError(
             f"data={path}: {ORDER} must be whole numbers from 0 to {points - 1}, steps by points of a batch"
         )
@@ -94,8 +103,8 @@ def _check_alike(found: dict, needed: tuple[Data, ...], path: str) -> None:
             other, name = seen.setdefault(axis, (length, d.name))
             if other != length:
                 raise ParameterError(
-                    f"data={path}: {d.name} has {length} entries along {axis}, but {name} has {other}; "
-                    "they must be the same points"
+                    f"data={path}: {d.name} of shape {shape} has {length} entries along {axis}, but {name} has "
+                    f"{other}; they must be the same"
                 )
 
 

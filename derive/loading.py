@@ -231,7 +231,23 @@ class Problem:
             return {**self.values, **spread(read_archive(self.file, self.model), self.model, self.values)}
         if self.model.arrays is None:
             raise ParameterError(f"{self.model.setting} needs data: give data=FILE.npz")
-        return {**self.values, **self.model.arrays(dict(self.values))}
+        return {**self.values, **_made(self.model, dict(self.values))}
+
+
+def _made(model: Model, values: dict[str, Any]) -> dict[str, Any]:
+    """The arrays of a declaration's own function."""
+    try:
+        made = model.arrays(values)
+    except DeriveError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever the function raises
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        raise DeclarationError(f"{model.setting}: its function arrays=... fails with {what}") from None
+    if not isinstance(made, dict):
+        raise DeclarationError(
+            f"{model.setting}: its function arrays=... returns {type(made).__name__}; return a dictionary of arrays"
+        )
+    return made
 
 
 @dataclass(frozen=True)
@@ -289,8 +305,14 @@ def _texts(declared: Declared, pairs: Iterable[str]) -> dict[str, tuple[str, ...
             raise ParameterError(f"{pair!r} is not a parameter setting; {_hint(declared, name)}")
         if name in found:
             raise ParameterError(f"{name} is given twice; keep one of the two values")
-        found[name] = _spread(name, text)
+        found[name] = (text,) if name == "data" and not _has_name(declared, "data") else _spread(name, text)
     return found
+
+
+def _has_name(declared: Declared, name: str) -> bool:
+    """Whether a choice or a parameter has this name."""
+    names = [choice for choice, _ in declared.choices]
+    return name in (*names, *(p.name for p in getattr(declared, "parameters", ())))
 
 
 def _hint(declared: Declared, name: str) -> str:
@@ -305,7 +327,7 @@ def _hint(declared: Declared, name: str) -> str:
 
 
 def _spread(name: str, text: str) -> tuple[str, ...]:
-    """The values of a list a,b,c or of a range low:high:count; one value otherwise."""
+    """The values of a list a,b,c or of a range low:high:count; one value otherwise. Commas in brackets do not count."""
     if ":" in text:
         parts = text.split(":")
         try:
@@ -318,7 +340,7 @@ def _spread(name: str, text: str) -> tuple[str, ...]:
             raise ParameterError(f"{name}={text} has more than {MOST_POINTS} points; take fewer values")
         spread = (low + (high - low) * i / (count - 1) for i in range(count))
         return tuple(str(int(value)) if value.is_integer() else repr(value) for value in spread)
-    values = tuple(part.strip() for part in text.split(","))
+    values = tuple(part.strip() for part in _listed(text))
     if "" in values and len(values) > 1:
         raise ParameterError(f"{name}={text} has an empty entry; write {name}=1,2,3")
     twice = [value for value in values if values.count(value) > 1]
@@ -327,11 +349,26 @@ def _spread(name: str, text: str) -> tuple[str, ...]:
     return values
 
 
+def _listed(text: str) -> list[str]:
+    """The parts between commas, but those inside brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
 def _problem(model: Model, texts: dict[str, str]) -> Problem:
     """The model with its values; `layer` picks one of several probed matrices, `data` names a file of arrays."""
     known = {parameter.name: parameter for parameter in model.parameters}
-    file = texts.pop("data", "") if "data" not in known and _takes_data(model) else ""
-    if file:
+    file = ""
+    if "data" in texts and "data" not in known and _takes_data(model):
+        file = texts.pop("data")
+        if not file:
+            raise ParameterError("data= names no file; write data=FILE.npz, or leave it out")
         texts = _with_sizes(model, texts, file)
     labels = tuple(label for label, _ in model.probes)
     layered = labels not in ((), ("",)) and "layer" not in known
@@ -362,7 +399,7 @@ def _with_sizes(model: Model, texts: dict[str, str], file: str) -> dict[str, str
 
     told = sizes(read_archive(file, model), model)
     for name, size in told.items():
-        if name in texts and texts[name] != str(size):
+        if name in texts and _number(name, texts[name], "a whole number") != size:
             raise ParameterError(f"{name}={texts[name]}, but data={file} has {name}={size}; leave {name} out")
     return {**{name: str(size) for name, size in told.items()}, **texts}
 

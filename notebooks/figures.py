@@ -1,4 +1,4 @@
-"""What the notebooks share: one look for all figures, sizes for a full and for a quick run, and the check of agreement."""
+"""What the notebooks share: one look for all figures, sizes for full and quick runs, and the check of agreement."""
 
 from __future__ import annotations
 

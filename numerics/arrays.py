@@ -12,7 +12,10 @@ def checked_array(name: str, axes: tuple[str, ...], values: dict) -> np.ndarray:
     if name not in values:
         raise ParameterError(f"the data {name} is missing; it has the axes {', '.join(axes)}")
     try:
-        array = np.asarray(values[name], float)
+        array = np.asarray(values[name])
+        if array.dtype.kind not in "fiub":
+            raise ValueError
+        array = array.astype(float)
     except (TypeError, ValueError):
         raise ParameterError(f"the data {name} is not an array of numbers") from None
     if not np.all(np.isfinite(array)):

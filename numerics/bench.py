@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from derive.errors import DeriveError
-from numerics import bench_bulk, bench_networks as networks
+from numerics import bench_bulk, bench_networks as networks, bench_wide
 from numerics.bench_tools import Figure, side_by_side, timed
 
 Progress = Callable[[float, str], None]
@@ -140,6 +140,8 @@ MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     networks.outlier_path,
     networks.theory_and_simulation,
     networks.growth,
+    bench_wide.theory_and_network,
+    bench_wide.growth_with_spikes,
     bench_bulk.bulk,
     elimination,
     build_everything,

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from derive.errors import NumericalError
+from numerics.labelled import single_draws, single_series
 from numerics.progress import handful
 
 if TYPE_CHECKING:
@@ -152,14 +153,15 @@ def compare(solution: Solution, simulation: Simulation, smaller: Simulation | No
             rows += _atom_rows(name, layer, simulated.eigenvalues)
         rows += _overlap_rows(name, layer, simulated)
         rows += _path_rows(name, layer, simulated)
-    for name, theory in solution.observables.items():
-        draws = np.asarray(simulation.observables[name], dtype=float)
+    spreads = single_series(solution.observable_errors or {})
+    for name, theory in single_series(solution.observables).items():
+        draws = np.asarray(single_draws(name, simulation.observables), dtype=float)
         if draws.shape[1] != len(theory):
             raise NumericalError(
                 f"{name} has {len(theory)} times in theory and {draws.shape[1]} in the simulation; "
                 "build the solver again with derive build"
             )
-        errors = (solution.observable_errors or {}).get(name)
+        errors = spreads.get(name)
         for time in handful(len(theory)):
             label = f"{name} at {time}" if len(theory) > 1 else name
             rows.append(_row(label, theory[time], None if errors is None else errors[time], draws[:, time]))
@@ -252,7 +254,8 @@ def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer) -> list[Ro
                     for s, z in zip(spectra, zeros, strict=True)
                 ]
                 which = f"outlier {start + 1}" if stop == start + 1 else f"outliers {start + 1}-{stop}, mean,"
-                rows.append(_row(f"{name}{side} overlap of {which} {place} the bulk", theory, None, np.array(draws)))
+                error = layer.overlap_errors[ranked[start]][side] if layer.overlap_errors else None
+                rows.append(_row(f"{name}{side} overlap of {which} {place} the bulk", theory, error, np.array(draws)))
     return rows
 
 
@@ -271,7 +274,10 @@ def _path_rows(name: str, layer: Layer, simulated: SimulatedLayer) -> list[Row]:
         if time >= len(layer.outlier_path) - 1 or not layer.outlier_path[time]:
             continue
         moved = layer.shift_path[time] - layer.shift if layer.shift_path else 0.0
-        pairs: list[tuple[float, float | None]] = [(z, None) for z in layer.outlier_path[time]]
+        errors = (
+            layer.outlier_path_errors[time] if layer.outlier_path_errors else [None] * len(layer.outlier_path[time])
+        )
+        pairs: list[tuple[float, float | None]] = list(zip(layer.outlier_path[time], errors, strict=True))
         found = match_outliers(pairs, layer, [e[k] for e in simulated.ends], moved).outliers
         rows += [_row(f"{name}{what} at time {time}", value, error, draws) for what, value, error, draws in found]
     return rows

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse.linalg
 
+ALL_EIGENVALUES = 500
+"""Up to this size all eigenvalues of a matrix are computed; beyond, those of largest modulus."""
 DENSE = 400
 """Up to this size all eigenvectors or singular values are computed; beyond, only those that are asked for."""
 
@@ -21,6 +24,19 @@ def null_spaces(matrix: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]
             vectors = np.linalg.qr(scipy.linalg.lu_solve(factored, vectors, trans=transposed))[0]
         spaces.append(vectors)
     return spaces[0], spaces[1]
+
+
+def leading_eigenvalues(matrix: np.ndarray, count: int) -> np.ndarray:
+    """The eigenvalues of largest modulus, descending, by Arnoldi's method, to rounding; all of a small matrix."""
+    if len(matrix) <= ALL_EIGENVALUES or count >= len(matrix) // 3:
+        values = np.linalg.eigvals(matrix)
+    else:
+        start = np.random.default_rng(0).standard_normal(len(matrix))
+        try:
+            values = scipy.sparse.linalg.eigs(matrix, k=count, which="LM", v0=start, return_eigenvectors=False)
+        except scipy.sparse.linalg.ArpackError:
+            values = np.linalg.eigvals(matrix)
+    return values[np.argsort(-np.abs(values), kind="stable")]
 
 
 def smallest_singular_value(matrix: np.ndarray) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,9 +14,11 @@ import numpy as np
 from derive.errors import NumericalError
 from numerics.branch import whole_numbers
 from numerics.bulk import Branch
-from numerics.linear import eigenvalue_conditions, smallest_singular_value
+from numerics.linear import eigenvalue_conditions, leading_eigenvalues, smallest_singular_value
 from numerics.precision import in_float64
 
+FIRST_EIGENVALUES = 32
+"""Of a large matrix so many eigenvalues are found first."""
 LARGEST = 1e100
 """Larger numbers, though finite, cannot be squared with any digits left to spare."""
 
@@ -52,9 +54,38 @@ def by_eigenvalues(
     probe, number: int, order: dict, arguments: tuple, branch: Branch, edges: list
 ) -> list[tuple[float, float]]:
     """Outliers of one ring of unknowns, each with the eigenvalue of the pencil that it comes from."""
-    values = real_eigenvalues(_pencil(probe, number, order, arguments))
-    found = physical(probe, number, values.tolist(), arguments, branch, edges)
-    return [(z, float(s)) for s, zs in zip(values, found, strict=True) for z in zs]
+    matrix = _pencil(probe, number, order, arguments)
+    return ring_outliers(matrix, lambda values: physical(probe, number, values, arguments, branch, edges))
+
+
+def ring_outliers(
+    matrix: np.ndarray, points: Callable[[Sequence[float]], list[list[float]]]
+) -> list[tuple[float, float]]:
+    """Outliers, each with the real eigenvalue s of the matrix that it comes from; `points` gives those of each s.
+
+    The map s(z) grows with the distance from the bulk, so outliers belong to the eigenvalues of largest modulus: of a
+    large matrix more and more of those are found until the smaller half gives no outlier.
+    """
+    count = FIRST_EIGENVALUES
+    while True:
+        values = leading_eigenvalues(matrix, count)
+        real = real_among(matrix, values)
+        found = points(real.tolist())
+        least = np.abs(values[len(values) // 2])
+        if len(values) == len(matrix) or not any(zs for s, zs in zip(real, found, strict=True) if abs(s) <= least):
+            return [(z, float(s)) for s, zs in zip(real, found, strict=True) for z in zs]
+        count *= 2
+
+
+@in_float64
+def outlier_positions(probe, order: dict, arguments: tuple, branch: Branch, edges: list) -> list[float]:
+    """The outliers alone, without residuals and conditions, descending."""
+    if not probe.LABELS:
+        return []
+    if not probe.REDUCED:
+        return sorted(by_contour(probe, order, arguments, branch, edges), reverse=True)
+    rings = [by_eigenvalues(probe, n, order, arguments, branch, edges) for n in range(probe.CYCLES)]
+    return sorted((z for ring in rings for z, _ in ring), reverse=True)
 
 
 def physical(
@@ -65,7 +96,7 @@ def physical(
         (k, z, s)
         for k, s in enumerate(values)
         for z in _preimages(probe, number, s, arguments)
-        if np.isfinite(z) and _outside(z, edges)
+        if np.isfinite(z) and outside(z, edges)
     ]
     found: list[list[float]] = [[] for _ in values]
     if not candidates:
@@ -89,9 +120,8 @@ def _pencil(probe, number: int, order: dict, arguments: tuple) -> np.ndarray:
     return matrix
 
 
-def real_eigenvalues(matrix: np.ndarray) -> np.ndarray:
+def real_among(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Eigenvalues that are real to rounding. How far rounding reaches is asked only where it matters."""
-    values = np.linalg.eigvals(matrix)
     size, imaginary = np.abs(values), np.abs(values.imag)
     close = imaginary <= 1e-9 * size
     unsure = ~close & (imaginary <= 1e-3 * size)
@@ -118,7 +148,7 @@ def _preimages(probe, number: int, s: float, arguments: tuple) -> list[float]:
     return [float(root.real) for root in np.roots(coefficients) if abs(root.imag) <= 1e-9 * (1 + abs(root))]
 
 
-def _outside(z: float, edges: list) -> bool:
+def outside(z: float, edges: list) -> bool:
     """Outside every interval, by more than rounding; a candidate at an edge has just met the bulk."""
     margin = 1e-9 * max((abs(e) for pair in edges for e in pair), default=1.0)
     return all(z < low - margin or z > high + margin for low, high in edges)
@@ -210,11 +240,11 @@ def _accepted(
     probe, start: float, order: dict, arguments: tuple, branch: Branch, edges: list, atoms: list
 ) -> float | None:
     """The zero that a starting value leads to, if it is one and lies near the start."""
-    if not np.isfinite(start) or not _outside(start, edges) or any(abs(start - a) < 1e-6 * (1 + abs(a)) for a in atoms):
+    if not np.isfinite(start) or not outside(start, edges) or any(abs(start - a) < 1e-6 * (1 + abs(a)) for a in atoms):
         return None
     try:
         z = _refined(probe, start, order, arguments, branch)
-        if not np.isfinite(z) or abs(z - start) > 0.05 * (1 + abs(start)) or not _outside(z, edges):
+        if not np.isfinite(z) or abs(z - start) > 0.05 * (1 + abs(start)) or not outside(z, edges):
             return None
         return z if _residuals(probe, order, arguments, branch, [z])[0] < 1e-9 else None
     except NumericalError:

@@ -45,6 +45,16 @@ def spike_overlaps(
 
 
 @in_float64
+def are_resolved(probe, order: dict, arguments: tuple, noise: float) -> bool:
+    """Whether every direction that unit spikes span weighs more than the noise in their Gram matrix."""
+    for side in probe.SIDES:
+        weights = _spanned(np.asarray(getattr(probe, f"{side}_spikes")(order, *arguments)[2]))[1]
+        if len(weights) and weights[0] <= noise * weights[-1]:
+            return False
+    return True
+
+
+@in_float64
 def span_sizes(probe, order: dict, arguments: tuple) -> dict[str, str]:
     """On each side how many directions of how many spikes are counted."""
     sizes = {}

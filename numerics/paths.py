@@ -11,7 +11,8 @@ import numpy as np
 
 from numerics.branch import whole_numbers
 from numerics.bulk import Branch, atoms_of, support
-from numerics.outliers import find_outliers, physical, real_eigenvalues
+from numerics.linear import ALL_EIGENVALUES
+from numerics.outliers import find_outliers, physical, real_among, ring_outliers
 
 CHUNK = 16
 """Times whose eigenproblems are in memory together."""
@@ -45,15 +46,24 @@ def _by_restriction(module, strides, order, arguments, branch, edges, steps, tel
 
     path: list[list[float]] = [[] for _ in range(steps + 1)]
     for number in range(module.CYCLES):
+
+        def points(values, number=number) -> list[list[float]]:
+            return physical(module, number, values, arguments, branch, edges)
+
         listed: list[tuple[int, float]] = []
         with ThreadPoolExecutor(max_workers=2) as pool:  # eigenvalues are found outside the interpreter's lock
             for start in range(1, steps + 1, CHUNK):
                 times = range(start, min(start + CHUNK, steps + 1))
                 tell(start / steps, f"outliers at time {start} of {steps}")
-                found = pool.map(real_eigenvalues, [restricted(number, time) for time in times])
-                listed += [(time, s) for time, values in zip(times, found, strict=True) for s in values]
-        kept = physical(module, number, [s for _, s in listed], arguments, branch, edges)
-        for (time, _), zs in zip(listed, kept, strict=True):
+                matrices = [restricted(number, time) for time in times]
+                large = [len(matrix) > ALL_EIGENVALUES for matrix in matrices]
+                found = pool.map(_all_real, [m for m, is_large in zip(matrices, large, strict=True) if not is_large])
+                small = [time for time, is_large in zip(times, large, strict=True) if not is_large]
+                listed += [(time, s) for time, values in zip(small, found, strict=True) for s in values]
+                for time, matrix, is_large in zip(times, matrices, large, strict=True):
+                    if is_large:
+                        path[time] += [z for z, _ in ring_outliers(matrix, points)]
+        for (time, _), zs in zip(listed, points([s for _, s in listed]), strict=True):
             path[time] += zs
     top = max((high for _, high in edges), default=float("nan"))
     return [(sorted(found, reverse=True), top) for found in path]
@@ -74,6 +84,10 @@ def _one_by_one(probe, strides, order, arguments, steps, tell) -> list[tuple[lis
             found = [o.z for o in find_outliers(probe.module, early, then, branch, excluded)]
         path.append((found, max((high for _, high in edges), default=float("nan"))))
     return path
+
+
+def _all_real(matrix: np.ndarray) -> np.ndarray:
+    return real_among(matrix, np.linalg.eigvals(matrix))
 
 
 @lru_cache(maxsize=64)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from numerics.labelled import single_draws, single_series
 from numerics.plots import BLUE, ORANGE, draw_comparison
 
 if TYPE_CHECKING:
@@ -28,14 +29,15 @@ def draw_observables(solution: Solution, simulation: Simulation, across: int = A
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    names = list(solution.observables)
+    series = single_series(solution.observables)
+    names = list(series)
     across = min(across, len(names))
     down = math.ceil(len(names) / across)
     figure = Figure(figsize=(7.2, 0.5 + 2.6 * down), layout="constrained")
     panels = figure.subplots(down, across, squeeze=False).ravel()
     for panel, name in zip(panels, names, strict=False):
-        theory = np.atleast_1d(np.asarray(solution.observables[name], dtype=float))
-        draws = np.asarray(simulation.observables[name], dtype=float).reshape(-1, len(theory))
+        theory = np.atleast_1d(np.asarray(series[name], dtype=float))
+        draws = np.asarray(single_draws(name, simulation.observables), dtype=float).reshape(-1, len(theory))
         times = np.arange(len(theory))
         shown = times[:: max(1, len(times) // 20)]
         error = draws.std(axis=0, ddof=1) / math.sqrt(len(draws))

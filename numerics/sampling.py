@@ -28,6 +28,8 @@ WORKING_COPIES = 3
 DRAWS = ("matched", "antithetic", "plain", "sobol")
 """How normals are drawn: in pairs of opposite sign with their second moments made exact, in such pairs, independently,
 or from a scrambled Sobol sequence with second moments made exact."""
+RESOLVED = 10.0
+"""Noises that earlier ones determine, but for so many times 1/sites of their variance, carry no response."""
 MOST_LOST = 0.02
 """Share of the variance of a field that may be left out because there is no room for more directions."""
 WIDEST_SPAN = 96
@@ -40,7 +42,7 @@ its answers to the noise would be noise themselves."""
 @dataclass(frozen=True)
 class Sampling:
     """How a sampled pass is made. samples: sites over all replicas. rank: most directions of the past. tolerance:
-    share of its variance below which a direction is left out; DROPPED / sites if None."""
+    share of its variance below which a direction is left out; by the number of sites if None."""
 
     samples: int = DEFAULT_SAMPLES
     seed: int = 0
@@ -50,18 +52,22 @@ class Sampling:
     debias: bool = True
 
 
+Order = dict[str, np.ndarray]
+
+
 @dataclass(frozen=True)
 class Sampled:
-    """Order parameters from means over replicas, and those from all replicas but one, for errors by the jackknife.
+    """Order parameters of all replicas together, then without each of them, for errors by the jackknife.
 
-    errors: standard errors of the observables.
+    coarse: the same from passes over half of the sites, for the bias; empty if it is not wanted. errors: standard
+    errors of the observables.
     """
 
-    order: dict[str, np.ndarray]
+    fine: tuple[Order, ...]
+    coarse: tuple[Order, ...]
     observables: dict[str, np.ndarray]
     finite: int
     errors: dict[str, np.ndarray]
-    without_one: tuple[dict[str, np.ndarray], ...]
     method: dict
 
 
@@ -73,29 +79,39 @@ def sampled_pass(module, forward, arguments: tuple, arrays: tuple, how: Sampling
     shapes = module.shapes(*arguments, rank=rank)
     sites, count = _plan(module.footprint(*arguments, rank=rank), how.samples)
     keywords = {"rank": rank, "tolerance": DROPPED / sites if how.tolerance is None else how.tolerance}
-    passes: list[_Pass] = []
+    wholes: list[_Pass] = []
+    halves: list[_Pass] = []
     for number in range(count):
         normals = draw(module.GROUPS, shapes, sites, (how.seed, number), how.draws)
-        one = _Pass.of(forward(*arguments, *arrays, normals, **keywords))
+        wholes.append(_Pass.of(forward(*arguments, *arrays, normals, **keywords)))
         if how.debias:
-            halves = [{name: _part(x, k) for name, x in normals.items()} for k in (0, 1)]
-            halves = [matched(module.GROUPS, h) if how.draws in ("matched", "sobol") else h for h in halves]
-            one = one.debiased([_Pass.of(forward(*arguments, *arrays, h, **keywords)) for h in halves])
-        passes.append(one)
+            parts = [{name: _part(x, k) for name, x in normals.items()} for k in (0, 1)]
+            parts = [matched(module.GROUPS, h) if how.draws in ("matched", "sobol") else h for h in parts]
+            halves.append(_Pass.mean([_Pass.of(forward(*arguments, *arrays, h, **keywords)) for h in parts]))
         tell((number + 1) / count, f"sampling, replica {number + 1} of {count}")
-    lost = max(p.lost for p in passes)
-    _check_room(passes, rank, lost)
+    lost = max(p.lost for p in (*wholes, *halves))
+    _check_room(wholes, rank, lost)
     make = jax.jit(module.order_parameters, static_argnums=tuple(1 + i for i in whole_numbers(arguments)))
+    kept = RESOLVED / sites if how.tolerance is None else how.tolerance
 
-    def order_of(moments: dict) -> dict[str, np.ndarray]:
-        return _arrays(make(moments, *arguments, tolerance=keywords["tolerance"]))
+    def orders(passes: list[_Pass]) -> tuple[Order, ...]:
+        """Order parameters of all replicas, and then without each of them."""
+        tables = [p.moments for p in passes]
+        every = {name: np.mean([t[name] for t in tables], axis=0) for name in tables[0]}
+        return tuple(_arrays(make(m, *arguments, tolerance=kept)) for m in (every, *_without_one(tables)))
 
+    fine = orders(wholes)
+    coarse = orders(halves) if halves else ()
+    observables = [
+        whole.observables if not halves else extrapolated_table(whole.observables, halves[k].observables)
+        for k, whole in enumerate(wholes)
+    ]
     return Sampled(
-        order_of({k: np.mean([p.moments[k] for p in passes], axis=0) for k in passes[0].moments}),
-        {k: np.mean([p.observables[k] for p in passes], axis=0) for k in passes[0].observables},
-        min(p.finite for p in passes),
-        {k: stderr([p.observables[k] for p in passes]) for k in passes[0].observables},
-        tuple(order_of(m) for m in _without_one([p.moments for p in passes])),
+        fine,
+        coarse,
+        {k: np.mean([o[k] for o in observables], axis=0) for k in observables[0]},
+        min(p.finite for p in (*wholes, *halves)),
+        {k: stderr([o[k] for o in observables]) for k in observables[0]},
         {
             "method": "sampled forward pass",
             "responses": module.RESPONSES,
@@ -104,7 +120,7 @@ def sampled_pass(module, forward, arguments: tuple, arrays: tuple, how: Sampling
             "seed": how.seed,
             "draws": how.draws,
             "bias": "order 1/sites taken off by passes over halves" if how.debias else "not taken off",
-            "directions": max((max(p.directions.values(), default=0) for p in passes), default=0),
+            "directions": max((max(p.directions.values(), default=0) for p in wholes), default=0),
             "variance_left_out": float(lost),
         },
     )
@@ -134,19 +150,30 @@ class _Pass:
         directions = {name: int(n) for name, n in report["directions"].items()}
         return _Pass(_arrays(moments), _arrays(observables), int(finite), float(report["lost"]), directions)
 
-    def debiased(self, halves: list[_Pass]) -> _Pass:
-        """Twice the whole minus the mean of the halves: a bias of order 1/sites drops out."""
+    @staticmethod
+    def mean(passes: list[_Pass]) -> _Pass:
+        """Means over several passes, and the worst of their reports."""
 
-        def taken_off(whole: dict, parts: list[dict]) -> dict:
-            return {name: 2 * value - np.mean([p[name] for p in parts], axis=0) for name, value in whole.items()}
+        def over(tables: list[dict]) -> dict:
+            return {name: np.mean([t[name] for t in tables], axis=0) for name in tables[0]}
 
         return _Pass(
-            taken_off(self.moments, [h.moments for h in halves]),
-            taken_off(self.observables, [h.observables for h in halves]),
-            min(self.finite, *(h.finite for h in halves)),
-            max(self.lost, *(h.lost for h in halves)),
-            self.directions,
+            over([p.moments for p in passes]),
+            over([p.observables for p in passes]),
+            min(p.finite for p in passes),
+            max(p.lost for p in passes),
+            passes[0].directions,
         )
+
+
+def extrapolated_table(fine: dict, coarse: dict) -> dict[str, np.ndarray]:
+    """Twice the value of all sites minus that of halves: a bias of order 1/sites drops out."""
+    return {name: 2 * value - coarse[name] for name, value in fine.items()}
+
+
+def extrapolated(fine: list[float], coarse: list[float]) -> list[float]:
+    """The same for outliers, where both have as many; they are left alone otherwise."""
+    return [2 * a - b for a, b in zip(fine, coarse, strict=True)] if len(fine) == len(coarse) else list(fine)
 
 
 def _without_one(tables: list[dict]) -> list[dict]:
@@ -159,6 +186,28 @@ def _without_one(tables: list[dict]) -> list[dict]:
 def jackknife(spread: float, count: int) -> float:
     """The standard error of a function of a mean, from the error of the mean of its values without one replica."""
     return spread * (count - 1)
+
+
+def path_errors(path: list[list[float]], groups: list[list[list[float]]]) -> list[list[float | None]]:
+    """Standard errors of the outliers at each time, from what they are without each group of replicas."""
+    found: list[list[float | None]] = []
+    for time, outliers in enumerate(path):
+        others = [g[time] for g in groups]
+        same = all(len(other) == len(outliers) for other in others)
+        found.append(
+            [math.sqrt(sum((other[k] - z) ** 2 for other in others)) if same else None for k, z in enumerate(outliers)]
+        )
+    return found
+
+
+def overlap_errors(found: list[dict], groups: list[list[dict]]) -> list[dict]:
+    """Standard errors of overlaps by side, from what they are without each group of replicas."""
+
+    def error(k: int, side: str) -> float | None:
+        values = [found[k][side], *(g[k][side] for g in groups)]
+        return None if None in values or len(values) < 2 else math.sqrt(sum((v - values[0]) ** 2 for v in values[1:]))
+
+    return [{side: error(k, side) for side in one} for k, one in enumerate(found)]
 
 
 def _arrays(table: dict) -> dict[str, np.ndarray]:

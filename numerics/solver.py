@@ -18,17 +18,31 @@ from derive.errors import NumericalError, ParameterError
 from numerics.arrays import checked_array
 from numerics.bulk import Branch, atoms_of, support
 from numerics.moments import moments
-from numerics.outliers import Outlier, find_outliers, match_replicas
-from numerics.overlaps import span_sizes, spike_overlaps
+from numerics.outliers import find_outliers, match_replicas, outlier_positions, outside
+from numerics.overlaps import are_resolved, span_sizes, spike_overlaps
 from numerics.paths import outlier_path
 from numerics.precision import in_float64
 from numerics.progress import part
-from numerics.sampling import DEFAULT_SAMPLES, WIDEST_SPAN, Sampling, compiled, jackknife, sampled_pass
+from numerics.sampling import (
+    DEFAULT_SAMPLES,
+    RESOLVED,
+    WIDEST_SPAN,
+    Order,
+    Sampling,
+    compiled,
+    extrapolated,
+    jackknife,
+    overlap_errors,
+    path_errors,
+    sampled_pass,
+)
 
 Progress = Callable[[float, str], None] | None
 MOMENTS = 8
 GROWTH = 1e25
 """Observables and variances that exceed so many times their first value have diverged: double precision is used up."""
+PATH_GROUPS = 5
+"""Groups of replicas whose spread gives the errors of outliers at all times."""
 MOST_BYTES = 8e9
 """Order parameters larger than this are refused."""
 BATCH_BYTES = 1e9
@@ -154,9 +168,11 @@ def _assembled(front: types.ModuleType, modules: dict[str, types.ModuleType]) ->
 class Layer:
     """The spectrum of one probed matrix after the last step, and its outliers at all times if they were asked for.
 
-    outlier_path: for each time the outliers; largest_path: the top of the spectrum, outlier or edge; bbp_time: the
+    outlier_path: for each time the outliers; outlier_path_errors: their standard errors where the theory is sampled,
+    None for one that is not always there; largest_path: the top of the spectrum, outlier or edge; bbp_time: the
     first time with an outlier, None if there is none. overlaps: for each outlier the squared overlap of its right
-    and left vector with the span of the spikes. moments: of the bulk, from order 0. shift: what was added to the
+    and left vector with the span of the spikes; overlap_errors: theirs where the theory is sampled. moments: of the
+    bulk, from order 0. shift: what was added to the
     diagonal, also at all times.
     """
 
@@ -169,9 +185,11 @@ class Layer:
     shift: float = 0.0
     shift_path: list[float] | None = None
     outlier_path: list[list[float]] | None = None
+    outlier_path_errors: list[list[float | None]] | None = None
     largest_path: list[float] | None = None
     bbp_time: int | None = None
     overlaps: list[dict[str, float | None]] | None = None
+    overlap_errors: list[dict[str, float | None]] | None = None
 
 
 @dataclass(frozen=True)
@@ -315,26 +333,64 @@ def _chunks(solver: Solver, points: Sequence[dict]) -> Iterator[list[dict]]:
 
 @dataclass(frozen=True)
 class Trained:
-    """The training level: order parameters and observables, and, if sampled, what they are without one replica."""
+    """The training level: order parameters and observables, and, if sampled, what they are without one replica.
+
+    coarse: the same from half of the sites, from which the bias of sampling is known; None where there is none.
+    """
 
     order: dict[str, np.ndarray]
     observables: dict[str, np.ndarray]
     finite: int
     errors: dict[str, np.ndarray] | None
-    without_one: tuple[dict[str, np.ndarray], ...]
+    without_one: tuple[Order, ...]
     method: dict
+    coarse: Order | None = None
+    coarse_without_one: tuple[Order, ...] = ()
 
     @staticmethod
     def of(order, observables, finite) -> Trained:
         exact = {"method": "exact forward pass"}
         return Trained(_as_numpy(order), _as_numpy(observables), int(finite), None, (), exact)
 
+    @property
+    def noise(self) -> float:
+        """How large the noise of sampling in normalised correlations is, in variance; zero if they are exact."""
+        return 0.0 if not self.without_one else 2 * RESOLVED * self.method["replicas"] / self.method["samples"]
+
+    @property
+    def pairs(self) -> list[tuple[Order, Order | None]]:
+        """Order parameters without one replica, each with its coarse counterpart."""
+        return list(zip(self.without_one, self.coarse_without_one or [None] * len(self.without_one), strict=True))
+
+    def groups(self, count: int = PATH_GROUPS) -> list[tuple[Order, Order | None]]:
+        """Order parameters without each of a few groups of replicas, to first order in what a replica contributes."""
+
+        def without(whole: Order, group: Sequence[Order]) -> Order:
+            return {name: x + sum(one[name] - x for one in group) for name, x in whole.items()}
+
+        return [
+            (
+                without(self.order, self.without_one[k::count]),
+                without(self.coarse, self.coarse_without_one[k::count]) if self.coarse is not None else None,
+            )
+            for k in range(min(count, len(self.without_one)))
+        ]
+
     @staticmethod
     def sampled(solver: Solver, values: dict, sampling: Sampling, tell) -> Trained:
         """Means over independent replicas of the sampled forward pass."""
         arguments, arrays = solver.arguments(values), solver.arrays(values)
         found = sampled_pass(solver.training, solver.forward_pass, arguments, arrays, sampling, tell)
-        return Trained(found.order, found.observables, found.finite, found.errors, found.without_one, found.method)
+        return Trained(
+            found.fine[0],
+            found.observables,
+            found.finite,
+            found.errors,
+            found.fine[1:],
+            found.method,
+            found.coarse[0] if found.coarse else None,
+            found.coarse[1:],
+        )
 
 
 @in_float64
@@ -390,39 +446,76 @@ def _layer(solver: Solver, values: dict, trained: Trained, probe: Probe, path: b
         if probe.bulk.ELIMINATED
         else f"{len(probe.bulk.RESPONSES)} response equations, too many to eliminate, followed by Newton's method",
     }
-    errors = None
+
+    def positions(order: Order) -> list[float]:
+        return outlier_positions(probe.module, order, arguments, branch, excluded)
+
+    def unbiased(pair: tuple[Order, Order | None]) -> list[float]:
+        return positions(pair[0]) if pair[1] is None else extrapolated(positions(pair[0]), positions(pair[1]))
+
+    here = [float(o.z) for o in found]
+    outliers, errors = here, None
     if trained.without_one:
-        each = [find_outliers(probe.module, order, arguments, branch, excluded) for order in trained.without_one]
-        spreads = match_replicas([o.z for o in found], [[o.z for o in group] for group in each])
-        errors = [jackknife(spread, len(each)) for spread in spreads]
-        if any(not math.isfinite(e) for e in errors):
+        coarse = here if trained.coarse is None else positions(trained.coarse)
+        outliers = [z for z in extrapolated(here, coarse) if outside(z, excluded)]
+        spreads = match_replicas(outliers, [unbiased(pair) for pair in trained.pairs])
+        errors = [jackknife(spread, len(trained.without_one)) for spread in spreads]
+        if any(not math.isfinite(e) for e in errors) or len(coarse) != len(here):
             diagnostics["unsettled"] = "an outlier is so close to the edge that not all replicas have it; raise samples"
             errors = [
-                e if math.isfinite(e) else abs(o.z - _nearest_edge(o, edges))
-                for e, o in zip(errors, found, strict=True)
+                e if math.isfinite(e) else abs(z - _nearest_edge(z, edges))
+                for e, z in zip(errors, outliers, strict=True)
             ]
     layer = Layer(
         probe.label,
         [[float(a), float(b)] for a, b in edges],
-        [float(o.z) for o in found],
+        outliers,
         errors,
         diagnostics,
         moments(branch, MOMENTS),
     )
     if overlaps:
-        found_overlaps = spike_overlaps(probe.module, trained.order, arguments, branch, layer.outliers)
-        if layer.outliers:
-            diagnostics["spike_directions"] = span_sizes(probe.module, trained.order, arguments)
-        layer = replace(layer, overlaps=found_overlaps)
+        layer = _with_overlaps(layer, probe, trained, arguments, branch, here, positions)
     if path and solver.front.STEPS is not None and (probe.module.REDUCED or not probe.module.LABELS):
-        followed = outlier_path(solver, probe, trained.order, arguments, branch, excluded, tell)
+
+        def followed(pair: tuple[Order, Order | None]) -> list[tuple[list[float], float]]:
+            paths = [outlier_path(solver, probe, order, arguments, branch, excluded, tell) for order in pair if order]
+            if len(paths) == 1:
+                return paths[0]
+            steps = zip(paths[0], paths[1], strict=True)
+            return [
+                ([z for z in extrapolated(now, coarse) if outside(z, excluded)], top)
+                for (now, top), (coarse, _) in steps
+            ]
+
+        whole = followed((trained.order, trained.coarse))
+        groups = [[now for now, _ in followed(pair)] for pair in trained.groups()]
         layer = replace(
             layer,
-            outlier_path=[now for now, _ in followed],
-            largest_path=[max([top, *now]) for now, top in followed],
-            bbp_time=next((time for time, (now, _) in enumerate(followed) if now), None),
+            outlier_path=[now for now, _ in whole],
+            outlier_path_errors=path_errors([now for now, _ in whole], groups) if groups else None,
+            largest_path=[max([top, *now]) for now, top in whole],
+            bbp_time=next((time for time, (now, _) in enumerate(whole) if now), None),
         )
     return layer
+
+
+def _with_overlaps(layer: Layer, probe: Probe, trained: Trained, arguments, branch, here, positions) -> Layer:
+    """The layer with the overlaps of its outliers, `here` where order parameters put them, with the spikes."""
+    if not are_resolved(probe.module, trained.order, arguments, trained.noise) or len(here) != len(layer.outliers):
+        layer.diagnostics["overlaps"] = "not given: the spikes are too nearly dependent for sampled order parameters"
+        return layer
+    found = spike_overlaps(probe.module, trained.order, arguments, branch, here)
+    if here:
+        layer.diagnostics["spike_directions"] = span_sizes(probe.module, trained.order, arguments)
+    if not trained.without_one:
+        return replace(layer, overlaps=found)
+    others = [
+        spike_overlaps(probe.module, order, arguments, branch, there)
+        for order, _ in trained.groups()
+        if len(there := positions(order)) == len(here)
+    ]
+    return replace(layer, overlaps=found, overlap_errors=overlap_errors(found, others))
 
 
 def _moved(layer: Layer, observable: np.ndarray) -> Layer:
@@ -465,8 +558,8 @@ def _check_memory(solver: Solver, arguments: tuple) -> int:
     return entries
 
 
-def _nearest_edge(outlier: Outlier, edges: list) -> float:
-    return min((e for pair in edges for e in pair), key=lambda e: abs(e - outlier.z))
+def _nearest_edge(z: float, edges: list) -> float:
+    return min((e for pair in edges for e in pair), key=lambda e: abs(e - z))
 
 
 def _as_numpy(table: dict) -> dict[str, np.ndarray]:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from derive.places import keep_compiled_code
+
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # one worker a core: more threads only wait for each other
     os.environ.setdefault(_name, "1")
 
@@ -19,10 +21,11 @@ STRANGERS = tuple(sorted(p.stem for p in (HERE / "declarations").glob("*.py")))
 
 
 def pytest_configure(config) -> None:
-    """Keep generated code of this session in a place of its own, which all workers share."""
+    """Keep generated and compiled code of this session in a place of its own, which all workers share."""
     if not hasattr(config, "workerinput"):
         config.code_store = tempfile.mkdtemp(prefix="two-level-dmft-tests-")
         os.environ["TWO_LEVEL_DMFT_CACHE"] = config.code_store
+    keep_compiled_code()
 
 
 def pytest_unconfigure(config) -> None:
@@ -71,7 +74,8 @@ def values_of(name: str, **changes) -> dict:
     """Choices and default parameters with some changed."""
     chosen = {key: value for key, value in changes.items() if key in choices_of(name)}
     model = model_named(name, **chosen)
-    return {**dict(model.choices), **{p.name: p.default for p in model.parameters}, **changes}
+    values = {**dict(model.choices), **{p.name: p.default for p in model.parameters}, **changes}
+    return values if model.arrays is None else {**values, **model.arrays(values)}
 
 
 def solver_and_values(name: str, **changes) -> tuple:

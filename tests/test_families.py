@@ -291,9 +291,9 @@ def derivations(monkeypatch, tmp_path: Path) -> list[str]:
     """The names of all models that were derived, with a store of this test's own."""
     names: list[str] = []
 
-    def counted(model):
+    def counted(model, derived=None):
         names.append(model.name)
-        return generate_files(model)
+        return generate_files(model, derived)
 
     monkeypatch.setattr(store, "generate_files", counted)
     monkeypatch.setenv("TWO_LEVEL_DMFT_CACHE", str(tmp_path / "store"))

@@ -21,7 +21,9 @@ from numerics.solver import load_built, load_solver, solve
 # a name with what is chosen of a family and which values are changed
 DEEP = tuple(("deep_linear", {"L": L, "T": 3, "C": C}) for L, C in ((1, 2), (2, 1), (3, 1)))
 OTHERS = (("deep_linear", {"L": 2, "data": "online", "T": 3, "C": 2}), ("deep_linear", {"param": "ntk", "T": 3}))
-SETTINGS = (*((name, {}) for name in SHIPPED if name != "deep_linear"), *DEEP)
+WIDE = ("wide_network", {"L": 2, "T": 2, "P": 2, "B": 2, "D": 2})
+SAMPLED = ("coupled_spikes_tanh", "wide_network")
+SETTINGS = (*((name, {}) for name in SHIPPED if name not in ("deep_linear", "wide_network")), *DEEP, WIDE)
 TRAINED = tuple((name, {}) for name in ("linear_network", "hebbian_momentum"))
 QUICK = {"xla_backend_optimization_level": 0}
 """Compiled without optimisation where code runs a few times only."""
@@ -41,8 +43,16 @@ def _call(case):
     if not solver.front.LINEAR:
         shapes = solver.training.shapes(*arguments)
         normals = {k: jax.random.normal(jax.random.key(1), (64, *shape), dtype=float) for k, shape in shapes.items()}
-        arguments = (*arguments, normals)
+        arguments = (*arguments, *map(jnp.asarray, solver.arrays(values)), normals)
     return solver, arguments, whole
+
+
+def _order(solver, given):
+    """Order parameters and observables of one forward pass."""
+    found, observables, *_ = solver.training.forward_pass(*given)
+    if not solver.front.LINEAR:
+        found = solver.training.order_parameters(found, *given[: len(solver.front.PARAMETERS)])
+    return found, observables
 
 
 def _modules(solver):
@@ -61,9 +71,11 @@ def test_everything_lowers_for_cuda(case):
         assert done.platforms == ("cuda",)
 
     exported(solver.training.forward_pass, *arguments)
-    forward = jax.jit(solver.training.forward_pass, static_argnums=whole)
-    order = jax.eval_shape(forward, *arguments)[0]
     parameters = arguments[: len(solver.front.PARAMETERS)]
+    order = jax.eval_shape(lambda: _order(solver, arguments))[0]
+    if not solver.front.LINEAR:
+        moments = jax.eval_shape(lambda: solver.training.forward_pass(*arguments))[0]
+        exported(solver.training.order_parameters, moments, *parameters, leading=1)
     for module, bulk in _modules(solver):
         responses = dict.fromkeys(bulk.RESPONSES, 0.1)
         exported(module.a_matrix, 5.0, responses, order, *parameters, leading=3)
@@ -74,9 +86,7 @@ def test_everything_lowers_for_cuda(case):
         exported(bulk.residual, 5.0, jnp.full(len(bulk.RESPONSES), 0.1), *parameters, leading=2)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in (*SETTINGS, *TRAINED) if case[0] != "coupled_spikes_tanh"], ids=_called
-)
+@pytest.mark.parametrize("case", [case for case in (*SETTINGS, *TRAINED) if case[0] not in SAMPLED], ids=_called)
 @in_float64
 def test_vectorised_over_all_real_parameters_equals_one_at_a_time(case):
     solver, arguments, whole = _call(case)
@@ -102,7 +112,7 @@ def test_derivatives_in_both_modes_agree_with_finite_differences(case):
         given = list(arguments)
         for place, value in zip(places, moved, strict=True):
             given[place] = value
-        order, observables, _ = solver.training.forward_pass(*given)
+        order, observables = _order(solver, given)
         parameters = given[: len(solver.front.PARAMETERS)]
         parts = [*order.values(), *observables.values()]
         for module, bulk in _modules(solver):

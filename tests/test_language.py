@@ -7,6 +7,7 @@ import pytest
 from derive.codegen import generate_files
 from derive.errors import DeclarationError
 from derive.loading import load_model
+from derive.pipeline import derive_model
 
 HEADER = """
 import sympy
@@ -130,3 +131,17 @@ def test_declarations_with_equal_names_and_other_parameters_do_not_mix(declared)
     first, second = (load_model(str(declared(text.format(d), f"m{i}.py"))) for i, d in enumerate((2.0, 3.0)))
     assert first.parameters[0].default == 2.0 and second.parameters[0].default == 3.0
     assert generate_files(first)["__init__.py"] != generate_files(second)["__init__.py"]
+
+
+def test_decimals_are_the_fractions_they_are_written_as(declared):
+    """Otherwise 0.9 ** T would be a decimal to a symbolic power, which no elimination gets through."""
+    code = (
+        "MODEL = model(Eq(x(0), v), Eq(x(t + 1), b * M(t) @ x(t)), Eq(M(0), M0), "
+        "Eq(M(t + 1), {} * M(t) + outer(x(t), x(t)) / D), probe=spectrum(M(T)))"
+    )
+    decimal, fraction = (
+        derive_model(load_model(str(declared(f"{HEADER}\n{code.format(factor)}\n", f"m{i}.py"))))
+        for i, factor in enumerate(("0.9", "sympy.Rational(9, 10)"))
+    )
+    assert decimal["pencil"].text() == fraction["pencil"].text()
+    assert "z - (9/10)^T R[psi0, M0 psi0](z)" in decimal["pencil"].text()

@@ -3,46 +3,92 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from pathlib import Path
 
+import jax
+import matplotlib
 import pytest
 
-NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
+FOLDER = Path(__file__).parents[1] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def cells_of(path: Path) -> list[dict]:
+    return json.loads(path.read_text(encoding="utf-8"))["cells"]
 
 
 def code_cells(path: Path) -> list[dict]:
-    return [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    return [cell for cell in cells_of(path) if cell["cell_type"] == "code"]
 
 
-def test_there_is_a_notebook():
-    assert NOTEBOOKS
+@pytest.fixture
+def quick(monkeypatch, tmp_path):
+    """What a notebook finds: its own directory on the path, reduced sizes, no window, and a place to write to.
 
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_runs_and_agrees_with_itself(path, monkeypatch, tmp_path, capsys):
-    import matplotlib
+    Compiled code runs for moments only, so it is compiled quickly rather than well.
+    """
+    import matplotlib.pyplot as plt
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("NOTEBOOK_SIZE", "300")
-    previous = matplotlib.get_backend()
+    monkeypatch.setenv("NOTEBOOK_QUICK", "1")
+    monkeypatch.syspath_prepend(FOLDER)
+    monkeypatch.delitem(sys.modules, "figures", raising=False)
+    backend, optimised = matplotlib.get_backend(), not jax.config.jax_disable_most_optimizations
+    look, path = dict(matplotlib.rcParams), list(sys.path)
     matplotlib.use("agg")
-    try:
-        names: dict = {"__name__": "notebook"}
-        for number, cell in enumerate(code_cells(path), 1):
-            exec(compile("".join(cell["source"]), f"{path.name}, code cell {number}", "exec"), names)
-    finally:
-        import matplotlib.pyplot
-
-        matplotlib.pyplot.close("all")
-        matplotlib.use(previous)
-    assert "above the bulk" in capsys.readouterr().out
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    plt.close("all")
+    jax.config.update("jax_disable_most_optimizations", not optimised)
+    matplotlib.rcParams.update(look)
+    matplotlib.use(backend)
+    assert sys.path == path, "the notebook leaves something on the path"
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_tutorials_are_numbered_without_a_gap():
+    numbers = [int(path.stem[:2]) for path in NOTEBOOKS if path.stem[:2].isdigit()]
+    assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= 5
+
+
+def test_readme_names_every_tutorial():
+    text = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
+    for path in NOTEBOOKS:
+        assert not path.stem[:2].isdigit() or f"`{path.stem}`" in text or f"notebooks/{path.name}" in text
+
+
+@each_notebook
+def test_notebook_runs_and_agrees_with_itself(path, quick, capsys):
+    names: dict = {"__name__": "notebook"}
+    for number, cell in enumerate(code_cells(path), 1):
+        exec(compile("".join(cell["source"]), f"{path.name}, code cell {number}", "exec"), names)
+    assert "standard errors" in capsys.readouterr().out, "the notebook does not compare theory with simulation"
+
+
+@each_notebook
 def test_notebook_is_stored_with_its_outputs(path):
     cells = code_cells(path)
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
     outputs = [output for cell in cells for output in cell["outputs"]]
-    assert not [output for output in outputs if output["output_type"] == "error"]
-    kinds = {kind for output in outputs for kind in output.get("data", {})}
-    assert {"text/markdown", "image/png"} <= kinds
+    assert not [output for output in outputs if output["output_type"] == "error" or output.get("name") == "stderr"]
+    assert "image/png" in {kind for output in outputs for kind in output.get("data", {})}
+
+
+@each_notebook
+def test_notebook_has_no_trace_of_the_machine_it_ran_on(path):
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    for cell in stored["cells"]:
+        texts = ["".join(cell["source"])]
+        for output in cell.get("outputs", []):
+            texts += [
+                "".join(output.get("text", "")),
+                *("".join(text) for kind, text in output.get("data", {}).items() if kind.startswith("text/")),
+            ]
+        for text in texts:
+            assert not re.search(r"(?<![\w.}>/*)])/(?:home|tmp|root|usr|work|Users|var|opt|mnt)/", text), text
+            assert not re.search(r"\b[A-Za-z]:\\\\?(?:Users|Windows)", text), text
+    assert stored["metadata"]["kernelspec"]["name"] == "python3"
+    assert set(stored["metadata"]) <= {"kernelspec", "language_info"}
+    assert (stored["nbformat"], "version" in stored["metadata"].get("language_info", {})) == (4, False)

@@ -18,8 +18,10 @@ from derive.cli.output import (
     settings_line,
 )
 from derive.cli.problem import (
+    backend_option,
     layer_data,
     path_option,
+    rank_option,
     samples_option,
     seed_option,
     seeds_option,
@@ -42,7 +44,9 @@ if TYPE_CHECKING:
 @size_option
 @seeds_option
 @samples_option
+@rank_option
 @seed_option
+@backend_option
 @click.option(
     "--plot", metavar="FILE.png", help="Draw the density with the bulk law and the outliers (.png, .pdf or .svg)."
 )
@@ -54,7 +58,9 @@ def compare(
     size: int,
     seeds: int,
     samples: int | None,
+    rank: int | None,
     seed: int,
+    backend: str,
     plot: str | None,
     path: bool | None,
     as_json: bool,
@@ -114,6 +120,7 @@ def compare(
             solver,
             problem.inputs,
             samples=samples,
+            rank=rank,
             seed=seed,
             layers=problem.layers,
             path=bool(times),
@@ -129,6 +136,7 @@ def compare(
             layers=problem.layers,
             times=times,
             overlaps=True,
+            backend=backend,
             progress=part_of(progress, 0.3, 0.9),
         )
         bare = any(not layer.outliers for layer in solution.layers)

@@ -37,6 +37,8 @@ def list_settings(words: tuple[str, ...], as_json: bool) -> None:
         return
     models = [load_model(target, chosen) for target, chosen in targets]
     choices = [getattr(load_declaration(target), "choices", ()) for target, _ in targets]
+    from derive.data_files import declared_data
+
     if as_json:
         print_json(
             {
@@ -51,6 +53,7 @@ def list_settings(words: tuple[str, ...], as_json: bool) -> None:
                         "parameters": [_parameter(p) for p in model.parameters],
                         "observables": list(dict(model.observe)),
                         "layers": [label for label, _ in model.probes if label],
+                        "data": {d.name: [a.name for a in d.axes] for d in declared_data(model)},
                     }
                     for model, chosen in zip(models, choices, strict=True)
                 ]
@@ -65,9 +68,17 @@ def list_settings(words: tuple[str, ...], as_json: bool) -> None:
         rows = [(p.name, number(p.default), str(p.domain), p.doc) for p in model.parameters]
         print_table("", ("parameter", "default", "domain", "meaning"), rows, text_columns=4)
         click.echo(f"observables: {', '.join(dict(model.observe)) or 'none'}")
+        arrays = [f"{d.name} ({' by '.join(a.name for a in d.axes)})" for d in declared_data(model)]
+        if arrays:
+            click.echo(f"data: {', '.join(arrays)}; data=FILE.npz gives your own" + _own_data(model))
         layers = [label for label, _ in model.probes if label]
         if layers:
             click.echo(f"layers: {', '.join(layers)} (layer=K picks one, layer=all is the default)")
+
+
+def _own_data(model) -> str:
+    """What is taken where no file is given, from the declaration's own function."""
+    return "" if model.arrays is None else ", otherwise the declaration makes them"
 
 
 def _parameter(parameter) -> dict[str, object]:

@@ -9,6 +9,7 @@ import warnings
 import click
 
 from derive.errors import DeriveError
+from derive.places import keep_compiled_code
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -28,6 +29,7 @@ class DeriveGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def main(self, args=None, prog_name=None, complete_var=None, standalone_mode=True, **extra):
+        keep_compiled_code()
         warnings.simplefilter("ignore", RuntimeWarning)  # overflow ends in a sentence of ours, not in NumPy's
         try:
             result = super().main(args, prog_name or "derive", complete_var, standalone_mode=False, **extra)

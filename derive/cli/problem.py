@@ -22,6 +22,19 @@ samples_option = click.option(
     metavar="N",
     help="Monte Carlo samples of the single-site process; only nonlinear laws are sampled.",
 )
+rank_option = click.option(
+    "--rank",
+    type=click.IntRange(min=2),
+    metavar="R",
+    help="Sampled laws: most directions of the past that are remembered of each field, 96 unless given.",
+)
+backend_option = click.option(
+    "--backend",
+    type=click.Choice(("numpy", "jax")),
+    default="numpy",
+    show_default=True,
+    help="What the simulation runs on; jax uses an accelerator where JAX finds one.",
+)
 seed_option = click.option(
     "--seed",
     type=click.IntRange(min=0),
@@ -110,6 +123,7 @@ def layer_data(layer: Layer) -> dict[str, Any]:
         "outliers": layer.outliers,
         "outlier_errors": layer.outlier_errors,
         "outlier_path": layer.outlier_path,
+        "outlier_path_errors": layer.outlier_path_errors,
         "largest_path": layer.largest_path,
         "bbp_time": layer.bbp_time,
         "overlaps": layer.overlaps,

@@ -18,6 +18,7 @@ from derive.cli.output import (
     settings_line,
 )
 from derive.cli.problem import (
+    backend_option,
     path_option,
     seed_option,
     seeds_option,
@@ -39,10 +40,18 @@ if TYPE_CHECKING:
 @size_option
 @seeds_option
 @seed_option
+@backend_option
 @path_option
 @json_option
 def simulate(
-    target: str, pairs: tuple[str, ...], size: int, seeds: int, seed: int, path: bool | None, as_json: bool
+    target: str,
+    pairs: tuple[str, ...],
+    size: int,
+    seeds: int,
+    seed: int,
+    backend: str,
+    path: bool | None,
+    as_json: bool,
 ) -> None:
     """Simulate the declaration at finite size: draw the disorder, run the equations, diagonalise.
 
@@ -79,6 +88,7 @@ def simulate(
             size,
             seeds,
             seed=seed,
+            backend=backend,
             layers=problem.layers,
             times=times_to_watch(solver, problem.values, path),
             overlaps=solver.layered,
@@ -102,10 +112,14 @@ def simulate(
     for layer in result.get("layers", [result]):
         if layer["eigenvalues"]["top"]:
             _print_ends(layer)
+    from numerics.labelled import single_series
+
+    means = single_series({name: series["mean"] for name, series in result["observables"].items()})
+    errors = single_series({name: series["stderr"] or [] for name, series in result["observables"].items()})
     rows = [
-        (name if i == 0 else "", str(time), *_pair(series, time))
-        for name, series in result["observables"].items()
-        for i, time in enumerate(handful(len(series["mean"])))
+        (name if i == 0 else "", str(time), *_pair({"mean": series, "stderr": errors.get(name) or None}, time))
+        for name, series in means.items()
+        for i, time in enumerate(handful(len(series)))
     ]
     if rows:
         print_table("observables", ("observable", "time", "mean", "stderr"), rows)

@@ -23,6 +23,7 @@ from derive.cli.problem import (
     bulk_data,
     layer_data,
     path_option,
+    rank_option,
     samples_option,
     seed_option,
     solver_of,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 @target_argument
 @values_argument
 @samples_option
+@rank_option
 @seed_option
 @path_option
 @click.option("--grid", metavar="LOW:HIGH:COUNT", help="Also give the density of the bulk on so many points.")
@@ -50,6 +52,7 @@ def solve(
     target: str,
     pairs: tuple[str, ...],
     samples: int | None,
+    rank: int | None,
     seed: int,
     path: bool | None,
     grid: str | None,
@@ -64,7 +67,8 @@ def solve(
 
     A value may be a list or a range, and several make a grid: nu=0.5,1,2 or eta=0.01:0.5:20 (twenty values from 0.01
     to 0.5). Points that differ in real parameters only are solved side by side; a point that diverges says so
-    and the others go on. Models that name their layers take layer=0, layer=1, ... or layer=all.
+    and the others go on. Models that name their layers take layer=0, layer=1, ... or layer=all. Models that take
+    arrays of data take data=FILE.npz, a NumPy archive with an array for each name that `derive list SETTING` gives.
 
     \b
     Keys of --json:
@@ -75,12 +79,13 @@ def solve(
       overlaps                 for each outlier its squared overlap with the span of the spikes, right and left
                                (left: of the left singular vector; null for a matrix that is no W^T W)
       outlier_path, bbp_time   outliers at each time, and the first time with one (null if none); with --path
+      outlier_path_errors      their standard errors where laws are sampled, else null
       largest_path             largest point of the spectrum at each time, outlier or edge
       atoms                    point masses of the bulk: at, weight
       moments                  of the bulk, orders 0 to 8, from the series of the resolvent at infinity
       curve                    polynomial in the resolvent G and z, zero on the bulk; null if too large to eliminate
       density                  x and y, with --grid; zero outside the bulk and at its very edges
-      observables              name to list over time; each also under its own name
+      observables              name to list over time, of numbers or, with labels, of lists; each also under its name
       layers                   the same for each layer, where a model names them
       diagnostics              residuals and how the numbers were found
     On a grid: setting, axes, points (parameters and the above, or parameters and error).
@@ -100,11 +105,12 @@ def solve(
     check_table(out)
     points_of_grid = _grid(grid)
     sweep = load_sweep(target, pairs)
+    sampling = {"samples": samples, "seed": seed, "rank": rank}
     with progress_bar(f"solving {sweep.problems[0].model.setting}", as_json) as progress:
         if sweep.axes:
-            points = _solve_grid(target, sweep, samples, seed, path, points_of_grid, progress)
+            points = _solve_grid(target, sweep, sampling, path, points_of_grid, progress)
         else:
-            solution = _solve_one(target, sweep.problems[0], samples, seed, path, progress)
+            solution = _solve_one(target, sweep.problems[0], sampling, path, progress)
             points = [_data(sweep.problems[0], solution, points_of_grid, progress)]
     setting = sweep.problems[0].model.setting
     if out is not None:
@@ -125,7 +131,7 @@ def solve(
 
 
 def _solve_one(
-    target: str, problem: Problem, samples: int | None, seed: int, path: bool | None, progress: Progress | None
+    target: str, problem: Problem, sampling: dict[str, Any], path: bool | None, progress: Progress | None
 ) -> Solution:
     from numerics.solver import solve as run
 
@@ -134,8 +140,7 @@ def _solve_one(
     return run(
         solver,
         problem.inputs,
-        samples=samples,
-        seed=seed,
+        **sampling,
         layers=problem.layers,
         path=follow,
         overlaps=True,
@@ -146,8 +151,7 @@ def _solve_one(
 def _solve_grid(
     target: str,
     sweep: Sweep,
-    samples: int | None,
-    seed: int,
+    sampling: dict[str, Any],
     path: bool | None,
     grid: list[float] | None,
     progress: Progress | None,
@@ -169,8 +173,7 @@ def _solve_grid(
         solutions = solve_many(
             solver,
             [sweep.problems[i].inputs for i in members],
-            samples=samples,
-            seed=seed,
+            **sampling,
             layers=first.layers,
             path=solver.layered if path is None else path,
             overlaps=True,
@@ -211,7 +214,8 @@ def _data(
     """A solution for machines."""
     layers = [{**layer_data(layer), **bulk_data(solution, layer, grid, progress)} for layer in solution.layers]
     first = layers[0] if layers else {}
-    extra = ("atoms", "moments", "curve", "density", "overlaps", "outlier_path", "largest_path", "bbp_time")
+    bulk = ("atoms", "moments", "curve", "density")
+    extra = (*bulk, "overlaps", "outlier_path", "outlier_path_errors", "largest_path", "bbp_time")
     result = {
         "setting": problem.model.setting,
         "parameters": problem.values,
@@ -232,8 +236,11 @@ def _print_solution(result: dict[str, Any], observable_errors: dict[str, list[fl
         if layer["bulk_edges"]:
             _print_layer(layer, f", layer {layer['layer']}" if "layer" in layer else "")
     rows: list[tuple[str, ...]] = []
-    for name, series in result["observables"].items():
-        spread = (observable_errors or {}).get(name)
+    from numerics.labelled import single_series
+
+    spreads = single_series(observable_errors or {})
+    for name, series in single_series(result["observables"]).items():
+        spread = spreads.get(name)
         rows += [
             (name if i == 0 else "", str(time), number(series[time]), f"{spread[time]:.2g}" if spread else "exact")
             for i, time in enumerate(handful(len(series)))

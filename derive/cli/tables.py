@@ -50,7 +50,9 @@ def row_of(point: dict[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = dict(point["parameters"])
     if "error" in point:
         return {**row, "error": point["error"]}
-    row |= {name: series[-1] for name, series in point["observables"].items() if series}
+    from numerics.labelled import single_series
+
+    row |= {name: series[-1] for name, series in single_series(point["observables"], None).items() if series}
     for layer in point.get("layers", [point]):
         if not layer["bulk_edges"]:
             continue

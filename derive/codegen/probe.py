@@ -114,13 +114,13 @@ def _letter(letter: Letter | Diagonal) -> str:
             parts.append(f'({jax_code(scale)}) * jnp.diag(order["{key}"])')
         names[average] = "(" + " + ".join(parts) + ")"
     weight = past_code(letter.weight, names)
-    copies = f"jnp.repeat({weight}, {letter.field.clock.channels})" if letter.field.labelled else f"({weight})"
+    copies = f"jnp.repeat({weight}, {letter.field.labels})" if letter.field.labelled else f"({weight})"
     return f"jnp.diag({copies} * jnp.ones({_size(letter.field)}))"
 
 
 def _size(field: Field) -> str:
     parts = [str(field.clock.steps)] if field.timed else []
-    parts += [str(field.clock.channels)] if field.labelled else []
+    parts += [str(field.labels)] if field.labelled else []
     return " * ".join(parts) or "1"
 
 

@@ -80,7 +80,7 @@ class Sampled(Writer):
             "",
             "",
             "def pivoted(gram, floor):",
-            '    """Cholesky factor of a Gram matrix, largest remainder first, until none exceeds the floor; the order."""',
+            '    """Cholesky factor of a Gram matrix, largest remainder first, down to the floor; and the order."""',
             "    size = gram.shape[0]",
             "",
             "    def one(k, state):",
@@ -455,8 +455,10 @@ class Sampled(Writer):
             lines.append(f"{row}_now = {product_of(f'({scale})[:, None]' if by_label else scale, source)}")
         else:
             inner = value if field.labelled else f"{value}[:, None]"
-            d_value = f"d_{value}" if field.role not in ("normal", "constant") else (
-                f"jnp.zeros((*{self._shape(field)}, {self._slots(field)}))"
+            d_value = (
+                f"d_{value}"
+                if field.role not in ("normal", "constant")
+                else (f"jnp.zeros((*{self._shape(field)}, {self._slots(field)}))")
             )
             d_inner = d_value if field.labelled else f"({d_value})[:, None]"
             s = span.name
@@ -513,8 +515,12 @@ class Sampled(Writer):
     def data_code(self, node: DataAt) -> str:
         if node.time is None:
             return f"{node.data}"
+        if not node.time.has(self.clock):
+            return f"{node.data}[{node.time}]"
         lag = sp.expand(self.clock - node.time)
-        return f"{node.data}[{self.time}]" if lag == 0 else f"{node.data}[jnp.maximum({self.time} - {lag}, 0)]"
+        if lag == 0:
+            return f"{node.data}[{self.time}]"
+        return f"jnp.where({self.time} >= {lag}, {node.data}[{self.time} - {lag}], 0.0)"
 
     def means(self, term: Term) -> dict:
         return self.named(term.coefficient)
@@ -694,6 +700,7 @@ class Sampled(Writer):
         """A function that makes order parameters of moments, which may be means over several passes."""
         lines = self.extent()
         entries = []
+        last = "times" if self.clock is not None else "1"
         for a, channel in self._answers():
             name = f"R_{a}_{channel.name}"
             reach = {(x, j): lag for x, j, lag in self.layout.time_order.lags}
@@ -706,7 +713,7 @@ class Sampled(Writer):
             joined = [x[0] if len(x) == 1 else f"jnp.concatenate([{', '.join(x)}])" for x in (times, lags)]
             lines.append(
                 f'{name} = response_matrix(moments["K_{a}_{channel.name}"], moments["G_{channel.name}"], '
-                f"{self._times_of(a, 'times')}, {joined[0]}, {joined[1]}, tolerance)"
+                f"{self._times_of(a, last)}, {joined[0]}, {joined[1]}, tolerance)"
             )
         for letter in self.letters:
             if letter.kind == "C":
@@ -757,13 +764,14 @@ class Sampled(Writer):
         lines = ["", *self.moment_lines(), "observables = {"]
         timed = dict(self._watched_values())
         for name, value in self.layout.system.model.observe:
-            lines.append(f'    "{name}": {f"seen_{name}" if name in timed else self.observed_value(value)},')
+            once = f"({self.observed_value(value)})[None]" if isinstance(value, Each) else self.observed_value(value)
+            lines.append(f'    "{name}": {f"seen_{name}" if name in timed else once},')
         finite = "finite" if self.timed else "1"
         used = ", ".join(f'"{s.name}": used_{s.name}' for s in self.sharing.spans if not s.fresh)
         return [
             *lines,
             "}",
-            f"return moments, observables, {finite}, {{\"lost\": lost, \"directions\": {{{used}}}}}",
+            f'return moments, observables, {finite}, {{"lost": lost, "directions": {{{used}}}}}',
         ]
 
     def observed(self, average: Mean) -> str:

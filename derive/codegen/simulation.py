@@ -111,9 +111,7 @@ class _Simulation:
         held = [_times(3 if d.symmetric or d.fresh else 1, d.rows, d.columns) for d in atoms(self.model, Disorder)]
         held += [_times(3, e.target.rows, e.target.columns) for e in self.weight_rules]
         fields = dict.fromkeys([*(e.target.field for e in self.rules), *self.sources()])
-        held += [
-            _times(f.clock.points if f.timed else 1, f.labels if f.labelled else 1, f.sector) for f in fields
-        ]
+        held += [_times(f.clock.points if f.timed else 1, f.labels if f.labelled else 1, f.sector) for f in fields]
         matrices = [probe.matrix for _, probe in self.model.probes]
         working = sorted({_times(*sorted(shape, key=str)) for m in matrices for shape in _on_the_way(m)})
         spectra = sorted({_times(m.rows, m.columns) for m in matrices})
@@ -325,8 +323,8 @@ class _Simulation:
 
     def _name_nodes(self, node: sp.Basic, names: dict, labelled: bool) -> None:
         """Code for nodes that are not plain arithmetic; vectors without labels get an axis where others have one."""
-        vector = isinstance(node, (FieldAt, Apply, Project, sp.Sum)) or (isinstance(node, Total) and _is_vector(node))
-        if vector and labelled and not _labelled(node):
+        thin = isinstance(node, (FieldAt, Apply, Project, sp.Sum)) or (isinstance(node, Total) and _is_vector(node))
+        if thin and labelled and not _labelled(node):
             inner: dict = {}
             self._name_nodes(node, inner, False)
             names[node] = f"({inner[node]})[:, None]"
@@ -336,16 +334,15 @@ class _Simulation:
         elif isinstance(node, Apply):
             names[node] = f"({self._operator(node.matrix, node.transposed)} @ ({self.vector(node.vector)}))"
         elif isinstance(node, Project):
-            left, right, vector = (self.vector(a) for a in node.args)
-            names[node] = f"project({left}, {right}, {vector})"
+            names[node] = f"project({', '.join(self.vector(a) for a in node.args)})"
         elif isinstance(node, Mean):
             names[node] = f"np.mean({self.vector(node.expression)}, axis=0)"
         elif isinstance(node, Mix):
             tail = "" if node.transposed else ".T"
             names[node] = f"(({self.vector(node.vector)}) @ {self._data(node.table)}{tail})"
         elif isinstance(node, Total):
-            inner = self.vector(node.expression) if _is_vector(node) else self.by_label(node.expression)
-            names[node] = f"({inner}).sum(axis=-1)"
+            summed = self.vector(node.expression) if _is_vector(node) else self.by_label(node.expression)
+            names[node] = f"({summed}).sum(axis=-1)"
         elif isinstance(node, DataAt):
             names[node] = self._data(node)
         elif isinstance(node, sp.Sum):
@@ -367,7 +364,11 @@ class _Simulation:
         return f"{value.field}[{numpy_code(value.time)}]"
 
     def _data(self, node: DataAt) -> str:
-        return f"{node.data}" if node.time is None else f"{node.data}[{numpy_code(node.time)}]"
+        if node.time is None:
+            return f"{node.data}"
+        if self.clock is not None and node.time.has(self.clock) and node.time != self.clock:
+            return f"earlier({node.data}, {numpy_code(node.time)}, {node.data}[0].shape)"
+        return f"{node.data}[{numpy_code(node.time)}]"
 
     def _operator(self, symbol, transposed: bool) -> str:
         tail = ".T" if transposed else ""

@@ -8,7 +8,6 @@ version of the engine, both by fingerprint, so that a copy can be missing but no
 from __future__ import annotations
 
 import hashlib
-import os
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -17,6 +16,7 @@ from derive.codegen import declaration_digest, generate_files
 from derive.codegen.build import write_tree
 from derive.errors import DeriveError
 from derive.language.model import Model
+from derive.places import cache_place
 from derive.records.base import Record
 
 CHECKSUM = "checksum.txt"
@@ -24,7 +24,7 @@ CHECKSUM = "checksum.txt"
 
 def stored_files(model: Model, derived: dict[str, dict[str, Record]] | None = None) -> dict[str, str]:
     """The files of a model: from the store if they are there, derived (unless that is done) and stored otherwise."""
-    place = _place()
+    place = cache_place()
     if place is None:
         return generate_files(model, derived)
     folder = place / f"{model.name}-{declaration_digest(model)}-{_engine()}"
@@ -43,17 +43,6 @@ def stored_files(model: Model, derived: dict[str, dict[str, Record]] | None = No
 def _checksum(files: dict[str, str]) -> str:
     """A fingerprint of the files themselves: a damaged copy is derived again."""
     return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
-
-
-def _place() -> Path | None:
-    named = os.environ.get("TWO_LEVEL_DMFT_CACHE")
-    if named is not None:
-        return Path(named) if named else None
-    try:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    except RuntimeError:
-        return None
-    return Path(base) / "two-level-dmft"
 
 
 @cache

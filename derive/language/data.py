@@ -15,6 +15,15 @@ from derive.language.symbols import Clock, Parameter, _Named
 from derive.language.vectors import Mix, labels_of, named_fields, sector_of, shown
 
 
+class _Unusable(DeclarationError, sp.SympifyError):
+    """Data stand where they cannot; SymPy first lets the other operand of a product speak."""
+
+    def __init__(self, message: str):
+        Exception.__init__(self, message)
+
+    __str__ = Exception.__str__
+
+
 class Data(_Named):
     """An array with one axis a kind of labels and, on a clock, one more in front for time."""
 
@@ -38,6 +47,15 @@ class DataAt(sp.Expr):
     def _eval_is_real(self):
         return True
 
+    def __call__(self, *time):
+        raise DeclarationError(_already(self, time))
+
+
+def _already(value: DataAt, time: tuple) -> str:
+    if value.time is None:
+        return f"data {value.data} has no clock: write {value.data}, not {value.data}({', '.join(map(str, time))})"
+    return f"{shown(value)} is already a value; write {value.data}(time) once"
+
 
 @dataclass(frozen=True)
 class Table:
@@ -51,10 +69,24 @@ class Table:
     def T(self) -> Table:
         return Table(self.value, not self.transposed, self.scale)
 
+    def __call__(self, *time):
+        raise DeclarationError(_already(self.value, time))
+
     def __mul__(self, scalar) -> Table:
-        return Table(self.value, self.transposed, self.scale * sp.sympify(scalar))
+        factor = named_fields(sp.sympify(scalar))
+        if sector_of(factor) is not None or labels_of(factor) is not None:
+            raise DeclarationError(f"{self} is a table: it takes numbers as factors, and acts on a vector with @")
+        return Table(self.value, self.transposed, self.scale * factor)
 
     __rmul__ = __mul__
+
+    def _sympy_(self):
+        raise _Unusable(f"{self} is a table; apply it to a vector with labels: {self} @ v")
+
+    def _alone(self, *_):
+        raise DeclarationError(f"{self} is a table; apply it to a vector with @ before you add anything")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __neg__ = _alone
 
     def __truediv__(self, scalar) -> Table:
         return self * (1 / sp.sympify(scalar))
@@ -82,6 +114,13 @@ class Given:
     def __call__(self, time) -> DataAt | Table:
         return _used(DataAt(self.data, sp.sympify(time)))
 
+    def _untimed(self, *_):
+        raise _Unusable(f"data {self.data} lives on clock {self.data.clock}: write {self.data}({self.data.clock})")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _untimed
+    __pow__ = __rpow__ = __matmul__ = __neg__ = _sympy_ = _untimed
+    T = property(_untimed)
+
 
 def data(name: str, *axes: Parameter, clock: Clock | None = None) -> Given | DataAt | Table:
     """An array that the user gives: one axis for each kind of labels, and time in front if there is a clock.
@@ -94,10 +133,11 @@ def data(name: str, *axes: Parameter, clock: Clock | None = None) -> Given | Dat
             raise DeclarationError(f"data {name}: the axis {axis} is not a whole-number parameter; make it one")
     if len(axes) not in (1, 2):
         raise DeclarationError(f"data {name}: give one axis or two besides the clock")
+    if clock is not None and not isinstance(clock, Clock):
+        raise DeclarationError(f"data {name}: {clock!r} is not a clock; make one with training_clock('t', steps=T)")
     made = Data(name, axes, clock)
     return Given(made) if clock is not None else _used(DataAt(made))
 
 
 def _used(value: DataAt) -> DataAt | Table:
     return value if len(value.data.axes) == 1 else Table(value)
-

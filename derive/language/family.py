@@ -128,7 +128,9 @@ class Family:
         if clash:
             raise DeclarationError(f"{self.name}: {min(clash)} is both a choice and a parameter; rename one")
         changed = [
-            self._word(name, str(values[name])) if isinstance(choice.allowed, tuple) else choice.in_name(name, values[name])
+            self._word(name, str(values[name]))
+            if isinstance(choice.allowed, tuple)
+            else choice.in_name(name, values[name])
             for name, choice in self.choices
             if values[name] != choice.default
         ]
@@ -149,7 +151,9 @@ def family(declare: Callable[..., Model], **choices: Choice) -> Family:
     """
     for name, choice in choices.items():
         if not isinstance(choice, Choice):
-            raise DeclarationError(f"family: {name}={choice!r}; make choices with whole_choice(...), one_of(...) or formula(...)")
+            raise DeclarationError(
+                f"family: {name}={choice!r}; make choices with whole_choice(...), one_of(...) or formula(...)"
+            )
         if is_taken(name):
             raise DeclarationError(f"the choice {name} has a name that generated code uses itself; choose another")
     if not choices:

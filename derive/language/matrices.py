@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import sympy as sp
 
 from derive.errors import DeclarationError
-from derive.language.symbols import Clock, Sector, _Named
-from derive.language.vectors import Apply, Project, labels_of, named_fields, sector_of, shown
+from derive.language.data import DataAt
+from derive.language.symbols import Clock, Sector, _Named, exact
+from derive.language.vectors import Apply, Each, Project, Total, labels_of, named_fields, sector_of, shown
 
 
 class Disorder(_Named):
@@ -29,7 +30,7 @@ class Disorder(_Named):
         for sector in (rows, columns):
             if not isinstance(sector, Sector):
                 raise DeclarationError(f"matrix {name}: {sector!r} is not a sector; make one with sectors('D')")
-        return super().__new__(cls, name, (rows, columns, sp.sympify(variance), symmetric, fresh))
+        return super().__new__(cls, name, (rows, columns, exact(variance), symmetric, fresh))
 
     rows = property(lambda self: self.payload[0])
     columns = property(lambda self: self.payload[1])
@@ -138,9 +139,14 @@ def _scalar(value, matrix: Matrix) -> sp.Expr:
             f"{value} and {matrix} are multiplied entry by entry, so disorder would enter nonlinearly; "
             "use @ for the matrix product"
         )
-    scalar = sp.sympify(value)
+    scalar = exact(value)
     if sector_of(named_fields(scalar)) is not None:
         raise DeclarationError(f"{value} is a vector: a matrix takes scalar coefficients; use outer(...) or mean(...)")
+    if scalar.has(DataAt, Total) or labels_of(scalar) is not None:
+        raise DeclarationError(
+            f"{shown(scalar)} multiplies {matrix}: the coefficients of a matrix are free of data and labels; "
+            "multiply a vector inside outer(...) instead"
+        )
     return scalar
 
 
@@ -277,7 +283,7 @@ def goe(name: str, sector: Sector, variance=1) -> Matrix:
 
     With variance 1 its spectrum fills [-2, 2].
     """
-    return Atom(sector, sector, Disorder(name, sector, sector, sp.sympify(variance) / sector, symmetric=True))
+    return Atom(sector, sector, Disorder(name, sector, sector, exact(variance) / sector, symmetric=True))
 
 
 def weights(name: str, rows: Sector, columns: Sector, clock: Clock) -> Evolving:
@@ -293,10 +299,12 @@ def outer(left, right) -> Matrix:
         raise DeclarationError(f"outer({left}, {right}): both arguments must be vectors")
     if left.has(Apply) or right.has(Apply):
         raise DeclarationError(f"outer({left}, {right}): give W @ v a field of its own and use that field here")
+    if left.has(Each) or right.has(Each):
+        raise DeclarationError(f"outer({shown(left)}, {shown(right)}): each(...) is for observe={{...}} only")
     labels = [labels_of(side, f"outer({shown(left)}, {shown(right)})") for side in (left, right)]
     if labels[0] != labels[1]:
         raise DeclarationError(
-            f"outer({left}, {right}): one vector has class labels and the other has not; "
-            "use normal(..., per_class=t) or a field on the clock for both"
+            f"outer({shown(left)}, {shown(right)}): the class labels of the first are {labels[0] or 'none'}, those of "
+            f"the second {labels[1] or 'none'}, but they are summed over together; give both vectors the same"
         )
     return Dyad(rows, columns, left, right)

@@ -10,7 +10,7 @@ import sympy as sp
 from derive.errors import DeclarationError
 from derive.language.data import Data, DataAt
 from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Matrix, Product, Sum, Weights, WeightsAt
-from derive.language.symbols import Clock, Parameter, Sector, is_taken
+from derive.language.symbols import Clock, Parameter, Sector, exact, is_taken
 from derive.language.vectors import (
     Apply,
     Each,
@@ -51,6 +51,8 @@ class Eq:
             if isinstance(value, Matrix):
                 raise DeclarationError(f"{target} is a vector, but its equation gives the matrix {value}")
             value = named_fields(sp.sympify(value))
+            if value.has(Each):
+                raise DeclarationError(f"the equation of {target.field}: each(...) is for observe={{...}} only")
             sector = sector_of(value, f"the equation of {target.field}")
             if sector is not None and sector != target.field.sector:
                 raise DeclarationError(
@@ -61,7 +63,7 @@ class Eq:
             if labels is not None and labels != target.field.labels:
                 raise DeclarationError(
                     f"the equation of {target.field} has labels {labels} on its right-hand side, but {target.field} "
-                    f"has {target.field.labels or 'none'}; sum over them with total(...), or give labels=... to the field"
+                    f"has {target.field.labels or 'none'}; sum over them with total(...), or give the field labels=..."
                 )
         else:
             raise DeclarationError(
@@ -130,7 +132,7 @@ class Model:
     def __post_init__(self):
         object.__setattr__(self, "parameters", tuple(self.parameters))
         object.__setattr__(self, "equations", tuple(self.equations))
-        object.__setattr__(self, "observe", tuple((name, sp.sympify(e)) for name, e in dict(self.observe).items()))
+        object.__setattr__(self, "observe", tuple((name, exact(e)) for name, e in dict(self.observe).items()))
         if isinstance(self.probe, dict):
             object.__setattr__(self, "probe", tuple((str(label), what) for label, what in self.probe.items()))
         check(self)
@@ -210,6 +212,8 @@ def check(model: Model) -> None:
             )
     if model.responses not in ("", "pathwise", "stein"):
         raise DeclarationError(f"responses={model.responses!r}: write 'pathwise' or 'stein', or leave it out")
+    if model.arrays is not None and not callable(model.arrays):
+        raise DeclarationError("arrays=... must be a function of the parameter values that returns arrays by name")
     _check_probes(model)
     _check_names(model)
     _check_parameters(model)
@@ -235,6 +239,8 @@ def _check_probes(model: Model) -> None:
             raise DeclarationError(
                 f"spectrum(..., plus={probe.plus!r}): there is no observable of that name; add it to observe={{...}}"
             )
+        if probe.plus and isinstance(dict(model.observe)[probe.plus], Each):
+            raise DeclarationError(f"spectrum(..., plus={probe.plus!r}): that observable has labels; name one number")
 
 
 def _check_names(model: Model) -> None:
@@ -371,6 +377,16 @@ def _check_times(model: Model) -> None:
                         f"the equation of {equation.name} uses {node.args[0]}({node.time}); on the right "
                         f"side times are relative to the clock: {clock}, {clock} - 1, ..."
                     )
+                if isinstance(node, DataAt) and node.data.clock != clock:
+                    raise DeclarationError(
+                        f"the equation of {equation.name} uses {node.data}, which lives on another clock "
+                        f"({node.data.clock}); use one clock for all"
+                    )
+                if isinstance(node, DataAt) and (node.time - equation.time).is_positive:
+                    raise DeclarationError(
+                        f"the equation of {equation.name} at {equation.time} uses {shown(node)}, which comes later; "
+                        f"use data up to {equation.time}"
+                    )
         if equation.time is None and not isinstance(equation.value, Matrix) and equation.value.atoms(Clock):
             raise DeclarationError(
                 f"{equation.name} has no clock, but its equation depends on time; put it on the clock"
@@ -391,7 +407,9 @@ def _check_observable(name: str, value: sp.Expr) -> None:
     if sector_of(value, f"observable {name}") is not None:
         raise DeclarationError(f"observable {name} is a vector; wrap it in mean(...)")
     if value.has(Mix):
-        raise DeclarationError(f"observable {name}: give {value} a field of its own and average that field")
+        raise DeclarationError(
+            f"observable {name}: give the table times a vector a field of its own and average that field"
+        )
     if any(node is not value and isinstance(node, Each) for node in sp.preorder_traversal(value)):
         raise DeclarationError(f"observable {name}: each(...) stands alone, around the whole of it")
     labels_of(value, f"observable {name}")
@@ -402,13 +420,14 @@ def _check_observable(name: str, value: sp.Expr) -> None:
         raise DeclarationError(
             f"observable {name} depends on a size or on time outside mean(...); keep parameters only"
         )
-    for node in value.atoms(FieldAt):
+    for node in value.atoms(FieldAt, DataAt):
         if node.time is not None:
-            lag = node.field.clock - node.time
+            symbol = node.args[0]
+            lag = symbol.clock - node.time
             if not (lag.is_Integer and lag >= 0):
                 raise DeclarationError(
-                    f"observable {name} uses {node.field}({node.time}); observables are followed in time, so "
-                    f"use {node.field}({node.field.clock}) or {node.field}({node.field.clock} - 1)"
+                    f"observable {name} uses {symbol}({node.time}); observables are followed in time, so "
+                    f"use {symbol}({symbol.clock}) or {symbol}({symbol.clock} - 1)"
                 )
 
 

@@ -18,6 +18,12 @@ import sympy as sp
 from derive.errors import DeclarationError, ParameterError
 
 
+def exact(value) -> sp.Expr:
+    """The expression with decimals as the fractions that they are written as: 0.9 is 9/10. Elimination needs them."""
+    expression = sp.sympify(value)
+    return expression.xreplace({number: sp.Rational(repr(float(number))) for number in expression.atoms(sp.Float)})
+
+
 @dataclass(frozen=True)
 class Domain:
     """The values a parameter may take: an interval, perhaps of whole numbers only."""
@@ -168,7 +174,7 @@ class Sector(_Named):
                 f"sector {name}: {unknown[0]} in its ratio is not a parameter; make it one with "
                 f"{unknown[0]} = parameter('{unknown[0]}', default=1.0, domain=positive)"
             )
-        return super().__new__(cls, name, (sp.sympify(ratio),), positive=True)
+        return super().__new__(cls, name, (exact(ratio),), positive=True)
 
     @property
     def ratio(self) -> sp.Expr:

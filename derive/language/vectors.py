@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import sympy as sp
+from sympy.printing.str import StrPrinter
 
 from derive.errors import DeclarationError
-from derive.language.symbols import Clock, Parameter, Sector, _Named
-
+from derive.language.symbols import Clock, Parameter, Sector, _Named, exact
 
 OF_CLOCK = "of clock"
 """A field takes the labels of its clock, unless it is given others."""
@@ -151,16 +151,31 @@ class Mean(sp.Expr):
         return True
 
 
+class _Typed(StrPrinter):
+    """Prints expressions as they are written in a declaration."""
+
+    def _print_FieldAt(self, node) -> str:
+        return f"{node.args[0]}" if node.time is None else f"{node.args[0]}({node.time})"
+
+    _print_DataAt = _print_FieldAt
+
+    def _print_Mean(self, node) -> str:
+        return f"{type(node).__name__.lower()}({self._print(node.expression)})"
+
+    _print_Total = _print_Each = _print_Mean
+
+    def _print_Mix(self, node) -> str:
+        return f"{self._print(node.table)}{'.T' if node.transposed else ''} @ {self._print(node.vector)}"
+
+
 def shown(expression: sp.Basic) -> str:
     """An expression as it was typed, for messages."""
-    typed = {
-        v: sp.Symbol(f"{v.field}({v.time})" if v.time is not None else f"{v.field}") for v in expression.atoms(FieldAt)
-    }
-    return str(expression.xreplace(typed))
+    return _Typed().doprint(expression)
 
 
 def named_fields(expression: sp.Expr) -> sp.Expr:
-    """The expression with fields that have no clock written as values."""
+    """The expression with fields that have no clock written as values, and its decimals as fractions."""
+    expression = exact(expression)
     bare = {symbol: FieldAt(symbol) for symbol in expression.atoms(Field) if not symbol.timed}
     plain = _outside_values(expression)
     clocked = sorted((str(symbol), symbol) for symbol in plain if symbol.timed)
@@ -263,7 +278,7 @@ def labels_of(expression: sp.Basic, where: str = "an expression") -> Parameter |
             walk(node.vector)
         elif isinstance(node, Total):
             if labels_of(node.expression, where) is None:
-                raise DeclarationError(f"{where}: {shown(node)} sums over labels, but there are none; leave it out")
+                raise DeclarationError(f"{where}: {shown(node)} is over labels, but there are none; leave it out")
         else:
             for arg in node.args:
                 walk(arg)

@@ -7,7 +7,8 @@ shuffled batches without replacement, epoch after epoch. The probed matrices are
 L - 1.
 
 Points are those of the teacher y = q(beta . x), q(a) = a + a^2/2, with x standard normal and |beta| = 1 (the sign of
-beta . x for loss=cross_entropy), unless a file is given: data=FILE.npz with x (P by D) and y (P numbers), and, if wanted, order (T by B positions in them).
+beta . x for loss=cross_entropy), unless a file is given: data=FILE.npz with x (P by D) and y (P numbers) and, if
+wanted, order (T by B positions in them).
 """
 
 from functools import partial
@@ -41,7 +42,9 @@ from derive import (
 from derive.data_files import batches
 from derive.errors import ParameterError
 
-gamma = parameter("gamma", default=2.5, domain=positive, doc="output scale: lazy when small, feature learning when large")
+gamma = parameter(
+    "gamma", default=2.5, domain=positive, doc="output scale: lazy when small, feature learning when large"
+)
 eta = parameter("eta", default=0.1, domain=positive, doc="learning rate")
 sigma = parameter("sigma", default=1.0, domain=positive, doc="standard deviation of the initial weights")
 P = parameter("P", default=10, domain=whole_positive, doc="training points")
@@ -70,7 +73,11 @@ def declare(L, activation, loss, responses) -> Model:
     slope, pull = diff(activation, hidden), -diff(loss, output)
     if not activation.has(hidden) or slope == 0:
         raise ParameterError(f"activation={activation} does not depend on x; give a function such as tanh(x)")
-    if pull.has(DiracDelta, Derivative) or pull == 0 or not pull.has(output):
+    if slope.has(DiracDelta, Derivative):
+        raise ParameterError(
+            f"activation={activation} jumps, so gradients do not pass through it; give a function such as tanh(x)"
+        )
+    if pull.has(DiracDelta, Derivative) or pull == 0:
         raise ParameterError(
             f"loss={loss} has no derivative in f that a step could follow; give a function such as (f - y)**2/2"
         )
@@ -139,7 +146,10 @@ MODEL = family(
         linear="x",
     ),
     loss=formula(
-        "f y", doc="of the output f at a point with label y", square="(f - y)**2/2", cross_entropy="log(1 + exp(-y*f))"
+        "f y",
+        doc="of the output f at a point with label y (1 or -1 for cross_entropy)",
+        square="(f - y)**2/2",
+        cross_entropy="log(1 + exp(-y*f))",
     ),
     responses=one_of("automatic", "pathwise", "stein", doc="how responses are found; see README"),
 )

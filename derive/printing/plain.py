@@ -232,7 +232,8 @@ class TextPrinter(StrPrinter):
         if exponent.is_Number and exponent.is_negative:
             return f"1/{self._factor(base ** (-exponent))}"
         printed = self._print(base)
-        compound = base.is_Add or base.is_Mul or base.is_Pow or is_memory(base)
+        fraction = base.is_Number and not (base.is_Integer and base.is_nonnegative)
+        compound = base.is_Add or base.is_Mul or base.is_Pow or fraction or is_memory(base)
         if compound or isinstance(base, (sp.Sum, nodes.Hat, nodes.TauDerivative, Apply, Mix, Project)):
             printed = f"({printed})"
         raised = self._print(exponent)

@@ -146,11 +146,21 @@ class System(Record):
             for m in term.coefficient.atoms(Mean)
         ]
         averages += [m for _, value in self.model.observe for m in value.atoms(Mean)]
-        return not self.by_label and not any(isinstance(rule, ElementwiseRule) for rule in rules) and all(map(is_quadratic, averages))
+        return (
+            not self.by_label
+            and not any(isinstance(rule, ElementwiseRule) for rule in rules)
+            and all(map(is_quadratic, averages))
+        )
 
     @property
     def by_label(self) -> bool:
-        """Whether labels are told apart: by data, by sums over them, or by coefficients that have them."""
+        """Whether labels are told apart: by data, by sums over them, by coefficients that have them, or because some
+        fields have other labels than their clock."""
+        fields = [*(f.field for f in self.training), *self.sources]
+        if any(f.labelled and (f.clock is None or f.labels != f.clock.channels) for f in fields):
+            return True
+        if any(value.has(Total, DataAt) for _, value in self.model.observe):
+            return True
         terms = [t for f in self.training for r in (f.rule, *f.starts) if isinstance(r, LinearRule) for t in r.terms]
         return any(t.mixing is not None or labels_of(t.coefficient) is not None for t in terms)
 
@@ -193,7 +203,8 @@ class System(Record):
         every = len(owners) == 1 and sum(map(len, owners.values())) == len(self.training)
         labels = [
             Statement(
-                remark=f"{'every field' if every else ', '.join(names)} has one copy for each of {count} labels, and "
+                remark=f"{'every field' if every else ', '.join(names)} "
+                f"{'has' if every or len(names) == 1 else 'have'} one copy for each of {count} labels, and "
                 "sums over earlier times run over the labels too"
             )
             for count, names in owners.items()

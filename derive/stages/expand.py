@@ -12,7 +12,7 @@ from derive.algebra.history import History, write_out
 from derive.algebra.nodes import at
 from derive.algebra.scaling import norm_order, size_free, size_order, split_sizes
 from derive.errors import DeclarationError
-from derive.language.data import DataAt
+from derive.language.data import Data, DataAt
 from derive.language.matrices import (
     Atom,
     Disorder,
@@ -39,6 +39,7 @@ from derive.language.vectors import (
     Total,
     labels_of,
     sector_of,
+    shown,
     values,
 )
 from derive.records.system import (
@@ -106,7 +107,9 @@ class _Workshop:
         self.applied: dict[tuple[Disorder, bool, Field], tuple[Field, sp.Expr]] = {}
         self.middle: Field | None = None
         self.products: dict[tuple[Matrix, Field], Field] = {}
-        self.taken = {symbol.name for symbol in (*atoms(model, (Field, Clock, Sector, Disorder)), *model.parameters)}
+        self.taken = {
+            symbol.name for symbol in (*atoms(model, (Field, Clock, Sector, Disorder, Data)), *model.parameters)
+        }
 
     # -- equations of the declaration
 
@@ -268,6 +271,8 @@ class _Workshop:
     def _rule(self, expression: sp.Expr, clock: Clock | None, target: Field, where: str) -> Rule:
         expression = self._lowered(_distributed(self._without_weights(expression)), clock, where)
         terms: list = []
+        if _is_nonlinear(expression):
+            return ElementwiseRule(self._elementwise(expression, clock, target, where))
         for part in sp.Add.make_args(sp.expand(expression)):
             term = self._linear_term(part, target, where)
             if term is None:
@@ -303,7 +308,13 @@ class _Workshop:
             factor = scale * sp.Mul(*(f for f in sp.Mul.make_args(inner) if not _has_vector(f)))
             if len(ones) != 1 or not isinstance(ones[0], (FieldAt, Project)):
                 raise DeclarationError(
-                    f"{where}: the sum over earlier times is not linear in the fields; give {inner} a field of its own"
+                    f"{where}: the sum over earlier times is not linear in the fields; give {shown(inner)} a field of "
+                    "its own"
+                )
+            if labels_of(factor, where) is not None or factor.has(DataAt, Total):
+                raise DeclarationError(
+                    f"{where}: in the sum over earlier times {shown(inner)} has a factor made of data or labels; "
+                    "give it a field of its own"
                 )
             until = high + 1
             if isinstance(ones[0], Project):
@@ -328,7 +339,8 @@ class _Workshop:
         if not sp.sympify(lag).is_Integer or lag < 0:
             raise DeclarationError(
                 f"{where}: a sum over earlier times, or an update of weights, uses {value.field} at "
-                f"{value.time.subs(PAST, clock)}; use it at {clock} or earlier"
+                f"{value.time.subs(PAST, clock)}; use it at {clock} or earlier, "
+                f"or give what makes {value.field} at {clock + 1} a field of its own at {clock} and use that"
             )
         name = f"{value.field}_each" if value.time is None else f"{value.field}_late{lag}"
         if name not in self.fields:
@@ -398,7 +410,8 @@ class _Workshop:
             others = [f for f in expression.args if _has_vector(f)]
             if len(others) == 1 and isinstance(others[0], Apply):
                 return self._disorder_value(others[0], sp.Mul(*scalars), clock, where)
-            return sp.expand(sp.Mul(*scalars, *(self._lowered(f, clock, where) for f in others)))
+            product = sp.Mul(*scalars, *(self._lowered(f, clock, where) for f in others))
+            return product if _is_nonlinear(product) else sp.expand(product)
         if isinstance(expression, sp.Sum):
             body = sp.expand(self._lowered(sp.expand(expression.function), clock, where))
             return sp.Add(*(sp.Sum(part, *expression.limits) for part in sp.Add.make_args(body)))
@@ -462,12 +475,14 @@ class _Workshop:
             )
             self._put(SystemField(made, self._rule(expression, made.clock, made, where)))
             return made(frame)
+        data = [v for v in expression.atoms(DataAt) if v.time is not None]
         variables = {s for v in expression.atoms(FieldAt) if v.time is not None for s in v.time.free_symbols}
+        variables |= {s for v in data for s in v.time.free_symbols}
         variable = PAST if PAST in variables else clock
         timed = bool(variables)
         canonical, time = expression, None
         if timed:
-            shifts = [int(v.time - variable) for v in values(expression) if v.time is not None]
+            shifts = [int(v.time - variable) for v in (*values(expression), *data) if v.time is not None]
             latest = max(shifts) if frame is None else int(frame - variable)
             canonical, time = expression.subs(variable, variable - latest), variable + latest
             if variable == PAST:
@@ -502,6 +517,13 @@ class _Workshop:
 
     def _put(self, made: SystemField) -> None:
         self.fields[made.field.name] = made
+
+
+def _is_nonlinear(expression: sp.Expr) -> bool:
+    """Whether a power or a function of vectors stands in an expression; such laws are never multiplied out."""
+    if isinstance(expression, (sp.Add, sp.Mul)):
+        return any(_is_nonlinear(arg) for arg in expression.args)
+    return _has_vector(expression) and not isinstance(expression, (FieldAt, Apply, Project, Mix, Total, sp.Sum))
 
 
 def _has_vector(expression: sp.Basic) -> bool:

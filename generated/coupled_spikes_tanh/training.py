@@ -18,7 +18,7 @@ def room(entries, rank):
 
 
 def pivoted(gram, floor):
-    """Cholesky factor of a Gram matrix, largest remainder first, until none exceeds the floor; the order."""
+    """Cholesky factor of a Gram matrix, largest remainder first, down to the floor; and the order."""
     size = gram.shape[0]
 
     def one(k, state):

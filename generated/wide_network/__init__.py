@@ -9,14 +9,15 @@ shuffled batches without replacement, epoch after epoch. The probed matrices are
 L - 1.
 
 Points are those of the teacher y = q(beta . x), q(a) = a + a^2/2, with x standard normal and |beta| = 1 (the sign of
-beta . x for loss=cross_entropy), unless a file is given: data=FILE.npz with x (P by D) and y (P numbers), and, if wanted, order (T by B positions in them).
+beta . x for loss=cross_entropy), unless a file is given: data=FILE.npz with x (P by D) and y (P numbers) and, if
+wanted, order (T by B positions in them).
 """
 
 NAME = "wide_network"
 # what was chosen of a family of models
 CHOICES = (("L", 3), ("activation", "tanh"), ("loss", "square"), ("responses", "automatic"))
 # fingerprint of the declaration
-DECLARATION = "cf126111248fd1b3"
+DECLARATION = "4e964c3a3511b607"
 OBSERVABLES = (
     "loss",
     "prediction",

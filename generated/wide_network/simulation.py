@@ -150,7 +150,10 @@ def simulate(
         else:
             V.append(
                 earlier(V, t - 1, (N, D))
-                + eta * gamma * ((earlier(spike1, t - 1, (N, B))) @ x[t - 1]) / xp.sqrt(D)
+                + eta
+                * gamma
+                * ((earlier(spike1, t - 1, (N, B))) @ earlier(x, t - 1, x[0].shape))
+                / xp.sqrt(D)
             )
         if t == 0:
             w.append(w0)

@@ -18,7 +18,7 @@ def room(entries, rank):
 
 
 def pivoted(gram, floor):
-    """Cholesky factor of a Gram matrix, largest remainder first, until none exceeds the floor; the order."""
+    """Cholesky factor of a Gram matrix, largest remainder first, down to the floor; and the order."""
     size = gram.shape[0]
 
     def one(k, state):
@@ -185,7 +185,7 @@ def forward_pass(gamma, eta, sigma, P, D, B, T, draw, x, y, normals, rank=None, 
         ) = state
         # V(t) = V(t-1) + (eta gamma/sqrt(D)) x(t-1)^T spike1(t-1)
         V_new = (eta * gamma / jnp.sqrt(D)) * jnp.einsum(
-            "dc,md->mc", x[jnp.maximum(t - 1, 0)], spike1_late1
+            "dc,md->mc", jnp.where(t >= 1, x[t - 1], 0.0), spike1_late1
         ) + V_late1
         V_start = V0
         V_new = jnp.where(t == 0, V_start, V_new)

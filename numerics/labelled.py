@@ -1,0 +1,29 @@
+"""Observables that have labels, such as the prediction at each training point, as one series a label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+SHOWN = 3
+"""Of an observable with labels, so many are compared and printed; the others are in the results all the same."""
+
+
+def single_series(observables: Mapping[str, Any], most: int | None = SHOWN) -> dict[str, list[float]]:
+    """Each observable as a list over time; of one with labels the first few, as name[0], name[1], ..."""
+    found: dict[str, list[float]] = {}
+    for name, series in observables.items():
+        if series and isinstance(series[0], (list, tuple)):
+            for label in range(len(series[0]))[:most]:
+                found[f"{name}[{label}]"] = [row[label] for row in series]
+        else:
+            found[name] = series
+    return found
+
+
+def single_draws(name: str, observables: Mapping[str, Any]) -> Any:
+    """The draws of one series of the same name, seeds by times."""
+    if name in observables:
+        return observables[name]
+    plain, _, label = name.rstrip("]").partition("[")
+    return observables[plain][:, :, int(label)]

@@ -1,0 +1,212 @@
+"""The sampled forward pass: its normals, its errors and bias, its two ways to responses, and what it agrees with."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from conftest import model_named, solver_of, values_of
+
+from derive.codegen import generate_files
+from derive.errors import NumericalError, ParameterError
+from numerics.compare import compare
+from numerics.precision import in_float64
+from numerics.sampling import DRAWS, Sampling, draw, matched
+from numerics.simulation import simulate
+from numerics.solver import Trained, load_solver, solve
+
+GROUPS = (("J", "JT", "w"), ("V",))
+SHAPES = {"J": (3,), "JT": (2, 2), "w": (), "V": (2,)}
+SPIKES = {"alpha": 1.6, "theta": 2.5, "kappa": 0.8, "S": 3}
+FEW, MANY = 4_000, 16_000
+
+
+# -- normals
+
+
+def tables(normals: dict, names: tuple[str, ...]) -> np.ndarray:
+    return np.concatenate([np.asarray(normals[name]).reshape(len(normals[name]), -1) for name in names], axis=1)
+
+
+@pytest.mark.parametrize("how", DRAWS)
+def test_the_same_seed_gives_the_same_normals(how):
+    first, again, other = (in_float64(draw)(GROUPS, SHAPES, 256, seed, how) for seed in ((3, 0), (3, 0), (3, 1)))
+    for name, shape in SHAPES.items():
+        assert first[name].shape == (256, *shape)
+        assert np.array_equal(first[name], again[name])
+        assert not np.allclose(first[name], other[name])
+
+
+@pytest.mark.parametrize("how", ["matched", "sobol"])
+def test_second_moments_are_exact_within_each_group(how):
+    normals = in_float64(draw)(GROUPS, SHAPES, 256, (3, 0), how)
+    for names in GROUPS:
+        table = tables(normals, names)
+        assert np.allclose(table.T @ table / 256, np.eye(table.shape[1]), atol=1e-12)
+
+
+@pytest.mark.parametrize("how", ["matched", "antithetic"])
+def test_signs_make_odd_moments_vanish(how):
+    normals = in_float64(draw)(GROUPS, SHAPES, 256, (3, 0), how)
+    for name in SHAPES:
+        table = tables(normals, (name,))
+        assert np.allclose(table.mean(axis=0), 0, atol=1e-12)
+        assert np.allclose((table**3).mean(axis=0), 0, atol=1e-11)
+    plain = tables(in_float64(draw)(GROUPS, SHAPES, 256, (3, 0), "plain"), ("J",))
+    assert np.abs(plain.mean(axis=0)).max() > 1e-3
+
+
+def test_fourth_moments_stay_those_of_normals():
+    table = tables(in_float64(draw)(GROUPS, SHAPES, 40_000, (3, 0), "matched"), ("J",))
+    assert np.allclose((table**4).mean(axis=0), 3, atol=5 * math.sqrt(96 / 40_000))
+
+
+def test_too_few_sites_are_left_alone():
+    normals = {"J": np.random.default_rng(0).standard_normal((8, 3))}
+    assert matched((("J",),), normals)["J"] is not None
+    assert np.array_equal(matched((("J",),), normals)["J"], normals["J"])
+
+
+# -- errors, bias and responses
+
+
+@cache
+def trained(samples: int, seed: int) -> Trained:
+    values = values_of("coupled_spikes_tanh", **SPIKES)
+    run = in_float64(Trained.sampled)
+    return run(solver_of("coupled_spikes_tanh"), values, Sampling(samples, seed), lambda *_: None)
+
+
+def stacked(table: dict) -> np.ndarray:
+    """All observables that are not zero by symmetry, one after another."""
+    return np.concatenate([np.ravel(table[name])[1 if name == "alignment" else 0 :] for name in sorted(table)])
+
+
+def test_the_same_seed_gives_the_same_results():
+    first, again = trained(FEW, 0), trained.__wrapped__(FEW, 0)
+    assert all(np.array_equal(first.order[name], again.order[name]) for name in first.order)
+    assert not np.array_equal(stacked(first.observables), stacked(trained(FEW, 1).observables))
+
+
+def test_errors_fall_as_the_root_of_the_samples():
+    few, many = (np.sqrt(np.mean([stacked(trained(n, k).errors) ** 2 for k in range(6)], axis=0)) for n in (FEW, MANY))
+    sites = [trained(n, 0).method["samples"] for n in (FEW, MANY)]
+    assert np.exp(np.mean(np.log(few / many))) == pytest.approx(math.sqrt(sites[1] / sites[0]), rel=0.2)
+
+
+def test_reported_errors_are_those_seen_between_seeds_and_bias_is_below_them():
+    few = [trained(FEW, seed) for seed in range(30)]
+    reported = np.sqrt(np.mean([stacked(t.errors) ** 2 for t in few], axis=0))
+    values = np.array([stacked(t.observables) for t in few])
+    assert np.exp(np.mean(np.log(reported / values.std(axis=0, ddof=1)))) == pytest.approx(1, abs=0.25)
+    long = np.array([stacked(trained(MANY, 100 + seed).observables) for seed in range(12)])
+    bias = values.mean(axis=0) - long.mean(axis=0)
+    noise = np.hypot(values.std(axis=0, ddof=1) / math.sqrt(30), long.std(axis=0, ddof=1) / math.sqrt(12))
+    assert np.max(np.abs(bias) / noise) < 3.5
+    assert np.max(np.abs(bias) / reported) < 0.6
+
+
+def test_the_first_averages_are_integrals():
+    """phi = tanh(a) and g = theta tanh(b) at the first spike: a and b are normal with the variances of their fields."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    average = np.sum(weights * np.tanh(nodes) ** 2) / np.sum(weights)
+    found = trained(MANY, 100)
+    assert abs(found.observables["phi_norm"][0] - average) < 3.5 * found.errors["phi_norm"][0]
+
+
+def test_pathwise_and_stein_responses_agree():
+    model = model_named("coupled_spikes_tanh")
+    values = values_of("coupled_spikes_tanh", **SPIKES)
+    paths = load_solver(generate_files(replace(model, responses="pathwise", observe=dict(model.observe))))
+    one, other = (solve(s, values, samples=MANY, seed=k) for k, s in enumerate((paths, solver_of(model.name))))
+    assert (one.method["responses"], other.method["responses"]) == ("pathwise", "stein")
+    error = math.hypot(one.outlier_errors[0], other.outlier_errors[0])
+    assert abs(one.outliers[0] - other.outliers[0]) < 3 * error < 0.1 * one.outliers[0]
+
+
+def test_too_small_a_rank_is_refused():
+    solver, values = solver_of("coupled_spikes_tanh"), values_of("coupled_spikes_tanh", **SPIKES)
+    with pytest.raises(
+        NumericalError, match="2 directions of the past are too few: .* raise --rank, for instance to 4"
+    ):
+        in_float64(Trained.sampled)(solver, values, Sampling(400, rank=2, debias=False), lambda *_: None)
+
+
+def test_an_unknown_way_of_drawing_is_refused():
+    with pytest.raises(ParameterError, match="draws=lattice is not known; it must be one of matched, antithetic"):
+        in_float64(Trained.sampled)(
+            solver_of("coupled_spikes_tanh"),
+            values_of("coupled_spikes_tanh", **SPIKES),
+            Sampling(FEW, draws="lattice"),
+            lambda *_: None,
+        )
+
+
+# -- sites and backends
+
+
+def test_layers_of_a_network_do_not_share_sites():
+    """The noise of J1 reaches layer 2 and that of its transpose layer 1: sites of different layers are independent."""
+    groups = solver_of("wide_network", L=3).training.GROUPS
+    assert {frozenset(g) for g in groups} == {
+        frozenset({"V0", "J1T"}),
+        frozenset({"J1", "J2T"}),
+        frozenset({"J2", "w0"}),
+    }
+
+
+def with_arrays(name: str, **changes) -> dict:
+    """Values and the arrays of the declaration's own function."""
+    values = values_of(name, **changes)
+    return {**values, **model_named(name).arrays(values)}
+
+
+@pytest.mark.parametrize("name", ["driven_memory", "frozen_features", "gated_network"])
+def test_numpy_and_jax_simulate_the_same_numbers(name):
+    values = with_arrays(name) if name != "gated_network" else values_of(name)
+    one, other = (simulate(solver_of(name), values, 40, 2, seed=5, backend=b) for b in ("numpy", "jax"))
+    for observable, series in one.observables.items():
+        assert np.allclose(series, other.observables[observable], rtol=1e-10, atol=1e-10)
+    for here, there in zip(one.eigenvalues, other.eigenvalues, strict=True):
+        assert np.allclose(here, there, rtol=1e-10, atol=1e-10)
+
+
+def test_an_unknown_backend_is_refused():
+    with pytest.raises(ParameterError, match="backend=fortran is not known; it must be numpy or jax"):
+        simulate(solver_of("frozen_features"), with_arrays("frozen_features"), 10, 1, backend="fortran")
+
+
+# -- declarations that use data in other ways
+
+
+def test_frozen_features_follow_the_kernel():
+    """Only the readout learns, so predictions obey f(t+1) = f(t) + eta K (y - f(t)) / P with K = <phi phi>."""
+    values = with_arrays("frozen_features")
+    theory = solve(solver_of("frozen_features"), values, samples=40_000)
+    x, y = values["x"], values["y"]
+    inner = 2 * x @ x.T / x.shape[1]
+    scale = np.sqrt(1 + np.diag(inner))
+    kernel = 2 / np.pi * np.arcsin(inner / np.outer(scale, scale))
+    f = np.zeros(len(y))
+    for time in range(values["T"] + 1):
+        errors = np.array(theory.observable_errors["prediction"][time])
+        assert np.all(np.abs(np.array(theory.observables["prediction"][time]) - f) < 3.5 * errors + 1e-12)
+        f = f + values["eta"] / values["P"] * kernel @ (y - f)
+    assert np.all(np.array(theory.observable_errors["prediction"][-1]) < 0.01)
+
+
+@pytest.mark.parametrize("name", ["frozen_features", "driven_memory"])
+def test_theory_within_errors_of_simulation_at_two_sizes(name):
+    solver, values = solver_of(name), with_arrays(name)
+    theory = solve(solver, values, samples=40_000)
+    if name == "driven_memory":
+        assert len([z for z in theory.outliers if z > 2]) >= 2
+    for size, seeds in ((250, 24), (600, 16)):
+        rows = compare(theory, simulate(solver, values, size, seeds, seed=7))
+        apart = [
+            f"{r.quantity}: {r.theory:.5g} against {r.simulation:.5g} ({r.stderr:.2g})" for r in rows if not r.agrees
+        ]
+        assert not apart, f"size {size}: {apart}"
