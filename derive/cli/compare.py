@@ -144,7 +144,9 @@ def compare(
         smaller = None
         if half is not None:
             share = part_of(progress, 0.9, 0.97)
-            smaller = simulate(solver, values, half, seeds, seed=seed + 1, layers=problem.layers, progress=share)
+            smaller = simulate(
+                solver, problem.inputs, half, seeds, seed=seed + 1, layers=problem.layers, progress=share
+            )
         rows = rows_of(solution, simulation, smaller)
         within, sentence = verdict(rows, seeds)
         observables = _observables(solution, simulation)
