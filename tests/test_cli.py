@@ -220,6 +220,7 @@ def test_solve_prints_exactly_the_promised_keys():
         "curve",
         "overlaps",
         "outlier_path",
+        "outlier_path_errors",
         "largest_path",
         "bbp_time",
         "observables",

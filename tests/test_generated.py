@@ -181,8 +181,8 @@ def test_same_bytes_under_any_hash_seed(name):
 
 
 def test_a_small_slope_law_treated_as_nonlinear_agrees_with_the_exact_solution():
-    """tanh(eps x) / eps is x for small eps, but goes through the sampler."""
-    eps = 1e-4
+    """tanh(eps x) / eps is x for small eps, but goes through the sampler, whose second moments are exact."""
+    eps = 1e-6
     sampled = load_solver(
         generate_files(
             declare(
@@ -193,15 +193,15 @@ def test_a_small_slope_law_treated_as_nonlinear_agrees_with_the_exact_solution()
     )
     assert not sampled.front.LINEAR
     values = values_of("coupled_spikes", S=4)
-    exact, estimate = solve(solver_of("coupled_spikes"), values), solve(sampled, values, samples=100_000)
+    exact, estimate = solve(solver_of("coupled_spikes"), values), solve(sampled, values, samples=20_000)
     assert len(exact.outliers) == len(estimate.outliers)
     for a, b, error in zip(exact.outliers, estimate.outliers, estimate.outlier_errors, strict=True):
-        assert abs(a - b) < 4 * error and error < 0.02 * a
+        assert abs(a - b) < 1e-7 * a and error < 1e-7 * a
     for name in exact.observables:
         for a, b, error in zip(
             exact.observables[name], estimate.observables[name], estimate.observable_errors[name], strict=True
         ):
-            assert abs(a - b) < 4.5 * error + 1e-9
+            assert abs(a - b) < 4.5 * error + 1e-8
 
 
 def test_sampling_error_falls_like_the_square_root_of_the_samples():

@@ -38,11 +38,13 @@ def set_up_lines() -> list[str]:
 
 @pytest.fixture
 def workplace(tmp_path, monkeypatch):
-    """A directory with what the README tells its reader to have: my_model.py, my_paper.toml and weights.npz."""
+    """A directory with what the README tells its reader to have: my_model.py, my_paper.toml and two archives."""
     monkeypatch.chdir(tmp_path)
     (claims,) = [body for kind, body in FENCES if kind == "toml"]
     (tmp_path / "my_paper.toml").write_text(claims, encoding="utf-8")
-    np.savez(tmp_path / "weights.npz", W1=np.random.default_rng(0).standard_normal((60, 80)))
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "weights.npz", W1=rng.standard_normal((60, 80)))
+    np.savez(tmp_path / "mine.npz", x=rng.standard_normal((4, 3)), y=np.array([1.0, -1.0, 1.0, -1.0]))
     assert CliRunner().invoke(main, ["new", "my_model"]).exit_code == 0
     return tmp_path
 
