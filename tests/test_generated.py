@@ -19,8 +19,11 @@ from numerics.precision import in_float64
 from numerics.solver import load_built, load_solver, solve
 
 # a name with what is chosen of a family and which values are changed
-DEEP = tuple(("deep_linear", {"L": L, "T": 3, "C": C}) for L, C in ((1, 2), (2, 1), (3, 1)))
-OTHERS = (("deep_linear", {"L": 2, "data": "online", "T": 3, "C": 2}), ("deep_linear", {"param": "ntk", "T": 3}))
+DEEP = tuple(("deep_linear", {"L": L, "T": 2, "C": C}) for L, C in ((1, 2), (2, 1)))
+OTHERS = (
+    ("deep_linear", {"L": 2, "data": "online", "T": 3, "C": 2}),
+    ("deep_linear", {"L": 3, "T": 3, "param": "ntk"}),
+)
 WIDE = ("wide_network", {"L": 2, "T": 2, "P": 2, "B": 2, "D": 2})
 SAMPLED = ("coupled_spikes_tanh", "wide_network")
 SETTINGS = (*((name, {}) for name in SHIPPED if name not in ("deep_linear", "wide_network")), *DEEP, WIDE)

@@ -150,7 +150,7 @@ def test_theory_and_networks_agree(pairs):
     """Within four standard errors at the larger width, and closer there than a correction of order 1/N allows."""
     solver, values = problem(*pairs)
     solution = theory(*pairs)
-    samples = {N: simulate(solver, values, N, seeds, seed=2) for N, seeds in ((200, 16), (600, 10))}
+    samples = {N: simulate(solver, values, N, seeds, seed=2) for N, seeds in ((200, 16), (600, 8))}
     for layer in solution.layers:
         assert layer.outliers, "the case is chosen to have an outlier in every layer"
         means, errors = {}, {}
@@ -186,21 +186,6 @@ def test_outliers_appear_at_the_time_they_do_in_networks():
 
 
 # -- sampling
-
-
-def test_pathwise_and_stein_agree():
-    pairs = ("L=2", "P=3", "T=3", "D=3", "eta=1", "gamma=5")
-    stein = theory(*pairs, samples=40_000)
-    solver, values = problem(*pairs, "responses=pathwise")
-    path = solve(solver, values, samples=8_000)
-    assert stein.method["responses"] == "stein" and path.method["responses"] == "pathwise"
-    assert stein.outliers and len(path.outliers) == len(stein.outliers)
-    error = math.hypot(stein.outlier_errors[0], path.outlier_errors[0])
-    assert abs(stein.outliers[0] - path.outliers[0]) < 4 * error
-    for name in ("loss", "gradients1"):
-        off = np.subtract(stein.observables[name], path.observables[name])[1:]
-        error = np.hypot(stein.observable_errors[name], path.observable_errors[name])[1:]
-        assert np.max(np.abs(off) / error) < 4
 
 
 def test_the_same_seed_gives_the_same_numbers():
