@@ -152,6 +152,7 @@ def _trained(steps: int, both: bool, eta: float):
     [
         ("full_first_step", 1, False, "1/2"),
         ("two_steps", 2, False, "1/2"),
+        ("two_steps_both_layers", 2, True, "1/5"),
     ],
 )
 def test_gradient_steps_have_the_moments_of_their_own_simulation(name, steps, both, eta):
