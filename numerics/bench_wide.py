@@ -25,7 +25,7 @@ def _problem(steps: int, points: int = 6) -> tuple[Solver, dict]:
     if solver is None:
         raise DeriveError(f"the setting {SETTING} has not been built; run derive build first")
     values = {name: default for name, default, _ in solver.front.PARAMETERS}
-    values |= {"P": points, "B": points, "T": steps, "eta": 0.2}
+    values |= {"P": points, "B": points, "T": steps, "eta": 3.0 / steps, "gamma": 4.0}
     rng = np.random.default_rng(0)
     x = rng.standard_normal((points, values["D"]))
     signal = x[:, 0]
