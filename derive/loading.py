@@ -228,7 +228,10 @@ class Problem:
         if not declared_data(self.model):
             return dict(self.values)
         if self.file:
-            return {**self.values, **spread(read_archive(self.file, self.model), self.model, self.values)}
+            given = read_archive(self.file, self.model)
+            if self.model.refuses is not None and (wrong := self.model.refuses(given)):
+                raise ParameterError(f"data={self.file}: {wrong}")
+            return {**self.values, **spread(given, self.model, self.values)}
         if self.model.arrays is None:
             raise ParameterError(f"{self.model.setting} needs data: give data=FILE.npz")
         return {**self.values, **_made(self.model, dict(self.values))}

@@ -289,12 +289,13 @@ def _layer(solver: Solver, values: dict, trained: Trained, probe: Probe, path: b
 
 def _with_overlaps(layer: Layer, probe: Probe, trained: Trained, arguments, branch, here, positions) -> Layer:
     """The layer with the overlaps of its outliers, `here` where order parameters put them, with the spikes."""
+    if not here and not layer.outliers:
+        return replace(layer, overlaps=[])
     if not are_resolved(probe.module, trained.order, arguments, trained.noise) or len(here) != len(layer.outliers):
         layer.diagnostics["overlaps"] = "not given: the spikes are too nearly dependent for sampled order parameters"
         return layer
     found = spike_overlaps(probe.module, trained.order, arguments, branch, here)
-    if here:
-        layer.diagnostics["spike_directions"] = span_sizes(probe.module, trained.order, arguments)
+    layer.diagnostics["spike_directions"] = span_sizes(probe.module, trained.order, arguments)
     if not trained.without_one:
         return replace(layer, overlaps=found)
     others = [

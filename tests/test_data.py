@@ -279,6 +279,11 @@ def test_hostile_formulas_are_refused(typed):
     assert "\n" not in str(caught.value)
 
 
+def test_a_word_that_is_not_known_is_answered_with_those_that_are():
+    with pytest.raises(ParameterError, match="rleu is not known; its variables are x, and by name there are tanh, erf"):
+        load_problem("wide_network", ["activation=rleu"])
+
+
 def test_nested_powers_are_not_multiplied_out():
     """The law is kept as typed: written out it would have 1025 terms a factor."""
     model = model_named("wide_network", L=1, activation="((x+1)**32+1)**32")
@@ -374,6 +379,11 @@ FILES = {
         "the data last for 2 steps, but T asks for 3; take T=2",
     ),
     "a short stream": (STREAM, ["T=4"], "the data last for 3 steps, but T asks for 4; take T=3 at most"),
+    "labels that are no signs": (
+        {"y": np.array([0, 1, 0, 1, 1, 0])},
+        ["loss=cross_entropy"],
+        "labels y of cross_entropy must be 1 or -1; for 0 and 1 take 2*y - 1",
+    ),
     "a batch too large": ({}, ["B=7"], "7 points in a batch are more than there are; take at most 6"),
     "a size that contradicts": ({}, ["P=5"], "P=5, but data="),
     "a batch that contradicts": ({"order": np.zeros((2, 2), int)}, ["B=3"], "B=3, but data="),

@@ -14,6 +14,8 @@ import pytest
 
 from derive.codegen.store import stored_files
 from derive.loading import load_problem
+from derive.pipeline import derive_model
+from derive.printing import text_of_record
 from numerics.outliers import outlier_positions
 from numerics.sampling import Sampling
 from numerics.simulation import simulate
@@ -186,6 +188,18 @@ def test_outliers_appear_at_the_time_they_do_in_networks():
 
 
 # -- sampling
+
+
+@pytest.mark.parametrize("how, words", [("stein", "Stein's lemma"), ("pathwise", "derivatives along each path")])
+def test_the_derivation_says_how_responses_are_found(how, words):
+    model = load_problem("wide_network", ["L=1", f"responses={how}"]).model
+    assert f"responses by {words}" in text_of_record(derive_model(model)["order"])
+
+
+def test_without_outliers_there_are_no_overlaps_and_nothing_is_said_of_them():
+    solver, values = problem("L=2", "P=3", "T=1", "D=3")
+    layer = solve(solver, values, samples=2_000, overlaps=True).layers[0]
+    assert layer.outliers == [] and layer.overlaps == [] and "overlaps" not in layer.diagnostics
 
 
 def test_the_same_seed_gives_the_same_numbers():

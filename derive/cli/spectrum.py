@@ -171,7 +171,8 @@ def _chosen(path: Path, entries: Sequence[Entry], patterns: tuple[str, ...]) -> 
         fitting = fitting or [name for name in names if pattern in name]
         if not fitting:
             near = difflib.get_close_matches(pattern, names, n=3, cutoff=0.3) or names[:3]
-            raise click.UsageError(f"--matrix {pattern}: {path} has no such array; it has {', '.join(near)}, ...")
+            more = f" and {len(names) - len(near)} more" if len(names) > len(near) else ""
+            raise click.UsageError(f"--matrix {pattern}: {path} has no such array; it has {', '.join(near)}{more}")
         chosen.update(fitting)
     return [entry for entry in entries if entry.name in chosen]
 

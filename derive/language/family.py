@@ -46,8 +46,9 @@ class Choice:
         """What the declaring function is given: the value, or for a formula a SymPy expression."""
         if not isinstance(self.allowed, Formula):
             return value
-        text = dict(self.allowed.named).get(str(value), str(value))
-        return read_formula(text, self.allowed.variables, f"{name}={value}")
+        named = dict(self.allowed.named)
+        text = named.get(str(value), str(value))
+        return read_formula(text, self.allowed.variables, f"{name}={value}", tuple(named))
 
     def in_name(self, name: str, value: Chosen) -> str:
         """How a value that is not the default stands in the name of a member."""

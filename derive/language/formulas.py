@@ -33,8 +33,11 @@ NUMBERS = {"pi": sp.pi, "e": sp.E}
 LONGEST, LARGEST_POWER, LARGEST_NUMBER, MOST_BITS = 500, 32, 1e100, 4096
 
 
-def read_formula(text: str, variables: tuple[str, ...], where: str) -> sp.Expr:
-    """An expression in real symbols of the given names; anything but arithmetic and known functions is refused."""
+def read_formula(text: str, variables: tuple[str, ...], where: str, named: tuple[str, ...] = ()) -> sp.Expr:
+    """An expression in real symbols of the given names; anything but arithmetic and known functions is refused.
+
+    named: words that stand for a formula of their own, to be told where a word is not known.
+    """
     if len(text) > LONGEST:
         raise ParameterError(
             f"{where[:50]}... is longer than {LONGEST} characters; put it into a declaration of your own"
@@ -58,7 +61,10 @@ def read_formula(text: str, variables: tuple[str, ...], where: str) -> sp.Expr:
         if isinstance(node, ast.Name):
             found = symbols.get(node.id, NUMBERS.get(node.id))
             if found is None:
-                raise ParameterError(f"{where}: {node.id} is not known; its variables are {', '.join(variables)}")
+                words = f", and by name there are {', '.join(named)}" if named else ""
+                raise ParameterError(
+                    f"{where}: {node.id} is not known; its variables are {', '.join(variables)}{words}"
+                )
             return found
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
             inner = value(node.operand)

@@ -113,9 +113,10 @@ class Model:
     probe: spectrum(matrix), or several by layer, {0: spectrum(...), 1: spectrum(...)}, or None when only the training
     level matters; several are kept as pairs of a label and a spectrum.
     choices, family: which member of a family this is; filled in by the family.
-    responses: how a sampled pass finds responses, "pathwise" or "stein"; chosen by the laws if left out.
+    responses: how a sampled pass finds responses, "pathwise" or "stein"; "stein" if left out.
     arrays: a function of the parameter values (a dictionary) that returns the arrays of data(...) by name, for those
     who give none of their own.
+    refuses: a function of the arrays that a user gives (a dictionary) that returns what is wrong with them, or "".
     """
 
     parameters: tuple[Parameter, ...]
@@ -128,6 +129,7 @@ class Model:
     family: str = ""
     responses: str = ""
     arrays: Any = None
+    refuses: Any = None
 
     def __post_init__(self):
         object.__setattr__(self, "parameters", tuple(self.parameters))
@@ -214,6 +216,8 @@ def check(model: Model) -> None:
         raise DeclarationError(f"responses={model.responses!r}: write 'pathwise' or 'stein', or leave it out")
     if model.arrays is not None and not callable(model.arrays):
         raise DeclarationError("arrays=... must be a function of the parameter values that returns arrays by name")
+    if model.refuses is not None and not callable(model.refuses):
+        raise DeclarationError("refuses=... must be a function of arrays by name that returns what is wrong, or ''")
     _check_probes(model)
     _check_names(model)
     _check_parameters(model)

@@ -67,6 +67,13 @@ def single_index(values: dict, signs: bool = False) -> dict:
     return {"x": x[order], "y": y[order]}
 
 
+def signs_only(arrays: dict) -> str:
+    """What is wrong with labels that must be signs."""
+    if (abs(arrays["y"]) == 1).all():
+        return ""
+    return "labels y of cross_entropy must be 1 or -1; for 0 and 1 take 2*y - 1"
+
+
 def declare(L, activation, loss, responses) -> Model:
     """The network with L hidden layers; activation is an expression in x, loss one in f and y."""
     hidden, output, label = (Symbol(name, real=True) for name in ("x", "f", "y"))
@@ -81,6 +88,8 @@ def declare(L, activation, loss, responses) -> Model:
         raise ParameterError(
             f"loss={loss} has no derivative in f that a step could follow; give a function such as (f - y)**2/2"
         )
+
+    signs = loss == log(1 + exp(-label * output))
 
     N = sectors("N")
     t = training_clock("t", steps=T, channels=B)
@@ -129,7 +138,8 @@ def declare(L, activation, loss, responses) -> Model:
         },
         probe={n: spectrum(W[n](T).T @ W[n](T) / N) for n in layers if n < L} or None,
         responses="" if responses == "automatic" else responses,
-        arrays=partial(single_index, signs=loss == log(1 + exp(-label * output))),
+        arrays=partial(single_index, signs=signs),
+        refuses=signs_only if signs else None,
     )
 
 
@@ -151,5 +161,5 @@ MODEL = family(
         square="(f - y)**2/2",
         cross_entropy="log(1 + exp(-y*f))",
     ),
-    responses=one_of("automatic", "pathwise", "stein", doc="how responses are found; see README"),
+    responses=one_of("automatic", "pathwise", "stein", doc="how responses are found; automatic is stein"),
 )

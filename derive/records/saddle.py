@@ -164,11 +164,12 @@ class TimeOrder(Record):
             condition = f"s <= {t}" if lag == 0 else (f"s < {t}" if lag == 1 else f"s <= {t} - {lag}")
             timed = a.timed and j.timed
             reach.append(Statement(left, remark=f"nonzero only for {condition}" if timed else "nonzero"))
-        method = (
-            "every law is linear: one exact forward pass in time"
-            if self.system.linear
-            else "some laws are nonlinear: sampled forward in time, responses by automatic differentiation"
-        )
+        if self.system.linear:
+            method = "every law is linear: one exact forward pass in time"
+        elif self.system.model.responses == "pathwise":
+            method = "some laws are nonlinear: sampled forward in time, responses by derivatives along each path"
+        else:
+            method = "some laws are nonlinear: sampled forward in time, responses by Stein's lemma"
         return (
             Section("each time is computed in this order", sequence),
             Section("reach of the responses", tuple(reach)),
