@@ -43,6 +43,8 @@ def workplace(tmp_path, monkeypatch):
     (claims,) = [body for kind, body in FENCES if kind == "toml"]
     (tmp_path / "my_paper.toml").write_text(claims, encoding="utf-8")
     np.savez(tmp_path / "weights.npz", W1=np.random.default_rng(0).standard_normal((60, 80)))
+    x = np.random.default_rng(1).standard_normal((4, 3))
+    np.savez(tmp_path / "mine.npz", x=x, y=np.sign(x[:, 0]))
     assert CliRunner().invoke(main, ["new", "my_model"]).exit_code == 0
     return tmp_path
 
