@@ -224,13 +224,14 @@ def test_solve_prints_exactly_the_promised_keys():
         "largest_path",
         "bbp_time",
         "observables",
+        "observable_errors",
         "diagnostics",
         "spike_norm",
     ]
     assert solved["parameters"] == {"gamma0": 2.0}
     assert solved["outliers"] == pytest.approx([2.5], abs=1e-12)
     assert solved["bulk_edges"] == [pytest.approx([-2.0, 2.0], abs=1e-10)]
-    assert solved["outlier_errors"] is None
+    assert solved["outlier_errors"] is solved["outlier_path_errors"] is solved["observable_errors"] is None
     assert solved["overlaps"] == [{"right": pytest.approx(0.75, abs=1e-10), "left": None}]
     assert solved["outlier_path"] is solved["largest_path"] is solved["bbp_time"] is None
     assert solved["spike_norm"] == solved["observables"]["spike_norm"] == [1.0]

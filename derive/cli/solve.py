@@ -86,6 +86,7 @@ def solve(
       curve                    polynomial in the resolvent G and z, zero on the bulk; null if too large to eliminate
       density                  x and y, with --grid; zero outside the bulk and at its very edges
       observables              name to list over time, of numbers or, with labels, of lists; each also under its name
+      observable_errors        their standard errors where laws are sampled, else null
       layers                   the same for each layer, where a model names them
       diagnostics              residuals and how the numbers were found
     On a grid: setting, axes, points (parameters and the above, or parameters and error).
@@ -119,7 +120,7 @@ def solve(
         if as_json:
             print_json(points[0])
         else:
-            _print_solution(points[0], plain({"e": solution.observable_errors})["e"])
+            _print_solution(points[0], points[0]["observable_errors"])
     elif as_json:
         print_json({"setting": setting, "axes": axes_of(sweep), "points": points})
     else:
@@ -224,6 +225,7 @@ def _data(
         "outlier_errors": solution.outlier_errors,
         **{key: first[key] for key in extra if key in first},
         "observables": solution.observables,
+        "observable_errors": solution.observable_errors,
         **({"layers": layers} if solution.solver.layered else {}),
         "diagnostics": solution.diagnostics,
     }
