@@ -47,7 +47,6 @@ STAGES = {
     "bulk": ("bulk",),
 }
 CASES = [(name, ()) for name in SHIPPED] + [
-    ("deep_linear", (("L", 3),)),
     ("deep_linear", (("L", 1), ("data", "online"))),
     ("gated_network", ()),
 ]
