@@ -96,7 +96,7 @@ def test_second_order_of_the_upper_edge_is_a_perfect_fourth_power():
         ("edge", "chi", 1, {}),
         ("edge", "nu", 1, {"chi": "1", "gamma": "2"}),
         ("edge", "1/gamma", 2, {"chi": "1/3", "nu": "2"}),
-        ("lower_edge", "nu-1", 2, {"chi": "1", "gamma": "1"}),
+        ("lower_edge", "nu-1", 3, {"chi": "1", "gamma": "1"}),
     ],
 )
 def test_every_coefficient_agrees_with_the_exact_edge(of, text, order, fixed):

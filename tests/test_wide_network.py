@@ -74,11 +74,11 @@ def test_small_gamma_is_the_frozen_kernel():
 
 
 def test_one_step_is_a_spiked_matrix_in_closed_form():
-    pairs = ("L=3", "activation=erf", "P=5", "T=1", "D=4", "gamma=8", "eta=8")
+    pairs = ("L=2", "activation=erf", "P=5", "T=1", "D=4", "gamma=8", "eta=8")
     found = theory(*pairs)
     _, values = problem(*pairs)
     for layer in found.layers:
-        expected = by_hand.one_step_outliers(*points(values), 3, int(layer.label), 1.0, 8.0, 8.0)
+        expected = by_hand.one_step_outliers(*points(values), 2, int(layer.label), 1.0, 8.0, 8.0)
         assert len(expected) == len(layer.outliers) > 0
         for z, exact, error in zip(layer.outliers, expected, layer.outlier_errors, strict=True):
             assert abs(z - exact) < 4 * error and error < 0.02 * exact
