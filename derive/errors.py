@@ -21,6 +21,10 @@ class ClaimError(DeriveError):
     """A claims file cannot be read as claims."""
 
 
+class CheckpointError(DeriveError):
+    """A checkpoint, or a file read beside it, cannot be used."""
+
+
 class NumericalError(DeriveError):
     """A computation diverged, did not converge, or met a NaN."""
 

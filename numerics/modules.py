@@ -11,8 +11,8 @@ from functools import cached_property
 import jax
 
 from numerics.arrays import checked_array
-from numerics.bulk import Branch
-from numerics.sampling import compiled
+from numerics.bulk.support import Branch
+from numerics.training.sampling import compiled
 
 
 @dataclass(frozen=True)

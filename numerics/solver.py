@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.bulk import atoms_of, support
+from numerics.bulk.moments import moments
+from numerics.bulk.support import atoms_of, support
 from numerics.modules import Probe, Solver, load_built, load_solver
-from numerics.moments import moments
-from numerics.outliers import find_outliers, match_replicas, outlier_positions, outside
-from numerics.overlaps import are_resolved, span_sizes, spike_overlaps
-from numerics.paths import outlier_path
+from numerics.outliers.finding import find_outliers, match_replicas, outlier_positions, outside
+from numerics.outliers.overlaps import are_resolved, span_sizes, spike_overlaps
+from numerics.outliers.paths import outlier_path
 from numerics.precision import in_float64
 from numerics.progress import part
-from numerics.sampling import (
+from numerics.training.sampling import (
     DEFAULT_SAMPLES,
     Order,
     Sampling,
@@ -27,7 +27,7 @@ from numerics.sampling import (
     overlap_errors,
     path_errors,
 )
-from numerics.trained import Trained, check_finite, check_memory, chunks, train_together
+from numerics.training.trained import Trained, check_finite, check_memory, chunks, train_together
 
 __all__ = ["Layer", "Solution", "Solver", "Trained", "load_built", "load_solver", "solve", "solve_many", "spectra"]
 Progress = Callable[[float, str], None] | None

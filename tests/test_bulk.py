@@ -14,7 +14,7 @@ from derive.algebra.nodes import Z
 from derive.codegen import generate_files
 from derive.errors import DeclarationError
 from derive.pipeline import derive_model
-from numerics.bulk import atoms_of, edge_candidates, support
+from numerics.bulk.support import atoms_of, edge_candidates, support
 from numerics.solver import load_solver, solve
 
 G = sp.Symbol("G")

@@ -15,16 +15,16 @@ from conftest import solver_of, values_of
 from derive import Model, gaussian, parameter, positive, sectors, spectrum
 from derive.codegen import generate_files
 from derive.errors import NumericalError
-from numerics.bench_bulk import density_figures, edge_figures, fixed_point
-from numerics.branch import Branch
-from numerics.bulk import counts_against, edges_against, law_of, law_without_curve, series_moments, support
-from numerics.compare import TRACY_WIDOM_MEAN
-from numerics.curve import singular_points
-from numerics.density import resolvent_at
-from numerics.folds import march, upper_edge_program
-from numerics.polynomials import polynomial_system
+from numerics.bench.bulk import density_figures, edge_figures, fixed_point
+from numerics.bulk.branch import Branch
+from numerics.bulk.curve import singular_points
+from numerics.bulk.density import resolvent_at
+from numerics.bulk.folds import march, upper_edge_program
+from numerics.bulk.polynomials import polynomial_system
+from numerics.bulk.support import counts_against, edges_against, law_of, law_without_curve, series_moments, support
 from numerics.precision import in_float64
-from numerics.simulation import simulate
+from numerics.simulation.compare import TRACY_WIDOM_MEAN
+from numerics.simulation.samples import simulate
 from numerics.solver import load_solver
 
 

@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 
 from derive.cli import main
 from derive.errors import NumericalError
-from numerics.compare import Row, compare, verdict
-from numerics.simulation import SimulatedLayer, Simulation
+from numerics.simulation.compare import Row, compare, verdict
+from numerics.simulation.samples import SimulatedLayer, Simulation
 from numerics.solver import Layer
 
 COMMANDS = (
@@ -507,8 +507,8 @@ def test_a_quantity_that_never_varies_must_be_exact():
 
 
 def test_bench_prints_its_figures(monkeypatch):
-    import numerics.bench
+    import numerics.bench.run
 
-    monkeypatch.setattr(numerics.bench, "MEASUREMENTS", (numerics.bench.start_up,))
+    monkeypatch.setattr(numerics.bench.run, "MEASUREMENTS", (numerics.bench.run.start_up,))
     figures = json.loads(run("bench", "--json").stdout)["figures"]
     assert figures[0]["name"] == "start-up" and figures[0]["value"] > 0

@@ -9,8 +9,8 @@ import pytest
 
 from derive.codegen import generate_files
 from derive.loading import load_problem
-from numerics.compare import Row, compare
-from numerics.simulation import simulate
+from numerics.simulation.compare import Row, compare
+from numerics.simulation.samples import simulate
 from numerics.solver import load_solver, solve
 
 CASES = {

@@ -13,13 +13,13 @@ from click.testing import CliRunner
 from conftest import model_named, records_of
 
 from derive import Model, gaussian, goe, normal, outer, parameter, positive, sectors, spectrum
-from derive.algebra.cases import Case
-from derive.algebra.edge_expansions import Edges
-from derive.algebra.expansions import expand_quantity
-from derive.algebra.limits import Limit
-from derive.algebra.series import DIGITS, expand_root
 from derive.cli import main
 from derive.errors import DeriveError
+from derive.expansions.cases import Case
+from derive.expansions.edges import Edges
+from derive.expansions.limits import Limit
+from derive.expansions.quantities import expand_quantity
+from derive.expansions.series import DIGITS, expand_root
 from derive.pipeline import derive_model
 
 x, e = sp.symbols("x e")

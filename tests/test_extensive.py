@@ -9,11 +9,11 @@ import pytest
 import sympy as sp
 from conftest import model_named, records_of
 
-from derive.algebra.infinity import moments_of_curve, moments_of_system
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint
 from derive.algebra.polynomials import MOST_UNKNOWNS, TooLarge, check_size, eliminate, proves_zero
 from derive.errors import ParameterError
+from derive.expansions.infinity import moments_of_curve, moments_of_system
 from derive.loading import load_model
 from derive.pipeline import derive_model
 from derive.stages.expand import expand_declaration

@@ -13,11 +13,11 @@ from conftest import solver_and_values
 
 from derive.cli import main
 from derive.errors import ParameterError
-from numerics.bulk import counts_against, law_of
-from numerics.compare import compare
-from numerics.moments import exact_moments, moments
-from numerics.plots import draw_comparison, histogram_bins, interval_groups
-from numerics.simulation import check_memory, simulate, smaller_size
+from numerics.bulk.moments import exact_moments, moments
+from numerics.bulk.support import counts_against, law_of
+from numerics.plots.solutions import draw_comparison, histogram_bins, interval_groups
+from numerics.simulation.compare import compare
+from numerics.simulation.samples import check_memory, simulate, smaller_size
 from numerics.solver import solve
 
 CASES = {
@@ -72,7 +72,7 @@ def test_compare_sets_moments_and_atoms_of_a_pure_bulk_against_simulation():
 
 def test_a_sample_that_does_not_fit_is_refused_with_a_size_that_does(monkeypatch):
     solver, values = solver_and_values("extensive_two_layer", nu=2.0)
-    monkeypatch.setattr("numerics.simulation.available_memory", lambda: 1e6)
+    monkeypatch.setattr("numerics.simulation.samples.available_memory", lambda: 1e6)
     with pytest.raises(ParameterError, match=r"size=2000 needs about .* GB at these parameters and 0.001 GB are free"):
         simulate(solver, values, 2000, 1)
     with pytest.raises(ParameterError) as refused:
@@ -84,7 +84,7 @@ def test_a_sample_that_does_not_fit_is_refused_with_a_size_that_does(monkeypatch
         check_memory(solver, values, 2 * fits)
     with pytest.raises(ParameterError, match="no size fits"):
         check_memory(solver, {**values, "nu": 1e9}, 50)
-    monkeypatch.setattr("numerics.simulation.available_memory", lambda: None)
+    monkeypatch.setattr("numerics.simulation.samples.available_memory", lambda: None)
     check_memory(solver, values, 10**6)
 
 

@@ -11,9 +11,9 @@ from conftest import model_named, solver_of, values_of
 from derive import spectrum
 from derive.codegen import generate_files
 from derive.errors import NumericalError
-from numerics.bulk import support
-from numerics.linear import null_spaces
-from numerics.outliers import by_contour, find_outliers, match_replicas, smallest_singular_values
+from numerics.bulk.support import support
+from numerics.outliers.finding import by_contour, find_outliers, match_replicas, smallest_singular_values
+from numerics.outliers.linear import null_spaces
 from numerics.precision import in_float64
 from numerics.solver import load_solver, solve
 

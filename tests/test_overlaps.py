@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from conftest import solver_of, values_of
 
-from numerics.compare import compare
-from numerics.simulation import simulate
+from numerics.simulation.compare import compare
+from numerics.simulation.samples import simulate
 from numerics.solver import solve
 
 

@@ -12,11 +12,11 @@ from conftest import model_named, solver_of, values_of
 
 from derive.codegen import generate_files
 from derive.errors import NumericalError, ParameterError
-from numerics.compare import compare
 from numerics.precision import in_float64
-from numerics.sampling import DRAWS, Sampling, draw, matched
-from numerics.simulation import simulate
+from numerics.simulation.compare import compare
+from numerics.simulation.samples import simulate
 from numerics.solver import Trained, load_solver, solve
+from numerics.training.sampling import DRAWS, Sampling, draw, matched
 
 GROUPS = (("J", "JT", "w"), ("V",))
 SHAPES = {"J": (3,), "JT": (2, 2), "w": (), "V": (2,)}

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from derive.checkpoints import from_bfloat16, load, read_checkpoint
 from derive.cli import main
-from numerics import spectra
-from numerics.checkpoints import from_bfloat16, load, read_checkpoint
-from numerics.spectra import FITS, NEARLY, NOT, SPATIAL_FIRST, STANDARD, analyse
+from numerics.spectra import fitting as spectra
+from numerics.spectra.fitting import FITS, NEARLY, NOT, SPATIAL_FIRST, STANDARD, analyse
 
 ROOT = Path(__file__).parents[1]
 
@@ -692,7 +692,7 @@ def test_plots_are_written(ending):
 
 
 def test_the_picture_shows_each_matrix_with_its_law_and_its_outliers():
-    from numerics.spectra_plots import draw_spectra
+    from numerics.plots.spectra import draw_spectra
 
     one, other = analyse("W1", spiked(60, 80, (3.0,), 0)), analyse("W2", noise(50, 50, 1))
     figure = draw_spectra([one, other], [None, None], "two matrices")

@@ -11,11 +11,11 @@ import sympy as sp
 from click.testing import CliRunner
 from conftest import model_named, records_of, solver_and_values, target_of
 
-from derive.algebra.expansions import expand_quantity
-from derive.algebra.limits import Limit
-from derive.algebra.symbolic_pass import SymbolicPass
 from derive.cli import main
 from derive.errors import ParameterError
+from derive.expansions.limits import Limit
+from derive.expansions.quantities import expand_quantity
+from derive.expansions.symbolic_pass import SymbolicPass
 from derive.records.probe import MAP
 from numerics.precision import in_float64
 from numerics.solver import solve

@@ -27,9 +27,9 @@ from derive import (
     whole_positive,
 )
 from derive.codegen import generate_files
-from numerics.compare import compare
 from numerics.precision import in_float64
-from numerics.simulation import simulate
+from numerics.simulation.compare import compare
+from numerics.simulation.samples import simulate
 from numerics.solver import load_solver, solve
 
 a = parameter("a", default=1.5, domain=positive)

@@ -160,13 +160,13 @@ def test_points_side_by_side_are_those_one_by_one(monkeypatch):
 
 
 def test_points_that_do_not_fit_into_memory_together_are_solved_in_groups(monkeypatch):
-    import numerics.trained
+    import numerics.training.trained
 
     solver = solver_of("anti_hebbian")
     values = [values_of("anti_hebbian", T=4, gamma0=g) for g in (3.0, 4.0, 5.0)]
     whole = [s.observables for s in solve_many(solver, values)]
-    monkeypatch.setattr(numerics.trained, "BATCH_BYTES", 1.0)
-    assert [len(chunk) for chunk in numerics.trained.chunks(solver, values)] == [1, 1, 1]
+    monkeypatch.setattr(numerics.training.trained, "BATCH_BYTES", 1.0)
+    assert [len(chunk) for chunk in numerics.training.trained.chunks(solver, values)] == [1, 1, 1]
     for one, other in zip(solve_many(solver, values), whole, strict=True):
         for name in other:
             assert one.observables[name] == pytest.approx(other[name], rel=1e-12)

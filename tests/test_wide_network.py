@@ -16,10 +16,10 @@ from derive.codegen.store import stored_files
 from derive.loading import load_problem
 from derive.pipeline import derive_model
 from derive.printing import text_of_record
-from numerics.outliers import outlier_positions
-from numerics.sampling import Sampling
-from numerics.simulation import simulate
+from numerics.outliers.finding import outlier_positions
+from numerics.simulation.samples import simulate
 from numerics.solver import Trained, load_solver, solve
+from numerics.training.sampling import Sampling
 
 _path = Path(__file__).parent / "reference_formulas" / "wide_network_by_hand.py"
 _spec = importlib.util.spec_from_file_location("wide_network_by_hand", _path)
@@ -209,6 +209,6 @@ def test_a_large_pencil_has_the_same_outliers(monkeypatch):
     probe = solution.solver.probes[0]
     arguments, branch = solution.solver.arguments(solution.parameters), solution.solver.branch(solution.parameters)
     whole = outlier_positions(probe.module, solution.order, arguments, branch, [(0.0, 4.0)])
-    monkeypatch.setattr("numerics.linear.ALL_EIGENVALUES", 10)
-    monkeypatch.setattr("numerics.outliers.FIRST_EIGENVALUES", 4)
+    monkeypatch.setattr("numerics.outliers.linear.ALL_EIGENVALUES", 10)
+    monkeypatch.setattr("numerics.outliers.finding.FIRST_EIGENVALUES", 4)
     assert outlier_positions(probe.module, solution.order, arguments, branch, [(0.0, 4.0)]) == pytest.approx(whole)

@@ -11,9 +11,6 @@ import mpmath
 import sympy as sp
 from sympy.core.function import PoleError
 
-from derive.algebra.expansions import expand_quantity
-from derive.algebra.infinity import moments_of_system
-from derive.algebra.limits import SMALL as EPSILON, Limit
 from derive.algebra.nodes import Z
 from derive.algebra.physical import physical_values
 from derive.algebra.words import Letter
@@ -33,6 +30,9 @@ from derive.claims.equality import (
 from derive.claims.formulas import Carrier, Matrix, Reader, shown
 from derive.claims.reading import Claim, ClaimsFile
 from derive.errors import ClaimError, DeriveError, NumericalError
+from derive.expansions.infinity import moments_of_system
+from derive.expansions.limits import SMALL as EPSILON, Limit
+from derive.expansions.quantities import expand_quantity
 from derive.language.model import Model
 from derive.records.base import Record
 from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle

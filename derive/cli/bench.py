@@ -24,7 +24,7 @@ def bench(only: str, as_json: bool) -> None:
     with progress_bar("measuring", as_json) as progress:
         from derive.claims.reading import reference_directory
         from derive.errors import ClaimError
-        from numerics.bench import run
+        from numerics.bench.run import run
 
         try:
             references = reference_directory()

@@ -34,7 +34,7 @@ from derive.cli.problem import (
 from derive.cli.simulate import simulated_layer, times_to_watch
 
 if TYPE_CHECKING:
-    from numerics.simulation import Simulation
+    from numerics.simulation.samples import Simulation
     from numerics.solver import Solution
 
 
@@ -109,8 +109,8 @@ def compare(
     if plot is not None and not problem.model.probes:
         raise click.UsageError(f"--plot: {setting} probes no matrix, so there is no density to draw")
     with progress_bar(f"comparing {setting}", as_json) as progress:
-        from numerics.compare import compare as rows_of, verdict
-        from numerics.simulation import check_memory, simulate, smaller_size
+        from numerics.simulation.compare import compare as rows_of, verdict
+        from numerics.simulation.samples import check_memory, simulate, smaller_size
         from numerics.solver import solve
 
         solver = solver_of(target, problem.model, progress)
@@ -163,7 +163,7 @@ def compare(
         }
         result = plain(with_observables(result, observables))
         if plot is not None:
-            from numerics.plots import save_comparison
+            from numerics.plots.solutions import save_comparison
 
             save_comparison(
                 Path(plot), solution, simulation, f"{settings_line(setting, values)}   (size {size}, {seeds} seeds)"
@@ -192,7 +192,7 @@ def compare(
 
 def _observables(solution: Solution, simulation: Simulation) -> dict[str, dict[str, Any]]:
     """Every observable at all times, theory beside simulation."""
-    from numerics.compare import mean_and_error
+    from numerics.simulation.compare import mean_and_error
 
     return {
         name: {

@@ -103,8 +103,8 @@ def expand(
     with progress_bar(f"expanding {model.setting}", as_json):
         import sympy as sp
 
-        from derive.algebra.expansions import expand_quantity
-        from derive.algebra.limits import Limit, rational
+        from derive.expansions.limits import Limit, rational
+        from derive.expansions.quantities import expand_quantity
         from derive.pipeline import derive_model
 
         limit = None if variable is None else Limit.of(variable, model.parameters)

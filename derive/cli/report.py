@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from derive.cli.output import Progress
     from derive.loading import Problem
     from derive.report import Comparison, Figure
-    from numerics.simulation import Simulation
+    from numerics.simulation.samples import Simulation
     from numerics.solver import Solution
 
 SUFFIXES = {"html": (".html", ".htm"), "latex": (".tex",)}
@@ -182,8 +182,8 @@ def compared(
     """Theory and simulation at the parameters of the problem, with their pictures."""
     from derive.errors import NumericalError
     from derive.report import Comparison, ComparisonRow
-    from numerics.compare import compare, verdict
-    from numerics.simulation import simulate
+    from numerics.simulation.compare import compare, verdict
+    from numerics.simulation.samples import simulate
     from numerics.solver import solve
 
     solver = solver_of(target, problem.model, progress)
@@ -231,7 +231,7 @@ def compared(
 def pictures(solution: Solution, simulation: Simulation) -> tuple[Figure, ...]:
     """The spectrum where a matrix is probed, and the observables where there are any."""
     from derive.report import Figure
-    from numerics.report_plots import draw_observables, draw_spectrum, narrowed, picture
+    from numerics.plots.report import draw_observables, draw_spectrum, narrowed, picture
 
     found = []
     for layer in solution.layers:

@@ -30,7 +30,7 @@ from derive.cli.problem import (
 )
 
 if TYPE_CHECKING:
-    from numerics.simulation import SimulatedLayer
+    from numerics.simulation.samples import SimulatedLayer
     from numerics.solver import Solver
 
 
@@ -78,8 +78,8 @@ def simulate(
     problem = load_problem(target, pairs)
     setting = problem.model.setting
     with progress_bar(f"simulating {setting}", as_json) as progress:
-        from numerics.compare import mean_and_error
-        from numerics.simulation import simulate as run
+        from numerics.simulation.compare import mean_and_error
+        from numerics.simulation.samples import simulate as run
 
         solver = solver_of(target, problem.model, progress)
         simulation = run(
@@ -139,7 +139,7 @@ def _ends(eigenvalues: list) -> dict[str, list]:
 
 def simulated_layer(layer: SimulatedLayer) -> dict[str, Any]:
     """One layer for machines; outliers by comparison with time 0."""
-    from numerics.compare import mean_and_error
+    from numerics.simulation.compare import mean_and_error
 
     paths = [layer.outliers(time) for time in layer.times]
     found = paths[-1] if paths else None
@@ -156,7 +156,7 @@ def simulated_layer(layer: SimulatedLayer) -> dict[str, Any]:
 
 
 def _print_ends(layer: dict[str, Any]) -> None:
-    from numerics.compare import mean_and_error
+    from numerics.simulation.compare import mean_and_error
 
     top, bottom = (mean_and_error(layer["eigenvalues"][end]) for end in ("top", "bottom"))
     ranks = [

@@ -15,9 +15,9 @@ from derive.cli.output import json_option, number, plain, print_json, print_tabl
 from derive.errors import DeriveError
 
 if TYPE_CHECKING:
-    from numerics.checkpoints import Entry
-    from numerics.spectra import Spectrum
-    from numerics.spectra_theory import Comparison
+    from derive.checkpoints import Entry
+    from numerics.spectra.fitting import Spectrum
+    from numerics.spectra.theory import Comparison
 
 MOST_LINES = 8
 """Outliers of one matrix that are printed; --json has all."""
@@ -110,9 +110,9 @@ def spectrum(
         raise click.UsageError("--layer chooses from a theory file; give --theory too")
     path = Path(file)
     with progress_bar(f"reading {path.name}", as_json) as progress:
-        from numerics.checkpoints import load, read_checkpoint
-        from numerics.spectra import analyse, layout_of
-        from numerics.spectra_theory import compare_with_theory, read_theory
+        from derive.checkpoints import load, read_checkpoint
+        from numerics.spectra.fitting import analyse, layout_of
+        from numerics.spectra.theory import compare_with_theory, read_theory
 
         solved = None if theory is None else read_theory(Path(theory), layer)
         entries = _chosen(path, read_checkpoint(path), patterns)
@@ -148,7 +148,7 @@ def spectrum(
         compared = [None if solved is None else compare_with_theory(one, solved) for one in spectra]
         answer = plain(_answer(file, level, spectra, compared, left_out))
         if plot is not None:
-            from numerics.spectra_plots import save_spectra
+            from numerics.plots.spectra import save_spectra
 
             title = path.name if solved is None else f"{path.name}, theory {solved.name}"
             save_spectra(Path(plot), spectra, compared, title)
@@ -178,7 +178,7 @@ def _chosen(path: Path, entries: Sequence[Entry], patterns: tuple[str, ...]) -> 
 
 
 def _check_panels(plot: str | None, count: int, path: Path) -> None:
-    from numerics.spectra_plots import MOST_PANELS
+    from numerics.plots.spectra import MOST_PANELS
 
     if plot is not None and count > MOST_PANELS:
         raise click.UsageError(
@@ -234,7 +234,7 @@ def _matrix(one: Spectrum) -> dict[str, Any]:
 
 def _notes(one: Spectrum) -> list[str]:
     """What a reader should know before trusting the numbers of a matrix."""
-    from numerics.spectra import FITS, MATRIX, NOT
+    from numerics.spectra.fitting import FITS, MATRIX, NOT
 
     notes = []
     if one.layout != MATRIX:

@@ -1,0 +1,350 @@
+"""Arrays out of a checkpoint somebody already has, without ever running what is in the file.
+
+`.npz` is read with pickles refused, `.safetensors` by the reader below (eight bytes of header length, a JSON header,
+one buffer), and PyTorch files by torch itself where it is installed, restricted to weights. Every file is checked as a
+whole before the first array is read, and arrays are read one at a time, when they are asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from derive.errors import CheckpointError
+
+LONGEST_HEADER = 100_000_000
+"""The longest safetensors header, in bytes, that the format allows."""
+
+NEWEST_UNSAFE_TORCH = (2, 5)
+"""Up to this version of torch, loading weights only could be tricked into running code."""
+
+SAFETENSORS_TYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "BF16": "<u2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "i1",
+    "U64": "<u8",
+    "U32": "<u4",
+    "U16": "<u2",
+    "U8": "u1",
+    "BOOL": "u1",
+}
+BITS_OF_OTHERS = {
+    "F8_E5M2": 8,
+    "F8_E4M3": 8,
+    "F8_E8M0": 8,
+    "F4": 4,
+    "F6_E2M3": 6,
+    "F6_E3M2": 6,
+    "C64": 64,
+}
+"""Types whose size is known, so that the file can be checked, but which hold no weights that are read here."""
+
+TORCH_SUFFIXES = (".pt", ".pth", ".bin")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One array of a checkpoint: what is known without reading it, and how to read it.
+
+    `unusable` says why its numbers cannot be read as weights; None where they can. `broken` entries make the
+    checkpoint a bad file as soon as they are asked for.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    kind: str
+    read: Callable[[], np.ndarray]
+    unusable: str | None = None
+    broken: str | None = None
+
+
+def read_checkpoint(path: Path) -> tuple[Entry, ...]:
+    """All the arrays of a checkpoint, in the order of the file."""
+    if path.is_dir():
+        raise CheckpointError(f"{path} is a directory; give the checkpoint file itself")
+    if not path.is_file():
+        raise CheckpointError(f"there is no file {path}; give a .npz, .safetensors or PyTorch checkpoint")
+    suffix = path.suffix.lower()
+    readers = {".npz": _read_npz, ".safetensors": _read_safetensors, **dict.fromkeys(TORCH_SUFFIXES, _read_torch)}
+    if suffix not in readers:
+        raise CheckpointError(
+            f"{path} is not one of .npz, .safetensors, .pt, .pth, .bin; save the arrays as one of these"
+        )
+    try:
+        if path.stat().st_size == 0:
+            raise CheckpointError(f"{path} is empty; save the checkpoint again")
+        entries = readers[suffix](path)
+    except OSError as error:
+        raise CheckpointError(f"cannot read {path} ({error.strerror or error}); check the file") from None
+    except MemoryError:
+        raise CheckpointError(f"{path} does not fit into memory; save fewer arrays to a file") from None
+    if not entries:
+        raise CheckpointError(f"{path} holds no arrays; save the weights as named arrays")
+    return entries
+
+
+def load(path: Path, entry: Entry) -> np.ndarray:
+    """The numbers of one entry."""
+    if entry.broken is not None:
+        raise CheckpointError(f"{path}: {entry.name} {entry.broken}")
+    try:
+        return entry.read()
+    except OSError as error:
+        raise CheckpointError(
+            f"cannot read {entry.name} of {path} ({error.strerror or error}); check the file"
+        ) from None
+    except MemoryError:
+        raise CheckpointError(f"{path}: {entry.name} does not fit into memory; leave it out with --matrix") from None
+
+
+# NumPy
+
+
+def _read_npz(path: Path) -> tuple[Entry, ...]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            names = [member.filename for member in members]
+            if len(set(names)) < len(names):
+                twice = next(name for name in names if names.count(name) > 1)
+                raise CheckpointError(f"{path} holds {twice} twice; save each array under a name of its own")
+            return tuple(_npz_entry(path, archive, member) for member in members if not member.is_dir())
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise CheckpointError(f"{path} is damaged or no .npz file ({error}); save it again with numpy.savez") from None
+
+
+def _npz_entry(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Entry:
+    name = member.filename.removesuffix(".npy")
+    if name == member.filename:
+        return Entry(name, (), "file", _nothing, unusable="not an array")
+    try:
+        with archive.open(member) as stream:
+            shape, dtype, offset = _npy_header(stream)
+    except ValueError as error:
+        raise CheckpointError(f"{path}: {name} is not a NumPy array ({_first_line(error)}); save it again") from None
+    kind = str(dtype)
+    if dtype.hasobject:
+        reason = (
+            "holds pickled Python objects, which are never loaded; save plain arrays, or leave it out with --matrix"
+        )
+        return Entry(name, shape, "object", _nothing, broken=reason)
+    if math.prod(shape) * dtype.itemsize != member.file_size - offset:
+        raise CheckpointError(
+            f"{path}: {name} says {_times(shape)} numbers of type {kind}, but {member.file_size - offset} bytes are "
+            "there; the file is truncated or damaged, save it again"
+        )
+
+    def read() -> np.ndarray:
+        try:
+            with zipfile.ZipFile(path) as again, again.open(member) as stream:
+                return np.lib.format.read_array(stream, allow_pickle=False)
+        except (ValueError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise CheckpointError(f"{path}: {name} cannot be read ({_first_line(error)}); save it again") from None
+
+    return Entry(name, shape, kind, read, unusable=_unusable(dtype))
+
+
+def _npy_header(stream: Any) -> tuple[tuple[int, ...], np.dtype, int]:
+    version = np.lib.format.read_magic(stream)
+    if version == (1, 0):
+        shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    elif version == (2, 0):
+        shape, _, dtype = np.lib.format.read_array_header_2_0(stream)
+    else:
+        raise ValueError(f"version {version[0]}.{version[1]} of the format is for records")
+    return shape, dtype, stream.tell()
+
+
+def _unusable(dtype: np.dtype) -> str | None:
+    if dtype.kind in "fiu":
+        return None
+    if dtype.kind == "V" and dtype.names is None and dtype.itemsize == 2:
+        return "two-byte records; a bfloat16 array must be saved as float32, or as safetensors"
+    return {"b": "true or false, no weights", "c": "complex numbers"}.get(dtype.kind, f"type {dtype} holds no weights")
+
+
+# safetensors
+
+
+def _read_safetensors(path: Path) -> tuple[Entry, ...]:
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        header, start = _safetensors_header(path, stream, size)
+    header.pop("__metadata__", None)
+    described = [(name, *_described(path, name, entry)) for name, entry in header.items()]
+    _check_offsets(path, [(begin, end, name) for name, _, _, begin, end in described], size - start)
+    return tuple(
+        _safetensors_entry(path, name, kind, shape, start + begin, end - begin)
+        for name, kind, shape, begin, end in described
+    )
+
+
+def _safetensors_header(path: Path, stream: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
+    """The header and where the buffer begins."""
+    if size < 8:
+        raise CheckpointError(f"{path} is truncated: {size} bytes are no safetensors file; save it again")
+    length = int.from_bytes(stream.read(8), "little")
+    if length > LONGEST_HEADER:
+        raise CheckpointError(
+            f"{path} says its header has {length} bytes, and safetensors allows {LONGEST_HEADER}; this is no "
+            "safetensors file, or a damaged one"
+        )
+    if length > size - 8:
+        raise CheckpointError(
+            f"{path} is truncated: its header should have {length} bytes, and {size - 8} are there; save it again"
+        )
+    raw = stream.read(length)
+    try:
+        if not raw.startswith(b"{"):
+            raise ValueError("it does not begin with a brace")
+        header = json.loads(raw.decode("utf-8"), object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(
+            f"{path} has a header that is not as safetensors has it ({error}); save it again"
+        ) from None
+    return header, 8 + length
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise ValueError("a name stands there twice")
+    return result
+
+
+def _described(path: Path, name: str, entry: Any) -> tuple[str, tuple[int, ...], int, int]:
+    """Type, shape and place of one tensor, each checked."""
+    wrong = f"{path}: the header describes {name!r} wrongly"
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+        raise CheckpointError(f"{wrong}: dtype, shape and data_offsets are needed; save the file again")
+    kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if not _whole(shape) or not _whole(offsets) or len(offsets) != 2 or len(shape) > 64:
+        raise CheckpointError(f"{wrong}: shape and data_offsets are lists of whole numbers; save the file again")
+    if not isinstance(kind, str) or (kind not in SAFETENSORS_TYPES and kind not in BITS_OF_OTHERS):
+        raise CheckpointError(f"{wrong}: there is no type {kind!r}; save the weights as F32 or BF16")
+    bits = BITS_OF_OTHERS[kind] if kind in BITS_OF_OTHERS else 8 * np.dtype(SAFETENSORS_TYPES[kind]).itemsize
+    begin, end = offsets
+    if 8 * (end - begin) != math.prod(shape) * bits:
+        raise CheckpointError(
+            f"{wrong}: {_times(shape)} numbers of type {kind} do not fill the {end - begin} bytes from {begin} to "
+            f"{end}; save the file again"
+        )
+    return kind, tuple(shape), begin, end
+
+
+def _whole(values: Any) -> bool:
+    return isinstance(values, list) and all(type(value) is int and value >= 0 for value in values)
+
+
+def _check_offsets(path: Path, places: list[tuple[int, int, str]], size: int) -> None:
+    """Tensors fill the buffer from its first byte to its last, each byte once."""
+    reached, before = 0, "the beginning of the buffer"
+    for begin, end, name in sorted(places):
+        if end > size:
+            raise CheckpointError(
+                f"{path}: {name!r} ends at byte {end} of a buffer of {size}; the file is truncated, save it again"
+            )
+        if begin != reached:
+            how = "overlaps with" if begin < reached else "leaves a hole after"
+            raise CheckpointError(f"{path}: {name!r} {how} {before}; the file is damaged, save it again")
+        reached, before = end, repr(name)
+    if reached != size:
+        raise CheckpointError(f"{path}: {size - reached} bytes at the end belong to no tensor; save the file again")
+
+
+def _safetensors_entry(path: Path, name: str, kind: str, shape: tuple[int, ...], start: int, length: int) -> Entry:
+    def read() -> np.ndarray:
+        with path.open("rb") as stream:
+            stream.seek(start)
+            raw = stream.read(length)
+        if len(raw) != length:
+            raise CheckpointError(f"{path}: {name} is truncated; the file changed while it was read")
+        array = np.frombuffer(raw, dtype=SAFETENSORS_TYPES[kind])
+        return (from_bfloat16(array) if kind == "BF16" else array).reshape(shape)
+
+    if kind in BITS_OF_OTHERS:
+        return Entry(name, shape, kind, _nothing, unusable=f"type {kind} is not read; save it as BF16 or F32")
+    return Entry(name, shape, kind, read, unusable="true or false, no weights" if kind == "BOOL" else None)
+
+
+def from_bfloat16(bits: np.ndarray) -> np.ndarray:
+    """A bfloat16 is the upper half of a float32."""
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+# PyTorch
+
+
+def _read_torch(path: Path) -> tuple[Entry, ...]:
+    try:
+        torch = importlib.import_module("torch")
+    except ImportError:
+        raise CheckpointError(
+            f"{path} is a PyTorch file and torch is not installed here; install torch, or save the state dict with "
+            "safetensors.torch.save_file or numpy.savez"
+        ) from None
+    version = str(torch.__version__)
+    if _version(version) <= NEWEST_UNSAFE_TORCH:
+        raise CheckpointError(
+            f"{path}: torch {version} can run code hidden in a checkpoint; update torch to 2.6 or newer, or save the "
+            "state dict as .safetensors"
+        )
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError:
+        raise
+    except Exception as error:  # torch raises what its restricted loader meets: nothing narrower covers it
+        raise CheckpointError(
+            f"{path} cannot be loaded as weights only ({_first_line(error)}); save model.state_dict() by itself"
+        ) from None
+    return tuple(_torch_entry(name, tensor) for name, tensor in _flat(content, "") if isinstance(tensor, torch.Tensor))
+
+
+def _version(text: str) -> tuple[int, ...]:
+    parts = text.split("+")[0].split(".")[:2]
+    return tuple(int("".join(filter(str.isdigit, part)) or 0) for part in parts)
+
+
+def _flat(value: Any, name: str) -> list[tuple[str, Any]]:
+    """The leaves of nested dictionaries, named by their path."""
+    if isinstance(value, dict):
+        return [leaf for key, part in value.items() for leaf in _flat(part, f"{name}.{key}" if name else str(key))]
+    return [(name or "tensor", value)]
+
+
+def _torch_entry(name: str, tensor: Any) -> Entry:
+    kind = str(tensor.dtype).removeprefix("torch.")
+    floating = tensor.is_floating_point()
+    real = floating or kind.startswith(("int", "uint"))
+
+    def read() -> np.ndarray:
+        numbers = tensor.detach()
+        return (numbers.double() if kind == "float64" or not floating else numbers.float()).numpy()
+
+    return Entry(name, tuple(tensor.shape), kind, read, unusable=None if real else f"type {kind} holds no weights")
+
+
+def _nothing() -> np.ndarray:
+    raise CheckpointError("these bytes are not read as numbers")
+
+
+def _times(shape: Any) -> str:
+    return " x ".join(map(str, shape)) or "1"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:160]

@@ -1,0 +1,1 @@
+"""Series of edges, outliers and thresholds in a small parameter."""

@@ -1,0 +1,111 @@
+"""The derived bulk with some parameters fixed and one of them, perhaps, made small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from derive.algebra.physical import sample_point
+from derive.errors import DeriveError, ParameterError
+from derive.expansions.limits import Limit
+from derive.expansions.symbolic_pass import SymbolicPass
+from derive.language.symbols import Parameter
+from derive.records.probe import Bulk
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is expanded: without a limit it is sought exactly, as a series of one term."""
+
+    bulk: Bulk
+    limit: Limit | None
+    fixed: tuple[tuple[Parameter, sp.Rational], ...]
+
+    @staticmethod
+    def of(bulk: Bulk, limit: Limit | None, fixed: dict[Parameter, sp.Rational]) -> Case:
+        """Check the fixed values against the limit and their domains."""
+        if limit is not None and limit.parameter in fixed:
+            raise ParameterError(f"{limit.parameter} is what the expansion is in; leave it out of --at")
+        for parameter, value in fixed.items():
+            parameter.checked(float(value))
+        case = Case(bulk, limit, tuple(fixed.items()))
+        if any(e.has(sp.zoo, sp.nan, sp.oo) for e in case.equations):
+            raise DeriveError("the bulk equations divide by zero at these values of --at; take others")
+        return case
+
+    @cached_property
+    def substitution(self) -> dict[sp.Symbol, sp.Expr]:
+        made: dict[sp.Symbol, sp.Expr] = dict(self.fixed)
+        return made if self.limit is None else {**made, self.limit.parameter: self.limit.value}
+
+    @cached_property
+    def equations(self) -> tuple[sp.Expr, ...]:
+        return tuple(map(self.fill, self.bulk.projected.bulk_equations))
+
+    @property
+    def unknowns(self) -> tuple[sp.Symbol, ...]:
+        return self.bulk.projected.bulk_symbols
+
+    @cached_property
+    def training(self) -> SymbolicPass:
+        """The training level of this case."""
+        return SymbolicPass(self.bulk.blocks, self.substitution)
+
+    @property
+    def whole(self) -> tuple[Parameter, ...]:
+        """Whole-number parameters that are not fixed."""
+        return tuple(p for p in self.bulk.system.model.parameters if p.domain.whole and p not in self.substitution)
+
+    def fill(self, expression: sp.Expr) -> sp.Expr:
+        """An expression of the records in this case."""
+        expression = sp.sympify(expression)
+        if expression.has(AppliedUndef) and not self.whole:
+            return self.training.resolved(expression)
+        return expression.subs(self.substitution)
+
+    def sampled(self, expressions: Iterable[sp.Expr]) -> dict:
+        """Values of the open parameters of the bulk, of its maps and of some expressions."""
+        inside = sample_point((*self.bulk.projected.bulk_equations, *(c.relation for c in self.bulk.pencil.cycles)))
+        point = {**sample_point(expressions), **inside}
+        return {p: v for p, v in point.items() if p not in self.substitution}
+
+    @property
+    def name(self) -> str:
+        return self.bulk.system.model.name or "the model"
+
+    @property
+    def told(self) -> str:
+        """The limit in words."""
+        return "here" if self.limit is None else f"for {self.limit.told}"
+
+    @property
+    def advice(self) -> str:
+        """What to try where an elimination is too large."""
+        names = ", ".join(p.name for p in self.bulk.system.model.parameters if p not in self.substitution)
+        return f"fix more parameters with --at ({names} open)" if names else "solve for numbers with `derive solve`"
+
+
+def check_algebraic(case: Case, expressions: Iterable[sp.Expr]) -> None:
+    """Refuse powers with open exponents and coefficients that wait for the number of steps."""
+    for node in (n for e in expressions for n in sp.preorder_traversal(e)):
+        if isinstance(node, AppliedUndef) or (node.is_Pow and not node.exp.is_Rational) or node.is_Function:
+            if case.whole:
+                raise ask_for_whole_numbers(case)
+            raise DeriveError(
+                f"{node} is not an algebraic function of the parameters, so there is no exact expansion; fix what it "
+                "depends on with --at, or solve for numbers with `derive solve`"
+            )
+
+
+def ask_for_whole_numbers(case: Case) -> ParameterError:
+    """The error for whole numbers that are still open."""
+    names = [p.name for p in case.whole]
+    examples = " ".join(f"--at {name}=1" for name in names)
+    return ParameterError(
+        f"the equations of {case.name} have a definite size only at definite whole numbers; fix "
+        f"{' and '.join(names)}, such as {examples}"
+    )

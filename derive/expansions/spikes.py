@@ -1,0 +1,244 @@
+"""Outliers and their thresholds as power series: eigenvalues of the pencil, seen through the scalar map.
+
+The characteristic polynomial of a ring's constant matrix and the relation between z and the map have one polynomial
+for the outlier in common, by a resultant; so have the characteristic polynomial and the map's critical values for the
+threshold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import mpmath
+import sympy as sp
+
+from derive.algebra.many_digits import DIGITS, PROBE, all_roots, exact, number, real_roots, vanishes
+from derive.algebra.nodes import Z
+from derive.algebra.physical import physical_values
+from derive.algebra.polynomials import TooLarge, common_roots, rational_factors
+from derive.errors import DeriveError, NumericalError, ParameterError
+from derive.expansions.cases import Case, ask_for_whole_numbers, check_algebraic
+from derive.expansions.limits import SMALL
+from derive.expansions.series import Expansion, expand_root
+from derive.language.symbols import Parameter
+from derive.records.probe import MAP, Cycle
+
+
+@dataclass(frozen=True)
+class Eigenproblem:
+    """One ring: its scalar map, and its characteristic polynomial as it is (with roots of parameters) and in factors.
+
+    `relation` is a polynomial in z and MAP; `factors` are irreducible polynomials in MAP.
+    """
+
+    scalar_map: sp.Expr
+    relation: sp.Expr
+    characteristic: sp.Expr
+    factors: tuple[sp.Expr, ...]
+
+    @cached_property
+    def critical(self) -> list[sp.Expr]:
+        """Polynomials in MAP with the values where dz/ds = 0: the map turns back, and an outlier meets the bulk."""
+        found = common_roots(self.relation, sp.diff(self.relation, MAP), Z)
+        return [f for f in found if f.has(MAP) and f != MAP]
+
+
+class Spikes:
+    """Outliers of a case; `point` holds values of the open parameters, at which the branch is identified."""
+
+    def __init__(self, case: Case):
+        self.case = case
+        try:
+            self.problems = [self._problem(cycle) for cycle in self._cycles()]
+        except TooLarge as reason:
+            raise self._too_large(reason) from None
+        held = [f for p in self.problems for f in (*p.factors, p.relation)]
+        check_algebraic(case, (*case.equations, *held))
+        self.point = case.sampled(held)
+
+    # the eigenproblems
+
+    def _cycles(self) -> tuple[Cycle, ...]:
+        case, pencil = self.case, self.case.bulk.pencil
+        if not case.bulk.blocks.labels:
+            raise DeriveError(f"{case.name} has no spikes, so it has no outliers; expand its edge with --of edge")
+        if pencil.rest:
+            raise DeriveError(
+                f"the outliers of {case.name} are zeros of det A(z) that no eigenproblem gives, so they have no exact "
+                "expansion; solve for numbers with `derive solve`, or expand the edge with --of edge"
+            )
+        if not pencil.cycles:
+            raise DeriveError(f"{case.name} has spikes, but none feeds back on itself: there are no outliers")
+        return pencil.cycles
+
+    def _problem(self, cycle: Cycle) -> Eigenproblem:
+        case = self.case
+        if cycle.eigenvalue is not None:
+            parts: tuple[sp.Expr, ...] = (case.fill(MAP - cycle.eigenvalue),)
+        elif not case.bulk.system.linear:
+            raise DeriveError(
+                f"{case.name} has nonlinear laws: its order parameters are sampled, so its outliers have no exact "
+                "expansion; solve for numbers with `derive solve`, or expand the edge with --of edge"
+            )
+        elif case.whole:
+            raise ask_for_whole_numbers(case)
+        else:
+            parts = case.training.characteristic(cycle)
+        found = dict.fromkeys(f for part in parts for f in rational_factors(part) if f.has(MAP) and f != MAP)
+        relation = sp.Mul(*rational_factors(case.fill(cycle.relation)))
+        return Eigenproblem(case.fill(cycle.scalar_map), sp.expand(relation), sp.Mul(*parts), tuple(found))
+
+    def _too_large(self, reason: TooLarge) -> DeriveError:
+        steps = any(p.domain.whole for p in self.case.substitution if isinstance(p, Parameter))
+        fewer = ", or take fewer steps" if steps else ""
+        return DeriveError(
+            f"the eigenproblem of {self.case.name} is too large for exact algebra ({reason}); {self.case.advice}{fewer}"
+        )
+
+    # outliers
+
+    def outlier(self, order: sp.Rational) -> Expansion:
+        """The largest outlier."""
+        with mpmath.workdps(DIGITS):
+            options = [
+                (z, problem, factor)
+                for problem in self.problems
+                for factor in problem.factors
+                for z in self.outliers(problem, factor, PROBE)
+            ]
+        if not options:
+            values = ", ".join(f"{p} = {v}" for p, v in self.point.items() if isinstance(p, Parameter))
+            where = f" at {values}" if values else ""
+            other = "other values with --at" if self.case.limit is None else "another limit, or values with --at"
+            raise DeriveError(
+                f"there is no outlier {self.case.told}{where}: all eigenvalues are in the bulk; try {other}"
+            )
+        place, problem, factor = max(options, key=lambda option: option[0])
+
+        def near(small):
+            found = self.outliers(problem, factor, small)
+            return max(found) if found else None
+
+        try:
+            polynomials = common_roots(factor, problem.relation, MAP)
+        except TooLarge as reason:
+            raise self._too_large(reason) from None
+        for polynomial in polynomials:
+            if polynomial.has(Z):
+                with mpmath.workdps(DIGITS):
+                    fits = vanishes(polynomial, {**self._given(PROBE), Z: place})
+                if fits:
+                    return expand_root(polynomial, Z, SMALL, order, near, self.point)
+        raise NumericalError("the outlier is not a root of a derived polynomial; expand in another parameter")
+
+    def outliers(self, problem: Eigenproblem, factor: sp.Expr, small) -> list:
+        """Where the physical branch of the map takes a root of the factor, outside the bulk."""
+        given = self._given(small)
+        found = []
+        for level in real_roots(factor.subs(given)):
+            if level != 0 and vanishes(problem.characteristic, {**given, MAP: level}):
+                found += self._places(problem, level, given, mpmath.mpf(10) ** -12)
+        return found
+
+    def _places(self, problem: Eigenproblem, level, given: dict, tolerance) -> list:
+        """Real z at which the map has a given value on the physical branch."""
+        poly = sp.Poly(problem.relation.subs(given), Z)
+        found = []
+        for root in all_roots([number(c, {MAP: level}) for c in poly.all_coeffs()]):
+            if abs(mpmath.im(root)) > mpmath.mpf(10) ** -30 * (1 + abs(root)):
+                continue
+            at = mpmath.mpc(mpmath.re(root), mpmath.mpf(10) ** -20)
+            try:
+                values = physical_values(self.case.equations, self.case.unknowns, given, at=at)
+            except NumericalError:
+                continue
+            mapped = number(problem.scalar_map, {**given, **values})
+            if abs(mapped - level) < tolerance * (1 + abs(level)):
+                found.append(mpmath.re(root))
+        return found
+
+    def _given(self, small) -> dict:
+        """All open symbols as numbers at one small value."""
+        return {**self.point, SMALL: exact(small)}
+
+    # thresholds
+
+    def strength(self, wanted: str | None) -> Parameter:
+        """The parameter whose threshold is sought: the one that is named, or the only one of the eigenvalues."""
+        case = self.case
+        open_ones = [p for p in case.bulk.system.model.parameters if p not in case.substitution and not p.domain.whole]
+        if wanted is not None:
+            for p in open_ones:
+                if p.name == wanted:
+                    return p
+            left = ", ".join(p.name for p in open_ones) or "none"
+            raise ParameterError(f"--parameter {wanted}: its threshold cannot be sought; open parameters are {left}")
+        held = [p for p in open_ones if any(f.has(p) for problem in self.problems for f in problem.factors)]
+        if len(held) == 1:
+            return held[0]
+        if held:
+            names = ", ".join(p.name for p in held)
+            raise ParameterError(f"say whose threshold is wanted with --parameter: {names} are open; --at fixes others")
+        advice = "leave one out of --at" if case.limit is None else "leave out --in, or expand in another parameter"
+        raise ParameterError(f"no parameter is left whose threshold could be sought in {case.name}; {advice}")
+
+    def threshold(self, parameter: Parameter, order: sp.Rational) -> tuple[Expansion, dict]:
+        """The smallest value, in size, at which an outlier leaves the upper edge; a lower edge if none leaves there."""
+        point = {p: v for p, v in self.point.items() if p != parameter}
+        try:
+            options = [
+                (problem, critical, polynomial)
+                for problem in self.problems
+                for critical in problem.critical
+                for factor in problem.factors
+                for polynomial in common_roots(factor, critical, MAP)
+                if polynomial.has(parameter)
+            ]
+        except TooLarge as reason:
+            raise self._too_large(reason) from None
+
+        def found(option, small) -> list:
+            problem, _, polynomial = option
+            given = {**point, SMALL: exact(small)}
+            ranked = []
+            for root in real_roots(polynomial.subs(given)):
+                if parameter.domain.contains(float(root)):
+                    here = {**given, parameter: exact(root)}
+                    ranked += [
+                        (rank, root)
+                        for rank, level in enumerate(self._edges(problem, here))
+                        if vanishes(problem.characteristic, {**here, MAP: level})
+                    ]
+            return ranked
+
+        with mpmath.workdps(DIGITS):
+            ranked = [(rank, root, option) for option in options for rank, root in found(option, PROBE)]
+        if not ranked:
+            raise DeriveError(
+                f"no value of {parameter} in its domain ({parameter.domain}) lets an outlier leave the bulk "
+                f"{self.case.told}; name another with --parameter, or give other values with --at"
+            )
+        rank = min(r for r, _, _ in ranked)
+        best = _smallest([root for r, root, _ in ranked if r == rank])
+        option = next(o for r, root, o in ranked if r == rank and root == best)
+
+        def near(small):
+            same = [root for r, root in found(option, small) if r == rank]
+            return _smallest(same) if same else None
+
+        return expand_root(option[2], parameter, SMALL, order, near, point), point
+
+    def _edges(self, problem: Eigenproblem, given: dict) -> list:
+        """Critical values of the map on the physical branch, those of the upper edge first."""
+        found = []
+        for critical in problem.critical:
+            for level in real_roots(critical.subs(given)):
+                found += [(z, level) for z in self._places(problem, level, given, mpmath.mpf(10) ** -7)]
+        return [level for _, level in sorted(found, reverse=True)]
+
+
+def _smallest(values: list):
+    """The smallest in size; of two that differ in sign the positive one."""
+    size = min(map(abs, values))
+    return max(v for v in values if abs(v) <= size * (1 + mpmath.mpf(10) ** -25))

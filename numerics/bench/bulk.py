@@ -1,0 +1,145 @@
+"""Speed of the bulk, as ratios: following the branch against fixed-point iteration, exact edges against bisection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from derive.errors import DeriveError
+from numerics.bench.tools import Figure, timed
+from numerics.bulk.branch import Branch
+from numerics.bulk.curve import singular_points
+from numerics.bulk.density import resolvent_at
+from numerics.bulk.edges import support_from_curve
+from numerics.precision import in_float64
+from numerics.solver import load_built
+
+IMAGINARY = 1e-6
+MOST_ITERATIONS = 400_000
+
+
+def bulk(references: Path | None) -> list[Figure]:
+    """Density and edges of a bulk: following and exact roots against iteration and bisection."""
+    solver = load_built("extensive_two_layer")
+    if solver is None:
+        raise DeriveError("the setting extensive_two_layer has not been built; run derive build first")
+    branch = solver.branch({name: default for name, default, _ in solver.front.PARAMETERS})
+    return [*density_figures(branch), *edge_figures(branch)]
+
+
+def fixed_point(branch: Branch, damping: float = 0.5):
+    """The usual way to a density: each equation solved for its own response in turn, damped, and again.
+
+    Returns a compiled function of points z, start values, reference values of the resolvent, a tolerance and the most
+    iterations; it stops when the resolvent is within the tolerance of the reference, the kindest rule for it.
+    """
+    index, arguments = branch.resolvent_index, branch.arguments
+    slope = np.abs(branch.equations(np.array([1j * branch.start.height]), branch.start.responses[None])[2][0])
+    owner = linear_sum_assignment(-np.log(slope + 1e-300).T)[1]
+
+    def correction(z, r: list, i: int):
+        """Response i minus its value from its own equation, which is linear in it."""
+
+        def equation(x):
+            return branch.module.residual(z, [*r[:i], x, *r[i + 1 :]], *arguments)[owner[i]]
+
+        value, rate = jax.jvp(equation, (r[i],), (jnp.ones_like(r[i]),))
+        return value / rate
+
+    def once(z, responses):
+        r = list(responses)
+        for i in range(len(r)):
+            r[i] = r[i] - damping * correction(z, r, i)
+        return jnp.stack(r)
+
+    @jax.jit
+    def run(z, r, reference, tolerance, most):
+        def busy(state):
+            r, number = state
+            return (jnp.max(jnp.abs(r[index] - reference)) > tolerance) & (number < most)
+
+        return jax.lax.while_loop(busy, lambda s: (once(z, s[0]), s[1] + 1), (r, 0))
+
+    return run
+
+
+@in_float64
+def density_figures(branch: Branch, points: int = 400) -> list[Figure]:
+    """Density on a grid: following the branch against damped fixed-point iteration just above the axis."""
+    intervals = support_from_curve(branch) or []
+    if not intervals:
+        raise DeriveError("the bench needs a bulk with a curve and a support")
+    low, high = intervals[0][0], intervals[-1][1]
+    x = np.linspace(low, high, points + 2)[1:-1]
+    z = x + 1j * IMAGINARY
+    reference = resolvent_at(branch, z)[0]
+    bias = float(np.max(np.abs(resolvent_at(branch, x)[0] - reference))) / np.pi
+    iterate = fixed_point(branch)
+    start = jnp.asarray(np.tile(branch.start.responses[:, None], (1, points)))
+    result: list = []
+
+    def slow() -> None:
+        result[:] = [np.asarray(v) for v in iterate(z, start, reference, np.pi * bias, MOST_ITERATIONS)]
+
+    def fast() -> None:
+        resolvent_at(Branch(branch.module, branch.arguments), x)
+
+    slow()  # compile once, outside the clock
+    fast()
+    slow_time, fast_time = _quietest(slow, fast)
+    error = float(np.max(resolvent_at(branch, x)[1])) / np.pi
+    if result[1] >= MOST_ITERATIONS:
+        raise DeriveError("the fixed-point iteration of the bench did not converge")
+    return [
+        Figure(
+            "density: branch over fixed point",
+            slow_time / fast_time,
+            "times",
+            f"{points} points in {fast_time:.4f} s, error below {error:.0e}; {int(result[1])} damped iterations at "
+            f"imaginary part {IMAGINARY:g} in {slow_time:.3f} s, error {bias:.0e}",
+        )
+    ]
+
+
+@in_float64
+def edge_figures(branch: Branch) -> list[Figure]:
+    """The upper edge: exact roots of the edge polynomial against bisection on a density threshold."""
+    exact = (support_from_curve(branch) or [(0.0, 0.0)])[-1][1]
+    span = branch.start.height
+    found: list[float] = []
+
+    def by_roots() -> None:
+        singular_points.cache_clear()
+        support_from_curve(Branch(branch.module, branch.arguments))
+
+    def by_bisection() -> None:
+        inside, outside = exact - 0.1 * span / 10, span
+        while outside - inside > 1e-13 * span:
+            middle = (inside + outside) / 2
+            dense = -resolvent_at(branch, np.array([middle + 1e-12j * span]))[0][0].imag / np.pi > 1e-5 / span
+            inside, outside = (middle, outside) if dense else (inside, middle)
+        found[:] = [(inside + outside) / 2]
+
+    by_roots()
+    by_bisection()
+    slow, fast = _quietest(by_bisection, by_roots)
+    return [
+        Figure(
+            "edge: exact roots over bisection",
+            slow / fast,
+            "times",
+            f"all edges to machine precision in {fast:.4f} s; bisection on a density threshold in {slow:.3f} s, "
+            f"off by {abs(found[0] - exact) / abs(exact):.0e}",
+        )
+    ]
+
+
+def _quietest(slow: Callable[[], object], fast: Callable[[], object], repeats: int = 4) -> tuple[float, float]:
+    """The shortest seconds of both, in turns: what other work on the machine adds is left out on both sides."""
+    pairs = [(timed(slow), min(timed(fast) for _ in range(4))) for _ in range(repeats)]
+    return min(a for a, _ in pairs), min(b for _, b in pairs)

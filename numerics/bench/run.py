@@ -1,0 +1,158 @@
+"""Speed, as ratios: both ways are timed side by side in the same run, so the machine cancels."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from derive.errors import DeriveError
+from numerics.bench import bulk as bench_bulk, networks, wide as bench_wide
+from numerics.bench.tools import Figure, side_by_side, timed
+
+Progress = Callable[[float, str], None]
+
+
+def run(progress: Progress | None = None, references: Path | None = None, only: str = "") -> list[Figure]:
+    """All figures, in order, or those whose title contains `only`; `references` holds equations written by hand."""
+    figures: list[Figure] = []
+    chosen = [measure for measure in MEASUREMENTS if only.lower() in _title(measure)]
+    if not chosen:
+        raise DeriveError(f"no measurement is about {only!r}; they are: {'; '.join(map(_title, MEASUREMENTS))}")
+    for i, measure in enumerate(chosen):
+        if progress is not None:
+            progress(i / len(chosen), _title(measure))
+        figures += measure(references)
+    return figures
+
+
+def _title(measure: Callable) -> str:
+    return (measure.__doc__ or "").partition("\n")[0].rstrip(".").lower()
+
+
+def start_up(references: Path | None) -> list[Figure]:
+    """Start-up of the command line."""
+    help_page, nothing = side_by_side(
+        lambda: _python("-m", "derive", "--help"), lambda: _python("-c", "pass"), repeats=5
+    )
+    return [
+        Figure("start-up", help_page, "s", "derive --help in a process of its own, median of 5"),
+        Figure("start-up over an empty Python", help_page / nothing, "times", f"python -c pass takes {nothing:.3f} s"),
+    ]
+
+
+def build_everything(references: Path | None) -> list[Figure]:
+    """Derivation and code of every shipped setting."""
+    with tempfile.TemporaryDirectory() as directory:
+        seconds = timed(lambda: _python("-m", "derive", "build", "--out", directory))
+    imports = timed(lambda: _python("-c", "import sympy"))
+    return [
+        Figure("build of everything", seconds, "s", "derive build --out DIR in a process of its own"),
+        Figure(
+            "build over importing SymPy", seconds / imports, "times", f"python -c 'import sympy' takes {imports:.2f} s"
+        ),
+    ]
+
+
+def outliers(references: Path | None) -> list[Figure]:
+    """All outliers of 60 coupled spikes: one eigenproblem against a scan of A(z)."""
+    import numpy as np
+
+    from numerics.outliers.finding import by_eigenvalues, smallest_singular_values
+    from numerics.precision import in_float64
+    from numerics.solver import load_built, solve
+
+    spikes, points = 60, 400
+    solver = load_built("coupled_spikes")
+    if solver is None:
+        raise DeriveError("the setting coupled_spikes has not been built; run derive build first")
+    values = {"alpha": 2.0, "sigma": 1.0, "theta": 1.5, "kappa": 0.02, "S": spikes}
+    solution = solve(solver, values)
+    arguments, branch = solver.arguments(values), solver.branch(values)
+    grid = np.linspace(solution.bulk_edges[-1][1] * 1.001, max(solution.outliers) * 1.05, points)
+    found: list = []
+
+    @in_float64
+    def reduced() -> None:
+        found[:] = by_eigenvalues(solver.probe, 0, solution.order, arguments, branch, solution.bulk_edges)
+
+    def scan() -> None:
+        smallest_singular_values(solver.probe, grid, solution.order, arguments, branch)
+
+    reduced()  # compile once, outside the clock
+    fast = statistics.median(timed(reduced) for _ in range(5))
+    slow = timed(scan)
+    residual = solution.diagnostics["residual"]
+    return [
+        Figure(
+            "outliers: eigenproblem over scan",
+            slow / fast,
+            "times",
+            f"all {len(found)} outliers of {spikes} coupled spikes in {fast:.4f} s, "
+            f"smallest singular value of A(z) on {points} points in {slow:.2f} s",
+        ),
+        Figure(
+            "outliers: residual",
+            residual,
+            "",
+            "largest of the smallest singular values of A(z) at the outliers, relative to the largest entry",
+        ),
+    ]
+
+
+_RESULTANTS = """
+import time, sympy
+from derive.algebra.polynomials import Ring
+from derive.loading import load_model
+from derive.pipeline import derive_model
+bulk = derive_model(load_model("extensive_two_layer"))["bulk"]
+curve, resolvent = bulk.curve, bulk.projected.resolvent
+slope = sympy.expand(curve.diff(resolvent))
+ring = Ring.of((curve,))
+p, q = ring.encode(curve), ring.encode(slope)
+for work in (lambda: p.resultant(q, ring.variable(resolvent)), lambda: sympy.resultant(curve, slope, resolvent)):
+    start = time.perf_counter()
+    work()
+    print(time.perf_counter() - start)
+"""
+
+
+def elimination(references: Path | None) -> list[Figure]:
+    """Elimination of the resolvent from a curve: python-flint against SymPy's resultant."""
+    fast, slow = map(float, _python("-c", _RESULTANTS).split())
+    return [
+        Figure(
+            "elimination: python-flint over SymPy",
+            slow / fast,
+            "times",
+            f"resultant of the curve of extensive_two_layer and its derivative, three parameters: {fast:.4f} s "
+            f"against {slow:.2f} s",
+        )
+    ]
+
+
+MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
+    outliers,
+    networks.forward_pass,
+    networks.outlier_path,
+    networks.theory_and_simulation,
+    networks.growth,
+    bench_wide.theory_and_network,
+    bench_wide.growth_with_spikes,
+    bench_bulk.bulk,
+    elimination,
+    build_everything,
+    start_up,
+)
+"""What `derive bench` measures; a new figure is one more function here."""
+
+
+def _python(*arguments: str) -> str:
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise DeriveError(f"python {' '.join(arguments)} failed while it was timed: {reason}")
+    return done.stdout

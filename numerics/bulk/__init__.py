@@ -1,0 +1,1 @@
+"""The bulk: its physical branch, support, density, edges and moments."""

@@ -1,0 +1,345 @@
+"""The physical branch of the bulk: the solution that vanishes like 1/z at infinity, followed to any z.
+
+From a point high above the spectrum each target is approached on a straight line. A step is kept only if Newton's
+method contracts from the predicted point, if the tangents at both ends agree with the way that was made (another
+branch close by would not fit), and if the resolvent stays what a resolvent is: below the real axis and no larger than
+the inverse distance to it. Otherwise the step is shortened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from derive.errors import NumericalError
+from numerics.bulk.polynomials import System, polynomial_system
+from numerics.precision import in_float64
+from numerics.progress import Report
+
+Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
+"""Points z, guesses r and their usual sizes to: improved r, relative size of first and last correction, dr/dz."""
+
+FARTHEST = 1e16
+MOST_STEPS = 600
+BATCH = 64
+"""Points whose equations are set up at once: more of a large system would not fit into fast memory."""
+SMALL, GROUP = 30, 4
+"""Systems of more equations than the first are followed to many points together: groups of the second share the way."""
+
+
+def relative_to(xp, r, usual):
+    """What a correction of the responses is measured by: each by its own size, unless it just passes through zero."""
+    size = xp.maximum(xp.abs(r), usual)
+    return size + 1e-12 * xp.max(size, axis=-1, keepdims=True) + 1e-300
+
+
+def solved(matrices: np.ndarray, right: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Linear systems side by side, for unknowns of known sizes; NaN where one of them is singular."""
+    rows = np.max(np.abs(matrices) * sizes[:, None, :], axis=-1, keepdims=True)
+    rows = np.where(rows > 0, rows, 1.0)
+    matrices, right = matrices / rows, right / rows
+    try:
+        return np.linalg.solve(matrices, right)
+    except np.linalg.LinAlgError:
+        result = np.full(right.shape, np.nan, complex)
+        for i, (matrix, side) in enumerate(zip(matrices, right, strict=True)):
+            with contextlib.suppress(np.linalg.LinAlgError):
+                result[i] = np.linalg.solve(matrix, side)
+        return result
+
+
+def whole_numbers(arguments: tuple) -> tuple[int, ...]:
+    return tuple(i for i, a in enumerate(arguments) if isinstance(a, int))
+
+
+@dataclass(frozen=True)
+class Start:
+    """The branch at infinity and at the point `height` i, well above the spectrum."""
+
+    height: float
+    responses: np.ndarray
+    at_infinity: np.ndarray
+
+    def above(self, heights: np.ndarray) -> np.ndarray:
+        """A good guess of the responses at `heights` i, all at least `height`: they are smooth in 1/z."""
+        share = (self.height / heights)[:, None]
+        return self.at_infinity + (self.responses - self.at_infinity) * share
+
+
+@dataclass(frozen=True)
+class Branch:
+    """The solution of the bulk equations that vanishes like 1/z at infinity, followed down to any z."""
+
+    module: types.ModuleType
+    arguments: tuple
+    use_curve: bool = True
+
+    @property
+    def resolvent_index(self) -> int:
+        return self.module.RESOLVENT
+
+    @property
+    def eliminated(self) -> bool:
+        """Whether there is a curve to use."""
+        return self.use_curve and bool(self.module.ELIMINATED)
+
+    @cached_property
+    def equations(self) -> System:
+        """Residual, rate in z and slope in r at many points, at these parameters."""
+        return polynomial_system(self.module, self.arguments)
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """Newton's method on the generated equations."""
+        equations = self.equations
+
+        def some(z: np.ndarray, r: np.ndarray, usual: np.ndarray):
+            residual, _, slope = equations(z, r)
+            first = solved(slope, residual[..., None], relative_to(np, r, usual))[..., 0]
+            r = r - first
+            residual, rate, slope = equations(z, r)
+            both = solved(slope, np.stack([residual, -rate], axis=-1), relative_to(np, r, usual))
+            r = r - both[..., 0]
+            measure = relative_to(np, r, usual)
+            sizes = (np.max(np.abs(step) / measure, axis=-1) for step in (first, both[..., 0]))
+            return r, *sizes, both[..., 1]
+
+        def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray):
+            if z.size <= BATCH:
+                return some(z, r, usual)
+            rows = [slice(begin, begin + BATCH) for begin in range(0, z.size, BATCH)]
+            return tuple(np.concatenate(x) for x in zip(*(some(z[k], r[k], usual[k]) for k in rows), strict=True))
+
+        return run
+
+    @cached_property
+    def start(self) -> Start:
+        return _start(self.module, self.arguments)
+
+    @in_float64
+    def followed(self, z: np.ndarray, tell: Report | None = None, what: str = "bulk") -> tuple[np.ndarray, np.ndarray]:
+        """Responses at points on the real axis or above it, and the relative size of the last correction."""
+        z = np.asarray(z, complex)
+        r, errors = self._from_infinity(z) if len(self.module.RESPONSES) <= SMALL else self._together(z, tell, what)
+        return polished(self.kernel, z, r, errors)
+
+    def _from_infinity(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        heights = np.maximum(self.start.height, np.abs(z))
+        r, tangent = begun(self.kernel, 1j * heights, self.start.above(heights))
+        return follow(self.kernel, 1j * heights, z, r, tangent, self.resolvent_index)
+
+    def _together(self, z: np.ndarray, tell: Report | None = None, what: str = "") -> tuple[np.ndarray, np.ndarray]:
+        """Neighbours are followed as one to a point above them, as high as they are apart, and only then each."""
+        if z.size <= GROUP:
+            return self._from_infinity(z)
+        groups = np.array_split(np.lexsort((z.imag, z.real)), -(-z.size // GROUP))
+        above = np.array([_above(z[group]) for group in groups])
+        r, errors = self._together(above)
+        found, final = np.zeros((z.size, r.shape[1]), complex), np.full(z.size, np.inf)
+        known = np.isfinite(errors)
+        with np.errstate(all="ignore"):
+            r[known], _, last, tangent = self.kernel(above[known], r[known], np.abs(r[known]))
+        tangents = np.zeros_like(r)
+        tangents[known] = tangent
+        known[known] = last < 1e-6
+        chunks = np.array_split(np.flatnonzero(known), max(1, np.sum(known) * GROUP // BATCH))
+        for number, chunk in enumerate(chunks):
+            if not chunk.size:
+                continue
+            places = np.concatenate([groups[k] for k in chunk])
+            parent = np.concatenate([np.full(groups[k].size, k) for k in chunk])
+            found[places], final[places] = follow(
+                self.kernel, above[parent], z[places], r[parent], tangents[parent], self.resolvent_index, 1.0
+            )
+            if tell is not None:
+                tell((number + 1) / len(chunks), f"{what}, {z.size} points")
+        lost = np.flatnonzero(~np.isfinite(final))
+        if lost.size:
+            found[lost], final[lost] = self._from_infinity(z[lost])
+        return found, final
+
+    def responses(self, z: np.ndarray) -> dict[str, np.ndarray]:
+        """All bulk responses at points on the real axis or above it."""
+        z = np.atleast_1d(np.asarray(z, complex))
+        if not z.size:
+            return {name: np.zeros(0, complex) for name in self.module.RESPONSES}
+        if not np.all(np.isfinite(z)):
+            raise NumericalError("the bulk was asked for at a point that is not finite")
+        r, errors = self.followed(z)
+        if np.max(errors) > 1e-6:
+            raise NumericalError(f"the bulk equations did not converge near z = {z[np.argmax(errors)]:.6g}")
+        return {name: r[:, i] for i, name in enumerate(self.module.RESPONSES)}
+
+    def resolvent(self, z: np.ndarray) -> np.ndarray:
+        return self.responses(z)[self.module.RESPONSES[self.resolvent_index]]
+
+    def density(self, x: np.ndarray, edges: list, tell: Report | None = None) -> np.ndarray:
+        """-Im G / pi inside the support, zero outside."""
+        from numerics.bulk.density import density_on
+
+        return density_on(self, np.asarray(x, float), edges, tell)
+
+
+@lru_cache(maxsize=256)
+@in_float64
+def _start(module: types.ModuleType, arguments: tuple) -> Start:
+    """Come down from infinity as long as the responses are close to a straight line in 1/z."""
+    branch = Branch(module, arguments)
+    kernel, index = branch.kernel, branch.resolvent_index
+
+    def newton(height: float, r: np.ndarray, rounds: int) -> tuple[np.ndarray, float]:
+        last = np.array([np.inf])
+        for _ in range(rounds):
+            r, _, last, _ = kernel(np.array([1j * height]), r, np.abs(r))
+        return r, float(last[0])
+
+    height, size = FARTHEST, len(module.RESPONSES)
+    with np.errstate(all="ignore"):
+        far, last = newton(height, np.zeros((1, size), complex), 8)
+        responses, nearer = newton(height / 10, far, 4)
+        if not (last < 1e-8 and nearer < 1e-8 and abs(1j * height * far[0, index] - 1) < 1e-3):
+            raise NumericalError(
+                "the bulk equations have no solution that vanishes like 1/z at infinity at these parameters; "
+                "take less extreme ones"
+            )
+        height, limit = height / 10, (10 * far - responses) / 9
+        excess = abs(1j * height * responses[0, index] - 1)
+        while height > 1e-12:
+            r, last = newton(height / 10, limit + (responses - limit) * 10, 3)
+            nearer = abs(1j * height / 10 * r[0, index] - 1)
+            # z G - 1 is the first or second moment over a power of z until the spectrum comes into sight
+            if not (last < 1e-6 and nearer < 0.2 and (nearer > 8 * excess or nearer < 1e-10)):
+                break
+            height, responses, excess = height / 10, r, nearer
+    return Start(height, responses[0], limit[0])
+
+
+def _above(z: np.ndarray) -> complex:
+    """A point over the middle of a few others, as high above them as they are apart."""
+    low, high = np.min(z.real), np.max(z.real)
+    apart = max(high - low, np.max(z.imag) - np.min(z.imag))
+    return complex((low + high) / 2, np.max(z.imag) + apart)
+
+
+def begun(kernel: Kernel, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Responses and their tangents high above the spectrum, where Newton's method needs no path."""
+    tangent, last = np.zeros_like(r), np.full(z.shape, np.inf)
+    for _ in range(4):
+        r, _, last, tangent = kernel(z, r, np.abs(r))
+        if np.all(last < 1e-10):
+            return r, tangent
+    if np.all(last < 1e-6):  # rounding, where a response nearly vanishes
+        return r, tangent
+    raise NumericalError("the bulk equations could not be followed from infinity; take less extreme parameters")
+
+
+def follow(
+    kernel: Kernel,
+    begin: np.ndarray,
+    end: np.ndarray,
+    r: np.ndarray,
+    tangent: np.ndarray,
+    index: int,
+    attempt: float = 0.4,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Responses at `end`, each followed on the straight line from `begin`; and how far they are from converged.
+
+    `attempt` is the share of the way to try first.
+    """
+    results, final = r.copy(), np.full(end.size, np.inf)
+    place, way, goal_at = np.arange(end.size), begin - end, end
+    left, share, rough = np.ones(end.size), np.full(end.size, attempt), np.full(end.size, 1e-10)
+    bend, size = np.zeros_like(r), np.abs(r)
+    for _ in range(MOST_STEPS):
+        if not place.size:
+            break
+        goal = left * (1 - share)
+        z = goal_at + goal * way
+        step = ((goal - left) * way)[:, None]
+        run = tangent * step
+        straight = r + run
+        with np.errstate(all="ignore"):
+            better, first, last, slope = kernel(z, straight + bend * (step * step / 2), size)
+            g = better[:, index]
+            new_size = np.abs(better)
+            measure = np.maximum(new_size, size)
+            measure += 1e-12 * _widest(measure)[:, None] + 1e-300
+            curved, between = better - straight, (slope - tangent) * (step / 2)
+            off, unfit = _widest(np.abs(curved) / measure), _widest(np.abs(curved - between) / measure)
+            # `rough` is how far the last point was from converged, and its tangent as much
+            slack = 3 * (rough**2 + last**2) + 2 * (rough + last) * _widest(np.abs(run) / measure) + 1e-9
+            settled = (first < 1e-6) & (last < 1e-6)  # rounding is what is left
+            slack += np.where(settled, 5 * (np.minimum(rough, 1e-6) + last), 0.0)
+            good = (first < 0.1) & ((last < 0.1 * first) | settled) & (unfit < 0.5 * off + slack)
+            good &= (g.imag <= 1e-10 * new_size[:, index]) & (new_size[:, index] * z.imag <= 1 + 1e-9)
+            good &= np.isfinite(_widest(np.abs(slope)))
+            wish = np.minimum(np.cbrt(0.03 / np.maximum(first, 1e-12)), 0.3 * (off + slack) / unfit)
+            share = _capped(share * np.where(good, np.minimum(np.maximum(wish, 0.7), 2.0), 0.6))
+            turned = between * (2 / (step * step))
+        if good.all():
+            r, tangent, bend, size, left, rough = better, slope, turned, new_size, goal, last
+        else:
+            column = good[:, None]
+            r, tangent, bend = (
+                np.where(column, better, r),
+                np.where(column, slope, tangent),
+                np.where(column, turned, bend),
+            )
+            size, left, rough = (
+                np.where(column, new_size, size),
+                np.where(good, goal, left),
+                np.where(good, last, rough),
+            )
+        # a branch point at the very end, or next to it, can be approached but not met: rounding decides how closely
+        arrived, short = left == 0, share < 1e-3
+        near, reach = left * np.abs(way), np.abs(goal_at)
+        stuck = ~arrived & ((near <= 1e-17 * reach + 1e-300) | short & (near <= 1e-9 * reach))
+        ended = arrived | stuck | short
+        if ended.any():
+            results[place[ended]] = r[ended]
+            error = np.where(arrived, rough, np.where(stuck, np.maximum(rough, 1e-7), np.inf))
+            final[place[ended]] = error[ended]
+            on = ~ended
+            place, way, goal_at, left, share, rough = (x[on] for x in (place, way, goal_at, left, share, rough))
+            r, tangent, bend, size = r[on], tangent[on], bend[on], size[on]
+    return results, final
+
+
+def _widest(values: np.ndarray) -> np.ndarray:
+    """The largest entry of each row."""
+    return values[:, 0] if values.shape[1] == 1 else values.max(axis=1)
+
+
+def _capped(share: np.ndarray) -> np.ndarray:
+    """The share of the remaining way to make in one step: all of it, or leave at least a seventh."""
+    return np.where(share > 1.2, 1.0, np.minimum(share, 0.85))
+
+
+def polished(kernel: Kernel, z: np.ndarray, r: np.ndarray, errors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Corrections to the last bit; outside the support on the real axis the responses are made exactly real."""
+    r, errors = r.copy(), errors.copy()
+    waiting = np.flatnonzero(np.isfinite(errors))
+    for _ in range(4):
+        if not waiting.size:
+            break
+        point, now = z[waiting], r[waiting]
+        rounding = np.clip(30 * errors[waiting], 1e-10, 1e-6)[:, None]
+        hardly = (point.imag == 0) & np.all(np.abs(now.imag) <= rounding * relative_to(np, now, 0.0), axis=1)
+        begin = np.where(hardly[:, None], now.real, now)
+        with np.errstate(all="ignore"):
+            better, first, last, _ = kernel(point, begin, np.abs(now))
+        better = np.where(hardly[:, None], better.real, better)
+        settled = (last < 1e-13) | (first < 1e-8) & (last < 1e-8)  # rounding is what is left
+        good = (first < 0.1) & ((last < 0.2 * first) | settled | hardly)
+        good &= (last <= errors[waiting]) | hardly & (last < rounding[:, 0])
+        kept = waiting[good]
+        r[kept], errors[kept] = better[good], last[good]
+        small = np.all(np.abs(better.imag) <= rounding * relative_to(np, better, 0.0), axis=1)
+        nearly = (point.imag == 0) & ~hardly & small
+        waiting = waiting[good & ((last > 1e-13) | nearly)]
+    return r, errors

@@ -1,0 +1,167 @@
+"""The eliminated curve of the resolvent at given parameters: exact coefficients, certified roots, fast following."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import flint
+import numpy as np
+
+from derive.errors import NumericalError
+from numerics.bulk.branch import Kernel
+
+
+def _exact(number) -> Fraction:
+    return Fraction(number) if isinstance(number, int | float | Fraction) else Fraction(float(number))
+
+
+def _evaluated(function: Callable, arguments: tuple) -> tuple[tuple, bool]:
+    """Coefficients as fractions, and whether they are exact: so if they are rational in the parameters."""
+    try:
+        table = function(*(a if isinstance(a, int) else Fraction(a) for a in arguments))
+        return _fractions(table), _rational(table)
+    except (TypeError, ValueError):  # a root of a parameter, or coefficients stepped in time
+        pass
+    try:
+        return _fractions(function(*arguments)), False
+    except (OverflowError, ValueError):
+        raise NumericalError(
+            "the coefficients of the bulk's curve are not finite at these parameters; take less extreme ones"
+        ) from None
+
+
+def _fractions(table):
+    return tuple(_fractions(row) if isinstance(row, tuple) else _exact(row) for row in table)
+
+
+def _rational(table) -> bool:
+    return all(_rational(row) if isinstance(row, tuple) else isinstance(row, int | Fraction) for row in table)
+
+
+def _integers(coefficients: tuple[Fraction, ...]) -> list[int]:
+    """The same polynomial with integer coefficients."""
+    denominator = int(np.lcm.reduce([1, *(c.denominator for c in coefficients)], dtype=object))
+    return [int(c * denominator) for c in coefficients]
+
+
+@lru_cache(maxsize=256)
+def singular_points(module: types.ModuleType, arguments: tuple) -> tuple[complex, ...] | None:
+    """Every z at which branches of the curve meet or leave to infinity, real ones with imaginary part zero.
+
+    Roots are isolated in exact arithmetic and right to the last digit, also where two nearly coincide. None if an edge
+    polynomial vanishes at these parameters or is not exact, so that nothing can be concluded from it.
+    """
+    found: list[complex] = []
+    polynomials, exact = _evaluated(module.edge_polynomials, arguments)
+    if not exact:
+        return None
+    for polynomial in polynomials:
+        whole = flint.fmpz_poly(_integers(polynomial)[::-1])
+        if whole.degree() < 0:
+            return None
+        if whole.degree() > 0:
+            for root, _ in whole.complex_roots():
+                root = flint.acb(root)
+                found.append(complex(float(root.real), 0.0 if root.imag == 0 else float(root.imag)))
+    if not all(np.isfinite(found)):
+        raise NumericalError("an edge of the bulk is beyond the range of numbers; take less extreme parameters")
+    return tuple(sorted(set(found), key=lambda z: (z.real, z.imag)))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """sum_ij table[i, j] G^i z^j = 0, with what is needed to follow one of its branches and to bound the rounding."""
+
+    table: np.ndarray
+    exact: tuple[tuple[Fraction, ...], ...]
+
+    @staticmethod
+    def of(module: types.ModuleType, arguments: tuple) -> Curve | None:
+        """The curve at these parameters; None where it degenerates."""
+        return _curve(module, arguments)
+
+    def polynomials(self, z: np.ndarray) -> np.ndarray:
+        """Coefficients in G at each z, lowest first, one row a power."""
+        powers = np.ones((self.table.shape[1], z.size), complex)
+        for j in range(1, len(powers)):
+            powers[j] = powers[j - 1] * z
+        return self.table @ powers
+
+    @property
+    def kernel(self) -> Kernel:
+        """Newton's method on the curve, in the form in which the whole system is followed."""
+        slope_table = self.table[:, 1:] * np.arange(1, self.table.shape[1])
+
+        def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray):
+            rows = self.polynomials(z)
+            g, steps = r[:, 0], []
+            for _ in range(2):
+                value, slope = horner(rows, g)
+                steps.append(value / slope)
+                g = g - steps[-1]
+            powers = np.ones((slope_table.shape[1], z.size), complex)
+            for j in range(1, len(powers)):
+                powers[j] = powers[j - 1] * z
+            rate = horner(slope_table @ powers, g)[0]
+            measure = np.maximum(np.abs(g), usual[:, 0]) + 1e-300
+            return g[:, None], np.abs(steps[0]) / measure, np.abs(steps[1]) / measure, (-rate / slope)[:, None]
+
+        return run
+
+    def rounding(self, z: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """How far off a root may be because the curve is evaluated in double precision."""
+        sizes = np.abs(self.table) @ np.abs(z) ** np.arange(self.table.shape[1])[:, None]
+        _, slope = horner(self.polynomials(z), g)
+        with np.errstate(all="ignore"):
+            return 4e-16 * horner(sizes, np.abs(g))[0] / np.abs(slope)
+
+    def residues(self, at: float) -> np.ndarray:
+        """All w for which a branch may behave like w / (z - at) near a point."""
+        point = Fraction(at)
+        terms: dict[int, dict[int, Fraction]] = {}
+        for i, row in enumerate(self.exact):
+            expanded = _shifted(row, point)
+            size = sum(abs(c) * abs(point) ** j for j, c in enumerate(row))
+            for k, c in enumerate(expanded):
+                if c != 0 and (point == 0 or abs(c) > size * Fraction(1, 10**10)):
+                    terms.setdefault(k - i, {})[i] = c
+        if not terms:
+            return np.zeros(0)
+        lowest = terms[min(terms)]
+        polynomial = flint.fmpz_poly(_integers(tuple(lowest.get(i, Fraction(0)) for i in range(max(lowest) + 1))))
+        roots = [flint.acb(root) for root, _ in polynomial.complex_roots()] if polynomial.degree() > 0 else []
+        return np.array([float(r.real) for r in roots if r.imag == 0 and float(r.real) > 0])
+
+
+@lru_cache(maxsize=256)
+def _curve(module: types.ModuleType, arguments: tuple) -> Curve | None:
+    exact, _ = _evaluated(module.curve, arguments)
+    largest = max((abs(c) for row in exact for c in row), default=Fraction(0))
+    if largest == 0 or not any(c != 0 for row in exact[1:] for c in row):
+        return None
+    table = np.array([[float(c / largest) for c in row] for row in exact])
+    return Curve(table, exact)
+
+
+def _shifted(row: tuple[Fraction, ...], point: Fraction) -> list[Fraction]:
+    """Coefficients of a polynomial in powers of (z - point)."""
+    coefficients = list(row)
+    if point == 0:
+        return coefficients
+    for k in range(len(coefficients) - 1):
+        for j in range(len(coefficients) - 2, k - 1, -1):
+            coefficients[j] += point * coefficients[j + 1]
+    return coefficients
+
+
+def horner(rows: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A polynomial, lowest power first, and its derivative."""
+    value, slope = rows[-1].astype(complex), np.zeros(g.shape, complex)
+    for row in rows[-2::-1]:
+        slope = slope * g + value
+        value = value * g + row
+    return value, slope

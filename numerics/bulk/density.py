@@ -1,0 +1,213 @@
+"""The density of the bulk: point by point, and as an integrable function on adaptively chosen panels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from derive.errors import NumericalError
+from numerics.bulk.branch import Branch, begun, follow, polished
+from numerics.bulk.curve import Curve
+from numerics.precision import in_float64
+from numerics.progress import Report, part
+
+NODES = 20
+"""Chebyshev points in a panel."""
+
+PANEL_ERROR = 3e-14
+MOST_PANELS = 600
+
+
+@in_float64
+def resolvent_at(branch: Branch, z: np.ndarray, tell: Report | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """G at points on or above the real axis, and an estimate of its absolute error.
+
+    Where there is a curve one unknown is followed instead of all; points at which the curve is badly conditioned, or at
+    which following it fails, are done again with the whole system.
+    """
+    z = np.asarray(z, complex)
+    g, errors = np.zeros(z.shape, complex), np.full(z.shape, np.inf)
+    curve = Curve.of(branch.module, branch.arguments) if branch.eliminated else None
+    if curve is not None and z.size:
+        g, errors = _on_curve(branch, curve, z)
+    again = ~(errors <= 1e-11 * np.maximum(np.abs(g), 1 / branch.start.height))
+    if again.any():
+        r, relative = branch.followed(z[again], tell, "density of the bulk")
+        whole = r[:, branch.resolvent_index]
+        absolute = (relative + 1e-15) * np.abs(whole)
+        better = ~(absolute > errors[again])
+        places = np.flatnonzero(again)[better]
+        g[places], errors[places] = whole[better], absolute[better]
+    return g, errors
+
+
+def _on_curve(branch: Branch, curve: Curve, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    heights = np.maximum(branch.start.height, np.abs(z))
+    kernel = curve.kernel
+    with np.errstate(all="ignore"):
+        try:
+            r, tangent = begun(kernel, 1j * heights, branch.start.above(heights)[:, [branch.resolvent_index]])
+        except NumericalError:
+            return np.zeros(z.shape, complex), np.full(z.shape, np.inf)
+        r, errors = polished(kernel, z, *follow(kernel, 1j * heights, z, r, tangent, 0))
+        g = r[:, 0]
+        bound = np.where(np.isfinite(errors), errors * np.abs(g) + curve.rounding(z, g).real, np.inf)
+    return g, np.where(np.isfinite(bound), bound, np.inf)
+
+
+def density_on(branch: Branch, x: np.ndarray, edges, tell: Report | None = None) -> np.ndarray:
+    """-Im G / pi at points inside the given intervals, zero outside."""
+    inside = np.zeros(x.shape, bool)
+    for low, high in edges:
+        inside |= (x > low) & (x < high)
+    values = np.zeros(x.shape)
+    if inside.any():
+        g, errors = resolvent_at(branch, x[inside], tell)
+        if not np.all(np.isfinite(errors)):
+            lost = x[inside][~np.isfinite(errors)][0]
+            raise NumericalError(f"the density of the bulk could not be found at x = {lost:.6g}")
+        values[inside] = np.maximum(-g.imag / np.pi, 0.0)
+    return values
+
+
+@dataclass(frozen=True)
+class Piece:
+    """An interval on which the density is positive, uniformised: x - low = t^a at one end, high - x = (1-t)^b."""
+
+    low: float
+    high: float
+    a: int
+    b: int
+
+    def x(self, t: np.ndarray) -> np.ndarray:
+        """The point that t in [0, 1] stands for, measured from the nearer end."""
+        width, rest = self.high - self.low, (1 - t**self.a) ** self.b
+        return np.where(
+            rest > 0.5, self.low + width * -np.expm1(self.b * np.log1p(-(t**self.a))), self.high - width * rest
+        )
+
+    def rate(self, t: np.ndarray) -> np.ndarray:
+        """dx/dt."""
+        return (self.high - self.low) * self.a * self.b * t ** (self.a - 1) * (1 - t**self.a) ** (self.b - 1)
+
+    def t(self, x: np.ndarray) -> np.ndarray:
+        share = np.clip((x - self.low) / (self.high - self.low), 0.0, 1.0)
+        rest = np.clip((self.high - x) / (self.high - self.low), 0.0, 1.0)
+        power = np.where(share < 0.5, -np.expm1(np.log1p(-np.minimum(share, 0.5)) / self.b), 1 - rest ** (1 / self.b))
+        return power ** (1 / self.a)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Chebyshev series of density times dx/dt on a part [t0, t1] of a piece, and how well it has converged."""
+
+    piece: Piece
+    t0: float
+    t1: float
+    series: np.ndarray
+    error: float
+
+    def integral(self, t: np.ndarray) -> np.ndarray:
+        """Mass of the panel up to t."""
+        u = np.clip((2 * t - self.t0 - self.t1) / (self.t1 - self.t0), -1.0, 1.0)
+        whole = np.polynomial.chebyshev.chebint(self.series, lbnd=-1)
+        return np.polynomial.chebyshev.chebval(u, whole) * (self.t1 - self.t0) / 2
+
+    @property
+    def mass(self) -> float:
+        return float(self.integral(np.array(self.t1)))
+
+    def average(self, function) -> complex:
+        """The integral of a smooth function of x against the density."""
+        nodes, weights = np.polynomial.legendre.leggauss(NODES + 8)
+        t = (self.t0 + self.t1) / 2 + (self.t1 - self.t0) / 2 * nodes
+        density = np.polynomial.chebyshev.chebval(nodes, self.series)
+        return complex(np.sum(weights * density * function(self.piece.x(t))) * (self.t1 - self.t0) / 2)
+
+
+def pieces_of(branch: Branch, intervals, breaks: np.ndarray) -> list[Piece]:
+    """Intervals cut at the given points inside them, with the exponents by which the density starts at each end."""
+    cuts = []
+    for low, high in intervals:
+        inner = [float(x) for x in breaks if low < x < high]
+        points = [low, *inner, high]
+        cuts += list(zip(points[:-1], points[1:], strict=True))
+    if not cuts:
+        return []
+    lows, highs = np.array(cuts).T
+    width = highs - lows
+    ends = np.concatenate([lows, highs])
+    side = np.concatenate([np.ones(lows.size), -np.ones(highs.size)])
+    spans = np.concatenate([width, width])
+    near = np.where(ends == 0, 1e-12, np.maximum(1e-7, 1e-9 * np.abs(ends) / spans)) * spans
+    samples = [-resolvent_at(branch, ends + side * near * factor)[0].imag for factor in (1.0, 4.0)]
+    with np.errstate(all="ignore"):
+        exponent = np.log(samples[1] / samples[0]) / np.log(4.0)
+    return [
+        Piece(float(low), float(high), _root_of(exponent[i]), _root_of(exponent[lows.size + i]))
+        for i, (low, high) in enumerate(cuts)
+    ]
+
+
+def _root_of(exponent: float) -> int:
+    """q if the density starts like a power p/q of the distance: 1/2 and 1/3 at edges, -k/(k+1) at hard ones."""
+    if not np.isfinite(exponent):
+        return 2
+    if exponent < -0.1:
+        return int(np.clip(round(1 / max(1 + exponent, 0.08)), 2, 12))
+    return 3 if 0.28 < exponent < 0.4 else 2
+
+
+@dataclass(frozen=True)
+class Panelled:
+    """The density on panels; `zeros` are points inside the given intervals at which it vanished against expectation."""
+
+    panels: tuple[Panel, ...]
+    zeros: tuple[float, ...]
+
+    @property
+    def mass(self) -> float:
+        return float(sum(p.mass for p in self.panels))
+
+    @property
+    def error(self) -> float:
+        return float(sum(p.error for p in self.panels))
+
+
+def panelled(branch: Branch, pieces: list[Piece], tell: Report | None = None) -> Panelled:
+    """Halve panels until each series has converged; all panels of a generation are evaluated at once."""
+    angle = (2 * np.arange(NODES) + 1) * np.pi / (2 * NODES)
+    nodes = -np.cos(angle)
+    to_series = np.linalg.inv(np.polynomial.chebyshev.chebvander(nodes, NODES - 1))
+    pending = [(piece, k / 2, (k + 1) / 2) for piece in pieces for k in range(2)]
+    done: list[Panel] = []
+    zeros: list[float] = []
+    while pending:
+        t = np.array([(t0 + t1) / 2 + (t1 - t0) / 2 * nodes for _, t0, t1 in pending])
+        x = np.array([piece.x(row) for (piece, _, _), row in zip(pending, t, strict=True)])
+        rate = np.array([piece.rate(row) for (piece, _, _), row in zip(pending, t, strict=True)])
+        done_share = sum(p.t1 - p.t0 for p in done) / max(1, len(pieces))
+        g, errors = resolvent_at(branch, x.ravel(), None if tell is None else part(tell, done_share, 1.0))
+        if not np.all(np.isfinite(errors)):
+            lost = x.ravel()[~np.isfinite(errors)][0]
+            raise NumericalError(f"the density of the bulk could not be found at x = {lost:.6g}")
+        values = (-g.imag / np.pi).reshape(x.shape)
+        noise = (errors.reshape(x.shape) * rate).max(axis=1)
+        following = []
+        for i, (piece, t0, t1) in enumerate(pending):
+            inside = (x[i] > piece.low) & (x[i] < piece.high)
+            empty = inside & (g.reshape(x.shape)[i].imag == 0)
+            zeros += [float(v) for v in x[i][empty]]
+            series = to_series @ (values[i] * rate[i])
+            tail = float(np.max(np.abs(series[-3:]))) * (t1 - t0)
+            floor = 20 * float(noise[i]) * (t1 - t0) + 1e-15 * float(np.max(np.abs(series))) * (t1 - t0)
+            small = t1 - t0 < 1e-8 or len(done) + len(pending) > MOST_PANELS
+            if tail <= max(PANEL_ERROR, floor) or small or empty.any():
+                done.append(Panel(piece, t0, t1, series, tail + floor))
+            else:
+                middle = (t0 + t1) / 2
+                following += [(piece, t0, middle), (piece, middle, t1)]
+        pending = following
+    done.sort(key=lambda p: (p.piece.low, p.t0))
+    return Panelled(tuple(done), tuple(sorted(zeros)))

@@ -1,0 +1,163 @@
+"""The support of the bulk: from the exact roots of the edge polynomials, or from the branch alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from derive.errors import NumericalError
+from numerics.bulk.branch import Branch
+from numerics.bulk.curve import Curve, singular_points
+from numerics.bulk.density import resolvent_at
+from numerics.bulk.folds import End, march
+from numerics.progress import Report
+
+Intervals = list[tuple[float, float]]
+
+
+def edge_candidates(branch: Branch) -> np.ndarray:
+    """Real roots of the edge polynomials, ascending; empty if the curve says nothing at these parameters."""
+    points = singular_points(branch.module, branch.arguments) if branch.eliminated else None
+    return np.array([z.real for z in points or () if z.imag == 0])
+
+
+def nearly_edges(branch: Branch) -> np.ndarray:
+    """Points inside the support next to which branches of the curve meet just off the axis: the density bends there."""
+    points = singular_points(branch.module, branch.arguments) if branch.eliminated else None
+    real = edge_candidates(branch)
+    return np.array(
+        [z.real for z in points or () if z.imag > 0 and real.size and z.imag < 1e-3 * np.min(np.abs(real - z.real))]
+    )
+
+
+def support_from_curve(branch: Branch) -> Intervals | None:
+    """Between two candidates the density is positive throughout or zero. None if the candidates are not all known."""
+    if not branch.eliminated or singular_points(branch.module, branch.arguments) is None:
+        return None
+    points = edge_candidates(branch)
+    if points.size < 2:
+        return []
+    g, errors = resolvent_at(branch, (points[1:] + points[:-1]) / 2)
+    if not np.all(np.isfinite(errors)):
+        return None
+    dense = -g.imag > 10 * errors
+    intervals: list[list[float]] = []
+    for low, high, filled in zip(points[:-1], points[1:], dense, strict=True):
+        if not filled:
+            continue
+        if (
+            intervals
+            and intervals[-1][1] == low
+            and not _vanishes(branch, low, min(low - intervals[-1][0], high - low))
+        ):
+            intervals[-1][1] = float(high)
+        else:
+            intervals.append([float(low), float(high)])
+    return [(low, high) for low, high in intervals]
+
+
+def _vanishes(branch: Branch, x: float, width: float) -> bool:
+    """Whether the density goes to zero at a candidate inside the support, so that two intervals touch there."""
+    g, _ = resolvent_at(branch, x + 1j * width * np.array([1e-5, 1e-8]))
+    return bool(abs(g[1].imag) < 0.3 * abs(g[0].imag))
+
+
+def support_from_branch(
+    branch: Branch, more: tuple[float, ...] = (), tell: Report | None = None
+) -> tuple[Intervals, np.ndarray]:
+    """All intervals, found by walking the real axis; and the sampled points at which the density is zero.
+
+    From infinity on either side the branch is followed to its first fold or pole. Between these the density is sampled,
+    and from the outermost empty samples of each gap the branch is followed to the folds that bound it. `more` adds
+    points to the sample. A gap below about 1e-9 of the width of the bulk may be bridged.
+    """
+    far = 10 * branch.start.height
+    r, _ = branch.followed(np.array([far, -far]))
+    top, bottom = march(branch, far, r[0], upward=False), march(branch, -far, r[1], upward=True)
+    if top.z <= bottom.z:
+        return [], np.zeros(0)
+    x = _samples(bottom.z, top.z, more)
+    r, errors = branch.followed(x, tell, "support of the bulk")
+    known = np.isfinite(errors) & (errors < 1e-6)
+    spare = (np.minimum(x - bottom.z, top.z - x) < 1e-4 * (top.z - bottom.z)) | np.isin(x, more)
+    if np.any(~known & ~spare):
+        raise NumericalError(f"the bulk could not be followed at x = {x[~known & ~spare][0]:.6g}")
+    x, r = x[known], r[known]
+    empty = r[:, branch.resolvent_index].imag == 0
+    intervals: Intervals = []
+    begin: float | None = None if empty[0] else bottom.z
+    for i in range(x.size - 1):
+        if empty[i] and not empty[i + 1]:
+            begin = _met(march(branch, x[i], r[i], upward=True), x[i], x[i + 1])
+        elif not empty[i] and empty[i + 1] and begin is not None:
+            intervals.append((begin, _met(march(branch, x[i + 1], r[i + 1], upward=False), x[i], x[i + 1])))
+            begin = None
+    if begin is not None:
+        intervals.append((begin, top.z))
+    return intervals, x[empty]
+
+
+def _met(end: End, low: float, high: float) -> float:
+    """An end of a gap, which must lie where the samples say."""
+    slack = 1e-12 * (abs(low) + abs(high))
+    if not low - slack <= end.z <= high + slack:
+        raise NumericalError(f"the edge of the bulk between {low:.6g} and {high:.6g} could not be found")
+    return end.z
+
+
+def _samples(low: float, high: float, more: tuple[float, ...]) -> np.ndarray:
+    """Points inside an interval, denser towards its ends over many orders of magnitude."""
+    width = high - low
+    smooth = (1 - np.cos(np.pi * (np.arange(160) + 0.5) / 160)) / 2
+    fine = np.geomspace(1e-14, 0.03, 57)
+    offsets = np.concatenate([width * smooth, width * fine])
+    lower, upper = offsets[offsets > 1e-12 * abs(low)], offsets[offsets > 1e-12 * abs(high)]
+    x = np.concatenate([low + lower, high - upper, np.asarray(more, float)])
+    return np.unique(x[(x > low) & (x < high)])
+
+
+def decades(intervals: Intervals) -> np.ndarray:
+    """Points inside each interval at every power of ten of the distance from its lower end, in units of the width."""
+    return np.array([low + (high - low) * 10.0**-k for low, high in intervals for k in range(1, 15)])
+
+
+def hidden_masses(branch: Branch, empty: np.ndarray) -> list[tuple[float, float, float]]:
+    """Mass between neighbouring empty points, by a circle around each pair: (low, high, mass) where there is some."""
+    if empty.size < 2:
+        return []
+    low, high = empty[:-1], empty[1:]
+    turn = np.exp(1j * np.pi * (np.arange(32) + 0.5) / 32)
+    around = (high - low)[:, None] / 2 * turn
+    g, _ = resolvent_at(branch, ((low + high)[:, None] / 2 + around).ravel())
+    masses = np.mean((g.reshape(around.shape) * around).real, axis=1)
+    return [(float(a), float(b), float(m)) for a, b, m in zip(low, high, masses, strict=True) if m > 1e-9]
+
+
+def atom_at(branch: Branch, x: float, intervals: Intervals) -> float:
+    """The weight of the point mass at x; zero if there is none."""
+    inside = any(low <= x <= high for low, high in intervals)
+    height = branch.start.height
+    gaps = [abs(e - x) for pair in intervals for e in pair if e != x]
+    reach = min([height, *gaps])
+    if not inside and not branch.eliminated:
+        around = _around(branch, x, reach)
+        return around if around > 1e-12 else 0.0
+    levels = np.array([1e-18, 1e-20]) * height if x == 0 else np.array([1e-6, 1e-7]) * reach
+    if not inside:
+        levels = np.minimum(levels, 1e-3 * reach * np.array([1.0, 0.01]))
+    g, errors = resolvent_at(branch, x + 1j * levels)
+    weights = (1j * levels * g).real
+    if not np.all(np.isfinite(errors)) or weights[1] < 1e-12 or weights[1] < 0.9 * weights[0]:
+        return 0.0
+    weight = float(weights[1])
+    curve = Curve.of(branch.module, branch.arguments) if branch.eliminated else None
+    if curve is not None:
+        residues = curve.residues(x)
+        if residues.size and np.min(np.abs(residues - weight)) < 1e-2 * weight:
+            return float(residues[np.argmin(np.abs(residues - weight))])
+    return weight if inside else _around(branch, x, reach)
+
+
+def _around(branch: Branch, x: float, reach: float) -> float:
+    """The mass at a point with nothing else within reach, from a circle around it."""
+    turn = np.exp(1j * np.pi * (np.arange(32) + 0.5) / 32) * reach / 2
+    return float(np.mean((resolvent_at(branch, x + turn)[0] * turn).real))

@@ -1,0 +1,253 @@
+"""Edges as folds: points of the real axis where the physical branch turns, because its Jacobian is singular.
+
+Outside the support the resolvent G is real and falls with z. Taken as the variable instead of z it leads through the
+fold without trouble: the edge is where dz/dG = 0.
+"""
+
+from __future__ import annotations
+
+import types
+from dataclasses import dataclass
+from functools import lru_cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from derive.errors import NumericalError
+from numerics.bulk.branch import FARTHEST, Branch, whole_numbers
+from numerics.precision import in_float64
+
+FOLD, POLE = "fold", "pole"
+
+
+@dataclass(frozen=True)
+class End:
+    """Where a real piece of the branch ends: a fold (an edge), or a pole (an atom or a hard edge)."""
+
+    z: float
+    kind: str
+
+
+def fold_residual(module: types.ModuleType, unknowns, arguments: tuple):
+    """Zero at an edge: there the responses r can move along v while z stands still."""
+    count = len(module.RESPONSES)
+    z, r, v = unknowns[0], unknowns[1 : count + 1], unknowns[count + 1 :]
+    value, turned = jax.jvp(lambda r: module.residual(z, r, *arguments), (r,), (v,))
+    return jnp.concatenate([value, turned, v[module.RESOLVENT][None] - 1])
+
+
+@dataclass(frozen=True)
+class _Real:
+    """A real point of the branch, as a function of G: z, all responses, dz/dG, dr/dG."""
+
+    z: float
+    r: np.ndarray
+    turn: float
+    along: np.ndarray
+
+    def g(self, index: int) -> float:
+        return float(self.r[index])
+
+
+def _at_fixed_g(branch: Branch, near: _Real, change: float) -> _Real | None:
+    """The real point of the branch at which G has changed by so much; None if Newton's method does not contract."""
+    index, z = branch.resolvent_index, near.z + near.turn * change
+    r = near.r + near.along * change
+    usual, first, last = np.abs(near.r) + 1e-300, np.inf, np.inf
+    others = np.arange(r.size) != index
+    stalled = False
+    for n in range(5):
+        residual, rate, slope = (x[0] for x in branch.equations(np.array([z]), r[None]))
+        matrix = slope.copy()
+        matrix[:, index] = rate
+        try:
+            moved, tangent = np.linalg.solve(matrix, np.stack([residual, -slope[:, index]], axis=1)).T
+        except np.linalg.LinAlgError:
+            return None
+        size = np.abs(moved) / np.maximum(np.abs(r), usual)
+        size[index] = abs(moved[index]) / (abs(z) + abs(near.z) + 1e-300)
+        before, last = last, float(np.max(size))
+        first = last if n == 0 else first
+        stalled = 0.3 * before < last < 1e-6  # by rounding, where a response nearly vanishes
+        z, r = z - float(moved[index]), r - np.where(others, moved, 0.0)
+        if last < 1e-13 or stalled:
+            break
+    if not (first < 0.1 and (last < 1e-9 or stalled) and np.all(np.isfinite(tangent))):
+        return None
+    return _Real(z, r, float(tangent[index]), np.where(others, tangent, 1.0))
+
+
+@in_float64
+def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
+    """The end of the real piece of the branch that holds (z, r), met on the way up or down the axis."""
+    index, height = branch.resolvent_index, branch.start.height
+    zero = np.zeros(len(r))
+    now = _at_fixed_g(branch, _Real(float(z), np.asarray(r.real, float), 0.0, zero), 0.0)
+    if now is not None:
+        stride = 0.05 * max(abs(now.g(index)), 1e-3 * height / max(abs(now.turn), 1e-300))
+        for _ in range(4000):
+            g = now.g(index)
+            if abs(g) * height > 1e13 and abs(now.turn) * g * g < 10:  # the pole of an atom
+                limit = now.z + now.turn * g
+                return End(0.0 if abs(limit) < 1e-9 * height else limit, POLE)
+            new = _at_fixed_g(branch, now, -stride if upward else stride)
+            if new is not None and new.turn < 0:
+                now, stride = new, 1.6 * stride
+            elif new is not None:
+                edge = _turning_point(branch, now, new)
+                if edge is not None:
+                    return End(edge, FOLD)
+                stride *= 0.3
+            else:
+                stride *= 0.4
+            if stride < 1e-15 * abs(g):
+                break
+        if abs(now.g(index)) * height > 1e3 and abs(now.turn * now.g(index)) < 1e-9 * height:  # a hard edge
+            return End(0.0 if abs(now.z) < 1e-9 * height else now.z, POLE)
+        z = now.z
+    raise NumericalError(
+        f"the bulk could not be followed along the real axis near z = {z:.6g}; take less extreme parameters"
+    )
+
+
+def _turning_point(branch: Branch, before: _Real, behind: _Real) -> float | None:
+    """Where dz/dG = 0 between two points, by the secant rule kept inside its bracket."""
+    index = branch.resolvent_index
+    ends, values = [before, behind], [before.turn, behind.turn]
+    for _ in range(60):
+        g = [p.g(index) for p in ends]
+        best = ends[int(abs(ends[1].turn) < abs(ends[0].turn))]
+        if abs(best.turn * (g[1] - g[0])) <= 1e-17 * abs(best.z) or best.turn == 0:
+            return best.z
+        share = values[0] / (values[0] - values[1])
+        middle = g[0] + (g[1] - g[0]) * (share if 0 < share < 1 else 0.5)
+        if middle in g:
+            return best.z
+        new = _at_fixed_g(branch, best, middle - best.g(index))
+        if new is None:
+            return None
+        side = int(new.turn >= 0)
+        ends[side], values[side] = new, new.turn
+        values[1 - side] /= 2  # the end that stays loses weight, so that both come closer
+    return None
+
+
+@lru_cache(maxsize=64)
+def upper_edge_program(module: types.ModuleType):
+    """The upper edge as a pure function of the parameters: `edge, residual = program(*arguments)`.
+
+    It can be compiled, mapped over parameters and differentiated in them. Far out z G = 1; from there G grows in steps
+    that Newton's method checks, until dz/dG changes sign. The fold is then refined on the bordered system, and one last
+    step of that refinement carries the derivatives. `residual` is the size of that step, relative.
+    """
+    count, index = len(module.RESPONSES), module.RESOLVENT
+
+    def solve_scaled(matrix, right):
+        rows = jax.lax.stop_gradient(jnp.max(jnp.abs(matrix), axis=1))
+        return jnp.linalg.solve(matrix / rows[:, None], right / rows[:, None])
+
+    def at_fixed_g(g, unknowns, arguments):
+        """Newton in z G (in place of G) and the other responses, at fixed G; with the tangent in G."""
+
+        def residual(unknowns, g):
+            return module.residual(unknowns[index] / g, unknowns.at[index].set(g), *arguments)
+
+        def step(number, state):
+            unknowns, _, first, _ = state
+            slope, rate = jax.jacfwd(residual, argnums=(0, 1))(unknowns, g)
+            both = solve_scaled(slope, jnp.stack([residual(unknowns, g), -rate], axis=1))
+            size = jnp.max(jnp.abs(both[:, 0]) / (jnp.abs(unknowns) + 1e-12 * jnp.max(jnp.abs(unknowns))))
+            return unknowns - both[:, 0], both[:, 1], jnp.where(number == 0, size, first), size
+
+        return jax.lax.fori_loop(0, 3, step, (unknowns, jnp.zeros(count), 0.0, 0.0))
+
+    def marched(arguments):
+        """A point of the branch shortly before the fold, as unknowns of the bordered system."""
+
+        def at_infinity(_, r):
+            value, slope = (f(r) for f in (far_residual, jax.jacfwd(far_residual)))
+            return r - solve_scaled(slope, value[:, None])[:, 0]
+
+        def far_residual(r):
+            return module.residual(FARTHEST, r, *arguments)
+
+        def busy(state):
+            *_, found, number = state
+            return ~found & (number < 400)
+
+        def step(state):
+            g, unknowns, tangent, factor, _, number = state
+            further = g * (1 + factor)
+            new, along, first, last = at_fixed_g(further, unknowns + tangent * (further - g), arguments)
+            good = (first < 0.1) & (last < 1e-8)
+            # G^2 dz/dG is -1 far out and zero at the fold
+            crossed = good & (further * along[index] >= new[index])
+            go = good & ~crossed
+            grown = jnp.where(go, jnp.minimum(4 * factor, 9.0), jnp.minimum(0.4 * factor, 0.5))
+            now = [jnp.where(go, a, b) for a, b in ((further, g), (new, unknowns), (along, tangent))]
+            return (*now, grown, crossed & (factor < 0.02), number + 1)
+
+        far = jax.lax.fori_loop(0, 16, at_infinity, jnp.zeros(count))
+        begin = (far[index], far.at[index].set(1.0), jnp.zeros(count), 0.01, False, 0)
+        g, unknowns, tangent, *_ = jax.lax.while_loop(busy, step, begin)
+        return jnp.concatenate([unknowns[index][None] / g, unknowns.at[index].set(g), tangent.at[index].set(1.0)])
+
+    def refined(unknowns, arguments):
+        """One Newton step on the bordered system, and its relative size."""
+        value = fold_residual(module, unknowns, arguments)
+        slope = jax.jacfwd(lambda u: fold_residual(module, u, arguments))(unknowns)
+        scale = jax.lax.stop_gradient(jnp.abs(unknowns) + 1e-12 * jnp.max(jnp.abs(unknowns[1:])))
+        step = scale * solve_scaled(slope * scale, value[:, None])[:, 0]
+        return unknowns - step, jnp.abs(step[0]) / scale[0]
+
+    def upper_edge(*arguments):
+        fixed = tuple(jax.lax.stop_gradient(a) for a in arguments)
+        unknowns = jax.lax.fori_loop(0, 7, lambda _, u: refined(u, fixed)[0], marched(fixed))
+        unknowns, residual = refined(jax.lax.stop_gradient(unknowns), arguments)
+        return unknowns[0], jax.lax.stop_gradient(residual)
+
+    return upper_edge
+
+
+@lru_cache(maxsize=64)
+def _mapped(module: types.ModuleType, whole: tuple[int, ...]):
+    """The upper edge and its derivative in one direction, for many parameters; whole numbers are the same for all."""
+    program = upper_edge_program(module)
+
+    def one(real, direction, fixed):
+        def at(real):
+            numbers = iter(real)
+            return program(*(next(numbers) if value is None else value for value in fixed))
+
+        (edge, residual), (derivative, _) = jax.jvp(at, (real,), (direction,))
+        return edge, derivative, residual
+
+    def many(real, direction, fixed):
+        return jax.vmap(lambda point: one(point, direction, fixed))(real)
+
+    return jax.jit(many, static_argnums=2)
+
+
+@in_float64
+def edges_against(branch: Branch, position: int, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The upper edge at every value of one parameter, the others as in `branch`; and its derivative there.
+
+    `position` is the parameter's place among the arguments. All values are solved side by side in one program.
+    """
+    grid = np.atleast_1d(np.asarray(grid, float))
+    whole = whole_numbers(branch.arguments)
+    if position in whole:
+        raise NumericalError("the edge is followed along a real parameter; sweep a whole number value by value")
+    places = [i for i in range(len(branch.arguments)) if i not in whole]
+    real = np.tile([float(branch.arguments[i]) for i in places], (grid.size, 1))
+    real[:, places.index(position)] = grid
+    direction = np.array([float(i == position) for i in places])
+    fixed = tuple(a if isinstance(a, int) else None for a in branch.arguments)
+    edge, derivative, residual = (np.asarray(x) for x in _mapped(branch.module, whole)(real, direction, fixed))
+    wrong = ~(np.isfinite(edge) & np.isfinite(derivative) & (residual < 1e-9))
+    if wrong.any():
+        raise NumericalError(
+            f"the upper edge was not found at parameter value {grid[np.argmax(wrong)]:.6g}; take less extreme ones"
+        )
+    return edge, derivative

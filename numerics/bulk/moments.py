@@ -1,0 +1,49 @@
+"""Moments of the bulk from the series of its resolvent at infinity, G = sum_k m_k / z^(k+1)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from numerics.bulk.branch import Branch
+from numerics.bulk.curve import Curve
+from numerics.bulk.support import series_moments
+
+
+def moments(branch: Branch, count: int) -> list[float]:
+    """Moments 0 to `count`: exactly from the curve, rounded once, or from the resolvent on a circle without one."""
+    exact = exact_moments(branch, count)
+    if exact is not None:
+        return [float(m) for m in exact]
+    return [float(m) for m in series_moments(branch, count)]
+
+
+def exact_moments(branch: Branch, count: int) -> list[Fraction] | None:
+    """The same as fractions; None where there is no curve with rational coefficients, or it branches at infinity.
+
+    With G = w u and w = 1/z the curve is a polynomial in w and u; u starts at 1, and each further coefficient
+    enters its order linearly, with the slope of the leading polynomial at 1.
+    """
+    curve = Curve.of(branch.module, branch.arguments) if branch.eliminated else None
+    if curve is None:
+        return None
+    terms = [(i, i - j, c) for i, row in enumerate(curve.exact) for j, c in enumerate(row) if c]
+    lowest = min(power for _, power, _ in terms)
+    terms = [(i, power - lowest, Fraction(c)) for i, power, c in terms]
+    value = sum((c for _, power, c in terms if power == 0), Fraction(0))
+    slope = sum((i * c for i, power, c in terms if power == 0), Fraction(0))
+    if value != 0 or slope == 0:
+        return None
+    found = [Fraction(1)]
+    for order in range(1, count + 1):
+        known = [*found, Fraction(0)]
+        found.append(-_coefficient(terms, known, order) / slope)
+    return found
+
+
+def _coefficient(terms: list[tuple[int, int, Fraction]], series: list[Fraction], order: int) -> Fraction:
+    """The coefficient of w^order when the series is put into the polynomial."""
+    powers = [[Fraction(1)] + [Fraction(0)] * order]
+    for _ in range(max(i for i, _, _ in terms)):
+        last = powers[-1]
+        powers.append([sum((last[a] * series[k - a] for a in range(k + 1)), Fraction(0)) for k in range(order + 1)])
+    return sum((c * powers[i][order - power] for i, power, c in terms if power <= order), Fraction(0))

@@ -1,0 +1,203 @@
+"""The bulk from its generated equations, as one verified law: support, atoms, density, moments, expected counts.
+
+Nothing is returned before it has been checked as a whole: the masses of all intervals and atoms add up to one, and
+their Stieltjes transform is the resolvent that came from infinity.
+"""
+
+from __future__ import annotations
+
+import types
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+import numpy as np
+
+from derive.errors import NumericalError
+from numerics.bulk.branch import Branch
+from numerics.bulk.density import Panelled, density_on, panelled, pieces_of, resolvent_at
+from numerics.bulk.edges import (
+    Intervals,
+    atom_at,
+    decades,
+    edge_candidates,
+    hidden_masses,
+    nearly_edges,
+    support_from_branch,
+    support_from_curve,
+)
+from numerics.bulk.folds import edges_against
+from numerics.precision import in_float64
+from numerics.progress import Report, part
+
+__all__ = [
+    "Branch",
+    "Law",
+    "atoms_of",
+    "counts_against",
+    "edge_candidates",
+    "edges_against",
+    "law_of",
+    "series_moments",
+    "support",
+]
+
+MASS_ERROR = 1e-8
+"""How far the total mass may be from one before the result is refused."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """The limiting law of the eigenvalues. `error` is the measured defect of mass and transform."""
+
+    branch: Branch
+    edges: tuple[tuple[float, float], ...]
+    atoms: tuple[tuple[float, float], ...]
+    panels: Panelled
+    error: float
+
+    def density(self, x: np.ndarray) -> np.ndarray:
+        """The density of the continuous part."""
+        return density_on(self.branch, np.asarray(x, float), self.edges)
+
+    @in_float64
+    def cumulative(self, x: np.ndarray) -> np.ndarray:
+        """The share of eigenvalues at or below each x."""
+        x = np.asarray(x, float)
+        total = np.zeros(x.shape)
+        for panel in self.panels.panels:
+            total += panel.integral(panel.piece.t(np.clip(x, panel.piece.low, panel.piece.high)))
+        for at, weight in self.atoms:
+            total += weight * (x >= at)
+        return total
+
+    def moment(self, order: int) -> float:
+        """The mean of a power of the eigenvalues, by integration."""
+        return self._average(lambda x: x**order).real
+
+    def transform(self, z: complex) -> complex:
+        """The mean of 1 / (z - eigenvalue), by integration, for z away from the support."""
+        return self._average(lambda x: 1 / (z - x))
+
+    def _average(self, function) -> complex:
+        total = sum(panel.average(function) for panel in self.panels.panels)
+        return complex(total + sum(weight * function(at) for at, weight in self.atoms))
+
+
+@dataclass(frozen=True)
+class _Watched:
+    """Who is told of the progress: it makes no difference to the result, so that all are equal."""
+
+    tell: Report | None = field(compare=False)
+
+    def part(self, low: float, high: float) -> Report | None:
+        return None if self.tell is None else part(self.tell, low, high)
+
+
+def law_of(branch: Branch, tell: Report | None = None) -> Law:
+    """The law at the branch's parameters; computed once."""
+    return _law(branch.module, branch.arguments, _Watched(tell))
+
+
+@lru_cache(maxsize=128)
+@in_float64
+def _law(module: types.ModuleType, arguments: tuple, watched: _Watched) -> Law:
+    branch = Branch(module, arguments)
+    intervals = support_from_curve(branch)
+    if intervals is not None:
+        found = _assembled(branch, intervals, edge_candidates(branch), nearly_edges(branch))
+        if not found.panels.zeros and found.error <= MASS_ERROR:
+            return found
+    return law_without_curve(branch, watched.tell)
+
+
+@in_float64
+def law_without_curve(branch: Branch, tell: Report | None = None) -> Law:
+    """The same law from the response equations alone: sample, follow to folds, integrate, look for what is missing."""
+    branch, watched = replace(branch, use_curve=False), _Watched(tell)
+    more: tuple[float, ...] = ()
+    found = None
+    for _ in range(12):
+        intervals, empty = support_from_branch(branch, more, watched.part(0.0, 0.5))
+        found = _assembled(branch, intervals, np.zeros(0), np.zeros(0), watched.part(0.5, 1.0))
+        if not found.panels.zeros and found.error > MASS_ERROR:  # mass on a scale of its own may have been overlooked
+            found = _assembled(branch, intervals, np.zeros(0), decades(intervals), watched.part(0.5, 1.0))
+        if not found.panels.zeros and found.error <= MASS_ERROR:
+            return found
+        fresh = list(found.panels.zeros)
+        for low, high, _ in hidden_masses(branch, empty):
+            fresh += list(low + (high - low) * np.linspace(0, 1, 11)[1:-1])
+        if not set(fresh) - set(more):
+            break
+        more = (*more, *fresh)
+    defect = "with gaps too narrow to tell" if found is None or found.panels.zeros else f"off by {found.error:.1g}"
+    raise NumericalError(
+        f"the masses of the bulk do not add up to one ({defect}), so its support is not certain at these parameters; "
+        "take less extreme ones"
+    )
+
+
+def _assembled(
+    branch: Branch, intervals: Intervals, candidates: np.ndarray, more: np.ndarray, tell: Report | None = None
+) -> Law:
+    """Density on panels, atoms, and how far both are from a law with the right transform; panels end at `more` too."""
+    panels = panelled(branch, pieces_of(branch, intervals, np.unique(np.concatenate([candidates, more]))), tell)
+    places = sorted({0.0, *candidates})
+    atoms = tuple((x, w) for x, w in ((float(x), atom_at(branch, float(x), intervals)) for x in places) if w > 0)
+    found = Law(branch, tuple(intervals), atoms, panels, np.inf)
+    total = panels.mass + sum(weight for _, weight in atoms)
+    above = 1j * branch.start.height / 3
+    right = resolvent_at(branch, np.array([above]))[0][0]
+    defect = max(abs(total - 1), abs(found.transform(above) / right - 1))
+    return Law(branch, tuple(intervals), atoms, panels, float(defect) if np.isfinite(defect) else np.inf)
+
+
+def support(branch: Branch, tell: Report | None = None) -> list[tuple[float, float]]:
+    """The intervals of the bulk, ascending."""
+    return list(law_of(branch, tell).edges)
+
+
+def atoms_of(branch: Branch, edges: list) -> list[dict[str, float]]:
+    """Point masses of the bulk, ascending. They belong to the same law as the `edges` of `support`."""
+    return [{"at": at, "weight": weight} for at, weight in law_of(branch).atoms]
+
+
+@in_float64
+def series_moments(branch: Branch, count: int) -> np.ndarray:
+    """Moments 0 to `count` from the resolvent on a circle around the whole spectrum: its series at infinity."""
+    law = law_of(branch)
+    ends = [e for pair in law.edges for e in pair] + [at for at, _ in law.atoms]
+    radius = 1.5 * max(map(abs, ends), default=branch.start.height) or branch.start.height
+    nodes = 128
+    z = radius * np.exp(1j * np.pi * (np.arange(nodes) + 0.5) / nodes)
+    g, _ = resolvent_at(branch, z)
+    return np.array([np.mean((g * z ** (k + 1)).real) for k in range(count + 1)])
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Eigenvalues in each bin: expected, and simulated with the standard error over draws."""
+
+    bins: np.ndarray
+    expected: np.ndarray
+    mean: np.ndarray
+    stderr: np.ndarray
+
+    @property
+    def differences(self) -> np.ndarray:
+        """Simulation minus theory in standard errors; a bin that is empty in both has none."""
+        gap = self.mean - self.expected
+        with np.errstate(all="ignore"):
+            return np.where(np.abs(gap) < 1e-9, 0.0, gap / np.maximum(self.stderr, 1e-12))
+
+
+def counts_against(law: Law, draws: list[np.ndarray], bins: np.ndarray) -> Counts:
+    """Expected counts per bin from the integrated law, beside those of simulated eigenvalues (one array a draw)."""
+    bins = np.asarray(bins, float)
+    if len(draws) < 2:
+        raise NumericalError("a histogram needs at least two draws for its error; take more --seeds")
+    seen = np.array([np.histogram(np.asarray(e, float), bins)[0] for e in draws], float)
+    below = law.cumulative(bins)
+    for at, weight in law.atoms:  # numpy's bins include their left end
+        below -= weight * (bins == at)
+    expected = np.diff(below) * np.mean([len(e) for e in draws])
+    return Counts(bins, expected, seen.mean(axis=0), seen.std(axis=0, ddof=1) / np.sqrt(len(draws)))

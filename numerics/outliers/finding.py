@@ -1,0 +1,304 @@
+"""Zeros of det A(z) outside the bulk: one eigenproblem where A(z) reduces, a contour integral where it does not."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from derive.errors import NumericalError
+from numerics.bulk.branch import whole_numbers
+from numerics.bulk.support import Branch
+from numerics.outliers.linear import eigenvalue_conditions, leading_eigenvalues, smallest_singular_value
+from numerics.precision import in_float64
+
+FIRST_EIGENVALUES = 32
+"""Of a large matrix so many eigenvalues are found first."""
+LARGEST = 1e100
+"""Larger numbers, though finite, cannot be squared with any digits left to spare."""
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """An isolated eigenvalue; `residual` is the smallest singular value of A(z), relative to its largest entry or 1."""
+
+    z: float
+    residual: float
+    condition: float
+
+
+@in_float64
+def find_outliers(probe, order: dict, arguments: tuple, branch: Branch, edges: list) -> list[Outlier]:
+    """All outliers above, below and between the intervals of the bulk, descending, repeated by multiplicity.
+
+    `edges` are the intervals of the bulk; an atom is an interval of length zero.
+    """
+    if not probe.LABELS:
+        return []
+    if probe.REDUCED:
+        rings = [by_eigenvalues(probe, n, order, arguments, branch, edges) for n in range(probe.CYCLES)]
+        found = [(z, c) for n, ring in enumerate(rings) for z, c in _with_conditions(probe, n, order, arguments, ring)]
+    else:
+        found = [(z, 1.0) for z in by_contour(probe, order, arguments, branch, edges)]
+    found.sort(reverse=True)
+    residuals = _residuals(probe, order, arguments, branch, [z for z, _ in found])
+    return [Outlier(z, residual, condition) for (z, condition), residual in zip(found, residuals, strict=True)]
+
+
+def by_eigenvalues(
+    probe, number: int, order: dict, arguments: tuple, branch: Branch, edges: list
+) -> list[tuple[float, float]]:
+    """Outliers of one ring of unknowns, each with the eigenvalue of the pencil that it comes from."""
+    matrix = _pencil(probe, number, order, arguments)
+    return ring_outliers(matrix, lambda values: physical(probe, number, values, arguments, branch, edges))
+
+
+def ring_outliers(
+    matrix: np.ndarray, points: Callable[[Sequence[float]], list[list[float]]]
+) -> list[tuple[float, float]]:
+    """Outliers, each with the real eigenvalue s of the matrix that it comes from; `points` gives those of each s.
+
+    The map s(z) grows with the distance from the bulk, so outliers belong to the eigenvalues of largest modulus: of a
+    large matrix more and more of those are found until the smaller half gives no outlier.
+    """
+    count = FIRST_EIGENVALUES
+    while True:
+        values = leading_eigenvalues(matrix, count)
+        real = real_among(matrix, values)
+        found = points(real.tolist())
+        least = np.abs(values[len(values) // 2])
+        if len(values) == len(matrix) or not any(zs for s, zs in zip(real, found, strict=True) if abs(s) <= least):
+            return [(z, float(s)) for s, zs in zip(real, found, strict=True) for z in zs]
+        count *= 2
+
+
+@in_float64
+def outlier_positions(probe, order: dict, arguments: tuple, branch: Branch, edges: list) -> list[float]:
+    """The outliers alone, without residuals and conditions, descending."""
+    if not probe.LABELS:
+        return []
+    if not probe.REDUCED:
+        return sorted(by_contour(probe, order, arguments, branch, edges), reverse=True)
+    rings = [by_eigenvalues(probe, n, order, arguments, branch, edges) for n in range(probe.CYCLES)]
+    return sorted((z for ring in rings for z, _ in ring), reverse=True)
+
+
+def physical(
+    probe, number: int, values: Sequence[float], arguments: tuple, branch: Branch, edges: list
+) -> list[list[float]]:
+    """For each value of the scalar map the points outside the bulk where the physical branch takes it."""
+    candidates = [
+        (k, z, s)
+        for k, s in enumerate(values)
+        for z in _preimages(probe, number, s, arguments)
+        if np.isfinite(z) and outside(z, edges)
+    ]
+    found: list[list[float]] = [[] for _ in values]
+    if not candidates:
+        return found
+    points = np.array([z for _, z, _ in candidates])
+    mapped = getattr(probe, f"scalar_map_{number}")(points, branch.responses(points), *arguments)
+    mapped = np.asarray(mapped) * np.ones(points.shape)
+    for (k, z, s), back in zip(candidates, mapped, strict=True):
+        if abs(back - s) <= 1e-6 * abs(s):
+            found[k].append(float(z))
+    return found
+
+
+def _pencil(probe, number: int, order: dict, arguments: tuple) -> np.ndarray:
+    matrix = np.asarray(getattr(probe, f"pencil_{number}")(order, *arguments))
+    if not np.all(np.abs(matrix) < LARGEST):
+        raise NumericalError(
+            f"the matrix whose eigenvalues are the outliers has entries beyond {LARGEST:g}: the training level has "
+            "diverged; try a smaller step, a weaker coupling or fewer steps"
+        )
+    return matrix
+
+
+def real_among(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Eigenvalues that are real to rounding. How far rounding reaches is asked only where it matters."""
+    size, imaginary = np.abs(values), np.abs(values.imag)
+    close = imaginary <= 1e-9 * size
+    unsure = ~close & (imaginary <= 1e-3 * size)
+    if np.any(unsure):
+        reach = np.clip(1e-13 * eigenvalue_conditions(matrix, values[unsure]), 1e-9, 1e-3)
+        close[unsure] = imaginary[unsure] <= reach * size[unsure]
+    return values[close].real
+
+
+def _with_conditions(probe, number: int, order: dict, arguments: tuple, ring: list) -> list[tuple[float, float]]:
+    if not ring:
+        return []
+    conditions = eigenvalue_conditions(_pencil(probe, number, order, arguments), np.array([s for _, s in ring]))
+    return [(z, float(c)) for (z, _), c in zip(ring, conditions, strict=True)]
+
+
+def _preimages(probe, number: int, s: float, arguments: tuple) -> list[float]:
+    inverse = getattr(probe, f"inverse_map_{number}", None)
+    if s == 0:
+        return []
+    if inverse is not None:
+        return [float(inverse(s, *arguments))]
+    coefficients = np.trim_zeros(np.asarray(getattr(probe, f"relation_{number}")(s, *arguments), float), "f")
+    return [float(root.real) for root in np.roots(coefficients) if abs(root.imag) <= 1e-9 * (1 + abs(root))]
+
+
+def outside(z: float, edges: list) -> bool:
+    """Outside every interval, by more than rounding; a candidate at an edge has just met the bulk."""
+    margin = 1e-9 * max((abs(e) for pair in edges for e in pair), default=1.0)
+    return all(z < low - margin or z > high + margin for low, high in edges)
+
+
+@lru_cache(maxsize=64)
+def _assembler(module: types.ModuleType, whole: tuple[int, ...]):
+    """A(z) at many points, compiled once for each setting and set of whole numbers."""
+
+    def many(z, responses, order, *arguments):
+        return jax.vmap(lambda point, r: module.a_matrix(point, r, order, *arguments))(z, responses)
+
+    return jax.jit(many, static_argnums=tuple(3 + i for i in whole))
+
+
+def a_matrices(probe, z: np.ndarray, order: dict, arguments: tuple, branch: Branch) -> np.ndarray:
+    """A(z) at many points: the slow way to outliers, used for residuals, pictures and as a reference."""
+    z = np.atleast_1d(z)
+    responses = branch.responses(z)
+    if not np.iscomplexobj(z) and all(np.all(value.imag == 0) for value in responses.values()):
+        responses = {name: value.real for name, value in responses.items()}
+    assemble = _assembler(probe, whole_numbers(arguments))
+    return np.asarray(assemble(jnp.asarray(z), responses, order, *arguments))
+
+
+@in_float64
+def smallest_singular_values(probe, z: np.ndarray, order: dict, arguments: tuple, branch: Branch) -> np.ndarray:
+    """The smallest singular value of A(z) at each point."""
+    return np.array([np.linalg.svd(a, compute_uv=False)[-1] for a in a_matrices(probe, z, order, arguments, branch)])
+
+
+def _residuals(probe, order: dict, arguments: tuple, branch: Branch, points: list[float]) -> list[float]:
+    if not points:
+        return []
+    matrices = a_matrices(probe, np.array(points), order, arguments, branch)
+    return [smallest_singular_value(a) / max(1.0, float(np.max(np.abs(a)))) for a in matrices]
+
+
+@in_float64
+def by_contour(probe, order: dict, arguments: tuple, branch: Branch, edges: list, nodes: int = 192) -> list[float]:
+    """Real zeros of det A(z) outside the bulk, by contour integrals; repeated by multiplicity.
+
+    Outside the hull of the bulk z = centre + radius (w + 1/w) / 2 maps to the unit disc, with infinity at w = 0:
+    circles in w of several radii see near and far outliers alike. Each gap gets an ellipse. Zeros closer to an edge
+    than about 1e-5 of the width of the bulk are not seen.
+    """
+    intervals = sorted((low, high) for low, high in edges if high > low)
+    atoms = [low for low, high in edges if high == low]
+    low, high = intervals[0][0], intervals[-1][1]
+    centre, radius = (low + high) / 2, (high - low) / 2
+    turn = np.exp(2j * np.pi * (np.arange(nodes) + 0.5) / nodes)
+
+    def outside(w):
+        return centre + radius * (w + 1 / w) / 2
+
+    paths = [(circle * turn, outside) for circle in (0.995, 0.9, 0.5, 0.1, 1e-2, 1e-4)]
+    for (_, left), (right, _) in zip(intervals, intervals[1:], strict=False):
+        middle, half = (left + right) / 2, 0.995 * (right - left) / 2
+        paths.append((half * (turn + 0.5 / turn) / 1.5, middle.__add__))
+    found: list[list[float]] = []
+    for w, to_z in paths:
+        starts = _inside_contour(probe, w, to_z, order, arguments, branch)
+        found.append(
+            [z for z in (_accepted(probe, x, order, arguments, branch, edges, atoms) for x in starts) if z is not None]
+        )
+    return _merged(found)
+
+
+def _inside_contour(probe, w: np.ndarray, to_z, order: dict, arguments: tuple, branch: Branch) -> list[float]:
+    """Beyn's method: eigenvalues inside a closed path, from two moments of the inverse of A(z)."""
+    z = to_z(w)
+    matrices = a_matrices(probe, np.where(z.imag >= 0, z, z.conj()), order, arguments, branch)
+    matrices = np.where((z.imag >= 0)[:, None, None], matrices, matrices.conj())
+    probes = np.random.default_rng(0).standard_normal(matrices.shape[1:])
+    step = (np.roll(w, -1) - np.roll(w, 1)) / 2
+    inverse = np.linalg.solve(matrices, np.broadcast_to(probes, matrices.shape))
+    moments = [np.tensordot(step * w**p, inverse, axes=1) for p in (0, 1)]
+    u, values, vh = np.linalg.svd(moments[0])
+    rank = int(np.sum(values > 1e-10 * max(values[0], 1e-300)))
+    if rank == 0:
+        return []
+    inside = np.linalg.eigvals(u[:, :rank].conj().T @ moments[1] @ vh[:rank].conj().T / values[:rank])
+    reach = np.max(np.abs(w))
+    inside = inside[(np.abs(inside.imag) < 1e-3 * reach) & (np.abs(inside) < reach) & (inside != 0)].real
+    return [float(to_z(x)) for x in inside]
+
+
+def _accepted(
+    probe, start: float, order: dict, arguments: tuple, branch: Branch, edges: list, atoms: list
+) -> float | None:
+    """The zero that a starting value leads to, if it is one and lies near the start."""
+    if not np.isfinite(start) or not outside(start, edges) or any(abs(start - a) < 1e-6 * (1 + abs(a)) for a in atoms):
+        return None
+    try:
+        z = _refined(probe, start, order, arguments, branch)
+        if not np.isfinite(z) or abs(z - start) > 0.05 * (1 + abs(start)) or not outside(z, edges):
+            return None
+        return z if _residuals(probe, order, arguments, branch, [z])[0] < 1e-9 else None
+    except NumericalError:
+        return None
+
+
+def _merged(found: list[list[float]]) -> list[float]:
+    """The zeros that any path found, each as often as the path that found it most often."""
+    clusters: list[tuple[float, int]] = []
+    for z in sorted(z for group in found for z in group):
+        if not clusters or z - clusters[-1][0] > 1e-7 * (1 + abs(z)):
+            clusters.append((z, 0))
+    merged = []
+    for z, _ in clusters:
+        merged += [z] * max(sum(abs(x - z) <= 1e-7 * (1 + abs(z)) for x in group) for group in found)
+    return merged
+
+
+def _refined(probe, z: float, order: dict, arguments: tuple, branch: Branch) -> float:
+    """Secant steps on 1 / (a . A(z)^-1 b), which has a simple zero at an eigenvalue; singular A(z) ends the search."""
+    ends = np.random.default_rng(1).standard_normal(
+        (2, len(a_matrices(probe, np.array([z]), order, arguments, branch)[0]))
+    )
+
+    def value(x: float) -> float:
+        matrix = a_matrices(probe, np.array([x]), order, arguments, branch)[0]
+        try:
+            return float(1 / (ends[0] @ np.linalg.solve(matrix, ends[1])).real)
+        except np.linalg.LinAlgError:
+            return 0.0
+
+    x0, x1 = z, z * (1 + 1e-6) + 1e-9
+    f0, f1 = value(x0), value(x1)
+    for _ in range(12):
+        if f1 in (f0, 0.0) or abs(x1 - x0) < 1e-14 * (1 + abs(x1)):
+            break
+        x0, x1, f0 = x1, x1 - f1 * (x1 - x0) / (f1 - f0), f1
+        f1 = value(x1)
+    return float(x1)
+
+
+def match_replicas(outliers: list[float], replicas: list[list[float]]) -> list[float]:
+    """Standard error of each outlier over replicas; inf for one that fewer than nine in ten replicas have."""
+    errors = []
+    for rank, z in enumerate(outliers):
+        above = sum(1 for other in outliers if other > z)
+        values = []
+        for found in replicas:
+            if len(found) == len(outliers):
+                values.append(found[rank])
+            elif found:
+                values.append(min(found, key=lambda x: (abs(x - z), above)))
+        if len(values) < 0.9 * len(replicas):
+            errors.append(float("inf"))
+        else:
+            errors.append(float(np.std(values, ddof=1) / np.sqrt(len(values))))
+    return errors

@@ -1,0 +1,119 @@
+"""How much of an outlier's vectors lies in the span of the spikes, from residues of the projected resolvent.
+
+With a source along the spikes, the solution q(z) of A(z) q = b contains H^T (z - M)^-1 H, which has the pole
+H^T v v^T H / (z - z0) at an outlier z0 with eigenvector v. Divided by the Gram matrix of the spikes its trace is the
+squared length of what the span of H sees of v. For M = K^T K a source in the equation of K psi0 gives the same for the
+left vector K v, with a residue that is larger by z0.
+"""
+
+from __future__ import annotations
+
+import types
+from functools import lru_cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from numerics.bulk.branch import whole_numbers
+from numerics.bulk.support import Branch
+from numerics.outliers.linear import null_spaces
+from numerics.precision import in_float64
+
+SAME = 1e-7
+"""Outliers closer than this, relatively, are one with multiplicity: only the sum of their residues is defined."""
+SPAN = 1e-12
+"""Directions whose weight in the Gram matrix of the unit spikes is smaller than this, relatively, are left out of the
+span, here as in the simulation: spikes of many steps are nearly dependent, and rounding hides what is smaller."""
+
+
+@in_float64
+def spike_overlaps(
+    probe, order: dict, arguments: tuple, branch: Branch, outliers: list[float]
+) -> list[dict[str, float | None]]:
+    """For each outlier the squared overlap of its right and left vector; equal outliers share their mean."""
+    found: list[dict[str, float | None]] = []
+    start = 0
+    while start < len(outliers):
+        stop = start + 1
+        while stop < len(outliers) and abs(outliers[stop] - outliers[start]) <= SAME * (1 + abs(outliers[start])):
+            stop += 1
+        z = float(np.mean(outliers[start:stop]))
+        found += [_overlaps(probe, order, arguments, branch, z, stop - start)] * (stop - start)
+        start = stop
+    return found
+
+
+@in_float64
+def are_resolved(probe, order: dict, arguments: tuple, noise: float) -> bool:
+    """Whether every direction that unit spikes span weighs more than the noise in their Gram matrix."""
+    for side in probe.SIDES:
+        weights = _spanned(np.asarray(getattr(probe, f"{side}_spikes")(order, *arguments)[2]))[1]
+        if len(weights) and weights[0] <= noise * weights[-1]:
+            return False
+    return True
+
+
+@in_float64
+def span_sizes(probe, order: dict, arguments: tuple) -> dict[str, str]:
+    """On each side how many directions of how many spikes are counted."""
+    sizes = {}
+    for side in probe.SIDES:
+        gram = np.asarray(getattr(probe, f"{side}_spikes")(order, *arguments)[2])
+        sizes[side] = f"{len(_spanned(gram)[1])} of {len(gram)}"
+    return sizes
+
+
+def _overlaps(probe, order: dict, arguments: tuple, branch: Branch, z: float, count: int) -> dict[str, float | None]:
+    matrix, slope = _with_slope(probe, order, arguments, branch, z)
+    right, left = null_spaces(matrix, count)
+    middle = left.T @ slope @ right
+    squared: dict[str, float | None] = {"right": None, "left": None}
+    for side in probe.SIDES:
+        driven, seen, gram = (np.asarray(x) for x in getattr(probe, f"{side}_spikes")(order, *arguments))
+        column = seen @ right
+        row = np.linalg.solve(middle, left.T @ driven)
+        weight = float(np.sum(row.T * _over_gram(gram, column)))
+        squared[side] = weight / count / (z if side == "left" else 1.0)
+    return squared
+
+
+def _with_slope(probe, order: dict, arguments: tuple, branch: Branch, z: float) -> tuple[np.ndarray, np.ndarray]:
+    """A(z) and its derivative."""
+    found = branch.responses(np.array([z]))
+    r = jnp.array([found[name][0].real for name in branch.module.RESPONSES])
+    whole = whole_numbers(arguments)
+    matrix, slope = _sloped(probe, branch.module, whole)(z, r, order, *arguments)
+    return np.asarray(matrix), np.asarray(slope)
+
+
+@lru_cache(maxsize=64)
+def _sloped(probe: types.ModuleType, bulk: types.ModuleType, whole: tuple[int, ...]):
+    """A(z) with its derivative, compiled; the bulk responses move with z as their equations say."""
+
+    def sloped(z, r, order, *arguments):
+        def residual(z, r):
+            return jnp.real(bulk.residual(z, r, *arguments))
+
+        def assembled(z, r):
+            return probe.a_matrix(z, dict(zip(bulk.RESPONSES, r, strict=True)), order, *arguments)
+
+        rate = jnp.linalg.solve(jax.jacfwd(residual, argnums=1)(z, r), -jax.jacfwd(residual, argnums=0)(z, r))
+        return jax.jvp(assembled, (z, r), (jnp.ones_like(z), rate))
+
+    return jax.jit(sloped, static_argnums=tuple(3 + i for i in whole))
+
+
+def _over_gram(gram: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """The inverse of the Gram matrix, on the directions that are there to rounding, times vectors."""
+    lengths, weights, directions = _spanned(gram)
+    return directions @ ((directions.T @ (vectors / lengths)) / weights[:, None]) / lengths
+
+
+def _spanned(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Lengths of the spikes, and the directions that unit spikes span with their weights."""
+    squares = np.diagonal(gram)
+    lengths = np.sqrt(np.where(squares > 0, squares, 1.0))[:, None]
+    weights, directions = np.linalg.eigh((gram + gram.T) / 2 / (lengths * lengths.T))
+    kept = weights > SPAN * weights[-1]
+    return lengths, weights[kept], directions[:, kept]

@@ -1,0 +1,254 @@
+"""Pictures of theory against simulation, readable in print and without colour."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from derive.errors import DeriveError
+from numerics.simulation.compare import at_atom, bulk_intervals, match, without_null_space
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from numerics.simulation.samples import SimulatedLayer, Simulation
+    from numerics.solver import Layer, Solution
+
+GREY, BLUE, ORANGE = "0.80", "#0072B2", "#D55E00"
+Interval = tuple[float, float]
+NARROW, LOW, MOST_GROUPS = 0.1, 0.1, 4
+"""Intervals narrower than this share of the picture, or lower than this share of its height, get axes of their own."""
+WIDE = 6.0
+"""Above this many bulk widths the density gets an axis of its own, or it would shrink to a line."""
+
+
+def save_comparison(path: Path, solution: Solution, simulation: Simulation, title: str) -> None:
+    """Write the picture; the file type follows the name."""
+    figure = draw_comparison(solution, simulation, title)
+    try:
+        figure.savefig(path, dpi=150)
+    except OSError as error:
+        raise DeriveError(f"cannot write {path} ({error.strerror}); choose another file for --plot") from None
+
+
+def draw_comparison(solution: Solution, simulation: Simulation, title: str) -> Figure:
+    """One column a layer. Above: histogram of all seeds with the bulk law. Below: outliers of theory and simulation."""
+    from matplotlib.figure import Figure
+
+    count = len(solution.layers)
+    figure = Figure(figsize=(7.2 if count == 1 else 2.4 + 4.2 * count, 4.8), layout="constrained")
+    axes = figure.subplots(2, count, height_ratios=(4, 1), squeeze=False)
+    for column, layer in enumerate(solution.layers):
+        top, strip = axes[:, column]
+        _draw_layer(top, strip, solution, layer, simulation.layer(layer.label))
+        if layer.label:
+            top.set_title(f"layer {layer.label}", fontsize=10)
+        if column:
+            top.set_ylabel("")
+            strip.set_yticklabels([])
+    top, strip = max(axes.T, key=lambda pair: len(pair[1].get_legend_handles_labels()[0]))
+    shown = [*(top.child_axes[:1] or [top]), strip]
+    handles, labels = ([x for one in shown for x in one.get_legend_handles_labels()[k]] for k in range(2))
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper center",
+        ncols=2,
+        frameon=False,
+        fontsize=9,
+        title=textwrap.fill(title, 92),
+        title_fontsize=10,
+    )
+    return figure
+
+
+def _draw_layer(top: Axes, strip: Axes, solution: Solution, layer: Layer, simulated: SimulatedLayer) -> None:
+    matches = match(layer, simulated.eigenvalues)
+    intervals = bulk_intervals(layer.bulk_edges)
+    eigenvalues = np.concatenate([np.asarray(e) for e in simulated.eigenvalues])
+    nonzero = layer.shift + without_null_space(eigenvalues - layer.shift)
+    for atom in layer.diagnostics["atoms"]:
+        nonzero = nonzero[~at_atom(nonzero, atom["at"])]
+    theory = [value for _, value, _, _ in matches.outliers]
+    drawn = [float(draws.mean()) for _, _, _, draws in matches.outliers]
+    low, high = (intervals[0][0], intervals[-1][1]) if intervals else (float(nonzero.min()), float(nonzero.max()))
+    width = high - low
+    span = (min([low, *theory, *drawn, *nonzero]), max([high, *theory, *drawn, *nonzero]))
+    wide = span[1] - span[0] > WIDE * width
+
+    view = (low - 0.15 * width, high + 0.15 * width) if wide else span
+
+    def density_at(x: np.ndarray) -> np.ndarray:
+        return np.asarray(solution.density(x, layer.label), dtype=float)
+
+    groups, atoms = interval_groups(intervals, density_at), len(nonzero) < len(eigenvalues)
+    last = top
+    if len(groups) > 1:
+        last = _draw_side_by_side(top, density_at, nonzero, len(eigenvalues), groups, atoms)
+    else:
+        _draw_density(top, density_at, nonzero, len(eigenvalues), intervals, view, atoms)
+    _write_atoms(last, layer, simulated)
+    _draw_outliers(strip, matches.outliers, intervals, span[1] - span[0])
+    _pad(strip, span)
+    if len(groups) == 1 and wide:
+        top.set_xlim(*view)
+        top.set_xlabel("eigenvalue, bulk only")
+    elif len(groups) == 1:
+        top.set_xlim(strip.get_xlim())
+        top.tick_params(labelbottom=False)
+    strip.set_xlabel("eigenvalue")
+
+
+def interval_groups(intervals: list[Interval], density_at: Callable) -> list[list[Interval]]:
+    """Which intervals of the bulk share an axis: all of them, unless one would be too narrow or too low to be seen.
+
+    Otherwise they are parted at their widest gaps, relative to the intervals next to them, into at most four groups.
+    """
+    if len(intervals) < 2:
+        return [intervals]
+    widths = [high - low for low, high in intervals]
+    heights = [float(np.max(density_at(np.linspace(low, high, 11)[1:-1]))) for low, high in intervals]
+    if min(widths) > NARROW * (intervals[-1][1] - intervals[0][0]) and min(heights) > LOW * max(heights):
+        return [intervals]
+    gaps = [
+        (right[0] - left[1]) / min(a, b)
+        for left, right, a, b in zip(intervals[:-1], intervals[1:], widths[:-1], widths[1:], strict=True)
+    ]
+    cuts = sorted(np.argsort(gaps)[::-1][: MOST_GROUPS - 1] + 1)
+    return [intervals[a:b] for a, b in zip([0, *cuts], [*cuts, len(intervals)], strict=True)]
+
+
+def _draw_side_by_side(
+    axes: Axes, density_at: Callable, nonzero: np.ndarray, total: int, groups: list[list[Interval]], atoms: bool
+) -> Axes:
+    """One set of axes a group of intervals, each with a scale of its own and the share of the eigenvalues in it.
+
+    The last of them is returned.
+    """
+    axes.set_axis_off()
+    share, space = 1 / len(groups), 0.11 / len(groups) + 0.03
+    middles = [-np.inf, *((a[-1][1] + b[0][0]) / 2 for a, b in zip(groups[:-1], groups[1:], strict=True)), np.inf]
+    for number, group in enumerate(groups):
+        inset = axes.inset_axes((number * share + (space if number else 0.0), 0.0, share - (space if number else 0), 1))
+        inside = nonzero[(nonzero > middles[number]) & (nonzero <= middles[number + 1])]
+        low, high = group[0][0], group[-1][1]
+        margin = 0.15 * (high - low)
+        view = (max(low - margin, middles[number]), min(high + margin, middles[number + 1]))
+        _draw_density(inset, density_at, inside, total, group, view, atoms)
+        inset.set_xlim(*view)
+        inset.set_title(f"{100 * len(inside) / total:.3g} % of the eigenvalues", fontsize=9, loc="right")
+        inset.locator_params(axis="x", nbins=5)
+        inset.ticklabel_format(axis="y", scilimits=(-2, 4))
+        if number:
+            inset.set_ylabel("")
+    return inset
+
+
+def _write_atoms(axes: Axes, layer: Layer, simulated: SimulatedLayer) -> None:
+    """Point masses have no place in a density: their weights in words."""
+    lines = []
+    for atom in layer.diagnostics["atoms"]:
+        seen = np.mean([np.mean(at_atom(np.asarray(e), atom["at"])) for e in simulated.eigenvalues])
+        lines.append(f"atom at {atom['at']:.4g}: weight {atom['weight']:.4g}\nin simulation {seen:.4g}")
+    if lines:
+        axes.text(0.99, 0.97, "\n".join(lines), transform=axes.transAxes, ha="right", va="top", fontsize=8)
+
+
+def _pad(axes: Axes, span: tuple[float, float]) -> None:
+    margin = 0.05 * (span[1] - span[0])
+    axes.set_xlim(span[0] - margin, span[1] + margin)
+
+
+def histogram_bins(values: np.ndarray, intervals: list[Interval], view: Interval) -> np.ndarray:
+    """Ends of bins that keep to the intervals: as many in each as its eigenvalues allow, like ones outside."""
+    pieces = intervals or [view]
+    ends: list[np.ndarray] = []
+    steps = []
+    for low, high in pieces:
+        count = np.count_nonzero((values >= low) & (values <= high))
+        bins = int(np.clip(0.7 * np.sqrt(count), 8, 80))
+        ends.append(np.linspace(low, high, bins + 1))
+        steps.append((high - low) / bins)
+    parts = [pieces[0][0] - steps[0] * np.arange(np.ceil(max(pieces[0][0] - view[0], 0) / steps[0]) + 1, 0, -1)]
+    for k, inside in enumerate(ends):
+        parts.append(inside)
+        if k + 1 < len(ends):
+            gap = pieces[k + 1][0] - pieces[k][1]
+            parts.append(np.linspace(pieces[k][1], pieces[k + 1][0], int(np.clip(gap / min(steps), 1, 80)) + 1)[1:-1])
+    last = pieces[-1][1]
+    parts.append(last + steps[-1] * np.arange(1, np.ceil(max(view[1] - last, 0) / steps[-1]) + 2))
+    return np.unique(np.concatenate(parts))
+
+
+def _draw_density(
+    axes: Axes,
+    density_at: Callable[[np.ndarray], np.ndarray],
+    nonzero: np.ndarray,
+    total: int,
+    intervals: list[Interval],
+    view: Interval,
+    atoms: bool,
+) -> None:
+    edges = histogram_bins(nonzero, intervals, view)
+    counts, edges = np.histogram(nonzero, bins=edges)
+    density = counts / (total * np.diff(edges))
+    axes.stairs(
+        density,
+        edges,
+        fill=True,
+        color=GREY,
+        label="simulation, all seeds" + (", without atoms" if atoms else ""),
+    )
+    axes.stairs(density, edges, color="0.45", linewidth=0.6)
+    highest = 0.0
+    for number, (left, right) in enumerate(intervals):
+        # points crowd at the edges, where the density rises like a root
+        angle = np.linspace(0.0, np.pi, 402)[1:-1]
+        x = 0.5 * (left + right) - 0.5 * (right - left) * np.cos(angle)
+        y = np.asarray(density_at(x), dtype=float)
+        axes.plot(x, y, color=BLUE, linewidth=1.8, label="theory, bulk law" if number == 0 else None)
+        highest = max(highest, float(np.nanmax(y[10:-10])))
+    axes.set_ylim(0.0, 1.12 * max(density.max(initial=0.0), min(highest, 1.5 * density.max(initial=0.0))) or 1.0)
+    axes.set_ylabel("density of eigenvalues")
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _draw_outliers(axes: Axes, outliers: tuple, intervals: list[Interval], shown: float) -> None:
+    for left, right in intervals:
+        axes.axvspan(left, right, color=GREY, linewidth=0)
+    if intervals:
+        left, right = max(intervals, key=lambda pair: pair[1] - pair[0])
+        if right - left > 0.08 * shown:
+            axes.annotate("bulk", ((left + right) / 2, 0.5), ha="center", va="center", fontsize=9, color="0.2")
+    for number, (_, value, error, draws) in enumerate(outliers):
+        first = number == 0
+        axes.errorbar(
+            [value],
+            [1.0],
+            xerr=None if error is None else [error],
+            fmt="D",
+            markersize=7,
+            color=BLUE,
+            markerfacecolor="white",
+            markeredgewidth=1.6,
+            capsize=3,
+            label="theory, outliers" if first else None,
+        )
+        axes.plot(
+            draws,
+            np.zeros_like(draws),
+            "|",
+            markersize=11,
+            color=ORANGE,
+            label="simulation, outlier of each seed" if first else None,
+        )
+    axes.set_ylim(-0.6, 1.6)
+    axes.set_yticks([0.0, 1.0], ["simulation", "theory"])
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)

@@ -1,0 +1,326 @@
+"""Theory against simulation, quantity by quantity, in standard errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import ndtr, stdtrit
+
+from derive.errors import NumericalError
+from numerics.labelled import single_draws, single_series
+from numerics.progress import handful
+
+if TYPE_CHECKING:
+    from numerics.simulation.samples import SimulatedLayer, Simulation
+    from numerics.solver import Layer, Solution
+
+TRACY_WIDOM_MEAN = 1.2065335745820
+"""Minus the mean of the Tracy-Widom law of real symmetric matrices."""
+THRESHOLD = 3.0
+"""How many standard errors count as agreement."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity. `difference` is simulation minus theory over the combined error; None for information only."""
+
+    quantity: str
+    theory: float
+    theory_error: float | None
+    simulation: float
+    stderr: float
+    difference: float | None
+    compared: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def agrees(self) -> bool:
+        return not self.compared or (self.difference is not None and abs(self.difference) <= THRESHOLD)
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Outliers with the eigenvalues that belong to them, and the bulk's outermost eigenvalues, each one per seed."""
+
+    outliers: tuple[tuple[str, float, float | None, np.ndarray], ...]
+    edges: tuple[tuple[str, float, np.ndarray], ...]
+
+
+def mean_and_error(series: Any) -> dict[str, list[float] | None]:
+    """Mean over the first axis, and its standard error; with one draw there is none."""
+    array = np.asarray(series, dtype=float)
+    draws = array.shape[0]
+    error = array.std(axis=0, ddof=1) / math.sqrt(draws) if draws > 1 else None
+    return {
+        "mean": np.atleast_1d(array.mean(axis=0)).tolist(),
+        "stderr": None if error is None else np.atleast_1d(error).tolist(),
+    }
+
+
+def bulk_intervals(edges: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
+    """The intervals of the bulk in ascending order, without isolated points."""
+    return sorted((float(low), float(high)) for low, high in edges if high > low)
+
+
+def without_null_space(eigenvalues: np.ndarray) -> np.ndarray:
+    """The eigenvalues that are not zero to rounding: a product of rectangular matrices has an exact null space."""
+    largest = np.abs(eigenvalues).max(initial=0.0)
+    return eigenvalues[np.abs(eigenvalues) > 1e-11 * largest]
+
+
+def at_atom(eigenvalues: np.ndarray, at: float) -> np.ndarray:
+    """Which eigenvalues are those of a point mass, to rounding."""
+    return np.abs(eigenvalues - at) <= 1e-9 * np.max(np.abs(eigenvalues), initial=0.0)
+
+
+def match(layer: Layer, spectra: Sequence[np.ndarray]) -> Matches:
+    """Pair outliers with eigenvalues: by rank above and below the bulk, by distance inside a gap."""
+    errors: Sequence[float | None] = layer.outlier_errors or [None] * len(layer.outliers)
+    return match_outliers(list(zip(layer.outliers, errors, strict=True)), layer, spectra)
+
+
+def match_outliers(
+    pairs: list[tuple[float, float | None]], layer: Layer, spectra: Sequence[np.ndarray], shift: float = 0.0
+) -> Matches:
+    """The same for outliers, with their errors, of another time, when the bulk of the layer is elsewhere by `shift`."""
+    intervals = [(low + shift, high + shift) for low, high in bulk_intervals(layer.bulk_edges)]
+    if not intervals:
+        return Matches((), ())
+    low, high = intervals[0][0], intervals[-1][1]
+    base = layer.shift + shift
+    draws = [base + without_null_space(np.asarray(e) - base) for e in spectra]
+    above = sorted((p for p in pairs if p[0] >= high), key=lambda p: -p[0])
+    below = sorted((p for p in pairs if p[0] <= low), key=lambda p: p[0])
+    inside = [p for p in pairs if low < p[0] < high]
+    if any(len(above) + len(below) + 2 > len(e) for e in draws):
+        raise NumericalError(
+            f"{len(pairs)} outliers do not fit into a matrix with {min(map(len, draws))} nonzero "
+            "eigenvalues; take a larger --size"
+        )
+    found = _ranked(above, "above", [e[::-1] for e in draws]) + _ranked(below, "below", draws)
+    found += [
+        (f"outlier {k + 1} in a gap", value, error, np.array([e[np.abs(e - value).argmin()] for e in draws]))
+        for k, (value, error) in enumerate(inside)
+    ]
+    edges = (
+        ("upper edge, largest other eigenvalue", high, np.array([e[-1 - len(above)] for e in draws])),
+        ("lower edge, smallest other eigenvalue", low, np.array([e[len(below)] for e in draws])),
+    )
+    return Matches(tuple(found), edges)
+
+
+def _ranked(outliers: list[tuple[float, float | None]], side: str, draws: list[np.ndarray]) -> list:
+    """Outliers on one side with the eigenvalues of their rank; equal ones, which a finite size splits, by the mean."""
+    groups: list[list[int]] = []
+    for k, (value, error) in enumerate(outliers):
+        if groups:
+            first, first_error = outliers[groups[-1][0]]
+            if abs(value - first) <= max(1e-6 * abs(first), 3 * math.hypot(error or 0.0, first_error or 0.0)):
+                groups[-1].append(k)
+                continue
+        groups.append([k])
+    found = []
+    for group in groups:
+        name = f"outlier {group[0] + 1}" if len(group) == 1 else f"outliers {group[0] + 1}-{group[-1] + 1}, mean,"
+        value = float(np.mean([outliers[k][0] for k in group]))
+        errors = [outliers[k][1] for k in group]
+        error = None if errors[0] is None else max(e or 0.0 for e in errors)
+        found.append((f"{name} {side} the bulk", value, error, np.array([e[group].mean() for e in draws])))
+    return found
+
+
+def compare(solution: Solution, simulation: Simulation, smaller: Simulation | None = None) -> list[Row]:
+    """All outliers with their overlaps, the edges, and the observables at a handful of times.
+
+    Layers without outliers are compared in the moments and atoms of their bulk too. Moments fluctuate as little as they
+    are off at a finite size, by 1/D both, so that a `smaller` simulation is needed to take the correction out.
+    """
+    rows: list[Row] = []
+    for layer in solution.layers:
+        simulated = simulation.layer(layer.label)
+        name = f"layer {layer.label}: " if layer.label else ""
+        matches = match(layer, simulated.eigenvalues)
+        rows += [_row(name + what, value, error, draws) for what, value, error, draws in matches.outliers]
+        rows += _edge_rows(name, solution, layer, matches, simulated.eigenvalues)
+        if not layer.outliers:
+            rows += _moment_rows(name, layer, simulation, smaller)
+            rows += _atom_rows(name, layer, simulated.eigenvalues)
+        rows += _overlap_rows(name, layer, simulated)
+        rows += _path_rows(name, layer, simulated)
+    spreads = single_series(solution.observable_errors or {})
+    for name, theory in single_series(solution.observables).items():
+        draws = np.asarray(single_draws(name, simulation.observables), dtype=float)
+        if draws.shape[1] != len(theory):
+            raise NumericalError(
+                f"{name} has {len(theory)} times in theory and {draws.shape[1]} in the simulation; "
+                "build the solver again with derive build"
+            )
+        errors = spreads.get(name)
+        for time in handful(len(theory)):
+            label = f"{name} at {time}" if len(theory) > 1 else name
+            rows.append(_row(label, theory[time], None if errors is None else errors[time], draws[:, time]))
+    return rows
+
+
+def _edge_rows(
+    name: str, solution: Solution, layer: Layer, matches: Matches, spectra: Sequence[np.ndarray]
+) -> list[Row]:
+    """The bulk's outermost eigenvalues: without outliers against the mean of the Tracy-Widom law, else to look at.
+
+    Where the largest eigenvalues come in equal pairs, the matrix has a symmetry and their law is another one.
+    """
+    rows = []
+    size = len(spectra[0])
+    paired = all(e[-1] - e[-2] <= 1e-8 * abs(e[-1]) for e in spectra if len(e) > 1)
+    for what, edge, draws in matches.edges:
+        scale = None if layer.outliers or paired else edge_scale(solution, layer, edge)
+        if scale is None:
+            rows.append(_row(name + what, edge, None, draws, compared=False))
+            continue
+        inward = -1.0 if what.startswith("upper") else 1.0
+        expected = edge + inward * TRACY_WIDOM_MEAN * (scale / size) ** (2 / 3)
+        rows.append(_row(f"{name}{what} (Tracy-Widom mean)", expected, None, draws))
+    return rows
+
+
+def _moment_rows(name: str, layer: Layer, simulation: Simulation, smaller: Simulation | None) -> list[Row]:
+    """Moments 1 to 4: extrapolated to infinite size where there are two sizes, otherwise for information."""
+    rows = []
+    for order, theory in enumerate(layer.moments[1:5], start=1):
+        what = f"{name}moment {order} of the bulk"
+        draws = [
+            np.array([np.mean(np.asarray(e) ** order) for e in s.layer(layer.label).eigenvalues])
+            for s in (simulation, smaller)
+            if s is not None
+        ]
+        if smaller is None:
+            rows.append(_row(what, theory, None, draws[0], compared=False))
+            continue
+        weight = simulation.size / (simulation.size - smaller.size)
+        (mean, stderr), (less, spread) = (_mean_and_stderr(d) for d in draws)
+        extrapolated = weight * mean - (weight - 1) * less
+        error = math.hypot(weight * stderr, (weight - 1) * spread)
+        rows.append(_row_of(f"{what} (sizes {simulation.size}, {smaller.size})", theory, None, extrapolated, error))
+    return rows
+
+
+def _atom_rows(name: str, layer: Layer, spectra: Sequence[np.ndarray]) -> list[Row]:
+    """The share of eigenvalues at each point mass. It is counted in whole eigenvalues: half of one is its error."""
+    rows = []
+    for atom in layer.diagnostics["atoms"]:
+        near = [np.mean(at_atom(np.asarray(e), atom["at"])) for e in spectra]
+        mean, stderr = _mean_and_stderr(np.array(near))
+        error = max(stderr, 0.5 / len(spectra[0]))
+        rows.append(_row_of(f"{name}weight of the atom at {atom['at']:.6g}", atom["weight"], None, mean, error))
+    return rows
+
+
+def edge_scale(solution: Solution, layer: Layer, edge: float) -> float | None:
+    """1/a for a density a sqrt(distance) / pi next to an edge; None at an edge where it behaves otherwise."""
+    low, high = next(pair for pair in layer.bulk_edges if edge in pair)
+    inward = 1.0 if edge == low else -1.0
+    steps = 1e-5 * (high - low) * np.array([1.0, 4.0])
+    near, far = solution.density(edge + inward * steps, layer.label)
+    if near <= 0 or abs(far / near - 2) > 0.05:
+        return None
+    return float(np.sqrt(steps[0]) / (np.pi * near))
+
+
+def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer) -> list[Row]:
+    """Squared overlaps of the outliers above and below the bulk, equal outliers by their mean."""
+    if layer.overlaps is None or not simulated.overlaps or not layer.bulk_edges:
+        return []
+    low, high = layer.bulk_edges[0][0], layer.bulk_edges[-1][1]
+    zeros = [len(e) - len(without_null_space(e - layer.shift)) for e in simulated.eigenvalues]
+    rows = []
+    for side, spectra in simulated.overlaps.items():
+        for place, ranked in (
+            ("above", [k for k, z in enumerate(layer.outliers) if z >= high]),
+            ("below", [k for k, z in reversed(list(enumerate(layer.outliers))) if z <= low]),
+        ):
+            values = [layer.overlaps[k][side] for k in ranked]
+            for start, stop in _equal_runs(values):
+                theory = values[start]
+                if theory is None:
+                    continue
+                draws = [
+                    float(np.mean([s[-1 - r] if place == "above" else s[z + r] for r in range(start, stop)]))
+                    for s, z in zip(spectra, zeros, strict=True)
+                ]
+                which = f"outlier {start + 1}" if stop == start + 1 else f"outliers {start + 1}-{stop}, mean,"
+                error = layer.overlap_errors[ranked[start]][side] if layer.overlap_errors else None
+                rows.append(_row(f"{name}{side} overlap of {which} {place} the bulk", theory, error, np.array(draws)))
+    return rows
+
+
+def _equal_runs(values: Sequence[float | None]) -> list[tuple[int, int]]:
+    """Where runs of equal values start and stop."""
+    cuts = [k for k in range(1, len(values)) if values[k] != values[k - 1]]
+    return [(a, b) for a, b in zip([0, *cuts], [*cuts, len(values)], strict=True) if b > a]
+
+
+def _path_rows(name: str, layer: Layer, simulated: SimulatedLayer) -> list[Row]:
+    """Outliers at the times before the last at which the simulation was looked at."""
+    if layer.outlier_path is None or layer.largest_path is None:
+        return []
+    rows = []
+    for k, time in enumerate(simulated.times):
+        if time >= len(layer.outlier_path) - 1 or not layer.outlier_path[time]:
+            continue
+        moved = layer.shift_path[time] - layer.shift if layer.shift_path else 0.0
+        errors = (
+            layer.outlier_path_errors[time] if layer.outlier_path_errors else [None] * len(layer.outlier_path[time])
+        )
+        pairs: list[tuple[float, float | None]] = list(zip(layer.outlier_path[time], errors, strict=True))
+        found = match_outliers(pairs, layer, [e[k] for e in simulated.ends], moved).outliers
+        rows += [_row(f"{name}{what} at time {time}", value, error, draws) for what, value, error, draws in found]
+    return rows
+
+
+def _mean_and_stderr(draws: np.ndarray) -> tuple[float, float]:
+    return float(draws.mean()), float(draws.std(ddof=1) / math.sqrt(len(draws)))
+
+
+def _row(name: str, theory: float, error: float | None, draws: np.ndarray, compared: bool = True) -> Row:
+    return _row_of(name, theory, error, *_mean_and_stderr(draws), compared=compared)
+
+
+def _row_of(name: str, theory: float, error: float | None, mean: float, stderr: float, compared: bool = True) -> Row:
+    combined = math.hypot(stderr, error or 0.0)
+    scale = max(abs(theory), abs(mean), 1e-300)
+    difference: float | None = None
+    if compared:
+        if abs(mean - theory) <= 1e-10 * scale:
+            difference = 0.0
+        elif combined > 1e-14 * scale:
+            difference = (mean - theory) / combined
+    return Row(name, float(theory), None if error is None else float(error), mean, stderr, difference, compared)
+
+
+def verdict(rows: Sequence[Row], seeds: int) -> tuple[bool, str]:
+    """Whether all compared quantities are within three standard errors, and the sentence that says so.
+
+    An error estimated from few seeds is itself uncertain; Student's t says which differences are then still chance.
+    """
+    compared = [row for row in rows if row.compared]
+    apart = [row for row in compared if not row.agrees]
+    if not compared:
+        return True, "nothing to compare: there are no outliers and no observables"
+    if not apart:
+        return True, f"theory and simulation agree: all {len(compared)} quantities within {THRESHOLD:g} standard errors"
+    names = ", ".join(row.quantity for row in apart[:4]) + (", ..." if len(apart) > 4 else "")
+    chance = float(stdtrit(seeds - 1, ndtr(THRESHOLD)))
+    if all(row.difference is not None and abs(row.difference) <= chance for row in apart):
+        advice = f"with {seeds} seeds up to {chance:.1f} is still chance, so repeat with more --seeds"
+    else:
+        advice = "corrections fall with the size, so repeat with a larger --size before doubting the theory"
+    return False, (
+        f"{len(apart)} of {len(compared)} quantities differ by more than {THRESHOLD:g} standard errors ({names}); "
+        f"{advice}"
+    )

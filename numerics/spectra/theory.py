@@ -1,0 +1,216 @@
+"""A matrix somebody trained against the bulk and the outliers of a solved theory.
+
+The theory file is what `derive solve --json` prints, or several of these under names. Theories count eigenvalues in
+units of their own, checkpoints in those of their training library: the matrix is rescaled so that the upper edges of
+both bulks coincide, and the factor is reported. Everything else is then compared as it stands.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from derive.errors import CheckpointError
+from numerics.simulation.compare import THRESHOLD, bulk_intervals
+from numerics.spectra.fitting import NOT, Outlier, Spectrum, spike_at, upper_edge
+
+EDGE_TOLERANCE = 0.02
+"""How far lower edges may differ, in parts of the upper edge, for the bulks to be of the same shape."""
+
+AGREES, DIFFERS, MISSING, MORE = "agrees", "differs", "not in the matrix", "not in the theory"
+HIDDEN = "too close to the edge to be seen at this size"
+SHOWN = "shown, not compared"
+"""What has no error that is known: outliers below the bulk or in a gap."""
+
+
+@dataclass(frozen=True)
+class Theory:
+    """Edges and outliers as solved. Errors are standard errors, None where exact."""
+
+    name: str
+    edges: tuple[float, float]
+    outliers: tuple[float, ...]
+    errors: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One outlier of the theory, of the matrix, or of both, as eigenvalues in the units of the theory."""
+
+    side: str
+    theory: float | None
+    theory_error: float | None
+    matrix: float | None
+    matrix_error: float | None
+    difference: float | None
+    remark: str
+
+    @property
+    def agrees(self) -> bool:
+        return self.remark in (AGREES, HIDDEN, SHOWN)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`factor` takes eigenvalues of W^T W / rows to those of the theory; it is 1 where both use the same units."""
+
+    theory: Theory
+    factor: float
+    edges: tuple[float, float]
+    same_shape: bool
+    pairs: tuple[Pair, ...]
+    agrees: bool
+    verdict: str
+
+
+def read_theory(path: Path, layer: str | None = None) -> Theory:
+    """The theory of a file, or of one layer in it."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CheckpointError(f"cannot read the theory file {path} ({error.strerror}); check its name") from None
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(
+            f"the theory file {path} is not JSON ({error}); make it with derive solve SETTING --json > {path.name}"
+        ) from None
+    solved, name = _layer(path, content, layer)
+    edges, outliers = solved["bulk_edges"], solved.get("outliers", [])
+    errors = solved.get("outlier_errors")
+    wrong = f"the theory file {path} is not what derive solve --json prints"
+    if not isinstance(edges, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in edges):
+        raise CheckpointError(f"{wrong}: bulk_edges must be a list of [low, high]")
+    errors = [None] * len(outliers) if errors is None and isinstance(outliers, list) else errors
+    if not isinstance(outliers, list) or not isinstance(errors, list) or len(outliers) != len(errors):
+        raise CheckpointError(
+            f"{wrong}: outliers must be a list of numbers, and outlier_errors null or as many numbers"
+        )
+    if not all(map(_number, [*sum(edges, []), *outliers, *(e for e in errors if e is not None)])):
+        raise CheckpointError(f"{wrong}: edges and outliers must be finite numbers")
+    intervals = bulk_intervals(edges)
+    if not intervals:
+        raise CheckpointError(
+            f"the theory file {path} has no bulk; solve a model that probes a matrix such as W^T W / N"
+        )
+    low, high = intervals[0][0], intervals[-1][1]
+    if low < -1e-9 * high or high <= 0.0:
+        raise CheckpointError(
+            f"the theory file {path} has negative eigenvalues ({low:.6g}), and W^T W has none; solve a model that "
+            "probes a matrix such as W^T W / N"
+        )
+    return Theory(name, (max(low, 0.0), high), tuple(map(float, outliers)), tuple(errors))
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _layer(path: Path, content: Any, layer: str | None) -> tuple[dict[str, Any], str]:
+    """The solution of the wanted layer: the file's only one, or that of a name or of a place counted from 1."""
+    if isinstance(content, dict) and "bulk_edges" in content:
+        if layer is not None:
+            raise CheckpointError(f"the theory file {path} holds one solution and no layers; leave out --layer")
+        return content, str(content.get("setting", path.stem))
+    layers = content.get("layers", content) if isinstance(content, dict) else content
+    if isinstance(layers, list):
+        layers = {str(place): part for place, part in enumerate(layers, start=1)}
+    if isinstance(layers, dict):
+        layers = {name: part for name, part in layers.items() if isinstance(part, dict) and "bulk_edges" in part}
+    if not layers or not isinstance(layers, dict):
+        raise CheckpointError(
+            f"the theory file {path} has no bulk_edges; make it with derive solve SETTING --json > {path.name}"
+        )
+    if layer is None and len(layers) == 1:
+        layer = str(next(iter(layers)))
+    if layer is None or layer not in layers:
+        asked = f"has no layer {layer!r}" if layer is not None else "holds several layers"
+        raise CheckpointError(f"the theory file {path} {asked}; choose with --layer one of {', '.join(layers)}")
+    return layers[layer], layer
+
+
+def compare_with_theory(spectrum: Spectrum, theory: Theory) -> Comparison:
+    """Outliers by rank on each side of the bulk, in standard deviations.
+
+    Theory is of infinite size, the matrix is one draw: an outlier of a matrix fluctuates by the error that a spike
+    independent of the noise would have, to which the error of a sampled theory is added in quadrature.
+    """
+    factor = theory.edges[1] / spectrum.eigenvalue_edges[1]
+    edges = (factor * spectrum.eigenvalue_edges[0], factor * spectrum.eigenvalue_edges[1])
+    same_shape = abs(edges[0] - theory.edges[0]) <= EDGE_TOLERANCE * edges[1]
+    expected = list(zip(theory.outliers, theory.errors, strict=True))
+    above = sorted((pair for pair in expected if pair[0] > theory.edges[1]), reverse=True)
+    below = sorted(pair for pair in expected if pair[0] < theory.edges[0])
+    inside = [pair for pair in expected if theory.edges[0] <= pair[0] <= theory.edges[1]]
+    found = {side: [o for o in spectrum.outliers if o.side == side] for side in ("above", "below")}
+    pairs = [
+        *_by_rank("above", above, found["above"], spectrum, factor),
+        *_by_rank("below", below, found["below"][::-1], spectrum, factor),
+        *(Pair("gap", value, error, None, None, None, SHOWN) for value, error in inside),
+    ]
+    agrees = same_shape and spectrum.verdict != NOT and all(pair.agrees for pair in pairs)
+    return Comparison(
+        theory, factor, edges, same_shape, tuple(pairs), agrees, _verdict(spectrum, theory, pairs, same_shape)
+    )
+
+
+def _by_rank(
+    side: str, expected: list[tuple[float, float | None]], found: list[Outlier], spectrum: Spectrum, factor: float
+) -> list[Pair]:
+    pairs = []
+    for rank in range(max(len(expected), len(found))):
+        value, error = expected[rank] if rank < len(expected) else (None, None)
+        outlier = found[rank] if rank < len(found) else None
+        matrix = None if outlier is None else factor * outlier.eigenvalue
+        spread = None
+        if outlier is not None and outlier.error is not None:
+            spread = 2.0 * factor * outlier.eigenvalue * outlier.error / outlier.singular_value
+        difference = None
+        if value is not None and matrix is not None and spread is not None:
+            difference = (matrix - value) / math.hypot(spread, error or 0.0)
+        if difference is not None:
+            remark = AGREES if abs(difference) <= THRESHOLD else DIFFERS
+        elif side == "below" or (value is not None and matrix is not None):
+            remark = SHOWN
+        elif value is None:
+            remark = MORE
+        else:
+            remark = HIDDEN if _hidden(spectrum, value / factor) else MISSING
+        pairs.append(Pair(side, value, error, matrix, spread, difference, remark))
+    return pairs
+
+
+def _hidden(spectrum: Spectrum, eigenvalue: float) -> bool:
+    """Whether an outlier there may stay below the threshold at this size: it fluctuates by three deviations."""
+    longer, shorter = max(spectrum.rows, spectrum.columns), min(spectrum.rows, spectrum.columns)
+    singular = math.sqrt(eigenvalue * spectrum.rows / longer) / spectrum.scale
+    spike = spike_at(singular, longer, shorter)
+    if spike is None:
+        return True
+    centre, width = upper_edge(longer, shorter)
+    lowest = max(singular - THRESHOLD * spike[1], 0.0)
+    return (lowest**2 * longer - centre) / width < spectrum.threshold
+
+
+def _verdict(spectrum: Spectrum, theory: Theory, pairs: list[Pair], same_shape: bool) -> str:
+    if spectrum.verdict == NOT:
+        return "not comparable: the bulk of the matrix is not Marchenko-Pastur, so that it has no edge to compare with"
+    if not same_shape:
+        root = math.sqrt(theory.edges[0] / theory.edges[1])
+        ratio = ((1.0 - root) / (1.0 + root)) ** 2
+        here = min(spectrum.aspect_ratio, 1.0 / spectrum.aspect_ratio)
+        return (
+            f"another shape: the bulk of the theory is that of sides in ratio {ratio:.4g}, and the matrix has "
+            f"{here:.4g}; solve the theory at the ratio of the matrix"
+        )
+    wrong = [pair for pair in pairs if not pair.agrees]
+    if wrong:
+        return f"theory and matrix differ: {len(wrong)} of {len(pairs)} outliers do not agree"
+    seen = [pair for pair in pairs if pair.difference is not None]
+    if not pairs:
+        return "theory and matrix agree: neither has an outlier"
+    return (
+        f"theory and matrix agree: {len(seen)} of {len(pairs)} outlier{'s' if len(pairs) > 1 else ''} could be "
+        f"compared, within {THRESHOLD:.0f} standard deviations"
+    )

@@ -1,0 +1,151 @@
+"""The training level of a solution: order parameters and observables, exact or sampled, one point or many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from derive.errors import NumericalError, ParameterError
+from numerics.modules import Solver
+from numerics.precision import in_float64
+from numerics.training.sampling import RESOLVED, WIDEST_SPAN, Order, Sampling, sampled_pass
+
+GROWTH = 1e25
+"""Observables and variances that exceed so many times their first value have diverged: double precision is used up."""
+PATH_GROUPS = 5
+"""Groups of replicas whose spread gives the errors of outliers at all times."""
+MOST_BYTES = 8e9
+"""Order parameters larger than this are refused."""
+BATCH_BYTES = 1e9
+WORKING_COPIES = 8
+"""A batch of forward passes may take the first, and each takes about so many times its order parameters."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The training level: order parameters and observables, and, if sampled, what they are without one replica.
+
+    coarse: the same from half of the sites, from which the bias of sampling is known; None where there is none.
+    """
+
+    order: dict[str, np.ndarray]
+    observables: dict[str, np.ndarray]
+    finite: int
+    errors: dict[str, np.ndarray] | None
+    without_one: tuple[Order, ...]
+    method: dict
+    coarse: Order | None = None
+    coarse_without_one: tuple[Order, ...] = ()
+
+    @staticmethod
+    def of(order, observables, finite) -> Trained:
+        exact = {"method": "exact forward pass"}
+        return Trained(_as_numpy(order), _as_numpy(observables), int(finite), None, (), exact)
+
+    @property
+    def noise(self) -> float:
+        """How large the noise of sampling in normalised correlations is, in variance; zero if they are exact."""
+        return 0.0 if not self.without_one else 2 * RESOLVED * self.method["replicas"] / self.method["samples"]
+
+    @property
+    def pairs(self) -> list[tuple[Order, Order | None]]:
+        """Order parameters without one replica, each with its coarse counterpart."""
+        return list(zip(self.without_one, self.coarse_without_one or [None] * len(self.without_one), strict=True))
+
+    def groups(self, count: int = PATH_GROUPS) -> list[tuple[Order, Order | None]]:
+        """Order parameters without each of a few groups of replicas, to first order in what a replica contributes."""
+
+        def without(whole: Order, group: Sequence[Order]) -> Order:
+            return {name: x + sum(one[name] - x for one in group) for name, x in whole.items()}
+
+        return [
+            (
+                without(self.order, self.without_one[k::count]),
+                without(self.coarse, self.coarse_without_one[k::count]) if self.coarse is not None else None,
+            )
+            for k in range(min(count, len(self.without_one)))
+        ]
+
+    @staticmethod
+    def sampled(solver: Solver, values: dict, sampling: Sampling, tell) -> Trained:
+        """Means over independent replicas of the sampled forward pass."""
+        arguments, arrays = solver.arguments(values), solver.arrays(values)
+        found = sampled_pass(solver.training, solver.forward_pass, arguments, arrays, sampling, tell)
+        return Trained(
+            found.fine[0],
+            found.observables,
+            found.finite,
+            found.errors,
+            found.fine[1:],
+            found.method,
+            found.coarse[0] if found.coarse else None,
+            found.coarse[1:],
+        )
+
+
+@in_float64
+def train_together(solver: Solver, points: Sequence[dict]) -> list[Trained]:
+    arguments = [solver.arguments(values) for values in points]
+    columns = [
+        arguments[0][i] if i in solver.whole else jnp.array([a[i] for a in arguments], float)
+        for i in range(len(arguments[0]))
+    ]
+    together = jax.tree.map(np.asarray, solver.forward_passes(*columns))
+    return [Trained.of(*jax.tree.map(lambda x, k=k: x[k], together)) for k in range(len(points))]
+
+
+def chunks(solver: Solver, points: Sequence[dict]) -> Iterator[list[dict]]:
+    """Points in groups whose order parameters fit into a modest share of the memory."""
+    if not points:
+        return
+    entries = check_memory(solver, solver.arguments(points[0]))
+    count = 1 if not solver.front.LINEAR else max(1, min(256, int(BATCH_BYTES / (WORKING_COPIES * 8 * entries))))
+    for start in range(0, len(points), count):
+        yield list(points[start : start + count])
+
+
+def check_memory(solver: Solver, arguments: tuple) -> int:
+    """How many numbers the order parameters are; sizes that cannot be meant are refused before any array is made."""
+    if not solver.front.LINEAR:
+        entries = solver.training.footprint(*arguments, rank=WIDEST_SPAN)
+    else:
+        results = jax.eval_shape(lambda: solver.training.forward_pass(*arguments))
+        entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
+    if 8 * entries > MOST_BYTES:
+        whole = ", ".join(f"{n}={a}" for (n, _, w), a in zip(solver.front.PARAMETERS, arguments, strict=True) if w)
+        raise ParameterError(
+            f"{whole} needs about {8 * entries / 1e9:.0f} GB for its order parameters; take smaller numbers"
+        )
+    return entries
+
+
+def check_finite(trained: Trained) -> None:
+    """Refuse a training that has overflowed, or grown so far that its order parameters have no digits left."""
+    for name, value in (*trained.observables.items(), *trained.order.items()):
+        if not np.all(np.isfinite(value)):
+            raise NumericalError(
+                f"diverged at step {trained.finite} ({name} is not finite); try a smaller step or fewer steps"
+            )
+    exploded = []
+    for name, value in trained.observables.items():
+        series = np.abs(np.atleast_1d(value))
+        series = series.max(axis=tuple(range(1, series.ndim)))
+        exploded += [(int(t), name) for t in np.flatnonzero(~(series <= GROWTH * max(1.0, series[0])))[:1]]
+    if exploded:
+        step, name = min(exploded)
+        raise NumericalError(f"diverged at step {step} ({name} explodes); try a smaller step or fewer steps")
+    for name, value in trained.order.items():
+        squares = np.abs(np.diagonal(value)) if name.startswith("C_") and value.size else np.zeros(1)
+        if not np.max(squares) <= GROWTH * max(1.0, squares[0]):
+            raise NumericalError(
+                f"diverged within {trained.finite} steps ({name} explodes); try a smaller step or fewer steps"
+            )
+
+
+def _as_numpy(table: dict) -> dict[str, np.ndarray]:
+    return {name: np.asarray(value) for name, value in table.items()}
