@@ -1,0 +1,564 @@
+"""The training level where all laws are linear: one exact forward pass, as a program.
+
+Every field at one time is a row of coefficients over the Gaussian variables of its site: the noises that stand for
+random matrices and what is drawn. See numerics/runtime/exact.py for the functions that are called here by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from derive.algebra.words import Letter
+from derive.errors import DeclarationError
+from derive.language.data import DataAt
+from derive.language.matrices import Disorder
+from derive.language.symbols import Clock, Sector
+from derive.language.vectors import PAST, Each, Field, FieldAt, Mean, Total, labels_of, shown
+from derive.printing import text
+from derive.program.layout import Layout, lag_of
+from derive.program.nodes import (
+    SCALAR,
+    Attribute,
+    Call,
+    Chosen,
+    Formula,
+    Let,
+    MatMul,
+    Ref,
+    Shape,
+    Slot,
+    Sum,
+    Symbol,
+    Transposed,
+    Value,
+    alive,
+    symbols_in,
+)
+from derive.program.recurrences import Coefficients
+from derive.records.system import (
+    DisorderRule,
+    ElementwiseRule,
+    LinearRule,
+    Rule,
+    SystemField,
+    Term,
+    quadratic_pairs,
+)
+
+Key = tuple[str, str, str] | tuple[str, int]
+"""An order parameter: ("C", a, b), ("R", a, b), or ("M", i) for a mean that weighs an update."""
+
+ONE = Formula(sp.S.One)
+
+
+@dataclass(frozen=True)
+class SiteLayout:
+    """The Gaussian variables of a site of one sector, each with the symbol of its place."""
+
+    sector: Sector
+    symbol: Symbol
+    channels: tuple[tuple[Symbol, tuple[tuple[Field, Symbol], ...]], ...]
+    """For each random matrix the symbol of its covariance, and the noises that it makes."""
+    drawn: tuple[tuple[Field, Symbol], ...]
+    size: Slot
+
+    @property
+    def blocks(self) -> tuple[tuple[Field, Symbol], ...]:
+        return (*(pair for _, noises in self.channels for pair in noises), *self.drawn)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What goes from one time to the next: rows of a field (at all times, or of one without time) or a covariance."""
+
+    symbol: Symbol
+    field: Field | None
+    site: SiteLayout
+    channel: int | None = None
+
+
+@dataclass(frozen=True)
+class ExactPass:
+    """The program. `tables` come before everything, `start` before the first time, `step` at every time."""
+
+    clock: Clock | None
+    time: Symbol
+    times: Symbol
+    when: Symbol
+    finite: Symbol
+    sites: tuple[SiteLayout, ...]
+    tables: tuple[Let, ...]
+    start: tuple[Let, ...]
+    step: tuple[Let, ...]
+    stores: tuple[tuple[Symbol, Symbol], ...]
+    """Pasts and the rows that join them at the end of a step."""
+    watched: tuple[Symbol, ...]
+    carried: tuple[Carried, ...]
+    results: tuple[Let, ...]
+    order: tuple[tuple[Key, Value], ...]
+    ends: tuple[tuple[Key, tuple[Field, Field]], ...]
+    """The fields whose times and labels the two axes of a correlation or response run over."""
+    observables: tuple[tuple[str, Value], ...]
+
+
+def lines_of(field: Field) -> sp.Expr:
+    """How many lines the rows of a field have: its labels, or one."""
+    return field.labels if field.labelled else sp.S.One
+
+
+def exact_pass(layout: Layout, letters: Iterable[Letter], means: Iterable[Mean] = ()) -> ExactPass:
+    """The program that gives these matrices over training times, these means at all times, and the observables."""
+    return _Build(layout).program(tuple(letters), tuple(means))
+
+
+class _Build:
+    def __init__(self, layout: Layout):
+        self.layout, self.clock = layout, layout.clock
+        self.time = Symbol("t" if self.clock is None else self.clock.name, SCALAR)
+        self.times = Symbol("times", SCALAR)
+        self.when = Symbol("when", (Slot(Ref(self.times), "times"),))
+        self.finite = Symbol("finite", SCALAR)
+        self.now_slot, self.when_slot = Slot(Ref(self.time), self.time.hint), Slot(Ref(self.when), "s")
+        self.times_dim = self.when.shape[0]
+        self.sites = tuple(map(self._site, layout.sectors))
+        self.home = {site.sector: site for site in self.sites}
+        self.place = {field: symbol for site in self.sites for field, symbol in site.blocks}
+        self.coefficients = Coefficients(layout)
+        self.pasts: dict[Field, Symbol] = {}
+        self.done: dict[Field, Symbol] = {}
+        self.duals: dict[tuple[Field, int], tuple[Sector, Symbol]] = {}
+        self.met: dict[tuple[Field, int, Field, bool], Symbol] = {}
+        self.means: dict[Mean, Symbol] = {}
+        self.lines: list[Let] = []
+
+    def _site(self, sector: Sector) -> SiteLayout:
+        channels: dict[tuple[Disorder, bool], list[tuple[Field, Symbol]]] = {}
+        for f in self.layout.fields:
+            if isinstance(f.rule, DisorderRule) and f.field.sector == sector:
+                key = (f.rule.matrix, f.rule.transposed)
+                channels.setdefault(key, []).append((f.field, Symbol(f"in_{f.field}")))
+        symbol = Symbol(sector.name)
+        size = Slot(Attribute(symbol, "size"), f"size of {sector}")
+        made = []
+        for (matrix, transposed), noises in channels.items():
+            extent = sp.Add(*(lines_of(f) * (self.times_dim if f.timed else 1) for f, _ in noises))
+            made.append((Symbol(f"cov_{matrix}{'T' if transposed else ''}", (extent, extent)), tuple(noises)))
+        drawn = tuple((s, Symbol(f"in_{s}")) for s in self.layout.system.sources if s.sector == sector)
+        return SiteLayout(sector, symbol, tuple(made), drawn, size)
+
+    # -- the whole
+
+    def program(self, letters: tuple[Letter, ...], means: tuple[Mean, ...]) -> ExactPass:
+        static = [f for f in self.layout.fields if not f.field.timed]
+        timed = [f for f in self.layout.fields if f.field.timed]
+        for f in static:
+            self._field(f)
+        start, self.lines, self.duals, self.met = tuple(self.lines), [], {}, {}
+        for f in timed:
+            self._field(f)
+        for symbol, average in self._mean_tables():
+            value = Call("entry", (self.column(average),), SCALAR)
+            self.lines.append(Let(symbol, Call("store_number", (Ref(symbol), value, Ref(self.time)), symbol.shape)))
+        step, self.lines, self.duals, self.met = tuple(self.lines), [], {}, {}
+        order = [(key_of(x), self._letter(x)) for x in letters]
+        order += [(("M", i), self._mean_before(m)) for i, m in enumerate(means)]
+        observables = [(name, self._observed(value)) for name, value in self.layout.system.model.observe]
+        results, self.lines = tuple(self.lines), []
+        return self._without_dead(start, step, results, tuple(order), tuple(observables), timed, letters)
+
+    def _without_dead(self, start, step, results, order, observables, timed, letters) -> ExactPass:
+        """Keep what the results need, through all times."""
+        wanted: dict[Symbol, None] = {}
+        for _, value in (*order, *observables):
+            wanted |= symbols_in(value)
+        results, wanted = alive(results, wanted)
+        stores = {self.pasts[f.field]: self.done[f.field] for f in timed if f.field in self.pasts}
+        while True:  # what a step needs of earlier times must be carried, so that it is needed at those times too
+            rows = {now: None for past, now in stores.items() if past in wanted}
+            kept, more = alive(step, {**wanted, **rows})
+            if set(more) <= set(wanted):
+                break
+            wanted |= more
+        first, more = alive(start, wanted)
+        wanted |= more
+        carried = [
+            *(Carried(self.pasts[f.field], f.field, self.home[f.field.sector]) for f in timed if f.field in self.pasts),
+            *(Carried(self.done[f], f, self.home[f.sector]) for f in self.done if not f.timed),
+            *(
+                Carried(cov, None, site, number)
+                for site in self.sites
+                for number, (cov, _) in enumerate(site.channels)
+            ),
+            *(Carried(s, None, self.sites[0], None) for s in self.means.values()),
+        ]
+        made = {s.symbol for s in kept}
+        tables = self.coefficients.statements({**wanted, **{s: None for let in kept for s in symbols_in(let.value)}})
+        return ExactPass(
+            self.clock,
+            self.time,
+            self.times,
+            self.when,
+            self.finite,
+            self.sites,
+            tables,
+            first,
+            kept,
+            tuple((past, now) for past, now in stores.items() if past in wanted),
+            tuple(self.done[f.field] for f in timed if self.done[f.field] in made),
+            tuple(c for c in carried if c.symbol in wanted),
+            results,
+            order,
+            tuple((key_of(x), (x.a, x.b)) for x in letters),
+            observables,
+        )
+
+    # -- numbers
+
+    def number(self, expression: sp.Expr, shape: Shape = SCALAR) -> Formula:
+        """A coefficient at the current time, or over all earlier times where it depends on them."""
+        expression = sp.sympify(expression)
+        inner: dict[sp.Basic, sp.Expr] = {}
+        over = bool(expression.has(PAST))
+        for node in _outermost(expression, (Mean, AppliedUndef, DataAt, Total)):
+            if isinstance(node, Mean):
+                inner[node] = self._mean(node)
+            elif isinstance(node, AppliedUndef):
+                inner[node] = self.coefficients.at(node, self.number, (self.times_dim,))
+            elif isinstance(node, DataAt):
+                inner[node] = self._data(node)
+            else:
+                column = Formula(self.number(node.expression).expression, (sp.S.One, sp.S.One))
+                inner[node] = Slot(Call("total", (column,), (sp.S.One, sp.S.One)), shown(node))
+        plain = expression.xreplace(inner)
+        if over:
+            # a power of a delay is not taken where the delay is negative: the weight is zero there
+            plain = plain.replace(
+                lambda e: e.is_Pow and e.exp.has(PAST),
+                lambda e: sp.Pow(e.base, sp.Max(e.exp, 0)),
+            )
+        moved = {PAST: self.when_slot, **({self.clock: self.now_slot} if self.clock is not None else {})}
+        return Formula(plain.xreplace(moved), (self.times_dim,) if over else shape)
+
+    def _mean(self, average: Mean) -> Slot:
+        """A mean as a number, as a column over labels, or, at earlier times, as a table over times."""
+        if not average.has(PAST):
+            column = self.column(average)
+            plain = labels_of(average) is None
+            return Slot(Call("entry", (column,), SCALAR) if plain else column, shown(average))
+        if labels_of(average) is not None:
+            raise DeclarationError(
+                f"{shown(average)}: a mean of fields with class labels stands in a sum over earlier times; "
+                "give the vector times that mean a field of its own"
+            )
+        moved = average.xreplace({PAST: self.clock})
+        if moved not in self.means:
+            self.means[moved] = Symbol("mean_past", (self.times_dim,))
+        return Slot(Ref(self.means[moved]), shown(average))
+
+    def _mean_tables(self) -> list[tuple[Symbol, Mean]]:
+        return [(symbol, average) for average, symbol in self.means.items()]
+
+    def column(self, average: Mean) -> Value:
+        """A mean at the current time, as a column over labels."""
+        parts = [
+            (self.number(scale), Call("products", (self.dual(a), self.value(b)), (_joint(a, b), sp.S.One)))
+            for scale, a, b in self._pairs(average)
+        ]
+        return Sum(tuple(parts), (_labels(average), sp.S.One))
+
+    def _pairs(self, average: Mean) -> list[tuple[sp.Expr, FieldAt, FieldAt]]:
+        """Pairs of values, the one that is known later first: its covariance with all others is known then."""
+        found = quadratic_pairs(average)
+        if found is None:
+            raise DeclarationError(f"{shown(average)} is not quadratic, so the exact pass cannot have it")
+        rank = {f.field: i for i, f in enumerate(self.layout.fields)}
+        return [(c, *sorted((a, b), key=lambda v: (-self.lag(v), rank.get(v.field, -1)))[::-1]) for c, a, b in found]
+
+    def _data(self, node: DataAt) -> Slot:
+        """Data with one axis, as a column."""
+        return Slot(self.given(node), shown(node))
+
+    def given(self, node: DataAt) -> Value:
+        axes = node.data.axes
+        shape = (axes[0], axes[1] if len(axes) == 2 else sp.S.One)
+        lag = 0 if node.time is None else int(sp.expand(self.clock - node.time))
+        array = Formula(node.data, None)
+        return Call("given", (array, None if node.time is None else Ref(self.time), lag), shape)
+
+    # -- rows
+
+    def lag(self, value: FieldAt) -> int:
+        return lag_of(value, self.clock)
+
+    def rows_shape(self, field: Field) -> Shape:
+        return (lines_of(field), self.home[field.sector].size)
+
+    def past_shape(self, field: Field) -> Shape:
+        lines = lines_of(field) * (self.times_dim if field.timed else 1)
+        return (lines, self.home[field.sector].size)
+
+    def value(self, value: FieldAt) -> Value:
+        """The rows of a field at the current time, or some steps earlier."""
+        field, lag, shape = value.field, self.lag(value), self.rows_shape(value.field)
+        if field.role in ("normal", "constant"):
+            when = Formula(self.now_slot - lag) if field.timed else 0
+            drawn = Call("unit", (Ref(self.place[field]), when), shape)
+            return drawn if field.scale == 1 else Sum(((self.number(field.scale), drawn),), shape)
+        if lag == 0:
+            if field not in self.done:
+                raise DeclarationError(f"{shown(value)} is needed before it is known; use it one step earlier")
+            return Ref(self.done[field])
+        if lag < 0:
+            raise DeclarationError(f"{shown(value)} lies in the future of the equation that uses it")
+        return Call("earlier", (self.past(field), Formula(lines_of(field)), Ref(self.time), lag), shape)
+
+    def past(self, field: Field) -> Value:
+        """The rows of a field at all times before the current one; of a source, and of a field without time, all."""
+        shape = self.past_shape(field)
+        if field.role in ("normal", "constant"):
+            drawn = Call("units", (Ref(self.place[field]),), shape)
+            return drawn if field.scale == 1 else Sum(((self.number(field.scale), drawn),), shape)
+        if not field.timed:
+            return Ref(self.done[field])
+        if field not in self.pasts:
+            self.pasts[field] = Symbol(f"{field}_past", shape)
+        return Ref(self.pasts[field])
+
+    def known_now(self, field: Field) -> Value | None:
+        """The rows of the current time, where the past does not hold them: neither of sources nor without time."""
+        if field.role in ("normal", "constant") or not field.timed:
+            return None
+        return Ref(self.done[field]) if field in self.done else None
+
+    def dual(self, value: FieldAt) -> Value:
+        """The rows of a value times the covariance of its site, computed once as long as that does not change."""
+        key = (value.field, self.lag(value))
+        if key not in self.duals:
+            rows = self.value(value)
+            symbol = Symbol(f"seen_{value.field}", rows.shape)
+            self.lines.append(Let(symbol, self._dual(rows, value.field)))
+            self.duals[key] = (value.field.sector, symbol)
+        return Ref(self.duals[key][1])
+
+    def _dual(self, rows: Value, field: Field) -> Call:
+        site = self.home[field.sector]
+        covariances = tuple(Ref(symbol) for symbol, _ in site.channels)
+        return Call("dual", (rows, Ref(site.symbol), *covariances), rows.shape)
+
+    def with_past(self, value: FieldAt, field: Field) -> Ref:
+        """Means of products of a value with a field at all times up to the current one, as far as they are known."""
+        now = self.known_now(field)
+        key = (value.field, self.lag(value), field, now is not None)
+        if key not in self.met:
+            seen = self.dual(value)
+            extra = () if now is None else (now, Ref(self.time))
+            symbol = Symbol(f"{value.field}_{field}", (seen.shape[0], self.past_shape(field)[0]))
+            self.lines.append(Let(symbol, Call("overlaps", (seen, self.past(field), *extra), symbol.shape)))
+            self.met[key] = symbol
+        return Ref(self.met[key])
+
+    # -- one field
+
+    def _field(self, f: SystemField) -> None:
+        field = f.field
+        left = f"{text(field)}({self.time.hint})" if field.timed else text(field)
+        symbol = Symbol(field.name, self.rows_shape(field))
+        value = self._rule(f, f.rule)
+        for first, rule in enumerate(f.starts):
+            value = Chosen(sp.Eq(self.now_slot, first), self._rule(f, rule), value)
+        self.lines.append(Let(symbol, value, f"{left} = {self.layout.shown(f)}"))
+        self.done[field] = symbol
+        if isinstance(f.rule, DisorderRule):
+            self._covariances(f)
+
+    def _rule(self, f: SystemField, rule: Rule) -> Value:
+        shape = self.rows_shape(f.field)
+        if isinstance(rule, ElementwiseRule):
+            raise DeclarationError(f"the law of {f.field} is not linear")
+        if isinstance(rule, LinearRule):
+            return Sum(tuple(self._term(t, f.field) for t in rule.terms), shape)
+        when = Ref(self.time) if f.field.timed else 0
+        terms: list[tuple[Formula, Value]] = [(ONE, Call("unit", (Ref(self.place[f.field]), when), shape))]
+        for m in self.layout.memories(f.field):
+            answering = self.value(m.a(self.clock) if m.a.timed else m.a())
+            kernel_shape = (lines_of(m.a), self.past_shape(m.noise)[0])
+            kernel = Call("part", (answering, Ref(self.place[m.noise])), kernel_shape)
+            now = self.known_now(m.on)
+            if m.fresh:
+                on = self.value(m.on(self.clock) if m.on.timed else m.on())
+                here = Call(
+                    "at_time", (kernel, Formula(lines_of(m.noise)), Ref(self.time)), (lines_of(m.a), lines_of(m.noise))
+                )
+                terms.append((self.number(m.coefficient), MatMul(here, on)))
+            else:
+                extra = () if now is None else (now, Ref(self.time))
+                terms.append((self.number(m.coefficient), Call("remember", (kernel, self.past(m.on), *extra), shape)))
+        return Sum(tuple(terms), shape)
+
+    def _term(self, term: Term, target: Field) -> tuple[Formula, Value]:
+        vector = term.vector.field
+        if term.past is None:
+            factor = self.number(term.coefficient, (_labels(term.coefficient), sp.S.One))
+            if term.pair is None:
+                return factor, self._mixed(term, target)
+            left, right = term.pair
+            met = MatMul(self.dual(right), Transposed(self.value(left)))
+            return factor, MatMul(met, self.value(term.vector))
+        reach = int(sp.expand(term.past - self.clock))
+        if reach > 0:
+            raise DeclarationError(
+                f"the equation of {target} sums {vector} up to {self.clock}; use values before {self.clock} only"
+            )
+        weights = self._weights(term)
+        labels = Formula(lines_of(vector))
+        if term.pair is None:
+            return ONE, Call("past_sum", (weights, self.past(vector), labels), self.rows_shape(vector))
+        left, right = term.pair
+        found = self.with_past(right, left.field)
+        kernel = Call("weighted", (found, weights, labels), found.shape)
+        return ONE, MatMul(kernel, self.past(vector))
+
+    def _weights(self, term: Term) -> Chosen:
+        """The coefficient of each earlier time, zero outside the sum."""
+        inside = self.number(sp.S(0) + term.past).expression
+        shape = (self.times_dim,)
+        weight = Formula(self.number(term.coefficient).expression, shape)
+        return Chosen(sp.Lt(self.when_slot, inside, evaluate=False), weight, Formula(sp.S.Zero, shape))
+
+    def _mixed(self, term: Term, target: Field) -> Value:
+        rows, vector = self.value(term.vector), term.vector.field
+        if term.mixing is None:
+            if vector.labelled and vector.labels != target.labels:
+                raise DeclarationError(
+                    f"the equation of {target} uses {vector}, which has labels {vector.labels}; {target} has "
+                    f"{target.labels or 'none'}"
+                )
+            return rows
+        if term.mixing.table is None:
+            return Call("total", (rows,), (sp.S.One, rows.shape[1]))
+        table = self.given(term.mixing.table)
+        return MatMul(Transposed(table) if term.mixing.transposed else table, rows)
+
+    def _covariances(self, f: SystemField) -> None:
+        """Write the covariance of the new noise with all noises that are known, in both places."""
+        site = self.home[f.field.sector]
+        covariance = next(cov for cov, noises in site.channels if f.field in dict(noises))
+        for c in self.layout.covariances(f.field):
+            if c.right.timed and not f.field.timed:
+                continue
+            when = Ref(self.time) if c.left.timed else 0
+            places = Ref(self.place[c.left]), Ref(self.place[c.right])
+            if c.fresh:
+                if c.right not in self.done:
+                    continue
+                other = self.value(c.b(self.clock) if c.b.timed else c.b())
+                seen = self.dual(c.a(self.clock) if c.a.timed else c.a())
+                values: Value = MatMul(seen, Transposed(other))
+                column: Value | None = Ref(self.time)
+            else:
+                values = self.with_past(c.a(self.clock) if c.a.timed else c.a(), c.b)
+                column = None
+            scaled = values if c.coefficient == 1 else Sum(((self.number(c.coefficient), values),), values.shape)
+            call = Call("put", (Ref(covariance), places[0], when, places[1], column, scaled), covariance.shape)
+            self.lines.append(Let(covariance, call))
+        self.duals = {key: made for key, made in self.duals.items() if made[0] != site.sector}
+        self.met = {key: made for key, made in self.met.items() if key[0].sector != site.sector}
+
+    # -- results
+
+    def _first(self, field: Field) -> Value:
+        """The rows of a field before the last update."""
+        if not field.timed:
+            return self.past(field)
+        count = self.clock.steps * lines_of(field)
+        return Call("first", (self.past(field), Formula(count)), (count, self.home[field.sector].size))
+
+    def _letter(self, letter: Letter) -> Value:
+        rows = self._first(letter.a)
+        if letter.kind == "C":
+            return MatMul(self._dual(rows, letter.a), Transposed(self._first(letter.b)))
+        count = lines_of(letter.b) * (self.clock.steps if letter.b.timed else 1)
+        return Call("part_before", (rows, Ref(self.place[letter.b]), Formula(count)), (rows.shape[0], count))
+
+    def _mean_before(self, average: Mean) -> Value:
+        """A mean that weighs updates, at all times before the last update."""
+        table = self._table(average.xreplace({PAST: self.clock}) if self.clock is not None else average)
+        count = sp.S.One if self.clock is None else self.clock.steps
+        return Call("first", (table, Formula(count)), (count, _labels(average)))
+
+    def _table(self, average: Mean) -> Value:
+        """A mean at all times: one row per time, one column per label."""
+        parts = []
+        for scale, a, b in self._pairs(average):
+            seen, rows = (self._delayed(v) for v in (a, b))
+            call = Call(
+                "products_by_time",
+                (self._dual(seen, a.field), Formula(lines_of(a.field)), rows, Formula(lines_of(b.field))),
+                None,
+            )
+            parts.append((self.number(scale), call))
+        return Sum(tuple(parts), None)
+
+    def _delayed(self, value: FieldAt) -> Value:
+        past, lag = self.past(value.field), self.lag(value)
+        if lag == 0:
+            return past
+        return Call("delayed", (past, Formula(lines_of(value.field)), lag), past.shape)
+
+    def _observed(self, value: sp.Expr) -> Value:
+        """An observable at all times; outside total(...) and each(...) labels are averaged over."""
+        if isinstance(value, Each):
+            return self._by_label(value.expression)
+        inner: dict[sp.Basic, sp.Expr] = {}
+        for node in _outermost(value, (Mean, Total)):
+            if isinstance(node, Total):
+                inner[node] = Slot(Call("total_of_labels", (self._by_label(node.expression),), None), shown(node))
+            else:
+                inner[node] = Slot(Call("mean_of_labels", (self._table(node),), None), shown(node))
+        return Call("series", (Formula(value.xreplace(inner), None),), None)
+
+    def _by_label(self, expression: sp.Expr) -> Value:
+        inner: dict[sp.Basic, sp.Expr] = {}
+        for node in _outermost(expression, (Mean, DataAt, Total)):
+            if isinstance(node, Mean):
+                inner[node] = Slot(self._table(node), shown(node))
+            elif isinstance(node, Total):
+                inner[node] = Slot(Call("total_of_labels", (self._by_label(node.expression),), None), shown(node))
+            else:
+                lag = 0 if node.time is None else int(sp.expand(self.clock - node.time))
+                array = Formula(node.data, None)
+                call = Call("given_series", (array, 0 if node.time is None else 1, lag), None)
+                inner[node] = Slot(call, shown(node))
+        return Formula(expression.xreplace(inner), None)
+
+
+def key_of(letter: Letter) -> Key:
+    return (letter.kind, letter.a.name, letter.b.name)
+
+
+def _labels(expression: sp.Basic) -> sp.Expr:
+    found = labels_of(sp.sympify(expression))
+    return sp.S.One if found is None else found
+
+
+def _joint(a: FieldAt, b: FieldAt) -> sp.Expr:
+    return lines_of(a.field) if a.field.labelled else lines_of(b.field)
+
+
+def _outermost(expression: sp.Basic, kinds: tuple[type, ...]) -> list[sp.Basic]:
+    """Nodes of these kinds that do not stand inside another of them, in a fixed order."""
+    found: dict[sp.Basic, None] = {}
+
+    def walk(node: sp.Basic) -> None:
+        if isinstance(node, kinds):
+            found[node] = None
+            return
+        for arg in node.args:
+            walk(arg)
+
+    walk(sp.sympify(expression))
+    return sorted(found, key=sp.default_sort_key)

@@ -1,0 +1,226 @@
+"""The exact forward pass as a JAX module that reads as the model's equations in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sympy as sp
+
+from derive.language.vectors import Field
+from derive.program.exact import Carried, ExactPass, SiteLayout, lines_of
+from derive.program.nodes import Let, Symbol, symbols_in
+from derive.program.text import PARAMETERS, Names, Text, indented, joined
+
+IN_EXACT = (
+    "at_time delayed dual earlier empty entry first forward given given_series mean_of_labels overlaps part part_before "
+    "past_sum products products_by_time put remember series site still_finite store store_number total total_of_labels "
+    "unit units weighted"
+).split()
+IN_COEFFICIENTS = "coefficient coefficients history_coefficients initial_coefficients over_time".split()
+FUNCTIONS = ("forward_pass", "sites", "carried", "tables", "start", "step", "results", "strides")
+
+
+class ExactText:
+    """One module: what a site is made of, what is carried through time, one step, the results."""
+
+    def __init__(self, program: ExactPass, runtime: str):
+        self.program, self.runtime = program, runtime
+        names = Names((*IN_EXACT, *IN_COEFFICIENTS, *FUNCTIONS, "jax", "jnp", "jsp", "state", "here"))
+        self.text = Text(names)
+        for symbol in (PARAMETERS, program.time, program.times, program.when, program.finite):
+            names.of(symbol)
+        self.p, self.times = names.of(PARAMETERS), names.of(program.times)
+        self.time, self.finite = names.of(program.time), names.of(program.finite)
+        self.steps = "1" if program.clock is None else self.text.formula(program.clock.steps)
+        self.points = "1" if program.clock is None else self.text.formula(program.clock.points)
+        self.tables = [let.symbol for let in program.tables if let.remark]
+
+    def module(self) -> str:
+        body = [
+            *self._sites(),
+            *self._carried(),
+            *self._tables(),
+            *self._start(),
+            *self._step(),
+            *self._results(),
+            *self._forward(),
+            *self._strides(),
+        ]
+        called = {*self.text.called, "site", *(("store", "still_finite", "forward") if self.program.clock else ("empty",))}
+        imports = [
+            f"from {self.runtime}.{module} import {', '.join(sorted(called & set(known)))}"
+            for module, known in (("coefficients", IN_COEFFICIENTS), ("exact", IN_EXACT))
+            if called & set(known)
+        ]
+        head = [
+            '"""Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."""',
+            "",
+            "import jax.numpy as jnp",
+            "import jax.scipy.special as jsp",
+            "",
+            *imports,
+            "",
+            "",
+        ]
+        return "\n".join([*head, *body]) + "\n"
+
+    # -- parts
+
+    def _function(self, signature: str, doc: str, lines: Iterable[str]) -> list[str]:
+        return [f"def {signature}:", *indented([f'"""{doc}"""', *lines]), "", ""]
+
+    def _blocks(self, site: SiteLayout) -> list[str]:
+        def extent(field: Field) -> str:
+            return f"({self.times if field.timed else '1'}, {self.text.formula(lines_of(field))})"
+
+        def group(pairs: Iterable[tuple[Field, Symbol]]) -> str:
+            return f"({joined(extent(field) for field, _ in pairs)})"
+
+        groups = [group(noises) for _, noises in site.channels]
+        groups += [f"drawn={group(site.drawn)}"] if site.drawn else []
+        inside = [", ".join(f"u[{field}]" for field, _ in noises) for _, noises in site.channels]
+        inside += [", ".join(str(field) for field, _ in site.drawn)] if site.drawn else []
+        remark = [f"# a site of {site.sector}: {'; '.join(inside)}" if inside else f"# a site of {site.sector}: nothing"]
+        return [*remark, f"{self.text.names.of(site.symbol)} = site({', '.join(groups)})"]
+
+    def _sites(self) -> list[str]:
+        lines = [line for site in self.program.sites for line in self._blocks(site)]
+        names = joined(self.text.names.of(site.symbol) for site in self.program.sites)
+        doc = "The Gaussian variables of a site: the noises of each random matrix, then what is drawn; times x labels."
+        return self._function(f"sites({self.p}, {self.times})", doc, [*lines, f"return ({names})"])
+
+    def _axes(self, c: Carried) -> str:
+        site = self.text.names.of(c.site.symbol)
+        if c.field is not None:
+            lines = lines_of(c.field) * (sp.Symbol("times") if c.field.timed else 1)
+            bound = Text(self.text.names, {sp.Symbol("times"): self.program.times})
+            return f"(({bound.formula(lines)},), {site}.parts)"
+        if c.channel is None:
+            return f"(({self.times},),)"
+        return f"({site}.extent({c.channel}), {site}.extent({c.channel}))"
+
+    def _carried(self) -> list[str]:
+        entries = [f"{self._axes(c)},  # {self.text.names.of(c.symbol)}" for c in self.program.carried]
+        doc = "The axes of all that is carried through time, each as the lengths of its parts."
+        return self._function(
+            f"carried({self.p}, {self.times})", doc, [*self._unpack_sites(), "return (", *indented(entries), ")"]
+        )
+
+    def _unpack_sites(self) -> list[str]:
+        names = joined(self.text.names.of(site.symbol) for site in self.program.sites)
+        return [f"{names} = sites({self.p}, {self.times})"]
+
+    def _state(self) -> str:
+        return f"({joined(self.text.names.of(c.symbol) for c in self.program.carried)})"
+
+    def _prelude(self, statements: Iterable[Let], values: Iterable = ()) -> list[str]:
+        """What a function begins with: sites, their blocks as far as they are used, the clock's times."""
+        used: dict[Symbol, None] = {}
+        for value in (*(s.value for s in statements), *values):
+            used |= symbols_in(value)
+        lines = []
+        if any(site.symbol in used or any(b in used for _, b in site.blocks) for site in self.program.sites):
+            lines += self._unpack_sites()
+        for site in self.program.sites:
+            if any(b in used for _, b in site.blocks):
+                names = joined(self.text.names.of(b) if b in used else "_" for _, b in site.blocks)
+                lines.append(f"{names} = {self.text.names.of(site.symbol)}")
+        if self.program.when in used:
+            lines.append(f"{self.text.names.of(self.program.when)} = jnp.arange({self.times})")
+        return lines
+
+    def _with_tables(self, *arguments: str) -> str:
+        return ", ".join([self.p, self.times, *(self.text.names.of(s) for s in self.tables), *arguments])
+
+    def _tables(self) -> list[str]:
+        if not self.tables:
+            return []
+        self.text.called.setdefault("over_time")
+        names = joined(map(self.text.names.of, self.tables))
+        doc = "Coefficients of updated weights at all times, where they have no closed form."
+        lines = self.text.lines(self.program.tables)
+        return self._function(f"tables({self.p})", doc, [*lines, f"return ({names})"])
+
+    def _start(self) -> list[str]:
+        if not self.program.start:
+            return []
+        lines = [
+            *self._prelude(self.program.start),
+            f"{self._state()} = state",
+            *self.text.lines(self.program.start),
+            f"return {self._state()}",
+        ]
+        return self._function(f"start({self._with_tables('state')})", "Fields without time.", lines)
+
+    def _step(self) -> list[str]:
+        program = self.program
+        if program.clock is None:
+            return []
+        stores = [
+            f"{self.text.names.of(past)} = store({self.text.names.of(past)}, {self.text.names.of(now)}, here)"
+            for past, now in program.stores
+        ]
+        rows = joined(map(self.text.names.of, program.watched))
+        covariances = [c.symbol for c in program.carried if c.field is None and c.channel is not None]
+        variances = joined(map(self.text.names.of, covariances))
+        lines = [
+            *self._prelude(program.step),
+            f"{self._state()}, {self.finite} = state",
+            *self.text.lines(program.step),
+            f"{self.finite} = still_finite({self.finite}, {self.time}, ({rows}), ({variances}))",
+            "# `here` is the time, told only when all is computed: the compiler then updates the pasts in place",
+            f"here = {self.time} + ({self.finite} < 0)",
+            *stores,
+            f"return {self._state()}, {self.finite}",
+        ]
+        return self._function(f"step({self._with_tables(self.time, 'state')})", "All fields of one time.", lines)
+
+    def _results(self) -> list[str]:
+        program = self.program
+        values = [*(v for _, v in program.order), *(v for _, v in program.observables)]
+        statements = self.text.lines(program.results)
+        order = [f"{key!r}: {self.text.value(value)}," for key, value in program.order]
+        observables = [f"{name!r}: {self.text.value(value)}," for name, value in program.observables]
+        lines = [
+            f"{self.times} = {self.points}",
+            *self._prelude(program.results, values),
+            f"{self._state()} = state",
+            *statements,
+            "order = {",
+            *indented(order),
+            "}",
+            "observables = {",
+            *indented(observables),
+            "}",
+            "return order, observables",
+        ]
+        doc = "Correlations and responses before the last update, times by times, and observables at all times."
+        return self._function(f"results({self.p}, state)", doc, lines)
+
+    def _forward(self) -> list[str]:
+        doc = [
+            "Order parameters before the last update, observables at all times, and the number of times before",
+            "anything overflowed. Whole-number parameters fix shapes.",
+        ]
+        start = "start" if self.program.start else "None"
+        if self.program.clock is None:
+            state = f"empty(carried({self.p}, 1))"
+            state = f"start({self.p}, 1, {state})" if self.program.start else state
+            lines = [f"return *results({self.p}, {state}), 1"]
+        else:
+            tables = f", *tables({self.p})" if self.tables else ""
+            lines = [
+                f"state, {self.finite} = forward({self.p}, {self.points}, carried, step, {start}{tables})",
+                f"return *results({self.p}, state), {self.finite}",
+            ]
+        return self._function(f"forward_pass({self.p})", "\n    ".join(doc) + "\n    ", lines)
+
+    def _strides(self) -> list[str]:
+        """How order parameters grow with time."""
+
+        def stride(field: Field) -> str:
+            return self.text.formula(lines_of(field)) if field.timed else "0"
+
+        entries = [f"{key!r}: ({', '.join(map(stride, ends))})," for key, ends in self.program.ends]
+        doc = "Entries per time step along each axis of the order parameters; 0 along an axis without time."
+        return self._function(f"strides({self.p})", doc, ["return {", *indented(entries), "}"])[:-2]

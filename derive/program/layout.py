@@ -1,0 +1,71 @@
+"""What a back end needs to know of the training level: fields in their order, noises, memories, sources, the clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy as sp
+
+from derive.language.symbols import Clock, Sector
+from derive.language.vectors import Field, FieldAt
+from derive.printing import text
+from derive.records.saddle import Covariance, Memory, TimeOrder
+from derive.records.system import DisorderRule, System, SystemField
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The training level in the order in which the fields of one time are computed."""
+
+    time_order: TimeOrder
+
+    @property
+    def system(self) -> System:
+        return self.time_order.system
+
+    @cached_property
+    def clock(self) -> Clock | None:
+        clocks = {f.field.clock for f in self.system.training if f.field.clock is not None}
+        clocks |= {s.clock for s in self.system.sources if s.clock is not None}
+        return min(clocks, key=str) if clocks else None
+
+    @cached_property
+    def fields(self) -> tuple[SystemField, ...]:
+        table = {f.field: f for f in self.system.training}
+        return tuple(table[f] for f in self.time_order.order)
+
+    @cached_property
+    def rank(self) -> dict[Field, int]:
+        return {f: i for i, f in enumerate(self.time_order.order)}
+
+    @property
+    def sectors(self) -> tuple[Sector, ...]:
+        found = [f.field.sector for f in self.fields] + [s.sector for s in self.system.sources]
+        return tuple(dict.fromkeys(found))
+
+    def memories(self, field: Field) -> tuple[Memory, ...]:
+        """What joins the noise of a field."""
+        return tuple(m for m in self.time_order.single_site.saddle.memories if m.target == field)
+
+    def covariances(self, field: Field) -> tuple[Covariance, ...]:
+        """Covariances of a field's noise with those of all fields that have times, or are known before it."""
+        return tuple(
+            c
+            for c in self.time_order.single_site.saddle.covariances
+            if c.left == field
+            and c.right.role != "spectral"
+            and (c.right.timed or self.rank[c.right] <= self.rank[field])
+        )
+
+    def shown(self, f: SystemField) -> str:
+        """The equation of a field, on one site, as text."""
+        if not isinstance(f.rule, DisorderRule):
+            return text(f.rule.expression(self.clock))
+        memories = [text(m.expression()) for m in self.memories(f.field)]
+        return " + ".join([f"u[{text(f.field)}]", *(f"sum_s {m}" for m in memories)])
+
+
+def lag_of(value: FieldAt, clock: Clock | None) -> int:
+    """How many steps before the current time a value is taken."""
+    return 0 if value.time is None else int(sp.expand(clock - value.time))

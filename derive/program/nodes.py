@@ -1,0 +1,220 @@
+"""A small typed language of arrays.
+
+A symbol is an object: it is equal to nothing but itself and gets its name last, where it is printed. Arithmetic stays
+SymPy's: a formula is a SymPy expression whose leaves are the declaration's own symbols and slots, each of which holds
+a value of the program. A shape is a tuple of SymPy expressions; it is checked when a node is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+
+import sympy as sp
+
+Shape = tuple[sp.Expr, ...]
+SCALAR: Shape = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Symbol:
+    """A name that the engine gives. `hint` is what it is called where nothing else has that name."""
+
+    hint: str
+    shape: Shape | None = None
+    """None for what is no array: a block of a site, say."""
+
+
+class Value:
+    """Base of all values."""
+
+    shape: Shape | None
+
+
+@dataclass(frozen=True, eq=False)
+class Ref(Value):
+    """The value of a symbol."""
+
+    symbol: Symbol
+
+    @property
+    def shape(self) -> Shape | None:  # type: ignore[override]
+        return self.symbol.shape
+
+
+_slots = count()
+
+
+class Slot(sp.Symbol):
+    """A leaf of a formula that holds a value of the program. No two are equal."""
+
+    __slots__ = ("number", "value")
+
+    def __new__(cls, value: Value, hint: str = "value"):
+        obj = sp.Symbol.__xnew__(cls, hint, real=True)
+        obj.value, obj.number = value, next(_slots)
+        return obj
+
+    def _hashable_content(self):
+        return (*super()._hashable_content(), self.number)
+
+
+@dataclass(frozen=True, eq=False)
+class Formula(Value):
+    """Arithmetic, entry by entry."""
+
+    expression: sp.Expr
+    shape: Shape | None = SCALAR
+
+
+@dataclass(frozen=True, eq=False)
+class Call(Value):
+    """A function of the runtime, by its name there. Arguments that are no values are whole numbers or None."""
+
+    function: str
+    arguments: tuple[Value | int | None, ...]
+    shape: Shape | None
+
+
+@dataclass(frozen=True, eq=False)
+class Sum(Value):
+    """A sum of values, each with a factor. A factor is a number, or has one entry per line of the value."""
+
+    terms: tuple[tuple[Formula, Value], ...]
+    shape: Shape | None
+
+    def __post_init__(self):
+        for _, value in self.terms:
+            check_fits(value.shape, self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class MatMul(Value):
+    left: Value
+    right: Value
+
+    def __post_init__(self):
+        a, b = self.left.shape, self.right.shape
+        if a is not None and b is not None and sp.expand(a[-1] - b[0]) != 0:
+            raise AssertionError(f"a matrix with {a[-1]} columns meets one with {b[0]} rows")
+
+    @property
+    def shape(self) -> Shape | None:  # type: ignore[override]
+        a, b = self.left.shape, self.right.shape
+        return None if a is None or b is None else (*a[:-1], *b[1:])
+
+
+@dataclass(frozen=True, eq=False)
+class Transposed(Value):
+    value: Value
+
+    @property
+    def shape(self) -> Shape | None:  # type: ignore[override]
+        return None if self.value.shape is None else self.value.shape[::-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen(Value):
+    """One value where a condition between formulas holds, another where it does not."""
+
+    condition: sp.Basic
+    value: Value
+    otherwise: Value
+
+    @property
+    def shape(self) -> Shape | None:  # type: ignore[override]
+        return self.otherwise.shape
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute(Value):
+    """A number that belongs to something: the size of a site, say."""
+
+    owner: Symbol
+    name: str
+    shape: Shape | None = SCALAR
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Value):
+    """A matrix written entry by entry."""
+
+    rows: tuple[tuple[Formula, ...], ...]
+    shape: Shape | None
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(Value):
+    """A matrix of matrices."""
+
+    rows: tuple[tuple[Value, ...], ...]
+    shape: Shape | None = None
+
+
+@dataclass(frozen=True)
+class Let:
+    """Give a value to a symbol. A remark is printed above."""
+
+    symbol: Symbol
+    value: Value
+    remark: str = ""
+
+
+def check_fits(inner: Shape | None, outer: Shape | None) -> None:
+    """Refuse a value that does not have the shape that is asked for, up to lines that are repeated."""
+    if inner is None or outer is None or len(inner) == 0:
+        return
+    same = len(inner) == len(outer) and all(sp.expand(a - b) == 0 or a == 1 for a, b in zip(inner, outer, strict=True))
+    if not same:
+        raise AssertionError(f"a value of shape {inner} stands where {outer} is needed")
+
+
+def children(value: Value) -> Iterator[Value]:
+    """The values that a value is made of."""
+    if isinstance(value, Formula):
+        for slot in sorted(value.expression.atoms(Slot), key=lambda s: s.number):
+            yield slot.value
+    elif isinstance(value, Call):
+        yield from (a for a in value.arguments if isinstance(a, Value))
+    elif isinstance(value, Sum):
+        for factor, term in value.terms:
+            yield factor
+            yield term
+    elif isinstance(value, MatMul):
+        yield value.left
+        yield value.right
+    elif isinstance(value, Transposed):
+        yield value.value
+    elif isinstance(value, Chosen):
+        yield Formula(value.condition)
+        yield value.value
+        yield value.otherwise
+    elif isinstance(value, (Table, Blocks)):
+        for row in value.rows:
+            yield from row
+
+
+def symbols_in(value: Value) -> dict[Symbol, None]:
+    """The symbols that a value refers to, in order of their first mention."""
+    found: dict[Symbol, None] = {}
+    waiting = [value]
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, Ref):
+            found.setdefault(node.symbol)
+        elif isinstance(node, Attribute):
+            found.setdefault(node.owner)
+        waiting = [*children(node), *waiting]
+    return found
+
+
+def alive(statements: tuple[Let, ...], wanted: dict[Symbol, None]) -> tuple[tuple[Let, ...], dict[Symbol, None]]:
+    """The statements that the symbols wanted afterwards need, and the symbols that must be known before them."""
+    needed, kept = dict(wanted), []
+    for statement in reversed(statements):
+        if statement.symbol in needed:
+            kept.append(statement)
+            del needed[statement.symbol]
+            needed |= symbols_in(statement.value)
+    return tuple(reversed(kept)), needed

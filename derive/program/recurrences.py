@@ -1,0 +1,62 @@
+"""Coefficients of updated weights that have no closed form in time, as tables over times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from derive.language.vectors import PAST
+from derive.program.layout import Layout
+from derive.program.nodes import SCALAR, Call, Formula, Let, Ref, Shape, Slot, Symbol, Table
+from derive.records.system import Recurrence
+
+
+class Coefficients:
+    """One table per coefficient: over times, or over times and the times at which dyads were added."""
+
+    def __init__(self, layout: Layout, dimension: sp.Expr | None = None):
+        self.layout, self.dimension = layout, dimension
+        clock = layout.clock
+        count = sp.S.One if clock is None else clock.steps + 1
+        self.count, self.every = count, Symbol("every_time", (count,))
+        self.tables = {
+            r: Symbol(f"table_{'_'.join(r.weights)}", (count, len(r.names), *(() if r.initial else (count,))))
+            for r in layout.system.recurrences
+        }
+        self.owners = {name: (r, i) for r in self.tables for i, name in enumerate(r.names)}
+
+    def at(self, node: AppliedUndef, number: Callable[[sp.Expr], Formula], times: Shape = ()) -> Slot:
+        """The value of a coefficient at a time; over all earlier times if it depends on when a dyad was added."""
+        recurrence, position = self.owners[node.func.__name__]
+        table, time = Ref(self.tables[recurrence]), number(node.args[0])
+        if recurrence.initial:
+            return Slot(Call("coefficient", (table, time, position), SCALAR), str(node.func))
+        length = Formula(times[0])
+        return Slot(Call("coefficients", (table, time, position, length), times), str(node.func))
+
+    def statements(self, wanted: dict[Symbol, None]) -> tuple[Let, ...]:
+        """The tables among the wanted symbols, and what they are made of."""
+        used = [(r, symbol) for r, symbol in self.tables.items() if symbol in wanted]
+        if not used:
+            return ()
+        every = Let(self.every, Call("arange", (Formula(self.count),), self.every.shape))
+        return (every, *(Let(symbol, self._table(r), self._remark(r)) for r, symbol in used))
+
+    def _remark(self, r: Recurrence) -> str:
+        return f"coefficients of {', '.join(r.weights)}, by their update rules"
+
+    def _table(self, r: Recurrence) -> Call:
+        slot = Slot(Ref(self.every), str(self.layout.clock))
+
+        def entry(expression: sp.Expr) -> Formula:
+            return Formula(sp.sympify(expression).xreplace({self.layout.clock: slot, PAST: slot}), None)
+
+        def matrix(rows) -> Call:
+            made = Table(tuple(tuple(map(entry, row)) for row in rows), None)
+            return Call("over_time", (made, Formula(self.count)), None)
+
+        arguments = (matrix(r.matrix), matrix([[e] for e in r.entry]), matrix([[e] for e in r.forcing]))
+        function = "initial_coefficients" if r.initial else "history_coefficients"
+        return Call(function, arguments, self.tables[r].shape)

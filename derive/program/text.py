@@ -1,0 +1,221 @@
+"""Programs as text: names are given here, last, so that no two things can share one."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+from collections.abc import Iterable
+
+import sympy as sp
+from sympy.printing.codeprinter import PrintMethodNotImplementedError
+from sympy.printing.numpy import JaxPrinter, NumPyPrinter
+from sympy.printing.precedence import PRECEDENCE
+
+from derive.errors import DeclarationError
+from derive.program.nodes import (
+    Attribute,
+    Blocks,
+    Call,
+    Chosen,
+    Formula,
+    Let,
+    MatMul,
+    Ref,
+    Sum,
+    Symbol,
+    Table,
+    Transposed,
+    Value,
+)
+
+PARAMETERS = Symbol("p")
+"""What holds the parameters and the data of a model: they are printed as its attributes."""
+
+
+class Names:
+    """A name for every symbol of one module, none of them twice and none that means something else there."""
+
+    def __init__(self, taken: Iterable[str] = ()):
+        self.taken = {*taken, *keyword.kwlist, *dir(builtins)}
+        self.given: dict[Symbol, str] = {}
+
+    def of(self, symbol: Symbol) -> str:
+        if symbol not in self.given:
+            name = symbol.hint
+            while name in self.taken:
+                name += "_"
+            self.taken.add(name)
+            self.given[symbol] = name
+        return self.given[symbol]
+
+
+class _Arithmetic:
+    """Shared by both printers: a leaf is a slot, or a symbol of the declaration."""
+
+    module: str
+    special: str
+
+    def __init__(self, text: Text):
+        super().__init__()
+        self.text = text
+
+    def _print_Slot(self, leaf) -> str:
+        return self.text.inside(leaf.value)
+
+    def _print_Parameter(self, leaf) -> str:
+        return f"{self.text.names.of(PARAMETERS)}.{leaf.name}"
+
+    _print_Data = _print_Parameter
+
+    def _print_Symbol(self, leaf) -> str:
+        symbol = self.text.bound.get(leaf)
+        if symbol is None:
+            raise DeclarationError(f"{leaf} stands where only numbers may stand")
+        return symbol if isinstance(symbol, str) else self.text.names.of(symbol)
+
+    _print_Clock = _print_Sector = _print_Dummy = _print_Symbol
+
+    def _print_Pow(self, expr, rational=False) -> str:
+        if expr.exp.is_Integer and expr.exp < 0:
+            base = self.parenthesize(expr.base, PRECEDENCE["Pow"])
+            return f"1 / {base}" if expr.exp == -1 else f"1 / {base}**{-expr.exp}"
+        return super()._print_Pow(expr, rational=rational)
+
+    def _nested(self, name: str, arguments) -> str:
+        first, *rest = arguments
+        return self._print(first) if not rest else f"{name}({self._print(first)}, {self._nested(name, rest)})"
+
+    def _print_Max(self, expr) -> str:
+        return self._nested(f"{self.module}.maximum", expr.args)
+
+    def _print_Min(self, expr) -> str:
+        return self._nested(f"{self.module}.minimum", expr.args)
+
+    def _print_KroneckerDelta(self, expr) -> str:
+        return f"({self._print(expr.args[0])} == {self._print(expr.args[1])})"
+
+    def _special(self, expr) -> str:
+        return f"{self.special}.{expr.func.__name__}({self._print(expr.args[0])})"
+
+    _print_erf = _print_erfc = _print_gamma = _special
+
+    def _refuse(self, expr) -> str:
+        raise DeclarationError(f"{expr} cannot be written as array code; use functions that NumPy and JAX have")
+
+    emptyPrinter = _refuse
+
+
+class _Jax(_Arithmetic, JaxPrinter):
+    module, special = "jnp", "jsp"
+    _module = "jnp"
+    _kf = {name: value.replace("jax.numpy.", "jnp.") for name, value in JaxPrinter._kf.items()}
+    _kc = {name: value.replace("jax.numpy.", "jnp.") for name, value in JaxPrinter._kc.items()}
+
+
+class _Numpy(_Arithmetic, NumPyPrinter):
+    module, special = "xp", "special"
+    _module = "xp"
+    _kf = {name: value.replace("numpy.", "xp.") for name, value in NumPyPrinter._kf.items()}
+    _kc = {name: value.replace("numpy.", "xp.") for name, value in NumPyPrinter._kc.items()}
+
+
+class Text:
+    """Prints values as array code; `bound` says what the declaration's own symbols are called, where they may stand."""
+
+    arithmetic: type = _Jax
+
+    def __init__(self, names: Names, bound: dict[sp.Symbol, Symbol | str] | None = None):
+        self.names = names
+        self.bound = bound or {}
+        self.called: dict[str, None] = {}
+        """Functions of the runtime that were printed."""
+
+    def formula(self, expression: sp.Basic) -> str:
+        try:
+            code = self.arithmetic(self).doprint(expression)
+        except PrintMethodNotImplementedError as error:
+            raise DeclarationError(
+                f"{expression} cannot be written as array code; use functions that NumPy and JAX have"
+            ) from error
+        if "Not supported" in code:
+            raise DeclarationError(
+                f"{expression} cannot be written as array code; use functions that NumPy and JAX have"
+            )
+        return code
+
+    def value(self, value: Value | int | None) -> str:
+        """The code of a value."""
+        if value is None or isinstance(value, int):
+            return repr(value)
+        if isinstance(value, Ref):
+            return self.names.of(value.symbol)
+        if isinstance(value, Attribute):
+            return f"{self.names.of(value.owner)}.{value.name}"
+        if isinstance(value, Formula):
+            return self.formula(value.expression)
+        if isinstance(value, Call):
+            self.called.setdefault(value.function)
+            return f"{value.function}({', '.join(map(self.value, value.arguments))})"
+        if isinstance(value, MatMul):
+            return f"{self.inside(value.left)} @ {self.inside(value.right)}"
+        if isinstance(value, Transposed):
+            return f"{self.inside(value.value)}.T"
+        if isinstance(value, Sum):
+            return self._sum(value)
+        if isinstance(value, Chosen):
+            where = f"{self.arithmetic.module}.where"
+            parts = (self.formula(value.condition), self.value(value.value), self.value(value.otherwise))
+            return f"{where}({', '.join(parts)})"
+        if isinstance(value, Table):
+            rows = (f"[{', '.join(self.value(e) for e in row)}]" for row in value.rows)
+            return f"[{', '.join(rows)}]"
+        if isinstance(value, Blocks):
+            rows = (f"[{', '.join(self.value(e) for e in row)}]" for row in value.rows)
+            return f"{self.arithmetic.module}.block([{', '.join(rows)}])"
+        raise AssertionError(f"{type(value).__name__} has no text")
+
+    def inside(self, value: Value) -> str:
+        """The code of a value as a factor or an argument of an operator."""
+        code = self.value(value)
+        plain = isinstance(value, (Ref, Attribute, Call, Transposed, Chosen, Blocks))
+        if isinstance(value, Formula):
+            plain = value.expression.is_Symbol or (value.expression.is_Integer and value.expression >= 0)
+        return code if plain else f"({code})"
+
+    def _sum(self, value: Sum) -> str:
+        if not value.terms:
+            shape = ", ".join(self.formula(sp.sympify(d)) for d in value.shape)
+            return f"{self.arithmetic.module}.zeros(({shape}{',' if len(value.shape) == 1 else ''}))"
+        parts = []
+        for factor, term in value.terms:
+            code = self.inside(term)
+            if factor.expression == 1:
+                parts.append(self.value(term) if isinstance(term, MatMul) else code)
+            elif factor.expression == -1:
+                parts.append(f"-{code}")
+            else:
+                parts.append(f"{self.inside(factor)} * {code}")
+        return " + ".join(parts)
+
+    def lines(self, statements: Iterable[Let]) -> list[str]:
+        """One line per statement, with its remark above."""
+        found = []
+        for statement in statements:
+            if statement.remark:
+                found.append(f"# {statement.remark}")
+            found.append(f"{self.names.of(statement.symbol)} = {self.value(statement.value)}")
+        return found
+
+
+class NumpyText(Text):
+    arithmetic = _Numpy
+
+
+def indented(lines: Iterable[str]) -> list[str]:
+    return [f"    {line}" if line else line for line in lines]
+
+
+def joined(parts: Iterable[str]) -> str:
+    """The inside of a tuple."""
+    made = tuple(parts)
+    return f"{made[0]}," if len(made) == 1 else ", ".join(made)

@@ -1,0 +1,49 @@
+"""Coefficients of updated weights over time, where they have no closed form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+Array = Any
+
+
+def over_time(rows, count: int) -> Array:
+    """A matrix at each of `count` times, from entries that are numbers or have one entry per time."""
+    return jnp.stack([jnp.stack([jnp.broadcast_to(jnp.asarray(e, float), (count,)) for e in row]) for row in rows]).transpose(
+        2, 0, 1
+    )
+
+
+@jax.jit
+def initial_coefficients(matrix: Array, entry: Array, forcing: Array) -> Array:
+    """k(t + 1) = matrix(t) k(t) + forcing(t) from k(0) = entry: times x weights."""
+
+    def following(now, at):
+        return at[0] @ now + at[1][:, 0], now
+
+    return jax.lax.scan(following, entry[0, :, 0], (matrix, forcing))[1]
+
+
+@jax.jit
+def history_coefficients(matrix: Array, entry: Array, forcing: Array) -> Array:
+    """k(t + 1, s) = matrix(t) k(t, s) with k(s + 1, s) = entry(s): times x weights x times."""
+    count = matrix.shape[0]
+
+    def following(now, at):
+        step, start, t = at
+        return (step @ now).at[:, t].set(start[:, 0]), now
+
+    return jax.lax.scan(following, jnp.zeros((matrix.shape[1], count)), (matrix, entry, jnp.arange(count)))[1]
+
+
+def coefficient(table: Array, t: Array, position: int) -> Array:
+    """The coefficient of one initial matrix at time t."""
+    return table[jnp.maximum(t, 0), position]
+
+
+def coefficients(table: Array, t: Array, position: int, times: int) -> Array:
+    """The coefficients at time t of what was added at each earlier time."""
+    return table[jnp.maximum(t, 0), position, :times]

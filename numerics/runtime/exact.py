@@ -1,0 +1,294 @@
+"""The exact forward pass: rows of coefficients over the noises and sources of a site.
+
+Where all laws are linear, a field at one time is a row of coefficients over the Gaussian variables of its site: the
+noises that stand for random matrices, and what is drawn. A row has one line per class label; a field without labels
+has one line. The rows of a field at all times stand below each other, time by time: that is its past. The noises of
+one random matrix have a covariance of their own; what is drawn is independent and of variance one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+Array = Any
+
+FIRST_STAGE = 256
+"""So many times are passed in one stage: their arrays fit into a cache."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Where a noise or source stands: times x labels entries, from `start` on in a row of `size` entries, and from
+    `place` on in the covariance of its random matrix."""
+
+    start: int
+    place: int
+    times: int
+    labels: int
+    size: int
+
+    @property
+    def length(self) -> int:
+        return self.times * self.labels
+
+
+@dataclass(frozen=True)
+class Site:
+    """The Gaussian variables of a site: the noises of each random matrix together, then what is drawn."""
+
+    channels: tuple[tuple[Block, ...], ...]
+    drawn: tuple[Block, ...]
+    size: int
+
+    def __iter__(self) -> Iterator[Block]:
+        for channel in self.channels:
+            yield from channel
+        yield from self.drawn
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """The lengths of the parts of a row."""
+        return tuple(block.length for block in self)
+
+    def extent(self, channel: int) -> tuple[int, ...]:
+        """The lengths of the parts of the covariance of one random matrix."""
+        return tuple(block.length for block in self.channels[channel])
+
+
+def site(*channels: tuple[tuple[int, int], ...], drawn: tuple[tuple[int, int], ...] = ()) -> Site:
+    """A site whose noises and sources have so many times and labels, each given as (times, labels)."""
+    size = sum(times * labels for group in (*channels, drawn) for times, labels in group)
+    start = 0
+    made = []
+    for group in (*channels, drawn):
+        place, blocks = 0, []
+        for times, labels in group:
+            blocks.append(Block(start, place, times, labels, size))
+            start, place = start + times * labels, place + times * labels
+        made.append(tuple(blocks))
+    return Site(tuple(made[:-1]), made[-1], size)
+
+
+# -- rows
+
+
+def unit(block: Block, t: Array = 0) -> Array:
+    """The rows that are a noise or source itself at one time; zero before the start."""
+    columns = block.start + t * block.labels + jnp.arange(block.labels)
+    return ((columns[:, None] == jnp.arange(block.size)) & (jnp.asarray(t) >= 0)).astype(float)
+
+
+def units(block: Block) -> Array:
+    """The rows that are a noise or source itself, at all times."""
+    return jnp.eye(block.length, block.size, block.start)
+
+
+def part(rows: Array, block: Block) -> Array:
+    """What rows hold of one noise or source: the response to it."""
+    return rows[:, block.start : block.start + block.length]
+
+
+def earlier(past: Array, labels: int, t: Array, lag: int) -> Array:
+    """The rows `lag` steps before `t`; before the start everything is zero."""
+    rows = jax.lax.dynamic_slice_in_dim(past, (t - lag) * labels, labels)
+    return jnp.where(t >= lag, rows, 0.0)
+
+
+def delayed(past: Array, labels: int, lag: int) -> Array:
+    """The rows of all times, moved `lag` steps later."""
+    shift = min(lag * labels, past.shape[0])
+    return jnp.concatenate([jnp.zeros_like(past[:shift]), past[: past.shape[0] - shift]])
+
+
+def past_sum(weights: Array, past: Array, labels: int) -> Array:
+    """The sum over times of weight * rows."""
+    times, size = past.shape[0] // labels, past.shape[1]
+    return (weights @ past.reshape(times, labels * size)).reshape(labels, size)
+
+
+def weighted(overlaps: Array, weights: Array, labels: int) -> Array:
+    """Overlaps with the rows of all times, those of each time multiplied by its weight."""
+    return overlaps * jnp.repeat(weights, labels, total_repeat_length=overlaps.shape[1])
+
+
+def remember(responses: Array, past: Array, now: Array | None = None, t: Array = 0) -> Array:
+    """The sum over times of response * rows; `now` has the rows of time t, where the past does not hold them yet."""
+    found = responses @ past
+    if now is None:
+        return found
+    return found + at_time(responses, now.shape[0], t) @ now
+
+
+def at_time(row: Array, labels: int, t: Array) -> Array:
+    """The columns of one time."""
+    return jax.lax.dynamic_slice_in_dim(row, t * labels, labels, axis=1)
+
+
+def store(past: Array, rows: Array, t: Array) -> Array:
+    """The past with the rows of time t in their place."""
+    return jax.lax.dynamic_update_slice_in_dim(past, rows, t * rows.shape[0], axis=0)
+
+
+# -- means over sites
+
+
+def dual(rows: Array, place: Site, *covariances: Array) -> Array:
+    """Rows times the covariance of the site's variables: their scalar product with other rows is a mean."""
+    pieces, start = [], 0
+    for covariance in covariances:
+        stop = start + covariance.shape[0]
+        pieces.append(rows[:, start:stop] @ covariance)
+        start = stop
+    return jnp.concatenate([*pieces, rows[:, start:]], axis=1)
+
+
+def overlaps(seen: Array, past: Array, now: Array | None = None, t: Array = 0) -> Array:
+    """Means of the products of a field, whose dual rows are `seen`, with another at all times so far.
+
+    `now` has the rows of time t of the other, where its past does not hold them yet.
+    """
+    found = seen @ past.T
+    if now is None:
+        return found
+    return jax.lax.dynamic_update_slice_in_dim(found, seen @ now.T, t * now.shape[0], axis=1)
+
+
+def products(seen: Array, rows: Array) -> Array:
+    """Means of the products of two fields, label by label, as a column."""
+    return jnp.sum(seen * rows, axis=1, keepdims=True)
+
+
+
+def put(covariance: Array, a: Block, t: Array, b: Block, s: Array | None, values: Array) -> Array:
+    """The covariance with that of noise a at time t and noise b, at all times or at time s, in its two places."""
+    row = a.place + t * a.labels
+    column = b.place + (0 if s is None else s * b.labels)
+    covariance = jax.lax.dynamic_update_slice(covariance, values, (row, column))
+    return jax.lax.dynamic_update_slice(covariance, values.T, (column, row))
+
+
+# -- time
+
+
+def stages(times: int) -> tuple[tuple[int, int], ...]:
+    """First and last time of each stage: the last has all times, the ones before half of the next."""
+    ends = [times]
+    while ends[0] > FIRST_STAGE:
+        ends.insert(0, (ends[0] + 1) // 2)
+    return tuple(zip((0, *ends[:-1]), ends, strict=True))
+
+
+Axes = tuple[tuple[int, ...], ...]
+"""The axes of an array, each as the lengths of its parts."""
+
+
+def empty(carried: tuple[Axes, ...]) -> tuple[Array, ...]:
+    """Arrays of zeros."""
+    return tuple(jnp.zeros(tuple(map(sum, axes))) for axes in carried)
+
+
+def grow(state: tuple[Array, ...], before: tuple[Axes, ...], after: tuple[Axes, ...]) -> tuple[Array, ...]:
+    """Each array with every part of every axis made longer, filled with zeros."""
+    return tuple(_grown(*each) for each in zip(state, before, after, strict=True))
+
+
+def _grown(array: Array, before: Axes, after: Axes) -> Array:
+    for axis, (old, new) in enumerate(zip(before, after, strict=True)):
+        if old == new:
+            continue
+        pieces, start = [], 0
+        for short, long in zip(old, new, strict=True):
+            piece = jax.lax.slice_in_dim(array, start, start + short, axis=axis)
+            room = [(0, long - short if i == axis else 0) for i in range(array.ndim)]
+            pieces.append(jnp.pad(piece, room))
+            start += short
+        array = jnp.concatenate(pieces, axis=axis)
+    return array
+
+
+def forward(p: Any, times: int, carried: Callable, step: Callable, start: Callable | None = None, *tables: Array):
+    """All that is carried through time, after the last step, and how many times are free of overflow.
+
+    carried(p, times): the axes of what is carried. start: what is known before the first time. step: one time.
+    """
+    state, finite = empty(carried(p, 0)), 0
+    for begin, end in stages(times):
+        state = grow(state, carried(p, begin), carried(p, end))
+        if begin == 0 and start is not None:
+            state = start(p, end, *tables, state)
+        one = partial(step, p, end, *tables)
+        state, finite = jax.lax.fori_loop(begin, end, one, (state, finite))
+    return state, finite
+
+
+def still_finite(finite: Array, t: Array, rows: tuple[Array, ...], covariances: tuple[Array, ...]) -> Array:
+    """How many times are free of overflow: up to the first with a row or a variance that is not finite."""
+    watched = (*rows, *map(jnp.diagonal, covariances))
+    fine = jnp.array([jnp.all(jnp.isfinite(x)) for x in watched])
+    return jnp.where((finite == t) & jnp.all(fine), t + 1, finite)
+
+
+# -- numbers of labels and times
+
+
+def first(rows: Array, count: int) -> Array:
+    """The first lines."""
+    return rows[:count]
+
+
+def part_before(rows: Array, block: Block, count: int) -> Array:
+    """What rows hold of the first entries of one noise or source."""
+    return rows[:, block.start : block.start + count]
+
+
+def entry(column: Array) -> Array:
+    """The one number in an array that has no more."""
+    return column.reshape(())
+
+
+def store_number(table: Array, value: Array, t: Array) -> Array:
+    """A table over times with the number of time t in its place."""
+    return table.at[t].set(value)
+
+
+def given(data: Array, t: Array | None, lag: int) -> Array:
+    """Data at a time, or without one, as a matrix; zero before the start."""
+    value = data if t is None else jnp.where(t >= lag, data[t - lag], 0.0)
+    return value if value.ndim == 2 else value[:, None]
+
+
+def given_series(data: Array, timed: int, lag: int) -> Array:
+    """Data with one axis of labels at all times: one row per time."""
+    if not timed:
+        return data[None, :]
+    return delayed(data, 1, lag)
+
+
+def total(column: Array) -> Array:
+    """The sum over labels."""
+    return jnp.sum(column, axis=0, keepdims=True)
+
+
+def products_by_time(seen: Array, seen_labels: int, rows: Array, labels: int) -> Array:
+    """Means of the products of two fields at all times: one row per time, one column per label."""
+    size = rows.shape[1]
+    return jnp.sum(seen.reshape(-1, seen_labels, size) * rows.reshape(-1, labels, size), axis=-1)
+
+
+def mean_of_labels(table: Array) -> Array:
+    return jnp.mean(table, axis=1, keepdims=True)
+
+
+def total_of_labels(table: Array) -> Array:
+    return jnp.sum(table, axis=1, keepdims=True)
+
+
+def series(table: Array) -> Array:
+    """A table with one column, or a number, as a series over times."""
+    return jnp.asarray(table, float).reshape(-1)

@@ -1,0 +1,162 @@
+"""What a generated solver promises: its parts, and what each of them can be asked.
+
+`p` is always a Point: the parameters of the model and its data. `order` holds order parameters: ("C", a, b) and
+("R", a, b) are matrices over training times before the last update (and labels), ("M", i) means over those times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Array = Any
+Key = tuple[str, str, str] | tuple[str, int]
+Order = Mapping[Key, Array]
+
+
+@dataclass(frozen=True)
+class ParameterOf:
+    """A parameter of the declaration; a whole number fixes shapes."""
+
+    name: str
+    default: float
+    whole: bool
+
+
+@dataclass(frozen=True)
+class DataOf:
+    """An array that the user gives: its axes are parameters, or "times"."""
+
+    name: str
+    axes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What was declared. steps, labels: the parameters that are the number of steps and of class labels, if any."""
+
+    name: str
+    choices: tuple[tuple[str, int | str], ...]
+    declaration: str
+    """Fingerprint of the declaration."""
+    parameters: tuple[ParameterOf, ...]
+    data: tuple[DataOf, ...]
+    observables: tuple[str, ...]
+    exact: bool
+    """Whether the forward pass is exact; it is sampled otherwise."""
+    steps: str | None
+    labels: str | None
+    endpoint: bool
+    """Whether fields are there at time 0 and after the last step, or before it only."""
+    probes: tuple[ProbeOf, ...]
+
+
+@dataclass(frozen=True)
+class ProbeOf:
+    """A probed matrix: its label, the modules of A(z) and of its bulk, and the observable added to its diagonal."""
+
+    label: str
+    probe: str
+    bulk: str
+    plus: str
+
+
+@dataclass(frozen=True)
+class ExactTraining:
+    """forward_pass(p) -> order, observables, number of times before anything overflowed. strides(p): entries per time
+    step along each axis of each order parameter."""
+
+    forward_pass: Callable
+    strides: Callable
+
+
+@dataclass(frozen=True)
+class SampledTraining:
+    """forward_pass(p, normals, rank, tolerance) -> moments, observables, finite, report on directions.
+
+    shapes(p, rank): normals of one site of each kind. order_parameters(moments, p, tolerance): order parameters from
+    averaged moments. footprint(p, rank): numbers kept per site of each kind. groups: normals of the same sites.
+    responses: "stein" or "pathwise".
+    """
+
+    forward_pass: Callable
+    strides: Callable
+    shapes: Callable
+    order_parameters: Callable
+    footprint: Callable
+    groups: tuple[tuple[str, ...], ...]
+    responses: str
+
+
+@dataclass(frozen=True)
+class Ring:
+    """Unknowns that feed each other in a ring: one eigenproblem that does not depend on z.
+
+    pencil(p, order): the matrix whose eigenvalues are the values of the scalar map at the outliers.
+    scalar_map(p, z, r): the map, at bulk responses r. inverse(p, s): z, where there is a rational inverse.
+    relation(p, s): coefficients in z, highest power first, of the polynomial relation between z and s.
+    """
+
+    pencil: Callable
+    scalar_map: Callable
+    relation: Callable
+    inverse: Callable | None = None
+
+
+@dataclass(frozen=True)
+class Side:
+    """The spikes on one side ("right", "left"). spikes(p, order) -> the right-hand side of A(z) q = b for sources
+    along them, the rows of q that are its overlaps with them, and their Gram matrix."""
+
+    name: str
+    spikes: Callable
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A(z) of one probed matrix. a_matrix(p, z, r, order): A(z) at bulk responses r.
+
+    reduced: whether the rings have all its zeros. steady: whether the number of steps enters through shapes alone, so
+    that earlier outliers are those of earlier spikes.
+    """
+
+    unknowns: tuple[str, ...]
+    a_matrix: Callable
+    rings: tuple[Ring, ...]
+    sides: tuple[Side, ...]
+    reduced: bool
+    steady: bool
+
+
+@dataclass(frozen=True)
+class BulkLaw:
+    """The bulk of one probed matrix. responses: names of the unknowns, in the order of the array r; resolvent: the
+    place of the resolvent among them.
+
+    equations(p, z, r): one number per equation, zero at the bulk responses. curve(p): table c with
+    sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent, and edge_polynomials(p): polynomials in z, highest power
+    first, that have the edges among their real roots; both exact if the numbers are fractions, and None where the
+    responses could not be eliminated. curve_text: the curve as text.
+    """
+
+    responses: tuple[str, ...]
+    resolvent: int
+    equations: Callable
+    curve_text: str | None = None
+    curve: Callable | None = None
+    edge_polynomials: Callable | None = None
+
+    @property
+    def eliminated(self) -> bool:
+        return self.curve is not None
+
+
+@dataclass(frozen=True)
+class FiniteSize:
+    """The declaration at finite size. simulate(p, size, rng, ...): one sample. sectors(p, size): sizes before they are
+    rounded. numbers(p, size): roughly how many numbers a sample holds at once."""
+
+    simulate: Callable
+    sectors: Callable
+    numbers: Callable

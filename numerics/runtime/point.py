@@ -1,0 +1,57 @@
+"""The values of a model's parameters, and its data, under their own names."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import jax
+
+
+class Point:
+    """Parameter values and data of a model: `p.gamma0`, `p.T`.
+
+    Python integers fix shapes: they are static under `jit`. Everything else is a leaf, so that `vmap` and derivatives
+    act on it. Names are the declaration's own; the class itself has none but those that begin with an underscore.
+    """
+
+    def __init__(self, **values):
+        self.__dict__.update(values)
+
+    def __repr__(self) -> str:
+        return f"Point({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Point) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(vars(self).items()))
+
+
+def replaced(p: Point, **values) -> Point:
+    """The point with some of its values changed."""
+    return Point(**{**vars(p), **values})
+
+
+def exact(p: Point) -> Point:
+    """The point with its numbers as the fractions that they are."""
+    return Point(**{name: value if _is_whole(value) else Fraction(value) for name, value in vars(p).items()})
+
+
+def _is_whole(value) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _flatten(p: Point):
+    moving = tuple(name for name, value in vars(p).items() if not _is_whole(value))
+    order = tuple(vars(p))
+    fixed = tuple((name, value) for name, value in vars(p).items() if _is_whole(value))
+    return tuple(vars(p)[name] for name in moving), (order, moving, fixed)
+
+
+def _unflatten(layout, leaves) -> Point:
+    order, moving, fixed = layout
+    values = {**dict(zip(moving, leaves, strict=True)), **dict(fixed)}
+    return Point(**{name: values[name] for name in order})
+
+
+jax.tree_util.register_pytree_node(Point, _flatten, _unflatten)
