@@ -11,93 +11,75 @@ from functools import cached_property
 import jax
 
 from numerics.arrays import checked_array
-from numerics.bulk.support import Branch
-from numerics.training.sampling import compiled
+from numerics.bulk.branch import Branch
+from numerics.runtime.interface import BulkLaw, ExactTraining, FiniteSize, Probe, SampledTraining, Setting
+from numerics.runtime.point import Point
 
 
 @dataclass(frozen=True)
-class Probe:
-    """The generated modules of one probed matrix; `plus` names the observable added to its diagonal."""
+class ProbedMatrix:
+    """One probed matrix: A(z), its bulk, and the observable that is added to its diagonal."""
 
     label: str
-    module: types.ModuleType
-    bulk: types.ModuleType
+    probe: Probe
+    bulk: BulkLaw
     plus: str = ""
 
 
 @dataclass(frozen=True)
 class Solver:
-    """The generated modules of one setting."""
+    """The generated parts of one setting."""
 
-    front: types.ModuleType
-    training: types.ModuleType
-    simulation: types.ModuleType
-    probes: tuple[Probe, ...]
+    setting: Setting
+    training: ExactTraining | SampledTraining
+    simulation: FiniteSize
+    matrices: tuple[ProbedMatrix, ...]
 
     @property
     def name(self) -> str:
-        return self.front.NAME
+        return self.setting.name
 
     @property
     def layered(self) -> bool:
         """Whether the probed matrices have names."""
-        return any(probe.label for probe in self.probes)
+        return any(matrix.label for matrix in self.matrices)
 
-    @property
-    def probe(self) -> types.ModuleType | None:
-        """A(z) of the first probed matrix."""
-        return self.probes[0].module if self.probes else None
+    def matrix(self, label: str) -> ProbedMatrix:
+        return next(matrix for matrix in self.matrices if matrix.label == label)
 
-    @property
-    def bulk(self) -> types.ModuleType | None:
-        """The bulk of the first probed matrix."""
-        return self.probes[0].bulk if self.probes else None
-
-    def labelled(self, label: str) -> Probe:
-        return next(probe for probe in self.probes if probe.label == label)
-
-    def arguments(self, values: dict) -> tuple:
-        """Parameter values in the order in which generated functions take them."""
-        return tuple(int(values[name]) if whole else float(values[name]) for name, _, whole in self.front.PARAMETERS)
-
-    def arrays(self, values: dict) -> tuple:
-        """Data in the order in which the forward pass and the simulation take them, checked."""
+    def point(self, values: dict) -> Point:
+        """Parameter values, and data if the setting has any, as generated functions take them."""
+        numbers = {
+            q.name: int(values[q.name]) if q.whole else float(values[q.name]) for q in self.setting.parameters
+        }
         sizes = {**values, "times": self.times(values)}
-        return tuple(checked_array(name, axes, sizes) for name, axes in self.front.DATA)
+        return Point(**numbers, **{d.name: checked_array(d.name, d.axes, sizes) for d in self.setting.data})
 
     def times(self, values: dict) -> int:
         """How many times a field has."""
-        return 1 if self.front.STEPS is None else int(values[self.front.STEPS]) + self.front.ENDPOINT
-
-    @property
-    def whole(self) -> tuple[int, ...]:
-        """Which arguments are whole numbers: they fix shapes."""
-        return tuple(i for i, (_, _, is_whole) in enumerate(self.front.PARAMETERS) if is_whole)
+        steps = self.setting.steps
+        return 1 if steps is None else int(values[steps]) + int(self.setting.endpoint)
 
     @cached_property
     def forward_pass(self):
         """The training level, compiled once for each set of whole-number parameters."""
-        if not self.front.LINEAR:
-            return compiled(self.training, self.whole)
-        return jax.jit(self.training.forward_pass, static_argnums=self.whole)
+        if isinstance(self.training, SampledTraining):
+            return jax.jit(self.training.forward_pass, static_argnames=("rank",))
+        return jax.jit(self.training.forward_pass)
 
     @cached_property
     def forward_passes(self):
-        """The training level at many values of the other parameters side by side."""
+        """The exact training level at many values of the other parameters side by side."""
+        return jax.jit(jax.vmap(self.training.forward_pass))
 
-        def many(*arguments):
-            def one(*moving):
-                given = iter(moving)
-                whole = enumerate(arguments)
-                return self.training.forward_pass(*(a if i in self.whole else next(given) for i, a in whole))
+    def branch(self, values: dict, matrix: ProbedMatrix | None = None) -> Branch:
+        """The physical branch of the bulk at these parameters; of the first probed matrix unless one is given."""
+        return Branch((matrix or self.matrices[0]).bulk, self.numbers(values))
 
-            return jax.vmap(one)(*(a for i, a in enumerate(arguments) if i not in self.whole))
-
-        return jax.jit(many, static_argnums=self.whole)
-
-    def branch(self, values: dict, probe: Probe | None = None) -> Branch:
-        """The physical branch of the bulk at these parameters."""
-        return Branch((probe or self.probes[0]).bulk, self.arguments(values))
+    def numbers(self, values: dict) -> Point:
+        """Parameter values alone: spectra depend on data through order parameters only."""
+        point = vars(self.point(values))
+        return Point(**{q.name: point[q.name] for q in self.setting.parameters})
 
 
 def load_solver(files: dict[str, str]) -> Solver:
@@ -111,19 +93,23 @@ def load_solver(files: dict[str, str]) -> Solver:
             module = types.ModuleType(f"generated_in_memory_{stem}")
             exec(compile(text, label, "exec"), module.__dict__)  # noqa: S102 - our own generated source
             modules[stem] = module
-    return _assembled(modules["__init__"], modules)
+    return _assembled(modules["__init__"].SETTING, modules)
 
 
 def load_built(name: str) -> Solver | None:
     """The setting as it stands in generated/; None if it has not been built."""
     try:
-        front = importlib.import_module(f"generated.{name}")
-        stems = {"training", "simulation", *(stem for _, probe, bulk, _ in front.PROBES for stem in (probe, bulk))}
-        return _assembled(front, {stem: importlib.import_module(f"generated.{name}.{stem}") for stem in stems})
-    except (ModuleNotFoundError, AttributeError):
+        setting: Setting = importlib.import_module(f"generated.{name}").SETTING
+        stems = {"training", "simulation", *(stem for probe in setting.probes for stem in (probe.probe, probe.bulk))}
+        modules = {stem: importlib.import_module(f"generated.{name}.{stem}") for stem in stems}
+        return _assembled(setting, modules)
+    except (ImportError, AttributeError):
         return None
 
 
-def _assembled(front: types.ModuleType, modules: dict[str, types.ModuleType]) -> Solver:
-    probes = tuple(Probe(label, modules[probe], modules[bulk], plus) for label, probe, bulk, plus in front.PROBES)
-    return Solver(front, modules["training"], modules["simulation"], probes)
+def _assembled(setting: Setting, modules: dict[str, types.ModuleType]) -> Solver:
+    matrices = tuple(
+        ProbedMatrix(probe.label, modules[probe.probe].PROBE, modules[probe.bulk].BULK, probe.plus)
+        for probe in setting.probes
+    )
+    return Solver(setting, modules["training"].TRAINING, modules["simulation"].SIMULATION, matrices)

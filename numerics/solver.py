@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -12,15 +11,15 @@ import numpy as np
 from derive.errors import NumericalError
 from numerics.bulk.moments import moments
 from numerics.bulk.support import atoms_of, support
-from numerics.modules import Probe, Solver, load_built, load_solver
-from numerics.outliers.finding import find_outliers, match_replicas, outlier_positions, outside
+from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
+from numerics.outliers.finding import SpikedProblem, find_outliers, match_replicas, outlier_positions, outside
 from numerics.outliers.overlaps import are_resolved, span_sizes, spike_overlaps
-from numerics.outliers.paths import outlier_path
+from numerics.outliers.paths import Path, Steps, outlier_path
 from numerics.precision import in_float64
 from numerics.progress import part
+from numerics.runtime.interface import Key, Order, Probe
 from numerics.training.sampling import (
     DEFAULT_SAMPLES,
-    Order,
     Sampling,
     extrapolated,
     jackknife,
@@ -72,7 +71,7 @@ class Solution:
     observables: dict[str, list[float]]
     observable_errors: dict[str, list[float]] | None
     method: dict
-    order: dict[str, np.ndarray]
+    order: dict[Key, np.ndarray]
     solver: Solver
 
     @property
@@ -95,12 +94,21 @@ class Solution:
     def layer(self, label: str) -> Layer:
         return next(layer for layer in self.layers if layer.label == label)
 
+    def problem(self, label: str | None = None) -> SpikedProblem:
+        """What the outliers of a layer are found from, of the first one unless it is named."""
+        layer = self.layers[0] if label is None else self.layer(label)
+        matrix = self.solver.matrix(layer.label)
+        branch = self.solver.branch(self.parameters, matrix)
+        bulk = [(a - layer.shift, b - layer.shift) for a, b in layer.bulk_edges]
+        atoms = [(atom["at"] - layer.shift,) * 2 for atom in layer.diagnostics["atoms"]]
+        return SpikedProblem(matrix.probe, branch.p, self.order, branch, (*bulk, *atoms))
+
     def density(self, x: np.ndarray, label: str | None = None, progress: Progress = None) -> np.ndarray:
         """The density of the bulk of a layer, of the first one unless it is named; atoms left out."""
         if not self.layers:
             raise NumericalError(f"{self.setting} probes no matrix, so it has no density")
         layer = self.layers[0] if label is None else self.layer(label)
-        branch = self.solver.branch(self.parameters, self.solver.labelled(layer.label))
+        branch = self.solver.branch(self.parameters, self.solver.matrix(layer.label))
         edges = [[a - layer.shift, b - layer.shift] for a, b in layer.bulk_edges]
         return branch.density(np.asarray(x, float) - layer.shift, edges, progress)
 
@@ -126,9 +134,9 @@ def solve(
     """
     tell = progress or (lambda fraction, text: None)
     tell(0.0, "training level")
-    check_memory(solver, solver.arguments(values))
-    if solver.front.LINEAR:
-        trained = Trained.of(*solver.forward_pass(*solver.arguments(values)))
+    check_memory(solver, values)
+    if solver.setting.exact:
+        trained = Trained.of(*solver.forward_pass(solver.point(values)))
     else:
         sampling = Sampling(samples or DEFAULT_SAMPLES, seed, rank=rank)
         trained = Trained.sampled(solver, values, sampling, part(tell, 0.0, 0.7))
@@ -139,7 +147,7 @@ def solve(
         layers=layers,
         path=path,
         overlaps=overlaps,
-        progress=part(tell, 0.05 if solver.front.LINEAR else 0.7, 1.0),
+        progress=part(tell, 0.05 if solver.setting.exact else 0.7, 1.0),
     )
 
 
@@ -164,7 +172,7 @@ def solve_many(
     done = 0
     for chunk in chunks(solver, points):
         tables: Sequence[Trained | None] = [None] * len(chunk)
-        if solver.front.LINEAR:
+        if solver.setting.exact:
             tell(done / len(points), f"training level of {len(chunk)} points")
             tables = train_together(solver, chunk)
         for values, trained in zip(chunk, tables, strict=True):
@@ -194,16 +202,16 @@ def spectra(
     """The solution that belongs to a trained level: the spectrum of every layer asked for."""
     tell = progress or (lambda fraction, text: None)
     check_finite(trained)
-    chosen = [p for p in solver.probes if layers is None or p.label in layers]
+    chosen = [m for m in solver.matrices if layers is None or m.label in layers]
     found: list[Layer] = []
-    bare: dict[types.ModuleType, Layer] = {}
-    for number, probe in enumerate(chosen):
-        tell(number / len(chosen), f"spectrum of layer {probe.label}" if probe.label else "bulk and outliers")
-        if probe.module not in bare:
+    bare: dict[Probe, Layer] = {}
+    for number, matrix in enumerate(chosen):
+        tell(number / len(chosen), f"spectrum of layer {matrix.label}" if matrix.label else "bulk and outliers")
+        if matrix.probe not in bare:
             share = part(tell, number / len(chosen), (number + 1) / len(chosen))
-            bare[probe.module] = _layer(solver, values, trained, probe, path, overlaps, share)
-        layer = replace(bare[probe.module], label=probe.label)
-        found.append(_moved(layer, trained.observables[probe.plus]) if probe.plus else layer)
+            bare[matrix.probe] = _layer(solver, values, trained, matrix, path, overlaps, share)
+        layer = replace(bare[matrix.probe], label=matrix.label)
+        found.append(_moved(layer, trained.observables[matrix.plus]) if matrix.plus else layer)
     tell(1.0, "done")
     errors = trained.errors
     return Solution(
@@ -218,24 +226,27 @@ def spectra(
     )
 
 
-def _layer(solver: Solver, values: dict, trained: Trained, probe: Probe, path: bool, overlaps: bool, tell) -> Layer:
-    arguments, branch = solver.arguments(values), solver.branch(values, probe)
+def _layer(
+    solver: Solver, values: dict, trained: Trained, matrix: ProbedMatrix, path: bool, overlaps: bool, tell
+) -> Layer:
+    branch = solver.branch(values, matrix)
     edges = support(branch, part(tell, 0.0, 0.8))
     atoms = atoms_of(branch, edges)
-    excluded = [*edges, *((atom["at"], atom["at"]) for atom in atoms)]
-    found = find_outliers(probe.module, trained.order, arguments, branch, excluded)
+    excluded = (*edges, *((atom["at"], atom["at"]) for atom in atoms))
+    problem = SpikedProblem(matrix.probe, branch.p, trained.order, branch, excluded)
+    found = find_outliers(problem)
     diagnostics: dict = {
         "atoms": atoms,
         "residual": max((o.residual for o in found), default=0.0),
         "eigenvalue_condition": max((o.condition for o in found), default=1.0),
-        "reduced": bool(probe.module.REDUCED),
+        "reduced": matrix.probe.reduced,
         "bulk": "curve of the resolvent"
-        if probe.bulk.ELIMINATED
-        else f"{len(probe.bulk.RESPONSES)} response equations, too many to eliminate, followed by Newton's method",
+        if matrix.bulk.eliminated
+        else f"{len(matrix.bulk.responses)} response equations, too many to eliminate, followed by Newton's method",
     }
 
     def positions(order: Order) -> list[float]:
-        return outlier_positions(probe.module, order, arguments, branch, excluded)
+        return outlier_positions(problem.with_order(order))
 
     def unbiased(pair: tuple[Order, Order | None]) -> list[float]:
         return positions(pair[0]) if pair[1] is None else extrapolated(positions(pair[0]), positions(pair[1]))
@@ -254,7 +265,7 @@ def _layer(solver: Solver, values: dict, trained: Trained, probe: Probe, path: b
                 for e, z in zip(errors, outliers, strict=True)
             ]
     layer = Layer(
-        probe.label,
+        matrix.label,
         [[float(a), float(b)] for a, b in edges],
         outliers,
         errors,
@@ -262,17 +273,18 @@ def _layer(solver: Solver, values: dict, trained: Trained, probe: Probe, path: b
         moments(branch, MOMENTS),
     )
     if overlaps:
-        layer = _with_overlaps(layer, probe, trained, arguments, branch, here, positions)
-    if path and solver.front.STEPS is not None and (probe.module.REDUCED or not probe.module.LABELS):
+        layer = _with_overlaps(layer, problem, trained, here, positions)
+    if path and solver.setting.steps is not None and (matrix.probe.reduced or not matrix.probe.unknowns):
+        strides = solver.training.strides(branch.p)
+        steps = Steps(solver.setting.steps, int(values[solver.setting.steps]), strides)
 
-        def followed(pair: tuple[Order, Order | None]) -> list[tuple[list[float], float]]:
-            paths = [outlier_path(solver, probe, order, arguments, branch, excluded, tell) for order in pair if order]
+        def followed(pair: tuple[Order, Order | None]) -> Path:
+            paths = [outlier_path(problem.with_order(order), steps, tell) for order in pair if order]
             if len(paths) == 1:
                 return paths[0]
-            steps = zip(paths[0], paths[1], strict=True)
             return [
                 ([z for z in extrapolated(now, coarse) if outside(z, excluded)], top)
-                for (now, top), (coarse, _) in steps
+                for (now, top), (coarse, _) in zip(paths[0], paths[1], strict=True)
             ]
 
         whole = followed((trained.order, trained.coarse))
@@ -287,19 +299,19 @@ def _layer(solver: Solver, values: dict, trained: Trained, probe: Probe, path: b
     return layer
 
 
-def _with_overlaps(layer: Layer, probe: Probe, trained: Trained, arguments, branch, here, positions) -> Layer:
+def _with_overlaps(layer: Layer, problem: SpikedProblem, trained: Trained, here, positions) -> Layer:
     """The layer with the overlaps of its outliers, `here` where order parameters put them, with the spikes."""
     if not here and not layer.outliers:
         return replace(layer, overlaps=[])
-    if not are_resolved(probe.module, trained.order, arguments, trained.noise) or len(here) != len(layer.outliers):
+    if not are_resolved(problem, trained.noise) or len(here) != len(layer.outliers):
         layer.diagnostics["overlaps"] = "not given: the spikes are too nearly dependent for sampled order parameters"
         return layer
-    found = spike_overlaps(probe.module, trained.order, arguments, branch, here)
-    layer.diagnostics["spike_directions"] = span_sizes(probe.module, trained.order, arguments)
+    found = spike_overlaps(problem, here)
+    layer.diagnostics["spike_directions"] = span_sizes(problem)
     if not trained.without_one:
         return replace(layer, overlaps=found)
     others = [
-        spike_overlaps(probe.module, order, arguments, branch, there)
+        spike_overlaps(problem.with_order(order), there)
         for order, _ in trained.groups()
         if len(there := positions(order)) == len(here)
     ]

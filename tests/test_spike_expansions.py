@@ -15,7 +15,7 @@ from derive.cli import main
 from derive.errors import ParameterError
 from derive.expansions.limits import Limit
 from derive.expansions.quantities import expand_quantity
-from derive.expansions.symbolic_pass import SymbolicPass
+from derive.expansions.exact_level import ExactLevel
 from derive.records.probe import MAP
 from numerics.precision import in_float64
 from numerics.solver import solve
@@ -49,7 +49,7 @@ def test_characteristic_polynomial_is_that_of_the_generated_matrix(name, choices
     solver, values = solver_and_values(name, **choices, **whole)
     exact = {p: sp.nsimplify(values[p.name], rational=True) for p in model.parameters}
     bulk = records_of(name, **choices)["bulk"]
-    steps = SymbolicPass(bulk.blocks, {p: v for p, v in exact.items() if p.name != open_one})
+    steps = ExactLevel(bulk, {p: v for p, v in exact.items() if p.name != open_one})
     (cycle,) = bulk.pencil.cycles
     found: list[complex] = []
     for factor in steps.characteristic(cycle):

@@ -85,7 +85,7 @@ def _belongs(built: Solver, model: Model) -> bool:
     """Whether built code is of the declaration as it stands; `derive build --check` compares every byte."""
     from derive.codegen import declaration_digest
 
-    return declaration_digest(model) == built.front.DECLARATION
+    return declaration_digest(model) == built.setting.declaration
 
 
 def bulk_data(

@@ -127,9 +127,9 @@ def simulate(
 
 def times_to_watch(solver: Solver, values: dict[str, Any], path: bool | None) -> list[int]:
     """When to diagonalise besides the end: at a handful of times where layers have names, at all with --path."""
-    if solver.front.STEPS is None or path is False or (path is None and not solver.layered):
+    if solver.setting.steps is None or path is False or (path is None and not solver.layered):
         return []
-    count = int(values[solver.front.STEPS]) + 1
+    count = int(values[solver.setting.steps]) + 1
     return list(range(count)) if path else handful(count)
 
 

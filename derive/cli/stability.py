@@ -64,7 +64,7 @@ def stability(
         for k, problem in enumerate(sweep.problems):
             share = part_of(progress, k / len(sweep.problems), (k + 1) / len(sweep.problems))
             solver = solver_of(target, problem.model, share)
-            layer = curvature or ("ntk" if "ntk" in (p.label for p in solver.probes) else None)
+            layer = curvature or ("ntk" if "ntk" in (m.label for m in solver.matrices) else None)
             parameters = {name: value for name, value in problem.values.items() if name != rate}
             try:
                 found = stable_rate(solver, problem.inputs, rate=rate, loss=loss, layer=layer, progress=share)

@@ -11,33 +11,47 @@ from derive.language.model import Model
 from derive.records.base import Record
 
 
-def generate_files(model: Model, derived: dict[str, dict[str, Record]] | None = None) -> dict[str, str]:
+RUNTIME = "numerics.runtime"
+"""Where generated code finds what all solvers share."""
+
+
+def generate_files(
+    model: Model, derived: dict[str, dict[str, Record]] | None = None, runtime: str = RUNTIME
+) -> dict[str, str]:
     """Everything that goes into generated/<name>/, formatted: file name to text.
 
-    `derived` has the records for every probed matrix where they are known already.
+    `derived` has the records for every probed matrix where they are known already. `runtime` is where the code finds
+    what all solvers share.
     """
-    from derive.codegen.bulk import write_bulk
-    from derive.codegen.probe import letters_needed, write_probe
-    from derive.codegen.simulation import write_simulation
-    from derive.codegen.training import write_training
     from derive.pipeline import derive_each_probe
     from derive.printing import markdown_of_records
+    from derive.program.exact import exact_pass
+    from derive.program.exact_text import ExactText
+    from derive.program.layout import Layout
+    from derive.program.module import front_text
+    from derive.program.probe import bulk_program, letters_needed, probe_program
+    from derive.program.probe_text import bulk_text, probe_text
+    from derive.program.sampled_text import write_sampled
+    from derive.program.simulation_text import write_simulation
 
     derived = derive_each_probe(model) if derived is None else derived
     time_order = next(iter(derived.values()))["order"]
-    signature = ", ".join(p.name for p in model.parameters)
+    layout = Layout(time_order)
     stems = _stems(model)
-    letters = {
-        letter for records in derived.values() if "blocks" in records for letter in letters_needed(records["blocks"])
-    }
+    found = [letters_needed(records["blocks"]) for records in derived.values() if "blocks" in records]
+    letters = sorted({letter for some, _ in found for letter in some}, key=lambda x: x.name)
+    means = tuple(dict.fromkeys(mean for _, some in found for mean in some))
+    exact = time_order.system.linear
     files = {
-        "training.py": write_training(time_order, tuple(sorted(letters, key=lambda x: x.name)), signature),
-        "simulation.py": write_simulation(model, time_order, signature),
+        "training.py": ExactText(exact_pass(layout, letters, means), runtime).module()
+        if exact
+        else write_sampled(layout, letters, means, model.responses, runtime),
+        "simulation.py": write_simulation(model, time_order.order, runtime),
     }
     for label, stem in stems.items():
-        files[f"probe{stem}.py"] = write_probe(derived[label]["bulk"], signature)
-        files[f"bulk{stem}.py"] = write_bulk(derived[label]["bulk"], signature)
-    files["__init__.py"] = _front(model, time_order.system.linear, stems)
+        files[f"probe{stem}.py"] = probe_text(probe_program(derived[label]["bulk"], layout, means), runtime)
+        files[f"bulk{stem}.py"] = bulk_text(bulk_program(derived[label]["bulk"], layout), runtime)
+    files["__init__.py"] = front_text(model, exact, stems, declaration_digest(model), runtime)
     document = markdown_of_records(derived, model)
     files = {name: _formatted(_banner(model) + text) for name, text in files.items()}
     files["derivation.md"] = document if document.endswith("\n") else document + "\n"
@@ -60,57 +74,6 @@ def _banner(model: Model) -> str:
         "edits are lost.\n"
         "# The mathematics is in derivation.md beside this file.\n"
     )
-
-
-def _front(model: Model, linear: bool, stems: dict[str, str]) -> str:
-    from derive.language.data import Data
-    from derive.language.model import atoms
-    from derive.language.symbols import Clock
-
-    parameters = [f"    ({p.name!r}, {p.default!r}, {p.domain.whole!r})," for p in model.parameters]
-    observables = tuple(name for name, _ in model.observe)
-    doc = model.doc.strip().replace('"""', "'''") or model.name
-    clock = next(iter(atoms(model, Clock)), None)
-    labels = None if clock is None or clock.channels is None else clock.channels.name
-    probes = [
-        f"    ({label!r}, {f'probe{stems[label]}'!r}, {f'bulk{stems[label]}'!r}, {probe.plus!r}),"
-        for label, probe in model.probes
-    ]
-    return "\n".join(
-        [
-            f'"""{doc}\n"""',
-            "",
-            f"NAME = {model.name!r}",
-            "# what was chosen of a family of models",
-            f"CHOICES = {model.choices!r}",
-            "# fingerprint of the declaration",
-            f"DECLARATION = {declaration_digest(model)!r}",
-            f"OBSERVABLES = {observables!r}",
-            "# exact forward pass if true, sampled otherwise",
-            f"LINEAR = {linear!r}",
-            "# parameters that are the number of steps and the number of class labels, where there are any",
-            f"STEPS = {None if clock is None else clock.steps.name!r}",
-            f"CLASSES = {labels!r}",
-            "# 1 if fields are there at time 0 and after the last step, 0 if before it only",
-            f"ENDPOINT = {int(clock is not None and clock.endpoint)}",
-            "# arrays of data that training and simulation take after the parameters, each with its axes",
-            f"DATA = {tuple((d.name, _axes(d)) for d in atoms(model, Data))!r}",
-            "# each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal",
-            "PROBES = (",
-            *probes,
-            ")",
-            "# name, default, whole number: in the order in which all functions take them",
-            "PARAMETERS = (",
-            *parameters,
-            ")",
-            "",
-        ]
-    )
-
-
-def _axes(data) -> tuple[str, ...]:
-    """The axes of an array of data: parameters, and "times" for a clock."""
-    return (*(("times",) if data.clock is not None else ()), *(axis.name for axis in data.axes))
 
 
 def _formatted(text: str) -> str:

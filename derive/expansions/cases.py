@@ -12,7 +12,7 @@ from sympy.core.function import AppliedUndef
 from derive.algebra.physical import sample_point
 from derive.errors import DeriveError, ParameterError
 from derive.expansions.limits import Limit
-from derive.expansions.symbolic_pass import SymbolicPass
+from derive.expansions.exact_level import ExactLevel
 from derive.language.symbols import Parameter
 from derive.records.probe import Bulk
 
@@ -51,9 +51,9 @@ class Case:
         return self.bulk.projected.bulk_symbols
 
     @cached_property
-    def training(self) -> SymbolicPass:
+    def training(self) -> ExactLevel:
         """The training level of this case."""
-        return SymbolicPass(self.bulk.blocks, self.substitution)
+        return ExactLevel(self.bulk, self.substitution)
 
     @property
     def whole(self) -> tuple[Parameter, ...]:

@@ -25,7 +25,7 @@ class ExactText:
 
     def __init__(self, program: ExactPass, runtime: str):
         self.program, self.runtime = program, runtime
-        names = Names((*IN_EXACT, *IN_COEFFICIENTS, *FUNCTIONS, "jax", "jnp", "jsp", "state", "here"))
+        names = Names((*IN_EXACT, *IN_COEFFICIENTS, *FUNCTIONS, "ExactTraining", "TRAINING", "jnp", "jsp", "state", "here"))
         self.text = Text(names)
         for symbol in (PARAMETERS, program.time, program.times, program.when, program.finite):
             names.of(symbol)
@@ -52,6 +52,7 @@ class ExactText:
             for module, known in (("coefficients", IN_COEFFICIENTS), ("exact", IN_EXACT))
             if called & set(known)
         ]
+        imports.append(f"from {self.runtime}.interface import ExactTraining")
         head = [
             '"""Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."""',
             "",
@@ -107,6 +108,8 @@ class ExactText:
         )
 
     def _unpack_sites(self) -> list[str]:
+        if not self.program.sites:
+            return []
         names = joined(self.text.names.of(site.symbol) for site in self.program.sites)
         return [f"{names} = sites({self.p}, {self.times})"]
 
@@ -223,4 +226,5 @@ class ExactText:
 
         entries = [f"{key!r}: ({', '.join(map(stride, ends))})," for key, ends in self.program.ends]
         doc = "Entries per time step along each axis of the order parameters; 0 along an axis without time."
-        return self._function(f"strides({self.p})", doc, ["return {", *indented(entries), "}"])[:-2]
+        lines = self._function(f"strides({self.p})", doc, ["return {", *indented(entries), "}"])
+        return [*lines, "TRAINING = ExactTraining(forward_pass, strides)"]

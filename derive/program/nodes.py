@@ -137,6 +137,23 @@ class Attribute(Value):
 
 
 @dataclass(frozen=True, eq=False)
+class Item(Value):
+    """What a table holds under a key: an order parameter."""
+
+    owner: Symbol
+    key: tuple
+    shape: Shape | None
+
+
+@dataclass(frozen=True, eq=False)
+class Group(Value):
+    """Several values together."""
+
+    values: tuple[Value, ...]
+    shape: Shape | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Table(Value):
     """A matrix written entry by entry."""
 
@@ -159,6 +176,18 @@ class Let:
     symbol: Symbol
     value: Value
     remark: str = ""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the program. `unpacked`: symbols that a parameter, a tuple or array, falls into."""
+
+    name: str
+    parameters: tuple[Symbol, ...]
+    doc: str
+    body: tuple[Let, ...]
+    result: Value
+    unpacked: tuple[tuple[Symbol, tuple[Symbol, ...]], ...] = ()
 
 
 def check_fits(inner: Shape | None, outer: Shape | None) -> None:
@@ -190,6 +219,8 @@ def children(value: Value) -> Iterator[Value]:
         yield Formula(value.condition)
         yield value.value
         yield value.otherwise
+    elif isinstance(value, Group):
+        yield from value.values
     elif isinstance(value, (Table, Blocks)):
         for row in value.rows:
             yield from row
@@ -203,7 +234,7 @@ def symbols_in(value: Value) -> dict[Symbol, None]:
         node = waiting.pop(0)
         if isinstance(node, Ref):
             found.setdefault(node.symbol)
-        elif isinstance(node, Attribute):
+        elif isinstance(node, (Attribute, Item)):
             found.setdefault(node.owner)
         waiting = [*children(node), *waiting]
     return found

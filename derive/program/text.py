@@ -18,6 +18,9 @@ from derive.program.nodes import (
     Call,
     Chosen,
     Formula,
+    Function,
+    Group,
+    Item,
     Let,
     MatMul,
     Ref,
@@ -26,10 +29,15 @@ from derive.program.nodes import (
     Table,
     Transposed,
     Value,
+    symbols_in,
 )
 
 PARAMETERS = Symbol("p")
 """What holds the parameters and the data of a model: they are printed as its attributes."""
+
+
+ARRAY_FUNCTIONS = ("arange", "eye")
+"""Functions that NumPy and JAX have; all others are the runtime's."""
 
 
 class Names:
@@ -151,11 +159,18 @@ class Text:
             return self.names.of(value.symbol)
         if isinstance(value, Attribute):
             return f"{self.names.of(value.owner)}.{value.name}"
+        if isinstance(value, Item):
+            return f"{self.names.of(value.owner)}[{', '.join(map(repr, value.key))}]"
+        if isinstance(value, Group):
+            return f"({joined(map(self.value, value.values))})"
         if isinstance(value, Formula):
             return self.formula(value.expression)
         if isinstance(value, Call):
+            arguments = ", ".join(map(self.value, value.arguments))
+            if value.function in ARRAY_FUNCTIONS:
+                return f"{self.arithmetic.module}.{value.function}({arguments})"
             self.called.setdefault(value.function)
-            return f"{value.function}({', '.join(map(self.value, value.arguments))})"
+            return f"{value.function}({arguments})"
         if isinstance(value, MatMul):
             return f"{self.inside(value.left)} @ {self.inside(value.right)}"
         if isinstance(value, Transposed):
@@ -177,7 +192,7 @@ class Text:
     def inside(self, value: Value) -> str:
         """The code of a value as a factor or an argument of an operator."""
         code = self.value(value)
-        plain = isinstance(value, (Ref, Attribute, Call, Transposed, Chosen, Blocks))
+        plain = isinstance(value, (Ref, Attribute, Call, Group, Item, Transposed, Chosen, Blocks))
         if isinstance(value, Formula):
             plain = value.expression.is_Symbol or (value.expression.is_Integer and value.expression >= 0)
         return code if plain else f"({code})"
@@ -205,6 +220,24 @@ class Text:
                 found.append(f"# {statement.remark}")
             found.append(f"{self.names.of(statement.symbol)} = {self.value(statement.value)}")
         return found
+
+    def function(self, made: Function) -> list[str]:
+        """A function, with two empty lines behind it."""
+        used: dict[Symbol, None] = {}
+        for value in (*(let.value for let in made.body), made.result):
+            used |= symbols_in(value)
+        unpacking = [
+            f"{joined(self.names.of(s) if s in used else '_' for s in parts)} = {self.names.of(whole)}"
+            for whole, parts in made.unpacked
+            if any(s in used for s in parts)
+        ]
+        parameters = ", ".join(map(self.names.of, made.parameters))
+        doc = made.doc.split("\n")
+        lines = [f'"""{doc[0]}', *doc[1:]]
+        lines[-1] += '"""' if len(doc) == 1 else ""
+        lines += ['"""'] if len(doc) > 1 else []
+        lines += [*unpacking, *self.lines(made.body), f"return {self.value(made.result)}"]
+        return [f"def {made.name}({parameters}):", *indented(lines), "", ""]
 
 
 class NumpyText(Text):

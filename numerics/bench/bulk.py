@@ -28,7 +28,7 @@ def bulk(references: Path | None) -> list[Figure]:
     solver = load_built("extensive_two_layer")
     if solver is None:
         raise DeriveError("the setting extensive_two_layer has not been built; run derive build first")
-    branch = solver.branch({name: default for name, default, _ in solver.front.PARAMETERS})
+    branch = solver.branch({q.name: q.default for q in solver.setting.parameters})
     return [*density_figures(branch), *edge_figures(branch)]
 
 
@@ -38,7 +38,7 @@ def fixed_point(branch: Branch, damping: float = 0.5):
     Returns a compiled function of points z, start values, reference values of the resolvent, a tolerance and the most
     iterations; it stops when the resolvent is within the tolerance of the reference, the kindest rule for it.
     """
-    index, arguments = branch.resolvent_index, branch.arguments
+    index = branch.resolvent_index
     slope = np.abs(branch.equations(np.array([1j * branch.start.height]), branch.start.responses[None])[2][0])
     owner = linear_sum_assignment(-np.log(slope + 1e-300).T)[1]
 
@@ -46,7 +46,7 @@ def fixed_point(branch: Branch, damping: float = 0.5):
         """Response i minus its value from its own equation, which is linear in it."""
 
         def equation(x):
-            return branch.module.residual(z, [*r[:i], x, *r[i + 1 :]], *arguments)[owner[i]]
+            return branch.law.equations(branch.p, z, [*r[:i], x, *r[i + 1 :]])[owner[i]]
 
         value, rate = jax.jvp(equation, (r[i],), (jnp.ones_like(r[i]),))
         return value / rate
@@ -87,7 +87,7 @@ def density_figures(branch: Branch, points: int = 400) -> list[Figure]:
         result[:] = [np.asarray(v) for v in iterate(z, start, reference, np.pi * bias, MOST_ITERATIONS)]
 
     def fast() -> None:
-        resolvent_at(Branch(branch.module, branch.arguments), x)
+        resolvent_at(Branch(branch.law, branch.p), x)
 
     slow()  # compile once, outside the clock
     fast()
@@ -115,7 +115,7 @@ def edge_figures(branch: Branch) -> list[Figure]:
 
     def by_roots() -> None:
         singular_points.cache_clear()
-        support_from_curve(Branch(branch.module, branch.arguments))
+        support_from_curve(Branch(branch.law, branch.p))
 
     def by_bisection() -> None:
         inside, outside = exact - 0.1 * span / 10, span

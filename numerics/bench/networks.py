@@ -16,6 +16,7 @@ from derive.errors import DeriveError
 from numerics.bench.tools import Figure, timed
 from numerics.outliers.finding import a_matrices
 from numerics.precision import in_float64
+from numerics.runtime.point import Point, replaced
 from numerics.simulation.samples import simulate
 from numerics.solver import Solver, load_built, solve
 
@@ -32,7 +33,7 @@ def forward_pass(references: Path | None) -> list[Figure]:
 
     @in_float64
     def forward() -> dict:
-        return jax.block_until_ready(solver.forward_pass(*solver.arguments(values)))[1]
+        return jax.block_until_ready(solver.forward_pass(solver.point(values)))[1]
 
     exact = np.asarray(forward()["test_loss"])  # and compile once, outside the clock
     fast = statistics.median(timed(forward) for _ in range(9))
@@ -70,19 +71,18 @@ def outlier_path(references: Path | None) -> list[Figure]:
 
     both, without = timed(follow), timed(lambda: solve(solver, values, layers=(layer,)))
     fast = max(both - without, 1e-3)
-    probe = solver.labelled(layer)
-    branch, points = solver.branch(values, probe), 6
+    problem, points = whole.problem(layer), 6
 
     @in_float64
     def at(time: int) -> float:
         """Seconds of one point of a scan at a time: A(z) and its smallest singular value."""
-        then = {**values, "T": time}
-        strides = solver.training.strides(*solver.arguments(values))
-        early = {name: x[: strides[name][0] * time, : strides[name][1] * time] for name, x in whole.order.items()}
+        strides = solver.training.strides(problem.p)
+        early = {key: x[: strides[key][0] * time, : strides[key][1] * time] for key, x in whole.order.items()}
+        then = replace(problem, p=replaced(problem.p, T=time), order=early)
         grid = np.linspace(whole.bulk_edges[-1][1] * 1.01, whole.bulk_edges[-1][1] * 1.5, points)
-        a_matrices(probe.module, grid, early, solver.arguments(then), branch)
+        a_matrices(then, grid)
         matrices: list = []
-        made = timed(lambda: matrices.extend(a_matrices(probe.module, grid, early, solver.arguments(then), branch)))
+        made = timed(lambda: matrices.extend(a_matrices(then, grid)))
         return (made + timed(lambda: [np.linalg.svd(a, compute_uv=False)[-1] for a in matrices])) / points
 
     samples = {time: at(time) for time in (25, 50, 100, 200)}
@@ -122,12 +122,9 @@ def growth(references: Path | None) -> list[Figure]:
     seconds: dict[int, float] = {}
     memory = 0.0
     for steps in (100, 200, 400, 800):
-        arguments = solver.arguments({**VALUES, "T": steps})
-        compiled, memory = _compiled(solver, arguments)
-        real = [a for i, a in enumerate(arguments) if i not in solver.whole]
-        seconds[steps] = min(
-            timed(in_float64(lambda c=compiled, r=real: jax.block_until_ready(c(*r)))) for _ in range(2)
-        )
+        p = solver.point({**VALUES, "T": steps})
+        compiled, memory = _compiled(solver, p)
+        seconds[steps] = min(timed(in_float64(lambda c=compiled, p=p: jax.block_until_ready(c(p)))) for _ in range(2))
     slope = np.polyfit(np.log(list(seconds)), np.log(list(seconds.values())), 1)[0]
     last = math.log(seconds[800] / seconds[400]) / math.log(2)
     listed = ", ".join(f"{s:.2f} s at {t}" for t, s in seconds.items())
@@ -140,9 +137,9 @@ def growth(references: Path | None) -> list[Figure]:
 
 
 @in_float64
-def _compiled(solver: Solver, arguments: tuple):
+def _compiled(solver: Solver, p: Point):
     """The forward pass ready to run, and the bytes it takes."""
-    compiled = solver.forward_pass.lower(*arguments).compile()
+    compiled = solver.forward_pass.lower(p).compile()
     used = compiled.memory_analysis()
     return compiled, used.temp_size_in_bytes + used.output_size_in_bytes + used.argument_size_in_bytes
 

@@ -71,16 +71,16 @@ def outliers(references: Path | None) -> list[Figure]:
         raise DeriveError("the setting coupled_spikes has not been built; run derive build first")
     values = {"alpha": 2.0, "sigma": 1.0, "theta": 1.5, "kappa": 0.02, "S": spikes}
     solution = solve(solver, values)
-    arguments, branch = solver.arguments(values), solver.branch(values)
+    problem = solution.problem()
     grid = np.linspace(solution.bulk_edges[-1][1] * 1.001, max(solution.outliers) * 1.05, points)
     found: list = []
 
     @in_float64
     def reduced() -> None:
-        found[:] = by_eigenvalues(solver.probe, 0, solution.order, arguments, branch, solution.bulk_edges)
+        found[:] = by_eigenvalues(problem, problem.probe.rings[0])
 
     def scan() -> None:
-        smallest_singular_values(solver.probe, grid, solution.order, arguments, branch)
+        smallest_singular_values(problem, grid)
 
     reduced()  # compile once, outside the clock
     fast = statistics.median(timed(reduced) for _ in range(5))

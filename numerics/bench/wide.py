@@ -24,7 +24,7 @@ def _problem(steps: int, points: int = 6) -> tuple[Solver, dict]:
     solver = load_built(SETTING)
     if solver is None:
         raise DeriveError(f"the setting {SETTING} has not been built; run derive build first")
-    values = {name: default for name, default, _ in solver.front.PARAMETERS}
+    values = {q.name: q.default for q in solver.setting.parameters}
     values |= {"P": points, "B": points, "T": steps, "eta": 3.0 / steps, "gamma": 4.0}
     rng = np.random.default_rng(0)
     x = rng.standard_normal((points, values["D"]))
@@ -38,15 +38,15 @@ def _problem(steps: int, points: int = 6) -> tuple[Solver, dict]:
 def _largest(solver: Solver, values: dict, width: int, seed: int) -> float:
     """The largest eigenvalue of the last hidden layer of one trained network."""
     matrices, _, _ = solver.simulation.simulate(
-        *solver.arguments(values), *solver.arrays(values), size=width, rng=np.random.default_rng(seed)
+        solver.point(values), size=width, rng=np.random.default_rng(seed)
     )
-    return float(eigsh(matrices[solver.probes[-1].label], k=1, return_eigenvectors=False)[0])
+    return float(eigsh(matrices[solver.matrices[-1].label], k=1, return_eigenvectors=False)[0])
 
 
 def theory_and_network(references: Path | None) -> list[Figure]:
     """One theory solve against as many networks of width 4000 as have the same error."""
     solver, values = _problem(10)
-    last = [solver.probes[-1].label]
+    last = [solver.matrices[-1].label]
     solve(solver, values, samples=SAMPLES, layers=last)  # compile once, outside the clock
     found = []
     theory = statistics.median(

@@ -9,7 +9,6 @@ the inverse distance to it. Otherwise the step is shortened.
 from __future__ import annotations
 
 import contextlib
-import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -20,6 +19,8 @@ from derive.errors import NumericalError
 from numerics.bulk.polynomials import System, polynomial_system
 from numerics.precision import in_float64
 from numerics.progress import Report
+from numerics.runtime.interface import BulkLaw
+from numerics.runtime.point import Point
 
 Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
 """Points z, guesses r and their usual sizes to: improved r, relative size of first and last correction, dr/dz."""
@@ -53,10 +54,6 @@ def solved(matrices: np.ndarray, right: np.ndarray, sizes: np.ndarray) -> np.nda
         return result
 
 
-def whole_numbers(arguments: tuple) -> tuple[int, ...]:
-    return tuple(i for i, a in enumerate(arguments) if isinstance(a, int))
-
-
 @dataclass(frozen=True)
 class Start:
     """The branch at infinity and at the point `height` i, well above the spectrum."""
@@ -75,23 +72,23 @@ class Start:
 class Branch:
     """The solution of the bulk equations that vanishes like 1/z at infinity, followed down to any z."""
 
-    module: types.ModuleType
-    arguments: tuple
+    law: BulkLaw
+    p: Point
     use_curve: bool = True
 
     @property
     def resolvent_index(self) -> int:
-        return self.module.RESOLVENT
+        return self.law.resolvent
 
     @property
     def eliminated(self) -> bool:
         """Whether there is a curve to use."""
-        return self.use_curve and bool(self.module.ELIMINATED)
+        return self.use_curve and self.law.eliminated
 
     @cached_property
     def equations(self) -> System:
         """Residual, rate in z and slope in r at many points, at these parameters."""
-        return polynomial_system(self.module, self.arguments)
+        return polynomial_system(self.law, self.p)
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -119,13 +116,13 @@ class Branch:
 
     @cached_property
     def start(self) -> Start:
-        return _start(self.module, self.arguments)
+        return _start(self.law, self.p)
 
     @in_float64
     def followed(self, z: np.ndarray, tell: Report | None = None, what: str = "bulk") -> tuple[np.ndarray, np.ndarray]:
         """Responses at points on the real axis or above it, and the relative size of the last correction."""
         z = np.asarray(z, complex)
-        r, errors = self._from_infinity(z) if len(self.module.RESPONSES) <= SMALL else self._together(z, tell, what)
+        r, errors = self._from_infinity(z) if len(self.law.responses) <= SMALL else self._together(z, tell, what)
         return polished(self.kernel, z, r, errors)
 
     def _from_infinity(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -163,20 +160,20 @@ class Branch:
             found[lost], final[lost] = self._from_infinity(z[lost])
         return found, final
 
-    def responses(self, z: np.ndarray) -> dict[str, np.ndarray]:
-        """All bulk responses at points on the real axis or above it."""
+    def responses(self, z: np.ndarray) -> np.ndarray:
+        """All bulk responses at points on the real axis or above it: one row per response."""
         z = np.atleast_1d(np.asarray(z, complex))
         if not z.size:
-            return {name: np.zeros(0, complex) for name in self.module.RESPONSES}
+            return np.zeros((len(self.law.responses), 0), complex)
         if not np.all(np.isfinite(z)):
             raise NumericalError("the bulk was asked for at a point that is not finite")
         r, errors = self.followed(z)
         if np.max(errors) > 1e-6:
             raise NumericalError(f"the bulk equations did not converge near z = {z[np.argmax(errors)]:.6g}")
-        return {name: r[:, i] for i, name in enumerate(self.module.RESPONSES)}
+        return r.T
 
     def resolvent(self, z: np.ndarray) -> np.ndarray:
-        return self.responses(z)[self.module.RESPONSES[self.resolvent_index]]
+        return self.responses(z)[self.resolvent_index]
 
     def density(self, x: np.ndarray, edges: list, tell: Report | None = None) -> np.ndarray:
         """-Im G / pi inside the support, zero outside."""
@@ -187,9 +184,9 @@ class Branch:
 
 @lru_cache(maxsize=256)
 @in_float64
-def _start(module: types.ModuleType, arguments: tuple) -> Start:
+def _start(law: BulkLaw, p: Point) -> Start:
     """Come down from infinity as long as the responses are close to a straight line in 1/z."""
-    branch = Branch(module, arguments)
+    branch = Branch(law, p)
     kernel, index = branch.kernel, branch.resolvent_index
 
     def newton(height: float, r: np.ndarray, rounds: int) -> tuple[np.ndarray, float]:
@@ -198,7 +195,7 @@ def _start(module: types.ModuleType, arguments: tuple) -> Start:
             r, _, last, _ = kernel(np.array([1j * height]), r, np.abs(r))
         return r, float(last[0])
 
-    height, size = FARTHEST, len(module.RESPONSES)
+    height, size = FARTHEST, len(law.responses)
     with np.errstate(all="ignore"):
         far, last = newton(height, np.zeros((1, size), complex), 8)
         responses, nearer = newton(height / 10, far, 4)

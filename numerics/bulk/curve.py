@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,21 +12,23 @@ import numpy as np
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Kernel
+from numerics.runtime.interface import BulkLaw
+from numerics.runtime.point import Point, exact as exact_point
 
 
 def _exact(number) -> Fraction:
     return Fraction(number) if isinstance(number, int | float | Fraction) else Fraction(float(number))
 
 
-def _evaluated(function: Callable, arguments: tuple) -> tuple[tuple, bool]:
+def _evaluated(function: Callable, p: Point) -> tuple[tuple, bool]:
     """Coefficients as fractions, and whether they are exact: so if they are rational in the parameters."""
     try:
-        table = function(*(a if isinstance(a, int) else Fraction(a) for a in arguments))
+        table = function(exact_point(p))
         return _fractions(table), _rational(table)
     except (TypeError, ValueError):  # a root of a parameter, or coefficients stepped in time
         pass
     try:
-        return _fractions(function(*arguments)), False
+        return _fractions(function(p)), False
     except (OverflowError, ValueError):
         raise NumericalError(
             "the coefficients of the bulk's curve are not finite at these parameters; take less extreme ones"
@@ -49,14 +50,14 @@ def _integers(coefficients: tuple[Fraction, ...]) -> list[int]:
 
 
 @lru_cache(maxsize=256)
-def singular_points(module: types.ModuleType, arguments: tuple) -> tuple[complex, ...] | None:
+def singular_points(law: BulkLaw, p: Point) -> tuple[complex, ...] | None:
     """Every z at which branches of the curve meet or leave to infinity, real ones with imaginary part zero.
 
     Roots are isolated in exact arithmetic and right to the last digit, also where two nearly coincide. None if an edge
     polynomial vanishes at these parameters or is not exact, so that nothing can be concluded from it.
     """
     found: list[complex] = []
-    polynomials, exact = _evaluated(module.edge_polynomials, arguments)
+    polynomials, exact = _evaluated(law.edge_polynomials, p)
     if not exact:
         return None
     for polynomial in polynomials:
@@ -80,9 +81,9 @@ class Curve:
     exact: tuple[tuple[Fraction, ...], ...]
 
     @staticmethod
-    def of(module: types.ModuleType, arguments: tuple) -> Curve | None:
+    def of(law: BulkLaw, p: Point) -> Curve | None:
         """The curve at these parameters; None where it degenerates."""
-        return _curve(module, arguments)
+        return _curve(law, p)
 
     def polynomials(self, z: np.ndarray) -> np.ndarray:
         """Coefficients in G at each z, lowest first, one row a power."""
@@ -138,8 +139,8 @@ class Curve:
 
 
 @lru_cache(maxsize=256)
-def _curve(module: types.ModuleType, arguments: tuple) -> Curve | None:
-    exact, _ = _evaluated(module.curve, arguments)
+def _curve(law: BulkLaw, p: Point) -> Curve | None:
+    exact, _ = _evaluated(law.curve, p)
     largest = max((abs(c) for row in exact for c in row), default=Fraction(0))
     if largest == 0 or not any(c != 0 for row in exact[1:] for c in row):
         return None

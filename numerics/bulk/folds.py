@@ -6,7 +6,6 @@ fold without trouble: the edge is where dz/dG = 0.
 
 from __future__ import annotations
 
-import types
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,8 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.bulk.branch import FARTHEST, Branch, whole_numbers
+from numerics.bulk.branch import FARTHEST, Branch
 from numerics.precision import in_float64
+from numerics.runtime.interface import BulkLaw
+from numerics.runtime.point import Point, replaced
 
 FOLD, POLE = "fold", "pole"
 
@@ -29,12 +30,17 @@ class End:
     kind: str
 
 
-def fold_residual(module: types.ModuleType, unknowns, arguments: tuple):
+def residual_of(law: BulkLaw, p: Point, z, r):
+    """The bulk equations as one array."""
+    return jnp.stack(law.equations(p, z, r))
+
+
+def fold_residual(law: BulkLaw, p: Point, unknowns):
     """Zero at an edge: there the responses r can move along v while z stands still."""
-    count = len(module.RESPONSES)
+    count = len(law.responses)
     z, r, v = unknowns[0], unknowns[1 : count + 1], unknowns[count + 1 :]
-    value, turned = jax.jvp(lambda r: module.residual(z, r, *arguments), (r,), (v,))
-    return jnp.concatenate([value, turned, v[module.RESOLVENT][None] - 1])
+    value, turned = jax.jvp(lambda r: residual_of(law, p, z, r), (r,), (v,))
+    return jnp.concatenate([value, turned, v[law.resolvent][None] - 1])
 
 
 @dataclass(frozen=True)
@@ -134,24 +140,24 @@ def _turning_point(branch: Branch, before: _Real, behind: _Real) -> float | None
 
 
 @lru_cache(maxsize=64)
-def upper_edge_program(module: types.ModuleType):
-    """The upper edge as a pure function of the parameters: `edge, residual = program(*arguments)`.
+def upper_edge_program(law: BulkLaw):
+    """The upper edge as a pure function of the parameters: `edge, residual = program(p)`.
 
     It can be compiled, mapped over parameters and differentiated in them. Far out z G = 1; from there G grows in steps
     that Newton's method checks, until dz/dG changes sign. The fold is then refined on the bordered system, and one last
     step of that refinement carries the derivatives. `residual` is the size of that step, relative.
     """
-    count, index = len(module.RESPONSES), module.RESOLVENT
+    count, index = len(law.responses), law.resolvent
 
     def solve_scaled(matrix, right):
         rows = jax.lax.stop_gradient(jnp.max(jnp.abs(matrix), axis=1))
         return jnp.linalg.solve(matrix / rows[:, None], right / rows[:, None])
 
-    def at_fixed_g(g, unknowns, arguments):
+    def at_fixed_g(p, g, unknowns):
         """Newton in z G (in place of G) and the other responses, at fixed G; with the tangent in G."""
 
         def residual(unknowns, g):
-            return module.residual(unknowns[index] / g, unknowns.at[index].set(g), *arguments)
+            return residual_of(law, p, unknowns[index] / g, unknowns.at[index].set(g))
 
         def step(number, state):
             unknowns, _, first, _ = state
@@ -162,7 +168,7 @@ def upper_edge_program(module: types.ModuleType):
 
         return jax.lax.fori_loop(0, 3, step, (unknowns, jnp.zeros(count), 0.0, 0.0))
 
-    def marched(arguments):
+    def marched(p):
         """A point of the branch shortly before the fold, as unknowns of the bordered system."""
 
         def at_infinity(_, r):
@@ -170,7 +176,7 @@ def upper_edge_program(module: types.ModuleType):
             return r - solve_scaled(slope, value[:, None])[:, 0]
 
         def far_residual(r):
-            return module.residual(FARTHEST, r, *arguments)
+            return residual_of(law, p, FARTHEST, r)
 
         def busy(state):
             *_, found, number = state
@@ -179,7 +185,7 @@ def upper_edge_program(module: types.ModuleType):
         def step(state):
             g, unknowns, tangent, factor, _, number = state
             further = g * (1 + factor)
-            new, along, first, last = at_fixed_g(further, unknowns + tangent * (further - g), arguments)
+            new, along, first, last = at_fixed_g(p, further, unknowns + tangent * (further - g))
             good = (first < 0.1) & (last < 1e-8)
             # G^2 dz/dG is -1 far out and zero at the fold
             crossed = good & (further * along[index] >= new[index])
@@ -193,58 +199,48 @@ def upper_edge_program(module: types.ModuleType):
         g, unknowns, tangent, *_ = jax.lax.while_loop(busy, step, begin)
         return jnp.concatenate([unknowns[index][None] / g, unknowns.at[index].set(g), tangent.at[index].set(1.0)])
 
-    def refined(unknowns, arguments):
+    def refined(p, unknowns):
         """One Newton step on the bordered system, and its relative size."""
-        value = fold_residual(module, unknowns, arguments)
-        slope = jax.jacfwd(lambda u: fold_residual(module, u, arguments))(unknowns)
+        value = fold_residual(law, p, unknowns)
+        slope = jax.jacfwd(lambda u: fold_residual(law, p, u))(unknowns)
         scale = jax.lax.stop_gradient(jnp.abs(unknowns) + 1e-12 * jnp.max(jnp.abs(unknowns[1:])))
         step = scale * solve_scaled(slope * scale, value[:, None])[:, 0]
         return unknowns - step, jnp.abs(step[0]) / scale[0]
 
-    def upper_edge(*arguments):
-        fixed = tuple(jax.lax.stop_gradient(a) for a in arguments)
-        unknowns = jax.lax.fori_loop(0, 7, lambda _, u: refined(u, fixed)[0], marched(fixed))
-        unknowns, residual = refined(jax.lax.stop_gradient(unknowns), arguments)
+    def upper_edge(p: Point):
+        fixed = jax.lax.stop_gradient(p)
+        unknowns = jax.lax.fori_loop(0, 7, lambda _, u: refined(fixed, u)[0], marched(fixed))
+        unknowns, residual = refined(p, jax.lax.stop_gradient(unknowns))
         return unknowns[0], jax.lax.stop_gradient(residual)
 
     return upper_edge
 
 
 @lru_cache(maxsize=64)
-def _mapped(module: types.ModuleType, whole: tuple[int, ...]):
-    """The upper edge and its derivative in one direction, for many parameters; whole numbers are the same for all."""
-    program = upper_edge_program(module)
+def _mapped(law: BulkLaw, name: str):
+    """The upper edge and its derivative by one parameter, at many values of it."""
+    program = upper_edge_program(law)
 
-    def one(real, direction, fixed):
-        def at(real):
-            numbers = iter(real)
-            return program(*(next(numbers) if value is None else value for value in fixed))
-
-        (edge, residual), (derivative, _) = jax.jvp(at, (real,), (direction,))
+    def one(value, p):
+        (edge, residual), (derivative, _) = jax.jvp(
+            lambda x: program(replaced(p, **{name: x})), (value,), (jnp.ones_like(value),)
+        )
         return edge, derivative, residual
 
-    def many(real, direction, fixed):
-        return jax.vmap(lambda point: one(point, direction, fixed))(real)
-
-    return jax.jit(many, static_argnums=2)
+    return jax.jit(jax.vmap(one, in_axes=(0, None)))
 
 
 @in_float64
-def edges_against(branch: Branch, position: int, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The upper edge at every value of one parameter, the others as in `branch`; and its derivative there.
+def edges_against(branch: Branch, name: str, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The upper edge at every value of the parameter `name`, the others as in `branch`; and its derivative there.
 
-    `position` is the parameter's place among the arguments. All values are solved side by side in one program.
+    All values are solved side by side in one program.
     """
     grid = np.atleast_1d(np.asarray(grid, float))
-    whole = whole_numbers(branch.arguments)
-    if position in whole:
+    if isinstance(vars(branch.p)[name], int):
         raise NumericalError("the edge is followed along a real parameter; sweep a whole number value by value")
-    places = [i for i in range(len(branch.arguments)) if i not in whole]
-    real = np.tile([float(branch.arguments[i]) for i in places], (grid.size, 1))
-    real[:, places.index(position)] = grid
-    direction = np.array([float(i == position) for i in places])
-    fixed = tuple(a if isinstance(a, int) else None for a in branch.arguments)
-    edge, derivative, residual = (np.asarray(x) for x in _mapped(branch.module, whole)(real, direction, fixed))
+    found = _mapped(branch.law, name)(jnp.asarray(grid), branch.p)
+    edge, derivative, residual = (np.asarray(x) for x in found)
     wrong = ~(np.isfinite(edge) & np.isfinite(derivative) & (residual < 1e-9))
     if wrong.any():
         raise NumericalError(

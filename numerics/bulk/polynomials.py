@@ -6,7 +6,6 @@ then known term by term, and so are their derivatives.
 
 from __future__ import annotations
 
-import types
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from numerics.precision import in_float64
+from numerics.runtime.interface import BulkLaw
+from numerics.runtime.point import Point
 
 Monomial = tuple[int, ...]
 """Numbers of the factors, ascending and repeated by power: 0 is z, 1 the first response."""
@@ -117,11 +118,11 @@ class System:
 
 @lru_cache(maxsize=64)
 @in_float64
-def polynomial_system(module: types.ModuleType, arguments: tuple) -> System:
+def polynomial_system(law: BulkLaw, p: Point) -> System:
     """The generated equations at these parameters."""
-    count = len(module.RESPONSES)
+    count = len(law.responses)
     z, *r = (Polynomial({(k,): 1.0}) for k in range(count + 1))
-    equations = [_as_polynomial(e) for e in module.equations(z, r, *arguments)]
+    equations = [_as_polynomial(e) for e in law.equations(p, z, r)]
     residual, rate, slope = [], [], []
     for place, equation in enumerate(equations):
         for monomial, coefficient in equation.terms.items():

@@ -6,7 +6,6 @@ their Stieltjes transform is the resolvent that came from infinity.
 
 from __future__ import annotations
 
-import types
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -28,6 +27,8 @@ from numerics.bulk.edges import (
 from numerics.bulk.folds import edges_against
 from numerics.precision import in_float64
 from numerics.progress import Report, part
+from numerics.runtime.interface import BulkLaw
+from numerics.runtime.point import Point
 
 __all__ = [
     "Branch",
@@ -95,13 +96,13 @@ class _Watched:
 
 def law_of(branch: Branch, tell: Report | None = None) -> Law:
     """The law at the branch's parameters; computed once."""
-    return _law(branch.module, branch.arguments, _Watched(tell))
+    return _law(branch.law, branch.p, _Watched(tell))
 
 
 @lru_cache(maxsize=128)
 @in_float64
-def _law(module: types.ModuleType, arguments: tuple, watched: _Watched) -> Law:
-    branch = Branch(module, arguments)
+def _law(law: BulkLaw, p: Point, watched: _Watched) -> Law:
+    branch = Branch(law, p)
     intervals = support_from_curve(branch)
     if intervals is not None:
         found = _assembled(branch, intervals, edge_candidates(branch), nearly_edges(branch))

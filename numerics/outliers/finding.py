@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import jax
@@ -12,10 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.bulk.branch import whole_numbers
-from numerics.bulk.support import Branch
+from numerics.bulk.branch import Branch
 from numerics.outliers.linear import eigenvalue_conditions, leading_eigenvalues, smallest_singular_value
 from numerics.precision import in_float64
+from numerics.runtime.interface import Order, Probe, Ring
+from numerics.runtime.point import Point
 
 FIRST_EIGENVALUES = 32
 """Of a large matrix so many eigenvalues are found first."""
@@ -32,30 +32,44 @@ class Outlier:
     condition: float
 
 
-@in_float64
-def find_outliers(probe, order: dict, arguments: tuple, branch: Branch, edges: list) -> list[Outlier]:
-    """All outliers above, below and between the intervals of the bulk, descending, repeated by multiplicity.
+@dataclass(frozen=True)
+class SpikedProblem:
+    """A probed matrix at given parameters and order parameters: what its outliers are found from.
 
-    `edges` are the intervals of the bulk; an atom is an interval of length zero.
+    excluded: the intervals of the bulk; an atom is an interval of length zero.
     """
-    if not probe.LABELS:
+
+    probe: Probe
+    p: Point
+    order: Order
+    branch: Branch
+    excluded: tuple[tuple[float, float], ...]
+
+    def with_order(self, order: Order) -> SpikedProblem:
+        return replace(self, order=order)
+
+    def outside(self, z: float) -> bool:
+        return outside(z, self.excluded)
+
+
+@in_float64
+def find_outliers(problem: SpikedProblem) -> list[Outlier]:
+    """All outliers above, below and between the intervals of the bulk, descending, repeated by multiplicity."""
+    probe = problem.probe
+    if not probe.unknowns:
         return []
-    if probe.REDUCED:
-        rings = [by_eigenvalues(probe, n, order, arguments, branch, edges) for n in range(probe.CYCLES)]
-        found = [(z, c) for n, ring in enumerate(rings) for z, c in _with_conditions(probe, n, order, arguments, ring)]
+    if probe.reduced:
+        found = [pair for ring in probe.rings for pair in _with_conditions(problem, ring)]
     else:
-        found = [(z, 1.0) for z in by_contour(probe, order, arguments, branch, edges)]
+        found = [(z, 1.0) for z in by_contour(problem)]
     found.sort(reverse=True)
-    residuals = _residuals(probe, order, arguments, branch, [z for z, _ in found])
+    residuals = _residuals(problem, [z for z, _ in found])
     return [Outlier(z, residual, condition) for (z, condition), residual in zip(found, residuals, strict=True)]
 
 
-def by_eigenvalues(
-    probe, number: int, order: dict, arguments: tuple, branch: Branch, edges: list
-) -> list[tuple[float, float]]:
+def by_eigenvalues(problem: SpikedProblem, ring: Ring) -> list[tuple[float, float]]:
     """Outliers of one ring of unknowns, each with the eigenvalue of the pencil that it comes from."""
-    matrix = _pencil(probe, number, order, arguments)
-    return ring_outliers(matrix, lambda values: physical(probe, number, values, arguments, branch, edges))
+    return ring_outliers(_pencil(problem, ring), lambda values: physical(problem, ring, values))
 
 
 def ring_outliers(
@@ -78,31 +92,29 @@ def ring_outliers(
 
 
 @in_float64
-def outlier_positions(probe, order: dict, arguments: tuple, branch: Branch, edges: list) -> list[float]:
+def outlier_positions(problem: SpikedProblem) -> list[float]:
     """The outliers alone, without residuals and conditions, descending."""
-    if not probe.LABELS:
+    if not problem.probe.unknowns:
         return []
-    if not probe.REDUCED:
-        return sorted(by_contour(probe, order, arguments, branch, edges), reverse=True)
-    rings = [by_eigenvalues(probe, n, order, arguments, branch, edges) for n in range(probe.CYCLES)]
+    if not problem.probe.reduced:
+        return sorted(by_contour(problem), reverse=True)
+    rings = [by_eigenvalues(problem, ring) for ring in problem.probe.rings]
     return sorted((z for ring in rings for z, _ in ring), reverse=True)
 
 
-def physical(
-    probe, number: int, values: Sequence[float], arguments: tuple, branch: Branch, edges: list
-) -> list[list[float]]:
+def physical(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> list[list[float]]:
     """For each value of the scalar map the points outside the bulk where the physical branch takes it."""
     candidates = [
         (k, z, s)
         for k, s in enumerate(values)
-        for z in _preimages(probe, number, s, arguments)
-        if np.isfinite(z) and outside(z, edges)
+        for z in _preimages(problem.p, ring, s)
+        if np.isfinite(z) and problem.outside(z)
     ]
     found: list[list[float]] = [[] for _ in values]
     if not candidates:
         return found
     points = np.array([z for _, z, _ in candidates])
-    mapped = getattr(probe, f"scalar_map_{number}")(points, branch.responses(points), *arguments)
+    mapped = ring.scalar_map(problem.p, points, problem.branch.responses(points))
     mapped = np.asarray(mapped) * np.ones(points.shape)
     for (k, z, s), back in zip(candidates, mapped, strict=True):
         if abs(back - s) <= 1e-6 * abs(s):
@@ -110,8 +122,14 @@ def physical(
     return found
 
 
-def _pencil(probe, number: int, order: dict, arguments: tuple) -> np.ndarray:
-    matrix = np.asarray(getattr(probe, f"pencil_{number}")(order, *arguments))
+@lru_cache(maxsize=64)
+def compiled_pencil(ring: Ring) -> Callable:
+    """The matrix of a ring, compiled once."""
+    return jax.jit(ring.pencil)
+
+
+def _pencil(problem: SpikedProblem, ring: Ring) -> np.ndarray:
+    matrix = np.asarray(compiled_pencil(ring)(problem.p, dict(problem.order)))
     if not np.all(np.abs(matrix) < LARGEST):
         raise NumericalError(
             f"the matrix whose eigenvalues are the outliers has entries beyond {LARGEST:g}: the training level has "
@@ -131,72 +149,71 @@ def real_among(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
     return values[close].real
 
 
-def _with_conditions(probe, number: int, order: dict, arguments: tuple, ring: list) -> list[tuple[float, float]]:
-    if not ring:
+def _with_conditions(problem: SpikedProblem, ring: Ring) -> list[tuple[float, float]]:
+    found = by_eigenvalues(problem, ring)
+    if not found:
         return []
-    conditions = eigenvalue_conditions(_pencil(probe, number, order, arguments), np.array([s for _, s in ring]))
-    return [(z, float(c)) for (z, _), c in zip(ring, conditions, strict=True)]
+    conditions = eigenvalue_conditions(_pencil(problem, ring), np.array([s for _, s in found]))
+    return [(z, float(c)) for (z, _), c in zip(found, conditions, strict=True)]
 
 
-def _preimages(probe, number: int, s: float, arguments: tuple) -> list[float]:
-    inverse = getattr(probe, f"inverse_map_{number}", None)
+def _preimages(p: Point, ring: Ring, s: float) -> list[float]:
     if s == 0:
         return []
-    if inverse is not None:
-        return [float(inverse(s, *arguments))]
-    coefficients = np.trim_zeros(np.asarray(getattr(probe, f"relation_{number}")(s, *arguments), float), "f")
+    if ring.inverse is not None:
+        return [float(ring.inverse(p, s))]
+    coefficients = np.trim_zeros(np.array([float(c) for c in ring.relation(p, s)]), "f")
     return [float(root.real) for root in np.roots(coefficients) if abs(root.imag) <= 1e-9 * (1 + abs(root))]
 
 
-def outside(z: float, edges: list) -> bool:
+def outside(z: float, edges: Sequence[tuple[float, float]]) -> bool:
     """Outside every interval, by more than rounding; a candidate at an edge has just met the bulk."""
     margin = 1e-9 * max((abs(e) for pair in edges for e in pair), default=1.0)
     return all(z < low - margin or z > high + margin for low, high in edges)
 
 
 @lru_cache(maxsize=64)
-def _assembler(module: types.ModuleType, whole: tuple[int, ...]):
+def _assembler(probe: Probe) -> Callable:
     """A(z) at many points, compiled once for each setting and set of whole numbers."""
 
-    def many(z, responses, order, *arguments):
-        return jax.vmap(lambda point, r: module.a_matrix(point, r, order, *arguments))(z, responses)
+    def many(p, z, responses, order):
+        return jax.vmap(lambda point, r: probe.a_matrix(p, point, r, order))(z, responses)
 
-    return jax.jit(many, static_argnums=tuple(3 + i for i in whole))
+    return jax.jit(many)
 
 
-def a_matrices(probe, z: np.ndarray, order: dict, arguments: tuple, branch: Branch) -> np.ndarray:
+def a_matrices(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:
     """A(z) at many points: the slow way to outliers, used for residuals, pictures and as a reference."""
     z = np.atleast_1d(z)
-    responses = branch.responses(z)
-    if not np.iscomplexobj(z) and all(np.all(value.imag == 0) for value in responses.values()):
-        responses = {name: value.real for name, value in responses.items()}
-    assemble = _assembler(probe, whole_numbers(arguments))
-    return np.asarray(assemble(jnp.asarray(z), responses, order, *arguments))
+    responses = problem.branch.responses(z).T
+    if not np.iscomplexobj(z) and np.all(responses.imag == 0):
+        responses = responses.real
+    return np.asarray(_assembler(problem.probe)(problem.p, jnp.asarray(z), responses, dict(problem.order)))
 
 
 @in_float64
-def smallest_singular_values(probe, z: np.ndarray, order: dict, arguments: tuple, branch: Branch) -> np.ndarray:
+def smallest_singular_values(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:
     """The smallest singular value of A(z) at each point."""
-    return np.array([np.linalg.svd(a, compute_uv=False)[-1] for a in a_matrices(probe, z, order, arguments, branch)])
+    return np.array([np.linalg.svd(a, compute_uv=False)[-1] for a in a_matrices(problem, z)])
 
 
-def _residuals(probe, order: dict, arguments: tuple, branch: Branch, points: list[float]) -> list[float]:
+def _residuals(problem: SpikedProblem, points: list[float]) -> list[float]:
     if not points:
         return []
-    matrices = a_matrices(probe, np.array(points), order, arguments, branch)
+    matrices = a_matrices(problem, np.array(points))
     return [smallest_singular_value(a) / max(1.0, float(np.max(np.abs(a)))) for a in matrices]
 
 
 @in_float64
-def by_contour(probe, order: dict, arguments: tuple, branch: Branch, edges: list, nodes: int = 192) -> list[float]:
+def by_contour(problem: SpikedProblem, nodes: int = 192) -> list[float]:
     """Real zeros of det A(z) outside the bulk, by contour integrals; repeated by multiplicity.
 
     Outside the hull of the bulk z = centre + radius (w + 1/w) / 2 maps to the unit disc, with infinity at w = 0:
     circles in w of several radii see near and far outliers alike. Each gap gets an ellipse. Zeros closer to an edge
     than about 1e-5 of the width of the bulk are not seen.
     """
-    intervals = sorted((low, high) for low, high in edges if high > low)
-    atoms = [low for low, high in edges if high == low]
+    intervals = sorted((low, high) for low, high in problem.excluded if high > low)
+    atoms = [low for low, high in problem.excluded if high == low]
     low, high = intervals[0][0], intervals[-1][1]
     centre, radius = (low + high) / 2, (high - low) / 2
     turn = np.exp(2j * np.pi * (np.arange(nodes) + 0.5) / nodes)
@@ -210,17 +227,15 @@ def by_contour(probe, order: dict, arguments: tuple, branch: Branch, edges: list
         paths.append((half * (turn + 0.5 / turn) / 1.5, middle.__add__))
     found: list[list[float]] = []
     for w, to_z in paths:
-        starts = _inside_contour(probe, w, to_z, order, arguments, branch)
-        found.append(
-            [z for z in (_accepted(probe, x, order, arguments, branch, edges, atoms) for x in starts) if z is not None]
-        )
+        starts = _inside_contour(problem, w, to_z)
+        found.append([z for z in (_accepted(problem, x, atoms) for x in starts) if z is not None])
     return _merged(found)
 
 
-def _inside_contour(probe, w: np.ndarray, to_z, order: dict, arguments: tuple, branch: Branch) -> list[float]:
+def _inside_contour(problem: SpikedProblem, w: np.ndarray, to_z) -> list[float]:
     """Beyn's method: eigenvalues inside a closed path, from two moments of the inverse of A(z)."""
     z = to_z(w)
-    matrices = a_matrices(probe, np.where(z.imag >= 0, z, z.conj()), order, arguments, branch)
+    matrices = a_matrices(problem, np.where(z.imag >= 0, z, z.conj()))
     matrices = np.where((z.imag >= 0)[:, None, None], matrices, matrices.conj())
     probes = np.random.default_rng(0).standard_normal(matrices.shape[1:])
     step = (np.roll(w, -1) - np.roll(w, 1)) / 2
@@ -236,17 +251,15 @@ def _inside_contour(probe, w: np.ndarray, to_z, order: dict, arguments: tuple, b
     return [float(to_z(x)) for x in inside]
 
 
-def _accepted(
-    probe, start: float, order: dict, arguments: tuple, branch: Branch, edges: list, atoms: list
-) -> float | None:
+def _accepted(problem: SpikedProblem, start: float, atoms: list[float]) -> float | None:
     """The zero that a starting value leads to, if it is one and lies near the start."""
-    if not np.isfinite(start) or not outside(start, edges) or any(abs(start - a) < 1e-6 * (1 + abs(a)) for a in atoms):
+    if not np.isfinite(start) or not problem.outside(start) or any(abs(start - a) < 1e-6 * (1 + abs(a)) for a in atoms):
         return None
     try:
-        z = _refined(probe, start, order, arguments, branch)
-        if not np.isfinite(z) or abs(z - start) > 0.05 * (1 + abs(start)) or not outside(z, edges):
+        z = _refined(problem, start)
+        if not np.isfinite(z) or abs(z - start) > 0.05 * (1 + abs(start)) or not problem.outside(z):
             return None
-        return z if _residuals(probe, order, arguments, branch, [z])[0] < 1e-9 else None
+        return z if _residuals(problem, [z])[0] < 1e-9 else None
     except NumericalError:
         return None
 
@@ -263,14 +276,12 @@ def _merged(found: list[list[float]]) -> list[float]:
     return merged
 
 
-def _refined(probe, z: float, order: dict, arguments: tuple, branch: Branch) -> float:
+def _refined(problem: SpikedProblem, z: float) -> float:
     """Secant steps on 1 / (a . A(z)^-1 b), which has a simple zero at an eigenvalue; singular A(z) ends the search."""
-    ends = np.random.default_rng(1).standard_normal(
-        (2, len(a_matrices(probe, np.array([z]), order, arguments, branch)[0]))
-    )
+    ends = np.random.default_rng(1).standard_normal((2, len(a_matrices(problem, np.array([z]))[0])))
 
     def value(x: float) -> float:
-        matrix = a_matrices(probe, np.array([x]), order, arguments, branch)[0]
+        matrix = a_matrices(problem, np.array([x]))[0]
         try:
             return float(1 / (ends[0] @ np.linalg.solve(matrix, ends[1])).real)
         except np.linalg.LinAlgError:

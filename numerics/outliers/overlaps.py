@@ -8,17 +8,18 @@ left vector K v, with a residue that is larger by z0.
 
 from __future__ import annotations
 
-import types
+from collections.abc import Callable
 from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from numerics.bulk.branch import whole_numbers
-from numerics.bulk.support import Branch
+from numerics.bulk.folds import residual_of
+from numerics.outliers.finding import SpikedProblem
 from numerics.outliers.linear import null_spaces
 from numerics.precision import in_float64
+from numerics.runtime.interface import BulkLaw, Probe, Side
 
 SAME = 1e-7
 """Outliers closer than this, relatively, are one with multiplicity: only the sum of their residues is defined."""
@@ -28,9 +29,7 @@ span, here as in the simulation: spikes of many steps are nearly dependent, and 
 
 
 @in_float64
-def spike_overlaps(
-    probe, order: dict, arguments: tuple, branch: Branch, outliers: list[float]
-) -> list[dict[str, float | None]]:
+def spike_overlaps(problem: SpikedProblem, outliers: list[float]) -> list[dict[str, float | None]]:
     """For each outlier the squared overlap of its right and left vector; equal outliers share their mean."""
     found: list[dict[str, float | None]] = []
     start = 0
@@ -39,69 +38,75 @@ def spike_overlaps(
         while stop < len(outliers) and abs(outliers[stop] - outliers[start]) <= SAME * (1 + abs(outliers[start])):
             stop += 1
         z = float(np.mean(outliers[start:stop]))
-        found += [_overlaps(probe, order, arguments, branch, z, stop - start)] * (stop - start)
+        found += [_overlaps(problem, z, stop - start)] * (stop - start)
         start = stop
     return found
 
 
 @in_float64
-def are_resolved(probe, order: dict, arguments: tuple, noise: float) -> bool:
+def are_resolved(problem: SpikedProblem, noise: float) -> bool:
     """Whether every direction that unit spikes span weighs more than the noise in their Gram matrix."""
-    for side in probe.SIDES:
-        weights = _spanned(np.asarray(getattr(probe, f"{side}_spikes")(order, *arguments)[2]))[1]
+    for side in problem.probe.sides:
+        weights = _spanned(_spikes(problem, side)[2])[1]
         if len(weights) and weights[0] <= noise * weights[-1]:
             return False
     return True
 
 
 @in_float64
-def span_sizes(probe, order: dict, arguments: tuple) -> dict[str, str]:
+def span_sizes(problem: SpikedProblem) -> dict[str, str]:
     """On each side how many directions of how many spikes are counted."""
     sizes = {}
-    for side in probe.SIDES:
-        gram = np.asarray(getattr(probe, f"{side}_spikes")(order, *arguments)[2])
-        sizes[side] = f"{len(_spanned(gram)[1])} of {len(gram)}"
+    for side in problem.probe.sides:
+        gram = _spikes(problem, side)[2]
+        sizes[side.name] = f"{len(_spanned(gram)[1])} of {len(gram)}"
     return sizes
 
 
-def _overlaps(probe, order: dict, arguments: tuple, branch: Branch, z: float, count: int) -> dict[str, float | None]:
-    matrix, slope = _with_slope(probe, order, arguments, branch, z)
+def _spikes(problem: SpikedProblem, side: Side) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The right-hand side for sources along the spikes of a side, the rows that see them, and their Gram matrix."""
+    driven, seen, gram = (np.asarray(x) for x in _compiled(side)(problem.p, dict(problem.order)))
+    return driven, seen, gram
+
+
+@lru_cache(maxsize=64)
+def _compiled(side: Side) -> Callable:
+    return jax.jit(side.spikes)
+
+
+def _overlaps(problem: SpikedProblem, z: float, count: int) -> dict[str, float | None]:
+    matrix, slope = _with_slope(problem, z)
     right, left = null_spaces(matrix, count)
     middle = left.T @ slope @ right
     squared: dict[str, float | None] = {"right": None, "left": None}
-    for side in probe.SIDES:
-        driven, seen, gram = (np.asarray(x) for x in getattr(probe, f"{side}_spikes")(order, *arguments))
+    for side in problem.probe.sides:
+        driven, seen, gram = _spikes(problem, side)
         column = seen @ right
         row = np.linalg.solve(middle, left.T @ driven)
         weight = float(np.sum(row.T * _over_gram(gram, column)))
-        squared[side] = weight / count / (z if side == "left" else 1.0)
+        squared[side.name] = weight / count / (z if side.name == "left" else 1.0)
     return squared
 
 
-def _with_slope(probe, order: dict, arguments: tuple, branch: Branch, z: float) -> tuple[np.ndarray, np.ndarray]:
+def _with_slope(problem: SpikedProblem, z: float) -> tuple[np.ndarray, np.ndarray]:
     """A(z) and its derivative."""
-    found = branch.responses(np.array([z]))
-    r = jnp.array([found[name][0].real for name in branch.module.RESPONSES])
-    whole = whole_numbers(arguments)
-    matrix, slope = _sloped(probe, branch.module, whole)(z, r, order, *arguments)
+    r = jnp.asarray(problem.branch.responses(np.array([z]))[:, 0].real)
+    matrix, slope = _sloped(problem.probe, problem.branch.law)(problem.p, z, r, dict(problem.order))
     return np.asarray(matrix), np.asarray(slope)
 
 
 @lru_cache(maxsize=64)
-def _sloped(probe: types.ModuleType, bulk: types.ModuleType, whole: tuple[int, ...]):
+def _sloped(probe: Probe, bulk: BulkLaw) -> Callable:
     """A(z) with its derivative, compiled; the bulk responses move with z as their equations say."""
 
-    def sloped(z, r, order, *arguments):
+    def sloped(p, z, r, order):
         def residual(z, r):
-            return jnp.real(bulk.residual(z, r, *arguments))
-
-        def assembled(z, r):
-            return probe.a_matrix(z, dict(zip(bulk.RESPONSES, r, strict=True)), order, *arguments)
+            return jnp.real(residual_of(bulk, p, z, r))
 
         rate = jnp.linalg.solve(jax.jacfwd(residual, argnums=1)(z, r), -jax.jacfwd(residual, argnums=0)(z, r))
-        return jax.jvp(assembled, (z, r), (jnp.ones_like(z), rate))
+        return jax.jvp(lambda z, r: probe.a_matrix(p, z, r, order), (z, r), (jnp.ones_like(z), rate))
 
-    return jax.jit(sloped, static_argnums=tuple(3 + i for i in whole))
+    return jax.jit(sloped)
 
 
 def _over_gram(gram: np.ndarray, vectors: np.ndarray) -> np.ndarray:

@@ -4,58 +4,73 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import partial
 
-import jax
 import numpy as np
 
-from numerics.bulk.branch import whole_numbers
-from numerics.bulk.support import Branch, atoms_of, support
-from numerics.outliers.finding import find_outliers, physical, real_among, ring_outliers
+from numerics.bulk.branch import Branch
+from numerics.bulk.support import atoms_of, support
+from numerics.outliers.finding import (
+    SpikedProblem,
+    compiled_pencil,
+    find_outliers,
+    physical,
+    real_among,
+    ring_outliers,
+)
 from numerics.outliers.linear import ALL_EIGENVALUES
+from numerics.runtime.interface import Key, Ring
+from numerics.runtime.point import replaced
 
 CHUNK = 16
 """Times whose eigenproblems are in memory together."""
 
 
-def outlier_path(
-    solver, probe, order: dict, arguments: tuple, branch: Branch, edges: list, tell: Callable[[float, str], None]
-) -> list[tuple[list[float], float]]:
-    """For each time 0, 1, ..., T the outliers, descending, and the upper edge of the bulk.
+@dataclass(frozen=True)
+class Steps:
+    """How a problem depends on time: its number of steps, under the name of that parameter, and the entries per time
+    step along each axis of the order parameters."""
+
+    name: str
+    count: int
+    strides: dict[Key, tuple[int, ...]]
+
+
+Path = list[tuple[list[float], float]]
+"""For each time 0, 1, ..., T the outliers, descending, and the upper edge of the bulk."""
+
+
+def outlier_path(problem: SpikedProblem, steps: Steps, tell: Callable[[float, str], None]) -> Path:
+    """Outliers at every time.
 
     The matrix at time t holds the spikes of the times before t, and the order parameters of those do not depend on
-    what comes later. `edges` are the intervals of the bulk and its atoms.
+    what comes later.
     """
-    steps = [name for name, _, _ in solver.front.PARAMETERS].index(solver.front.STEPS)
-    strides = solver.training.strides(*arguments)
-    if probe.module.STEADY:
-        return _by_restriction(probe.module, strides, order, arguments, branch, edges, arguments[steps], tell)
-    return _one_by_one(probe, strides, order, arguments, steps, tell)
+    return _by_restriction(problem, steps, tell) if problem.probe.steady else _one_by_one(problem, steps, tell)
 
 
-def _by_restriction(module, strides, order, arguments, branch, edges, steps, tell) -> list[tuple[list[float], float]]:
+def _by_restriction(problem: SpikedProblem, steps: Steps, tell: Callable[[float, str], None]) -> Path:
     """Spikes of later times set to zero in the eigenproblem of the last time, which keeps its shape."""
-    whole = whole_numbers(arguments)
-    used = {name: x for name, x in order.items() if name in strides}
 
-    def restricted(number: int, time: int) -> np.ndarray:
-        early = {name: np.where(_before(x.shape, strides[name], time), x, 0.0) for name, x in used.items()}
-        matrix = np.asarray(_compiled(module, number, whole)(early, *arguments))
+    def restricted(ring: Ring, time: int) -> np.ndarray:
+        early = {
+            key: np.where(_before(x.shape, steps.strides[key], time), x, 0.0) if key in steps.strides else x
+            for key, x in problem.order.items()
+        }
+        matrix = np.asarray(compiled_pencil(ring)(problem.p, early))
         alive = np.any(matrix != 0, axis=0) | np.any(matrix != 0, axis=1)
         return matrix[np.ix_(alive, alive)]
 
-    path: list[list[float]] = [[] for _ in range(steps + 1)]
-    for number in range(module.CYCLES):
-
-        def points(values, number=number) -> list[list[float]]:
-            return physical(module, number, values, arguments, branch, edges)
-
+    path: list[list[float]] = [[] for _ in range(steps.count + 1)]
+    for ring in problem.probe.rings:
+        points = partial(physical, problem, ring)
         listed: list[tuple[int, float]] = []
         with ThreadPoolExecutor(max_workers=2) as pool:  # eigenvalues are found outside the interpreter's lock
-            for start in range(1, steps + 1, CHUNK):
-                times = range(start, min(start + CHUNK, steps + 1))
-                tell(start / steps, f"outliers at time {start} of {steps}")
-                matrices = [restricted(number, time) for time in times]
+            for start in range(1, steps.count + 1, CHUNK):
+                times = range(start, min(start + CHUNK, steps.count + 1))
+                tell(start / steps.count, f"outliers at time {start} of {steps.count}")
+                matrices = [restricted(ring, time) for time in times]
                 large = [len(matrix) > ALL_EIGENVALUES for matrix in matrices]
                 found = pool.map(_all_real, [m for m, is_large in zip(matrices, large, strict=True) if not is_large])
                 small = [time for time, is_large in zip(times, large, strict=True) if not is_large]
@@ -65,34 +80,33 @@ def _by_restriction(module, strides, order, arguments, branch, edges, steps, tel
                         path[time] += [z for z, _ in ring_outliers(matrix, points)]
         for (time, _), zs in zip(listed, points([s for _, s in listed]), strict=True):
             path[time] += zs
-    top = max((high for _, high in edges), default=float("nan"))
+    top = max((high for _, high in problem.excluded), default=float("nan"))
     return [(sorted(found, reverse=True), top) for found in path]
 
 
-def _one_by_one(probe, strides, order, arguments, steps, tell) -> list[tuple[list[float], float]]:
+def _one_by_one(problem: SpikedProblem, steps: Steps, tell: Callable[[float, str], None]) -> Path:
     """The whole problem at each time, where coefficients or the bulk itself depend on the number of steps."""
     path = []
-    for time in range(arguments[steps] + 1):
-        tell(time / (arguments[steps] + 1), f"outliers at time {time} of {arguments[steps]}")
-        then = (*arguments[:steps], time, *arguments[steps + 1 :])
-        branch = Branch(probe.bulk, then)
+    for time in range(steps.count + 1):
+        tell(time / (steps.count + 1), f"outliers at time {time} of {steps.count}")
+        then = replaced(problem.p, **{steps.name: time})
+        branch = Branch(problem.branch.law, then)
         edges = support(branch)
-        excluded = [*edges, *((atom["at"], atom["at"]) for atom in atoms_of(branch, edges))]
+        excluded = (*edges, *((atom["at"], atom["at"]) for atom in atoms_of(branch, edges)))
         found = []
         if time:
-            early = {name: x[_slices(x.shape, strides[name], time)] for name, x in order.items() if name in strides}
-            found = [o.z for o in find_outliers(probe.module, early, then, branch, excluded)]
+            early = {
+                key: x[_slices(x.shape, steps.strides[key], time)] if key in steps.strides else x[:time]
+                for key, x in problem.order.items()
+            }
+            at_time = SpikedProblem(problem.probe, then, early, branch, excluded)
+            found = [o.z for o in find_outliers(at_time)]
         path.append((found, max((high for _, high in edges), default=float("nan"))))
     return path
 
 
 def _all_real(matrix: np.ndarray) -> np.ndarray:
     return real_among(matrix, np.linalg.eigvals(matrix))
-
-
-@lru_cache(maxsize=64)
-def _compiled(module, number: int, whole: tuple[int, ...]):
-    return jax.jit(getattr(module, f"pencil_{number}"), static_argnums=tuple(1 + i for i in whole))
 
 
 def _slices(shape: tuple[int, ...], stride: tuple[int, ...], time: int) -> tuple[slice, ...]:

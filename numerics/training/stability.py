@@ -81,13 +81,13 @@ def stable_rate(
 
 
 def _check(solver: Solver, rate: str, loss: str, layer: str | None) -> None:
-    real = [name for name, _, whole in solver.front.PARAMETERS if not whole]
+    real = [q.name for q in solver.setting.parameters if not q.whole]
     if rate not in real:
         raise ParameterError(f"{solver.name} has no real parameter {rate!r} to raise; choose one of {', '.join(real)}")
-    if loss not in solver.front.OBSERVABLES:
-        names = ", ".join(solver.front.OBSERVABLES)
+    if loss not in solver.setting.observables:
+        names = ", ".join(solver.setting.observables)
         raise ParameterError(f"{solver.name} observes no {loss!r}; choose one of {names or 'none'}")
-    labels = [probe.label for probe in solver.probes]
+    labels = [m.label for m in solver.matrices]
     if layer is not None and layer not in labels:
         raise ParameterError(f"{solver.name} has no layer {layer!r}; its layers are {', '.join(labels)}")
 

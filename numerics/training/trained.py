@@ -13,7 +13,8 @@ import numpy as np
 from derive.errors import NumericalError, ParameterError
 from numerics.modules import Solver
 from numerics.precision import in_float64
-from numerics.training.sampling import RESOLVED, WIDEST_SPAN, Order, Sampling, sampled_pass
+from numerics.runtime.interface import Key, Order, SampledTraining
+from numerics.training.sampling import RESOLVED, WIDEST_SPAN, Sampling, sampled_pass
 
 GROWTH = 1e25
 """Observables and variances that exceed so many times their first value have diverged: double precision is used up."""
@@ -33,7 +34,7 @@ class Trained:
     coarse: the same from half of the sites, from which the bias of sampling is known; None where there is none.
     """
 
-    order: dict[str, np.ndarray]
+    order: dict[Key, np.ndarray]
     observables: dict[str, np.ndarray]
     finite: int
     errors: dict[str, np.ndarray] | None
@@ -74,8 +75,7 @@ class Trained:
     @staticmethod
     def sampled(solver: Solver, values: dict, sampling: Sampling, tell) -> Trained:
         """Means over independent replicas of the sampled forward pass."""
-        arguments, arrays = solver.arguments(values), solver.arrays(values)
-        found = sampled_pass(solver.training, solver.forward_pass, arguments, arrays, sampling, tell)
+        found = sampled_pass(solver.training, solver.forward_pass, solver.point(values), sampling, tell)
         return Trained(
             found.fine[0],
             found.observables,
@@ -90,34 +90,32 @@ class Trained:
 
 @in_float64
 def train_together(solver: Solver, points: Sequence[dict]) -> list[Trained]:
-    arguments = [solver.arguments(values) for values in points]
-    columns = [
-        arguments[0][i] if i in solver.whole else jnp.array([a[i] for a in arguments], float)
-        for i in range(len(arguments[0]))
-    ]
-    together = jax.tree.map(np.asarray, solver.forward_passes(*columns))
-    return [Trained.of(*jax.tree.map(lambda x, k=k: x[k], together)) for k in range(len(points))]
+    """The training level of several points side by side; whole numbers are the same at all of them."""
+    together = jax.tree.map(lambda *x: jnp.stack([jnp.asarray(v, float) for v in x]), *map(solver.point, points))
+    found = jax.tree.map(np.asarray, solver.forward_passes(together))
+    return [Trained.of(*jax.tree.map(lambda x, k=k: x[k], found)) for k in range(len(points))]
 
 
 def chunks(solver: Solver, points: Sequence[dict]) -> Iterator[list[dict]]:
     """Points in groups whose order parameters fit into a modest share of the memory."""
     if not points:
         return
-    entries = check_memory(solver, solver.arguments(points[0]))
-    count = 1 if not solver.front.LINEAR else max(1, min(256, int(BATCH_BYTES / (WORKING_COPIES * 8 * entries))))
+    entries = check_memory(solver, points[0])
+    count = 1 if not solver.setting.exact else max(1, min(256, int(BATCH_BYTES / (WORKING_COPIES * 8 * entries))))
     for start in range(0, len(points), count):
         yield list(points[start : start + count])
 
 
-def check_memory(solver: Solver, arguments: tuple) -> int:
+def check_memory(solver: Solver, values: dict) -> int:
     """How many numbers the order parameters are; sizes that cannot be meant are refused before any array is made."""
-    if not solver.front.LINEAR:
-        entries = solver.training.footprint(*arguments, rank=WIDEST_SPAN)
+    p = solver.point(values)
+    if isinstance(solver.training, SampledTraining):
+        entries = solver.training.footprint(p, rank=WIDEST_SPAN)
     else:
-        results = jax.eval_shape(lambda: solver.training.forward_pass(*arguments))
+        results = jax.eval_shape(lambda: solver.training.forward_pass(p))
         entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
     if 8 * entries > MOST_BYTES:
-        whole = ", ".join(f"{n}={a}" for (n, _, w), a in zip(solver.front.PARAMETERS, arguments, strict=True) if w)
+        whole = ", ".join(f"{q.name}={values[q.name]}" for q in solver.setting.parameters if q.whole)
         raise ParameterError(
             f"{whole} needs about {8 * entries / 1e9:.0f} GB for its order parameters; take smaller numbers"
         )
@@ -129,7 +127,7 @@ def check_finite(trained: Trained) -> None:
     for name, value in (*trained.observables.items(), *trained.order.items()):
         if not np.all(np.isfinite(value)):
             raise NumericalError(
-                f"diverged at step {trained.finite} ({name} is not finite); try a smaller step or fewer steps"
+                f"diverged at step {trained.finite} ({_shown(name)} is not finite); try a smaller step or fewer steps"
             )
     exploded = []
     for name, value in trained.observables.items():
@@ -140,12 +138,16 @@ def check_finite(trained: Trained) -> None:
         step, name = min(exploded)
         raise NumericalError(f"diverged at step {step} ({name} explodes); try a smaller step or fewer steps")
     for name, value in trained.order.items():
-        squares = np.abs(np.diagonal(value)) if name.startswith("C_") and value.size else np.zeros(1)
+        squares = np.abs(np.diagonal(value)) if name[0] == "C" and value.size else np.zeros(1)
         if not np.max(squares) <= GROWTH * max(1.0, squares[0]):
             raise NumericalError(
-                f"diverged within {trained.finite} steps ({name} explodes); try a smaller step or fewer steps"
+                f"diverged within {trained.finite} steps ({_shown(name)} explodes); try a smaller step or fewer steps"
             )
 
 
-def _as_numpy(table: dict) -> dict[str, np.ndarray]:
+def _shown(name: str | Key) -> str:
+    return name if isinstance(name, str) else f"{name[0]}[{', '.join(map(str, name[1:]))}]"
+
+
+def _as_numpy(table: dict) -> dict:
     return {name: np.asarray(value) for name, value in table.items()}

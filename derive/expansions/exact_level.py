@@ -1,0 +1,108 @@
+"""The training level at given whole numbers, exact in the open parameters: what outliers are expanded from.
+
+All laws must be linear. The programs are those that generated solvers are printed from, run with quotients.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import chain
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from derive.algebra.polynomials import TooLarge
+from derive.algebra.quotients import Quotient
+from derive.program.exact import exact_pass
+from derive.program.layout import Layout
+from derive.program.nodes import Formula
+from derive.program.probe import letters_needed, probe_program
+from derive.program.quotients import Array, ExactRun, Scalars, formulas
+from derive.program.recurrences import Coefficients
+from derive.records.probe import MAP, Bulk, Cycle
+
+MOST_ROWS = 12
+"""The most rows of a matrix whose characteristic polynomial is taken."""
+
+
+class ExactLevel:
+    """Order parameters before the last update. `substitution` gives whole numbers, and whatever else is fixed."""
+
+    def __init__(self, bulk: Bulk, substitution: dict):
+        self.bulk = bulk
+        self.layout = Layout(bulk.projected.time_order)
+        letters, means = letters_needed(bulk.blocks)
+        self.program = exact_pass(self.layout, letters, means)
+        self.probe = probe_program(bulk, self.layout, means)
+        program, rings = self.program, [ring.pencil for ring in self.probe.rings]
+        statements = chain(program.tables, program.start, program.step, program.results, *(f.body for f in rings))
+        values = [let.value for let in statements]
+        values += [*(value for _, value in program.order), *(f.result for f in rings)]
+        sizes = [s.scale for s in self.layout.system.sources]
+        self.scalars = Scalars([*formulas(values), *sizes], substitution)
+        self.machine = ExactRun(self.scalars)
+
+    @cached_property
+    def order(self) -> dict:
+        return self.machine.order(self.program)
+
+    def characteristic(self, cycle: Cycle) -> tuple[sp.Expr, ...]:
+        """Factors, in MAP, of the characteristic polynomial of a ring's constant matrix."""
+        unknowns = self.bulk.projected.unknowns
+        size = min(sum(self.machine.whole(Formula(unknowns[r].size)) for r in group) for group in cycle.groups)
+        if size > MOST_ROWS:
+            raise TooLarge(f"its matrix has {size} rows, more than {MOST_ROWS}")
+        pencil = self.probe.rings[self.bulk.pencil.cycles.index(cycle)].pencil
+        matrix = self.machine.call(pencil, {pencil.parameters[1]: self.order})
+        return tuple(
+            sp.fraction(sp.together(sp.Add(*(self.scalars.expression(c) * MAP**k for k, c in enumerate(part)))))[0]
+            for part in self._characteristic(matrix)
+        )
+
+    def resolved(self, expression: sp.Expr) -> sp.Expr:
+        """An expression of the probe with the coefficients of updated weights filled in."""
+        coefficients = Coefficients(self.layout)
+        self.machine.run(coefficients.statements(dict.fromkeys(coefficients.tables.values())))
+        made = {}
+        for node in sorted(expression.atoms(AppliedUndef), key=sp.default_sort_key):
+            slot = coefficients.at(node, lambda e: Formula(sp.sympify(e)))
+            made[node] = self.scalars.expression(self.machine.value(slot.value))
+        return expression.xreplace(made).subs(self.scalars.substitution)
+
+    def _characteristic(self, matrix: Array) -> list[list[Quotient]]:
+        """Coefficients, lowest first, of det(s - M) of each set of rows that feed on each other."""
+        feeds = [{j for j, x in enumerate(row) if not x.is_zero} for row in matrix]
+        reach = [_reached(i, feeds) for i in range(len(matrix))]
+        found, seen = [], set()
+        for i in range(len(matrix)):
+            if i in seen or i not in reach[i]:
+                continue
+            component = [j for j in sorted(reach[i]) if i in reach[j]]
+            seen |= set(component)
+            found.append(self._faddeev(matrix[component][:, component]))
+        return found
+
+    def _faddeev(self, matrix: Array) -> list[Quotient]:
+        """By Faddeev and LeVerrier: N = M N + c I, where c = - trace(M N) / k."""
+        size = len(matrix)
+        coefficients = [self.scalars.one]
+        current = self.machine.eye(size)
+        for k in range(1, size + 1):
+            product = self.machine.product(matrix, current)
+            trace = self.machine.total(product[i, i] for i in range(size))
+            c = -(trace / self.scalars.of(sp.Integer(k)))
+            coefficients.append(c)
+            for i in range(size):
+                product[i, i] = product[i, i] + c
+            current = product
+        return coefficients[::-1]
+
+
+def _reached(start: int, feeds: list[set[int]]) -> set[int]:
+    seen: set[int] = set()
+    waiting = [start]
+    while waiting:
+        for following in feeds[waiting.pop()] - seen:
+            seen.add(following)
+            waiting.append(following)
+    return seen

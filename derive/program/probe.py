@@ -1,0 +1,299 @@
+"""A(z), its reduction to matrices that do not depend on z, and its bulk, as programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from derive.algebra.nodes import Z, index_size
+from derive.algebra.words import Combination, Diagonal, Letter
+from derive.language.vectors import PAST, Field, Mean
+from derive.printing import text
+from derive.program.exact import key_of
+from derive.program.layout import Layout
+from derive.program.nodes import (
+    SCALAR,
+    Blocks,
+    Call,
+    Formula,
+    Function,
+    Group,
+    Item,
+    Let,
+    MatMul,
+    Ref,
+    Slot,
+    Sum,
+    Symbol,
+    Transposed,
+    Value,
+    symbols_in,
+)
+from derive.program.recurrences import Coefficients
+from derive.program.text import PARAMETERS
+from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle, Directions, Unknown
+
+
+def letters_needed(blocks: BlockMatrix) -> tuple[tuple[Letter, ...], tuple[Mean, ...]]:
+    """The matrices over training times that A(z) is made of, each once and untransposed, and the means."""
+    letters: dict[Letter, None] = {}
+    means: dict[Mean, None] = {}
+    for combination in _combinations(blocks):
+        for _, word in combination:
+            for letter in word:
+                if isinstance(letter, Letter):
+                    letters[Letter(letter.kind, letter.a, letter.b)] = None
+                else:
+                    means.update(dict.fromkeys(sorted(letter.weight.atoms(Mean), key=sp.default_sort_key)))
+    return tuple(sorted(letters, key=lambda x: x.name)), tuple(means)
+
+
+def _combinations(blocks: BlockMatrix) -> list[Combination]:
+    sides = blocks.projected.directions
+    return [
+        *(block.combination for _, block in blocks.blocks),
+        *(combination for side in sides for _, combination in side.drive),
+        *(((sp.S.One, (Letter.correlation(a, b),)),) for side in sides for a in side.fields for b in side.fields),
+    ]
+
+
+@dataclass(frozen=True)
+class RingProgram:
+    """One ring of unknowns: its eigenproblem and its map."""
+
+    pencil: Function
+    scalar_map: Function
+    relation: Function
+    inverse: Function | None
+
+    @property
+    def functions(self) -> tuple[Function, ...]:
+        return tuple(f for f in (self.pencil, self.scalar_map, self.inverse, self.relation) if f is not None)
+
+
+@dataclass(frozen=True)
+class ProbeProgram:
+    unknowns: tuple[str, ...]
+    a_matrix: Function
+    sides: tuple[tuple[str, Function], ...]
+    rings: tuple[RingProgram, ...]
+    reduced: bool
+    steady: bool
+
+
+@dataclass(frozen=True)
+class BulkProgram:
+    responses: tuple[str, ...]
+    resolvent: int
+    equations: Function
+    curve_text: str | None
+    curve: Function | None
+    edge_polynomials: Function | None
+
+
+class _Spectral:
+    """What functions of z, of the bulk responses and of the order parameters share."""
+
+    def __init__(self, bulk: Bulk, layout: Layout, means: tuple[Mean, ...]):
+        self.bulk, self.blocks, self.means = bulk, bulk.blocks, means
+        self.clock = layout.clock
+        self.z, self.r, self.order, self.s = Symbol("z", SCALAR), Symbol("r"), Symbol("order"), Symbol("s", SCALAR)
+        self.responses = {b: Symbol(b.name, SCALAR) for b in bulk.projected.bulk_symbols}
+        steps = sp.S.One if self.clock is None else self.clock.steps
+        self.steps, self.when = steps, Symbol("when", (steps,))
+        self.coefficients = Coefficients(layout)
+        self.letters: dict[tuple, Symbol] = {}
+        self.leaves: dict[sp.Symbol, Slot] = {b: Slot(Ref(made), b.name) for b, made in self.responses.items()}
+        self.leaves |= {Z: Slot(Ref(self.z), "z"), MAP: Slot(Ref(self.s), "s"), PAST: Slot(Ref(self.when), "s")}
+
+    def number(self, expression: sp.Expr) -> Formula:
+        """A scalar, or weights over the times before the last update."""
+        expression = sp.sympify(expression)
+        inner: dict[sp.Basic, sp.Expr] = {}
+        over = expression.has(PAST)
+        for node in sorted(expression.atoms(Mean, AppliedUndef), key=sp.default_sort_key):
+            if isinstance(node, Mean):
+                inner[node] = Slot(Item(self.order, ("M", self.means.index(node)), None), "mean")
+            else:
+                inner[node] = self.coefficients.at(node, self.number, (self.steps,))
+        plain = expression.xreplace(inner)
+        if over:
+            # a power of a delay is not taken where the delay is negative: no spike is added there
+            plain = plain.replace(lambda e: e.is_Pow and e.exp.has(PAST), lambda e: sp.Pow(e.base, sp.Max(e.exp, 0)))
+        return Formula(plain.xreplace(self.leaves), (self.steps,) if over else SCALAR)
+
+    def function(self, name: str, parameters: Iterable[Symbol], doc: str, result: Value) -> Function:
+        """A function with the tables of coefficients that its result needs."""
+        used = symbols_in(result)
+        body = list(self.coefficients.statements(used))
+        for key, symbol in self.letters.items():
+            if symbol in used:
+                body.append(Let(symbol, Item(self.order, key, symbol.shape)))
+        if self.when in used:
+            body.append(Let(self.when, Call("arange", (Formula(self.steps),), self.when.shape)))
+        unpacked = ((self.r, tuple(self.responses.values())),) if self.r in parameters else ()
+        return Function(name, (PARAMETERS, *parameters), doc, tuple(body), result, unpacked)
+
+    # -- matrices over training times
+
+    def letter(self, letter: Letter | Diagonal) -> Value:
+        if isinstance(letter, Letter):
+            shape = (index_size(letter.a), index_size(letter.b))
+            key = key_of(letter)
+            if key not in self.letters:
+                self.letters[key] = Symbol("_".join(key), shape)
+            made = Ref(self.letters[key])
+            return Transposed(made) if letter.transposed else made
+        size = index_size(letter.field)
+        labels = letter.field.labels if letter.field.labelled else sp.S.One
+        return Call("diagonal", (self.number(letter.weight), Formula(size), Formula(labels)), (size, size))
+
+    def word(self, word: tuple, size: sp.Expr) -> Value:
+        if not word:
+            return Call("eye", (Formula(size),), (size, size))
+        product = self.letter(word[0])
+        for letter in word[1:]:
+            product = MatMul(product, self.letter(letter))
+        return product
+
+    def combination(self, combination: Combination, rows: sp.Expr, columns: sp.Expr, sign: int = 1) -> Sum:
+        terms = tuple((self.number(sign * scale), self.word(word, rows)) for scale, word in combination)
+        return Sum(terms, (rows, columns))
+
+
+def probe_program(bulk: Bulk, layout: Layout, means: tuple[Mean, ...]) -> ProbeProgram:
+    work = _Spectral(bulk, layout, means)
+    blocks, projected = bulk.blocks, bulk.projected
+    sizes = [u.size for u in projected.unknowns]
+    rows = []
+    for r, rows_size in enumerate(sizes):
+        row: list[Value] = []
+        for c, columns_size in enumerate(sizes):
+            block = blocks.block(r, c)
+            made = work.combination(block.combination, rows_size, columns_size, sign=-1)
+            if block.scalar != 0:
+                identity = (work.number(block.scalar), Call("eye", (Formula(rows_size),), (rows_size, columns_size)))
+                made = Sum((identity, *made.terms), made.shape)
+            row.append(made)
+        rows.append(tuple(row))
+    whole = Blocks(tuple(rows)) if rows else Sum((), (sp.S.Zero, sp.S.Zero))
+    names = ", ".join(f"{u.kind}[{text(u.probe)}, {text(u.field)}]" for u in projected.unknowns)
+    doc = f"A(z), one row of blocks per unknown: {names or 'there are none'}."
+    a_matrix = work.function("a_matrix", (work.z, work.r, work.order), doc, whole)
+    sides = tuple((side.side, _side(work, side)) for side in projected.directions)
+    rings = tuple(_ring(work, number, cycle) for number, cycle in enumerate(bulk.pencil.cycles))
+    return ProbeProgram(blocks.labels, a_matrix, sides, rings, not bulk.pencil.rest, _steady(bulk))
+
+
+def _steady(bulk: Bulk) -> bool:
+    """Whether neither A(z) nor the bulk depends on the number of steps otherwise than through their shapes."""
+    projected = bulk.projected
+    clock = next((u.field.clock for u in projected.unknowns if u.field.clock is not None), None)
+    if clock is None:
+        return True
+    expressions = [*projected.bulk_equations, *(block.scalar for _, block in bulk.blocks.blocks)]
+    for _, block in bulk.blocks.blocks:
+        for scale, word in block.combination:
+            expressions += [scale, *(letter.weight for letter in word if isinstance(letter, Diagonal))]
+    return not any(sp.sympify(e).has(clock.steps) for e in expressions)
+
+
+def _side(work: _Spectral, side: Directions) -> Function:
+    """The right-hand side for sources along the spikes, the rows that see them, and their Gram matrix."""
+    unknowns, drive = work.blocks.projected.unknowns, dict(side.drive)
+
+    def size(field: Field) -> sp.Expr:
+        return index_size(field)
+
+    def seen(f: Field, u: Unknown) -> Value:
+        if u == Unknown("C", side.probe, f):
+            return Call("eye", (Formula(size(f)),), (size(f), size(f)))
+        return Sum((), (size(f), u.size))
+
+    driven = tuple(
+        tuple(work.combination(drive.get((r, c), ()), u.size, size(f)) for c, f in enumerate(side.fields))
+        for r, u in enumerate(unknowns)
+    )
+    rows = tuple(tuple(seen(f, u) for u in unknowns) for f in side.fields)
+    gram = tuple(tuple(work.letter(Letter.correlation(a, b)) for b in side.fields) for a in side.fields)
+    names = ", ".join(text(f) for f in side.fields)
+    doc = (
+        f"For sources along {names}: the right-hand side of A(z) q = b,\n"
+        "the rows of q that are its overlaps with them, and their Gram matrix.\n"
+    ).rstrip()
+    return work.function(
+        f"{side.side}_spikes", (work.order,), doc, Group((Blocks(driven), Blocks(rows), Blocks(gram)))
+    )
+
+
+def _ring(work: _Spectral, number: int, cycle: Cycle) -> RingProgram:
+    unknowns = work.blocks.projected.unknowns
+    product: Value | None = None
+    for group, following in zip(cycle.groups, (*cycle.groups[1:], cycle.groups[0]), strict=True):
+        coupling = Blocks(
+            tuple(
+                tuple(
+                    work.combination(work.blocks.block(r, c).combination, unknowns[r].size, unknowns[c].size)
+                    for c in following
+                )
+                for r in group
+            )
+        )
+        product = coupling if product is None else MatMul(product, coupling)
+    assert product is not None
+    doc = "The constant matrix: its eigenvalues are the values of the scalar map at the outliers."
+    pencil = work.function(f"pencil_{number}", (work.order,), doc, product)
+    doc = f"s(z) = {text(cycle.scalar_map)}"
+    scalar_map = work.function(f"scalar_map_{number}", (work.z, work.r), doc, work.number(cycle.scalar_map))
+    inverse = None
+    if cycle.inverse is not None:
+        doc = f"z(s) = {text(cycle.inverse)}"
+        inverse = work.function(f"inverse_map_{number}", (work.s,), doc, work.number(cycle.inverse))
+    relation = Group(tuple(work.number(c) for c in sp.Poly(cycle.relation, Z).all_coeffs()))
+    doc = "Coefficients in z, highest power first, of the polynomial relation between z and the map."
+    return RingProgram(
+        pencil, scalar_map, work.function(f"relation_{number}", (work.s,), doc, relation), inverse
+    )
+
+
+def bulk_program(bulk: Bulk, layout: Layout) -> BulkProgram:
+    work = _Spectral(bulk, layout, ())
+    projected = bulk.projected
+    symbols = projected.bulk_symbols
+    doc = "Each is zero at the bulk responses r at z, and vanishes as z grows:\n" + "\n".join(
+        f"0 = {text(e)}" for e in projected.bulk_equations
+    )
+    residual = Group(tuple(map(work.number, projected.bulk_equations)))
+    equations = work.function("equations", (work.z, work.r), doc, residual)
+    curve = edges = None
+    if bulk.curve is not None:
+        poly = sp.Poly(bulk.curve, projected.resolvent, Z)
+        top = poly.degree(projected.resolvent), poly.degree(Z)
+        table = Group(
+            tuple(
+                Group(
+                    tuple(
+                        work.number(poly.coeff_monomial(projected.resolvent**i * Z**j)) for j in range(top[1] + 1)
+                    )
+                )
+                for i in range(top[0] + 1)
+            )
+        )
+        doc = "Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent."
+        curve = work.function("curve", (), doc, table)
+        polynomials = Group(
+            tuple(Group(tuple(map(work.number, sp.Poly(f, Z).all_coeffs()))) for f in bulk.edge_factors)
+        )
+        doc = "Polynomials in z, highest power first: every edge of the support is a real root of one of them."
+        edges = work.function("edge_polynomials", (), doc, polynomials)
+    return BulkProgram(
+        tuple(s.name for s in symbols),
+        symbols.index(projected.resolvent),
+        equations,
+        None if bulk.curve is None else str(bulk.curve),
+        curve,
+        edges,
+    )

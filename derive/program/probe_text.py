@@ -1,0 +1,77 @@
+"""A(z) and the bulk as JAX modules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from derive.program.nodes import Function
+from derive.program.probe import BulkProgram, ProbeProgram
+from derive.program.text import PARAMETERS, Names, Text
+
+IN_COEFFICIENTS = "coefficient coefficients history_coefficients initial_coefficients over_time".split()
+IN_MATRICES = ("diagonal",)
+
+
+def probe_text(program: ProbeProgram, runtime: str) -> str:
+    """The text of a module with A(z)."""
+    functions = [program.a_matrix, *(f for _, f in program.sides), *(f for ring in program.rings for f in ring.functions)]
+    rings = [
+        f"Ring({', '.join(f.name if f is not None else 'None' for f in (r.pencil, r.scalar_map, r.relation, r.inverse))})"
+        for r in program.rings
+    ]
+    sides = [f"Side({side!r}, {f.name})" for side, f in program.sides]
+    end = [
+        "PROBE = Probe(",
+        f"    unknowns={program.unknowns!r},",
+        "    a_matrix=a_matrix,",
+        f"    rings=({_joined(rings)}),",
+        f"    sides=({_joined(sides)}),",
+        f"    reduced={program.reduced!r},",
+        f"    steady={program.steady!r},",
+        ")",
+    ]
+    interface = ["Probe", *(["Ring"] if rings else []), *(["Side"] if sides else [])]
+    doc = "A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."
+    return _module(doc, functions, interface, end, runtime)
+
+
+def bulk_text(program: BulkProgram, runtime: str) -> str:
+    """The text of a module with the bulk."""
+    optional = [f for f in (program.curve, program.edge_polynomials) if f is not None]
+    end = [
+        "BULK = BulkLaw(",
+        f"    responses={program.responses!r},",
+        f"    resolvent={program.resolvent},",
+        "    equations=equations,",
+        *([f"    curve_text={program.curve_text!r},", "    curve=curve,"] if program.curve is not None else []),
+        *(["    edge_polynomials=edge_polynomials,"] if program.edge_polynomials is not None else []),
+        ")",
+    ]
+    curve = ", the curve of the resolvent G, and where its edges may lie" if program.curve is not None else ""
+    doc = f"The bulk: self-consistent responses{curve}."
+    return _module(doc, [program.equations, *optional], ["BulkLaw"], end, runtime)
+
+
+def _joined(parts: list[str]) -> str:
+    return f"{parts[0]}," if len(parts) == 1 else ", ".join(parts)
+
+
+def _module(doc: str, functions: Iterable[Function], interface: list[str], end: list[str], runtime: str) -> str:
+    functions = list(functions)
+    names = Names((*IN_COEFFICIENTS, *IN_MATRICES, *interface, "PROBE", "BULK", "jnp", "jsp", "arange", "eye"))
+    for made in functions:
+        names.taken.add(made.name)
+    text = Text(names)
+    names.of(PARAMETERS)
+    for made in functions:
+        for symbol in made.parameters:
+            names.of(symbol)
+    body = [line for made in functions for line in text.function(made)]
+    imports = [
+        f"from {runtime}.{module} import {', '.join(sorted(set(text.called) & set(known)))}"
+        for module, known in (("coefficients", IN_COEFFICIENTS), ("matrices", IN_MATRICES))
+        if set(text.called) & set(known)
+    ]
+    imports = sorted([*imports, f"from {runtime}.interface import {', '.join(interface)}"])
+    head = [f'"""{doc}"""', "", "import jax.numpy as jnp", "import jax.scipy.special as jsp", "", *imports, "", ""]
+    return "\n".join([*head, *body, *end]) + "\n"

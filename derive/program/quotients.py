@@ -1,0 +1,498 @@
+"""The exact back end: a program run with quotients of polynomials in the open parameters.
+
+What generated JAX code does in floating point is done here exactly, at given whole numbers: arrays hold quotients, and
+every function of the runtime that the exact forward pass and its eigenproblem call has a counterpart of the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from sympy.polys.polyerrors import PolynomialError
+
+from derive.algebra.polynomials import TooLarge
+from derive.algebra.quotients import Quotient, RationalFunctions
+from derive.errors import DeriveError
+from derive.language.symbols import Parameter
+from derive.program.exact import ExactPass, lines_of
+from derive.program.nodes import (
+    Blocks,
+    Call,
+    Chosen,
+    Formula,
+    Function,
+    Group,
+    Item,
+    Let,
+    MatMul,
+    Ref,
+    Slot,
+    Sum,
+    Symbol,
+    Table,
+    Transposed,
+    Value,
+    children,
+)
+
+MOST_TERMS = 20_000
+"""The most terms that the numerator of one entry may have."""
+
+Array = Any
+"""An array of quotients (or of whole numbers), or one of them."""
+
+
+class Scalars:
+    """Expressions in the parameters as quotients of polynomials; a root of something is a generator of its own."""
+
+    def __init__(self, expressions: Iterable[sp.Expr], substitution: dict):
+        self.substitution = substitution
+        plain = [sp.sympify(e).subs(substitution) for e in expressions]
+        symbols = {s for e in plain for s in e.free_symbols if isinstance(s, Parameter)}
+        powers: dict[sp.Expr, int] = {}
+        for node in (node for e in plain for node in sp.preorder_traversal(e)):
+            if node.is_Pow and node.exp.is_Rational and not node.exp.is_Integer and not node.base.atoms(Slot):
+                powers[node.base] = int(sp.ilcm(powers.get(node.base, 1), node.exp.q))
+        roots = {
+            base: sp.Symbol(f"_radical{i}", positive=True)
+            for i, base in enumerate(sorted(powers, key=sp.default_sort_key))
+        }
+        self.roots = {base: (root, powers[base]) for base, root in roots.items()}
+        self.meaning = {root: base ** sp.Rational(1, q) for base, (root, q) in self.roots.items()}
+        extra = {s for e in substitution.values() for s in sp.sympify(e).free_symbols}
+        generators = ((symbols | extra) - set(roots)) | set(roots.values())
+        self.field = RationalFunctions(sorted(generators, key=lambda s: s.name))
+        self.zero, self.one = (self.field.quotient(self.field.context.constant(n)) for n in (0, 1))
+        self.converted = cache(self._convert)
+
+    def of(self, expression: sp.Expr) -> Quotient:
+        return self.converted(sp.sympify(expression))
+
+    def _convert(self, expression: sp.Expr) -> Quotient:
+        plain = expression.subs(self.substitution)
+        plain = plain.replace(
+            lambda e: e.is_Pow and e.exp.is_Rational and not e.exp.is_Integer and e.base in self.roots,
+            lambda e: self.roots[e.base][0] ** (e.exp * self.roots[e.base][1]),
+        )
+        plain = plain.xreplace({base: root**q for base, (root, q) in self.roots.items() if base.is_Symbol})
+        try:
+            return self.field.convert(plain)
+        except (PolynomialError, TypeError, ValueError, ZeroDivisionError):
+            raise DeriveError(
+                f"{expression} is not an algebraic function of the parameters here, so there is no exact expansion; "
+                "fix what it depends on with --at, or solve for numbers with `derive solve`"
+            ) from None
+
+    def expression(self, quotient: Quotient) -> sp.Expr:
+        """Back to SymPy, with roots written as roots."""
+        return self.field.decode(quotient).xreplace(self.meaning)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a noise or source stands: in a row, and in the covariance of its random matrix."""
+
+    start: int
+    place: int
+    times: int
+    labels: int
+    size: int
+
+    @property
+    def length(self) -> int:
+        return self.times * self.labels
+
+
+def formulas(values: Iterable[Value]) -> list[sp.Expr]:
+    """All formulas inside some values."""
+    found, waiting = [], list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Formula):
+            found.append(sp.sympify(value.expression))
+        waiting += children(value)
+    return found
+
+
+class ExactRun:
+    """Runs programs at given whole numbers. `substitution` gives those, and whatever else is fixed."""
+
+    def __init__(self, scalars: Scalars):
+        self.scalars = scalars
+        self.known: dict[Symbol, Any] = {}
+        self.functions: dict[str, Callable] = {
+            name.removeprefix("_call_"): getattr(self, name) for name in dir(self) if name.startswith("_call_")
+        }
+
+    # -- programs
+
+    def order(self, program: ExactPass) -> dict:
+        """The order parameters that a forward pass gives."""
+        times = 1 if program.clock is None else self.whole(Formula(program.clock.points))
+        self.known[program.times] = times
+        self.known[program.when] = np.arange(times)
+        self.run(program.tables)
+        self._sites(program, times)
+        for c in program.carried:
+            if c.field is not None:
+                lines = self.whole(Formula(lines_of(c.field))) * (times if c.field.timed else 1)
+                shape: tuple[int, ...] = (lines, self.known[c.site.symbol])
+            elif c.channel is not None:
+                extent = sum(self.known[b].length for _, b in c.site.channels[c.channel][1])
+                shape = (extent, extent)
+            else:
+                shape = (times,)
+            self.known[c.symbol] = self.zeros(shape)
+        self.run(program.start)
+        for t in range(times if program.clock is not None else 0):
+            self.known[program.time] = t
+            self.run(program.step)
+            for past, now in program.stores:
+                rows = self.known[now]
+                self.known[past][t * len(rows) : (t + 1) * len(rows)] = rows
+        self.run(program.results)
+        return {key: self.value(value) for key, value in program.order}
+
+    def _sites(self, program: ExactPass, times: int) -> None:
+        for site in program.sites:
+            groups = [*(noises for _, noises in site.channels), site.drawn]
+            extents = [
+                [(times if field.timed else 1, self.whole(Formula(lines_of(field)))) for field, _ in group]
+                for group in groups
+            ]
+            size, start = sum(n * labels for group in extents for n, labels in group), 0
+            for group, extent in zip(groups, extents, strict=True):
+                place = 0
+                for (_, symbol), (n, labels) in zip(group, extent, strict=True):
+                    self.known[symbol] = Place(start, place, n, labels, size)
+                    start, place = start + n * labels, place + n * labels
+            self.known[site.symbol] = size
+
+    def call(self, function: Function, arguments: dict[Symbol, Any]) -> Array:
+        """The result of a function of the program."""
+        self.known |= arguments
+        self.run(function.body)
+        return self.value(function.result)
+
+    def run(self, statements: Iterable[Let]) -> None:
+        for statement in statements:
+            self.known[statement.symbol] = self.value(statement.value)
+
+    # -- values
+
+    def value(self, value: Value | int | None) -> Any:
+        if value is None or isinstance(value, int):
+            return value
+        if isinstance(value, Ref):
+            return self.known[value.symbol]
+        if isinstance(value, Item):
+            return self.known[value.owner][value.key]
+        if isinstance(value, Formula):
+            return self._formula(value)
+        if isinstance(value, Call):
+            return self.functions[value.function](*value.arguments)
+        if isinstance(value, MatMul):
+            return self.product(self.value(value.left), self.value(value.right))
+        if isinstance(value, Transposed):
+            return self.value(value.value).T
+        if isinstance(value, Sum):
+            return self._sum(value)
+        if isinstance(value, Chosen):
+            return self._chosen(value)
+        if isinstance(value, Blocks):
+            return np.block([[self.value(block) for block in row] for row in value.rows])
+        if isinstance(value, Group):
+            return tuple(map(self.value, value.values))
+        raise AssertionError(f"{type(value).__name__} cannot be run exactly")
+
+    def whole(self, value: Value | int) -> int:
+        """A value that is a whole number."""
+        if isinstance(value, int):
+            return value
+        if isinstance(value, Ref):
+            return int(self.known[value.symbol])
+        assert isinstance(value, Formula)
+        slots = {slot: sp.Integer(self.whole(slot.value)) for slot in value.expression.atoms(Slot)}
+        return int(sp.sympify(value.expression).xreplace(slots).subs(self.scalars.substitution))
+
+    def _formula(self, formula: Formula) -> Array:
+        expression = sp.sympify(formula.expression)
+        values = {slot: self.value(slot.value) for slot in expression.atoms(Slot)}
+        arrays = [v for v in values.values() if isinstance(v, np.ndarray)]
+        if not arrays:
+            return self._at(expression, values)
+        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        found = np.empty(shape, object)
+        spread = {s: np.broadcast_to(v, shape) if isinstance(v, np.ndarray) else v for s, v in values.items()}
+        for index in np.ndindex(*shape):
+            here = {s: v[index] if isinstance(v, np.ndarray) else v for s, v in spread.items()}
+            found[index] = self._at(expression, here)
+        return found
+
+    def _at(self, expression: sp.Expr, values: dict[Slot, Any]) -> Quotient:
+        """One entry of a formula."""
+        slots = expression.atoms(Slot)
+        if not slots:
+            return self.scalars.of(expression)
+        if isinstance(expression, Slot):
+            found = values[expression]
+            return found if isinstance(found, Quotient) else self.scalars.of(sp.Integer(int(found)))
+        if expression.is_Add or expression.is_Mul:
+            parts = [self._at(arg, values) for arg in expression.args]
+            total = parts[0]
+            for part in parts[1:]:
+                total = total + part if expression.is_Add else total * part
+            return total
+        whole = {s: sp.Integer(int(values[s])) for s in slots if not isinstance(values[s], Quotient)}
+        if expression.is_Pow:
+            exponent = expression.exp.xreplace(whole)
+            if exponent.is_Integer:
+                return self._power(self._at(expression.base, values), int(exponent))
+        exact = {s: self.scalars.expression(values[s]) for s in slots if s not in whole}
+        return self.scalars.of(expression.xreplace({**whole, **exact}))
+
+    def _power(self, base: Quotient, exponent: int) -> Quotient:
+        total = self.scalars.one
+        for _ in range(abs(exponent)):
+            total = total * base
+        return total if exponent >= 0 else self.scalars.one / total
+
+    def _sum(self, value: Sum) -> Array:
+        if not value.terms:
+            return self.zeros(tuple(self.whole(Formula(d)) for d in value.shape or ()))
+        total: Array = None
+        for factor, term in value.terms:
+            scale, array = self._formula(factor), self.value(term)
+            part = array if factor.expression == 1 else self.times(scale, array)
+            total = part if total is None else self.plus(total, part)
+        return total
+
+    def _chosen(self, value: Chosen) -> Array:
+        slots = {slot: self.value(slot.value) for slot in value.condition.atoms(Slot)}
+        arrays = [v for v in slots.values() if isinstance(v, np.ndarray)]
+        if not arrays:
+            holds = value.condition.xreplace({s: sp.Integer(int(v)) for s, v in slots.items()})
+            return self.value(value.value if bool(holds) else value.otherwise)
+        yes, no = (self.value(v) for v in (value.value, value.otherwise))
+        found = np.empty(arrays[0].shape, object)
+        for index in np.ndindex(*found.shape):
+            here = {s: sp.Integer(int(v[index] if isinstance(v, np.ndarray) else v)) for s, v in slots.items()}
+            side = yes if bool(value.condition.xreplace(here)) else no
+            found[index] = side[index] if isinstance(side, np.ndarray) else side
+        return found
+
+    # -- arithmetic of arrays
+
+    def zeros(self, shape: tuple[int, ...]) -> np.ndarray:
+        return np.full(shape, self.scalars.zero, object)
+
+    def eye(self, size: int) -> np.ndarray:
+        found = self.zeros((size, size))
+        for i in range(size):
+            found[i, i] = self.scalars.one
+        return found
+
+    def plus(self, a: Array, b: Array) -> Array:
+        a, b = np.broadcast_arrays(a, b)
+        found = np.empty(a.shape, object)
+        for index in np.ndindex(*a.shape):
+            found[index] = self.total((a[index], b[index]))
+        return found
+
+    def times(self, a: Array, b: Array) -> Array:
+        a, b = np.broadcast_arrays(a, b)
+        found = np.empty(a.shape, object)
+        for index in np.ndindex(*a.shape):
+            x, y = a[index], b[index]
+            found[index] = self.scalars.zero if x.is_zero or y.is_zero else x * y
+        return found
+
+    def total(self, parts: Iterable[Quotient]) -> Quotient:
+        total = self.scalars.zero
+        for part in parts:
+            if not part.is_zero:
+                total = total + part
+        if len(total.top) > MOST_TERMS:
+            raise TooLarge(f"an order parameter has more than {MOST_TERMS} terms")
+        return total
+
+    def product(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """A matrix product; most entries are zero."""
+        columns = [[(k, x) for k, x in enumerate(column) if not x.is_zero] for column in b.T]
+        found = self.zeros((len(a), b.shape[1]))
+        for i, row in enumerate(a):
+            for j, column in enumerate(columns):
+                found[i, j] = self.total(row[k] * x for k, x in column if not row[k].is_zero)
+        return found
+
+    # -- functions of the runtime, each under its name there
+
+    def _call_arange(self, count):
+        return np.arange(self.whole(count))
+
+    def _call_eye(self, size):
+        return self.eye(self.whole(size))
+
+    def _call_unit(self, block, t=0):
+        place, time = self.value(block), self.whole(t)
+        found = self.zeros((place.labels, place.size))
+        for label in range(place.labels if time >= 0 else 0):
+            found[label, place.start + time * place.labels + label] = self.scalars.one
+        return found
+
+    def _call_units(self, block):
+        place = self.value(block)
+        found = self.zeros((place.length, place.size))
+        for i in range(place.length):
+            found[i, place.start + i] = self.scalars.one
+        return found
+
+    def _call_part(self, rows, block):
+        place = self.value(block)
+        return self.value(rows)[:, place.start : place.start + place.length]
+
+    def _call_part_before(self, rows, block, count):
+        place = self.value(block)
+        return self.value(rows)[:, place.start : place.start + self.whole(count)]
+
+    def _call_first(self, rows, count):
+        return self.value(rows)[: self.whole(count)]
+
+    def _call_earlier(self, past, labels, t, lag):
+        rows, count, time = self.value(past), self.whole(labels), self.whole(t) - lag
+        return rows[time * count : (time + 1) * count] if time >= 0 else self.zeros((count, rows.shape[1]))
+
+    def _call_past_sum(self, weights, past, labels):
+        w, rows, count = self.value(weights), self.value(past), self.whole(labels)
+        total = self.zeros((count, rows.shape[1]))
+        for s, weight in enumerate(w):
+            if not weight.is_zero:
+                total = self.plus(total, self.times(weight, rows[s * count : (s + 1) * count]))
+        return total
+
+    def _call_weighted(self, overlaps, weights, labels):
+        w = np.repeat(self.value(weights), self.whole(labels))
+        return self.times(self.value(overlaps), w[None, :])
+
+    def _call_at_time(self, row, labels, t):
+        count, time = self.whole(labels), self.whole(t)
+        return self.value(row)[:, time * count : (time + 1) * count]
+
+    def _call_remember(self, responses, past, now=None, t=0):
+        kernel, rows = self.value(responses), self.value(past)
+        found = self.product(kernel, rows)
+        if now is None:
+            return found
+        here, time = self.value(now), self.whole(t)
+        return self.plus(found, self.product(kernel[:, time * len(here) : (time + 1) * len(here)], here))
+
+    def _call_dual(self, rows, place, *covariances):
+        array, start, pieces = self.value(rows), 0, []
+        for covariance in map(self.value, covariances):
+            pieces.append(self.product(array[:, start : start + len(covariance)], covariance))
+            start += len(covariance)
+        return np.concatenate([*pieces, array[:, start:]], axis=1)
+
+    def _call_overlaps(self, seen, past, now=None, t=0):
+        array = self.value(seen)
+        found = self.product(array, self.value(past).T)
+        if now is not None:
+            here, time = self.value(now), self.whole(t)
+            found[:, time * len(here) : (time + 1) * len(here)] = self.product(array, here.T)
+        return found
+
+    def _call_products(self, seen, rows):
+        a, b = np.broadcast_arrays(self.value(seen), self.value(rows))
+        found = self.zeros((len(a), 1))
+        for i, (x, y) in enumerate(zip(a, b, strict=True)):
+            found[i, 0] = self.total(p * q for p, q in zip(x, y, strict=True) if not (p.is_zero or q.is_zero))
+        return found
+
+    def _call_products_by_time(self, seen, seen_labels, rows, labels):
+        size = self.value(rows).shape[1]
+        a = self.value(seen).reshape(-1, self.whole(seen_labels), size)
+        b = self.value(rows).reshape(-1, self.whole(labels), size)
+        a, b = np.broadcast_arrays(a, b)
+        found = self.zeros(a.shape[:2])
+        for index in np.ndindex(*found.shape):
+            pairs = zip(a[index], b[index], strict=True)
+            found[index] = self.total(p * q for p, q in pairs if not (p.is_zero or q.is_zero))
+        return found
+
+    def _call_delayed(self, past, labels, lag):
+        rows = self.value(past)
+        shift = min(lag * self.whole(labels), len(rows))
+        return np.concatenate([self.zeros((shift, rows.shape[1])), rows[: len(rows) - shift]])
+
+    def _call_put(self, covariance, a, t, b, s, values):
+        found, here, there = self.value(covariance), self.value(a), self.value(b)
+        block = self.value(values)
+        row = here.place + self.whole(t) * here.labels
+        column = there.place + (0 if s is None else self.whole(s) * there.labels)
+        found[row : row + block.shape[0], column : column + block.shape[1]] = block
+        found[column : column + block.shape[1], row : row + block.shape[0]] = block.T
+        return found
+
+    def _call_entry(self, column):
+        return self.value(column).reshape(-1)[0]
+
+    def _call_store_number(self, table, value, t):
+        found = self.value(table)
+        found[self.whole(t)] = self.value(value)
+        return found
+
+    def _call_total(self, column):
+        array = self.value(column)
+        found = self.zeros((1, array.shape[1]))
+        for j in range(array.shape[1]):
+            found[0, j] = self.total(array[:, j])
+        return found
+
+    def _call_given(self, data, t, lag):
+        raise DeriveError("data are numbers, not symbols, so there is no exact expansion; use `derive solve`")
+
+    def _call_diagonal(self, weights, size, labels):
+        count = self.whole(size)
+        w = np.repeat(np.atleast_1d(self.value(weights)).reshape(-1), self.whole(labels))
+        found = self.zeros((count, count))
+        for i in range(count):
+            found[i, i] = w[i if len(w) > 1 else 0]
+        return found
+
+    def _call_over_time(self, table, count):
+        assert isinstance(table, Table)
+        times = self.whole(count)
+        found = self.zeros((times, len(table.rows), len(table.rows[0])))
+        for i, row in enumerate(table.rows):
+            for j, entry in enumerate(row):
+                found[:, i, j] = np.broadcast_to(self.value(entry), (times,))
+        return found
+
+    def _call_initial_coefficients(self, matrix, entry, forcing):
+        steps, start, added = (self.value(x) for x in (matrix, entry, forcing))
+        now, found = start[0], []
+        for step, more in zip(steps, added, strict=True):
+            found.append(now[:, 0])
+            now = self.plus(self.product(step, now), more)
+        return np.array(found, object)
+
+    def _call_history_coefficients(self, matrix, entry, forcing):
+        steps, start = self.value(matrix), self.value(entry)
+        count = len(steps)
+        now, found = self.zeros((steps.shape[1], count)), []
+        for t in range(count):
+            found.append(now)
+            now = self.product(steps[t], now)
+            now[:, t] = start[t][:, 0]
+        return np.array(found, object)
+
+    def _call_coefficient(self, table, t, position):
+        return self.value(table)[max(self.whole(t), 0), position]
+
+    def _call_coefficients(self, table, t, position, times):
+        return self.value(table)[max(self.whole(t), 0), position, : self.whole(times)]
