@@ -30,6 +30,7 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
     are built into generated/ of the current directory. All code is derived before anything is replaced: a build
     that fails leaves everything as it was. The same declaration gives the same bytes on every machine.
     Of a family of models the default member is built, or the one that the choices after its name ask for.
+    Outside the project each solver gets a copy of the functions that all solvers share, so that it stands alone.
 
     \b
     Examples:
@@ -56,9 +57,13 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
         known = next((place for place in places if place.resolve() == directory.resolve()), directory)
         places.setdefault(known, []).append(model)
     with progress_bar("building", as_json) as progress:
-        from derive.codegen import generate_files
+        from derive.codegen import generate_alone, generate_files
 
-        trees = {place: generate_tree(models, generate_files, progress) for place, models in places.items()}
+        home = project_directory().resolve()
+        trees = {
+            place: generate_tree(models, generate_files if place.resolve() == home else generate_alone, progress)
+            for place, models in places.items()
+        }
         if not check:
             written = [path for place, tree in trees.items() for path in write_tree(tree, place, whole)]
     names = [model.name for models in places.values() for model in models]

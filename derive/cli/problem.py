@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -94,20 +93,16 @@ def bulk_data(
     """Atoms, moments, curve and density of the bulk of a layer for machines."""
     import numpy as np
 
-    probe = solution.solver.labelled(layer.label)
+    matrix = solution.solver.matrix(layer.label)
+    place = f"(z - {matrix.plus})" if matrix.plus else "z"
     data: dict[str, Any] = {
         "atoms": layer.diagnostics["atoms"],
         "moments": layer.moments,
-        "curve": _moved_curve(probe.bulk.CURVE, probe.plus),
+        "curve": None if matrix.bulk.curve_text is None else matrix.bulk.curve_text.format(z=place),
     }
     if grid is not None:
         data["density"] = {"x": list(grid), "y": solution.density(np.array(grid), layer.label, progress)}
     return data
-
-
-def _moved_curve(curve: str | None, plus: str) -> str | None:
-    """The curve of a matrix to whose diagonal an observable was added."""
-    return curve if curve is None or not plus else re.sub(r"\bz\b", f"(z - {plus})", curve)
 
 
 def axes_of(sweep: Sweep) -> dict[str, list]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+from pathlib import Path
 
 from derive import __version__
 from derive.errors import DeclarationError
@@ -11,6 +12,7 @@ from derive.language.model import Model
 from derive.records.base import Record
 
 
+_SHARED = Path(__file__).parents[2] / "numerics" / "runtime"
 RUNTIME = "numerics.runtime"
 """Where generated code finds what all solvers share."""
 
@@ -56,6 +58,13 @@ def generate_files(
     files = {name: _formatted(_banner(model) + text) for name, text in files.items()}
     files["derivation.md"] = document if document.endswith("\n") else document + "\n"
     return dict(sorted(files.items()))
+
+
+def generate_alone(model: Model) -> dict[str, str]:
+    """The same, with a copy of what all solvers share beside it."""
+    files = generate_files(model, runtime=".runtime")
+    shared = {f"runtime/{path.name}": path.read_text(encoding="utf-8") for path in sorted(_SHARED.glob("*.py"))}
+    return {**files, **shared}
 
 
 def _stems(model: Model) -> dict[str, str]:

@@ -89,14 +89,10 @@ class ExactPass:
     time: Symbol
     times: Symbol
     when: Symbol
-    finite: Symbol
     sites: tuple[SiteLayout, ...]
     tables: tuple[Let, ...]
     start: tuple[Let, ...]
     step: tuple[Let, ...]
-    stores: tuple[tuple[Symbol, Symbol], ...]
-    """Pasts and the rows that join them at the end of a step."""
-    watched: tuple[Symbol, ...]
     carried: tuple[Carried, ...]
     results: tuple[Let, ...]
     order: tuple[tuple[Key, Value], ...]
@@ -121,7 +117,6 @@ class _Build:
         self.time = Symbol("t" if self.clock is None else self.clock.name, SCALAR)
         self.times = Symbol("times", SCALAR)
         self.when = Symbol("when", (Slot(Ref(self.times), "times"),))
-        self.finite = Symbol("finite", SCALAR)
         self.now_slot, self.when_slot = Slot(Ref(self.time), self.time.hint), Slot(Ref(self.when), "s")
         self.times_dim = self.when.shape[0]
         self.sites = tuple(map(self._site, layout.sectors))
@@ -176,10 +171,8 @@ class _Build:
         for _, value in (*order, *observables):
             wanted |= symbols_in(value)
         results, wanted = alive(results, wanted)
-        stores = {self.pasts[f.field]: self.done[f.field] for f in timed if f.field in self.pasts}
         while True:  # what a step needs of earlier times must be carried, so that it is needed at those times too
-            rows = {now: None for past, now in stores.items() if past in wanted}
-            kept, more = alive(step, {**wanted, **rows})
+            kept, more = alive(step, wanted)
             if set(more) <= set(wanted):
                 break
             wanted |= more
@@ -195,20 +188,16 @@ class _Build:
             ),
             *(Carried(s, None, self.sites[0], None) for s in self.means.values()),
         ]
-        made = {s.symbol for s in kept}
         tables = self.coefficients.statements({**wanted, **{s: None for let in kept for s in symbols_in(let.value)}})
         return ExactPass(
             self.clock,
             self.time,
             self.times,
             self.when,
-            self.finite,
             self.sites,
             tables,
             first,
             kept,
-            tuple((past, now) for past, now in stores.items() if past in wanted),
-            tuple(self.done[f.field] for f in timed if self.done[f.field] in made),
             tuple(c for c in carried if c.symbol in wanted),
             results,
             order,
@@ -317,7 +306,7 @@ class _Build:
         return Call("earlier", (self.past(field), Formula(lines_of(field)), Ref(self.time), lag), shape)
 
     def past(self, field: Field) -> Value:
-        """The rows of a field at all times before the current one; of a source, and of a field without time, all."""
+        """The rows of a field at all times that are known; of a source, and of a field without time, all."""
         shape = self.past_shape(field)
         if field.role in ("normal", "constant"):
             drawn = Call("units", (Ref(self.place[field]),), shape)
@@ -327,12 +316,6 @@ class _Build:
         if field not in self.pasts:
             self.pasts[field] = Symbol(f"{field}_past", shape)
         return Ref(self.pasts[field])
-
-    def known_now(self, field: Field) -> Value | None:
-        """The rows of the current time, where the past does not hold them: neither of sources nor without time."""
-        if field.role in ("normal", "constant") or not field.timed:
-            return None
-        return Ref(self.done[field]) if field in self.done else None
 
     def dual(self, value: FieldAt) -> Value:
         """The rows of a value times the covariance of its site, computed once as long as that does not change."""
@@ -350,14 +333,12 @@ class _Build:
         return Call("dual", (rows, Ref(site.symbol), *covariances), rows.shape)
 
     def with_past(self, value: FieldAt, field: Field) -> Ref:
-        """Means of products of a value with a field at all times up to the current one, as far as they are known."""
-        now = self.known_now(field)
-        key = (value.field, self.lag(value), field, now is not None)
+        """Means of products of a value with a field at all times, as far as they are known."""
+        key = (value.field, self.lag(value), field, field in self.done)
         if key not in self.met:
             seen = self.dual(value)
-            extra = () if now is None else (now, Ref(self.time))
             symbol = Symbol(f"{value.field}_{field}", (seen.shape[0], self.past_shape(field)[0]))
-            self.lines.append(Let(symbol, Call("overlaps", (seen, self.past(field), *extra), symbol.shape)))
+            self.lines.append(Let(symbol, Call("overlaps", (seen, self.past(field)), symbol.shape)))
             self.met[key] = symbol
         return Ref(self.met[key])
 
@@ -372,8 +353,29 @@ class _Build:
             value = Chosen(sp.Eq(self.now_slot, first), self._rule(f, rule), value)
         self.lines.append(Let(symbol, value, f"{left} = {self.layout.shown(f)}"))
         self.done[field] = symbol
+        if field.timed:
+            self.lines.append(self._stored(field, symbol))
         if isinstance(f.rule, DisorderRule):
             self._covariances(f)
+
+    def _stored(self, field: Field, rows: Symbol) -> Let:
+        """The past joined by the rows of the current time, once everything that reads it without them is known.
+
+        A compiler changes an array in place only if all reads of its old value come first; where the rows themselves
+        do not depend on such a read, the time is made to.
+        """
+        self.past(field)
+        past = self.pasts[field]
+        needs: dict[Symbol, None] = {}
+        for let in reversed(self.lines):
+            if let.symbol is rows or let.symbol in needs:
+                needs |= symbols_in(let.value)
+        loose = [let.symbol for let in self.lines if past in symbols_in(let.value) and let.symbol not in needs]
+        loose = [s for s in loose if s is not rows]
+        when: Value = Ref(self.time)
+        if loose:
+            when = Call("after", (when, *map(Ref, loose)), SCALAR)
+        return Let(past, Call("store", (Ref(past), Ref(rows), when), past.shape))
 
     def _rule(self, f: SystemField, rule: Rule) -> Value:
         shape = self.rows_shape(f.field)
@@ -387,7 +389,6 @@ class _Build:
             answering = self.value(m.a(self.clock) if m.a.timed else m.a())
             kernel_shape = (lines_of(m.a), self.past_shape(m.noise)[0])
             kernel = Call("part", (answering, Ref(self.place[m.noise])), kernel_shape)
-            now = self.known_now(m.on)
             if m.fresh:
                 on = self.value(m.on(self.clock) if m.on.timed else m.on())
                 here = Call(
@@ -395,8 +396,7 @@ class _Build:
                 )
                 terms.append((self.number(m.coefficient), MatMul(here, on)))
             else:
-                extra = () if now is None else (now, Ref(self.time))
-                terms.append((self.number(m.coefficient), Call("remember", (kernel, self.past(m.on), *extra), shape)))
+                terms.append((self.number(m.coefficient), MatMul(kernel, self.past(m.on))))
         return Sum(tuple(terms), shape)
 
     def _term(self, term: Term, target: Field) -> tuple[Formula, Value]:

@@ -12,8 +12,8 @@ from derive.program.nodes import Let, Symbol, symbols_in
 from derive.program.text import PARAMETERS, Names, Text, indented, joined
 
 IN_EXACT = (
-    "at_time delayed dual earlier empty entry first forward given given_series mean_of_labels overlaps part part_before "
-    "past_sum products products_by_time put remember series site still_finite store store_number total total_of_labels "
+    "after at_time delayed dual earlier empty entry finite_times first forward given given_series mean_of_labels overlaps part part_before "
+    "past_sum products products_by_time put series site store store_number total total_of_labels "
     "unit units weighted"
 ).split()
 IN_COEFFICIENTS = "coefficient coefficients history_coefficients initial_coefficients over_time".split()
@@ -25,12 +25,12 @@ class ExactText:
 
     def __init__(self, program: ExactPass, runtime: str):
         self.program, self.runtime = program, runtime
-        names = Names((*IN_EXACT, *IN_COEFFICIENTS, *FUNCTIONS, "ExactTraining", "TRAINING", "jnp", "jsp", "state", "here"))
+        names = Names((*IN_EXACT, *IN_COEFFICIENTS, *FUNCTIONS, "ExactTraining", "TRAINING", "jnp", "jsp", "state"))
         self.text = Text(names)
-        for symbol in (PARAMETERS, program.time, program.times, program.when, program.finite):
+        for symbol in (PARAMETERS, program.time, program.times, program.when):
             names.of(symbol)
         self.p, self.times = names.of(PARAMETERS), names.of(program.times)
-        self.time, self.finite = names.of(program.time), names.of(program.finite)
+        self.time = names.of(program.time)
         self.steps = "1" if program.clock is None else self.text.formula(program.clock.steps)
         self.points = "1" if program.clock is None else self.text.formula(program.clock.points)
         self.tables = [let.symbol for let in program.tables if let.remark]
@@ -46,7 +46,7 @@ class ExactText:
             *self._forward(),
             *self._strides(),
         ]
-        called = {*self.text.called, "site", *(("store", "still_finite", "forward") if self.program.clock else ("empty",))}
+        called = {*self.text.called, "site", *(("finite_times", "forward") if self.program.clock else ("empty",))}
         imports = [
             f"from {self.runtime}.{module} import {', '.join(sorted(called & set(known)))}"
             for module, known in (("coefficients", IN_COEFFICIENTS), ("exact", IN_EXACT))
@@ -159,22 +159,11 @@ class ExactText:
         program = self.program
         if program.clock is None:
             return []
-        stores = [
-            f"{self.text.names.of(past)} = store({self.text.names.of(past)}, {self.text.names.of(now)}, here)"
-            for past, now in program.stores
-        ]
-        rows = joined(map(self.text.names.of, program.watched))
-        covariances = [c.symbol for c in program.carried if c.field is None and c.channel is not None]
-        variances = joined(map(self.text.names.of, covariances))
         lines = [
             *self._prelude(program.step),
-            f"{self._state()}, {self.finite} = state",
+            f"{self._state()} = state",
             *self.text.lines(program.step),
-            f"{self.finite} = still_finite({self.finite}, {self.time}, ({rows}), ({variances}))",
-            "# `here` is the time, told only when all is computed: the compiler then updates the pasts in place",
-            f"here = {self.time} + ({self.finite} < 0)",
-            *stores,
-            f"return {self._state()}, {self.finite}",
+            f"return {self._state()}",
         ]
         return self._function(f"step({self._with_tables(self.time, 'state')})", "All fields of one time.", lines)
 
@@ -195,10 +184,24 @@ class ExactText:
             "observables = {",
             *indented(observables),
             "}",
-            "return order, observables",
+            f"return order, observables, {self._finite()}",
         ]
-        doc = "Correlations and responses before the last update, times by times, and observables at all times."
+        doc = "Order parameters before the last update, observables at all times, times before anything overflowed."
         return self._function(f"results({self.p}, state)", doc, lines)
+
+    def _finite(self) -> str:
+        """The number of times before anything overflowed."""
+        if self.program.clock is None:
+            return "1"
+        pasts = joined(
+            self.text.names.of(c.symbol) for c in self.program.carried if c.field is not None and c.field.timed
+        )
+        variances = joined(
+            f"({self.text.names.of(c.site.symbol)}.channels[{c.channel}], {self.text.names.of(c.symbol)})"
+            for c in self.program.carried
+            if c.channel is not None
+        )
+        return f"finite_times({self.times}, ({pasts}), ({variances}))"
 
     def _forward(self) -> list[str]:
         doc = [
@@ -209,13 +212,10 @@ class ExactText:
         if self.program.clock is None:
             state = f"empty(carried({self.p}, 1))"
             state = f"start({self.p}, 1, {state})" if self.program.start else state
-            lines = [f"return *results({self.p}, {state}), 1"]
+            lines = [f"return results({self.p}, {state})"]
         else:
             tables = f", *tables({self.p})" if self.tables else ""
-            lines = [
-                f"state, {self.finite} = forward({self.p}, {self.points}, carried, step, {start}{tables})",
-                f"return *results({self.p}, state), {self.finite}",
-            ]
+            lines = [f"return results({self.p}, forward({self.p}, {self.points}, carried, step, {start}{tables}))"]
         return self._function(f"forward_pass({self.p})", "\n    ".join(doc) + "\n    ", lines)
 
     def _strides(self) -> list[str]:

@@ -293,7 +293,7 @@ def bulk_program(bulk: Bulk, layout: Layout) -> BulkProgram:
         tuple(s.name for s in symbols),
         symbols.index(projected.resolvent),
         equations,
-        None if bulk.curve is None else str(bulk.curve),
+        None if bulk.curve is None else str(bulk.curve.xreplace({Z: sp.Symbol("{z}")})),
         curve,
         edges,
     )

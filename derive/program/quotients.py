@@ -152,9 +152,6 @@ class ExactRun:
         for t in range(times if program.clock is not None else 0):
             self.known[program.time] = t
             self.run(program.step)
-            for past, now in program.stores:
-                rows = self.known[now]
-                self.known[past][t * len(rows) : (t + 1) * len(rows)] = rows
         self.run(program.results)
         return {key: self.value(value) for key, value in program.order}
 
@@ -383,14 +380,6 @@ class ExactRun:
         count, time = self.whole(labels), self.whole(t)
         return self.value(row)[:, time * count : (time + 1) * count]
 
-    def _call_remember(self, responses, past, now=None, t=0):
-        kernel, rows = self.value(responses), self.value(past)
-        found = self.product(kernel, rows)
-        if now is None:
-            return found
-        here, time = self.value(now), self.whole(t)
-        return self.plus(found, self.product(kernel[:, time * len(here) : (time + 1) * len(here)], here))
-
     def _call_dual(self, rows, place, *covariances):
         array, start, pieces = self.value(rows), 0, []
         for covariance in map(self.value, covariances):
@@ -398,12 +387,16 @@ class ExactRun:
             start += len(covariance)
         return np.concatenate([*pieces, array[:, start:]], axis=1)
 
-    def _call_overlaps(self, seen, past, now=None, t=0):
-        array = self.value(seen)
-        found = self.product(array, self.value(past).T)
-        if now is not None:
-            here, time = self.value(now), self.whole(t)
-            found[:, time * len(here) : (time + 1) * len(here)] = self.product(array, here.T)
+    def _call_overlaps(self, seen, past):
+        return self.product(self.value(seen), self.value(past).T)
+
+    def _call_after(self, t, *rows):
+        return self.whole(t)
+
+    def _call_store(self, past, rows, t):
+        found, new = self.value(past), self.value(rows)
+        time = t if isinstance(t, int) else self.value(t)
+        found[time * len(new) : (time + 1) * len(new)] = new
         return found
 
     def _call_products(self, seen, rows):

@@ -114,15 +114,7 @@ def past_sum(weights: Array, past: Array, labels: int) -> Array:
 
 def weighted(overlaps: Array, weights: Array, labels: int) -> Array:
     """Overlaps with the rows of all times, those of each time multiplied by its weight."""
-    return overlaps * jnp.repeat(weights, labels, total_repeat_length=overlaps.shape[1])
-
-
-def remember(responses: Array, past: Array, now: Array | None = None, t: Array = 0) -> Array:
-    """The sum over times of response * rows; `now` has the rows of time t, where the past does not hold them yet."""
-    found = responses @ past
-    if now is None:
-        return found
-    return found + at_time(responses, now.shape[0], t) @ now
+    return overlaps * jnp.broadcast_to(weights[:, None], (weights.shape[0], labels)).reshape(-1)
 
 
 def at_time(row: Array, labels: int, t: Array) -> Array:
@@ -148,15 +140,9 @@ def dual(rows: Array, place: Site, *covariances: Array) -> Array:
     return jnp.concatenate([*pieces, rows[:, start:]], axis=1)
 
 
-def overlaps(seen: Array, past: Array, now: Array | None = None, t: Array = 0) -> Array:
-    """Means of the products of a field, whose dual rows are `seen`, with another at all times so far.
-
-    `now` has the rows of time t of the other, where its past does not hold them yet.
-    """
-    found = seen @ past.T
-    if now is None:
-        return found
-    return jax.lax.dynamic_update_slice_in_dim(found, seen @ now.T, t * now.shape[0], axis=1)
+def overlaps(seen: Array, past: Array) -> Array:
+    """Means of the products of a field, whose dual rows are `seen`, with another at all times that are known."""
+    return (past @ seen.T).T  # the small factor is the one that is transposed
 
 
 def products(seen: Array, rows: Array) -> Array:
@@ -213,25 +199,35 @@ def _grown(array: Array, before: Axes, after: Axes) -> Array:
 
 
 def forward(p: Any, times: int, carried: Callable, step: Callable, start: Callable | None = None, *tables: Array):
-    """All that is carried through time, after the last step, and how many times are free of overflow.
+    """All that is carried through time, after the last step.
 
     carried(p, times): the axes of what is carried. start: what is known before the first time. step: one time.
     """
-    state, finite = empty(carried(p, 0)), 0
+    state = empty(carried(p, 0))
     for begin, end in stages(times):
         state = grow(state, carried(p, begin), carried(p, end))
         if begin == 0 and start is not None:
             state = start(p, end, *tables, state)
-        one = partial(step, p, end, *tables)
-        state, finite = jax.lax.fori_loop(begin, end, one, (state, finite))
-    return state, finite
+        state = jax.lax.fori_loop(begin, end, partial(step, p, end, *tables), state)
+    return state
 
 
-def still_finite(finite: Array, t: Array, rows: tuple[Array, ...], covariances: tuple[Array, ...]) -> Array:
+def after(t: Array, *rows: Array) -> Array:
+    """The time t, known only when the rows are: the compiler then reads all pasts before it changes any in place."""
+    return t + (sum(x[0, 0] for x in rows if x.size) < -jnp.inf)
+
+
+def finite_times(times: int, pasts: tuple[Array, ...], variances: tuple[tuple[tuple[Block, ...], Array], ...]) -> Array:
     """How many times are free of overflow: up to the first with a row or a variance that is not finite."""
-    watched = (*rows, *map(jnp.diagonal, covariances))
-    fine = jnp.array([jnp.all(jnp.isfinite(x)) for x in watched])
-    return jnp.where((finite == t) & jnp.all(fine), t + 1, finite)
+    fine = [jnp.all(jnp.isfinite(past).reshape(times, -1), axis=1) for past in pasts if past.size]
+    for blocks, covariance in variances:
+        diagonal = jnp.isfinite(jnp.diagonal(covariance))
+        for block in blocks:
+            if block.times == times:
+                mine = diagonal[block.place : block.place + block.length]
+                fine.append(jnp.all(mine.reshape(times, block.labels), axis=1))
+    together = jnp.all(jnp.stack([jnp.ones(times, bool), *fine]), axis=0)
+    return jnp.sum(jnp.cumprod(together.astype(int)))
 
 
 # -- numbers of labels and times

@@ -137,7 +137,7 @@ class BulkLaw:
     equations(p, z, r): one number per equation, zero at the bulk responses. curve(p): table c with
     sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent, and edge_polynomials(p): polynomials in z, highest power
     first, that have the edges among their real roots; both exact if the numbers are fractions, and None where the
-    responses could not be eliminated. curve_text: the curve as text.
+    responses could not be eliminated. curve_text: the curve as text, with {z} for z.
     """
 
     responses: tuple[str, ...]
