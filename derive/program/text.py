@@ -119,6 +119,13 @@ class _Numpy(_Arithmetic, NumPyPrinter):
     _kc = {name: value.replace("numpy.", "xp.") for name, value in NumPyPrinter._kc.items()}
 
 
+class _PlainNumpy(_Arithmetic, NumPyPrinter):
+    module, special = "np", "sc"
+    _module = "np"
+    _kf = {name: value.replace("numpy.", "np.") for name, value in NumPyPrinter._kf.items()}
+    _kc = {name: value.replace("numpy.", "np.") for name, value in NumPyPrinter._kc.items()}
+
+
 class Text:
     """Prints values as array code; `bound` says what the declaration's own symbols are called, where they may stand."""
 
@@ -209,6 +216,12 @@ class Text:
 
 class NumpyText(Text):
     arithmetic = _Numpy
+
+
+class PlainNumpyText(Text):
+    """NumPy itself, where arrays come from nowhere else."""
+
+    arithmetic = _PlainNumpy
 
 
 def indented(lines: Iterable[str]) -> list[str]:
