@@ -18,10 +18,10 @@ def generate_files(model: Model, derived: dict[str, dict[str, Record]] | None = 
     """
     from derive.codegen.bulk import write_bulk
     from derive.codegen.probe import letters_needed, write_probe
-    from derive.codegen.simulation import write_simulation
     from derive.codegen.training import write_training
     from derive.pipeline import derive_each_probe
     from derive.printing import markdown_of_records
+    from derive.program.simulation_text import write_simulation
 
     derived = derive_each_probe(model) if derived is None else derived
     time_order = next(iter(derived.values()))["order"]
@@ -32,7 +32,7 @@ def generate_files(model: Model, derived: dict[str, dict[str, Record]] | None = 
     }
     files = {
         "training.py": write_training(time_order, tuple(sorted(letters, key=lambda x: x.name)), signature),
-        "simulation.py": write_simulation(model, time_order, signature),
+        "simulation.py": write_simulation(model, time_order.order, "numerics.runtime"),
     }
     for label, stem in stems.items():
         files[f"probe{stem}.py"] = write_probe(derived[label]["bulk"], signature)
