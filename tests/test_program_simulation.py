@@ -97,8 +97,8 @@ def any_names(monkeypatch):
 
 WORDS = (
     "s tau row psi p rng xp np sc special size watch probed progress earlier u_1 jax sum range mean outer Past "
-    "W_before observables spikes held simulate sectors SIMULATION max t fraction columns filled value size_ given total self "
-    "np_"
+    "W_before observables spikes held simulate sectors SIMULATION max t fraction columns filled value size_ given "
+    "total self np_"
 ).split()
 
 

@@ -47,6 +47,12 @@ from derive.program.nodes import SCALAR, Call, Formula, Let, MatMul, Ref, Shape,
 RNG, XP = Symbol("rng"), Symbol("xp")
 """What random numbers are drawn from, and where arrays come from."""
 
+Span = tuple[sp.Expr | None, sp.Expr | None]
+"""First time, and the one after the last; None where there is no series of times."""
+Direction = tuple[sp.Expr, sp.Expr | None, sp.Expr | None]
+"""A vector, with the times that it is taken at."""
+Pair = tuple[Direction, Direction]
+
 LEAVES = (FieldAt, Apply, Project, Mean, Mix, Total, DataAt, sp.Sum)
 """Nodes of the language that are not arithmetic entry by entry."""
 
@@ -161,12 +167,11 @@ class _Build:
             raise DeclarationError(
                 f"clocks {clocks[0]} and {clocks[1]}: one training clock per model; use one for all fields"
             )
-        self.clock: Clock | None = clocks[0] if clocks else None
-        self.time = Symbol("t" if self.clock is None else self.clock.name, SCALAR)
+        self.clocks: tuple[Clock, ...] = clocks
+        self.time = Symbol(clocks[0].name if clocks else "t", SCALAR)
         self.sectors = tuple((s, Symbol(s.name, SCALAR)) for s in atoms(model, Sector))
         self.bound: dict[sp.Symbol, Symbol] = dict(self.sectors)
-        if self.clock is not None:
-            self.bound[self.clock] = self.time
+        self.bound |= {clock: self.time for clock in clocks}
         self.disorder: tuple[Disorder, ...] = atoms(model, Disorder)
         self.fields: tuple[Field, ...] = atoms(model, Field)
         self.weights: tuple[Weights, ...] = atoms(model, Weights)
@@ -177,8 +182,13 @@ class _Build:
         self.starts: dict[sp.Symbol, dict[int, Eq]] = {}
         for e in model.equations:
             if _is_start(e):
-                self.starts.setdefault(_defined(e), {})[int(e.time)] = e
+                self.starts.setdefault(_defined(e), {})[int(_time(e))] = e
         self.order = self._scheduled({f: i for i, f in enumerate(order)})
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of all that has a time."""
+        return self.clocks[0]
 
     def program(self) -> FiniteSizeProgram:
         sources = [f for f in self.fields if f.role == "normal"]
@@ -198,12 +208,13 @@ class _Build:
             m: Held(self.symbols[m], self.before.get(m), m.shape, self._draw(m) if isinstance(m, Disorder) else None)
             for m in (*(d for d in self.disorder if d.fresh is not None), *self.weights)
         }
-        step = tuple(Rule({**kept, **held}[x], *laws[x]) for x in timed)
-        ends = self.clock is None or self.clock.endpoint
+        targets: dict[sp.Symbol, Kept | Held] = {**kept, **held}
+        step = tuple(Rule(targets[x], *laws[x]) for x in timed)
+        ends = all(clock.endpoint for clock in self.clocks)
         return FiniteSizeProgram(
             self.bound,
             self.sectors,
-            self.clock,
+            self.clock if self.clocks else None,
             self.time,
             tuple(drawn),
             tuple(static),
@@ -255,13 +266,13 @@ class _Build:
         return found
 
     def _check_last(self, needed: Field, e: Eq) -> None:
-        if self.clock is not None and not self.clock.endpoint and not _is_start(e):
+        if not self.clock.endpoint and not _is_start(e):
             raise DeclarationError(
                 f"the update of {e.name} at {e.time} needs {needed} at the same time, but with endpoint=False "
                 f"fields end before the last update; use {needed} one step earlier"
             )
 
-    def _lags(self, expression: sp.Basic, e: Eq, limits: tuple = ()) -> Iterator[tuple[sp.Symbol, int]]:
+    def _lags(self, expression: sp.Basic, e: Eq, limits: tuple[sp.Basic, ...] = ()) -> Iterator[tuple[sp.Symbol, int]]:
         """Fields and matrices of an equation, each with the least number of steps that it is taken before."""
         if isinstance(expression, sp.Sum):
             yield from self._lags(expression.function, e, expression.limits[0])
@@ -293,7 +304,7 @@ class _Build:
             (first, made(self._at_start(e.value, first))) for first, e in sorted(self.starts.get(x, {}).items())
         )
         e = self.rules[x]
-        shift = e.time - self.clock
+        shift = _time(e) - self.clock
         return starts, made(_mapped(e.value, lambda part: part.xreplace({self.clock: self.clock - shift})))
 
     def _at_start(self, value: sp.Expr | Matrix, first: int) -> sp.Expr | Matrix:
@@ -311,7 +322,7 @@ class _Build:
 
     def _now(self, matrix: Matrix) -> Matrix:
         """A probed matrix as it is at the current time: the last time of the declaration is read as that one."""
-        if self.clock is None:
+        if not self.clocks:
             return matrix
 
         def at(part: sp.Basic) -> sp.Basic:
@@ -433,7 +444,9 @@ class _Build:
         if isinstance(matrix, Dyad):
             sides = (self.vector(matrix.left), self.vector(matrix.right))
             return Call("outer", sides, (matrix.rows, matrix.columns))
-        return self._operator(matrix.symbol, matrix.transposed)
+        if isinstance(matrix, Atom):
+            return self._operator(matrix.symbol, matrix.transposed)
+        raise AssertionError(f"{matrix} is no matrix of the language")
 
     def _observed(self, value: sp.Expr) -> Value:
         if isinstance(value, Each):
@@ -454,7 +467,9 @@ class _Build:
         }
         return Spikes(self.matrix(Product(first.rows, last.columns, factors[half:])), self._sides(sides))
 
-    def _sides(self, sides: dict[str, tuple[Sector, list]]) -> tuple[tuple[str, Sector, tuple[Columns, ...]], ...]:
+    def _sides(
+        self, sides: dict[str, tuple[Sector, list[Direction]]]
+    ) -> tuple[tuple[str, Sector, tuple[Columns, ...]], ...]:
         return tuple(
             (side, sector, tuple(self._columns(*each) for each in dict.fromkeys(found)))
             for side, (sector, found) in sides.items()
@@ -465,11 +480,12 @@ class _Build:
         value = self.vector(vector)
         return Columns(value) if low is None else Columns(value, Formula(low), Formula(high))
 
-    def _dyads(self, matrix: Matrix, seen: tuple[Weights, ...] = (), times: tuple = (None, None)) -> list:
+    def _dyads(self, matrix: Matrix, seen: tuple[Weights, ...] = (), times: Span = (None, None)) -> list[Pair]:
         """Left and right directions of everything of low rank in a matrix, each with the times that it is taken at."""
         if isinstance(matrix, Dyad):
             sides = (matrix.left, matrix.right)
-            return [tuple((s, *(times if self.clock in s.free_symbols else (None, None))) for s in sides)]
+            left, right = ((s, *(times if s.atoms(Clock) else (None, None))) for s in sides)
+            return [(left, right)]
         if isinstance(matrix, MatrixSum):
             return [pair for _, part in matrix.terms for pair in self._dyads(part, seen, times)]
         if not isinstance(matrix, Atom) or not isinstance(matrix.symbol, WeightsAt):
@@ -480,9 +496,9 @@ class _Build:
         found = []
         for e in (e for e in self.model.equations if _defined(e) == weights):
             if _is_start(e):
-                found += self._dyads(self._at_start(e.value, int(e.time)), (*seen, weights))
+                found += self._dyads(self._at_start(e.value, int(_time(e))), (*seen, weights))
             else:
-                shift = e.time - self.clock
+                shift = _time(e) - self.clock
                 given = self.starts.get(weights, {})
                 free = next(time for time in range(len(given) + 1) if time not in given)
                 when = (sp.Max(free - shift, 0), self.clock.steps - shift + 1)
@@ -518,9 +534,14 @@ def _as_formula(value: Value) -> Formula:
     return value if isinstance(value, Formula) else Formula(Slot(value))
 
 
-def _defined(equation: Eq) -> Field | Weights:
+def _defined(equation: Eq) -> sp.Symbol:
+    """The field or the weights that an equation is of."""
     target = equation.target
-    return target.field if isinstance(target, FieldAt) else target.symbol.weights
+    return target.field if isinstance(target, FieldAt) else target.symbol.args[0]
+
+
+def _time(equation: Eq) -> sp.Expr:
+    return equation.time
 
 
 def _is_start(equation: Eq) -> bool:
@@ -549,7 +570,12 @@ def _outermost(expression: sp.Basic) -> list[sp.Basic]:
 def _expressions(value: sp.Expr | Matrix) -> list[sp.Basic]:
     """All SymPy expressions of one side of an equation."""
     found: list[sp.Basic] = []
-    _mapped(value, lambda part: found.append(part) or part)
+
+    def seen(part: sp.Basic) -> sp.Basic:
+        found.append(part)
+        return part
+
+    _mapped(value, seen)
     return found
 
 
@@ -564,7 +590,9 @@ def _mapped(value: sp.Expr | Matrix, change: Callable[[sp.Basic], sp.Basic]) -> 
         return Product(rows, columns, tuple(_mapped(m, change) for m in value.factors))
     if isinstance(value, Dyad):
         return Dyad(rows, columns, change(value.left), change(value.right))
-    return Atom(rows, columns, change(value.symbol), value.transposed)
+    if isinstance(value, Atom):
+        return Atom(rows, columns, change(value.symbol), value.transposed)
+    raise AssertionError(f"{value} is no matrix of the language")
 
 
 def _on_the_way(matrix: Matrix) -> list[tuple[Sector, Sector]]:

@@ -46,7 +46,7 @@ class _Code(NumpyText):
             return f"{self.names.of(value.owner)}[{self.value(value.time)}]"
         if isinstance(value, OverTimes):
             each = f"{self.value(value.value)} for {self.names.of(value.index)} in {self.span(value.low, value.high)}"
-            return f"sum(({each}), {self.zeros(value.shape)})"
+            return f"sum(({each}), {self.zeros(value.shape or ())})"
         if isinstance(value, MatMul) and isinstance(value.left, MatMul):
             return f"{self.value(value.left)} @ {self.inside(value.right)}"
         return super().value(value)
@@ -183,7 +183,8 @@ class SimulationText:
         if program.clock is None:
             return []
         points = self.text.formula(program.clock.points)
-        lines = ["# training", *map(self._empty, (*program.kept, *program.held))]
+        targets: tuple[Kept | Held, ...] = (*program.kept, *program.held)
+        lines = ["# training", *map(self._empty, targets)]
         body = self._remembered()
         body += [f"{self.names.of(m.symbol)} = {self.text.value(m.draw)}" for m in program.held if m.draw is not None]
         body += [self._assigned(kept, value) for kept, value in program.sources]
@@ -231,9 +232,10 @@ class SimulationText:
 
     def _results(self) -> list[str]:
         observed = []
+        points = "" if self.program.clock is None else self.text.formula(self.program.clock.points)
         for name, value, timed in self.program.observables:
             code = self.text.value(value)
-            times = f" for {self.time} in range({self.text.formula(self.program.clock.points)})" if timed else ""
+            times = f" for {self.time} in range({points})" if timed else ""
             observed.append(f"{name!r}: [{code}{times}],")
         spikes = []
         for label, found in self.program.spikes:

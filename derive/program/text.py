@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import sympy as sp
 from sympy.printing.codeprinter import PrintMethodNotImplementedError
@@ -131,7 +131,7 @@ class Text:
 
     arithmetic: type = _Jax
 
-    def __init__(self, names: Names, bound: dict[sp.Symbol, Symbol | str] | None = None):
+    def __init__(self, names: Names, bound: Mapping[sp.Symbol, Symbol | str] | None = None):
         self.names = names
         self.bound = bound or {}
         self.called: dict[str, None] = {}

@@ -44,7 +44,7 @@ def normal(rng: np.random.Generator, xp: Any, size: int, labels: int | None = No
 # -- vectors and data in time
 
 
-def filled(value: Array | float, size: int, labels: int = 1) -> Array:
+def filled(value: Array, size: int, labels: int = 1) -> Array:
     """A vector of the full shape, in floating point: a number counts for all sites and labels, a row for all sites."""
     if getattr(value, "shape", None) == (size, labels) and value.dtype.kind == "f":
         return value
@@ -58,7 +58,7 @@ class Past:
         self._shape = (size, labels)
         self._values: list[Array] = []
 
-    def append(self, value: Array | float) -> None:
+    def append(self, value: Array) -> None:
         self._values.append(filled(value, *self._shape))
 
     def __getitem__(self, time: int) -> Array:
