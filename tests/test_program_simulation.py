@@ -34,7 +34,7 @@ from derive import (
     whole_nonnegative,
     whole_positive,
 )
-from derive.errors import DeclarationError
+from derive.errors import DeclarationError, NumericalError
 from derive.program.simulation_text import write_simulation
 from numerics.runtime import finite_size
 from numerics.runtime.interface import FiniteSize
@@ -305,7 +305,13 @@ def test_updates_with_means_and_with_the_initial_matrix():
         parameters=(b, c, T),
         equations=[
             Eq(M(0), M0),
-            Eq(M(t + 1), (1 - b) * M(t) + b * M0 + c / mean(x(t) ** 2) / (1 + t) / D * outer(x(t), x(t - 1))),
+            Eq(
+                M(t + 1),
+                (1 - b) * M(t)
+                + b * M0
+                + c / mean(x(t) ** 2) / (1 + t) / D * outer(x(t), x(t - 1))
+                + past_sum(lambda s: mean(x(s) * v), t) / D * outer(v, v),
+            ),
             Eq(x(0), v),
             Eq(x(t + 1), M(t) @ x(t) + mean(x(t) * v) * v),
         ],
@@ -316,9 +322,11 @@ def test_updates_with_means_and_with_the_initial_matrix():
     rng = drawn()
     start, v_ = drawn_goe(rng), rng.standard_normal(SIZE)
     M_now, x_, x_old = start, v_, np.zeros(SIZE)
-    norms, ratios = [np.mean(v_**2)], [1.0]
+    norms, ratios, aligned = [np.mean(v_**2)], [1.0], []
     for now in range(4):
         M_new = 0.6 * M_now + 0.4 * start + 2.0 / np.mean(x_**2) / (1 + now) / SIZE * np.outer(x_, x_old)
+        M_new = M_new + sum(aligned) / SIZE * np.outer(v_, v_)
+        aligned.append(np.mean(x_ * v_))
         x_, x_old, M_now = M_now @ x_ + np.mean(x_ * v_) * v_, x_, M_new
         norms.append(np.mean(x_**2))
         ratios.append(np.mean(x_ * v_) / norms[-1])
@@ -600,14 +608,18 @@ def test_spikes_of_both_sides_and_the_half():
 # -- samples and back ends
 
 
-def test_samples_take_the_typed_interface():
-    model = _without_endpoint()
-    solver = SimpleNamespace(
+def _solver(model: Model) -> SimpleNamespace:
+    """What samples ask of a solver."""
+    return SimpleNamespace(
         name="mine",
         simulation=loaded(model),
-        probes=(SimpleNamespace(label="", plus=""),),
+        probes=tuple(SimpleNamespace(label=label, plus=probe.plus) for label, probe in model.probes),
         point=lambda values: Point(**values),
     )
+
+
+def test_samples_take_the_typed_interface():
+    solver = _solver(_without_endpoint())
     values = {"b": 0.4, "c": 2.0, "T": 3}
     found = samples(solver, values, 20, 2, seed=1, times=(0, 3), overlaps=True)
     assert found.observables["norm"].shape == (2, 3)
@@ -617,6 +629,20 @@ def test_samples_take_the_typed_interface():
     np.testing.assert_allclose(in_jax.eigenvalues, found.eigenvalues, rtol=1e-10, atol=1e-10)
     check_memory(solver, values, 20)
     assert smaller_size(solver, values, 60) == 30
+
+
+def test_a_coefficient_that_is_not_finite_is_told_in_a_sentence():
+    x = field("x", D)
+    model = Model(parameters=(b, c), equations=[Eq(x, (c + 1 / b) * v)], observe={"norm": mean(x**2)})
+    solver = _solver(model)
+    with pytest.raises(NumericalError, match="not finite at these parameters"):
+        samples(solver, {"b": 0.0, "c": 1.0}, 20, 1)
+
+
+def test_the_runtime_may_lie_beside_the_module():
+    text = write_simulation(_without_endpoint(), (), ".runtime")
+    assert "\nfrom .runtime.finite_size import Past, " in text and "\nfrom .runtime.interface import FiniteSize" in text
+    assert "numerics" not in text
 
 
 @pytest.mark.parametrize("arrays", [np, jnp], ids=["numpy", "jax"])

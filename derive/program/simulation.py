@@ -381,6 +381,8 @@ class _Build:
             return Call("total_number", (self.vector(node.expression),), SCALAR)
         if isinstance(node, Mean):
             return Call("average", (self.vector(node.expression),), SCALAR)
+        if isinstance(node, sp.Sum):
+            return self._over_times(node, self.number(node.function), SCALAR)
         raise DeclarationError(f"{shown(node)} stands where only numbers may stand")
 
     def _leaf(self, node: sp.Basic) -> Value:
@@ -403,9 +405,12 @@ class _Build:
             return Call("total", (self.vector(node.expression),), shape)
         if isinstance(node, DataAt):
             return self._given(node)
+        return self._over_times(node, self.vector(node.function), shape)
+
+    def _over_times(self, node: sp.Sum, value: Value, shape: Shape) -> Value:
         ((index, low, high),) = node.limits
         counted = self.bound.setdefault(index, Symbol(index.name, SCALAR))
-        return OverTimes(counted, Formula(low), Formula(high + 1), self.vector(node.function), shape)
+        return OverTimes(counted, Formula(low), Formula(high + 1), value, shape)
 
     def _given(self, node: DataAt) -> Value:
         data: Data = node.data

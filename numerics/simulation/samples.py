@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,6 +101,18 @@ class Simulation:
         return values.std(axis=0, ddof=1) / np.sqrt(len(values))
 
 
+@contextmanager
+def _at_these_parameters() -> Iterator[None]:
+    """Say in a sentence that a coefficient of the declaration is not a finite number."""
+    try:
+        yield
+    except ArithmeticError as error:
+        raise NumericalError(
+            f"a coefficient of the declaration is not finite at these parameters ({error}); "
+            "take less extreme parameters"
+        ) from None
+
+
 def available_memory() -> float | None:
     """Bytes that can be used without swapping; None where the system does not say."""
     try:
@@ -118,7 +131,8 @@ def check_memory(solver, values: dict, size: int) -> None:
     there, point = available_memory(), solver.point(values)
 
     def needed(size: int) -> float:
-        return 8.0 * solver.simulation.numbers(point, size)
+        with _at_these_parameters():
+            return 8.0 * solver.simulation.numbers(point, size)
 
     if there is None or needed(size) <= MEMORY_SHARE * there:
         return
@@ -140,7 +154,8 @@ def smaller_size(solver, values: dict, size: int) -> int | None:
     point = solver.point(values)
 
     def whole(size: int) -> bool:
-        wanted = solver.simulation.sectors(point, size).values()
+        with _at_these_parameters():
+            wanted = solver.simulation.sectors(point, size).values()
         return all(abs(n - round(n)) <= 1e-9 * n for n in wanted)
 
     nearby = [half for half in range(max(20, size // 3), 2 * size // 3 + 1) if whole(half)] if whole(size) else []
@@ -190,7 +205,7 @@ def simulate(
                 matrices = probed()
                 early[time] = {p.label: _ends(_spectrum(matrices[p.label], time)) for p in probes}
 
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"), _at_these_parameters():
             matrices, spikes, observables = solver.simulation.simulate(
                 point,
                 size,
