@@ -92,13 +92,12 @@ def test_the_estimate_of_memory_is_what_a_sample_takes():
     """Within a factor of two either way, for a network and a polynomial of matrices; what LAPACK takes is not seen."""
     for name, size in (("extensive_multilayer", 300), ("deep_linear", 300)):
         solver, values = solver_and_values(name)
-        named = dict(zip((p for p, _, _ in solver.front.PARAMETERS), solver.arguments(values), strict=True))
         simulate(solver, values, 10, 1)  # what is imported on the way does not count
         tracemalloc.start()
         simulate(solver, values, size, 1)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        estimate = 8 * solver.simulation.numbers(**named, size=size)
+        estimate = 8 * solver.simulation.numbers(solver.point(values), size)
         assert 0.5 < estimate / peak < 2.0, (name, estimate, peak)
 
 

@@ -121,7 +121,7 @@ def test_the_declared_steps_are_gradients(choices, activation, loss):
     solver, values = problem("L=2", *choices, "P=6", "B=3", "T=4", "D=3", "eta=0.05")
     N, gamma, eta = 60, values["gamma"], values["eta"]
     rng = Remembering(3)
-    _, _, observables = solver.simulation.simulate(*solver.arguments(values), *solver.arrays(values), size=N, rng=rng)
+    _, _, observables = solver.simulation.simulate(solver.point(values), N, rng)
     draws = {np.shape(x): x for x in rng.drawn}
     with jax.enable_x64(True):
         weights = tuple(jnp.asarray(draws[shape]) for shape in ((N, 3), (N, N), (N,)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import sympy as sp
 from sympy.printing.codeprinter import PrintMethodNotImplementedError
@@ -127,12 +127,19 @@ class _Numpy(_Arithmetic, NumPyPrinter):
     _kc = {name: value.replace("numpy.", "xp.") for name, value in NumPyPrinter._kc.items()}
 
 
+class _PlainNumpy(_Arithmetic, NumPyPrinter):
+    module, special = "np", "sc"
+    _module = "np"
+    _kf = {name: value.replace("numpy.", "np.") for name, value in NumPyPrinter._kf.items()}
+    _kc = {name: value.replace("numpy.", "np.") for name, value in NumPyPrinter._kc.items()}
+
+
 class Text:
     """Prints values as array code; `bound` says what the declaration's own symbols are called, where they may stand."""
 
     arithmetic: type = _Jax
 
-    def __init__(self, names: Names, bound: dict[sp.Symbol, Symbol | str] | None = None):
+    def __init__(self, names: Names, bound: Mapping[sp.Symbol, Symbol | str] | None = None):
         self.names = names
         self.bound = bound or {}
         self.called: dict[str, None] = {}
@@ -242,6 +249,12 @@ class Text:
 
 class NumpyText(Text):
     arithmetic = _Numpy
+
+
+class PlainNumpyText(Text):
+    """NumPy itself, where arrays come from nowhere else."""
+
+    arithmetic = _PlainNumpy
 
 
 def indented(lines: Iterable[str]) -> list[str]:

@@ -14,7 +14,7 @@ class Point:
     act on it. Names are the declaration's own; the class itself has none but those that begin with an underscore.
     """
 
-    def __init__(self, **values):
+    def __init__(self, /, **values):
         self.__dict__.update(values)
 
     def __repr__(self) -> str:
@@ -27,7 +27,7 @@ class Point:
         return hash(tuple(vars(self).items()))
 
 
-def replaced(p: Point, **values) -> Point:
+def replaced(p: Point, /, **values) -> Point:
     """The point with some of its values changed."""
     return Point(**{**vars(p), **values})
 

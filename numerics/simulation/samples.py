@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,11 +101,16 @@ class Simulation:
         return values.std(axis=0, ddof=1) / np.sqrt(len(values))
 
 
-def _at_size(solver, values: dict, size: int) -> dict:
-    """What generated functions of parameters and size take."""
-    named = dict(zip((name for name, _, _ in solver.front.PARAMETERS), solver.arguments(values), strict=True))
-    known = inspect.signature(solver.simulation.numbers).parameters
-    return {**{name: value for name, value in named.items() if name in known}, "size": size}
+@contextmanager
+def _at_these_parameters() -> Iterator[None]:
+    """Say in a sentence that a coefficient of the declaration is not a finite number."""
+    try:
+        yield
+    except ArithmeticError as error:
+        raise NumericalError(
+            f"a coefficient of the declaration is not finite at these parameters ({error}); "
+            "take less extreme parameters"
+        ) from None
 
 
 def available_memory() -> float | None:
@@ -123,10 +128,11 @@ def available_memory() -> float | None:
 
 def check_memory(solver, values: dict, size: int) -> None:
     """Refuse a sample that does not fit into memory, and name a size that does. Seeds are drawn one after another."""
-    there = available_memory()
+    there, point = available_memory(), solver.point(values)
 
     def needed(size: int) -> float:
-        return 8.0 * solver.simulation.numbers(**_at_size(solver, values, size))
+        with _at_these_parameters():
+            return 8.0 * solver.simulation.numbers(point, size)
 
     if there is None or needed(size) <= MEMORY_SHARE * there:
         return
@@ -145,9 +151,11 @@ def check_memory(solver, values: dict, size: int) -> None:
 
 def smaller_size(solver, values: dict, size: int) -> int | None:
     """About half a size, to extrapolate from; None unless all sectors have whole sizes at both, as their ratios ask."""
+    point = solver.point(values)
 
     def whole(size: int) -> bool:
-        wanted = solver.simulation.sectors(**_at_size(solver, values, size)).values()
+        with _at_these_parameters():
+            wanted = solver.simulation.sectors(point, size).values()
         return all(abs(n - round(n)) <= 1e-9 * n for n in wanted)
 
     nearby = [half for half in range(max(20, size // 3), 2 * size // 3 + 1) if whole(half)] if whole(size) else []
@@ -179,9 +187,7 @@ def simulate(
         )
     if seeds < 1:
         raise ParameterError(f"seeds={seeds}: at least one sample is needed")
-    arguments = dict(zip((name for name, _, _ in solver.front.PARAMETERS), solver.arguments(values), strict=True))
-    arguments.update(zip((name for name, _ in solver.front.DATA), solver.arrays(values), strict=True))
-    known = inspect.signature(solver.simulation.simulate).parameters
+    point = solver.point(values)
     arrays, special, convert = _backend(backend)
     check_memory(solver, values, size)
     probes = [p for p in solver.probes if layers is None or p.label in layers]
@@ -199,11 +205,11 @@ def simulate(
                 matrices = probed()
                 early[time] = {p.label: _ends(_spectrum(matrices[p.label], time)) for p in probes}
 
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"), _at_these_parameters():
             matrices, spikes, observables = solver.simulation.simulate(
-                **{k: v for k, v in arguments.items() if k in known},
-                size=size,
-                rng=np.random.default_rng(child),
+                point,
+                size,
+                np.random.default_rng(child),
                 progress=tell,
                 watch=lambda time, probed: watch(time, lambda: convert(probed())),
                 xp=arrays,

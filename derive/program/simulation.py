@@ -1,0 +1,611 @@
+"""The declaration at finite size, as a program: draw what is random, run the equations as they stand.
+
+It is made from the declaration alone, with the order in which the derivation computes the fields of one time to choose
+between orders that are all possible. A vector has the shape sites x labels, with one label where it has none; a mean
+over sites has one row. See numerics/runtime/finite_size.py for the functions that are called here by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import sympy as sp
+
+from derive.errors import DeclarationError
+from derive.language.data import Data, DataAt
+from derive.language.matrices import (
+    Atom,
+    Disorder,
+    DisorderAt,
+    Dyad,
+    Matrix,
+    Product,
+    Sum as MatrixSum,
+    Weights,
+    WeightsAt,
+    factors_of,
+    half_product,
+)
+from derive.language.model import Eq, Model, atoms
+from derive.language.symbols import Clock, Sector
+from derive.language.vectors import (
+    Apply,
+    Each,
+    Field,
+    FieldAt,
+    Mean,
+    Mix,
+    Project,
+    Total,
+    labels_of,
+    sector_of,
+    shown,
+)
+from derive.program.nodes import SCALAR, Call, Formula, Let, MatMul, Ref, Shape, Slot, Sum, Symbol, Transposed, Value
+
+RNG, XP = Symbol("rng"), Symbol("xp")
+"""What random numbers are drawn from, and where arrays come from."""
+
+Span = tuple[sp.Expr | None, sp.Expr | None]
+"""First time, and the one after the last; None where there is no series of times."""
+Direction = tuple[sp.Expr, sp.Expr | None, sp.Expr | None]
+"""A vector, with the times that it is taken at."""
+Pair = tuple[Direction, Direction]
+
+LEAVES = (FieldAt, Apply, Project, Mean, Mix, Total, DataAt, sp.Sum)
+"""Nodes of the language that are not arithmetic entry by entry."""
+
+
+@dataclass(frozen=True, eq=False)
+class AtTime(Value):
+    """A field at a time, which is a formula."""
+
+    owner: Symbol
+    time: Formula
+    shape: Shape | None
+
+
+@dataclass(frozen=True, eq=False)
+class OverTimes(Value):
+    """The sum of a value over whole numbers from `low` up to, and without, `high`."""
+
+    index: Symbol
+    low: Formula
+    high: Formula
+    value: Value
+    shape: Shape | None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A field at all times so far."""
+
+    symbol: Symbol
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Held:
+    """A matrix at the current time and, where it is used, at the time before. Fresh ones are drawn at every time."""
+
+    symbol: Symbol
+    before: Symbol | None
+    shape: Shape
+    draw: Value | None = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a field or a matrix becomes at the current time: by a rule, or at some times by starting values."""
+
+    target: Kept | Held
+    starts: tuple[tuple[int, Value], ...]
+    value: Value
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A vector, or at all times from `low` up to, and without, `high` where those are given."""
+
+    value: Value
+    low: Formula | None = None
+    high: Formula | None = None
+
+
+@dataclass(frozen=True)
+class Spikes:
+    """Directions of all that has low rank in a probed matrix, by side with its sector; of K^T K its half K."""
+
+    half: Value | None
+    sides: tuple[tuple[str, Sector, tuple[Columns, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """How many numbers a sample holds all the time, at once on the way to its matrices, and for their spectra."""
+
+    held: sp.Expr
+    working: tuple[sp.Expr, ...]
+    spectrum: tuple[sp.Expr, ...]
+
+
+@dataclass(frozen=True)
+class FiniteSizeProgram:
+    """The program. `drawn` and `static` come before all times; at every time fresh matrices, then what is drawn at each
+    time, then `step`; `after` once more where weights are updated after the last time of the fields."""
+
+    bound: dict[sp.Symbol, Symbol]
+    """What the declaration's own symbols stand for in formulas: sizes, the time, the index of a sum."""
+    sectors: tuple[tuple[Sector, Symbol], ...]
+    clock: Clock | None
+    time: Symbol
+    drawn: tuple[Let, ...]
+    static: tuple[Let, ...]
+    kept: tuple[Kept, ...]
+    held: tuple[Held, ...]
+    sources: tuple[tuple[Kept, Value], ...]
+    step: tuple[Rule, ...]
+    after: tuple[Rule, ...]
+    probed: tuple[tuple[str, Value], ...]
+    spikes: tuple[tuple[str, Spikes], ...]
+    observables: tuple[tuple[str, Value, bool], ...]
+    """Names, values and whether they are followed in time."""
+    numbers: Numbers
+
+
+def finite_size_program(model: Model, order_of_fields: Iterable[Field]) -> FiniteSizeProgram:
+    """The program of a declaration."""
+    return _Build(model, tuple(order_of_fields)).program()
+
+
+class _Build:
+    def __init__(self, model: Model, order: tuple[Field, ...]):
+        self.model = model
+        clocks = atoms(model, Clock)
+        if len(clocks) > 1:
+            raise DeclarationError(
+                f"clocks {clocks[0]} and {clocks[1]}: one training clock per model; use one for all fields"
+            )
+        self.clocks: tuple[Clock, ...] = clocks
+        self.time = Symbol(clocks[0].name if clocks else "t", SCALAR)
+        self.sectors = tuple((s, Symbol(s.name, SCALAR)) for s in atoms(model, Sector))
+        self.bound: dict[sp.Symbol, Symbol] = dict(self.sectors)
+        self.bound |= {clock: self.time for clock in clocks}
+        self.disorder: tuple[Disorder, ...] = atoms(model, Disorder)
+        self.fields: tuple[Field, ...] = atoms(model, Field)
+        self.weights: tuple[Weights, ...] = atoms(model, Weights)
+        self.symbols = {x: Symbol(x.name, x.shape) for x in (*self.disorder, *self.weights)}
+        self.symbols |= {f: Symbol(f.name, None if f.timed else _field_shape(f)) for f in self.fields}
+        self.before: dict[sp.Symbol, Symbol] = {}
+        self.rules = {_defined(e): e for e in model.equations if not _is_start(e)}
+        self.starts: dict[sp.Symbol, dict[int, Eq]] = {}
+        for e in model.equations:
+            if _is_start(e):
+                self.starts.setdefault(_defined(e), {})[int(_time(e))] = e
+        self.order = self._scheduled({f: i for i, f in enumerate(order)})
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of all that has a time."""
+        return self.clocks[0]
+
+    def program(self) -> FiniteSizeProgram:
+        sources = [f for f in self.fields if f.role == "normal"]
+        drawn = [Let(self.symbols[d], self._draw(d)) for d in self.disorder if d.fresh is None]
+        drawn += [Let(self.symbols[f], self._normal(f)) for f in sources if not f.timed]
+        static = [Let(self.symbols[x], self._static(x)) for x in self.order if isinstance(x, Field) and not x.timed]
+        timed = [x for x in self.order if not (isinstance(x, Field) and not x.timed)]
+        laws = {x: self._law(x) for x in timed}
+        probed = [(label, self.matrix(self._now(probe.matrix))) for label, probe in self.model.probes]
+        spikes = [(label, self._spikes(self._now(probe.matrix))) for label, probe in self.model.probes]
+        observables = [(name, self._observed(value), _is_timed(value)) for name, value in self.model.observe]
+        # only now is it known which matrices are used one time late
+        kept = {
+            f: Kept(self.symbols[f], _field_shape(f)) for f in (*timed, *sources) if isinstance(f, Field) and f.timed
+        }
+        held = {
+            m: Held(self.symbols[m], self.before.get(m), m.shape, self._draw(m) if isinstance(m, Disorder) else None)
+            for m in (*(d for d in self.disorder if d.fresh is not None), *self.weights)
+        }
+        targets: dict[sp.Symbol, Kept | Held] = {**kept, **held}
+        step = tuple(Rule(targets[x], *laws[x]) for x in timed)
+        ends = all(clock.endpoint for clock in self.clocks)
+        return FiniteSizeProgram(
+            self.bound,
+            self.sectors,
+            self.clock if self.clocks else None,
+            self.time,
+            tuple(drawn),
+            tuple(static),
+            tuple(kept.values()),
+            tuple(held.values()),
+            tuple((kept[f], self._normal(f)) for f in sources if f.timed),
+            step,
+            () if ends else tuple(rule for rule in step if isinstance(rule.target, Held)),
+            tuple(probed),
+            tuple(spikes),
+            tuple(observables),
+            self._numbers(),
+        )
+
+    # -- the order of one time
+
+    def _scheduled(self, rank: dict[Field, int]) -> tuple[Field | Weights, ...]:
+        """Fields and weights in an order in which each can be computed at a given time; weights as soon as possible."""
+        fields = [x for x in self.rules if isinstance(x, Field)]
+        waiting = [*self.weights, *sorted(fields, key=lambda f: (f.timed, rank.get(f, len(rank))))]
+        needs = {x: self._needs(x) for x in waiting}
+        done: dict[Field | Weights, None] = {}
+        while waiting:
+            ready = next((x for x in waiting if all(n in done for n in needs[x])), None)
+            if ready is None:
+                names = ", ".join(str(x) for x in waiting)
+                raise DeclarationError(
+                    f"the equations of {names}: each needs another of them at the same time; use an earlier time, "
+                    f"such as {self.clock} - 1, in one of them"
+                )
+            waiting.remove(ready)
+            done[ready] = None
+        return tuple(done)
+
+    def _needs(self, x: Field | Weights) -> set[sp.Symbol]:
+        """Fields and weights that must be known at the same time."""
+        found: set[sp.Symbol] = set()
+        for e in (self.rules[x], *self.starts.get(x, {}).values()):
+            for part in _expressions(e.value):
+                for needed, lag in self._lags(part, e):
+                    if lag < 0:
+                        raise DeclarationError(
+                            f"the equation of {e.name} at {e.time} needs {needed} at a later time; use earlier times"
+                        )
+                    if lag == 0 and needed in self.rules:
+                        found.add(needed)
+                        if isinstance(x, Weights) and isinstance(needed, Field) and needed.timed:
+                            self._check_last(needed, e)
+        return found
+
+    def _check_last(self, needed: Field, e: Eq) -> None:
+        if not self.clock.endpoint and not _is_start(e):
+            raise DeclarationError(
+                f"the update of {e.name} at {e.time} needs {needed} at the same time, but with endpoint=False "
+                f"fields end before the last update; use {needed} one step earlier"
+            )
+
+    def _lags(self, expression: sp.Basic, e: Eq, limits: tuple[sp.Basic, ...] = ()) -> Iterator[tuple[sp.Symbol, int]]:
+        """Fields and matrices of an equation, each with the least number of steps that it is taken before."""
+        if isinstance(expression, sp.Sum):
+            yield from self._lags(expression.function, e, expression.limits[0])
+        elif isinstance(expression, (FieldAt, WeightsAt, DisorderAt)):
+            time = expression.time
+            if time is None:
+                yield expression.args[0], 0
+                return
+            ends = [time] if not limits else [time.xreplace({limits[0]: end}) for end in limits[1:]]
+            if _is_start(e):
+                ends = [end.xreplace({self.clock: e.time}) for end in ends]
+            lags = [sp.expand(e.time - end) for end in ends]
+            whole = [int(lag) for lag in lags if lag.is_Integer]
+            if not whole:
+                raise DeclarationError(
+                    f"the equation of {e.name} uses {expression.args[0]} at {time}; times must be {self.clock}, "
+                    f"{self.clock} - 1, ... or a sum over earlier times"
+                )
+            yield expression.args[0], min(whole)
+        for arg in expression.args if not isinstance(expression, (sp.Sum, FieldAt)) else ():
+            yield from self._lags(arg, e, limits)
+
+    # -- equations
+
+    def _law(self, x: Field | Weights) -> tuple[tuple[tuple[int, Value], ...], Value]:
+        """Starting values and the rule, at the current time."""
+        made = self.vector if isinstance(x, Field) else self.matrix
+        starts = tuple(
+            (first, made(self._at_start(e.value, first))) for first, e in sorted(self.starts.get(x, {}).items())
+        )
+        e = self.rules[x]
+        shift = _time(e) - self.clock
+        return starts, made(_mapped(e.value, lambda part: part.xreplace({self.clock: self.clock - shift})))
+
+    def _at_start(self, value: sp.Expr | Matrix, first: int) -> sp.Expr | Matrix:
+        """An equation of one fixed time; matrices, of which two times are held, are named relative to the clock."""
+
+        def at(part: sp.Basic) -> sp.Basic:
+            fixed = part.xreplace({self.clock: sp.Integer(first)})
+            relative = {
+                node: node.func(node.args[0], self.clock + (node.time - first))
+                for node in fixed.atoms(WeightsAt, DisorderAt)
+            }
+            return fixed.xreplace(relative)
+
+        return _mapped(value, at)
+
+    def _now(self, matrix: Matrix) -> Matrix:
+        """A probed matrix as it is at the current time: the last time of the declaration is read as that one."""
+        if not self.clocks:
+            return matrix
+
+        def at(part: sp.Basic) -> sp.Basic:
+            moved = {}
+            for node in part.atoms(FieldAt, WeightsAt, DataAt):
+                if node.time is None:
+                    continue
+                moved[node] = node.func(node.args[0], node.time.xreplace({self.clock.steps: self.clock}))
+                late = sp.expand(self.clock - moved[node].time)
+                if not isinstance(node, WeightsAt) and not self.clock.endpoint and not late.is_positive:
+                    raise DeclarationError(
+                        f"the probed matrix uses {shown(node)}, but with endpoint=False fields end before the last "
+                        f"update; use {node.args[0]}({self.clock.steps - 1})"
+                    )
+            return part.xreplace(moved)
+
+        return _mapped(matrix, at)
+
+    def _static(self, field: Field) -> Value:
+        value = self.vector(self.rules[field].value)
+        shape = _field_shape(field)
+        if value.shape == shape:
+            return value
+        return Call("filled", (value, *map(Formula, shape)), shape)
+
+    # -- draws
+
+    def _draw(self, d: Disorder) -> Value:
+        rows, columns = map(Formula, d.shape)
+        if d.symmetric:
+            return Call("goe", (Ref(RNG), Ref(XP), rows, Formula(d.variance)), d.shape)
+        return _scaled(sp.sqrt(d.variance), Call("gaussian", (Ref(RNG), Ref(XP), rows, columns), d.shape))
+
+    def _normal(self, field: Field) -> Value:
+        shape = _field_shape(field)
+        axes = shape if field.labelled else shape[:1]
+        return _scaled(field.scale, Call("normal", (Ref(RNG), Ref(XP), *map(Formula, axes)), shape))
+
+    # -- expressions
+
+    def vector(self, expression: sp.Expr) -> Value:
+        """An expression that acts site by site, or label by label."""
+        return self._formula(expression, self._leaf, _shape(expression))
+
+    def number(self, expression: sp.Expr) -> Value:
+        """A number; outside total(...) labels are averaged over before the formula is applied."""
+        return self._formula(expression, self._number_leaf, SCALAR)
+
+    def _formula(self, expression: sp.Expr, leaf: Callable[[sp.Basic], Value], shape: Shape) -> Value:
+        slots = {node: Slot(leaf(node), shown(node)) for node in _outermost(expression)}
+        plain = sp.sympify(expression).xreplace(slots)
+        return plain.value if isinstance(plain, Slot) else Formula(plain, shape if slots else SCALAR)
+
+    def _number_leaf(self, node: sp.Basic) -> Value:
+        if isinstance(node, Total):
+            return Call("total_number", (self.vector(node.expression),), SCALAR)
+        if isinstance(node, Mean):
+            return Call("average", (self.vector(node.expression),), SCALAR)
+        if isinstance(node, sp.Sum):
+            return self._over_times(node, self.number(node.function), SCALAR)
+        raise DeclarationError(f"{shown(node)} stands where only numbers may stand")
+
+    def _leaf(self, node: sp.Basic) -> Value:
+        shape = _shape(node)
+        if isinstance(node, FieldAt):
+            symbol = self.symbols[node.field]
+            if node.time is None:
+                return Ref(symbol)
+            return AtTime(symbol, Formula(node.time), shape)
+        if isinstance(node, Apply):
+            return MatMul(self._operator(node.matrix, node.transposed), self.vector(node.vector))
+        if isinstance(node, Project):
+            return Call("project", tuple(map(self.vector, node.args)), shape)
+        if isinstance(node, Mean):
+            return Call("mean", (self.vector(node.expression),), shape)
+        if isinstance(node, Mix):
+            table = self._given(node.table)
+            return MatMul(self.vector(node.vector), table if node.transposed else Transposed(table))
+        if isinstance(node, Total):
+            return Call("total", (self.vector(node.expression),), shape)
+        if isinstance(node, DataAt):
+            return self._given(node)
+        return self._over_times(node, self.vector(node.function), shape)
+
+    def _over_times(self, node: sp.Sum, value: Value, shape: Shape) -> Value:
+        ((index, low, high),) = node.limits
+        counted = self.bound.setdefault(index, Symbol(index.name, SCALAR))
+        return OverTimes(counted, Formula(low), Formula(high + 1), value, shape)
+
+    def _given(self, node: DataAt) -> Value:
+        data: Data = node.data
+        shape = data.axes if len(data.axes) == 2 else (sp.S.One, *data.axes)
+        array = Formula(data, None)
+        return Call("given", (array,) if node.time is None else (array, Formula(node.time)), shape)
+
+    def _operator(self, symbol: sp.Basic, transposed: bool) -> Value:
+        """A random matrix or weights, at the current time or the one before."""
+        found = Ref(self._at_lag(symbol))
+        return Transposed(found) if transposed else found
+
+    def _at_lag(self, symbol: sp.Basic) -> Symbol:
+        if isinstance(symbol, Disorder):
+            return self.symbols[symbol]
+        owner = symbol.args[0]
+        lag = sp.expand(self.clock - symbol.time)
+        if lag not in (0, 1):
+            raise DeclarationError(
+                f"{owner}({symbol.time}): weights and fresh matrices may be used at one time and the next only"
+            )
+        if lag == 1:
+            self.before.setdefault(owner, Symbol(f"{owner.name}_before", owner.shape))
+            return self.before[owner]
+        return self.symbols[owner]
+
+    def matrix(self, matrix: Matrix) -> Value:
+        if isinstance(matrix, MatrixSum):
+            terms = tuple((_as_formula(self.number(scale)), self.matrix(part)) for scale, part in matrix.terms)
+            return Sum(terms, (matrix.rows, matrix.columns))
+        if isinstance(matrix, Product):
+            found = self.matrix(matrix.factors[0])
+            for factor in matrix.factors[1:]:
+                found = MatMul(found, self.matrix(factor))
+            return found
+        if isinstance(matrix, Dyad):
+            sides = (self.vector(matrix.left), self.vector(matrix.right))
+            return Call("outer", sides, (matrix.rows, matrix.columns))
+        if isinstance(matrix, Atom):
+            return self._operator(matrix.symbol, matrix.transposed)
+        raise AssertionError(f"{matrix} is no matrix of the language")
+
+    def _observed(self, value: sp.Expr) -> Value:
+        if isinstance(value, Each):
+            return Call("by_label", (self.vector(value.expression),), None)
+        return self.number(value)
+
+    # -- directions of the spikes
+
+    def _spikes(self, matrix: Matrix) -> Spikes:
+        half = half_product(matrix)
+        if not half:
+            return Spikes(None, self._sides({"right": (matrix.rows, [a for a, _ in self._dyads(matrix)])}))
+        factors = factors_of(matrix.terms[0][1] if isinstance(matrix, MatrixSum) else matrix)
+        first, last = factors[half], factors[-1]
+        sides = {
+            "right": (last.columns, [b for _, b in self._dyads(last)]),
+            "left": (first.rows, [a for a, _ in self._dyads(first)]),
+        }
+        return Spikes(self.matrix(Product(first.rows, last.columns, factors[half:])), self._sides(sides))
+
+    def _sides(
+        self, sides: dict[str, tuple[Sector, list[Direction]]]
+    ) -> tuple[tuple[str, Sector, tuple[Columns, ...]], ...]:
+        return tuple(
+            (side, sector, tuple(self._columns(*each) for each in dict.fromkeys(found)))
+            for side, (sector, found) in sides.items()
+            if found
+        )
+
+    def _columns(self, vector: sp.Expr, low: sp.Expr | None, high: sp.Expr | None) -> Columns:
+        value = self.vector(vector)
+        return Columns(value) if low is None else Columns(value, Formula(low), Formula(high))
+
+    def _dyads(self, matrix: Matrix, seen: tuple[Weights, ...] = (), times: Span = (None, None)) -> list[Pair]:
+        """Left and right directions of everything of low rank in a matrix, each with the times that it is taken at."""
+        if isinstance(matrix, Dyad):
+            sides = (matrix.left, matrix.right)
+            left, right = ((s, *(times if s.atoms(Clock) else (None, None))) for s in sides)
+            return [(left, right)]
+        if isinstance(matrix, MatrixSum):
+            return [pair for _, part in matrix.terms for pair in self._dyads(part, seen, times)]
+        if not isinstance(matrix, Atom) or not isinstance(matrix.symbol, WeightsAt):
+            return []
+        weights = matrix.symbol.weights
+        if weights in seen:
+            return []
+        found = []
+        for e in (e for e in self.model.equations if _defined(e) == weights):
+            if _is_start(e):
+                found += self._dyads(self._at_start(e.value, int(_time(e))), (*seen, weights))
+            else:
+                shift = _time(e) - self.clock
+                given = self.starts.get(weights, {})
+                free = next(time for time in range(len(given) + 1) if time not in given)
+                when = (sp.Max(free - shift, 0), self.clock.steps - shift + 1)
+                found += self._dyads(e.value, (*seen, weights), when)
+        return [(b, a) for a, b in found] if matrix.transposed else found
+
+    # -- how much a sample holds
+
+    def _numbers(self) -> Numbers:
+        held = [(3 if d.symmetric or d.fresh else 1) * d.rows * d.columns for d in self.disorder]
+        held += [3 * w.shape[0] * w.shape[1] for w in self.weights]
+        held += [sp.Mul(*_field_shape(f)) * (f.clock.points if f.timed else 1) for f in self.fields]
+        matrices = [probe.matrix for _, probe in self.model.probes]
+        working = sorted({rows * columns for m in matrices for rows, columns in _on_the_way(m)}, key=str)
+        spectra = sorted({m.rows * m.columns for m in matrices}, key=str)
+        return Numbers(sp.Add(*held), tuple(working), tuple(spectra))
+
+
+def _shape(expression: sp.Basic) -> Shape:
+    """Sites x labels of a vector; one row for numbers that belong to labels or to a mean."""
+    return (sector_of(expression) or sp.S.One, labels_of(expression) or sp.S.One)
+
+
+def _field_shape(field: Field) -> Shape:
+    return (field.sector, field.labels if field.labelled else sp.S.One)
+
+
+def _scaled(scale: sp.Expr, value: Value) -> Value:
+    return value if scale == 1 else Sum(((Formula(scale), value),), value.shape)
+
+
+def _as_formula(value: Value) -> Formula:
+    return value if isinstance(value, Formula) else Formula(Slot(value))
+
+
+def _defined(equation: Eq) -> sp.Symbol:
+    """The field or the weights that an equation is of."""
+    target = equation.target
+    return target.field if isinstance(target, FieldAt) else target.symbol.args[0]
+
+
+def _time(equation: Eq) -> sp.Expr:
+    return equation.time
+
+
+def _is_start(equation: Eq) -> bool:
+    return equation.time is not None and bool(equation.time.is_Integer)
+
+
+def _is_timed(expression: sp.Expr) -> bool:
+    return any(node.time is not None for node in expression.atoms(FieldAt, DataAt))
+
+
+def _outermost(expression: sp.Basic) -> list[sp.Basic]:
+    """Nodes that are no arithmetic and do not stand inside another such node, in a fixed order."""
+    found: dict[sp.Basic, None] = {}
+
+    def walk(node: sp.Basic) -> None:
+        if isinstance(node, LEAVES):
+            found.setdefault(node)
+        else:
+            for arg in node.args:
+                walk(arg)
+
+    walk(sp.sympify(expression))
+    return sorted(found, key=sp.default_sort_key)
+
+
+def _expressions(value: sp.Expr | Matrix) -> list[sp.Basic]:
+    """All SymPy expressions of one side of an equation."""
+    found: list[sp.Basic] = []
+
+    def seen(part: sp.Basic) -> sp.Basic:
+        found.append(part)
+        return part
+
+    _mapped(value, seen)
+    return found
+
+
+def _mapped(value: sp.Expr | Matrix, change: Callable[[sp.Basic], sp.Basic]) -> sp.Expr | Matrix:
+    """A vector or matrix with every SymPy expression in it changed."""
+    if not isinstance(value, Matrix):
+        return change(value)
+    rows, columns = value.rows, value.columns
+    if isinstance(value, MatrixSum):
+        return MatrixSum(rows, columns, tuple((change(c), _mapped(m, change)) for c, m in value.terms))
+    if isinstance(value, Product):
+        return Product(rows, columns, tuple(_mapped(m, change) for m in value.factors))
+    if isinstance(value, Dyad):
+        return Dyad(rows, columns, change(value.left), change(value.right))
+    if isinstance(value, Atom):
+        return Atom(rows, columns, change(value.symbol), value.transposed)
+    raise AssertionError(f"{value} is no matrix of the language")
+
+
+def _on_the_way(matrix: Matrix) -> list[tuple[Sector, Sector]]:
+    """Shapes of the matrices that are made when an expression is evaluated from the left."""
+    if isinstance(matrix, MatrixSum):
+        inner = [shape for _, part in matrix.terms for shape in _on_the_way(part)]
+        return [*inner, (matrix.rows, matrix.columns)]
+    if isinstance(matrix, Product):
+        inner = [shape for factor in matrix.factors for shape in _on_the_way(factor)]
+        return [*inner, *((matrix.rows, factor.columns) for factor in matrix.factors[1:])]
+    return [(matrix.rows, matrix.columns)] if isinstance(matrix, Dyad) else []

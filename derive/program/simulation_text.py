@@ -1,0 +1,261 @@
+"""The declaration at finite size as a module, in NumPy or JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sympy as sp
+
+from derive.language.model import Model
+from derive.language.vectors import Field
+from derive.program.nodes import Formula, MatMul, Value
+from derive.program.simulation import (
+    RNG,
+    XP,
+    AtTime,
+    Columns,
+    FiniteSizeProgram,
+    Held,
+    Kept,
+    OverTimes,
+    Rule,
+    finite_size_program,
+)
+from derive.program.text import PARAMETERS, Names, NumpyText, PlainNumpyText, indented, joined
+
+RUNTIME = (
+    "Past average by_label columns filled gaussian given goe mean normal outer project total total_number whole_sizes"
+).split()
+SHELL = (
+    "FiniteSize SIMULATION sectors numbers simulate probed size progress watch special np sc held working spectrum "
+    "observables spikes"
+).split()
+"""What the module calls by name besides the runtime's functions."""
+
+
+def write_simulation(model: Model, order_of_fields: Iterable[Field], runtime: str) -> str:
+    """The text of simulation.py; `runtime` is the package that it imports its functions from."""
+    return SimulationText(finite_size_program(model, order_of_fields), runtime).module()
+
+
+class _Code(NumpyText):
+    """Prints the nodes of a simulation besides the common ones."""
+
+    def value(self, value: Value | int | None) -> str:
+        if isinstance(value, AtTime):
+            return f"{self.names.of(value.owner)}[{self.value(value.time)}]"
+        if isinstance(value, OverTimes):
+            each = f"{self.value(value.value)} for {self.names.of(value.index)} in {self.span(value.low, value.high)}"
+            return f"sum(({each}), {self.zeros(value.shape or ())})"
+        if isinstance(value, MatMul) and isinstance(value.left, MatMul):
+            return f"{self.value(value.left)} @ {self.inside(value.right)}"
+        return super().value(value)
+
+    def inside(self, value: Value) -> str:
+        return self.value(value) if isinstance(value, (AtTime, OverTimes)) else super().inside(value)
+
+    def span(self, low: Formula | None, high: Formula) -> str:
+        first = "" if low is None or low.expression == 0 else f"{self.value(low)}, "
+        return f"range({first}{self.value(high)})"
+
+    def axes(self, shape: Iterable[sp.Expr]) -> str:
+        return ", ".join(self.formula(sp.sympify(axis)) for axis in shape)
+
+    def zeros(self, shape: Iterable[sp.Expr]) -> str:
+        return f"{self.names.of(XP)}.zeros(({self.axes(shape)}))"
+
+
+class SimulationText:
+    """One module: sizes of the sectors, an estimate of what a sample holds, one sample."""
+
+    def __init__(self, program: FiniteSizeProgram, runtime: str):
+        self.program, self.runtime = program, runtime
+        names = Names((*RUNTIME, *SHELL))
+        for symbol in (PARAMETERS, XP, RNG, *(s for _, s in program.sectors), program.time):
+            names.of(symbol)
+        self.names, self.p = names, names.of(PARAMETERS)
+        self.time = names.of(program.time)
+        self.text = _Code(names, program.bound)
+        self.plain = PlainNumpyText(names, program.bound)
+        self.used: set[str] = set()
+        """Functions of the runtime that the shell calls."""
+
+    def module(self) -> str:
+        functions = [*self._sectors(), *self._numbers(), *self._simulate()]
+        called = sorted({*self.text.called, *self.used})
+        head = [
+            '"""The declaration at finite size: draw the disorder, run the equations, return the probed matrices."""',
+            "",
+            "import numpy as np",
+            "import scipy.special as sc",
+            "",
+            f"from {self.runtime}.finite_size import {', '.join(called)}",
+            f"from {self.runtime}.interface import FiniteSize",
+            "",
+            "",
+        ]
+        return "\n".join([*head, *functions, "SIMULATION = FiniteSize(simulate, sectors, numbers)"]) + "\n"
+
+    # -- sizes
+
+    def _sectors(self) -> list[str]:
+        entries = []
+        for sector, _ in self.program.sectors:
+            ratio = Formula(sector.ratio)
+            size = "size" if sector.ratio == 1 else f"{self.plain.inside(ratio)} * size"
+            entries.append(f"{sector.name!r}: {size}")
+        return [
+            f"def sectors({self.p}, size):",
+            '    """Sizes of the sectors as their ratios have them; a sample has whole ones."""',
+            f"    return {{{', '.join(entries)}}}",
+            "",
+            "",
+        ]
+
+    def _sizes(self) -> list[str]:
+        if not self.program.sectors:
+            return []
+        self.used.add("whole_sizes")
+        names = joined(self.names.of(symbol) for _, symbol in self.program.sectors)
+        return ["# sizes of the sectors", f"{names} = whole_sizes(sectors({self.p}, size))"]
+
+    def _numbers(self) -> list[str]:
+        numbers = self.program.numbers
+
+        def largest(factor: int, counts: tuple[sp.Expr, ...]) -> str:
+            codes = [self.plain.formula(count) for count in counts]
+            if not codes:
+                return "0"
+            return f"{factor} * max({', '.join(codes)})" if len(codes) > 1 else f"{factor} * {codes[0]}"
+
+        body = [
+            *self._sizes(),
+            "# random matrices; weights, with those of the time before and a working copy; fields at all times",
+            f"held = {self.plain.formula(numbers.held)}",
+            "# products on the way to the probed matrices",
+            f"working = {largest(4, numbers.working)}",
+            "# later: a probed matrix, its symmetric part, its eigenvectors and what finding them takes",
+            f"spectrum = {largest(6, numbers.spectrum)}",
+            "return held + max(working, spectrum)",
+        ]
+        return [
+            f"def numbers({self.p}, size):",
+            '    """Roughly how many numbers a sample holds at once."""',
+            *indented(body),
+            "",
+            "",
+        ]
+
+    # -- one sample
+
+    def _simulate(self) -> list[str]:
+        rng, xp = self.names.of(RNG), self.names.of(XP)
+        drawn = self.text.lines(self.program.drawn)
+        static = self.text.lines(self.program.static)
+        body = [
+            *self._sizes(),
+            *(["# random matrices and vectors", *drawn] if drawn else []),
+            *(["# fields without time", *static] if static else []),
+            *self._probed(),
+            *self._training(),
+            *self._results(),
+        ]
+        return [
+            f"def simulate({self.p}, size, {rng}, progress=lambda fraction: None, watch=None, {xp}=np, special=sc):",
+            '    """One sample with base size `size`: probed matrices by label, for each the directions of its spikes',
+            "    on either side and, of K^T K, its half K (as functions), and observables, one row per time.",
+            "",
+            "    `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.",
+            "    `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or",
+            "    jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.",
+            '    """',
+            *indented(body),
+            "",
+            "",
+        ]
+
+    def _probed(self) -> list[str]:
+        entries = [f"{label!r}: {self.text.value(matrix)}," for label, matrix in self.program.probed]
+        return ["", "def probed():", *indented(["return {", *indented(entries), "}"]), ""]
+
+    def _training(self) -> list[str]:
+        program = self.program
+        if program.clock is None:
+            return []
+        points = self.text.formula(program.clock.points)
+        targets: tuple[Kept | Held, ...] = (*program.kept, *program.held)
+        lines = ["# training", *map(self._empty, targets)]
+        body = self._remembered()
+        body += [f"{self.names.of(m.symbol)} = {self.text.value(m.draw)}" for m in program.held if m.draw is not None]
+        body += [self._assigned(kept, value) for kept, value in program.sources]
+        body += [line for rule in program.step for line in self._rule(rule)]
+        body += self._watched()
+        body += [f"progress(({self.time} + 1) / ({points}))"]
+        lines += [f"for {self.time} in range({points}):", *indented(body)]
+        if program.after:
+            lines += [f"{self.time} = {self.text.formula(program.clock.steps)}", *self._remembered()]
+            lines += [line for rule in program.after for line in self._rule(rule)]
+            lines += self._watched()
+        return lines
+
+    def _empty(self, target: Kept | Held) -> str:
+        name = self.names.of(target.symbol)
+        if isinstance(target, Held):
+            return f"{name} = {self.text.zeros(target.shape)}"
+        self.used.add("Past")
+        return f"{name} = Past({self.text.axes(target.shape if target.shape[1] != 1 else target.shape[:1])})"
+
+    def _remembered(self) -> list[str]:
+        """Matrices of the time before, where they are used."""
+        pairs = [(m.before, m.symbol) for m in self.program.held if m.before is not None]
+        if not pairs:
+            return []
+        return [" = ".join(", ".join(map(self.names.of, side)) for side in zip(*pairs, strict=True))]
+
+    def _assigned(self, target: Kept | Held, value: Value) -> str:
+        name = self.names.of(target.symbol)
+        code = self.text.value(value)
+        return f"{name}.append({code})" if isinstance(target, Kept) else f"{name} = {code}"
+
+    def _rule(self, rule: Rule) -> list[str]:
+        always = self._assigned(rule.target, rule.value)
+        if not rule.starts:
+            return [always]
+        lines = []
+        for number, (first, value) in enumerate(rule.starts):
+            lines.append(f"{'elif' if number else 'if'} {self.time} == {first}:")
+            lines += indented([self._assigned(rule.target, value)])
+        return [*lines, "else:", *indented([always])]
+
+    def _watched(self) -> list[str]:
+        return ["if watch is not None:", f"    watch({self.time}, probed)"] if self.program.probed else []
+
+    def _results(self) -> list[str]:
+        observed = []
+        points = "" if self.program.clock is None else self.text.formula(self.program.clock.points)
+        for name, value, timed in self.program.observables:
+            code = self.text.value(value)
+            times = f" for {self.time} in range({points})" if timed else ""
+            observed.append(f"{name!r}: [{code}{times}],")
+        spikes = []
+        for label, found in self.program.spikes:
+            entries = [] if found.half is None else [f"'half': lambda: {self.text.value(found.half)},"]
+            for side, sector, parts in found.sides:
+                self.used.add("columns")
+                codes = [self.names.of(XP), self.text.formula(sector), *map(self._columns, parts)]
+                entries.append(f"{side!r}: lambda: columns({', '.join(codes)}),")
+            spikes += [f"{label!r}: {{", *indented(entries), "},"]
+        return [
+            "# what is observed",
+            "observables = {",
+            *indented(observed),
+            "}",
+            "spikes = {",
+            *indented(spikes),
+            "}",
+            "return probed(), spikes, observables",
+        ]
+
+    def _columns(self, part: Columns) -> str:
+        code = self.text.value(part.value)
+        return code if part.high is None else f"({code} for {self.time} in {self.text.span(part.low, part.high)})"

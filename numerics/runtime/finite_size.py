@@ -1,0 +1,121 @@
+"""What every simulation at finite size shares: draws, pasts of fields, data, means and products of vectors.
+
+A vector always has two axes, sites x labels: one column where it has no labels. Means over its sites are one row, and
+data with one axis are one row too, so that sums and products of all these broadcast. Arrays are NumPy's or JAX's, and
+`xp` is numpy or jax.numpy; zeros are NumPy's, which mix with both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+
+def whole_sizes(sizes: dict[str, float]) -> tuple[int, ...]:
+    """Sizes rounded to whole numbers, at least one."""
+    return tuple(max(1, round(size)) for size in sizes.values())
+
+
+# -- draws
+
+
+def gaussian(rng: np.random.Generator, xp: Any, rows: int, columns: int) -> Array:
+    """A matrix of independent standard normal entries."""
+    return xp.asarray(rng.standard_normal((rows, columns)))
+
+
+def goe(rng: np.random.Generator, xp: Any, size: int, variance: float) -> Array:
+    """Symmetric Gaussian matrix: off-diagonal entries of the given variance, twice that on the diagonal."""
+    entries = rng.standard_normal((size, size))
+    return xp.asarray(np.sqrt(variance / 2) * (entries + entries.T))
+
+
+def normal(rng: np.random.Generator, xp: Any, size: int, labels: int | None = None) -> Array:
+    """A vector of independent standard normal entries, sites x labels."""
+    if labels is None:
+        return xp.asarray(rng.standard_normal(size))[:, None]
+    return xp.asarray(rng.standard_normal((size, labels)))
+
+
+# -- vectors and data in time
+
+
+def filled(value: Array, size: int, labels: int = 1) -> Array:
+    """A vector of the full shape, in floating point: a number counts for all sites and labels, a row for all sites."""
+    if getattr(value, "shape", None) == (size, labels) and value.dtype.kind == "f":
+        return value
+    return np.zeros((size, labels)) + value
+
+
+class Past:
+    """A field at all times so far. Before the start it is zero."""
+
+    def __init__(self, size: int, labels: int = 1):
+        self._shape = (size, labels)
+        self._values: list[Array] = []
+
+    def append(self, value: Array) -> None:
+        self._values.append(filled(value, *self._shape))
+
+    def __getitem__(self, time: int) -> Array:
+        return self._values[time] if time >= 0 else np.zeros(self._shape)
+
+
+def given(data: Array, time: int | None = None) -> Array:
+    """Data at a time, or without one, with two axes: numbers per label are one row. Before the start they are zero."""
+    if time is not None:
+        data = data[time] if time >= 0 else np.zeros(data.shape[1:])
+    return data if data.ndim == 2 else data[None, :]
+
+
+# -- means and sums
+
+
+def mean(vector: Array) -> Array:
+    """The mean over sites: one row, with one entry per label."""
+    return vector.mean(axis=0, keepdims=True)
+
+
+def average(vector: Array) -> Array:
+    """The mean over sites and labels, as a number."""
+    return vector.mean()
+
+
+def total(vector: Array) -> Array:
+    """The sum over labels: one column."""
+    return vector.sum(axis=1, keepdims=True)
+
+
+def total_number(row: Array) -> Array:
+    """The sum over labels of a row, as a number."""
+    return row.sum()
+
+
+def by_label(row: Array) -> Array:
+    """A row as numbers, one per label."""
+    return row[0]
+
+
+# -- matrices of low rank
+
+
+def outer(left: Array, right: Array) -> Array:
+    """left right^T; labels are summed over."""
+    return left @ right.T
+
+
+def project(left: Array, right: Array, vector: Array) -> Array:
+    """The matrix left right^T times a vector, without making the matrix."""
+    return left @ (right.T @ vector)
+
+
+def columns(xp: Any, size: int, *vectors: Array | Iterable[Array]) -> Array:
+    """The columns of all vectors, and of all vectors in series of them, side by side."""
+    found: list[Array] = []
+    for each in vectors:
+        found += [each] if hasattr(each, "ndim") else list(each)
+    return xp.concatenate(found, axis=1) if found else xp.zeros((size, 0))
