@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
+from typing import TypeVar
 
 import sympy as sp
 
@@ -137,6 +138,15 @@ class Attribute(Value):
 
 
 @dataclass(frozen=True, eq=False)
+class Item(Value):
+    """What something holds under a key."""
+
+    owner: Symbol
+    key: str | int | tuple[str | int, ...]
+    shape: Shape | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Table(Value):
     """A matrix written entry by entry."""
 
@@ -152,6 +162,23 @@ class Blocks(Value):
     shape: Shape | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Function(Value):
+    """A function of a few arguments, whose symbols are known inside only."""
+
+    arguments: tuple[Symbol, ...]
+    body: Value
+    shape: Shape | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Tuple(Value):
+    """Several values as one argument."""
+
+    values: tuple[Value, ...]
+    shape: Shape | None = None
+
+
 @dataclass(frozen=True)
 class Let:
     """Give a value to a symbol. A remark is printed above."""
@@ -159,6 +186,23 @@ class Let:
     symbol: Symbol
     value: Value
     remark: str = ""
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (self.symbol,)
+
+
+@dataclass(frozen=True)
+class Unpack:
+    """Give the parts of a value to several symbols at once."""
+
+    symbols: tuple[Symbol, ...]
+    value: Value
+    remark: str = ""
+
+
+Statement = Let | Unpack
+S = TypeVar("S", Let, Statement)
 
 
 def check_fits(inner: Shape | None, outer: Shape | None) -> None:
@@ -181,6 +225,8 @@ def children(value: Value) -> Iterator[Value]:
         for factor, term in value.terms:
             yield factor
             yield term
+        if not value.terms:
+            yield from map(Formula, value.shape or ())
     elif isinstance(value, MatMul):
         yield value.left
         yield value.right
@@ -193,28 +239,36 @@ def children(value: Value) -> Iterator[Value]:
     elif isinstance(value, (Table, Blocks)):
         for row in value.rows:
             yield from row
+    elif isinstance(value, Function):
+        yield value.body
+    elif isinstance(value, Tuple):
+        yield from value.values
 
 
 def symbols_in(value: Value) -> dict[Symbol, None]:
     """The symbols that a value refers to, in order of their first mention."""
     found: dict[Symbol, None] = {}
+    bound: set[Symbol] = set()
     waiting = [value]
     while waiting:
         node = waiting.pop(0)
         if isinstance(node, Ref):
             found.setdefault(node.symbol)
-        elif isinstance(node, Attribute):
+        elif isinstance(node, (Attribute, Item)):
             found.setdefault(node.owner)
+        elif isinstance(node, Function):
+            bound |= set(node.arguments)
         waiting = [*children(node), *waiting]
-    return found
+    return {symbol: None for symbol in found if symbol not in bound}
 
 
-def alive(statements: tuple[Let, ...], wanted: dict[Symbol, None]) -> tuple[tuple[Let, ...], dict[Symbol, None]]:
+def alive(statements: tuple[S, ...], wanted: dict[Symbol, None]) -> tuple[tuple[S, ...], dict[Symbol, None]]:
     """The statements that the symbols wanted afterwards need, and the symbols that must be known before them."""
     needed, kept = dict(wanted), []
     for statement in reversed(statements):
-        if statement.symbol in needed:
+        if any(symbol in needed for symbol in statement.symbols):
             kept.append(statement)
-            del needed[statement.symbol]
+            for symbol in statement.symbols:
+                needed.pop(symbol, None)
             needed |= symbols_in(statement.value)
     return tuple(reversed(kept)), needed

@@ -18,13 +18,16 @@ from derive.program.nodes import (
     Call,
     Chosen,
     Formula,
-    Let,
+    Function,
+    Item,
     MatMul,
     Ref,
+    Statement,
     Sum,
     Symbol,
     Table,
     Transposed,
+    Tuple,
     Value,
 )
 
@@ -151,6 +154,9 @@ class Text:
             return self.names.of(value.symbol)
         if isinstance(value, Attribute):
             return f"{self.names.of(value.owner)}.{value.name}"
+        if isinstance(value, Item):
+            keys = value.key if isinstance(value.key, tuple) else (value.key,)
+            return f"{self.names.of(value.owner)}[{', '.join(map(repr, keys))}]"
         if isinstance(value, Formula):
             return self.formula(value.expression)
         if isinstance(value, Call):
@@ -172,12 +178,16 @@ class Text:
         if isinstance(value, Blocks):
             rows = (f"[{', '.join(self.value(e) for e in row)}]" for row in value.rows)
             return f"{self.arithmetic.module}.block([{', '.join(rows)}])"
+        if isinstance(value, Function):
+            return f"lambda {', '.join(map(self.names.of, value.arguments))}: {self.value(value.body)}"
+        if isinstance(value, Tuple):
+            return f"({joined(map(self.value, value.values))})"
         raise AssertionError(f"{type(value).__name__} has no text")
 
     def inside(self, value: Value) -> str:
         """The code of a value as a factor or an argument of an operator."""
         code = self.value(value)
-        plain = isinstance(value, (Ref, Attribute, Call, Transposed, Chosen, Blocks))
+        plain = isinstance(value, (Ref, Attribute, Item, Call, Transposed, Chosen, Blocks, Tuple))
         if isinstance(value, Formula):
             plain = value.expression.is_Symbol or (value.expression.is_Integer and value.expression >= 0)
         return code if plain else f"({code})"
@@ -197,13 +207,14 @@ class Text:
                 parts.append(f"{self.inside(factor)} * {code}")
         return " + ".join(parts)
 
-    def lines(self, statements: Iterable[Let]) -> list[str]:
+    def lines(self, statements: Iterable[Statement]) -> list[str]:
         """One line per statement, with its remark above."""
         found = []
         for statement in statements:
             if statement.remark:
                 found.append(f"# {statement.remark}")
-            found.append(f"{self.names.of(statement.symbol)} = {self.value(statement.value)}")
+            names = ", ".join(map(self.names.of, statement.symbols))
+            found.append(f"{names} = {self.value(statement.value)}")
         return found
 
 
