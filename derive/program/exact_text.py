@@ -46,11 +46,7 @@ class ExactText:
             *self._forward(),
             *self._strides(),
         ]
-        called = {
-            *self.text.called,
-            "site",
-            *(("store", "still_finite", "forward") if self.program.clock else ("empty",)),
-        }
+        called = {*self.text.called, "site", *(("store", "still_finite", "forward") if self.program.clock else ("empty",))}
         imports = [
             f"from {self.runtime}.{module} import {', '.join(sorted(called & set(known)))}"
             for module, known in (("coefficients", IN_COEFFICIENTS), ("exact", IN_EXACT))
@@ -84,9 +80,7 @@ class ExactText:
         groups += [f"drawn={group(site.drawn)}"] if site.drawn else []
         inside = [", ".join(f"u[{field}]" for field, _ in noises) for _, noises in site.channels]
         inside += [", ".join(str(field) for field, _ in site.drawn)] if site.drawn else []
-        remark = [
-            f"# a site of {site.sector}: {'; '.join(inside)}" if inside else f"# a site of {site.sector}: nothing"
-        ]
+        remark = [f"# a site of {site.sector}: {'; '.join(inside)}" if inside else f"# a site of {site.sector}: nothing"]
         return [*remark, f"{self.text.names.of(site.symbol)} = site({', '.join(groups)})"]
 
     def _sites(self) -> list[str]:

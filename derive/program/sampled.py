@@ -43,7 +43,7 @@ from derive.program.nodes import (
 )
 from derive.program.recurrences import Coefficients
 from derive.program.sites import Channel, Sharing, Span
-from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, SystemField, Term
+from derive.records.system import DisorderRule, ElementwiseRule, Rule, SystemField, Term
 
 Key = tuple[str, str, str] | tuple[str, int]
 """An order parameter: ("C", a, b), ("R", a, b), or ("M", i) for a mean that weighs an update."""

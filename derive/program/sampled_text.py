@@ -197,11 +197,11 @@ class SampledText:
     def _results(self) -> list[str]:
         program = self.program
         values = [*(v for _, v in program.moments), *(v for _, v in program.observables)]
-        carried = set(program.carried)
-        spans = [
-            f"({joined(self.text.names.of(s.symbol) for s in program.spans if s.symbol in carried and s.span.fresh == fresh)})"
-            for fresh in (False, True)
-        ]
+        alive = [made for made in program.spans if made.symbol in program.carried]
+        kept, fresh = (
+            f"({joined(self.text.names.of(made.symbol) for made in alive if made.span.fresh == anew)})"
+            for anew in (False, True)
+        )
         lines = [
             *self._prelude(program.results, values),
             f"{self._state()} = state",
@@ -212,7 +212,7 @@ class SampledText:
             "observables = {",
             *indented(f"{name!r}: {self.text.value(value)}," for name, value in program.observables),
             "}",
-            f"return {self.moments}, observables, report_on({', '.join(spans)})",
+            f"return {self.moments}, observables, report_on({kept}, {fresh})",
         ]
         doc = "What order parameters are made of, observables at all times, and a report on the directions."
         return self._function(f"results({self._arguments('state')})", doc, lines)
@@ -227,10 +227,8 @@ class SampledText:
             "Whole-number parameters fix shapes.",
         ]
         given = self._arguments()
-        if self.tables:
-            made = [f"{joined(map(self.text.names.of, self.tables))} = tables({self.p})"]
-        else:
-            made = []
+        names = joined(map(self.text.names.of, self.tables))
+        made = [f"{names} = tables({self.p})"] if self.tables else []
         lines = [*made, f"state = start({given})"]
         if self.program.clock is not None:
             lines.append(f"state, finite = forward({self.points}, partial(step, {given}), state)")
