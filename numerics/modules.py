@@ -49,9 +49,7 @@ class Solver:
 
     def point(self, values: dict) -> Point:
         """Parameter values, and data if the setting has any, as generated functions take them."""
-        numbers = {
-            q.name: int(values[q.name]) if q.whole else float(values[q.name]) for q in self.setting.parameters
-        }
+        numbers = {q.name: int(values[q.name]) if q.whole else float(values[q.name]) for q in self.setting.parameters}
         sizes = {**values, "times": self.times(values)}
         return Point(**numbers, **{d.name: checked_array(d.name, d.axes, sizes) for d in self.setting.data})
 

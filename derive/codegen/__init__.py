@@ -11,7 +11,6 @@ from derive.errors import DeclarationError
 from derive.language.model import Model
 from derive.records.base import Record
 
-
 _SHARED = Path(__file__).parents[2] / "numerics" / "runtime"
 RUNTIME = "numerics.runtime"
 """Where generated code finds what all solvers share."""

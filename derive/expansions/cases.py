@@ -11,8 +11,8 @@ from sympy.core.function import AppliedUndef
 
 from derive.algebra.physical import sample_point
 from derive.errors import DeriveError, ParameterError
-from derive.expansions.limits import Limit
 from derive.expansions.exact_level import ExactLevel
+from derive.expansions.limits import Limit
 from derive.language.symbols import Parameter
 from derive.records.probe import Bulk
 

@@ -181,11 +181,7 @@ class _Build:
         carried = [
             *(Carried(self.pasts[f.field], f.field, self.home[f.field.sector]) for f in timed if f.field in self.pasts),
             *(Carried(self.done[f], f, self.home[f.sector]) for f in self.done if not f.timed),
-            *(
-                Carried(cov, None, site, number)
-                for site in self.sites
-                for number, (cov, _) in enumerate(site.channels)
-            ),
+            *(Carried(cov, None, site, number) for site in self.sites for number, (cov, _) in enumerate(site.channels)),
             *(Carried(s, None, self.sites[0], None) for s in self.means.values()),
         ]
         tables = self.coefficients.statements({**wanted, **{s: None for let in kept for s in symbols_in(let.value)}})

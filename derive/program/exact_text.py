@@ -81,7 +81,9 @@ class ExactText:
         groups += [f"drawn={group(site.drawn)}"] if site.drawn else []
         inside = [", ".join(f"u[{field}]" for field, _ in noises) for _, noises in site.channels]
         inside += [", ".join(str(field) for field, _ in site.drawn)] if site.drawn else []
-        remark = [f"# a site of {site.sector}: {'; '.join(inside)}" if inside else f"# a site of {site.sector}: nothing"]
+        remark = [
+            f"# a site of {site.sector}: {'; '.join(inside)}" if inside else f"# a site of {site.sector}: nothing"
+        ]
         return [*remark, f"{self.text.names.of(site.symbol)} = site({', '.join(groups)})"]
 
     def _sites(self) -> list[str]:

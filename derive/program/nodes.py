@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
+from typing import TypeVar
 
 import sympy as sp
 
@@ -138,18 +139,10 @@ class Attribute(Value):
 
 @dataclass(frozen=True, eq=False)
 class Item(Value):
-    """What a table holds under a key: an order parameter."""
+    """What something holds under a key."""
 
     owner: Symbol
-    key: tuple
-    shape: Shape | None
-
-
-@dataclass(frozen=True, eq=False)
-class Group(Value):
-    """Several values together."""
-
-    values: tuple[Value, ...]
+    key: str | int | tuple[str | int, ...]
     shape: Shape | None = None
 
 
@@ -169,6 +162,23 @@ class Blocks(Value):
     shape: Shape | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Function(Value):
+    """A function of a few arguments, whose symbols are known inside only."""
+
+    arguments: tuple[Symbol, ...]
+    body: Value
+    shape: Shape | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Tuple(Value):
+    """Several values as one argument."""
+
+    values: tuple[Value, ...]
+    shape: Shape | None = None
+
+
 @dataclass(frozen=True)
 class Let:
     """Give a value to a symbol. A remark is printed above."""
@@ -177,10 +187,27 @@ class Let:
     value: Value
     remark: str = ""
 
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (self.symbol,)
+
 
 @dataclass(frozen=True)
-class Function:
-    """A function of the program. `unpacked`: symbols that a parameter, a tuple or array, falls into."""
+class Unpack:
+    """Give the parts of a value to several symbols at once."""
+
+    symbols: tuple[Symbol, ...]
+    value: Value
+    remark: str = ""
+
+
+Statement = Let | Unpack
+S = TypeVar("S", Let, Statement)
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A function of a module. `unpacked`: symbols that a parameter, a tuple or array, falls into."""
 
     name: str
     parameters: tuple[Symbol, ...]
@@ -210,6 +237,8 @@ def children(value: Value) -> Iterator[Value]:
         for factor, term in value.terms:
             yield factor
             yield term
+        if not value.terms:
+            yield from map(Formula, value.shape or ())
     elif isinstance(value, MatMul):
         yield value.left
         yield value.right
@@ -219,16 +248,19 @@ def children(value: Value) -> Iterator[Value]:
         yield Formula(value.condition)
         yield value.value
         yield value.otherwise
-    elif isinstance(value, Group):
-        yield from value.values
     elif isinstance(value, (Table, Blocks)):
         for row in value.rows:
             yield from row
+    elif isinstance(value, Function):
+        yield value.body
+    elif isinstance(value, Tuple):
+        yield from value.values
 
 
 def symbols_in(value: Value) -> dict[Symbol, None]:
     """The symbols that a value refers to, in order of their first mention."""
     found: dict[Symbol, None] = {}
+    bound: set[Symbol] = set()
     waiting = [value]
     while waiting:
         node = waiting.pop(0)
@@ -236,16 +268,19 @@ def symbols_in(value: Value) -> dict[Symbol, None]:
             found.setdefault(node.symbol)
         elif isinstance(node, (Attribute, Item)):
             found.setdefault(node.owner)
+        elif isinstance(node, Function):
+            bound |= set(node.arguments)
         waiting = [*children(node), *waiting]
-    return found
+    return {symbol: None for symbol in found if symbol not in bound}
 
 
-def alive(statements: tuple[Let, ...], wanted: dict[Symbol, None]) -> tuple[tuple[Let, ...], dict[Symbol, None]]:
+def alive(statements: tuple[S, ...], wanted: dict[Symbol, None]) -> tuple[tuple[S, ...], dict[Symbol, None]]:
     """The statements that the symbols wanted afterwards need, and the symbols that must be known before them."""
     needed, kept = dict(wanted), []
     for statement in reversed(statements):
-        if statement.symbol in needed:
+        if any(symbol in needed for symbol in statement.symbols):
             kept.append(statement)
-            del needed[statement.symbol]
+            for symbol in statement.symbols:
+                needed.pop(symbol, None)
             needed |= symbols_in(statement.value)
     return tuple(reversed(kept)), needed

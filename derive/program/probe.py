@@ -18,9 +18,8 @@ from derive.program.nodes import (
     SCALAR,
     Blocks,
     Call,
+    Definition,
     Formula,
-    Function,
-    Group,
     Item,
     Let,
     MatMul,
@@ -29,6 +28,7 @@ from derive.program.nodes import (
     Sum,
     Symbol,
     Transposed,
+    Tuple,
     Value,
     symbols_in,
 )
@@ -64,21 +64,21 @@ def _combinations(blocks: BlockMatrix) -> list[Combination]:
 class RingProgram:
     """One ring of unknowns: its eigenproblem and its map."""
 
-    pencil: Function
-    scalar_map: Function
-    relation: Function
-    inverse: Function | None
+    pencil: Definition
+    scalar_map: Definition
+    relation: Definition
+    inverse: Definition | None
 
     @property
-    def functions(self) -> tuple[Function, ...]:
+    def functions(self) -> tuple[Definition, ...]:
         return tuple(f for f in (self.pencil, self.scalar_map, self.inverse, self.relation) if f is not None)
 
 
 @dataclass(frozen=True)
 class ProbeProgram:
     unknowns: tuple[str, ...]
-    a_matrix: Function
-    sides: tuple[tuple[str, Function], ...]
+    a_matrix: Definition
+    sides: tuple[tuple[str, Definition], ...]
     rings: tuple[RingProgram, ...]
     reduced: bool
     steady: bool
@@ -88,10 +88,10 @@ class ProbeProgram:
 class BulkProgram:
     responses: tuple[str, ...]
     resolvent: int
-    equations: Function
+    equations: Definition
     curve_text: str | None
-    curve: Function | None
-    edge_polynomials: Function | None
+    curve: Definition | None
+    edge_polynomials: Definition | None
 
 
 class _Spectral:
@@ -125,7 +125,7 @@ class _Spectral:
             plain = plain.replace(lambda e: e.is_Pow and e.exp.has(PAST), lambda e: sp.Pow(e.base, sp.Max(e.exp, 0)))
         return Formula(plain.xreplace(self.leaves), (self.steps,) if over else SCALAR)
 
-    def function(self, name: str, parameters: Iterable[Symbol], doc: str, result: Value) -> Function:
+    def function(self, name: str, parameters: Iterable[Symbol], doc: str, result: Value) -> Definition:
         """A function with the tables of coefficients that its result needs."""
         used = symbols_in(result)
         body = list(self.coefficients.statements(used))
@@ -135,7 +135,7 @@ class _Spectral:
         if self.when in used:
             body.append(Let(self.when, Call("arange", (Formula(self.steps),), self.when.shape)))
         unpacked = ((self.r, tuple(self.responses.values())),) if self.r in parameters else ()
-        return Function(name, (PARAMETERS, *parameters), doc, tuple(body), result, unpacked)
+        return Definition(name, (PARAMETERS, *parameters), doc, tuple(body), result, unpacked)
 
     # -- matrices over training times
 
@@ -201,7 +201,7 @@ def _steady(bulk: Bulk) -> bool:
     return not any(sp.sympify(e).has(clock.steps) for e in expressions)
 
 
-def _side(work: _Spectral, side: Directions) -> Function:
+def _side(work: _Spectral, side: Directions) -> Definition:
     """The right-hand side for sources along the spikes, the rows that see them, and their Gram matrix."""
     unknowns, drive = work.blocks.projected.unknowns, dict(side.drive)
 
@@ -224,9 +224,7 @@ def _side(work: _Spectral, side: Directions) -> Function:
         f"For sources along {names}: the right-hand side of A(z) q = b,\n"
         "the rows of q that are its overlaps with them, and their Gram matrix.\n"
     ).rstrip()
-    return work.function(
-        f"{side.side}_spikes", (work.order,), doc, Group((Blocks(driven), Blocks(rows), Blocks(gram)))
-    )
+    return work.function(f"{side.side}_spikes", (work.order,), doc, Tuple((Blocks(driven), Blocks(rows), Blocks(gram))))
 
 
 def _ring(work: _Spectral, number: int, cycle: Cycle) -> RingProgram:
@@ -252,11 +250,9 @@ def _ring(work: _Spectral, number: int, cycle: Cycle) -> RingProgram:
     if cycle.inverse is not None:
         doc = f"z(s) = {text(cycle.inverse)}"
         inverse = work.function(f"inverse_map_{number}", (work.s,), doc, work.number(cycle.inverse))
-    relation = Group(tuple(work.number(c) for c in sp.Poly(cycle.relation, Z).all_coeffs()))
+    relation = Tuple(tuple(work.number(c) for c in sp.Poly(cycle.relation, Z).all_coeffs()))
     doc = "Coefficients in z, highest power first, of the polynomial relation between z and the map."
-    return RingProgram(
-        pencil, scalar_map, work.function(f"relation_{number}", (work.s,), doc, relation), inverse
-    )
+    return RingProgram(pencil, scalar_map, work.function(f"relation_{number}", (work.s,), doc, relation), inverse)
 
 
 def bulk_program(bulk: Bulk, layout: Layout) -> BulkProgram:
@@ -266,26 +262,22 @@ def bulk_program(bulk: Bulk, layout: Layout) -> BulkProgram:
     doc = "Each is zero at the bulk responses r at z, and vanishes as z grows:\n" + "\n".join(
         f"0 = {text(e)}" for e in projected.bulk_equations
     )
-    residual = Group(tuple(map(work.number, projected.bulk_equations)))
+    residual = Tuple(tuple(map(work.number, projected.bulk_equations)))
     equations = work.function("equations", (work.z, work.r), doc, residual)
     curve = edges = None
     if bulk.curve is not None:
         poly = sp.Poly(bulk.curve, projected.resolvent, Z)
         top = poly.degree(projected.resolvent), poly.degree(Z)
-        table = Group(
+        table = Tuple(
             tuple(
-                Group(
-                    tuple(
-                        work.number(poly.coeff_monomial(projected.resolvent**i * Z**j)) for j in range(top[1] + 1)
-                    )
-                )
+                Tuple(tuple(work.number(poly.coeff_monomial(projected.resolvent**i * Z**j)) for j in range(top[1] + 1)))
                 for i in range(top[0] + 1)
             )
         )
         doc = "Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent."
         curve = work.function("curve", (), doc, table)
-        polynomials = Group(
-            tuple(Group(tuple(map(work.number, sp.Poly(f, Z).all_coeffs()))) for f in bulk.edge_factors)
+        polynomials = Tuple(
+            tuple(Tuple(tuple(map(work.number, sp.Poly(f, Z).all_coeffs()))) for f in bulk.edge_factors)
         )
         doc = "Polynomials in z, highest power first: every edge of the support is a real root of one of them."
         edges = work.function("edge_polynomials", (), doc, polynomials)

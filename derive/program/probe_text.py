@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from derive.program.nodes import Function
+from derive.program.nodes import Definition
 from derive.program.probe import BulkProgram, ProbeProgram
 from derive.program.text import PARAMETERS, Names, Text
 
@@ -14,7 +14,11 @@ IN_MATRICES = ("diagonal",)
 
 def probe_text(program: ProbeProgram, runtime: str) -> str:
     """The text of a module with A(z)."""
-    functions = [program.a_matrix, *(f for _, f in program.sides), *(f for ring in program.rings for f in ring.functions)]
+    functions = [
+        program.a_matrix,
+        *(f for _, f in program.sides),
+        *(f for ring in program.rings for f in ring.functions),
+    ]
     rings = [
         f"Ring({', '.join(f.name if f is not None else 'None' for f in (r.pencil, r.scalar_map, r.relation, r.inverse))})"
         for r in program.rings
@@ -56,7 +60,7 @@ def _joined(parts: list[str]) -> str:
     return f"{parts[0]}," if len(parts) == 1 else ", ".join(parts)
 
 
-def _module(doc: str, functions: Iterable[Function], interface: list[str], end: list[str], runtime: str) -> str:
+def _module(doc: str, functions: Iterable[Definition], interface: list[str], end: list[str], runtime: str) -> str:
     functions = list(functions)
     names = Names((*IN_COEFFICIENTS, *IN_MATRICES, *interface, "PROBE", "BULK", "jnp", "jsp", "arange", "eye"))
     for made in functions:

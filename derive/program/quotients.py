@@ -24,9 +24,8 @@ from derive.program.nodes import (
     Blocks,
     Call,
     Chosen,
+    Definition,
     Formula,
-    Function,
-    Group,
     Item,
     Let,
     MatMul,
@@ -36,6 +35,7 @@ from derive.program.nodes import (
     Symbol,
     Table,
     Transposed,
+    Tuple,
     Value,
     children,
 )
@@ -170,7 +170,7 @@ class ExactRun:
                     start, place = start + n * labels, place + n * labels
             self.known[site.symbol] = size
 
-    def call(self, function: Function, arguments: dict[Symbol, Any]) -> Array:
+    def call(self, function: Definition, arguments: dict[Symbol, Any]) -> Array:
         """The result of a function of the program."""
         self.known |= arguments
         self.run(function.body)
@@ -203,7 +203,7 @@ class ExactRun:
             return self._chosen(value)
         if isinstance(value, Blocks):
             return np.block([[self.value(block) for block in row] for row in value.rows])
-        if isinstance(value, Group):
+        if isinstance(value, Tuple):
             return tuple(map(self.value, value.values))
         raise AssertionError(f"{type(value).__name__} cannot be run exactly")
 

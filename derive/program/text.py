@@ -17,17 +17,18 @@ from derive.program.nodes import (
     Blocks,
     Call,
     Chosen,
+    Definition,
     Formula,
     Function,
-    Group,
     Item,
-    Let,
     MatMul,
     Ref,
+    Statement,
     Sum,
     Symbol,
     Table,
     Transposed,
+    Tuple,
     Value,
     symbols_in,
 )
@@ -167,9 +168,8 @@ class Text:
         if isinstance(value, Attribute):
             return f"{self.names.of(value.owner)}.{value.name}"
         if isinstance(value, Item):
-            return f"{self.names.of(value.owner)}[{', '.join(map(repr, value.key))}]"
-        if isinstance(value, Group):
-            return f"({joined(map(self.value, value.values))})"
+            keys = value.key if isinstance(value.key, tuple) else (value.key,)
+            return f"{self.names.of(value.owner)}[{', '.join(map(repr, keys))}]"
         if isinstance(value, Formula):
             return self.formula(value.expression)
         if isinstance(value, Call):
@@ -194,12 +194,16 @@ class Text:
         if isinstance(value, Blocks):
             rows = (f"[{', '.join(self.value(e) for e in row)}]" for row in value.rows)
             return f"{self.arithmetic.module}.block([{', '.join(rows)}])"
+        if isinstance(value, Function):
+            return f"lambda {', '.join(map(self.names.of, value.arguments))}: {self.value(value.body)}"
+        if isinstance(value, Tuple):
+            return f"({joined(map(self.value, value.values))})"
         raise AssertionError(f"{type(value).__name__} has no text")
 
     def inside(self, value: Value) -> str:
         """The code of a value as a factor or an argument of an operator."""
         code = self.value(value)
-        plain = isinstance(value, (Ref, Attribute, Call, Group, Item, Transposed, Chosen, Blocks))
+        plain = isinstance(value, (Ref, Attribute, Item, Call, Transposed, Chosen, Blocks, Tuple))
         if isinstance(value, Formula):
             plain = value.expression.is_Symbol or (value.expression.is_Integer and value.expression >= 0)
         return code if plain else f"({code})"
@@ -219,16 +223,17 @@ class Text:
                 parts.append(f"{self.inside(factor)} * {code}")
         return " + ".join(parts)
 
-    def lines(self, statements: Iterable[Let]) -> list[str]:
+    def lines(self, statements: Iterable[Statement]) -> list[str]:
         """One line per statement, with its remark above."""
         found = []
         for statement in statements:
             if statement.remark:
                 found.append(f"# {statement.remark}")
-            found.append(f"{self.names.of(statement.symbol)} = {self.value(statement.value)}")
+            names = ", ".join(map(self.names.of, statement.symbols))
+            found.append(f"{names} = {self.value(statement.value)}")
         return found
 
-    def function(self, made: Function) -> list[str]:
+    def function(self, made: Definition) -> list[str]:
         """A function, with two empty lines behind it."""
         used: dict[Symbol, None] = {}
         for value in (*(let.value for let in made.body), made.result):

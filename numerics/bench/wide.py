@@ -37,9 +37,7 @@ def _problem(steps: int, points: int = 6) -> tuple[Solver, dict]:
 
 def _largest(solver: Solver, values: dict, width: int, seed: int) -> float:
     """The largest eigenvalue of the last hidden layer of one trained network."""
-    matrices, _, _ = solver.simulation.simulate(
-        solver.point(values), size=width, rng=np.random.default_rng(seed)
-    )
+    matrices, _, _ = solver.simulation.simulate(solver.point(values), size=width, rng=np.random.default_rng(seed))
     return float(eigsh(matrices[solver.matrices[-1].label], k=1, return_eigenvectors=False)[0])
 
 

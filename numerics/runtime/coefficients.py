@@ -12,9 +12,9 @@ Array = Any
 
 def over_time(rows, count: int) -> Array:
     """A matrix at each of `count` times, from entries that are numbers or have one entry per time."""
-    return jnp.stack([jnp.stack([jnp.broadcast_to(jnp.asarray(e, float), (count,)) for e in row]) for row in rows]).transpose(
-        2, 0, 1
-    )
+    return jnp.stack(
+        [jnp.stack([jnp.broadcast_to(jnp.asarray(e, float), (count,)) for e in row]) for row in rows]
+    ).transpose(2, 0, 1)
 
 
 @jax.jit

@@ -150,7 +150,6 @@ def products(seen: Array, rows: Array) -> Array:
     return jnp.sum(seen * rows, axis=1, keepdims=True)
 
 
-
 def put(covariance: Array, a: Block, t: Array, b: Block, s: Array | None, values: Array) -> Array:
     """The covariance with that of noise a at time t and noise b, at all times or at time s, in its two places."""
     row = a.place + t * a.labels

@@ -11,13 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from inspect import signature
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
-from numerics.bulk.branch import whole_numbers
+from numerics.runtime.interface import SampledTraining
+from numerics.runtime.point import Point
 
 DEFAULT_SAMPLES = 100_000
 REPLICAS = 20
@@ -52,7 +55,8 @@ class Sampling:
     debias: bool = True
 
 
-Order = dict[str, np.ndarray]
+Order = dict[tuple, np.ndarray]
+"""Order parameters, or what they are made of, by ("C", a, b), ("R", a, b), ("M", i) and the like."""
 
 
 @dataclass(frozen=True)
@@ -71,34 +75,36 @@ class Sampled:
     method: dict
 
 
-def sampled_pass(module, forward, arguments: tuple, arrays: tuple, how: Sampling, tell: Callable) -> Sampled:
-    """The training level by independent replicas of `forward`, the compiled forward pass of a generated module."""
+def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Callable) -> Sampled:
+    """The training level by independent replicas of a sampled forward pass, at parameter values and data p."""
     if how.draws not in DRAWS:
         raise ParameterError(f"draws={how.draws} is not known; it must be one of {', '.join(DRAWS)}")
     rank = how.rank or WIDEST_SPAN
-    shapes = module.shapes(*arguments, rank=rank)
-    sites, count = _plan(module.footprint(*arguments, rank=rank), how.samples)
-    keywords = {"rank": rank, "tolerance": DROPPED / sites if how.tolerance is None else how.tolerance}
+    shapes = training.shapes(p, rank)
+    sites, count = _plan(training.footprint(p, rank), how.samples)
+    forward = compiled(training.forward_pass)
+    tolerance = DROPPED / sites if how.tolerance is None else how.tolerance
     wholes: list[_Pass] = []
     halves: list[_Pass] = []
     for number in range(count):
-        normals = draw(module.GROUPS, shapes, sites, (how.seed, number), how.draws)
-        wholes.append(_Pass.of(forward(*arguments, *arrays, normals, **keywords)))
+        normals = draw(training.groups, shapes, sites, (how.seed, number), how.draws)
+        wholes.append(_Pass.of(forward(p, normals, rank=rank, tolerance=tolerance)))
         if how.debias:
             parts = [{name: _part(x, k) for name, x in normals.items()} for k in (0, 1)]
-            parts = [matched(module.GROUPS, h) if how.draws in ("matched", "sobol") else h for h in parts]
-            halves.append(_Pass.mean([_Pass.of(forward(*arguments, *arrays, h, **keywords)) for h in parts]))
+            parts = [matched(training.groups, h) if how.draws in ("matched", "sobol") else h for h in parts]
+            passes = [_Pass.of(forward(p, h, rank=rank, tolerance=tolerance)) for h in parts]
+            halves.append(_Pass.mean(passes))
         tell((number + 1) / count, f"sampling, replica {number + 1} of {count}")
-    lost = max(p.lost for p in (*wholes, *halves))
+    lost = max(one.lost for one in (*wholes, *halves))
     _check_room(wholes, rank, lost)
-    make = jax.jit(module.order_parameters, static_argnums=tuple(1 + i for i in whole_numbers(arguments)))
+    make = compiled(training.order_parameters)
     kept = RESOLVED / sites if how.tolerance is None else how.tolerance
 
     def orders(passes: list[_Pass]) -> tuple[Order, ...]:
         """Order parameters of all replicas, and then without each of them."""
-        tables = [p.moments for p in passes]
+        tables = [one.moments for one in passes]
         every = {name: np.mean([t[name] for t in tables], axis=0) for name in tables[0]}
-        return tuple(_arrays(make(m, *arguments, tolerance=kept)) for m in (every, *_without_one(tables)))
+        return tuple(_arrays(make(m, p, tolerance=kept)) for m in (every, *_without_one(tables)))
 
     fine = orders(wholes)
     coarse = orders(halves) if halves else ()
@@ -110,17 +116,17 @@ def sampled_pass(module, forward, arguments: tuple, arrays: tuple, how: Sampling
         fine,
         coarse,
         {k: np.mean([o[k] for o in observables], axis=0) for k in observables[0]},
-        min(p.finite for p in (*wholes, *halves)),
+        min(one.finite for one in (*wholes, *halves)),
         {k: stderr([o[k] for o in observables]) for k in observables[0]},
         {
             "method": "sampled forward pass",
-            "responses": module.RESPONSES,
+            "responses": training.responses,
             "samples": count * sites,
             "replicas": count,
             "seed": how.seed,
             "draws": how.draws,
             "bias": "order 1/sites taken off by passes over halves" if how.debias else "not taken off",
-            "directions": max((max(p.directions.values(), default=0) for p in wholes), default=0),
+            "directions": max(one.directions for one in wholes),
             "variance_left_out": float(lost),
         },
     )
@@ -138,17 +144,16 @@ def _plan(footprint: int, samples: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class _Pass:
-    moments: dict[str, np.ndarray]
+    moments: Order
     observables: dict[str, np.ndarray]
     finite: int
     lost: float
-    directions: dict[str, int]
+    directions: int
 
     @staticmethod
     def of(result) -> _Pass:
         moments, observables, finite, report = result
-        directions = {name: int(n) for name, n in report["directions"].items()}
-        return _Pass(_arrays(moments), _arrays(observables), int(finite), float(report["lost"]), directions)
+        return _Pass(_arrays(moments), _arrays(observables), int(finite), float(report.lost), int(report.directions))
 
     @staticmethod
     def mean(passes: list[_Pass]) -> _Pass:
@@ -210,7 +215,7 @@ def overlap_errors(found: list[dict], groups: list[list[dict]]) -> list[dict]:
     return [{side: error(k, side) for side in one} for k, one in enumerate(found)]
 
 
-def _arrays(table: dict) -> dict[str, np.ndarray]:
+def _arrays(table: dict) -> dict:
     return {name: np.asarray(value) for name, value in table.items()}
 
 
@@ -220,7 +225,7 @@ def stderr(values: list[np.ndarray]) -> np.ndarray:
 
 
 def _check_room(passes: list[_Pass], rank: int, lost: float) -> None:
-    full = max(max(p.directions.values(), default=0) for p in passes) >= rank
+    full = max(one.directions for one in passes) >= rank
     if full and lost > MOST_LOST:
         raise NumericalError(
             f"{rank} directions of the past are too few: {lost:.1%} of the variance of a field is left out; "
@@ -300,6 +305,8 @@ def _part(normals, half: int):
     return normals[:middle] if half == 0 else normals[middle:]
 
 
-def compiled(module, whole: tuple[int, ...]):
-    """The forward pass, compiled once for each set of whole numbers and each rank."""
-    return jax.jit(module.forward_pass, static_argnums=whole, static_argnames=("rank",))
+@lru_cache(maxsize=64)
+def compiled(function: Callable) -> Callable:
+    """A function of a generated module, compiled once for each set of whole numbers and each rank."""
+    ranked = ("rank",) if "rank" in signature(function).parameters else ()
+    return jax.jit(function, static_argnames=ranked)

@@ -1,0 +1,868 @@
+"""The training level where laws are not linear: many sites forward in time, as a program.
+
+Values at one time are arrays of sites x labels; the past is kept as coordinates in spans of directions, labels x
+directions at one time. See numerics/runtime/sampled.py for the functions that are called here by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from derive.algebra.words import Letter
+from derive.errors import DeclarationError
+from derive.language.data import DataAt
+from derive.language.symbols import Clock
+from derive.language.vectors import PAST, Each, Field, FieldAt, Mean, Total, labels_of, shown, values as values_of
+from derive.printing import text
+from derive.program.layout import Layout, lag_of
+from derive.program.nodes import (
+    SCALAR,
+    Call,
+    Chosen,
+    Formula,
+    Function,
+    Item,
+    Let,
+    MatMul,
+    Ref,
+    Shape,
+    Slot,
+    Statement,
+    Sum,
+    Symbol,
+    Transposed,
+    Tuple,
+    Unpack,
+    Value,
+    alive,
+    symbols_in,
+)
+from derive.program.recurrences import Coefficients
+from derive.program.sites import Channel, Sharing, Span
+from derive.records.system import DisorderRule, ElementwiseRule, Rule, SystemField, Term
+
+Key = tuple[str, str, str] | tuple[str, int]
+"""An order parameter: ("C", a, b), ("R", a, b), or ("M", i) for a mean that weighs an update."""
+MomentKey = tuple[str | int, ...]
+"""What order parameters are made of: also ("G", matrix), the covariance of its noises, and ("K", a, matrix), the
+correlations of a field with them."""
+
+ONE = Formula(sp.S.One)
+JUMPS = (sp.Heaviside, sp.sign, sp.Piecewise, sp.DiracDelta, sp.floor, sp.ceiling)
+"""Functions whose derivative, where it exists, does not tell how they change."""
+METHODS = ("stein", "pathwise")
+
+
+@dataclass(frozen=True)
+class SpanLayout:
+    """A span, the symbol of its directions, that of how many it has room for, and how many there can be."""
+
+    span: Span
+    symbol: Symbol
+    size: Symbol
+    entries: sp.Expr
+
+
+@dataclass(frozen=True)
+class NormalsOf:
+    """One kind of normals: its key, and the shape that they have per site."""
+
+    key: str
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class SampledPass:
+    """The program. `tables` come before everything, `start` before the first time, `step` at every time."""
+
+    clock: Clock | None
+    method: str
+    time: Symbol
+    when: Symbol
+    sites: Symbol
+    normals: Symbol
+    tolerance: Symbol
+    moments_symbol: Symbol
+    spans: tuple[SpanLayout, ...]
+    kinds: tuple[NormalsOf, ...]
+    groups: tuple[tuple[str, ...], ...]
+    footprint: Formula
+    tables: tuple[Let, ...]
+    start: tuple[Statement, ...]
+    step: tuple[Statement, ...]
+    watched: tuple[Symbol, ...]
+    carried: tuple[Symbol, ...]
+    results: tuple[Statement, ...]
+    moments: tuple[tuple[MomentKey, Value], ...]
+    observables: tuple[tuple[str, Value], ...]
+    responses: tuple[Let, ...]
+    order: tuple[tuple[Key, Value], ...]
+    ends: tuple[tuple[Key, tuple[Field, Field]], ...]
+    """The fields whose times and labels the two axes of a correlation or response run over."""
+
+
+def lines_of(field: Field) -> sp.Expr:
+    """How many columns the values of a field have: its labels, or one."""
+    return field.labels if field.labelled else sp.S.One
+
+
+def has_jumps(layout: Layout) -> bool:
+    """Whether some law jumps, so that its mean derivative is not the mean of its derivatives."""
+    rules = [rule for f in layout.fields for rule in (f.rule, *f.starts)]
+    return any(rule.law.has(*JUMPS) for rule in rules if isinstance(rule, ElementwiseRule))
+
+
+def sampled_pass(
+    layout: Layout, letters: Iterable[Letter], means: Iterable[Mean] = (), responses: str = ""
+) -> SampledPass:
+    """The program that gives these matrices over training times, these means at all times, and the observables.
+
+    responses: "stein" (also if left out) or "pathwise".
+    """
+    method = responses or "stein"
+    if method == "pathwise" and has_jumps(layout):
+        raise DeclarationError(
+            "responses cannot be found pathwise where a law jumps: its derivative does not tell how it changes; "
+            "leave responses out, or write responses='stein'"
+        )
+    return _Build(layout, tuple(letters), tuple(means), method).program()
+
+
+class _Build:
+    def __init__(self, layout: Layout, letters: tuple[Letter, ...], means: tuple[Mean, ...], method: str):
+        self.layout, self.clock, self.letters, self.means, self.method = layout, layout.clock, letters, means, method
+        self.pathwise = method == "pathwise"
+        self.sharing = Sharing(layout, letters, means)
+        self.points = sp.S.One if self.clock is None else self.clock.points
+        self.steps = sp.S.One if self.clock is None else self.clock.steps
+        self.time = Symbol("t" if self.clock is None else self.clock.name, SCALAR)
+        self.when = Symbol("when", (self.points,))
+        self.sites, self.tolerance = Symbol("sites", SCALAR), Symbol("tolerance", SCALAR)
+        self.normals, self.moments_symbol = Symbol("normals"), Symbol("moments")
+        self.now_slot, self.when_slot = Slot(Ref(self.time), self.time.hint), Slot(Ref(self.when), "s")
+        self.sites_slot = Slot(Ref(self.sites), "sites")
+        self.spans = tuple(map(self._span, self.sharing.spans))
+        self.home = {made.span: made for made in self.spans}
+        self.size = {made.span: Slot(Ref(made.size), made.size.hint) for made in self.spans}
+        self.kinds = self._kinds()
+        self.coefficients = Coefficients(layout)
+        self.done: dict[Field, Symbol] = {}
+        self.slopes: dict[Field, Symbol] = {}
+        self.rows: dict[tuple[Field, Span], Symbol] = {}
+        self.pasts: dict[Field, Symbol] = {}
+        self.answered: dict[tuple[Field, Channel], Symbol] = {}
+        self.lates: dict[Field, list[tuple[Symbol, Symbol]]] = {}
+        self.tables: dict[sp.Expr, Symbol] = {}
+        self.initial: dict[Symbol, Value] = {}
+        """What is carried through time, and what it starts from where no field without time gives it."""
+        self.lines: list[Statement] = []
+
+    # -- sizes and normals
+
+    def _span(self, span: Span) -> SpanLayout:
+        often = sp.S.One if span.fresh else self.points
+        entries = sp.Add(*(lines_of(f) * (often if f.timed else 1) for f in span.fields))
+        return SpanLayout(span, Symbol(f"span_{span.hint}"), Symbol(f"size_{span.hint}", SCALAR), entries)
+
+    def _kinds(self) -> dict[Channel | Field, NormalsOf]:
+        """Each random matrix and each drawn vector, with keys that no two of them share."""
+        made: dict[Channel | Field, NormalsOf] = {}
+        taken: set[str] = set()
+        for kind in (*self.sharing.channels, *(s for s in self.layout.system.sources if s.role == "normal")):
+            key = kind.hint if isinstance(kind, Channel) else str(kind)
+            while key in taken:
+                key += "_"
+            taken.add(key)
+            if isinstance(kind, Channel):
+                size = self.size[self.sharing.channel_span(kind)]
+                shape = (self.points, size) if kind.fresh else (size,)
+            else:
+                shape = (*((self.points,) if kind.timed else ()), *((kind.labels,) if kind.labelled else ()))
+            made[kind] = NormalsOf(key, shape)
+        return made
+
+    def _groups(self) -> tuple[tuple[str, ...], ...]:
+        found = []
+        for members in self.sharing.groups:
+            inside = [*self.sharing.noises(members), *(s for s in self.layout.system.sources if s in members)]
+            keys = tuple(self.kinds[kind].key for kind in inside if kind in self.kinds)
+            found += [keys] if keys else []
+        return tuple(found)
+
+    def _slots(self, field: Field) -> sp.Expr:
+        """How many normals the sites of a field answer to."""
+        channels = self.sharing.noises(self.sharing.group_of(field))
+        return sp.Add(*(self.size[self.sharing.channel_span(c)] for c in channels))
+
+    def _first_slot(self, channel: Channel) -> sp.Expr:
+        channels = self.sharing.noises(self.sharing.group_of(channel.products[0]))
+        before = channels[: channels.index(channel)]
+        return sp.Add(*(self.size[self.sharing.channel_span(c)] for c in before))
+
+    def _place(self, channel: Channel) -> tuple[Formula, Formula]:
+        """Where the normals of a random matrix stand among the slots of their sites."""
+        return Formula(self._first_slot(channel)), Formula(self.size[self.sharing.channel_span(channel)])
+
+    def _footprint(self) -> Formula:
+        counted: dict[tuple[Field, ...], sp.Expr] = {}
+        for made in self.spans:
+            group = self.sharing.group_of(made.span.fields[0])
+            counted[group] = counted.get(group, sp.S.Zero) + self.size[made.span]
+        for f in self.layout.fields:
+            group = self.sharing.group_of(f.field)
+            counted[group] = counted.get(group, sp.S.Zero) + lines_of(f.field)
+        each = [n * (1 + self._slots(group[0])) if self.pathwise else n for group, n in counted.items()]
+        return Formula(sp.Add(*each) if each else sp.S.One)
+
+    # -- the whole
+
+    def program(self) -> SampledPass:
+        sources = self.layout.system.sources
+        for made in self.spans:
+            slots = (Formula(self._slots(made.span.fields[0])),) if self.pathwise else ()
+            self.initial[made.symbol] = Call(
+                "empty_span", (Ref(self.sites), Formula(self.size[made.span]), *slots), None
+            )
+        for source in sources:
+            if not source.timed:
+                self._remember(source, fresh=False)
+        for f in self.layout.fields:
+            if not f.field.timed:
+                self._field(f)
+        start, self.lines = tuple(self.lines), []
+        if self.clock is not None:
+            self._begin()
+            for f in self.layout.fields:
+                if f.field.timed:
+                    self._field(f)
+            series = {name: self._followed(name, value) for name, value in self._observed() if value.has(self.clock)}
+            weighing = [self._followed_mean(m) for m in self.means]
+            self._end()
+        else:
+            series, weighing = {}, [self.number(m, (sp.S.One, _labels(m))) for m in self.means]
+        step, self.lines = tuple(self.lines), []
+        moments = self._moments()
+        for i, value in enumerate(weighing):
+            count = (Formula(self.steps), Formula(_labels(self.means[i])))
+            moments.append((("M", i), Call("before", (value, *count), None)))
+        observables = [
+            (name, series[name] if name in series else Call("once", (self._observable(value),), None))
+            for name, value in self._observed()
+        ]
+        results, self.lines = tuple(self.lines), []
+        return self._without_dead(start, step, results, tuple(moments), tuple(observables))
+
+    def _observed(self) -> tuple[tuple[str, sp.Expr], ...]:
+        return self.layout.system.model.observe
+
+    def _begin(self) -> None:
+        """What each time starts from: spans of matrices drawn anew are empty, and what is drawn is known."""
+        for made in self.spans:
+            if made.span.fresh:
+                self.lines.append(Let(made.symbol, Call("emptied", (Ref(made.symbol),), None)))
+        for field in (*self.layout.system.sources, *(f.field for f in self.layout.fields)):
+            if not field.timed:
+                self._remember(field, fresh=True)
+            elif field.role != "field":
+                self._remember(field)
+
+    def _end(self) -> None:
+        """What is kept once all fields of a time are known."""
+        for node, symbol in self.tables.items():
+            self._recorded(symbol, self.number(node))
+        for field, chain in self.lates.items():
+            fresh = self._drawn_anew(field)
+            for k in range(len(chain) - 1, -1, -1):
+                late, d_late = chain[k]
+                before = chain[k - 1] if k else (self.done[field], self.slopes.get(field, late))
+                self.lines.append(Let(late, Ref(before[0])))
+                if self.pathwise:
+                    slope: Value = Ref(before[1])
+                    for channel in fresh if k == 0 else ():
+                        slope = Call("forgotten", (slope, *self._place(channel)), d_late.shape)
+                    self.lines.append(Let(d_late, slope))
+        if self.pathwise:
+            for made in self.spans:
+                for channel in self._drawn_anew(made.span.fields[0]) if not made.span.fresh else ():
+                    call = Call("forgetting", (Ref(made.symbol), *self._place(channel)), None)
+                    self.lines.append(Let(made.symbol, call))
+
+    def _drawn_anew(self, field: Field) -> tuple[Channel, ...]:
+        return tuple(c for c in self.sharing.noises(self.sharing.group_of(field)) if c.fresh)
+
+    def _without_dead(self, start, step, results, moments, observables) -> SampledPass:
+        """Keep what the results need, through all times."""
+        wanted: dict[Symbol, None] = {}
+        for _, value in (*moments, *observables):
+            wanted |= symbols_in(value)
+        results, wanted = alive(results, wanted)
+        while True:  # what a step needs of earlier times must be carried, so that it is needed at those times too
+            kept, more = alive(step, wanted)
+            if set(more) <= set(wanted):
+                break
+            wanted |= more
+        fixed = [
+            *(s for f, s in self.done.items() if not f.timed),
+            *(s for f, s in self.slopes.items() if not f.timed),
+            *(s for (f, span), s in self.rows.items() if not f.timed and not span.fresh),
+            *(s for (f, _), s in self.answered.items() if not f.timed),
+        ]
+        carried = tuple(s for s in (*fixed, *self.initial) if s in wanted)
+        spans = {made.symbol for made in self.spans}
+        first = [Let(s, value) for s, value in self.initial.items() if s in spans]
+        rest = [Let(s, value) for s, value in self.initial.items() if s not in spans]
+        begun, more = alive((*first, *start, *rest), {s: None for s in carried})
+        used = {**wanted, **more}
+        for statement in (*begun, *kept, *results):
+            used |= symbols_in(statement.value)
+        made = {s for statement in kept for s in statement.symbols}
+        responses, order = self._order()
+        return SampledPass(
+            self.clock,
+            self.method,
+            self.time,
+            self.when,
+            self.sites,
+            self.normals,
+            self.tolerance,
+            self.moments_symbol,
+            self.spans,
+            tuple(self.kinds.values()),
+            self._groups(),
+            self._footprint(),
+            self.coefficients.statements(used),
+            begun,
+            kept,
+            tuple(self.done[f.field] for f in self.layout.fields if f.field.timed and self.done[f.field] in made),
+            carried,
+            results,
+            moments,
+            observables,
+            responses,
+            order,
+            tuple((key_of(x), (x.a, x.b)) for x in self.letters),
+        )
+
+    # -- numbers
+
+    def number(self, expression: sp.Expr, shape: Shape | None = None) -> Formula:
+        """A number at the current time; a row over labels where it has them, or over all earlier times."""
+        expression = sp.sympify(expression)
+        labels = labels_of(expression)
+        if shape is None:
+            shape = SCALAR if labels is None else (sp.S.One, labels)
+        return self._formula(expression, shape)
+
+    def _formula(self, expression: sp.Expr, shape: Shape, known: dict[FieldAt, Slot] | None = None) -> Formula:
+        """Arithmetic of values, means, data and coefficients. known: what stands for values, if not they themselves."""
+        inner: dict[sp.Basic, sp.Expr] = {}
+        over = bool(expression.has(PAST))
+        for node in _outermost(expression, (FieldAt, Mean, AppliedUndef, DataAt, Total)):
+            if isinstance(node, FieldAt):
+                inner[node] = known[node] if known else Slot(self.value(node), shown(node))
+            elif isinstance(node, AppliedUndef):
+                inner[node] = self.coefficients.at(node, self.number, (self.points,))
+            elif isinstance(node, DataAt):
+                inner[node] = Slot(self.given(node), shown(node))
+            elif node.has(PAST):
+                inner[node] = self._at_earlier_times(node)
+            elif isinstance(node, Mean):
+                inner[node] = Slot(self._mean(node), shown(node))
+            else:
+                inner[node] = Slot(Call("over_labels", (self.number(node.expression),), SCALAR), shown(node))
+        plain = expression.xreplace(inner)
+        if over:
+            # a power of a delay is not taken where the delay is negative: the weight is zero there
+            plain = plain.replace(
+                lambda e: e.is_Pow and e.exp.has(PAST),
+                lambda e: sp.Pow(e.base, sp.Max(e.exp, 0)),
+            )
+        moved = {PAST: self.when_slot, **({self.clock: self.now_slot} if self.clock is not None else {})}
+        return Formula(plain.xreplace(moved), (self.points,) if over else shape)
+
+    def _mean(self, average: Mean) -> Call:
+        labels = labels_of(average)
+        inside = self._formula(average.expression, (self.sites_slot, _labels(average)))
+        return (
+            Call("mean", (inside,), SCALAR) if labels is None else Call("mean_by_label", (inside,), (sp.S.One, labels))
+        )
+
+    def _at_earlier_times(self, node: sp.Expr) -> Slot:
+        """A mean, or a sum of means over labels, at all earlier times."""
+        if labels_of(node) is not None:
+            raise DeclarationError(
+                f"{shown(node)}: a mean of fields with class labels stands in a sum over earlier times; "
+                "give the vector times that mean a field of its own"
+            )
+        moved = node.xreplace({PAST: self.clock})
+        if moved not in self.tables:
+            self.tables[moved] = self._carry(Symbol("means", (self.points,)))
+        return Slot(Ref(self.tables[moved]), shown(node))
+
+    def _table(self, node: sp.Expr) -> tuple[Symbol, Formula]:
+        """The table of a mean, and the mean at the current time."""
+        moved = node.xreplace({PAST: self.clock})
+        return self.tables[moved], self.number(moved)
+
+    def given(self, node: DataAt) -> Value:
+        """Data as a matrix, or as a row over labels."""
+        axes = node.data.axes
+        shape = axes if len(axes) == 2 else (sp.S.One, axes[0])
+        array = Formula(node.data, None)
+        if node.time is None:
+            return Call("given", (array, None, 0), shape)
+        if not node.time.has(self.clock):
+            return Call("given", (array, Formula(node.time), 0), shape)
+        return Call("given", (array, Ref(self.time), int(sp.expand(self.clock - node.time))), shape)
+
+    def _carry(self, symbol: Symbol, value: Value | None = None) -> Symbol:
+        """A symbol that goes from one time to the next, starting from zero unless another value is given."""
+        self.initial[symbol] = Sum((), symbol.shape) if value is None else value
+        return symbol
+
+    # -- values
+
+    def shape(self, field: Field) -> Shape:
+        return (self.sites_slot, lines_of(field))
+
+    def slopes_shape(self, field: Field) -> Shape:
+        return (*self.shape(field), self._slots(field))
+
+    def present(self, field: Field) -> FieldAt:
+        return field(self.clock) if field.timed else field()
+
+    def value(self, value: FieldAt) -> Value:
+        """The values of a field at the current time, or some steps earlier."""
+        field, lag = value.field, lag_of(value, self.clock)
+        if lag < 0:
+            raise DeclarationError(f"{shown(value)} lies in the future of the equation that uses it")
+        if field.role == "constant":
+            when = (Ref(self.time), lag) if lag else ()
+            return Call("ones", (Ref(self.sites), *when), (self.sites_slot, sp.S.One))
+        if field.role == "normal":
+            normals = Item(self.normals, self.kinds[field].key)
+            moved = (Ref(self.time), *((lag,) if lag else ()))
+            drawn = (
+                Call("drawn_at", (normals, *moved), self.shape(field))
+                if field.timed
+                else Call("drawn", (normals,), self.shape(field))
+            )
+            return drawn if field.scale == 1 else Sum(((self.number(field.scale), drawn),), drawn.shape)
+        if lag:
+            return Ref(self._late(field, lag)[0])
+        if field not in self.done:
+            raise DeclarationError(f"{shown(value)} is needed before it is known; use it one step earlier")
+        return Ref(self.done[field])
+
+    def slope(self, value: FieldAt) -> Value | None:
+        """The slopes of a value; None for what is drawn or constant, which answers to nothing."""
+        if value.field.role != "field":
+            return None
+        lag = lag_of(value, self.clock)
+        return Ref(self._late(value.field, lag)[1]) if lag else Ref(self.slopes[value.field])
+
+    def _late(self, field: Field, lag: int) -> tuple[Symbol, Symbol]:
+        chain = self.lates.setdefault(field, [])
+        while len(chain) < lag:
+            hint = f"{field}_{len(chain) + 1}_before"
+            late = self._carry(Symbol(hint, self.shape(field)))
+            slope = Symbol(f"d_{hint}", self.slopes_shape(field))
+            chain.append((late, self._carry(slope) if self.pathwise else slope))
+        return chain[lag - 1]
+
+    def past(self, field: Field) -> Value:
+        """The coordinates of a field at all times, known up to the current one."""
+        size = self.size[self.sharing.past_span(field)]
+        if not field.timed:
+            return Ref(self.rows[field, self.sharing.past_span(field)])
+        if field not in self.pasts:
+            self.pasts[field] = self._carry(Symbol(f"{field}_past", (self.points * lines_of(field), size)))
+        return Ref(self.pasts[field])
+
+    def series(self, field: Field) -> Value:
+        """The same in a sum over times, where a field without time is the same at all of them."""
+        found = self.past(field)
+        if field.timed:
+            return found
+        shape = (self.points * lines_of(field), found.shape[1])
+        return Call("repeated", (found, Formula(self.points)), shape)
+
+    def directions(self, field: Field) -> Ref:
+        return Ref(self.home[self.sharing.past_span(field)].symbol)
+
+    # -- one field
+
+    def _field(self, f: SystemField) -> None:
+        field = f.field
+        left = f"{text(field)}({self.time.hint})" if field.timed else text(field)
+        remark = f"{left} = {self.layout.shown(f)}"
+        symbol, d_symbol = Symbol(field.name, self.shape(field)), Symbol(f"d_{field}", self.slopes_shape(field))
+        if self.pathwise and isinstance(f.rule, ElementwiseRule) and values_of(f.rule.law) and not f.starts:
+            self._law_and_slopes(f, f.rule, (symbol, d_symbol), remark)
+        else:
+            value, slope = self._rule(f, f.rule)
+            for first, rule in enumerate(f.starts):
+                begun, d_begun = self._rule(f, rule)
+                at_start = sp.Eq(self.now_slot, first)
+                value = Chosen(at_start, begun, value)
+                slope = None if slope is None or d_begun is None else Chosen(at_start, d_begun, slope)
+            self.lines.append(Let(symbol, value, remark))
+            if slope is not None:
+                self.lines.append(Let(d_symbol, slope))
+        self.done[field] = symbol
+        if self.pathwise:
+            self.slopes[field] = d_symbol
+        self._remember(field)
+
+    def _rule(self, f: SystemField, rule: Rule) -> tuple[Value, Value | None]:
+        """The values that a rule gives, and their slopes where they are followed."""
+        if isinstance(rule, ElementwiseRule):
+            return self._law(f, rule)
+        if isinstance(rule, DisorderRule):
+            return self._product(f.field)
+        terms = [self._term(t, f.field) for t in rule.terms]
+        wide = [_width(factor, value) for factor, value, _ in terms]
+        shape = (self.sites_slot, max(wide, key=lambda w: w != 1, default=lines_of(f.field)))
+        value = self._spread(Sum(tuple((factor, value) for factor, value, _ in terms), shape), f.field)
+        if not self.pathwise:
+            return value, None
+        d_terms, d_wide = [], []
+        for (factor, _, slope), width in zip(terms, wide, strict=True):
+            if slope is not None:
+                by_label = bool(factor.shape)
+                d_terms.append((ONE, Call("scaled_slopes", (factor, slope), None)) if by_label else (factor, slope))
+                d_wide.append(width)
+        if not d_terms:
+            return value, Sum((), self.slopes_shape(f.field))
+        slopes = Sum(tuple(d_terms), None)
+        return value, self._spread(slopes, f.field) if all(w == 1 for w in d_wide) else slopes
+
+    def _spread(self, value: Value, field: Field) -> Value:
+        """Values for all labels of a field, where they are the same for all of them."""
+        lines = lines_of(field)
+        if value.shape is not None and len(value.shape) == 2 and value.shape[0] != 1 and value.shape[1] == lines:
+            return value
+        if value.shape is None and lines == 1:
+            return value
+        if value.shape is not None and len(value.shape) == 2 and value.shape[1] not in (1, lines):
+            raise DeclarationError(
+                f"the equation of {field} has labels {value.shape[1]} on its right side; {field} has "
+                f"{field.labels or 'none'}"
+            )
+        shape = self.shape(field) if value.shape is not None else None
+        return Call("spread", (value, Ref(self.sites), Formula(lines)), shape)
+
+    def _law(self, f: SystemField, rule: ElementwiseRule) -> tuple[Value, Value | None]:
+        arguments = values_of(rule.law)
+        if arguments and self.pathwise:
+            made = Symbol(f"{f.field}_law", self.shape(f.field)), Symbol(f"d_{f.field}_law", self.slopes_shape(f.field))
+            self._law_and_slopes(f, rule, made, "")
+            return Ref(made[0]), Ref(made[1])
+        shape: Shape = (self.sites_slot if arguments else sp.S.One, _labels(rule.law))
+        value = self._spread(self._formula(rule.law, shape), f.field)
+        if not self.pathwise:
+            return value, None
+        return value, Sum((), self.slopes_shape(f.field))
+
+    def _law_and_slopes(self, f: SystemField, rule: ElementwiseRule, made: tuple[Symbol, Symbol], remark: str) -> None:
+        arguments = values_of(rule.law)
+        bound = {v: Symbol(v.field.name, self.shape(v.field)) for v in arguments}
+        slots = {v: Slot(Ref(symbol), shown(v)) for v, symbol in bound.items()}
+        body = self._formula(rule.law, (self.sites_slot, _labels(rule.law)), slots)
+        values = tuple(map(self.value, arguments))
+        nothing = Formula(self._slots(f.field))
+        slopes = tuple(
+            self.slope(v) or Call("no_slopes", (value, nothing), None)
+            for v, value in zip(arguments, values, strict=True)
+        )
+        function = Function(tuple(bound.values()), self._spread(body, f.field))
+        call = Call("law_and_slopes", (function, Tuple(values), Tuple(slopes)), None)
+        self.lines.append(Unpack(made, call, remark))
+
+    def _term(self, term: Term, target: Field) -> tuple[Formula, Value, Value | None]:
+        """A factor, what it multiplies, and the slopes of that."""
+        if term.past is not None:
+            return self._past_term(term)
+        factor = self.number(term.coefficient)
+        value, slope = self.value(term.vector), self.slope(term.vector) if self.pathwise else None
+        if term.pair is not None:
+            left, right = map(self.value, term.pair)
+            met = Call("overlaps", (left, right), (left.shape[1], right.shape[1]))
+            mixed = Call("mixed_slopes", (slope, met), None) if slope is not None else None
+            return factor, MatMul(value, met), mixed
+        if term.mixing is None:
+            return factor, value, slope
+        if term.mixing.table is None:
+            summed = Call("total", (slope,), None) if slope is not None else None
+            return factor, Call("total", (value,), (self.sites_slot, sp.S.One)), summed
+        table = self.given(term.mixing.table)
+        if not term.mixing.transposed:
+            table = Transposed(table)
+        mixed = Call("mixed_slopes", (slope, table), None) if slope is not None else None
+        return factor, MatMul(value, table), mixed
+
+    def _past_term(self, term: Term) -> tuple[Formula, Value, Value | None]:
+        """A sum over earlier times: coordinates in the span of its vector."""
+        vector = term.vector.field
+        weights, labels = self._weights(term), Formula(lines_of(vector))
+        past, size = self.series(vector), self.size[self.sharing.past_span(vector)]
+        if term.pair is None:
+            rows: Value = Call("past_sum", (weights, past, labels), (lines_of(vector), size))
+        else:
+            left, right = term.pair
+            other = self.series(left.field)
+            seen = Call(
+                "seen_from",
+                (self.directions(left.field), self.value(right)),
+                (lines_of(right.field), other.shape[1]),
+            )
+            met = MatMul(seen, Transposed(other))
+            rows = MatMul(Call("weighted", (met, weights, labels), met.shape), past)
+        shape = (self.sites_slot, rows.shape[0])
+        span = self.directions(vector)
+        slopes = Call("expressed_slopes", (span, rows), None) if self.pathwise else None
+        return ONE, Call("expressed", (span, rows), shape), slopes
+
+    def _weights(self, term: Term) -> Chosen:
+        """The coefficient of each earlier time, zero outside the sum."""
+        if sp.expand(term.past - self.clock) > 0:  # the sum includes the current time
+            for node in _outermost(term.coefficient, (Mean, Total)):
+                if node.has(PAST):
+                    self._at_earlier_times(node)
+                    self._recorded(*self._table(node))
+        inside = self.number(term.past).expression
+        shape = (self.points,)
+        weight = Formula(self._formula(term.coefficient, SCALAR).expression, shape)
+        return Chosen(sp.Lt(self.when_slot, inside, evaluate=False), weight, Formula(sp.S.Zero, shape))
+
+    def _normals_now(self, channel: Channel) -> Value:
+        size = self.size[self.sharing.channel_span(channel)]
+        normals = Item(self.normals, self.kinds[channel].key)
+        if not channel.fresh:
+            return normals
+        return Call("drawn_at", (normals, Ref(self.time)), (self.sites_slot, size))
+
+    def _product(self, field: Field) -> tuple[Value, Value | None]:
+        """Noise, and what its random matrix remembers of the fields that it has answered to."""
+        channel = self.sharing.channel_of(field)
+        row = Ref(self.rows[self.sharing.argument(field), self.sharing.channel_span(channel)])
+        strength = self.number(self.sharing.strength(field))
+        terms: list[tuple[Formula, Value]] = [
+            (strength, Call("noise", (self._normals_now(channel), row), self.shape(field)))
+        ]
+        start, _ = self._place(channel)
+        slots = Formula(self._slots(field))
+        slopes: list[tuple[Formula, Value]] = [
+            (strength, Call("noise_slopes", (row, start, slots, Ref(self.sites)), None))
+        ]
+        done = set()
+        for m in self.layout.memories(field):
+            other = self.sharing.channel_of(m.noise)
+            if (m.a, other) in done:  # the normals of a random matrix stand for all of its noises
+                continue
+            done.add((m.a, other))
+            span = Ref(self.home[self.sharing.channel_span(other)].symbol)
+            scale = self.number(sp.powsimp(sp.simplify(m.coefficient / self.sharing.strength(m.noise))))
+            answers = self._answers(m.a, other)
+            terms.append((scale, Call("expressed", (span, answers), self.shape(field))))
+            slopes.append((scale, Call("expressed_slopes", (span, answers), None)))
+        return Sum(tuple(terms), self.shape(field)), Sum(tuple(slopes), None) if self.pathwise else None
+
+    def _answers(self, a: Field, channel: Channel) -> Call:
+        """The mean derivatives of a field by the normals of a random matrix."""
+        span = self.sharing.channel_span(channel)
+        shape = (lines_of(a), self.size[span])
+        if self.pathwise:
+            slope = self.slope(self.present(a)) or Call(
+                "no_slopes", (self.value(self.present(a)), Formula(self._slots(channel.products[0]))), None
+            )
+            return Call("mean_slopes", (slope, *self._place(channel)), shape)
+        arguments = (self.value(self.present(a)), self._normals_now(channel), Ref(self.home[span].symbol))
+        return Call("answers", arguments, shape)
+
+    def _remember(self, field: Field, fresh: bool | None = None) -> None:
+        """Coordinates of a new value in its spans, and its answers to the noises so far.
+
+        fresh: only in spans that start anew at every time, or only in the others.
+        """
+        for span in self.sharing.coordinates(field):
+            if fresh is None or span.fresh == fresh:
+                self._join(field, span)
+        if fresh:
+            return
+        for a, channel in self._asked():
+            if a != field:
+                continue
+            rows = self._answers(a, channel)
+            hint = f"{a}_to_{channel.hint}"
+            if a.timed:
+                lines = self.points * lines_of(a)
+                symbol = self._carry(Symbol(hint, (lines, rows.shape[1])))
+                self.lines.append(Let(symbol, Call("store", (Ref(symbol), rows, Ref(self.time)), symbol.shape)))
+            else:
+                symbol = Symbol(hint, rows.shape)
+                self.lines.append(Let(symbol, rows))
+            self.answered[a, channel] = symbol
+
+    def _join(self, field: Field, span: Span) -> None:
+        base, factor = self.sharing.root(field)
+        row = Symbol(f"{field}_in_{span.hint}", (lines_of(field), self.size[span]))
+        if factor is None:
+            value = self.value(self.present(field))
+            slope: tuple[Value, ...] = ()
+            if self.pathwise:
+                nothing = Call("no_slopes", (value, Formula(self._slots(field))), None)
+                slope = (self.slope(self.present(field)) or nothing,)
+            directions = self.home[span].symbol
+            call = Call("extend", (Ref(directions), value, Ref(self.tolerance), *slope), None)
+            self.lines.append(Unpack((row, directions), call))
+        else:
+            rows = Ref(self.rows[base, span])
+            self.lines.append(Let(row, Call("scaled_rows", (self.number(factor), rows), row.shape)))
+        self.rows[field, span] = row
+        if field.timed and not span.fresh and field in self.sharing.kept:
+            past = self.past(field)
+            self.lines.append(Let(past.symbol, Call("store", (past, Ref(row), Ref(self.time)), past.shape)))
+
+    # -- results
+
+    def _asked(self) -> tuple[tuple[Field, Channel], ...]:
+        """Which fields answer to the noise of which random matrix in the order parameters asked for."""
+        pairs = {(x.a, self.sharing.channel_of(x.b)) for x in self.letters if x.kind == "R"}
+        for a, channel in pairs:
+            if channel.fresh:
+                raise DeclarationError(
+                    f"the probed matrix needs how {a} answers to {channel.matrix}, which is drawn anew at every time; "
+                    "probe weights that start from a matrix that stays"
+                )
+        return tuple(sorted(pairs, key=lambda p: (str(p[0]), p[1].hint)))
+
+    def _rows_before(self, field: Field) -> Value:
+        """The coordinates of a field before the last update."""
+        past = self.past(field)
+        if not field.timed:
+            return past
+        count = self.steps * lines_of(field)
+        return Call("first", (past, Formula(count)), (count, past.shape[1]))
+
+    def _moments(self) -> list[tuple[MomentKey, Value]]:
+        """What is averaged over sites, before responses are made of it."""
+        found: list[tuple[MomentKey, Value]] = []
+        for letter in self.letters:
+            if letter.kind == "C":
+                a, b = self._rows_before(letter.a), self._rows_before(letter.b)
+                spans = [self.sharing.past_span(f) for f in (letter.a, letter.b)]
+                if spans[0] != spans[1]:
+                    homes = tuple(Ref(self.home[s].symbol) for s in spans)
+                    a = MatMul(a, Call("between", homes, (a.shape[1], b.shape[1])))
+                found.append((key_of(letter), MatMul(a, Transposed(b))))
+        noises: dict[Channel, Ref] = {}
+        for channel in dict.fromkeys(c for _, c in self._asked()):
+            rows = [
+                Sum(((self.number(self.sharing.strength(p)), self._rows_before(self.sharing.argument(p))),), None)
+                for p in channel.products
+            ]
+            symbol = Symbol(f"noise_{channel.hint}")
+            remark = f"the noises of {channel.hint} in terms of its normals"
+            self.lines.append(Let(symbol, rows[0] if len(rows) == 1 else Call("stacked", tuple(rows), None), remark))
+            noises[channel] = Ref(symbol)
+            found.append((("G", self.kinds[channel].key), MatMul(noises[channel], Transposed(noises[channel]))))
+        for a, channel in self._asked():
+            answered: Value = Ref(self.answered[a, channel])
+            if a.timed:
+                answered = Call("first", (answered, Formula(self.steps * lines_of(a))), None)
+            key = ("K", a.name, self.kinds[channel].key)
+            found.append((key, MatMul(answered, Transposed(noises[channel]))))
+        return found
+
+    def _order(self) -> tuple[tuple[Let, ...], tuple[tuple[Key, Value], ...]]:
+        """Order parameters from moments, which may be means over several passes."""
+        reach = {(x, j): lag for x, j, lag in self.layout.time_order.lags}
+
+        def entries(field: Field, *lag: int | None) -> Call:
+            times = Formula(self.steps) if field.timed else None
+            return Call("Entries", (times, Formula(lines_of(field)), *lag), None)
+
+        made: dict[tuple[Field, Channel], Symbol] = {}
+        lines = []
+        for a, channel in self._asked():
+            key = self.kinds[channel].key
+            lags = [reach.get((a, j), 0 if not j.timed else None) for j in channel.products]
+            noises = Tuple(tuple(entries(j, lag) for j, lag in zip(channel.products, lags, strict=True)))
+            seen, covariance = (Item(self.moments_symbol, k) for k in (("K", a.name, key), ("G", key)))
+            arguments = (seen, covariance, entries(a), noises, Formula(self.points), Ref(self.tolerance))
+            made[a, channel] = Symbol(f"R_{a}_{channel.hint}")
+            lines.append(Let(made[a, channel], Call("responses", arguments, None)))
+        order: list[tuple[Key, Value]] = []
+        for letter in self.letters:
+            if letter.kind == "C":
+                order.append((key_of(letter), Item(self.moments_symbol, key_of(letter))))
+            else:
+                channel = self.sharing.channel_of(letter.b)
+                place = channel.products.index(letter.b)
+                order.append((key_of(letter), Item(made[letter.a, channel], place)))
+        order += [(("M", i), Item(self.moments_symbol, ("M", i))) for i in range(len(self.means))]
+        return tuple(lines), tuple(order)
+
+    def _followed(self, name: str, value: sp.Expr) -> Ref:
+        """An observable at all times."""
+        labels = labels_of(value.expression) if isinstance(value, Each) else None
+        shape = (self.points,) if labels is None else (self.points, labels)
+        symbol = self._carry(Symbol(f"{name}_series", shape))
+        return self._recorded(symbol, self._observable(value))
+
+    def _followed_mean(self, average: Mean) -> Ref:
+        """A mean that weighs updates, at all times."""
+        symbol = self._carry(Symbol("weighing", (self.points, _labels(average))))
+        return self._recorded(symbol, self.number(average.xreplace({PAST: self.clock})))
+
+    def _recorded(self, symbol: Symbol, value: Value) -> Ref:
+        self.lines.append(Let(symbol, Call("record", (Ref(symbol), value, Ref(self.time)), symbol.shape)))
+        return Ref(symbol)
+
+    def _observable(self, value: sp.Expr) -> Value:
+        """An observable at the current time; outside total(...) and each(...) labels are averaged over."""
+        if isinstance(value, Each):
+            return self.number(value.expression)
+        inner: dict[sp.Basic, sp.Expr] = {}
+        for node in _outermost(value, (Mean, Total)):
+            if isinstance(node, Mean) and labels_of(node) is not None:
+                inner[node] = Slot(Call("label_mean", (self._mean(node),), SCALAR), shown(node))
+            else:
+                inner[node] = Slot(self.number(node), shown(node))
+        moved = {self.clock: self.now_slot} if self.clock is not None else {}
+        return Formula(value.xreplace(inner).xreplace(moved))
+
+
+def key_of(letter: Letter) -> tuple[str, str, str]:
+    return (letter.kind, letter.a.name, letter.b.name)
+
+
+def _labels(expression: sp.Basic) -> sp.Expr:
+    found = labels_of(sp.sympify(expression))
+    return sp.S.One if found is None else found
+
+
+def _width(factor: Formula, value: Value) -> sp.Expr:
+    """How many columns a product has."""
+    width = value.shape[1]
+    return factor.shape[1] if width == 1 and factor.shape else width
+
+
+def _outermost(expression: sp.Basic, kinds: tuple[type, ...]) -> list[sp.Basic]:
+    """Nodes of these kinds that do not stand inside another of them, in a fixed order."""
+    found: dict[sp.Basic, None] = {}
+
+    def walk(node: sp.Basic) -> None:
+        if isinstance(node, kinds):
+            found[node] = None
+            return
+        for arg in node.args:
+            walk(arg)
+
+    walk(sp.sympify(expression))
+    return sorted(found, key=sp.default_sort_key)

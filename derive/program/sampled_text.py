@@ -1,0 +1,256 @@
+"""The sampled forward pass as a JAX module that reads as the model's equations in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from derive.algebra.words import Letter
+from derive.language.vectors import Field, Mean
+from derive.program.layout import Layout
+from derive.program.nodes import Formula, Statement, Symbol, Value, symbols_in
+from derive.program.sampled import SampledPass, lines_of, sampled_pass
+from derive.program.text import PARAMETERS, Names, Text, indented, joined
+
+IN_SAMPLED = (
+    "Entries answers before between drawn drawn_at emptied empty_span expressed expressed_slopes extend forgetting "
+    "forgotten forward given label_mean law_and_slopes mean mean_by_label mean_slopes mixed_slopes no_slopes noise "
+    "noise_slopes once ones over_labels overlaps record repeated report_on responses room scaled_rows scaled_slopes "
+    "seen_from spread stacked total"
+).split()
+IN_EXACT = "first past_sum still_finite store weighted".split()
+IN_COEFFICIENTS = "coefficient coefficients history_coefficients initial_coefficients over_time".split()
+FUNCTIONS = ("sizes", "shapes", "footprint", "tables", "start", "step", "results", "forward_pass", "order_parameters")
+OTHERS = ("strides", "partial", "jax", "jnp", "jsp", "state", "rank", "finite", "one", "SampledTraining", "TRAINING")
+
+HOW = {
+    "stein": "Stein's lemma: correlations with the noises",
+    "pathwise": "automatic differentiation of each law",
+}
+
+
+def write_sampled(
+    layout: Layout, letters: Iterable[Letter], means: Iterable[Mean], responses: str, runtime: str
+) -> str:
+    """The text of a module that ends with TRAINING, a SampledTraining.
+
+    letters: matrices over training times. means: what weighs updates of the probed matrix, at earlier times.
+    responses: "stein" (also if empty) or "pathwise". runtime: the package that the module imports its functions from.
+    """
+    return SampledText(sampled_pass(layout, letters, means, responses), runtime).module()
+
+
+class SampledText:
+    """One module: sizes and normals, what is known before the first time, one step, the results."""
+
+    def __init__(self, program: SampledPass, runtime: str):
+        self.program, self.runtime = program, runtime
+        names = Names((*IN_SAMPLED, *IN_EXACT, *IN_COEFFICIENTS, *FUNCTIONS, *OTHERS))
+        self.text = Text(names)
+        engine = (program.time, program.when, program.sites, program.normals, program.tolerance, program.moments_symbol)
+        for symbol in (PARAMETERS, *engine):
+            names.of(symbol)
+        self.p, self.time, self.normals = (names.of(s) for s in (PARAMETERS, program.time, program.normals))
+        self.tolerance, self.moments = names.of(program.tolerance), names.of(program.moments_symbol)
+        self.points = "1" if program.clock is None else self.text.formula(program.clock.points)
+        self.tables = [let.symbol for let in program.tables if let.remark]
+
+    def module(self) -> str:
+        program = self.program
+        body = [
+            *self._sizes(),
+            *self._shapes(),
+            *self._footprint(),
+            *self._tables(),
+            *self._start(),
+            *self._step(),
+            *self._results(),
+            *self._forward(),
+            *self._order(),
+            *self._strides(),
+        ]
+        needed = {*self.text.called, "report_on", *(("forward", "still_finite") if program.clock is not None else ())}
+        needed |= {"over_time"} if self.tables else set()
+        imports = [
+            f"from {self.runtime}.{module} import {', '.join(sorted(needed & set(known)))}"
+            for module, known in (("coefficients", IN_COEFFICIENTS), ("exact", IN_EXACT), ("sampled", IN_SAMPLED))
+            if needed & set(known)
+        ]
+        head = [
+            f'"""Training level by sampling: many sites forward in time, responses by {HOW[program.method]}."""',
+            "",
+            *(["from functools import partial", ""] if program.clock is not None else []),
+            "import jax.numpy as jnp",
+            "import jax.scipy.special as jsp  # noqa: F401",
+            "",
+            f"from {self.runtime}.interface import SampledTraining",
+            *imports,
+            "",
+            "",
+        ]
+        groups = joined(f"({joined(map(repr, group))})" for group in program.groups)
+        parts = (
+            "forward_pass",
+            "strides",
+            "shapes",
+            "order_parameters",
+            "footprint",
+            f"groups=({groups})",
+            f"responses={program.method!r}",
+        )
+        return "\n".join([*head, *body, f"TRAINING = SampledTraining({', '.join(parts)})"]) + "\n"
+
+    # -- parts
+
+    def _function(self, signature: str, doc: str, lines: Iterable[str]) -> list[str]:
+        return [f"def {signature}:", *indented([f'"""{doc}"""', *lines]), "", ""]
+
+    def _sizes(self) -> list[str]:
+        lines = []
+        for made in self.program.spans:
+            entries = self.text.formula(made.entries)
+            if not made.span.fresh:
+                self.text.called.setdefault("room")
+                entries = f"room({entries}, rank)"
+            lines.append(f"{entries},  # {self.text.names.of(made.size)}: {', '.join(map(str, made.span.fields))}")
+        doc = "How many directions are kept of each span of fields."
+        return self._function(
+            f"sizes({self.p}, rank)", doc, ["return (", *indented(lines), ")"] if lines else ["return ()"]
+        )
+
+    def _unpacked_sizes(self, used: dict[Symbol, None]) -> list[str]:
+        names = [self.text.names.of(s.size) if s.size in used else "_" for s in self.program.spans]
+        return [f"{joined(names)} = sizes({self.p}, rank)"] if set(names) - {"_"} else []
+
+    def _shapes(self) -> list[str]:
+        entries: list[str] = []
+        used: dict[Symbol, None] = {}
+        for kind in self.program.kinds:
+            for extent in kind.shape:
+                used |= symbols_in(Formula(extent))
+            entries.append(f"{kind.key!r}: ({joined(map(self.text.formula, kind.shape))}),")
+        doc = "The shape of each kind of standard normals, for one site."
+        lines = [*self._unpacked_sizes(used), "return {", *indented(entries), "}"]
+        return self._function(f"shapes({self.p}, rank=None)", doc, lines)
+
+    def _footprint(self) -> list[str]:
+        lines = [
+            *self._unpacked_sizes(symbols_in(self.program.footprint)),
+            f"return {self.text.value(self.program.footprint)}",
+        ]
+        return self._function(
+            f"footprint({self.p}, rank=None)", "How many numbers are kept for one site of each kind.", lines
+        )
+
+    def _prelude(self, statements: Iterable[Statement], values: Iterable[Value] = ()) -> list[str]:
+        """What a function begins with: how many sites and directions there are, the clock's times."""
+        used: dict[Symbol, None] = {}
+        for value in (*(s.value for s in statements), *values):
+            used |= symbols_in(value)
+        lines = []
+        if self.program.sites in used:
+            first = next((kind.key for kind in self.program.kinds), None)
+            count = "1" if first is None else f"{self.normals}[{first!r}].shape[0]"
+            lines.append(f"{self.text.names.of(self.program.sites)} = {count}")
+        lines += self._unpacked_sizes(used)
+        if self.program.when in used:
+            lines.append(f"{self.text.names.of(self.program.when)} = jnp.arange({self.points})")
+        return lines
+
+    def _arguments(self, *more: str) -> str:
+        tables = map(self.text.names.of, self.tables)
+        return ", ".join([self.p, self.normals, "rank", self.tolerance, *tables, *more])
+
+    def _state(self) -> str:
+        return f"({joined(map(self.text.names.of, self.program.carried))})"
+
+    def _tables(self) -> list[str]:
+        if not self.tables:
+            return []
+        names = joined(map(self.text.names.of, self.tables))
+        doc = "Coefficients of updated weights at all times, where they have no closed form."
+        return self._function(f"tables({self.p})", doc, [*self.text.lines(self.program.tables), f"return ({names})"])
+
+    def _start(self) -> list[str]:
+        lines = [
+            *self._prelude(self.program.start),
+            *self.text.lines(self.program.start),
+            f"return {self._state()}",
+        ]
+        doc = "Fields without time, and what is carried through time as it starts."
+        return self._function(f"start({self._arguments()})", doc, lines)
+
+    def _step(self) -> list[str]:
+        program = self.program
+        if program.clock is None:
+            return []
+        watched = joined(map(self.text.names.of, program.watched))
+        lines = [
+            *self._prelude(program.step),
+            f"{self._state()}, finite = state",
+            *self.text.lines(program.step),
+            f"finite = still_finite(finite, {self.time}, ({watched}), ())",
+            f"return {self._state()}, finite",
+        ]
+        doc = "All fields of one time, each as sites x labels."
+        return self._function(f"step({self._arguments(self.time, 'state')})", doc, lines)
+
+    def _results(self) -> list[str]:
+        program = self.program
+        values = [*(v for _, v in program.moments), *(v for _, v in program.observables)]
+        alive = [made for made in program.spans if made.symbol in program.carried]
+        kept, fresh = (
+            f"({joined(self.text.names.of(made.symbol) for made in alive if made.span.fresh == anew)})"
+            for anew in (False, True)
+        )
+        lines = [
+            *self._prelude(program.results, values),
+            f"{self._state()} = state",
+            *self.text.lines(program.results),
+            f"{self.moments} = {{",
+            *indented(f"{key!r}: {self.text.value(value)}," for key, value in program.moments),
+            "}",
+            "observables = {",
+            *indented(f"{name!r}: {self.text.value(value)}," for name, value in program.observables),
+            "}",
+            f"return {self.moments}, observables, report_on({kept}, {fresh})",
+        ]
+        doc = "What order parameters are made of, observables at all times, and a report on the directions."
+        return self._function(f"results({self._arguments('state')})", doc, lines)
+
+    def _forward(self) -> list[str]:
+        doc = [
+            "What order parameters are made of (see order_parameters), observables at all times, the number of times",
+            "before anything overflowed, and a report on the directions that are remembered.",
+            "",
+            "normals: as `shapes` says, with the sites in front. rank: most directions to remember of each span of",
+            "fields, all if None. tolerance: share of its variance below which a new direction is left out.",
+            "Whole-number parameters fix shapes.",
+        ]
+        given = self._arguments()
+        names = joined(map(self.text.names.of, self.tables))
+        made = [f"{names} = tables({self.p})"] if self.tables else []
+        lines = [*made, f"state = start({given})"]
+        if self.program.clock is not None:
+            lines.append(f"state, finite = forward({self.points}, partial(step, {given}), state)")
+        else:
+            lines.append("finite = 1")
+        lines += [
+            f"{self.moments}, observables, report = results({self._arguments('state')})",
+            f"return {self.moments}, observables, finite, report",
+        ]
+        signature = f"forward_pass({self.p}, {self.normals}, rank=None, {self.tolerance}=1e-12)"
+        return self._function(signature, "\n    ".join(doc).replace("    \n", "\n") + "\n    ", lines)
+
+    def _order(self) -> list[str]:
+        entries = [f"{key!r}: {self.text.value(value)}," for key, value in self.program.order]
+        lines = [*self.text.lines(self.program.responses), "return {", *indented(entries), "}"]
+        doc = "Correlations, responses and means before the last update, times by times, from averaged moments."
+        return self._function(f"order_parameters({self.moments}, {self.p}, {self.tolerance}=1e-12)", doc, lines)
+
+    def _strides(self) -> list[str]:
+        def stride(field: Field) -> str:
+            return self.text.formula(lines_of(field)) if field.timed else "0"
+
+        entries = [f"{key!r}: ({', '.join(map(stride, ends))})," for key, ends in self.program.ends]
+        doc = "Entries per time step along each axis of the order parameters; 0 along an axis without time."
+        return self._function(f"strides({self.p})", doc, ["return {", *indented(entries), "}"])

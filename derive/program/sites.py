@@ -1,0 +1,225 @@
+"""Which fields share a site, and which directions of sites a sampled forward pass has to remember.
+
+Sites fall into independent groups where no law, memory or average connects their fields: the layers of a network, for
+instance. Within a group the past is remembered as spans: orthonormal sets of directions over the sites, and for every
+remembered field its coordinates in one of them. A field that is a multiple of another needs no directions of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy as sp
+
+from derive.algebra.causality import edges
+from derive.algebra.scaling import size_free
+from derive.algebra.words import Letter
+from derive.language.matrices import Disorder
+from derive.language.vectors import Field, FieldAt, Mean
+from derive.program.layout import Layout
+from derive.records.system import DisorderRule, LinearRule, Rule, SystemField, Term
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A random matrix, or its transpose, with the fields that it is applied to and the products."""
+
+    matrix: Disorder
+    transposed: bool
+    arguments: tuple[Field, ...]
+    products: tuple[Field, ...]
+
+    @property
+    def hint(self) -> str:
+        return f"{self.matrix}{'T' if self.transposed else ''}"
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the matrix is drawn anew at every time."""
+        return self.matrix.fresh is not None
+
+
+@dataclass(frozen=True)
+class Span:
+    """Fields that are remembered together: random matrices act on all of them, or it is one field alone.
+
+    fresh: it starts anew at every time, because its matrices do; then it holds no past.
+    """
+
+    hint: str
+    fields: tuple[Field, ...]
+    fresh: bool
+
+
+class Sharing:
+    """Who shares what. letters, means: the order parameters that are asked for."""
+
+    def __init__(self, layout: Layout, letters: tuple[Letter, ...], means: tuple[Mean, ...] = ()):
+        self.layout, self.letters, self.means = layout, letters, means
+        self.rules: dict[Field, SystemField] = {f.field: f for f in layout.fields}
+
+    # -- random matrices
+
+    @cached_property
+    def channels(self) -> tuple[Channel, ...]:
+        found: dict[tuple[Disorder, bool], list[tuple[Field, Field]]] = {}
+        for f in self.layout.fields:
+            if isinstance(f.rule, DisorderRule):
+                found.setdefault((f.rule.matrix, f.rule.transposed), []).append((f.rule.argument, f.field))
+        return tuple(
+            Channel(matrix, transposed, tuple(dict.fromkeys(a for a, _ in pairs)), tuple(p for _, p in pairs))
+            for (matrix, transposed), pairs in found.items()
+        )
+
+    def channel_of(self, product: Field) -> Channel:
+        return next(c for c in self.channels if product in c.products)
+
+    def argument(self, product: Field) -> Field:
+        """What the random matrix is applied to."""
+        return self._disorder(product).argument
+
+    def strength(self, product: Field) -> sp.Expr:
+        """The standard deviation of the noise in a product, for an argument of norm one; it carries the sign."""
+        rule = self._disorder(product)
+        columns = rule.matrix.rows if rule.transposed else rule.matrix.columns
+        squared = size_free(rule.coefficient**2 * rule.matrix.variance * columns, f"the noise of {product}")
+        return sp.sqrt(squared) * (-1 if rule.coefficient.could_extract_minus_sign() else 1)
+
+    def _disorder(self, product: Field) -> DisorderRule:
+        rule = self.rules[product].rule
+        assert isinstance(rule, DisorderRule)
+        return rule
+
+    # -- multiples of other fields
+
+    def root(self, field: Field) -> tuple[Field, sp.Expr | None]:
+        """The field that this one is a multiple of at each time, and the factor; else the field itself and None."""
+        f = self.rules.get(field)
+        if f is None or f.starts or not isinstance(f.rule, LinearRule) or not f.rule.terms:
+            return field, None
+        value = f.rule.terms[0].vector
+        vector = value.field
+        plain = all(t.vector == value and t == Term(t.coefficient, value) for t in f.rule.terms)
+        same = vector.timed == field.timed and vector.labels == field.labels and vector.sector == field.sector
+        if not (plain and same and vector in self.rules) or (field.timed and value.time != field.clock):
+            return field, None
+        factor = sp.Add(*(t.coefficient for t in f.rule.terms))
+        return (vector, factor) if self.root(vector)[1] is None else (field, None)
+
+    # -- spans
+
+    @cached_property
+    def kept(self) -> tuple[Field, ...]:
+        """Fields whose past is needed: in sums over the past, in correlations, and under matrices that stay."""
+        found: dict[Field, None] = {}
+        for f in self.layout.fields:
+            for rule in (f.rule, *f.starts):
+                if isinstance(rule, LinearRule):
+                    for term in rule.terms:
+                        if term.past is not None:
+                            found.update(dict.fromkeys([term.vector.field, *(v.field for v in (term.pair or ())[:1])]))
+        for letter in self.letters:
+            if letter.kind == "C":
+                found.update(dict.fromkeys((letter.a, letter.b)))
+        found.update({a: None for c in self.channels if not c.fresh for a in c.arguments})
+        everyone = (*self.layout.system.sources, *(f.field for f in self.layout.fields))
+        return tuple(f for f in everyone if f in found)
+
+    @cached_property
+    def spans(self) -> tuple[Span, ...]:
+        made: list[Span] = []
+        parts = [(c, tuple(dict.fromkeys(self.root(a)[0] for a in c.arguments))) for c in self.channels]
+        for fields in _components([fields for _, fields in parts]):
+            owners = [c for c, inside in parts if set(inside) & set(fields)]
+            made.append(Span(owners[0].hint, fields, all(c.fresh for c in owners)))
+        # a span that starts anew holds no past: a field whose past is needed has another one
+        taken = {f for span in made if not span.fresh for f in span.fields}
+        for field in self.kept:
+            base = self.root(field)[0]
+            if base not in taken:
+                made.append(Span(str(base), (base,), False))
+                taken.add(base)
+        return tuple(made)
+
+    def past_span(self, field: Field) -> Span:
+        """The span in which the past of a field is kept."""
+        base = self.root(field)[0]
+        return next(span for span in self.spans if base in span.fields and not span.fresh)
+
+    def channel_span(self, channel: Channel) -> Span:
+        """The span of what a random matrix is applied to."""
+        base = self.root(channel.arguments[0])[0]
+        found = [span for span in self.spans if base in span.fields]
+        return next((span for span in found if not span.fresh or channel.fresh), found[0])
+
+    def coordinates(self, field: Field) -> tuple[Span, ...]:
+        """The spans in which the coordinates of a field at each time are needed."""
+        found: dict[Span, None] = {}
+        base = self.root(field)[0]
+        for span in self.spans:
+            if field in span.fields:
+                found.setdefault(span)
+        for channel in self.channels:
+            if field in channel.arguments:
+                found.setdefault(self.channel_span(channel))
+        if field in self.kept:
+            found.setdefault(self.past_span(field))
+        return tuple(span for span in found if base in span.fields)
+
+    # -- groups
+
+    @cached_property
+    def groups(self) -> tuple[tuple[Field, ...], ...]:
+        """Fields and sources that share sites."""
+        saddle = self.layout.time_order.single_site.saddle
+        everyone = [f.field for f in self.layout.fields] + list(self.layout.system.sources)
+        ties: list[tuple[Field, ...]] = [(f,) for f in everyone]
+        for edge in edges(self.layout.system):
+            direct = not edge.through_mean and not isinstance(self.rules[edge.target].rule, DisorderRule)
+            if direct and edge.source.role != "constant":
+                ties.append((edge.target, edge.source))
+        ties += [(m.target, m.on) for m in saddle.memories if m.on in self.rules and m.target in self.rules]
+        ties += [c.products for c in self.channels] + [c.arguments for c in self.channels]
+        ties += [span.fields for span in self.spans]
+        ties += [(x.a, x.b) for x in self.letters]
+        for average in self._averages():
+            ties.append(tuple(v.field for v in sorted(average.atoms(FieldAt), key=sp.default_sort_key)))
+        for f in self.layout.fields:
+            for rule in (f.rule, *f.starts):
+                if isinstance(rule, LinearRule):
+                    ties += [(t.pair[0].field, t.pair[1].field) for t in rule.terms if t.pair is not None]
+        known = set(everyone)
+        parts = _components([tuple(f for f in tie if f in known) for tie in ties])
+        return tuple(sorted(parts, key=lambda p: everyone.index(p[0])))
+
+    def _averages(self) -> list[Mean]:
+        rules = [rule for f in self.layout.fields for rule in (f.rule, *f.starts)]
+        found = [m for rule in rules for m in _means(rule)]
+        observed = [m for _, value in self.layout.system.model.observe for m in sorted(value.atoms(Mean), key=str)]
+        return [*found, *observed, *self.means]
+
+    def group_of(self, field: Field) -> tuple[Field, ...]:
+        return next(members for members in self.groups if field in members)
+
+    def noises(self, group: tuple[Field, ...]) -> tuple[Channel, ...]:
+        """The random matrices whose products live in a group."""
+        return tuple(c for c in self.channels if c.products[0] in group)
+
+
+def _means(rule: Rule) -> list[Mean]:
+    if isinstance(rule, DisorderRule):
+        return []
+    return sorted(rule.expression(sp.Symbol("t")).atoms(Mean), key=str)
+
+
+def _components(ties: list[tuple[Field, ...]]) -> list[tuple[Field, ...]]:
+    """Fields joined by any of the ties, in the order of their first mention."""
+    home: dict[Field, list[Field]] = {}
+    for tie in ties:
+        merged: list[Field] = []
+        for field in tie:
+            merged += [f for f in home.get(field, [field]) if f not in merged]
+        for field in merged:
+            home[field] = merged
+    return list(dict.fromkeys(tuple(members) for members in home.values()))

@@ -1,0 +1,354 @@
+"""The sampled forward pass: many sites side by side.
+
+The values of a field at one time are an array of sites x labels; a field without labels has one column. The past of
+the sites is kept as coordinates in a few orthonormal directions over the sites, a span: the coordinates of a field at
+one time are labels x directions, and those of all times stand below each other, time by time. The noise that stands
+for a random matrix has one standard normal per site and direction; what a field answers to it is its mean derivative
+by those normals, read off correlations (Stein's lemma) or followed site by site as slopes (sites x labels x slots,
+one slot per normal that a site answers to).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+
+Array = Any
+
+
+# -- directions
+
+
+class Span(NamedTuple):
+    """Orthonormal directions over the sites. lost: the largest share of its variance that a field has left out.
+    slopes: derivatives of the directions by every slot, where they are followed."""
+
+    directions: Array
+    used: Array
+    lost: Array
+    slopes: Array | None = None
+
+
+class Report(NamedTuple):
+    """On the directions of a pass: the largest share of variance left out, and the most that a span has used."""
+
+    lost: Array
+    directions: Array
+
+
+def room(entries: int, rank: int | None) -> int:
+    """How many directions are kept of so many."""
+    return entries if rank is None else min(entries, rank)
+
+
+def empty_span(sites: int, size: int, slots: int | None = None) -> Span:
+    """A span without directions, with room for so many."""
+    slopes = None if slots is None else jnp.zeros((sites, size, slots))
+    return Span(jnp.zeros((sites, size)), jnp.zeros((), int), jnp.zeros(()), slopes)
+
+
+def emptied(span: Span) -> Span:
+    """The span without its directions."""
+    slopes = None if span.slopes is None else jnp.zeros_like(span.slopes)
+    return Span(jnp.zeros_like(span.directions), jnp.zeros_like(span.used), span.lost, slopes)
+
+
+def pivoted(gram: Array, floor: Array) -> tuple[Array, Array, Array]:
+    """Cholesky factor of a Gram matrix, largest remainder first, down to the floor; the order; what is left."""
+    size = gram.shape[0]
+
+    def one(k, state):
+        left, factor, chosen, free = state
+        candidates = jnp.where(free, jnp.diagonal(left), -1.0)
+        i = jnp.argmax(candidates)
+        take = candidates[i] > floor
+        column = jnp.where(take, left[:, i], 0.0) / jnp.sqrt(jnp.where(take, candidates[i], 1.0))
+        left = left - column[:, None] * column[None, :]
+        return left, factor.at[:, k].set(column), chosen.at[k].set(i), free.at[i].set(False)
+
+    start = gram, jnp.zeros_like(gram), jnp.zeros(size, int), jnp.ones(size, bool)
+    left, factor, chosen, _ = jax.lax.fori_loop(0, size, one, start)
+    return factor, chosen, jnp.trace(left)
+
+
+def extend(span: Span, values: Array, tolerance: Array, slopes: Array | None = None) -> tuple[Array, Span]:
+    """The coordinates of values, and the span joined by what is new in them.
+
+    A direction with less than the share `tolerance` of the variance is left out, and so is what finds no room.
+    """
+    sites, most = span.directions.shape
+    labels = values.shape[1]
+    rows = values.T @ span.directions / sites
+    left = values - span.directions @ rows.T
+    # projected twice: once leaves rounding errors along directions that are nearly those of the values
+    again = left.T @ span.directions / sites
+    rows, left = rows + again, left - span.directions @ again.T
+    size = jnp.max(jnp.mean(values**2, axis=0))
+    factor, chosen, lost = pivoted(left.T @ left / sites, tolerance * size)
+    taken = jnp.any(factor != 0.0, axis=0)
+    places = jnp.where(taken, span.used + jnp.arange(labels), most)
+    lower = jnp.where(taken, factor[chosen], jnp.eye(labels))
+    made = solve_triangular(lower, left[:, chosen].T, lower=True).T
+    directions = span.directions.at[:, places].set(made, mode="drop")
+    new_slopes = None
+    if span.slopes is not None:
+        d_left = (slopes - jnp.einsum("ck,mkn->mcn", rows, span.slopes))[:, chosen]
+        inverse = solve_triangular(lower, jnp.eye(labels), lower=True)
+        new_slopes = span.slopes.at[:, places].set(jnp.einsum("kc,mcn->mkn", inverse, d_left), mode="drop")
+    rows = rows.at[:, places].add(factor, mode="drop")
+    lost = lost + jnp.sum(jnp.where(places >= most, jnp.sum(factor**2, axis=0), 0.0))
+    used = jnp.minimum(span.used + jnp.sum(taken), most)
+    share = lost / jnp.maximum(jnp.sum(jnp.mean(values**2, axis=0)), 1e-300)
+    return rows, Span(directions, used, jnp.maximum(span.lost, share), new_slopes)
+
+
+def expressed(span: Span, rows: Array) -> Array:
+    """The values that have these coordinates: sites x labels."""
+    return span.directions @ rows.T
+
+
+def expressed_slopes(span: Span, rows: Array) -> Array:
+    """The slopes of values that have these coordinates."""
+    return jnp.einsum("ck,mkn->mcn", rows, span.slopes)
+
+
+def seen_from(span: Span, values: Array) -> Array:
+    """Means of the products of values with the directions of a span: labels x directions."""
+    return (span.directions.T @ values / values.shape[0]).T
+
+
+def between(left: Span, right: Span) -> Array:
+    """Means of the products of the directions of two spans."""
+    return left.directions.T @ right.directions / left.directions.shape[0]
+
+
+def scaled_rows(factor: Array, rows: Array) -> Array:
+    """Coordinates times a number, or times one number per label."""
+    return jnp.reshape(jnp.asarray(factor), (-1, 1)) * rows
+
+
+def repeated(rows: Array, times: int) -> Array:
+    """The past of what does not change."""
+    return jnp.tile(rows, (times, 1))
+
+
+def stacked(*rows: Array) -> Array:
+    """Coordinates of several fields, one below the other."""
+    return jnp.concatenate(rows)
+
+
+def report_on(kept: tuple[Span, ...], fresh: tuple[Span, ...] = ()) -> Report:
+    """What the directions of a pass have left out, and how many there are in the spans that are kept."""
+    lost = jnp.stack([jnp.zeros(()), *(span.lost for span in (*kept, *fresh))])
+    used = jnp.stack([jnp.zeros((), int), *(span.used for span in kept)])
+    return Report(jnp.max(lost), jnp.max(used))
+
+
+# -- values
+
+
+def drawn(normals: Array) -> Array:
+    """What is drawn once, as sites x labels."""
+    return normals.reshape(normals.shape[0], -1)
+
+
+def drawn_at(normals: Array, t: Array, lag: int = 0) -> Array:
+    """What is drawn anew at every time, `lag` steps before t; before the start it is zero."""
+    return jnp.where(t >= lag, drawn(normals[:, t - lag]), 0.0)
+
+
+def ones(sites: int, t: Array = 0, lag: int = 0) -> Array:
+    """A constant, `lag` steps before t."""
+    return jnp.where(t >= lag, jnp.ones((sites, 1)), 0.0)
+
+
+def spread(values: Array, sites: int, labels: int) -> Array:
+    """Values, or their slopes, for all sites and labels."""
+    values = jnp.asarray(values, float)
+    return jnp.broadcast_to(values, (sites, labels, *values.shape[2:]))
+
+
+def given(data: Array, t: Array | None, lag: int) -> Array:
+    """Data at a time, or without one, as a matrix or as a row over labels; zero before the start."""
+    value = data if t is None else jnp.where(t >= lag, data[t - lag], 0.0)
+    return value if value.ndim == 2 else value[None, :]
+
+
+def mean(values: Array) -> Array:
+    """The mean over sites of values without labels."""
+    return jnp.mean(values)
+
+
+def mean_by_label(values: Array) -> Array:
+    """The means over sites, as a row over labels."""
+    return jnp.mean(values, axis=0, keepdims=True)
+
+
+def overlaps(left: Array, right: Array) -> Array:
+    """Means of the products of values: labels of the first x labels of the second."""
+    return left.T @ right / left.shape[0]
+
+
+def total(values: Array) -> Array:
+    """The sum over labels of values, or of their slopes."""
+    return jnp.sum(values, axis=1, keepdims=True)
+
+
+def over_labels(row: Array) -> Array:
+    """The sum over all labels of numbers."""
+    return jnp.sum(row)
+
+
+def label_mean(row: Array) -> Array:
+    """The mean over all labels of numbers."""
+    return jnp.mean(row)
+
+
+def noise(normals: Array, rows: Array) -> Array:
+    """What a random matrix makes of a field with these coordinates, but for memory: sites x labels."""
+    return normals @ rows.T
+
+
+def answers(values: Array, normals: Array, span: Span) -> Array:
+    """Mean derivatives of values by the normals of a random matrix, by Stein's lemma: labels x directions."""
+    live = jnp.arange(normals.shape[1]) < span.used
+    return values.T @ normals / values.shape[0] * live
+
+
+def record(table: Array, value: Array, t: Array) -> Array:
+    """A table over times with the numbers of time t in their place."""
+    return table.at[t].set(jnp.reshape(value, table.shape[1:]))
+
+
+def before(table: Array, count: int, labels: int) -> Array:
+    """The numbers of the first times: one row per time, one column per label."""
+    return jnp.asarray(table, float).reshape(-1, labels)[:count]
+
+
+def once(value: Array) -> Array:
+    """A number that does not change, or one per label, as a series of one time."""
+    value = jnp.asarray(value, float)
+    return value.reshape(1, *value.shape[1:])
+
+
+# -- slopes
+
+
+def law_and_slopes(law: Callable, values: tuple[Array, ...], slopes: tuple[Array, ...]) -> tuple[Array, Array]:
+    """A law at the given values, and its derivatives by every slot from those of its arguments."""
+    value, push = jax.linearize(law, *values)
+    return value, jax.vmap(push, in_axes=-1, out_axes=-1)(*slopes)
+
+
+def no_slopes(values: Array, slots: int) -> Array:
+    """The slopes of what answers to nothing."""
+    return jnp.zeros((*values.shape, slots))
+
+
+def noise_slopes(rows: Array, start: int, slots: int, sites: int) -> Array:
+    """The slopes of a noise with these coordinates, whose normals have the slots from `start` on."""
+    labels, size = rows.shape
+    inside = jnp.zeros((labels, slots)).at[:, start : start + size].set(rows)
+    return jnp.broadcast_to(inside, (sites, labels, slots))
+
+
+def mean_slopes(slopes: Array, start: int, size: int) -> Array:
+    """Mean derivatives by the normals of a random matrix: labels x directions."""
+    return slopes[:, :, start : start + size].mean(axis=0)
+
+
+def mixed_slopes(slopes: Array, table: Array) -> Array:
+    """The slopes of values @ table."""
+    return jnp.einsum("mbn,bc->mcn", slopes, table)
+
+
+def scaled_slopes(factor: Array, slopes: Array) -> Array:
+    """Slopes times one number per label."""
+    return factor[..., None] * slopes
+
+
+def forgotten(slopes: Array, start: int, size: int) -> Array:
+    """Slopes without those by the normals of a random matrix that is drawn anew."""
+    return slopes.at[:, :, start : start + size].set(0.0)
+
+
+def forgetting(span: Span, start: int, size: int) -> Span:
+    """A span whose directions no longer answer to the normals of a random matrix that is drawn anew."""
+    return span._replace(slopes=forgotten(span.slopes, start, size))
+
+
+# -- time
+
+
+def forward(times: int, step: Callable, state: tuple) -> tuple[tuple, Array]:
+    """All that is carried through time, after the last step, and how many times are free of overflow."""
+    return jax.lax.fori_loop(0, times, step, (state, jnp.zeros((), int)))
+
+
+# -- responses
+
+
+class Entries(NamedTuple):
+    """The entries of a field, or of a noise, in a matrix over times: `times` is None for what has no time. lag: how
+    much earlier than the field the noise must be to count; None if it never does."""
+
+    times: int | None
+    labels: int
+    lag: int | None = 0
+
+    @property
+    def count(self) -> int:
+        return self.labels if self.times is None else self.times * self.labels
+
+    def when(self, otherwise: int) -> Array:
+        """The time of each entry."""
+        if self.times is None:
+            return jnp.full(self.labels, otherwise)
+        return jnp.repeat(jnp.arange(self.times), self.labels, total_repeat_length=self.count)
+
+
+def responses(
+    seen: Array, noise: Array, field: Entries, noises: tuple[Entries, ...], last: int, tolerance: Array
+) -> tuple[Array, ...]:
+    """The responses of a field to the noises of one random matrix, one matrix per noise.
+
+    seen: correlations with the noises; noise: their covariance; last: a time after all that is followed.
+    """
+    entries = jnp.concatenate([one.when(-1) for one in noises])
+    reach = jnp.concatenate([jnp.full(one.count, last + 1 if one.lag is None else one.lag) for one in noises])
+    whole = response_matrix(seen, noise, field.when(last), entries, reach, tolerance)
+    parts, start = [], 0
+    for one in noises:
+        parts.append(whole[:, start : start + one.count])
+        start += one.count
+    return tuple(parts)
+
+
+def response_matrix(seen: Array, noise: Array, rows: Array, entries: Array, reach: Array, tolerance: Array) -> Array:
+    """Responses R from correlations with noises, seen = R noise, where R reaches back in time only.
+
+    rows, entries: the times of fields and of noises; reach: how much earlier a noise must be to count. A noise that
+    earlier ones determine, but for a share `tolerance` of its variance, is left out.
+    """
+    count = noise.shape[0]
+    sequence = jnp.argsort(entries, stable=True)
+
+    def one(k, state):
+        factor, taken = state
+        i = sequence[k]
+        left = noise[:, i] - factor @ factor[i]
+        take = left[i] > tolerance * noise[i, i]
+        column = jnp.where(take, left / jnp.sqrt(jnp.where(take, left[i], 1.0)), 0.0)
+        return factor.at[:, k].set(column), taken.at[k].set(take)
+
+    start = jnp.zeros((count, count)), jnp.zeros(count, bool)
+    factor, taken = jax.lax.fori_loop(0, count, one, start)
+    lower = jnp.where(taken[:, None] & taken[None, :], factor[sequence], jnp.eye(count))
+    solved = solve_triangular(lower, (seen[:, sequence] * taken).T, lower=True).T
+    causal = entries[sequence][None, :] + reach[sequence][None, :] <= rows[:, None]
+    solved = solve_triangular(lower.T, (solved * causal * taken).T, lower=False).T
+    return jnp.zeros_like(seen).at[:, sequence].set(solved * taken)
