@@ -19,10 +19,8 @@ def probe_text(program: ProbeProgram, runtime: str) -> str:
         *(f for _, f in program.sides),
         *(f for ring in program.rings for f in ring.functions),
     ]
-    rings = [
-        f"Ring({', '.join(f.name if f is not None else 'None' for f in (r.pencil, r.scalar_map, r.relation, r.inverse))})"
-        for r in program.rings
-    ]
+    parts = [(r.pencil, r.scalar_map, r.relation, r.inverse) for r in program.rings]
+    rings = [f"Ring({', '.join('None' if f is None else f.name for f in ring)})" for ring in parts]
     sides = [f"Side({side!r}, {f.name})" for side, f in program.sides]
     end = [
         "PROBE = Probe(",

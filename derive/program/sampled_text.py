@@ -14,10 +14,10 @@ from derive.program.text import PARAMETERS, Names, Text, indented, joined
 IN_SAMPLED = (
     "Entries answers before between drawn drawn_at emptied empty_span expressed expressed_slopes extend forgetting "
     "forgotten forward given label_mean law_and_slopes mean mean_by_label mean_slopes mixed_slopes no_slopes noise "
-    "noise_slopes once ones over_labels overlaps record repeated report_on responses room scaled_rows scaled_slopes "
+    "noise_slopes once ones over_labels overlaps record repeated report_on still_finite responses room scaled_rows scaled_slopes "
     "seen_from spread stacked total"
 ).split()
-IN_EXACT = "first past_sum still_finite store weighted".split()
+IN_EXACT = "first past_sum store weighted".split()
 IN_COEFFICIENTS = "coefficient coefficients history_coefficients initial_coefficients over_time".split()
 FUNCTIONS = ("sizes", "shapes", "footprint", "tables", "start", "step", "results", "forward_pass", "order_parameters")
 OTHERS = ("strides", "partial", "jax", "jnp", "jsp", "state", "rank", "finite", "one", "SampledTraining", "TRAINING")
@@ -188,7 +188,7 @@ class SampledText:
             *self._prelude(program.step),
             f"{self._state()}, finite = state",
             *self.text.lines(program.step),
-            f"finite = still_finite(finite, {self.time}, ({watched}), ())",
+            f"finite = still_finite(finite, {self.time}, ({watched}))",
             f"return {self._state()}, finite",
         ]
         doc = "All fields of one time, each as sites x labels."

@@ -7,6 +7,7 @@ import math
 import statistics
 import sys
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import jax

@@ -352,3 +352,9 @@ def response_matrix(seen: Array, noise: Array, rows: Array, entries: Array, reac
     causal = entries[sequence][None, :] + reach[sequence][None, :] <= rows[:, None]
     solved = solve_triangular(lower.T, (solved * causal * taken).T, lower=False).T
     return jnp.zeros_like(seen).at[:, sequence].set(solved * taken)
+
+
+def still_finite(finite: Array, t: Array, values: tuple[Array, ...]) -> Array:
+    """How many times are free of overflow."""
+    defect = sum(jnp.sum(0.0 * x) for x in values)  # zero, unless something is infinite or no number
+    return jnp.where((finite == t) & jnp.isfinite(defect), t + 1, finite)
