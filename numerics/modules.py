@@ -60,9 +60,7 @@ class Solver:
 
     @cached_property
     def forward_pass(self):
-        """The training level, compiled once for each set of whole-number parameters."""
-        if isinstance(self.training, SampledTraining):
-            return jax.jit(self.training.forward_pass, static_argnames=("rank",))
+        """The exact training level, compiled once for each set of whole-number parameters."""
         return jax.jit(self.training.forward_pass)
 
     @cached_property

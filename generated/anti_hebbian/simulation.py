@@ -3,93 +3,76 @@
 """The declaration at finite size: draw the disorder, run the equations, return the probed matrices."""
 
 import numpy as np
-import scipy.special as sc  # noqa: F401
+import scipy.special as sc
+
+from numerics.runtime.finite_size import Past, average, columns, goe, normal, outer, whole_sizes
+from numerics.runtime.interface import FiniteSize
 
 
-def goe(size, variance, rng):
-    """Symmetric Gaussian matrix: off-diagonal entries of the given variance, twice that on the diagonal."""
-    entries = rng.standard_normal((size, size))
-    return np.sqrt(variance / 2) * (entries + entries.T)
-
-
-def earlier(values, time, shape):
-    """A field at an earlier time; before the start everything is zero."""
-    return values[time] if time >= 0 else np.zeros(shape)
-
-
-def outer(left, right):
-    """left right^T; class labels, the second axis, are summed over."""
-    return left[:, None] * right[None, :] if left.ndim == 1 else left @ right.T
-
-
-def columns(vector):
-    """A vector as one column; one with class labels has a column for each already."""
-    return vector[:, None] if vector.ndim == 1 else vector
-
-
-def project(left, right, vector):
-    """The matrix left right^T times a vector, without making the matrix."""
-    if left.ndim > 1:
-        return left @ (right.T @ vector)
-    found = right @ vector
-    return left * found if found.ndim == 0 else left[:, None] * found[None, :]
-
-
-def sectors(gamma0, dt, T, size):
+def sectors(p, size):
     """Sizes of the sectors as their ratios have them; a sample has whole ones."""
     return {"D": size}
 
 
-def numbers(gamma0, dt, T, size):
+def numbers(p, size):
     """Roughly how many numbers a sample holds at once."""
     # sizes of the sectors
-    D = size
+    (D,) = whole_sizes(sectors(p, size))
     # random matrices; weights, with those of the time before and a working copy; fields at all times
-    held = 3 * D * D + 3 * D * D + (T + 1) * D + D
+    held = 6 * D**2 + D * (p.T + 1) + D
     # products on the way to the probed matrices
     working = 0
     # later: a probed matrix, its symmetric part, its eigenvectors and what finding them takes
-    spectrum = 6 * max(0, D * D)
+    spectrum = 6 * D**2
     return held + max(working, spectrum)
 
 
-def simulate(gamma0, dt, T, size, rng, progress=lambda fraction: None, watch=None, xp=np, special=sc):
+def simulate(p, size, rng, progress=lambda fraction: None, watch=None, xp=np, special=sc):
     """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
-    on either side and, of K^T K, its half K (as functions), and observables, one row a time.
+    on either side and, of K^T K, its half K (as functions), and observables, one row per time.
 
     `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
     `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or
-    jax.numpy and jax.scipy.special.
+    jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.
     """
     # sizes of the sectors
-    D = size
+    (D,) = whole_sizes(sectors(p, size))
     # random matrices and vectors
-    M0 = xp.asarray(goe(D, D ** (-1.0), rng))
-    start = xp.asarray(rng.standard_normal(D))
+    M0 = goe(rng, xp, D, 1 / D)
+    start = normal(rng, xp, D)
 
     def probed():
-        return {"": M}
+        return {
+            "": M,
+        }
 
     # training
-    v = []
-    M = M_before = None
-    for t in range(T + 1):
+    v = Past(D)
+    M = xp.zeros((D, D))
+    for t in range(p.T + 1):
+        M_before = M
         if t == 0:
             M = M0
         else:
-            M_before = M
-            M = M_before + (dt * gamma0 / D) * (outer(earlier(v, t - 1, D), earlier(v, t - 1, D)))
+            M = M_before + (p.dt * p.gamma0 / D) * outer(v[t - 1], v[t - 1])
         if t == 0:
             v.append(start)
         else:
-            v.append(-dt * (M_before @ (earlier(v, t - 1, D))) + earlier(v, t - 1, D))
+            v.append(-p.dt * (M_before @ v[t - 1]) + v[t - 1])
         if watch is not None:
             watch(t, probed)
-        progress((t + 1) / (T + 1))
+        progress((t + 1) / (p.T + 1))
     # what is observed
     observables = {
-        "activity": [xp.mean(v[t] ** 2) for t in range(T + 1)],
-        "memory": [xp.mean(start * v[t]) for t in range(T + 1)],
+        "activity": [average(v[t] ** 2) for t in range(p.T + 1)],
+        "memory": [average(start * v[t]) for t in range(p.T + 1)],
     }
-    spikes = {"": {"right": lambda: xp.concatenate([*(columns(v[t]) for t in range(T))], axis=1)}}
+    spikes = {
+        "": {
+            "right": lambda: columns(xp, D, (v[t] for t in range(p.T))),
+        },
+    }
     return probed(), spikes, observables
+
+
+SIMULATION = FiniteSize(simulate, sectors, numbers)

@@ -9,28 +9,24 @@ an elementwise law of the earlier ones. The spectrum is that of W(S)^T W(S) / N1
 `declare` takes the two laws, so that another law is one short file (see coupled_spikes_tanh).
 """
 
-NAME = "coupled_spikes"
-# what was chosen of a family of models
-CHOICES = ()
-# fingerprint of the declaration
-DECLARATION = "097f0c36391614bc"
-OBSERVABLES = ("phi_norm", "g_norm", "alignment")
-# exact forward pass if true, sampled otherwise
-LINEAR = True
-# parameters that are the number of steps and the number of class labels, where there are any
-STEPS = "S"
-CLASSES = None
-# 1 if fields are there at time 0 and after the last step, 0 if before it only
-ENDPOINT = 0
-# arrays of data that training and simulation take after the parameters, each with its axes
-DATA = ()
-# each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
-PROBES = (("", "probe", "bulk", ""),)
-# name, default, whole number: in the order in which all functions take them
-PARAMETERS = (
-    ("alpha", 2.0, False),
-    ("sigma", 1.0, False),
-    ("theta", 1.5, False),
-    ("kappa", 0.5, False),
-    ("S", 3, True),
+from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
+
+SETTING = Setting(
+    name="coupled_spikes",
+    choices=(),
+    declaration="097f0c36391614bc",
+    parameters=(
+        ParameterOf("alpha", 2.0, False),
+        ParameterOf("sigma", 1.0, False),
+        ParameterOf("theta", 1.5, False),
+        ParameterOf("kappa", 0.5, False),
+        ParameterOf("S", 3, True),
+    ),
+    data=(),
+    observables=("phi_norm", "g_norm", "alignment"),
+    exact=True,
+    steps="S",
+    labels=None,
+    endpoint=False,
+    probes=(ProbeOf("", "probe", "bulk", ""),),
 )

@@ -2,48 +2,48 @@
 # The mathematics is in derivation.md beside this file.
 """The bulk: self-consistent responses, the curve of the resolvent G, and where its edges may lie."""
 
-import jax
 import jax.numpy as jnp
+import jax.scipy.special as jsp
+
+from numerics.runtime.interface import BulkLaw
 
 
-RESPONSES = ("G", "R_psi0_W0T_psi1", "R_psi1_W0_psi0")
-RESOLVENT = RESPONSES.index("G")
-# whether the responses were eliminated: curve and edge_polynomials exist
-ELIMINATED = True
-# zero on the curve of the resolvent
-CURVE = "alpha + sigma**2*G**2*z + G*(alpha*sigma**2 - alpha*z - sigma**2)"
-
-
-def equations(z, r, alpha, sigma, theta, kappa, S):
-    """Each is zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""
+def equations(p, z, r):
+    """Each is zero at the bulk responses r at z, and vanishes as z grows:
+    0 = R_psi0_W0T_psi1 z - sigma^2 R_psi0_W0T_psi1 R_psi1_W0_psi0 - 1
+    0 = R_psi1_W0_psi0 - 1 - sigma^2 R_psi0_W0T_psi1 R_psi1_W0_psi0/alpha
+    0 = G z - sigma^2 G R_psi1_W0_psi0 - 1
+    """
     G, R_psi0_W0T_psi1, R_psi1_W0_psi0 = r
     return (
-        # 0 = R_psi0_W0T_psi1 z - sigma^2 R_psi0_W0T_psi1 R_psi1_W0_psi0 - 1
-        -(sigma**2) * R_psi0_W0T_psi1 * R_psi1_W0_psi0 + R_psi0_W0T_psi1 * z - 1,
-        # 0 = R_psi1_W0_psi0 - 1 - sigma^2 R_psi0_W0T_psi1 R_psi1_W0_psi0/alpha
-        R_psi1_W0_psi0 - 1 - sigma**2 * R_psi0_W0T_psi1 * R_psi1_W0_psi0 / alpha,
-        # 0 = G z - sigma^2 G R_psi1_W0_psi0 - 1
-        -(sigma**2) * G * R_psi1_W0_psi0 + G * z - 1,
+        -(p.sigma**2) * R_psi0_W0T_psi1 * R_psi1_W0_psi0 + R_psi0_W0T_psi1 * z - 1,
+        R_psi1_W0_psi0 - 1 - p.sigma**2 * R_psi0_W0T_psi1 * R_psi1_W0_psi0 / p.alpha,
+        -(p.sigma**2) * G * R_psi1_W0_psi0 + G * z - 1,
     )
 
 
-def residual(z, r, alpha, sigma, theta, kappa, S):
-    """The equations as one array."""
-    return jnp.stack(equations(z, r, alpha, sigma, theta, kappa, S))
+def curve(p):
+    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent."""
+    return ((p.alpha, 0), (p.alpha * p.sigma**2 - p.sigma**2, -p.alpha), (0, p.sigma**2))
 
 
-def curve(alpha, sigma, theta, kappa, S):
-    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve; exact if the arguments are fractions."""
-    return ((alpha, 0), (alpha * sigma**2 - sigma**2, -alpha), (0, sigma**2))
-
-
-def edge_polynomials(alpha, sigma, theta, kappa, S):
+def edge_polynomials(p):
     """Polynomials in z, highest power first: every edge of the support is a real root of one of them."""
     return (
         (1, 0),
         (
-            -(alpha**2),
-            2 * alpha**2 * sigma**2 + 2 * alpha * sigma**2,
-            -(alpha**2) * sigma**4 + 2 * alpha * sigma**4 - sigma**4,
+            -(p.alpha**2),
+            2 * p.alpha**2 * p.sigma**2 + 2 * p.alpha * p.sigma**2,
+            -(p.alpha**2) * p.sigma**4 + 2 * p.alpha * p.sigma**4 - p.sigma**4,
         ),
     )
+
+
+BULK = BulkLaw(
+    responses=("G", "R_psi0_W0T_psi1", "R_psi1_W0_psi0"),
+    resolvent=0,
+    equations=equations,
+    curve_text="alpha + sigma**2*G**2*{z} + G*(alpha*sigma**2 - alpha*{z} - sigma**2)",
+    curve=curve,
+    edge_polynomials=edge_polynomials,
+)

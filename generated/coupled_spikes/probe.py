@@ -2,102 +2,115 @@
 # The mathematics is in derivation.md beside this file.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
-import jax
 import jax.numpy as jnp
+import jax.scipy.special as jsp
+
+from numerics.runtime.interface import Probe, Ring, Side
 
 
-LABELS = ("C_psi0_phi", "R_psi0_xi", "C_psi1_g", "R_psi1_chi")
-CYCLES = 1
-REDUCED = True
-# whether the number of steps enters through shapes alone: earlier outliers are then those of earlier spikes
-STEADY = True
-SIDES = ("right", "left")
-
-
-def a_matrix(z, r, order, alpha, sigma, theta, kappa, S):
-    """A(z); `r` holds the bulk responses at z (see bulk.py), `order` what training.py returns."""
-    R_psi0_W0T_psi1 = r["R_psi0_W0T_psi1"]
-    R_psi1_W0_psi0 = r["R_psi1_W0_psi0"]
-    # equation of C[psi0, phi]
-    row_0 = [
-        (-(sigma**2) * R_psi1_W0_psi0 + z) * jnp.eye(S),
-        jnp.zeros((S, S)),
-        -(order["C_phi_phi"] + (sigma**2 / alpha) * order["R_phi_xi"]),
-        -((sigma**2) * order["C_phi_phi"]),
-    ]
-    # equation of R[psi0, xi]
-    row_1 = [
-        jnp.zeros((S, S)),
-        (-(sigma**2) * R_psi1_W0_psi0 + z) * jnp.eye(S),
-        -(order["R_phi_xi"].T),
-        -((sigma**2) * order["R_phi_xi"].T),
-    ]
-    # equation of C[psi1, g]
-    row_2 = [
-        -(order["C_g_g"] + (sigma**2) * order["R_g_chi"]),
-        -((sigma**2 / alpha) * order["C_g_g"]),
-        (1 - sigma**2 * R_psi0_W0T_psi1 / alpha) * jnp.eye(S),
-        jnp.zeros((S, S)),
-    ]
-    # equation of R[psi1, chi]
-    row_3 = [
-        -(order["R_g_chi"].T),
-        -((sigma**2 / alpha) * order["R_g_chi"].T),
-        jnp.zeros((S, S)),
-        (1 - sigma**2 * R_psi0_W0T_psi1 / alpha) * jnp.eye(S),
-    ]
-    return jnp.block([row_0, row_1, row_2, row_3])
-
-
-def right_spikes(order, alpha, sigma, theta, kappa, S):
-    """For sources along phi: the right-hand side of A(z) q = b, the rows of q that are its overlaps
-    with them, and their Gram matrix."""
-    driven = jnp.block(
-        [[order["C_phi_phi"]], [order["R_phi_xi"].T], [jnp.zeros((S, S))], [jnp.zeros((S, S))]]
+def a_matrix(p, z, r, order):
+    """A(z), one row of blocks per unknown: C[psi0, phi], R[psi0, xi], C[psi1, g], R[psi1, chi]."""
+    _, R_psi0_W0T_psi1, R_psi1_W0_psi0 = r
+    C_phi_phi = order["C", "phi", "phi"]
+    R_phi_xi = order["R", "phi", "xi"]
+    C_g_g = order["C", "g", "g"]
+    R_g_chi = order["R", "g", "chi"]
+    return jnp.block(
+        [
+            [
+                (-(p.sigma**2) * R_psi1_W0_psi0 + z) * jnp.eye(p.S),
+                jnp.zeros((p.S, p.S)),
+                -C_phi_phi + (-(p.sigma**2) / p.alpha) * R_phi_xi,
+                (-(p.sigma**2)) * C_phi_phi,
+            ],
+            [
+                jnp.zeros((p.S, p.S)),
+                (-(p.sigma**2) * R_psi1_W0_psi0 + z) * jnp.eye(p.S),
+                -R_phi_xi.T,
+                (-(p.sigma**2)) * R_phi_xi.T,
+            ],
+            [
+                -C_g_g + (-(p.sigma**2)) * R_g_chi,
+                (-(p.sigma**2) / p.alpha) * C_g_g,
+                (1 - p.sigma**2 * R_psi0_W0T_psi1 / p.alpha) * jnp.eye(p.S),
+                jnp.zeros((p.S, p.S)),
+            ],
+            [
+                -R_g_chi.T,
+                (-(p.sigma**2) / p.alpha) * R_g_chi.T,
+                jnp.zeros((p.S, p.S)),
+                (1 - p.sigma**2 * R_psi0_W0T_psi1 / p.alpha) * jnp.eye(p.S),
+            ],
+        ]
     )
-    seen = jnp.block([[jnp.eye(S), jnp.zeros((S, S)), jnp.zeros((S, S)), jnp.zeros((S, S))]])
-    gram = jnp.block([[order["C_phi_phi"]]])
-    return driven, seen, gram
 
 
-def left_spikes(order, alpha, sigma, theta, kappa, S):
-    """For sources along g: the right-hand side of A(z) q = b, the rows of q that are its overlaps
-    with them, and their Gram matrix."""
-    driven = jnp.block([[jnp.zeros((S, S))], [jnp.zeros((S, S))], [order["C_g_g"]], [order["R_g_chi"].T]])
-    seen = jnp.block([[jnp.zeros((S, S)), jnp.zeros((S, S)), jnp.eye(S), jnp.zeros((S, S))]])
-    gram = jnp.block([[order["C_g_g"]]])
-    return driven, seen, gram
+def right_spikes(p, order):
+    """For sources along phi: the right-hand side of A(z) q = b,
+    the rows of q that are its overlaps with them, and their Gram matrix.
+    """
+    C_phi_phi = order["C", "phi", "phi"]
+    R_phi_xi = order["R", "phi", "xi"]
+    return (
+        jnp.block([[C_phi_phi], [R_phi_xi.T], [jnp.zeros((p.S, p.S))], [jnp.zeros((p.S, p.S))]]),
+        jnp.block([[jnp.eye(p.S), jnp.zeros((p.S, p.S)), jnp.zeros((p.S, p.S)), jnp.zeros((p.S, p.S))]]),
+        jnp.block([[C_phi_phi]]),
+    )
 
 
-def pencil_0(order, alpha, sigma, theta, kappa, S):
+def left_spikes(p, order):
+    """For sources along g: the right-hand side of A(z) q = b,
+    the rows of q that are its overlaps with them, and their Gram matrix.
+    """
+    C_g_g = order["C", "g", "g"]
+    R_g_chi = order["R", "g", "chi"]
+    return (
+        jnp.block([[jnp.zeros((p.S, p.S))], [jnp.zeros((p.S, p.S))], [C_g_g], [R_g_chi.T]]),
+        jnp.block([[jnp.zeros((p.S, p.S)), jnp.zeros((p.S, p.S)), jnp.eye(p.S), jnp.zeros((p.S, p.S))]]),
+        jnp.block([[C_g_g]]),
+    )
+
+
+def pencil_0(p, order):
     """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
-    coupling_0 = jnp.block(
+    C_phi_phi = order["C", "phi", "phi"]
+    R_phi_xi = order["R", "phi", "xi"]
+    C_g_g = order["C", "g", "g"]
+    R_g_chi = order["R", "g", "chi"]
+    return jnp.block(
         [
-            [order["C_phi_phi"] + (sigma**2 / alpha) * order["R_phi_xi"], (sigma**2) * order["C_phi_phi"]],
-            [order["R_phi_xi"].T, (sigma**2) * order["R_phi_xi"].T],
+            [C_phi_phi + (p.sigma**2 / p.alpha) * R_phi_xi, (p.sigma**2) * C_phi_phi],
+            [R_phi_xi.T, (p.sigma**2) * R_phi_xi.T],
+        ]
+    ) @ jnp.block(
+        [
+            [C_g_g + (p.sigma**2) * R_g_chi, (p.sigma**2 / p.alpha) * C_g_g],
+            [R_g_chi.T, (p.sigma**2 / p.alpha) * R_g_chi.T],
         ]
     )
-    coupling_1 = jnp.block(
-        [
-            [order["C_g_g"] + (sigma**2) * order["R_g_chi"], (sigma**2 / alpha) * order["C_g_g"]],
-            [order["R_g_chi"].T, (sigma**2 / alpha) * order["R_g_chi"].T],
-        ]
-    )
-    return coupling_0 @ coupling_1
 
 
-def scalar_map_0(z, r, alpha, sigma, theta, kappa, S):
+def scalar_map_0(p, z, r):
     """s(z) = (1 - sigma^2 R_psi0_W0T_psi1/alpha) (z - sigma^2 R_psi1_W0_psi0)"""
-    R_psi0_W0T_psi1 = r["R_psi0_W0T_psi1"]
-    R_psi1_W0_psi0 = r["R_psi1_W0_psi0"]
-    return (1 - sigma**2 * R_psi0_W0T_psi1 / alpha) * (-(sigma**2) * R_psi1_W0_psi0 + z)
+    _, R_psi0_W0T_psi1, R_psi1_W0_psi0 = r
+    return (1 - p.sigma**2 * R_psi0_W0T_psi1 / p.alpha) * (-(p.sigma**2) * R_psi1_W0_psi0 + z)
 
 
-def inverse_map_0(s, alpha, sigma, theta, kappa, S):
+def inverse_map_0(p, s):
     """z(s) = (sigma^2 + s) (alpha s + sigma^2)/(alpha s)"""
-    return (sigma**2 + s) * (alpha * s + sigma**2) / (alpha * s)
+    return (p.sigma**2 + s) * (p.alpha * s + p.sigma**2) / (p.alpha * s)
 
 
-def relation_0(s, alpha, sigma, theta, kappa, S):
+def relation_0(p, s):
     """Coefficients in z, highest power first, of the polynomial relation between z and the map."""
-    return jnp.array([-alpha * s, alpha * sigma**2 * s + alpha * s**2 + sigma**4 + sigma**2 * s])
+    return (-p.alpha * s, p.alpha * p.sigma**2 * s + p.alpha * s**2 + p.sigma**4 + p.sigma**2 * s)
+
+
+PROBE = Probe(
+    unknowns=("C_psi0_phi", "R_psi0_xi", "C_psi1_g", "R_psi1_chi"),
+    a_matrix=a_matrix,
+    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
+    sides=(Side("right", right_spikes), Side("left", left_spikes)),
+    reduced=True,
+    steady=True,
+)

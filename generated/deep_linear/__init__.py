@@ -13,33 +13,29 @@ inputs, h(k+1) the forward and g(k) the backward fields. With param=ntk the outp
 the learning rate does not grow with the width, which is gamma0 / sqrt(nu) in place of gamma0: wide networks are lazy.
 """
 
-NAME = "deep_linear"
-# what was chosen of a family of models
-CHOICES = (("L", 2), ("data", "full_batch"), ("param", "mup"))
-# fingerprint of the declaration
-DECLARATION = "2a89f8583a9bf525"
-OBSERVABLES = ("train_loss", "test_loss")
-# exact forward pass if true, sampled otherwise
-LINEAR = True
-# parameters that are the number of steps and the number of class labels, where there are any
-STEPS = "T"
-CLASSES = "C"
-# 1 if fields are there at time 0 and after the last step, 0 if before it only
-ENDPOINT = 1
-# arrays of data that training and simulation take after the parameters, each with its axes
-DATA = ()
-# each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
-PROBES = (
-    ("0", "probe_0", "bulk_0", ""),
-    ("1", "probe_1", "bulk_1", ""),
-)
-# name, default, whole number: in the order in which all functions take them
-PARAMETERS = (
-    ("alpha", 2.0, False),
-    ("nu", 1.0, False),
-    ("gamma0", 3.0, False),
-    ("eta", 0.05, False),
-    ("sigma", 0.3, False),
-    ("T", 30, True),
-    ("C", 1, True),
+from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
+
+SETTING = Setting(
+    name="deep_linear",
+    choices=(("L", 2), ("data", "full_batch"), ("param", "mup")),
+    declaration="2a89f8583a9bf525",
+    parameters=(
+        ParameterOf("alpha", 2.0, False),
+        ParameterOf("nu", 1.0, False),
+        ParameterOf("gamma0", 3.0, False),
+        ParameterOf("eta", 0.05, False),
+        ParameterOf("sigma", 0.3, False),
+        ParameterOf("T", 30, True),
+        ParameterOf("C", 1, True),
+    ),
+    data=(),
+    observables=("train_loss", "test_loss"),
+    exact=True,
+    steps="T",
+    labels="C",
+    endpoint=True,
+    probes=(
+        ProbeOf("0", "probe_0", "bulk_0", ""),
+        ProbeOf("1", "probe_1", "bulk_1", ""),
+    ),
 )

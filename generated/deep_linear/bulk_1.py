@@ -2,41 +2,41 @@
 # The mathematics is in derivation.md beside this file.
 """The bulk: self-consistent responses, the curve of the resolvent G, and where its edges may lie."""
 
-import jax
 import jax.numpy as jnp
+import jax.scipy.special as jsp
+
+from numerics.runtime.interface import BulkLaw
 
 
-RESPONSES = ("G", "R_psi0_J1T_psi1", "R_psi1_J1_psi0")
-RESOLVENT = RESPONSES.index("G")
-# whether the responses were eliminated: curve and edge_polynomials exist
-ELIMINATED = True
-# zero on the curve of the resolvent
-CURVE = "G**2*z - G*z + 1"
-
-
-def equations(z, r, alpha, nu, gamma0, eta, sigma, T, C):
-    """Each is zero at the bulk responses r (in the order of RESPONSES) at z. They vanish as z grows."""
+def equations(p, z, r):
+    """Each is zero at the bulk responses r at z, and vanishes as z grows:
+    0 = R_psi0_J1T_psi1 z - R_psi0_J1T_psi1 R_psi1_J1_psi0 - 1
+    0 = R_psi1_J1_psi0 - R_psi0_J1T_psi1 R_psi1_J1_psi0 - 1
+    0 = G z - G R_psi1_J1_psi0 - 1
+    """
     G, R_psi0_J1T_psi1, R_psi1_J1_psi0 = r
     return (
-        # 0 = R_psi0_J1T_psi1 z - R_psi0_J1T_psi1 R_psi1_J1_psi0 - 1
         -R_psi0_J1T_psi1 * R_psi1_J1_psi0 + R_psi0_J1T_psi1 * z - 1,
-        # 0 = R_psi1_J1_psi0 - R_psi0_J1T_psi1 R_psi1_J1_psi0 - 1
         -R_psi0_J1T_psi1 * R_psi1_J1_psi0 + R_psi1_J1_psi0 - 1,
-        # 0 = G z - G R_psi1_J1_psi0 - 1
         -G * R_psi1_J1_psi0 + G * z - 1,
     )
 
 
-def residual(z, r, alpha, nu, gamma0, eta, sigma, T, C):
-    """The equations as one array."""
-    return jnp.stack(equations(z, r, alpha, nu, gamma0, eta, sigma, T, C))
-
-
-def curve(alpha, nu, gamma0, eta, sigma, T, C):
-    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve; exact if the arguments are fractions."""
+def curve(p):
+    """Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent."""
     return ((1, 0), (0, -1), (0, 1))
 
 
-def edge_polynomials(alpha, nu, gamma0, eta, sigma, T, C):
+def edge_polynomials(p):
     """Polynomials in z, highest power first: every edge of the support is a real root of one of them."""
     return ((1, 0), (-1, 4))
+
+
+BULK = BulkLaw(
+    responses=("G", "R_psi0_J1T_psi1", "R_psi1_J1_psi0"),
+    resolvent=0,
+    equations=equations,
+    curve_text="G**2*{z} - G*{z} + 1",
+    curve=curve,
+    edge_polynomials=edge_polynomials,
+)

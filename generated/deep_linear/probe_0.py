@@ -2,118 +2,147 @@
 # The mathematics is in derivation.md beside this file.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
-import jax
 import jax.numpy as jnp
+import jax.scipy.special as jsp
+
+from numerics.runtime.interface import Probe, Ring, Side
 
 
-LABELS = ("C_psi0_h0", "R_psi0_J0T_g1", "C_psi1_g1", "R_psi1_J0_h0")
-CYCLES = 1
-REDUCED = True
-# whether the number of steps enters through shapes alone: earlier outliers are then those of earlier spikes
-STEADY = True
-SIDES = ("right", "left")
-
-
-def a_matrix(z, r, order, alpha, nu, gamma0, eta, sigma, T, C):
-    """A(z); `r` holds the bulk responses at z (see bulk.py), `order` what training.py returns."""
-    R_psi0_J0T_psi1 = r["R_psi0_J0T_psi1"]
-    R_psi1_J0_psi0 = r["R_psi1_J0_psi0"]
-    # equation of C[psi0, h0]
-    row_0 = [
-        (-R_psi1_J0_psi0 + z) * jnp.eye(T * C),
-        jnp.zeros((T * C, T * C)),
-        -((eta * gamma0) * order["C_h0_h0"] + (nu ** (-1.0)) * order["R_h0_J0T_g1"]),
-        -(order["C_h0_h0"]),
-    ]
-    # equation of R[psi0, J0T_g1]
-    row_1 = [
-        jnp.zeros((T * C, T * C)),
-        (-R_psi1_J0_psi0 + z) * jnp.eye(T * C),
-        -((eta * gamma0) * order["R_h0_J0T_g1"].T),
-        -(order["R_h0_J0T_g1"].T),
-    ]
-    # equation of C[psi1, g1]
-    row_2 = [
-        -((eta * gamma0) * order["C_g1_g1"] + order["R_g1_J0_h0"]),
-        -((nu ** (-1.0)) * order["C_g1_g1"]),
-        (1 - R_psi0_J0T_psi1 / nu) * jnp.eye(T * C),
-        jnp.zeros((T * C, T * C)),
-    ]
-    # equation of R[psi1, J0_h0]
-    row_3 = [
-        -((eta * gamma0) * order["R_g1_J0_h0"].T),
-        -((nu ** (-1.0)) * order["R_g1_J0_h0"].T),
-        jnp.zeros((T * C, T * C)),
-        (1 - R_psi0_J0T_psi1 / nu) * jnp.eye(T * C),
-    ]
-    return jnp.block([row_0, row_1, row_2, row_3])
-
-
-def right_spikes(order, alpha, nu, gamma0, eta, sigma, T, C):
-    """For sources along h0: the right-hand side of A(z) q = b, the rows of q that are its overlaps
-    with them, and their Gram matrix."""
-    driven = jnp.block(
+def a_matrix(p, z, r, order):
+    """A(z), one row of blocks per unknown: C[psi0, h0], R[psi0, J0T_g1], C[psi1, g1], R[psi1, J0_h0]."""
+    _, R_psi0_J0T_psi1, R_psi1_J0_psi0 = r
+    C_h0_h0 = order["C", "h0", "h0"]
+    R_h0_J0T_g1 = order["R", "h0", "J0T_g1"]
+    C_g1_g1 = order["C", "g1", "g1"]
+    R_g1_J0_h0 = order["R", "g1", "J0_h0"]
+    return jnp.block(
         [
-            [order["C_h0_h0"]],
-            [order["R_h0_J0T_g1"].T],
-            [jnp.zeros((T * C, T * C))],
-            [jnp.zeros((T * C, T * C))],
+            [
+                (-R_psi1_J0_psi0 + z) * jnp.eye(p.C * p.T),
+                jnp.zeros((p.C * p.T, p.C * p.T)),
+                (-p.eta * p.gamma0) * C_h0_h0 + (-1 / p.nu) * R_h0_J0T_g1,
+                -C_h0_h0,
+            ],
+            [
+                jnp.zeros((p.C * p.T, p.C * p.T)),
+                (-R_psi1_J0_psi0 + z) * jnp.eye(p.C * p.T),
+                (-p.eta * p.gamma0) * R_h0_J0T_g1.T,
+                -R_h0_J0T_g1.T,
+            ],
+            [
+                (-p.eta * p.gamma0) * C_g1_g1 + -R_g1_J0_h0,
+                (-1 / p.nu) * C_g1_g1,
+                (1 - R_psi0_J0T_psi1 / p.nu) * jnp.eye(p.C * p.T),
+                jnp.zeros((p.C * p.T, p.C * p.T)),
+            ],
+            [
+                (-p.eta * p.gamma0) * R_g1_J0_h0.T,
+                (-1 / p.nu) * R_g1_J0_h0.T,
+                jnp.zeros((p.C * p.T, p.C * p.T)),
+                (1 - R_psi0_J0T_psi1 / p.nu) * jnp.eye(p.C * p.T),
+            ],
         ]
     )
-    seen = jnp.block(
-        [[jnp.eye(T * C), jnp.zeros((T * C, T * C)), jnp.zeros((T * C, T * C)), jnp.zeros((T * C, T * C))]]
+
+
+def right_spikes(p, order):
+    """For sources along h0: the right-hand side of A(z) q = b,
+    the rows of q that are its overlaps with them, and their Gram matrix.
+    """
+    C_h0_h0 = order["C", "h0", "h0"]
+    R_h0_J0T_g1 = order["R", "h0", "J0T_g1"]
+    return (
+        jnp.block(
+            [
+                [C_h0_h0],
+                [R_h0_J0T_g1.T],
+                [jnp.zeros((p.C * p.T, p.C * p.T))],
+                [jnp.zeros((p.C * p.T, p.C * p.T))],
+            ]
+        ),
+        jnp.block(
+            [
+                [
+                    jnp.eye(p.C * p.T),
+                    jnp.zeros((p.C * p.T, p.C * p.T)),
+                    jnp.zeros((p.C * p.T, p.C * p.T)),
+                    jnp.zeros((p.C * p.T, p.C * p.T)),
+                ]
+            ]
+        ),
+        jnp.block([[C_h0_h0]]),
     )
-    gram = jnp.block([[order["C_h0_h0"]]])
-    return driven, seen, gram
 
 
-def left_spikes(order, alpha, nu, gamma0, eta, sigma, T, C):
-    """For sources along g1: the right-hand side of A(z) q = b, the rows of q that are its overlaps
-    with them, and their Gram matrix."""
-    driven = jnp.block(
-        [
-            [jnp.zeros((T * C, T * C))],
-            [jnp.zeros((T * C, T * C))],
-            [order["C_g1_g1"]],
-            [order["R_g1_J0_h0"].T],
-        ]
+def left_spikes(p, order):
+    """For sources along g1: the right-hand side of A(z) q = b,
+    the rows of q that are its overlaps with them, and their Gram matrix.
+    """
+    C_g1_g1 = order["C", "g1", "g1"]
+    R_g1_J0_h0 = order["R", "g1", "J0_h0"]
+    return (
+        jnp.block(
+            [
+                [jnp.zeros((p.C * p.T, p.C * p.T))],
+                [jnp.zeros((p.C * p.T, p.C * p.T))],
+                [C_g1_g1],
+                [R_g1_J0_h0.T],
+            ]
+        ),
+        jnp.block(
+            [
+                [
+                    jnp.zeros((p.C * p.T, p.C * p.T)),
+                    jnp.zeros((p.C * p.T, p.C * p.T)),
+                    jnp.eye(p.C * p.T),
+                    jnp.zeros((p.C * p.T, p.C * p.T)),
+                ]
+            ]
+        ),
+        jnp.block([[C_g1_g1]]),
     )
-    seen = jnp.block(
-        [[jnp.zeros((T * C, T * C)), jnp.zeros((T * C, T * C)), jnp.eye(T * C), jnp.zeros((T * C, T * C))]]
-    )
-    gram = jnp.block([[order["C_g1_g1"]]])
-    return driven, seen, gram
 
 
-def pencil_0(order, alpha, nu, gamma0, eta, sigma, T, C):
+def pencil_0(p, order):
     """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
-    coupling_0 = jnp.block(
+    C_h0_h0 = order["C", "h0", "h0"]
+    R_h0_J0T_g1 = order["R", "h0", "J0T_g1"]
+    C_g1_g1 = order["C", "g1", "g1"]
+    R_g1_J0_h0 = order["R", "g1", "J0_h0"]
+    return jnp.block(
         [
-            [(eta * gamma0) * order["C_h0_h0"] + (nu ** (-1.0)) * order["R_h0_J0T_g1"], order["C_h0_h0"]],
-            [(eta * gamma0) * order["R_h0_J0T_g1"].T, order["R_h0_J0T_g1"].T],
+            [(p.eta * p.gamma0) * C_h0_h0 + (1 / p.nu) * R_h0_J0T_g1, C_h0_h0],
+            [(p.eta * p.gamma0) * R_h0_J0T_g1.T, R_h0_J0T_g1.T],
+        ]
+    ) @ jnp.block(
+        [
+            [(p.eta * p.gamma0) * C_g1_g1 + R_g1_J0_h0, (1 / p.nu) * C_g1_g1],
+            [(p.eta * p.gamma0) * R_g1_J0_h0.T, (1 / p.nu) * R_g1_J0_h0.T],
         ]
     )
-    coupling_1 = jnp.block(
-        [
-            [(eta * gamma0) * order["C_g1_g1"] + order["R_g1_J0_h0"], (nu ** (-1.0)) * order["C_g1_g1"]],
-            [(eta * gamma0) * order["R_g1_J0_h0"].T, (nu ** (-1.0)) * order["R_g1_J0_h0"].T],
-        ]
-    )
-    return coupling_0 @ coupling_1
 
 
-def scalar_map_0(z, r, alpha, nu, gamma0, eta, sigma, T, C):
+def scalar_map_0(p, z, r):
     """s(z) = (1 - R_psi0_J0T_psi1/nu) (z - R_psi1_J0_psi0)"""
-    R_psi0_J0T_psi1 = r["R_psi0_J0T_psi1"]
-    R_psi1_J0_psi0 = r["R_psi1_J0_psi0"]
-    return (1 - R_psi0_J0T_psi1 / nu) * (-R_psi1_J0_psi0 + z)
+    _, R_psi0_J0T_psi1, R_psi1_J0_psi0 = r
+    return (1 - R_psi0_J0T_psi1 / p.nu) * (-R_psi1_J0_psi0 + z)
 
 
-def inverse_map_0(s, alpha, nu, gamma0, eta, sigma, T, C):
+def inverse_map_0(p, s):
     """z(s) = (s + 1) (nu s + 1)/(nu s)"""
-    return (s + 1) * (nu * s + 1) / (nu * s)
+    return (s + 1) * (p.nu * s + 1) / (p.nu * s)
 
 
-def relation_0(s, alpha, nu, gamma0, eta, sigma, T, C):
+def relation_0(p, s):
     """Coefficients in z, highest power first, of the polynomial relation between z and the map."""
-    return jnp.array([-nu * s, nu * s**2 + nu * s + s + 1])
+    return (-p.nu * s, p.nu * s**2 + p.nu * s + s + 1)
+
+
+PROBE = Probe(
+    unknowns=("C_psi0_h0", "R_psi0_J0T_g1", "C_psi1_g1", "R_psi1_J0_h0"),
+    a_matrix=a_matrix,
+    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
+    sides=(Side("right", right_spikes), Side("left", left_spikes)),
+    reduced=True,
+    steady=True,
+)

@@ -2,118 +2,147 @@
 # The mathematics is in derivation.md beside this file.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
-import jax
 import jax.numpy as jnp
+import jax.scipy.special as jsp
+
+from numerics.runtime.interface import Probe, Ring, Side
 
 
-LABELS = ("C_psi0_h1", "R_psi0_J1T_g2", "C_psi1_g2", "R_psi1_J1_h1")
-CYCLES = 1
-REDUCED = True
-# whether the number of steps enters through shapes alone: earlier outliers are then those of earlier spikes
-STEADY = True
-SIDES = ("right", "left")
-
-
-def a_matrix(z, r, order, alpha, nu, gamma0, eta, sigma, T, C):
-    """A(z); `r` holds the bulk responses at z (see bulk.py), `order` what training.py returns."""
-    R_psi0_J1T_psi1 = r["R_psi0_J1T_psi1"]
-    R_psi1_J1_psi0 = r["R_psi1_J1_psi0"]
-    # equation of C[psi0, h1]
-    row_0 = [
-        (-R_psi1_J1_psi0 + z) * jnp.eye(T * C),
-        jnp.zeros((T * C, T * C)),
-        -((eta * gamma0) * order["C_h1_h1"] + order["R_h1_J1T_g2"]),
-        -(order["C_h1_h1"]),
-    ]
-    # equation of R[psi0, J1T_g2]
-    row_1 = [
-        jnp.zeros((T * C, T * C)),
-        (-R_psi1_J1_psi0 + z) * jnp.eye(T * C),
-        -((eta * gamma0) * order["R_h1_J1T_g2"].T),
-        -(order["R_h1_J1T_g2"].T),
-    ]
-    # equation of C[psi1, g2]
-    row_2 = [
-        -((eta * gamma0) * order["C_g2_g2"] + order["R_g2_J1_h1"]),
-        -(order["C_g2_g2"]),
-        (1 - R_psi0_J1T_psi1) * jnp.eye(T * C),
-        jnp.zeros((T * C, T * C)),
-    ]
-    # equation of R[psi1, J1_h1]
-    row_3 = [
-        -((eta * gamma0) * order["R_g2_J1_h1"].T),
-        -(order["R_g2_J1_h1"].T),
-        jnp.zeros((T * C, T * C)),
-        (1 - R_psi0_J1T_psi1) * jnp.eye(T * C),
-    ]
-    return jnp.block([row_0, row_1, row_2, row_3])
-
-
-def right_spikes(order, alpha, nu, gamma0, eta, sigma, T, C):
-    """For sources along h1: the right-hand side of A(z) q = b, the rows of q that are its overlaps
-    with them, and their Gram matrix."""
-    driven = jnp.block(
+def a_matrix(p, z, r, order):
+    """A(z), one row of blocks per unknown: C[psi0, h1], R[psi0, J1T_g2], C[psi1, g2], R[psi1, J1_h1]."""
+    _, R_psi0_J1T_psi1, R_psi1_J1_psi0 = r
+    C_h1_h1 = order["C", "h1", "h1"]
+    R_h1_J1T_g2 = order["R", "h1", "J1T_g2"]
+    C_g2_g2 = order["C", "g2", "g2"]
+    R_g2_J1_h1 = order["R", "g2", "J1_h1"]
+    return jnp.block(
         [
-            [order["C_h1_h1"]],
-            [order["R_h1_J1T_g2"].T],
-            [jnp.zeros((T * C, T * C))],
-            [jnp.zeros((T * C, T * C))],
+            [
+                (-R_psi1_J1_psi0 + z) * jnp.eye(p.C * p.T),
+                jnp.zeros((p.C * p.T, p.C * p.T)),
+                (-p.eta * p.gamma0) * C_h1_h1 + -R_h1_J1T_g2,
+                -C_h1_h1,
+            ],
+            [
+                jnp.zeros((p.C * p.T, p.C * p.T)),
+                (-R_psi1_J1_psi0 + z) * jnp.eye(p.C * p.T),
+                (-p.eta * p.gamma0) * R_h1_J1T_g2.T,
+                -R_h1_J1T_g2.T,
+            ],
+            [
+                (-p.eta * p.gamma0) * C_g2_g2 + -R_g2_J1_h1,
+                -C_g2_g2,
+                (1 - R_psi0_J1T_psi1) * jnp.eye(p.C * p.T),
+                jnp.zeros((p.C * p.T, p.C * p.T)),
+            ],
+            [
+                (-p.eta * p.gamma0) * R_g2_J1_h1.T,
+                -R_g2_J1_h1.T,
+                jnp.zeros((p.C * p.T, p.C * p.T)),
+                (1 - R_psi0_J1T_psi1) * jnp.eye(p.C * p.T),
+            ],
         ]
     )
-    seen = jnp.block(
-        [[jnp.eye(T * C), jnp.zeros((T * C, T * C)), jnp.zeros((T * C, T * C)), jnp.zeros((T * C, T * C))]]
+
+
+def right_spikes(p, order):
+    """For sources along h1: the right-hand side of A(z) q = b,
+    the rows of q that are its overlaps with them, and their Gram matrix.
+    """
+    C_h1_h1 = order["C", "h1", "h1"]
+    R_h1_J1T_g2 = order["R", "h1", "J1T_g2"]
+    return (
+        jnp.block(
+            [
+                [C_h1_h1],
+                [R_h1_J1T_g2.T],
+                [jnp.zeros((p.C * p.T, p.C * p.T))],
+                [jnp.zeros((p.C * p.T, p.C * p.T))],
+            ]
+        ),
+        jnp.block(
+            [
+                [
+                    jnp.eye(p.C * p.T),
+                    jnp.zeros((p.C * p.T, p.C * p.T)),
+                    jnp.zeros((p.C * p.T, p.C * p.T)),
+                    jnp.zeros((p.C * p.T, p.C * p.T)),
+                ]
+            ]
+        ),
+        jnp.block([[C_h1_h1]]),
     )
-    gram = jnp.block([[order["C_h1_h1"]]])
-    return driven, seen, gram
 
 
-def left_spikes(order, alpha, nu, gamma0, eta, sigma, T, C):
-    """For sources along g2: the right-hand side of A(z) q = b, the rows of q that are its overlaps
-    with them, and their Gram matrix."""
-    driven = jnp.block(
-        [
-            [jnp.zeros((T * C, T * C))],
-            [jnp.zeros((T * C, T * C))],
-            [order["C_g2_g2"]],
-            [order["R_g2_J1_h1"].T],
-        ]
+def left_spikes(p, order):
+    """For sources along g2: the right-hand side of A(z) q = b,
+    the rows of q that are its overlaps with them, and their Gram matrix.
+    """
+    C_g2_g2 = order["C", "g2", "g2"]
+    R_g2_J1_h1 = order["R", "g2", "J1_h1"]
+    return (
+        jnp.block(
+            [
+                [jnp.zeros((p.C * p.T, p.C * p.T))],
+                [jnp.zeros((p.C * p.T, p.C * p.T))],
+                [C_g2_g2],
+                [R_g2_J1_h1.T],
+            ]
+        ),
+        jnp.block(
+            [
+                [
+                    jnp.zeros((p.C * p.T, p.C * p.T)),
+                    jnp.zeros((p.C * p.T, p.C * p.T)),
+                    jnp.eye(p.C * p.T),
+                    jnp.zeros((p.C * p.T, p.C * p.T)),
+                ]
+            ]
+        ),
+        jnp.block([[C_g2_g2]]),
     )
-    seen = jnp.block(
-        [[jnp.zeros((T * C, T * C)), jnp.zeros((T * C, T * C)), jnp.eye(T * C), jnp.zeros((T * C, T * C))]]
-    )
-    gram = jnp.block([[order["C_g2_g2"]]])
-    return driven, seen, gram
 
 
-def pencil_0(order, alpha, nu, gamma0, eta, sigma, T, C):
+def pencil_0(p, order):
     """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
-    coupling_0 = jnp.block(
+    C_h1_h1 = order["C", "h1", "h1"]
+    R_h1_J1T_g2 = order["R", "h1", "J1T_g2"]
+    C_g2_g2 = order["C", "g2", "g2"]
+    R_g2_J1_h1 = order["R", "g2", "J1_h1"]
+    return jnp.block(
         [
-            [(eta * gamma0) * order["C_h1_h1"] + order["R_h1_J1T_g2"], order["C_h1_h1"]],
-            [(eta * gamma0) * order["R_h1_J1T_g2"].T, order["R_h1_J1T_g2"].T],
+            [(p.eta * p.gamma0) * C_h1_h1 + R_h1_J1T_g2, C_h1_h1],
+            [(p.eta * p.gamma0) * R_h1_J1T_g2.T, R_h1_J1T_g2.T],
+        ]
+    ) @ jnp.block(
+        [
+            [(p.eta * p.gamma0) * C_g2_g2 + R_g2_J1_h1, C_g2_g2],
+            [(p.eta * p.gamma0) * R_g2_J1_h1.T, R_g2_J1_h1.T],
         ]
     )
-    coupling_1 = jnp.block(
-        [
-            [(eta * gamma0) * order["C_g2_g2"] + order["R_g2_J1_h1"], order["C_g2_g2"]],
-            [(eta * gamma0) * order["R_g2_J1_h1"].T, order["R_g2_J1_h1"].T],
-        ]
-    )
-    return coupling_0 @ coupling_1
 
 
-def scalar_map_0(z, r, alpha, nu, gamma0, eta, sigma, T, C):
+def scalar_map_0(p, z, r):
     """s(z) = (1 - R_psi0_J1T_psi1) (z - R_psi1_J1_psi0)"""
-    R_psi0_J1T_psi1 = r["R_psi0_J1T_psi1"]
-    R_psi1_J1_psi0 = r["R_psi1_J1_psi0"]
+    _, R_psi0_J1T_psi1, R_psi1_J1_psi0 = r
     return (1 - R_psi0_J1T_psi1) * (-R_psi1_J1_psi0 + z)
 
 
-def inverse_map_0(s, alpha, nu, gamma0, eta, sigma, T, C):
+def inverse_map_0(p, s):
     """z(s) = (s + 1)^2/s"""
     return (s + 1) ** 2 / s
 
 
-def relation_0(s, alpha, nu, gamma0, eta, sigma, T, C):
+def relation_0(p, s):
     """Coefficients in z, highest power first, of the polynomial relation between z and the map."""
-    return jnp.array([-s, s**2 + 2 * s + 1])
+    return (-s, s**2 + 2 * s + 1)
+
+
+PROBE = Probe(
+    unknowns=("C_psi0_h1", "R_psi0_J1T_g2", "C_psi1_g2", "R_psi1_J1_h1"),
+    a_matrix=a_matrix,
+    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
+    sides=(Side("right", right_spikes), Side("left", left_spikes)),
+    reduced=True,
+    steady=True,
+)

@@ -1,283 +1,238 @@
 # Written by `derive build deep_linear L=2 data=full_batch param=mup` (two-level-dmft 0.1.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
-"""Training level, exactly: all laws are linear, so all fields are Gaussian and one forward pass is enough."""
+"""Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."""
 
-import jax
 import jax.numpy as jnp
-import jax.scipy.special as jsp  # noqa: F401
+import jax.scipy.special as jsp
+
+from numerics.runtime.exact import (
+    dual,
+    earlier,
+    finite_times,
+    first,
+    forward,
+    mean_of_labels,
+    overlaps,
+    part,
+    part_before,
+    products_by_time,
+    put,
+    series,
+    site,
+    store,
+    unit,
+    weighted,
+)
+from numerics.runtime.interface import ExactTraining
 
 
-def earlier(rows, time, lag):
-    """The row `lag` steps before `time`; before the start everything is zero."""
-    return jnp.where(time >= lag, rows[time - lag], 0.0)
+def sites(p, times):
+    """The Gaussian variables of a site: the noises of each random matrix, then what is drawn; times x labels."""
+    # a site of N2: u[J1_h1]; readout
+    N2 = site(((times, p.C),), drawn=((1, p.C),))
+    # a site of N1: u[J1T_g2]; u[J0_h0]
+    N1 = site(((times, p.C),), ((times, p.C),))
+    # a site of D: u[J0T_g1]; u[h0]; teacher
+    D = site(((times, p.C),), ((times, p.C),), drawn=((1, p.C),))
+    # a site of P: u[X_v]; eps
+    P = site(((times, p.C),), drawn=((1, p.C),))
+    return (N2, N1, D, P)
 
 
-def delayed(rows, lag):
-    """All rows, moved `lag` steps later."""
-    return jnp.concatenate([jnp.zeros_like(rows[:lag]), rows[: rows.shape[0] - lag]])
+def carried(p, times):
+    """The axes of all that is carried through time, each as the lengths of its parts."""
+    N2, N1, D, P = sites(p, times)
+    return (
+        ((p.C * times,), N2.parts),  # g2_past
+        ((p.C * times,), N1.parts),  # g1_past
+        ((p.C * times,), D.parts),  # v_past
+        ((p.C * times,), P.parts),  # delta_past
+        ((p.C * times,), D.parts),  # h0_past
+        ((p.C * times,), N1.parts),  # h1_past
+        ((p.C * times,), N2.parts),  # h2_past
+        (N2.extent(0), N2.extent(0)),  # cov_J1
+        (N1.extent(0), N1.extent(0)),  # cov_J1T
+        (N1.extent(1), N1.extent(1)),  # cov_J0
+        (D.extent(0), D.extent(0)),  # cov_J0T
+        (D.extent(1), D.extent(1)),  # cov_XT
+        (P.extent(0), P.extent(0)),  # cov_X
+    )
 
 
-def unit(position, size):
-    """Unit vectors of the noise basis at the given positions."""
-    return (position[..., None] == jnp.arange(size)).astype(float)
+def step(p, times, t, state):
+    """All fields of one time."""
+    N2, N1, D, P = sites(p, times)
+    in_J1_h1, in_readout = N2
+    in_J1T_g2, in_J0_h0 = N1
+    in_J0T_g1, in_h0, in_teacher = D
+    in_X_v, in_eps = P
+    when = jnp.arange(times)
+    (
+        g2_past,
+        g1_past,
+        v_past,
+        delta_past,
+        h0_past,
+        h1_past,
+        h2_past,
+        cov_J1,
+        cov_J1T,
+        cov_J0,
+        cov_J0T,
+        cov_XT,
+        cov_X,
+    ) = state
+    # g2(t) = eta gamma0 h2(t-1) + g2(t-1)
+    g2 = jnp.where(
+        jnp.equal(t, 0),
+        unit(in_readout, 0),
+        (p.eta * p.gamma0) * earlier(h2_past, p.C, t, 1) + earlier(g2_past, p.C, t, 1),
+    )
+    g2_past = store(g2_past, g2, t)
+    # J1T_g2(t) = u[J1T_g2] + sum_s R[g2,J1_h1](t,s) h1(s)
+    J1T_g2 = unit(in_J1T_g2, t) + part(g2, in_J1_h1) @ h1_past
+    seen_g2 = dual(g2, N2, cov_J1)
+    g2_g2 = overlaps(seen_g2, g2_past)
+    cov_J1T = put(cov_J1T, in_J1T_g2, t, in_J1T_g2, None, g2_g2)
+    # g1(t) = J1T_g2(t) + eta gamma0 sum_{s<t} <g2(t) g2(s)> h1(s)
+    g1 = weighted(g2_g2, jnp.where(jnp.less(when, t), p.eta * p.gamma0, 0), p.C) @ h1_past + J1T_g2
+    g1_past = store(g1_past, g1, t)
+    # J0T_g1(t) = u[J0T_g1] + sum_s R[g1,J0_h0](t,s) h0(s)
+    J0T_g1 = unit(in_J0T_g1, t) + part(g1, in_J0_h0) @ h0_past
+    seen_g1 = dual(g1, N1, cov_J1T, cov_J0)
+    g1_g1 = overlaps(seen_g1, g1_past)
+    cov_J0T = put(cov_J0T, in_J0T_g1, t, in_J0T_g1, None, (1 / p.nu) * g1_g1)
+    # v(t) = teacher - J0T_g1(t)/gamma0 - eta sum_{s<t} <g1(t) g1(s)> h0(s)
+    v = (
+        (-1 / p.gamma0) * J0T_g1
+        + weighted(g1_g1, jnp.where(jnp.less(when, t), -p.eta, 0), p.C) @ h0_past
+        + unit(in_teacher, 0)
+    )
+    v_past = store(v_past, v, t)
+    # X_v(t) = u[X_v] + sum_s R[v,h0](t,s) delta(s)/alpha
+    X_v = unit(in_X_v, t) + (1 / p.alpha) * (part(v, in_h0) @ delta_past)
+    seen_v = dual(v, D, cov_J0T, cov_XT)
+    v_v = overlaps(seen_v, v_past)
+    cov_X = put(cov_X, in_X_v, t, in_X_v, None, v_v)
+    # delta(t) = sigma eps + X_v(t)
+    delta = p.sigma * unit(in_eps, 0) + X_v
+    delta_past = store(delta_past, delta, t)
+    # h0(t) = u[h0] + sum_s R[delta,X_v](t,s) v(s)
+    h0 = unit(in_h0, t) + part(delta, in_X_v) @ v_past
+    h0_past = store(h0_past, h0, t)
+    seen_delta = dual(delta, P, cov_X)
+    delta_delta = overlaps(seen_delta, delta_past)
+    cov_XT = put(cov_XT, in_h0, t, in_h0, None, (1 / p.alpha) * delta_delta)
+    # J0_h0(t) = u[J0_h0] + sum_s R[h0,J0T_g1](t,s) g1(s)/nu
+    J0_h0 = unit(in_J0_h0, t) + (1 / p.nu) * (part(h0, in_J0T_g1) @ g1_past)
+    seen_h0 = dual(h0, D, cov_J0T, cov_XT)
+    h0_h0 = overlaps(seen_h0, h0_past)
+    cov_J0 = put(cov_J0, in_J0_h0, t, in_J0_h0, None, h0_h0)
+    # h1(t) = J0_h0(t) + eta gamma0 sum_{s<t} <h0(t) h0(s)> g1(s)
+    h1 = weighted(h0_h0, jnp.where(jnp.less(when, t), p.eta * p.gamma0, 0), p.C) @ g1_past + J0_h0
+    h1_past = store(h1_past, h1, t)
+    # J1_h1(t) = u[J1_h1] + sum_s R[h1,J1T_g2](t,s) g2(s)
+    J1_h1 = unit(in_J1_h1, t) + part(h1, in_J1T_g2) @ g2_past
+    seen_h1 = dual(h1, N1, cov_J1T, cov_J0)
+    h1_h1 = overlaps(seen_h1, h1_past)
+    cov_J1 = put(cov_J1, in_J1_h1, t, in_J1_h1, None, h1_h1)
+    # h2(t) = J1_h1(t) + eta gamma0 sum_{s<t} <h1(t) h1(s)> g2(s)
+    h2 = weighted(h1_h1, jnp.where(jnp.less(when, t), p.eta * p.gamma0, 0), p.C) @ g2_past + J1_h1
+    h2_past = store(h2_past, h2, t)
+    return (
+        g2_past,
+        g1_past,
+        v_past,
+        delta_past,
+        h0_past,
+        h1_past,
+        h2_past,
+        cov_J1,
+        cov_J1T,
+        cov_J0,
+        cov_J0T,
+        cov_XT,
+        cov_X,
+    )
 
 
-def put(matrix, rows, columns, values):
-    """A symmetric matrix with the block columns x rows of values and its transpose."""
-    rows, columns = rows.reshape(-1), columns.reshape(-1)
-    values = values.reshape(columns.size, rows.size)
-    matrix = jax.lax.dynamic_update_slice(matrix, values, (columns[0], rows[0]))
-    return jax.lax.dynamic_update_slice(matrix, values.T, (rows[0], columns[0]))
-
-
-def stages(times):
-    """First and last time of each stage: the last has all times, the ones before half of the next."""
-    ends = [times]
-    while ends[0] > 256:
-        ends.insert(0, (ends[0] + 1) // 2)
-    return tuple(zip((0, *ends[:-1]), ends))
-
-
-def forward_pass(alpha, nu, gamma0, eta, sigma, T, C):
-    """Order parameters before the last update (C_g1_g1, C_g2_g2, C_h0_h0, C_h1_h1, R_g1_J0_h0, R_g2_J1_h1, R_h0_J0T_g1, R_h1_J1T_g2: times by times), observables at all times, and the
-    number of times before anything overflowed.
-
-    Whole-number arguments fix shapes: pass them as Python integers, static under jit.
-    """
-    steps = T
-    # how many times are free of overflow
-    finite = 0
-    before = ()
-    for begin, times in stages(T + 1):
-        when = jnp.arange(times)
-        label = jnp.arange(C)
-        # a site of N2 is described by J1_h1, readout
-        in_readout = label
-        in_J1_h1 = (C + C * when)[:, None] + label
-        size_N2 = C + C * times
-        # a site of N1 is described by J1T_g2, J0_h0
-        in_J1T_g2 = (C * when)[:, None] + label
-        in_J0_h0 = (C * times + C * when)[:, None] + label
-        size_N1 = C * times + C * times
-        # a site of D is described by J0T_g1, h0, teacher
-        in_teacher = label
-        in_J0T_g1 = (C + C * when)[:, None] + label
-        in_h0 = (C + C * times + C * when)[:, None] + label
-        size_D = C + C * times + C * times
-        # a site of P is described by X_v, eps
-        in_eps = label
-        in_X_v = (C + C * when)[:, None] + label
-        size_P = C + C * times
-        cov_N2 = jnp.zeros((size_N2, size_N2))
-        readout = unit(in_readout, size_N2)
-        cov_N2 = put(cov_N2, in_readout, in_readout, jnp.eye(in_readout.size))
-        cov_N1 = jnp.zeros((size_N1, size_N1))
-        cov_D = jnp.zeros((size_D, size_D))
-        teacher = unit(in_teacher, size_D)
-        cov_D = put(cov_D, in_teacher, in_teacher, jnp.eye(in_teacher.size))
-        cov_P = jnp.zeros((size_P, size_P))
-        eps = unit(in_eps, size_P)
-        cov_P = put(cov_P, in_eps, in_eps, jnp.eye(in_eps.size))
-        g2 = jnp.zeros((times, C, size_N2))
-        g1 = jnp.zeros((times, C, size_N1))
-        v = jnp.zeros((times, C, size_D))
-        delta = jnp.zeros((times, C, size_P))
-        h0 = jnp.zeros((times, C, size_D))
-        h1 = jnp.zeros((times, C, size_N1))
-        h2 = jnp.zeros((times, C, size_N2))
-        if begin:
-            old_N2 = jnp.concatenate([in_readout.reshape(-1), in_J1_h1[:begin].reshape(-1)])
-            old_N1 = jnp.concatenate([in_J1T_g2[:begin].reshape(-1), in_J0_h0[:begin].reshape(-1)])
-            old_D = jnp.concatenate(
-                [in_teacher.reshape(-1), in_J0T_g1[:begin].reshape(-1), in_h0[:begin].reshape(-1)]
-            )
-            old_P = jnp.concatenate([in_eps.reshape(-1), in_X_v[:begin].reshape(-1)])
-            g2 = g2.at[:begin, ..., old_N2].set(before[0])
-            g1 = g1.at[:begin, ..., old_N1].set(before[1])
-            v = v.at[:begin, ..., old_D].set(before[2])
-            delta = delta.at[:begin, ..., old_P].set(before[3])
-            h0 = h0.at[:begin, ..., old_D].set(before[4])
-            h1 = h1.at[:begin, ..., old_N1].set(before[5])
-            h2 = h2.at[:begin, ..., old_N2].set(before[6])
-            cov_N2 = cov_N2.at[old_N2[:, None], old_N2].set(before[7])
-            cov_N1 = cov_N1.at[old_N1[:, None], old_N1].set(before[8])
-            cov_D = cov_D.at[old_D[:, None], old_D].set(before[9])
-            cov_P = cov_P.at[old_P[:, None], old_P].set(before[10])
-
-        def step(t, state):
-            g2, g1, v, delta, h0, h1, h2, cov_N2, cov_N1, cov_D, cov_P, finite = state
-            # g2(t) = eta gamma0 h2(t-1) + g2(t-1)
-            g2_new = (eta * gamma0) * earlier(h2, t, 1) + earlier(g2, t, 1)
-            g2_start = readout
-            g2_new = jnp.where(t == 0, g2_start, g2_new)
-            # J1T_g2(t) = u[J1T_g2] + sum_s R[g2,J1_h1](t,s) h1(s)
-            J1T_g2_new = unit(in_J1T_g2[t], size_N1)
-            J1T_g2_new += jnp.einsum("csb,sbn->cn", g2_new[..., in_J1_h1], h1)
-            cov_N1 = put(cov_N1, in_J1T_g2[t], in_J1T_g2, jnp.einsum("sbm,cm->sbc", g2, g2_new @ cov_N2))
-            cov_N1 = put(cov_N1, in_J1T_g2[t], in_J1T_g2[t], jnp.einsum("bm,cm->bc", g2_new, g2_new @ cov_N2))
-            # g1(t) = J1T_g2(t) + eta gamma0 sum_{s<t} <g2(t) g2(s)> h1(s)
-            g1_new = (
-                jnp.einsum(
-                    "s,sbc,sbn->cn",
-                    (eta * gamma0) * (when < t),
-                    jnp.einsum("sbm,cm->sbc", g2, g2_new @ cov_N2),
-                    h1,
-                )
-                + J1T_g2_new
-            )
-            # J0T_g1(t) = u[J0T_g1] + sum_s R[g1,J0_h0](t,s) h0(s)
-            J0T_g1_new = unit(in_J0T_g1[t], size_D)
-            J0T_g1_new += jnp.einsum("csb,sbn->cn", g1_new[..., in_J0_h0], h0)
-            cov_D = put(
-                cov_D,
-                in_J0T_g1[t],
-                in_J0T_g1,
-                (nu ** (-1.0)) * jnp.einsum("sbm,cm->sbc", g1, g1_new @ cov_N1),
-            )
-            cov_D = put(
-                cov_D,
-                in_J0T_g1[t],
-                in_J0T_g1[t],
-                (nu ** (-1.0)) * jnp.einsum("bm,cm->bc", g1_new, g1_new @ cov_N1),
-            )
-            # v(t) = teacher - J0T_g1(t)/gamma0 - eta sum_{s<t} <g1(t) g1(s)> h0(s)
-            v_new = (
-                (-1 / gamma0) * J0T_g1_new
-                + jnp.einsum(
-                    "s,sbc,sbn->cn", (-eta) * (when < t), jnp.einsum("sbm,cm->sbc", g1, g1_new @ cov_N1), h0
-                )
-                + teacher
-            )
-            # X_v(t) = u[X_v] + sum_s R[v,h0](t,s) delta(s)/alpha
-            X_v_new = unit(in_X_v[t], size_P)
-            X_v_new += (alpha ** (-1.0)) * jnp.einsum("csb,sbn->cn", v_new[..., in_h0], delta)
-            cov_P = put(cov_P, in_X_v[t], in_X_v, jnp.einsum("sbm,cm->sbc", v, v_new @ cov_D))
-            cov_P = put(cov_P, in_X_v[t], in_X_v[t], jnp.einsum("bm,cm->bc", v_new, v_new @ cov_D))
-            # delta(t) = sigma eps + X_v(t)
-            delta_new = (sigma) * eps + X_v_new
-            # h0(t) = u[h0] + sum_s R[delta,X_v](t,s) v(s)
-            h0_new = unit(in_h0[t], size_D)
-            h0_new += jnp.einsum("csb,sbn->cn", delta_new[..., in_X_v], v)
-            h0_new += jnp.einsum("cb,bn->cn", delta_new[..., in_X_v[t]], v_new)
-            cov_D = put(
-                cov_D,
-                in_h0[t],
-                in_h0,
-                (alpha ** (-1.0)) * jnp.einsum("sbm,cm->sbc", delta, delta_new @ cov_P),
-            )
-            cov_D = put(
-                cov_D,
-                in_h0[t],
-                in_h0[t],
-                (alpha ** (-1.0)) * jnp.einsum("bm,cm->bc", delta_new, delta_new @ cov_P),
-            )
-            # J0_h0(t) = u[J0_h0] + sum_s R[h0,J0T_g1](t,s) g1(s)/nu
-            J0_h0_new = unit(in_J0_h0[t], size_N1)
-            J0_h0_new += (nu ** (-1.0)) * jnp.einsum("csb,sbn->cn", h0_new[..., in_J0T_g1], g1)
-            J0_h0_new += (nu ** (-1.0)) * jnp.einsum("cb,bn->cn", h0_new[..., in_J0T_g1[t]], g1_new)
-            cov_N1 = put(cov_N1, in_J0_h0[t], in_J0_h0, jnp.einsum("sbm,cm->sbc", h0, h0_new @ cov_D))
-            cov_N1 = put(cov_N1, in_J0_h0[t], in_J0_h0[t], jnp.einsum("bm,cm->bc", h0_new, h0_new @ cov_D))
-            # h1(t) = J0_h0(t) + eta gamma0 sum_{s<t} <h0(t) h0(s)> g1(s)
-            h1_new = (
-                jnp.einsum(
-                    "s,sbc,sbn->cn",
-                    (eta * gamma0) * (when < t),
-                    jnp.einsum("sbm,cm->sbc", h0, h0_new @ cov_D),
-                    g1,
-                )
-                + J0_h0_new
-            )
-            # J1_h1(t) = u[J1_h1] + sum_s R[h1,J1T_g2](t,s) g2(s)
-            J1_h1_new = unit(in_J1_h1[t], size_N2)
-            J1_h1_new += jnp.einsum("csb,sbn->cn", h1_new[..., in_J1T_g2], g2)
-            J1_h1_new += jnp.einsum("cb,bn->cn", h1_new[..., in_J1T_g2[t]], g2_new)
-            cov_N2 = put(cov_N2, in_J1_h1[t], in_J1_h1, jnp.einsum("sbm,cm->sbc", h1, h1_new @ cov_N1))
-            cov_N2 = put(cov_N2, in_J1_h1[t], in_J1_h1[t], jnp.einsum("bm,cm->bc", h1_new, h1_new @ cov_N1))
-            # h2(t) = J1_h1(t) + eta gamma0 sum_{s<t} <h1(t) h1(s)> g2(s)
-            h2_new = (
-                jnp.einsum(
-                    "s,sbc,sbn->cn",
-                    (eta * gamma0) * (when < t),
-                    jnp.einsum("sbm,cm->sbc", h1, h1_new @ cov_N1),
-                    g2,
-                )
-                + J1_h1_new
-            )
-            finite = jnp.where(
-                (finite == t)
-                & jnp.all(jnp.isfinite(g2_new))
-                & jnp.all(jnp.isfinite(J1T_g2_new))
-                & jnp.all(jnp.isfinite(g1_new))
-                & jnp.all(jnp.isfinite(J0T_g1_new))
-                & jnp.all(jnp.isfinite(v_new))
-                & jnp.all(jnp.isfinite(X_v_new))
-                & jnp.all(jnp.isfinite(delta_new))
-                & jnp.all(jnp.isfinite(h0_new))
-                & jnp.all(jnp.isfinite(J0_h0_new))
-                & jnp.all(jnp.isfinite(h1_new))
-                & jnp.all(jnp.isfinite(J1_h1_new))
-                & jnp.all(jnp.isfinite(h2_new))
-                & jnp.all(jnp.isfinite(jnp.diagonal(cov_N2)))
-                & jnp.all(jnp.isfinite(jnp.diagonal(cov_N1)))
-                & jnp.all(jnp.isfinite(jnp.diagonal(cov_D)))
-                & jnp.all(jnp.isfinite(jnp.diagonal(cov_P))),
-                t + 1,
-                finite,
-            )
-            # keep this time: `here` is t, told only when all is computed, so that arrays are changed in place
-            here = t + (finite < 0)
-            g2 = jax.lax.dynamic_update_index_in_dim(g2, g2_new, here, 0)
-            g1 = jax.lax.dynamic_update_index_in_dim(g1, g1_new, here, 0)
-            v = jax.lax.dynamic_update_index_in_dim(v, v_new, here, 0)
-            delta = jax.lax.dynamic_update_index_in_dim(delta, delta_new, here, 0)
-            h0 = jax.lax.dynamic_update_index_in_dim(h0, h0_new, here, 0)
-            h1 = jax.lax.dynamic_update_index_in_dim(h1, h1_new, here, 0)
-            h2 = jax.lax.dynamic_update_index_in_dim(h2, h2_new, here, 0)
-            return g2, g1, v, delta, h0, h1, h2, cov_N2, cov_N1, cov_D, cov_P, finite
-
-        g2, g1, v, delta, h0, h1, h2, cov_N2, cov_N1, cov_D, cov_P, finite = jax.lax.fori_loop(
-            begin, times, step, (g2, g1, v, delta, h0, h1, h2, cov_N2, cov_N1, cov_D, cov_P, finite)
-        )
-        before = (
-            g2,
-            g1,
-            v,
-            delta,
-            h0,
-            h1,
-            h2,
-            cov_N2,
-            cov_N1,
-            cov_D,
-            cov_P,
-        )
-
+def results(p, state):
+    """Order parameters before the last update, observables at all times, times before anything overflowed."""
+    times = p.T + 1
+    N2, N1, D, P = sites(p, times)
+    in_J1_h1, _ = N2
+    in_J1T_g2, in_J0_h0 = N1
+    in_J0T_g1, _, _ = D
+    (
+        g2_past,
+        g1_past,
+        v_past,
+        delta_past,
+        h0_past,
+        h1_past,
+        h2_past,
+        cov_J1,
+        cov_J1T,
+        cov_J0,
+        cov_J0T,
+        cov_XT,
+        cov_X,
+    ) = state
     order = {
-        "C_g1_g1": g1[:steps].reshape(-1, size_N1) @ cov_N1 @ g1[:steps].reshape(-1, size_N1).T,
-        "C_g2_g2": g2[:steps].reshape(-1, size_N2) @ cov_N2 @ g2[:steps].reshape(-1, size_N2).T,
-        "C_h0_h0": h0[:steps].reshape(-1, size_D) @ cov_D @ h0[:steps].reshape(-1, size_D).T,
-        "C_h1_h1": h1[:steps].reshape(-1, size_N1) @ cov_N1 @ h1[:steps].reshape(-1, size_N1).T,
-        "R_g1_J0_h0": g1[:steps].reshape(-1, size_N1)[:, in_J0_h0[:steps].reshape(-1)],
-        "R_g2_J1_h1": g2[:steps].reshape(-1, size_N2)[:, in_J1_h1[:steps].reshape(-1)],
-        "R_h0_J0T_g1": h0[:steps].reshape(-1, size_D)[:, in_J0T_g1[:steps].reshape(-1)],
-        "R_h1_J1T_g2": h1[:steps].reshape(-1, size_N1)[:, in_J1T_g2[:steps].reshape(-1)],
+        ("C", "g1", "g1"): dual(first(g1_past, p.C * p.T), N1, cov_J1T, cov_J0) @ first(g1_past, p.C * p.T).T,
+        ("C", "g2", "g2"): dual(first(g2_past, p.C * p.T), N2, cov_J1) @ first(g2_past, p.C * p.T).T,
+        ("C", "h0", "h0"): dual(first(h0_past, p.C * p.T), D, cov_J0T, cov_XT) @ first(h0_past, p.C * p.T).T,
+        ("C", "h1", "h1"): dual(first(h1_past, p.C * p.T), N1, cov_J1T, cov_J0) @ first(h1_past, p.C * p.T).T,
+        ("R", "g1", "J0_h0"): part_before(first(g1_past, p.C * p.T), in_J0_h0, p.C * p.T),
+        ("R", "g2", "J1_h1"): part_before(first(g2_past, p.C * p.T), in_J1_h1, p.C * p.T),
+        ("R", "h0", "J0T_g1"): part_before(first(h0_past, p.C * p.T), in_J0T_g1, p.C * p.T),
+        ("R", "h1", "J1T_g2"): part_before(first(h1_past, p.C * p.T), in_J1T_g2, p.C * p.T),
     }
     observables = {
-        "train_loss": (jnp.sum((delta @ cov_P) * delta, axis=-1).mean(axis=-1)),
-        "test_loss": sigma**2 + (jnp.sum((v @ cov_D) * v, axis=-1).mean(axis=-1)),
+        "train_loss": series(
+            mean_of_labels(products_by_time(dual(delta_past, P, cov_X), p.C, delta_past, p.C))
+        ),
+        "test_loss": series(
+            p.sigma**2 + mean_of_labels(products_by_time(dual(v_past, D, cov_J0T, cov_XT), p.C, v_past, p.C))
+        ),
     }
-    return order, observables, finite
+    return (
+        order,
+        observables,
+        finite_times(
+            times,
+            (g2_past, g1_past, v_past, delta_past, h0_past, h1_past, h2_past),
+            (
+                (N2.channels[0], cov_J1),
+                (N1.channels[0], cov_J1T),
+                (N1.channels[1], cov_J0),
+                (D.channels[0], cov_J0T),
+                (D.channels[1], cov_XT),
+                (P.channels[0], cov_X),
+            ),
+        ),
+    )
 
 
-def strides(alpha, nu, gamma0, eta, sigma, T, C):
-    """Entries a time step along each axis of the order parameters; 0 along an axis without time."""
+def forward_pass(p):
+    """Order parameters before the last update, observables at all times, and the number of times before
+    anything overflowed. Whole-number parameters fix shapes.
+    """
+    return results(p, forward(p, p.T + 1, carried, step, None))
+
+
+def strides(p):
+    """Entries per time step along each axis of the order parameters; 0 along an axis without time."""
     return {
-        "C_g1_g1": (C, C),
-        "C_g2_g2": (C, C),
-        "C_h0_h0": (C, C),
-        "C_h1_h1": (C, C),
-        "R_g1_J0_h0": (C, C),
-        "R_g2_J1_h1": (C, C),
-        "R_h0_J0T_g1": (C, C),
-        "R_h1_J1T_g2": (C, C),
+        ("C", "g1", "g1"): (p.C, p.C),
+        ("C", "g2", "g2"): (p.C, p.C),
+        ("C", "h0", "h0"): (p.C, p.C),
+        ("C", "h1", "h1"): (p.C, p.C),
+        ("R", "g1", "J0_h0"): (p.C, p.C),
+        ("R", "g2", "J1_h1"): (p.C, p.C),
+        ("R", "h0", "J0T_g1"): (p.C, p.C),
+        ("R", "h1", "J1T_g2"): (p.C, p.C),
     }
+
+
+TRAINING = ExactTraining(forward_pass, strides)

@@ -7,26 +7,22 @@ forward map H = W(l-1)/sqrt(N) ... W1/sqrt(N) W0 and the backward map K = W(l+1)
 step on layer l is (gamma0 / sqrt(C D)) K B H^T. Any depth L >= 2 and any hidden layer 1 <= l < L.
 """
 
-NAME = "extensive_multilayer"
-# what was chosen of a family of models
-CHOICES = (("L", 2), ("layer", 1))
-# fingerprint of the declaration
-DECLARATION = "4c9e62838e26fa40"
-OBSERVABLES = ()
-# exact forward pass if true, sampled otherwise
-LINEAR = True
-# parameters that are the number of steps and the number of class labels, where there are any
-STEPS = None
-CLASSES = None
-# 1 if fields are there at time 0 and after the last step, 0 if before it only
-ENDPOINT = 0
-# arrays of data that training and simulation take after the parameters, each with its axes
-DATA = ()
-# each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
-PROBES = (("", "probe", "bulk", ""),)
-# name, default, whole number: in the order in which all functions take them
-PARAMETERS = (
-    ("nu", 2.0, False),
-    ("chi", 1.0, False),
-    ("gamma0", 1.0, False),
+from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
+
+SETTING = Setting(
+    name="extensive_multilayer",
+    choices=(("L", 2), ("layer", 1)),
+    declaration="4c9e62838e26fa40",
+    parameters=(
+        ParameterOf("nu", 2.0, False),
+        ParameterOf("chi", 1.0, False),
+        ParameterOf("gamma0", 1.0, False),
+    ),
+    data=(),
+    observables=(),
+    exact=True,
+    steps=None,
+    labels=None,
+    endpoint=False,
+    probes=(ProbeOf("", "probe", "bulk", ""),),
 )

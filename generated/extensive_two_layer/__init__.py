@@ -7,26 +7,22 @@ readout and target, W(1) = W(0) + (gamma / sqrt(C)) A B*, with gamma = eta gamma
 from the network's own output is left out. The spectrum is that of W(1)^T W(1) / N.
 """
 
-NAME = "extensive_two_layer"
-# what was chosen of a family of models
-CHOICES = ()
-# fingerprint of the declaration
-DECLARATION = "a4912d36be99d0ee"
-OBSERVABLES = ()
-# exact forward pass if true, sampled otherwise
-LINEAR = True
-# parameters that are the number of steps and the number of class labels, where there are any
-STEPS = None
-CLASSES = None
-# 1 if fields are there at time 0 and after the last step, 0 if before it only
-ENDPOINT = 0
-# arrays of data that training and simulation take after the parameters, each with its axes
-DATA = ()
-# each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
-PROBES = (("", "probe", "bulk", ""),)
-# name, default, whole number: in the order in which all functions take them
-PARAMETERS = (
-    ("nu", 2.0, False),
-    ("chi", 1.0, False),
-    ("gamma", 1.0, False),
+from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
+
+SETTING = Setting(
+    name="extensive_two_layer",
+    choices=(),
+    declaration="a4912d36be99d0ee",
+    parameters=(
+        ParameterOf("nu", 2.0, False),
+        ParameterOf("chi", 1.0, False),
+        ParameterOf("gamma", 1.0, False),
+    ),
+    data=(),
+    observables=(),
+    exact=True,
+    steps=None,
+    labels=None,
+    endpoint=False,
+    probes=(ProbeOf("", "probe", "bulk", ""),),
 )

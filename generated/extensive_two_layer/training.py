@@ -1,47 +1,43 @@
 # Written by `derive build extensive_two_layer` (two-level-dmft 0.1.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
-"""Training level, exactly: all laws are linear, so all fields are Gaussian and one forward pass is enough."""
+"""Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."""
 
-import jax
 import jax.numpy as jnp
-import jax.scipy.special as jsp  # noqa: F401
+import jax.scipy.special as jsp
+
+from numerics.runtime.exact import empty, site
+from numerics.runtime.interface import ExactTraining
 
 
-def earlier(rows, time, lag):
-    """The row `lag` steps before `time`; before the start everything is zero."""
-    return jnp.where(time >= lag, rows[time - lag], 0.0)
+def sites(p, times):
+    """The Gaussian variables of a site: the noises of each random matrix, then what is drawn; times x labels."""
+    return ()
 
 
-def delayed(rows, lag):
-    """All rows, moved `lag` steps later."""
-    return jnp.concatenate([jnp.zeros_like(rows[:lag]), rows[: rows.shape[0] - lag]])
+def carried(p, times):
+    """The axes of all that is carried through time, each as the lengths of its parts."""
+    return ()
 
 
-def unit(position, size):
-    """Unit vectors of the noise basis at the given positions."""
-    return (position[..., None] == jnp.arange(size)).astype(float)
-
-
-def put(matrix, rows, columns, values):
-    """A symmetric matrix with the block columns x rows of values and its transpose."""
-    rows, columns = rows.reshape(-1), columns.reshape(-1)
-    values = values.reshape(columns.size, rows.size)
-    matrix = jax.lax.dynamic_update_slice(matrix, values, (columns[0], rows[0]))
-    return jax.lax.dynamic_update_slice(matrix, values.T, (rows[0], columns[0]))
-
-
-def forward_pass(nu, chi, gamma):
-    """Order parameters before the last update (none: times by times), observables at all times, and the
-    number of times before anything overflowed.
-
-    Whole-number arguments fix shapes: pass them as Python integers, static under jit.
-    """
-
+def results(p, state):
+    """Order parameters before the last update, observables at all times, times before anything overflowed."""
+    times = 1
+    () = state
     order = {}
     observables = {}
     return order, observables, 1
 
 
-def strides(nu, chi, gamma):
-    """Entries a time step along each axis of the order parameters; 0 along an axis without time."""
+def forward_pass(p):
+    """Order parameters before the last update, observables at all times, and the number of times before
+    anything overflowed. Whole-number parameters fix shapes.
+    """
+    return results(p, empty(carried(p, 1)))
+
+
+def strides(p):
+    """Entries per time step along each axis of the order parameters; 0 along an axis without time."""
     return {}
+
+
+TRAINING = ExactTraining(forward_pass, strides)

@@ -5,22 +5,18 @@
 The classical BBP problem: the simplest matrix with a bulk and an outlier.
 """
 
-NAME = "spiked_wigner"
-# what was chosen of a family of models
-CHOICES = ()
-# fingerprint of the declaration
-DECLARATION = "1b578f93ebc03093"
-OBSERVABLES = ("spike_norm",)
-# exact forward pass if true, sampled otherwise
-LINEAR = True
-# parameters that are the number of steps and the number of class labels, where there are any
-STEPS = None
-CLASSES = None
-# 1 if fields are there at time 0 and after the last step, 0 if before it only
-ENDPOINT = 0
-# arrays of data that training and simulation take after the parameters, each with its axes
-DATA = ()
-# each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
-PROBES = (("", "probe", "bulk", ""),)
-# name, default, whole number: in the order in which all functions take them
-PARAMETERS = (("gamma0", 2.0, False),)
+from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
+
+SETTING = Setting(
+    name="spiked_wigner",
+    choices=(),
+    declaration="1b578f93ebc03093",
+    parameters=(ParameterOf("gamma0", 2.0, False),),
+    data=(),
+    observables=("spike_norm",),
+    exact=True,
+    steps=None,
+    labels=None,
+    endpoint=False,
+    probes=(ProbeOf("", "probe", "bulk", ""),),
+)

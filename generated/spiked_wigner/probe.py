@@ -2,52 +2,54 @@
 # The mathematics is in derivation.md beside this file.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
-import jax
 import jax.numpy as jnp
+import jax.scipy.special as jsp
+
+from numerics.runtime.interface import Probe, Ring, Side
 
 
-LABELS = ("C_psi0_v",)
-CYCLES = 1
-REDUCED = True
-# whether the number of steps enters through shapes alone: earlier outliers are then those of earlier spikes
-STEADY = True
-SIDES = ("right",)
+def a_matrix(p, z, r, order):
+    """A(z), one row of blocks per unknown: C[psi0, v]."""
+    _, R_psi0_M0_psi0 = r
+    C_v_v = order["C", "v", "v"]
+    return jnp.block([[(-R_psi0_M0_psi0 + z) * jnp.eye(1) + (-p.gamma0) * C_v_v]])
 
 
-def a_matrix(z, r, order, gamma0):
-    """A(z); `r` holds the bulk responses at z (see bulk.py), `order` what training.py returns."""
-    R_psi0_M0_psi0 = r["R_psi0_M0_psi0"]
-    # equation of C[psi0, v]
-    row_0 = [(-R_psi0_M0_psi0 + z) * jnp.eye(1) - ((gamma0) * order["C_v_v"])]
-    return jnp.block([row_0])
+def right_spikes(p, order):
+    """For sources along v: the right-hand side of A(z) q = b,
+    the rows of q that are its overlaps with them, and their Gram matrix.
+    """
+    C_v_v = order["C", "v", "v"]
+    return (jnp.block([[C_v_v]]), jnp.block([[jnp.eye(1)]]), jnp.block([[C_v_v]]))
 
 
-def right_spikes(order, gamma0):
-    """For sources along v: the right-hand side of A(z) q = b, the rows of q that are its overlaps
-    with them, and their Gram matrix."""
-    driven = jnp.block([[order["C_v_v"]]])
-    seen = jnp.block([[jnp.eye(1)]])
-    gram = jnp.block([[order["C_v_v"]]])
-    return driven, seen, gram
-
-
-def pencil_0(order, gamma0):
+def pencil_0(p, order):
     """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
-    coupling_0 = jnp.block([[(gamma0) * order["C_v_v"]]])
-    return coupling_0
+    C_v_v = order["C", "v", "v"]
+    return jnp.block([[p.gamma0 * C_v_v]])
 
 
-def scalar_map_0(z, r, gamma0):
+def scalar_map_0(p, z, r):
     """s(z) = z - R_psi0_M0_psi0"""
-    R_psi0_M0_psi0 = r["R_psi0_M0_psi0"]
+    _, R_psi0_M0_psi0 = r
     return -R_psi0_M0_psi0 + z
 
 
-def inverse_map_0(s, gamma0):
+def inverse_map_0(p, s):
     """z(s) = (s^2 + 1)/s"""
     return (s**2 + 1) / s
 
 
-def relation_0(s, gamma0):
+def relation_0(p, s):
     """Coefficients in z, highest power first, of the polynomial relation between z and the map."""
-    return jnp.array([-s, s**2 + 1])
+    return (-s, s**2 + 1)
+
+
+PROBE = Probe(
+    unknowns=("C_psi0_v",),
+    a_matrix=a_matrix,
+    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
+    sides=(Side("right", right_spikes),),
+    reduced=True,
+    steady=True,
+)

@@ -1,59 +1,54 @@
 # Written by `derive build spiked_wigner` (two-level-dmft 0.1.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
-"""Training level, exactly: all laws are linear, so all fields are Gaussian and one forward pass is enough."""
+"""Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."""
 
-import jax
 import jax.numpy as jnp
-import jax.scipy.special as jsp  # noqa: F401
+import jax.scipy.special as jsp
+
+from numerics.runtime.exact import dual, empty, mean_of_labels, products_by_time, series, site, units
+from numerics.runtime.interface import ExactTraining
 
 
-def earlier(rows, time, lag):
-    """The row `lag` steps before `time`; before the start everything is zero."""
-    return jnp.where(time >= lag, rows[time - lag], 0.0)
+def sites(p, times):
+    """The Gaussian variables of a site: the noises of each random matrix, then what is drawn; times x labels."""
+    # a site of D: v
+    D = site(drawn=((1, 1),))
+    return (D,)
 
 
-def delayed(rows, lag):
-    """All rows, moved `lag` steps later."""
-    return jnp.concatenate([jnp.zeros_like(rows[:lag]), rows[: rows.shape[0] - lag]])
+def carried(p, times):
+    """The axes of all that is carried through time, each as the lengths of its parts."""
+    (D,) = sites(p, times)
+    return ()
 
 
-def unit(position, size):
-    """Unit vectors of the noise basis at the given positions."""
-    return (position[..., None] == jnp.arange(size)).astype(float)
-
-
-def put(matrix, rows, columns, values):
-    """A symmetric matrix with the block columns x rows of values and its transpose."""
-    rows, columns = rows.reshape(-1), columns.reshape(-1)
-    values = values.reshape(columns.size, rows.size)
-    matrix = jax.lax.dynamic_update_slice(matrix, values, (columns[0], rows[0]))
-    return jax.lax.dynamic_update_slice(matrix, values.T, (rows[0], columns[0]))
-
-
-def forward_pass(gamma0):
-    """Order parameters before the last update (C_v_v: times by times), observables at all times, and the
-    number of times before anything overflowed.
-
-    Whole-number arguments fix shapes: pass them as Python integers, static under jit.
-    """
-    # a site of D is described by v
-    in_v = jnp.asarray(0)
-    size_D = 1
-    cov_D = jnp.zeros((size_D, size_D))
-    v = unit(in_v, size_D)
-    cov_D = put(cov_D, in_v, in_v, jnp.eye(in_v.size))
-
+def results(p, state):
+    """Order parameters before the last update, observables at all times, times before anything overflowed."""
+    times = 1
+    (D,) = sites(p, times)
+    (in_v,) = D
+    () = state
     order = {
-        "C_v_v": v.reshape(-1, size_D) @ cov_D @ v.reshape(-1, size_D).T,
+        ("C", "v", "v"): dual(units(in_v), D) @ units(in_v).T,
     }
     observables = {
-        "spike_norm": (jnp.sum((v @ cov_D) * v, axis=-1)),
+        "spike_norm": series(mean_of_labels(products_by_time(dual(units(in_v), D), 1, units(in_v), 1))),
     }
     return order, observables, 1
 
 
-def strides(gamma0):
-    """Entries a time step along each axis of the order parameters; 0 along an axis without time."""
+def forward_pass(p):
+    """Order parameters before the last update, observables at all times, and the number of times before
+    anything overflowed. Whole-number parameters fix shapes.
+    """
+    return results(p, empty(carried(p, 1)))
+
+
+def strides(p):
+    """Entries per time step along each axis of the order parameters; 0 along an axis without time."""
     return {
-        "C_v_v": (0, 0),
+        ("C", "v", "v"): (0, 0),
     }
+
+
+TRAINING = ExactTraining(forward_pass, strides)

@@ -13,43 +13,42 @@ beta . x for loss=cross_entropy), unless a file is given: data=FILE.npz with x (
 wanted, order (T by B positions in them).
 """
 
-NAME = "wide_network"
-# what was chosen of a family of models
-CHOICES = (("L", 3), ("activation", "tanh"), ("loss", "square"), ("responses", "automatic"))
-# fingerprint of the declaration
-DECLARATION = "4e964c3a3511b607"
-OBSERVABLES = (
-    "loss",
-    "prediction",
-    "features1",
-    "features2",
-    "features3",
-    "gradients1",
-    "gradients2",
-    "gradients3",
-)
-# exact forward pass if true, sampled otherwise
-LINEAR = False
-# parameters that are the number of steps and the number of class labels, where there are any
-STEPS = "T"
-CLASSES = "B"
-# 1 if fields are there at time 0 and after the last step, 0 if before it only
-ENDPOINT = 1
-# arrays of data that training and simulation take after the parameters, each with its axes
-DATA = (("x", ("times", "B", "D")), ("y", ("times", "B")))
-# each probed matrix: label, the modules of A(z) and of its bulk, the observable added to its diagonal
-PROBES = (
-    ("1", "probe_1", "bulk_1", ""),
-    ("2", "probe_2", "bulk_2", ""),
-)
-# name, default, whole number: in the order in which all functions take them
-PARAMETERS = (
-    ("gamma", 2.5, False),
-    ("eta", 0.1, False),
-    ("sigma", 1.0, False),
-    ("P", 10, True),
-    ("D", 10, True),
-    ("B", 10, True),
-    ("T", 20, True),
-    ("draw", 0, True),
+from numerics.runtime.interface import DataOf, ParameterOf, ProbeOf, Setting
+
+SETTING = Setting(
+    name="wide_network",
+    choices=(("L", 3), ("activation", "tanh"), ("loss", "square"), ("responses", "automatic")),
+    declaration="4e964c3a3511b607",
+    parameters=(
+        ParameterOf("gamma", 2.5, False),
+        ParameterOf("eta", 0.1, False),
+        ParameterOf("sigma", 1.0, False),
+        ParameterOf("P", 10, True),
+        ParameterOf("D", 10, True),
+        ParameterOf("B", 10, True),
+        ParameterOf("T", 20, True),
+        ParameterOf("draw", 0, True),
+    ),
+    data=(
+        DataOf("x", ("times", "B", "D")),
+        DataOf("y", ("times", "B")),
+    ),
+    observables=(
+        "loss",
+        "prediction",
+        "features1",
+        "features2",
+        "features3",
+        "gradients1",
+        "gradients2",
+        "gradients3",
+    ),
+    exact=False,
+    steps="T",
+    labels="B",
+    endpoint=True,
+    probes=(
+        ProbeOf("1", "probe_1", "bulk_1", ""),
+        ProbeOf("2", "probe_2", "bulk_2", ""),
+    ),
 )

@@ -2,163 +2,177 @@
 # The mathematics is in derivation.md beside this file.
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
-import jax
 import jax.numpy as jnp
+import jax.scipy.special as jsp
+
+from numerics.runtime.interface import Probe, Ring, Side
 
 
-LABELS = ("C_psi0_phi1", "R_psi0_J1T_g2", "C_psi1_g2", "C_psi1_spike2", "R_psi1_J1_phi1")
-CYCLES = 1
-REDUCED = True
-# whether the number of steps enters through shapes alone: earlier outliers are then those of earlier spikes
-STEADY = True
-SIDES = ("right", "left")
-
-
-def a_matrix(z, r, order, gamma, eta, sigma, P, D, B, T, draw):
-    """A(z); `r` holds the bulk responses at z (see bulk.py), `order` what training.py returns."""
-    R_psi0_J1T_psi1 = r["R_psi0_J1T_psi1"]
-    R_psi1_J1_psi0 = r["R_psi1_J1_psi0"]
-    # equation of C[psi0, phi1]
-    row_0 = [
-        (-(sigma**2) * R_psi1_J1_psi0 + z) * jnp.eye(T * B),
-        jnp.zeros((T * B, T * B)),
-        -((sigma**2) * order["R_phi1_J1T_g2"]),
-        -((eta * gamma) * order["C_phi1_phi1"]),
-        -((sigma**2) * order["C_phi1_phi1"]),
-    ]
-    # equation of R[psi0, J1T_g2]
-    row_1 = [
-        jnp.zeros((T * B, T * B)),
-        (-(sigma**2) * R_psi1_J1_psi0 + z) * jnp.eye(T * B),
-        jnp.zeros((T * B, T * B)),
-        -((eta * gamma) * order["R_phi1_J1T_g2"].T),
-        -((sigma**2) * order["R_phi1_J1T_g2"].T),
-    ]
-    # equation of C[psi1, g2]
-    row_2 = [
-        -((eta * gamma) * order["C_g2_spike2"] + (sigma**2) * order["R_g2_J1_phi1"]),
-        -((sigma**2) * order["C_g2_g2"]),
-        (-(sigma**2) * R_psi0_J1T_psi1 + 1) * jnp.eye(T * B),
-        jnp.zeros((T * B, T * B)),
-        jnp.zeros((T * B, T * B)),
-    ]
-    # equation of C[psi1, spike2]
-    row_3 = [
-        -((eta * gamma) * order["C_spike2_spike2"] + (sigma**2) * order["R_spike2_J1_phi1"]),
-        -((sigma**2) * order["C_g2_spike2"].T),
-        jnp.zeros((T * B, T * B)),
-        (-(sigma**2) * R_psi0_J1T_psi1 + 1) * jnp.eye(T * B),
-        jnp.zeros((T * B, T * B)),
-    ]
-    # equation of R[psi1, J1_phi1]
-    row_4 = [
-        -((eta * gamma) * order["R_spike2_J1_phi1"].T),
-        -((sigma**2) * order["R_g2_J1_phi1"].T),
-        jnp.zeros((T * B, T * B)),
-        jnp.zeros((T * B, T * B)),
-        (-(sigma**2) * R_psi0_J1T_psi1 + 1) * jnp.eye(T * B),
-    ]
-    return jnp.block([row_0, row_1, row_2, row_3, row_4])
-
-
-def right_spikes(order, gamma, eta, sigma, P, D, B, T, draw):
-    """For sources along phi1: the right-hand side of A(z) q = b, the rows of q that are its overlaps
-    with them, and their Gram matrix."""
-    driven = jnp.block(
-        [
-            [order["C_phi1_phi1"]],
-            [order["R_phi1_J1T_g2"].T],
-            [jnp.zeros((T * B, T * B))],
-            [jnp.zeros((T * B, T * B))],
-            [jnp.zeros((T * B, T * B))],
-        ]
-    )
-    seen = jnp.block(
+def a_matrix(p, z, r, order):
+    """A(z), one row of blocks per unknown: C[psi0, phi1], R[psi0, J1T_g2], C[psi1, g2], C[psi1, spike2], R[psi1, J1_phi1]."""
+    _, R_psi0_J1T_psi1, R_psi1_J1_psi0 = r
+    R_phi1_J1T_g2 = order["R", "phi1", "J1T_g2"]
+    C_phi1_phi1 = order["C", "phi1", "phi1"]
+    C_g2_spike2 = order["C", "g2", "spike2"]
+    R_g2_J1_phi1 = order["R", "g2", "J1_phi1"]
+    C_g2_g2 = order["C", "g2", "g2"]
+    C_spike2_spike2 = order["C", "spike2", "spike2"]
+    R_spike2_J1_phi1 = order["R", "spike2", "J1_phi1"]
+    return jnp.block(
         [
             [
-                jnp.eye(T * B),
-                jnp.zeros((T * B, T * B)),
-                jnp.zeros((T * B, T * B)),
-                jnp.zeros((T * B, T * B)),
-                jnp.zeros((T * B, T * B)),
-            ]
-        ]
-    )
-    gram = jnp.block([[order["C_phi1_phi1"]]])
-    return driven, seen, gram
-
-
-def left_spikes(order, gamma, eta, sigma, P, D, B, T, draw):
-    """For sources along spike2: the right-hand side of A(z) q = b, the rows of q that are its overlaps
-    with them, and their Gram matrix."""
-    driven = jnp.block(
-        [
-            [jnp.zeros((T * B, T * B))],
-            [jnp.zeros((T * B, T * B))],
-            [order["C_g2_spike2"]],
-            [order["C_spike2_spike2"]],
-            [order["R_spike2_J1_phi1"].T],
-        ]
-    )
-    seen = jnp.block(
-        [
+                (-(p.sigma**2) * R_psi1_J1_psi0 + z) * jnp.eye(p.B * p.T),
+                jnp.zeros((p.B * p.T, p.B * p.T)),
+                (-(p.sigma**2)) * R_phi1_J1T_g2,
+                (-p.eta * p.gamma) * C_phi1_phi1,
+                (-(p.sigma**2)) * C_phi1_phi1,
+            ],
             [
-                jnp.zeros((T * B, T * B)),
-                jnp.zeros((T * B, T * B)),
-                jnp.zeros((T * B, T * B)),
-                jnp.eye(T * B),
-                jnp.zeros((T * B, T * B)),
-            ]
+                jnp.zeros((p.B * p.T, p.B * p.T)),
+                (-(p.sigma**2) * R_psi1_J1_psi0 + z) * jnp.eye(p.B * p.T),
+                jnp.zeros((p.B * p.T, p.B * p.T)),
+                (-p.eta * p.gamma) * R_phi1_J1T_g2.T,
+                (-(p.sigma**2)) * R_phi1_J1T_g2.T,
+            ],
+            [
+                (-p.eta * p.gamma) * C_g2_spike2 + (-(p.sigma**2)) * R_g2_J1_phi1,
+                (-(p.sigma**2)) * C_g2_g2,
+                (-(p.sigma**2) * R_psi0_J1T_psi1 + 1) * jnp.eye(p.B * p.T),
+                jnp.zeros((p.B * p.T, p.B * p.T)),
+                jnp.zeros((p.B * p.T, p.B * p.T)),
+            ],
+            [
+                (-p.eta * p.gamma) * C_spike2_spike2 + (-(p.sigma**2)) * R_spike2_J1_phi1,
+                (-(p.sigma**2)) * C_g2_spike2.T,
+                jnp.zeros((p.B * p.T, p.B * p.T)),
+                (-(p.sigma**2) * R_psi0_J1T_psi1 + 1) * jnp.eye(p.B * p.T),
+                jnp.zeros((p.B * p.T, p.B * p.T)),
+            ],
+            [
+                (-p.eta * p.gamma) * R_spike2_J1_phi1.T,
+                (-(p.sigma**2)) * R_g2_J1_phi1.T,
+                jnp.zeros((p.B * p.T, p.B * p.T)),
+                jnp.zeros((p.B * p.T, p.B * p.T)),
+                (-(p.sigma**2) * R_psi0_J1T_psi1 + 1) * jnp.eye(p.B * p.T),
+            ],
         ]
     )
-    gram = jnp.block([[order["C_spike2_spike2"]]])
-    return driven, seen, gram
 
 
-def pencil_0(order, gamma, eta, sigma, P, D, B, T, draw):
+def right_spikes(p, order):
+    """For sources along phi1: the right-hand side of A(z) q = b,
+    the rows of q that are its overlaps with them, and their Gram matrix.
+    """
+    R_phi1_J1T_g2 = order["R", "phi1", "J1T_g2"]
+    C_phi1_phi1 = order["C", "phi1", "phi1"]
+    return (
+        jnp.block(
+            [
+                [C_phi1_phi1],
+                [R_phi1_J1T_g2.T],
+                [jnp.zeros((p.B * p.T, p.B * p.T))],
+                [jnp.zeros((p.B * p.T, p.B * p.T))],
+                [jnp.zeros((p.B * p.T, p.B * p.T))],
+            ]
+        ),
+        jnp.block(
+            [
+                [
+                    jnp.eye(p.B * p.T),
+                    jnp.zeros((p.B * p.T, p.B * p.T)),
+                    jnp.zeros((p.B * p.T, p.B * p.T)),
+                    jnp.zeros((p.B * p.T, p.B * p.T)),
+                    jnp.zeros((p.B * p.T, p.B * p.T)),
+                ]
+            ]
+        ),
+        jnp.block([[C_phi1_phi1]]),
+    )
+
+
+def left_spikes(p, order):
+    """For sources along spike2: the right-hand side of A(z) q = b,
+    the rows of q that are its overlaps with them, and their Gram matrix.
+    """
+    C_g2_spike2 = order["C", "g2", "spike2"]
+    C_spike2_spike2 = order["C", "spike2", "spike2"]
+    R_spike2_J1_phi1 = order["R", "spike2", "J1_phi1"]
+    return (
+        jnp.block(
+            [
+                [jnp.zeros((p.B * p.T, p.B * p.T))],
+                [jnp.zeros((p.B * p.T, p.B * p.T))],
+                [C_g2_spike2],
+                [C_spike2_spike2],
+                [R_spike2_J1_phi1.T],
+            ]
+        ),
+        jnp.block(
+            [
+                [
+                    jnp.zeros((p.B * p.T, p.B * p.T)),
+                    jnp.zeros((p.B * p.T, p.B * p.T)),
+                    jnp.zeros((p.B * p.T, p.B * p.T)),
+                    jnp.eye(p.B * p.T),
+                    jnp.zeros((p.B * p.T, p.B * p.T)),
+                ]
+            ]
+        ),
+        jnp.block([[C_spike2_spike2]]),
+    )
+
+
+def pencil_0(p, order):
     """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""
-    coupling_0 = jnp.block(
+    R_phi1_J1T_g2 = order["R", "phi1", "J1T_g2"]
+    C_phi1_phi1 = order["C", "phi1", "phi1"]
+    C_g2_spike2 = order["C", "g2", "spike2"]
+    R_g2_J1_phi1 = order["R", "g2", "J1_phi1"]
+    C_g2_g2 = order["C", "g2", "g2"]
+    C_spike2_spike2 = order["C", "spike2", "spike2"]
+    R_spike2_J1_phi1 = order["R", "spike2", "J1_phi1"]
+    return jnp.block(
         [
+            [(p.sigma**2) * R_phi1_J1T_g2, (p.eta * p.gamma) * C_phi1_phi1, (p.sigma**2) * C_phi1_phi1],
             [
-                (sigma**2) * order["R_phi1_J1T_g2"],
-                (eta * gamma) * order["C_phi1_phi1"],
-                (sigma**2) * order["C_phi1_phi1"],
-            ],
-            [
-                jnp.zeros((T * B, T * B)),
-                (eta * gamma) * order["R_phi1_J1T_g2"].T,
-                (sigma**2) * order["R_phi1_J1T_g2"].T,
+                jnp.zeros((p.B * p.T, p.B * p.T)),
+                (p.eta * p.gamma) * R_phi1_J1T_g2.T,
+                (p.sigma**2) * R_phi1_J1T_g2.T,
             ],
         ]
-    )
-    coupling_1 = jnp.block(
+    ) @ jnp.block(
         [
+            [(p.eta * p.gamma) * C_g2_spike2 + (p.sigma**2) * R_g2_J1_phi1, (p.sigma**2) * C_g2_g2],
             [
-                (eta * gamma) * order["C_g2_spike2"] + (sigma**2) * order["R_g2_J1_phi1"],
-                (sigma**2) * order["C_g2_g2"],
+                (p.eta * p.gamma) * C_spike2_spike2 + (p.sigma**2) * R_spike2_J1_phi1,
+                (p.sigma**2) * C_g2_spike2.T,
             ],
-            [
-                (eta * gamma) * order["C_spike2_spike2"] + (sigma**2) * order["R_spike2_J1_phi1"],
-                (sigma**2) * order["C_g2_spike2"].T,
-            ],
-            [(eta * gamma) * order["R_spike2_J1_phi1"].T, (sigma**2) * order["R_g2_J1_phi1"].T],
+            [(p.eta * p.gamma) * R_spike2_J1_phi1.T, (p.sigma**2) * R_g2_J1_phi1.T],
         ]
     )
-    return coupling_0 @ coupling_1
 
 
-def scalar_map_0(z, r, gamma, eta, sigma, P, D, B, T, draw):
+def scalar_map_0(p, z, r):
     """s(z) = (1 - sigma^2 R_psi0_J1T_psi1) (z - sigma^2 R_psi1_J1_psi0)"""
-    R_psi0_J1T_psi1 = r["R_psi0_J1T_psi1"]
-    R_psi1_J1_psi0 = r["R_psi1_J1_psi0"]
-    return (-(sigma**2) * R_psi0_J1T_psi1 + 1) * (-(sigma**2) * R_psi1_J1_psi0 + z)
+    _, R_psi0_J1T_psi1, R_psi1_J1_psi0 = r
+    return (-(p.sigma**2) * R_psi0_J1T_psi1 + 1) * (-(p.sigma**2) * R_psi1_J1_psi0 + z)
 
 
-def inverse_map_0(s, gamma, eta, sigma, P, D, B, T, draw):
+def inverse_map_0(p, s):
     """z(s) = (sigma^2 + s)^2/s"""
-    return (sigma**2 + s) ** 2 / s
+    return (p.sigma**2 + s) ** 2 / s
 
 
-def relation_0(s, gamma, eta, sigma, P, D, B, T, draw):
+def relation_0(p, s):
     """Coefficients in z, highest power first, of the polynomial relation between z and the map."""
-    return jnp.array([-s, sigma**4 + 2 * sigma**2 * s + s**2])
+    return (-s, p.sigma**4 + 2 * p.sigma**2 * s + s**2)
+
+
+PROBE = Probe(
+    unknowns=("C_psi0_phi1", "R_psi0_J1T_g2", "C_psi1_g2", "C_psi1_spike2", "R_psi1_J1_phi1"),
+    a_matrix=a_matrix,
+    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
+    sides=(Side("right", right_spikes), Side("left", left_spikes)),
+    reduced=True,
+    steady=True,
+)

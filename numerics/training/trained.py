@@ -75,7 +75,7 @@ class Trained:
     @staticmethod
     def sampled(solver: Solver, values: dict, sampling: Sampling, tell) -> Trained:
         """Means over independent replicas of the sampled forward pass."""
-        found = sampled_pass(solver.training, solver.forward_pass, solver.point(values), sampling, tell)
+        found = sampled_pass(solver.training, solver.point(values), sampling, tell)
         return Trained(
             found.fine[0],
             found.observables,
