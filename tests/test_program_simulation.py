@@ -488,14 +488,31 @@ def test_one_more_update_where_the_clock_has_no_endpoint(steps):
     assert spikes[""]["right"]().shape == (SIZE, steps)
 
 
-def test_without_endpoint_an_update_cannot_use_the_field_of_the_new_time():
+@pytest.mark.parametrize("kind", ["x", "source", "X"])
+def test_without_endpoint_an_update_cannot_use_what_the_new_time_does_not_have(kind):
     x, M = field("x", D, e), weights("M", D, D, e)
+    source, X = normal("source", D, e), gaussian("X", D, D, fresh=e)
+    late = X(e + 1) if kind == "X" else c / D * outer({"x": x, "source": source}[kind](e + 1), v)
     model = Model(
         parameters=(c, T),
-        equations=[Eq(M(0), M0), Eq(M(e + 1), M(e) + c / D * outer(x(e + 1), v)), Eq(x(e), v)],
+        equations=[Eq(M(0), M0), Eq(M(e + 1), M(e) + late), Eq(x(e), v)],
     )
-    with pytest.raises(DeclarationError, match=r"update of M at e \+ 1 needs x at the same time.*one step earlier"):
+    said = rf"update of M at e \+ 1 needs {kind} at the same time.*use {kind} one step earlier"
+    with pytest.raises(DeclarationError, match=said):
         write_simulation(model, (), "numerics.runtime")
+
+
+def test_a_sum_that_is_empty_at_the_start_and_fields_that_need_each_other():
+    x, y, z = field("x", D, t), field("y", D), field("z", D)
+    model = Model(
+        parameters=(b, T),
+        equations=[Eq(x(0), v + past_sum(lambda s: x(s), t)), Eq(x(t + 1), b * x(t))],
+        observe={"norm": mean(x(t) ** 2)},
+    )
+    close(sample(model)[2]["norm"], np.mean(drawn().standard_normal(SIZE) ** 2) * 0.16 ** np.arange(5))
+    circle = Model(parameters=(), equations=[Eq(y, M0 @ z), Eq(z, M0 @ y)])
+    with pytest.raises(DeclarationError, match="y, z: each needs another of them at the same time; use other fields"):
+        write_simulation(circle, (), "numerics.runtime")
 
 
 def test_matrices_are_watched_as_they_are():

@@ -241,9 +241,10 @@ class _Build:
             ready = next((x for x in waiting if all(n in done for n in needs[x])), None)
             if ready is None:
                 names = ", ".join(str(x) for x in waiting)
+                advice = f"an earlier time, such as {self.clock} - 1," if self.clocks else "other fields"
                 raise DeclarationError(
-                    f"the equations of {names}: each needs another of them at the same time; use an earlier time, "
-                    f"such as {self.clock} - 1, in one of them"
+                    f"the equations of {names}: each needs another of them at the same time; "
+                    f"use {advice} in one of them"
                 )
             waiting.remove(ready)
             done[ready] = None
@@ -261,29 +262,33 @@ class _Build:
                         )
                     if lag == 0 and needed in self.rules:
                         found.add(needed)
-                        if isinstance(x, Weights) and isinstance(needed, Field) and needed.timed:
-                            self._check_last(needed, e)
+                    if lag == 0 and isinstance(x, Weights) and _is_followed(needed):
+                        self._check_last(needed, e)
         return found
 
-    def _check_last(self, needed: Field, e: Eq) -> None:
+    def _check_last(self, needed: sp.Symbol, e: Eq) -> None:
         if not self.clock.endpoint and not _is_start(e):
             raise DeclarationError(
                 f"the update of {e.name} at {e.time} needs {needed} at the same time, but with endpoint=False "
-                f"fields end before the last update; use {needed} one step earlier"
+                f"fields, fresh matrices and data end before the last update; use {needed} one step earlier"
             )
 
     def _lags(self, expression: sp.Basic, e: Eq, limits: tuple[sp.Basic, ...] = ()) -> Iterator[tuple[sp.Symbol, int]]:
-        """Fields and matrices of an equation, each with the least number of steps that it is taken before."""
+        """Fields, matrices and data of an equation, each with the least number of steps that it is taken before."""
         if isinstance(expression, sp.Sum):
             yield from self._lags(expression.function, e, expression.limits[0])
-        elif isinstance(expression, (FieldAt, WeightsAt, DisorderAt)):
+        elif isinstance(expression, (FieldAt, WeightsAt, DisorderAt, DataAt)):
             time = expression.time
             if time is None:
                 yield expression.args[0], 0
                 return
-            ends = [time] if not limits else [time.xreplace({limits[0]: end}) for end in limits[1:]]
-            if _is_start(e):
-                ends = [end.xreplace({self.clock: e.time}) for end in ends]
+            now: dict[sp.Basic, sp.Expr] = {self.clock: e.time} if _is_start(e) else {}
+            ends = [time.xreplace(now)]
+            if limits:
+                index, low, high = (limit.xreplace(now) for limit in limits)
+                if (high - low).is_negative:
+                    return  # at this starting time nothing is summed
+                ends = [time.xreplace({**now, index: bound}) for bound in (low, high)]
             lags = [sp.expand(e.time - end) for end in ends]
             whole = [int(lag) for lag in lags if lag.is_Integer]
             if not whole:
@@ -292,8 +297,9 @@ class _Build:
                     f"{self.clock} - 1, ... or a sum over earlier times"
                 )
             yield expression.args[0], min(whole)
-        for arg in expression.args if not isinstance(expression, (sp.Sum, FieldAt)) else ():
-            yield from self._lags(arg, e, limits)
+        else:
+            for arg in expression.args:
+                yield from self._lags(arg, e, limits)
 
     # -- equations
 
@@ -555,6 +561,13 @@ def _is_start(equation: Eq) -> bool:
 
 def _is_timed(expression: sp.Expr) -> bool:
     return any(node.time is not None for node in expression.atoms(FieldAt, DataAt))
+
+
+def _is_followed(symbol: sp.Symbol) -> bool:
+    """Whether something has one value per time of the clock."""
+    if isinstance(symbol, Data):
+        return symbol.clock is not None
+    return isinstance(symbol, Disorder) or (isinstance(symbol, Field) and bool(symbol.timed))
 
 
 def _outermost(expression: sp.Basic) -> list[sp.Basic]:
