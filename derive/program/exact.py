@@ -125,7 +125,11 @@ class _Build:
         self.coefficients = Coefficients(layout)
         self.pasts: dict[Field, Symbol] = {}
         self.done: dict[Field, Symbol] = {}
-        self.duals: dict[tuple[Field, int], tuple[Sector, Symbol]] = {}
+        self.duals: dict[tuple[Field, int], tuple[int, Symbol]] = {}
+        self.noises_known: dict[Sector, int] = dict.fromkeys(layout.sectors, 0)
+        """How many noises of a sector have their covariances at the current time."""
+        self.known_after: dict[Field, int] = {}
+        """The same, when a field became known: its rows hold no noise that came later."""
         self.met: dict[tuple[Field, int, Field, bool], Symbol] = {}
         self.means: dict[Mean, Symbol] = {}
         self.lines: list[Let] = []
@@ -250,7 +254,7 @@ class _Build:
     def column(self, average: Mean) -> Value:
         """A mean at the current time, as a column over labels."""
         parts = [
-            (self.number(scale), Call("products", (self.dual(a), self.value(b)), (_joint(a, b), sp.S.One)))
+            (self.number(scale), Call("products", (self.dual(a, b.field), self.value(b)), (_joint(a, b), sp.S.One)))
             for scale, a, b in self._pairs(average)
         ]
         return Sum(tuple(parts), (_labels(average), sp.S.One))
@@ -313,14 +317,17 @@ class _Build:
             self.pasts[field] = Symbol(f"{field}_past", shape)
         return Ref(self.pasts[field])
 
-    def dual(self, value: FieldAt) -> Value:
-        """The rows of a value times the covariance of its site, computed once as long as that does not change."""
-        key = (value.field, self.lag(value))
-        if key not in self.duals:
+    def dual(self, value: FieldAt, other: Field) -> Value:
+        """The rows of a value times the covariance of its site, for its means with another field.
+
+        It is computed again only if the other has noises whose covariances were not known at the time.
+        """
+        key, needed = (value.field, self.lag(value)), self.known_after.get(other, 0)
+        if key not in self.duals or self.duals[key][0] < needed:
             rows = self.value(value)
             symbol = Symbol(f"seen_{value.field}", rows.shape)
             self.lines.append(Let(symbol, self._dual(rows, value.field)))
-            self.duals[key] = (value.field.sector, symbol)
+            self.duals[key] = (self.noises_known[value.field.sector], symbol)
         return Ref(self.duals[key][1])
 
     def _dual(self, rows: Value, field: Field) -> Call:
@@ -332,7 +339,7 @@ class _Build:
         """Means of products of a value with a field at all times, as far as they are known."""
         key = (value.field, self.lag(value), field, field in self.done)
         if key not in self.met:
-            seen = self.dual(value)
+            seen = self.dual(value, field)
             symbol = Symbol(f"{value.field}_{field}", (seen.shape[0], self.past_shape(field)[0]))
             self.lines.append(Let(symbol, Call("overlaps", (seen, self.past(field)), symbol.shape)))
             self.met[key] = symbol
@@ -349,6 +356,7 @@ class _Build:
             value = Chosen(sp.Eq(self.now_slot, first), self._rule(f, rule), value)
         self.lines.append(Let(symbol, value, f"{left} = {self.layout.shown(f)}"))
         self.done[field] = symbol
+        self.known_after[field] = self.noises_known[field.sector]
         if field.timed:
             self.lines.append(self._stored(field, symbol))
         if isinstance(f.rule, DisorderRule):
@@ -378,7 +386,7 @@ class _Build:
         if isinstance(rule, ElementwiseRule):
             raise DeclarationError(f"the law of {f.field} is not linear")
         if isinstance(rule, LinearRule):
-            return Sum(tuple(self._term(t, f.field) for t in rule.terms), shape)
+            return self._filled(tuple(self._term(t, f.field) for t in rule.terms), shape)
         when = Ref(self.time) if f.field.timed else 0
         terms: list[tuple[Formula, Value]] = [(ONE, Call("unit", (Ref(self.place[f.field]), when), shape))]
         for m in self.layout.memories(f.field):
@@ -393,7 +401,14 @@ class _Build:
                 terms.append((self.number(m.coefficient), MatMul(here, on)))
             else:
                 terms.append((self.number(m.coefficient), MatMul(kernel, self.past(m.on))))
-        return Sum(tuple(terms), shape)
+        return self._filled(tuple(terms), shape)
+
+    def _filled(self, terms: tuple[tuple[Formula, Value], ...], shape: Shape) -> Value:
+        """A sum of rows with as many lines as there must be: one line stands for every label."""
+        lines = {side.shape[0] for term in terms for side in term if side.shape}
+        if not terms or shape[0] in lines:
+            return Sum(terms, shape)
+        return Call("lines", (Sum(terms, (sp.S.One, shape[1])), Formula(shape[0])), shape)
 
     def _term(self, term: Term, target: Field) -> tuple[Formula, Value]:
         vector = term.vector.field
@@ -402,7 +417,7 @@ class _Build:
             if term.pair is None:
                 return factor, self._mixed(term, target)
             left, right = term.pair
-            met = MatMul(self.dual(right), Transposed(self.value(left)))
+            met = MatMul(self.dual(right, left.field), Transposed(self.value(left)))
             return factor, MatMul(met, self.value(term.vector))
         reach = int(sp.expand(term.past - self.clock))
         if reach > 0:
@@ -452,7 +467,7 @@ class _Build:
                 if c.right not in self.done:
                     continue
                 other = self.value(c.b(self.clock) if c.b.timed else c.b())
-                seen = self.dual(c.a(self.clock) if c.a.timed else c.a())
+                seen = self.dual(c.a(self.clock) if c.a.timed else c.a(), c.b)
                 values: Value = MatMul(seen, Transposed(other))
                 column: Value | None = Ref(self.time)
             else:
@@ -461,8 +476,7 @@ class _Build:
             scaled = values if c.coefficient == 1 else Sum(((self.number(c.coefficient), values),), values.shape)
             call = Call("put", (Ref(covariance), places[0], when, places[1], column, scaled), covariance.shape)
             self.lines.append(Let(covariance, call))
-        self.duals = {key: made for key, made in self.duals.items() if made[0] != site.sector}
-        self.met = {key: made for key, made in self.met.items() if key[0].sector != site.sector}
+        self.noises_known[site.sector] += 1
 
     # -- results
 

@@ -349,6 +349,10 @@ class ExactRun:
             found[i, place.start + i] = self.scalars.one
         return found
 
+    def _call_lines(self, rows, labels):
+        array = self.value(rows)
+        return np.broadcast_to(array, (self.whole(labels), array.shape[1]))
+
     def _call_part(self, rows, block):
         place = self.value(block)
         return self.value(rows)[:, place.start : place.start + place.length]

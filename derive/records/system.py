@@ -146,11 +146,7 @@ class System(Record):
             for m in term.coefficient.atoms(Mean)
         ]
         averages += [m for _, value in self.model.observe for m in value.atoms(Mean)]
-        return (
-            not self.by_label
-            and not any(isinstance(rule, ElementwiseRule) for rule in rules)
-            and all(map(is_quadratic, averages))
-        )
+        return not any(isinstance(rule, ElementwiseRule) for rule in rules) and all(map(is_quadratic, averages))
 
     @property
     def by_label(self) -> bool:

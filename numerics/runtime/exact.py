@@ -89,6 +89,11 @@ def units(block: Block) -> Array:
     return jnp.eye(block.length, block.size, block.start)
 
 
+def lines(rows: Array, labels: int) -> Array:
+    """One line of rows for every label."""
+    return jnp.broadcast_to(rows, (labels, rows.shape[1]))
+
+
 def part(rows: Array, block: Block) -> Array:
     """What rows hold of one noise or source: the response to it."""
     return rows[:, block.start : block.start + block.length]
@@ -254,15 +259,13 @@ def store_number(table: Array, value: Array, t: Array) -> Array:
 
 def given(data: Array, t: Array | None, lag: int) -> Array:
     """Data at a time, or without one, as a matrix; zero before the start."""
-    value = data if t is None else jnp.where(t >= lag, data[t - lag], 0.0)
+    value = jnp.asarray(data) if t is None else jnp.where(t >= lag, jnp.asarray(data)[t - lag], 0.0)
     return value if value.ndim == 2 else value[:, None]
 
 
 def given_series(data: Array, timed: int, lag: int) -> Array:
     """Data with one axis of labels at all times: one row per time."""
-    if not timed:
-        return data[None, :]
-    return delayed(data, 1, lag)
+    return delayed(jnp.asarray(data), 1, lag) if timed else jnp.asarray(data)[None, :]
 
 
 def total(column: Array) -> Array:

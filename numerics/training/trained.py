@@ -112,7 +112,7 @@ def check_memory(solver: Solver, values: dict) -> int:
     if isinstance(solver.training, SampledTraining):
         entries = solver.training.footprint(p, rank=WIDEST_SPAN)
     else:
-        results = jax.eval_shape(lambda: solver.training.forward_pass(p))
+        results = jax.eval_shape(solver.training.forward_pass, p)
         entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
     if 8 * entries > MOST_BYTES:
         whole = ", ".join(f"{q.name}={values[q.name]}" for q in solver.setting.parameters if q.whole)
