@@ -4,41 +4,41 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+from typing import TYPE_CHECKING
 
 from derive import __version__
 from derive.errors import DeclarationError
 from derive.language.model import Model
-from derive.records.base import Record
+
+if TYPE_CHECKING:
+    from derive.pipeline import Derivation
 
 
-def generate_files(model: Model, derived: dict[str, dict[str, Record]] | None = None) -> dict[str, str]:
+def generate_files(model: Model, derivation: Derivation | None = None) -> dict[str, str]:
     """Everything that goes into generated/<name>/, formatted: file name to text.
 
-    `derived` has the records for every probed matrix where they are known already.
+    `derivation` is that of the model, where there is one already.
     """
     from derive.codegen.bulk import write_bulk
     from derive.codegen.probe import letters_needed, write_probe
     from derive.codegen.simulation import write_simulation
     from derive.codegen.training import write_training
-    from derive.pipeline import derive_each_probe
-    from derive.printing import markdown_of_records
+    from derive.pipeline import derive_model
+    from derive.printing import markdown_of_derivation
 
-    derived = derive_each_probe(model) if derived is None else derived
-    time_order = next(iter(derived.values()))["order"]
+    derivation = derive_model(model) if derivation is None else derivation
     signature = ", ".join(p.name for p in model.parameters)
     stems = _stems(model)
-    letters = {
-        letter for records in derived.values() if "blocks" in records for letter in letters_needed(records["blocks"])
-    }
+    letters = {letter for probed in derivation.probes.values() for letter in letters_needed(probed.blocks)}
     files = {
-        "training.py": write_training(time_order, tuple(sorted(letters, key=lambda x: x.name)), signature),
-        "simulation.py": write_simulation(model, time_order, signature),
+        "training.py": write_training(derivation, tuple(sorted(letters, key=lambda x: x.name)), signature),
+        "simulation.py": write_simulation(model, derivation.order, signature),
     }
     for label, stem in stems.items():
-        files[f"probe{stem}.py"] = write_probe(derived[label]["bulk"], signature)
-        files[f"bulk{stem}.py"] = write_bulk(derived[label]["bulk"], signature)
-    files["__init__.py"] = _front(model, time_order.system.linear, stems)
-    document = markdown_of_records(derived, model)
+        files[f"probe{stem}.py"] = write_probe(derivation.probes[label].pencil, signature)
+        files[f"bulk{stem}.py"] = write_bulk(derivation.probes[label].bulk, signature)
+    files["__init__.py"] = _front(model, derivation.system.linear, stems)
+    document = markdown_of_derivation(derivation)
     files = {name: _formatted(_banner(model) + text) for name, text in files.items()}
     files["derivation.md"] = document if document.endswith("\n") else document + "\n"
     return dict(sorted(files.items()))

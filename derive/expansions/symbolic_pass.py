@@ -18,7 +18,8 @@ from derive.algebra.quotients import Quotient, RationalFunctions
 from derive.algebra.words import Combination, Diagonal, Letter
 from derive.errors import DeriveError
 from derive.language.vectors import PAST, Field, FieldAt, Mean
-from derive.records.probe import MAP, BlockMatrix, Cycle, Unknown
+from derive.pipeline import ProbedMatrix
+from derive.records.probe import MAP, Cycle, Unknown
 from derive.records.saddle import Covariance, Memory
 from derive.records.system import DisorderRule, LinearRule, Rule, SystemField, Term, quadratic_pairs
 
@@ -81,10 +82,10 @@ class Scalars:
 class SymbolicPass:
     """Order parameters before the last update. `substitution` gives whole numbers, and whatever else is fixed."""
 
-    def __init__(self, blocks: BlockMatrix, substitution: dict):
-        self.blocks = blocks
-        self.order = blocks.projected.time_order
-        self.system = self.order.system
+    def __init__(self, probed: ProbedMatrix, substitution: dict):
+        self.blocks = probed.blocks
+        self.order, self.single_site = probed.training.order, probed.training.single_site
+        self.system = probed.training.system
         fields = [*(f.field for f in self.system.training), *self.system.sources]
         self.clock = next((f.clock for f in fields if f.clock is not None), None)
         clock_symbols = () if self.clock is None else (self.clock,)
@@ -129,7 +130,7 @@ class SymbolicPass:
             for rule in (f.rule, *f.starts):
                 if isinstance(rule, LinearRule):
                     found += [t.coefficient for t in rule.terms]
-        saddle = self.order.single_site.saddle
+        saddle = self.single_site.saddle
         found += [c.coefficient for c in saddle.covariances] + [m.coefficient for m in saddle.memories]
         for r in self.system.recurrences:
             found += [*(e for row in r.matrix for e in row), *r.entry, *r.forcing]
@@ -257,7 +258,7 @@ class SymbolicPass:
             self.rows[place] = self._row(rule, place, at)
         if isinstance(f.rule, DisorderRule):
             ranks = {field: i for i, field in enumerate(self.order.order)}
-            for c in self.order.single_site.saddle.covariances:
+            for c in self.single_site.saddle.covariances:
                 if c.left == f.field and c.right.role != "spectral":
                     if c.right.timed or ranks[c.right] <= ranks[f.field]:
                         self._correlate(c, time)
@@ -266,7 +267,7 @@ class SymbolicPass:
         total: Row = {}
         if isinstance(rule, DisorderRule):
             total[place] = self.scalars.one
-            for m in self.order.single_site.memories(place[0]):
+            for m in self.single_site.memories(place[0]):
                 self._remember(m, place, total)
         elif isinstance(rule, LinearRule):
             for term in rule.terms:

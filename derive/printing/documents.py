@@ -8,14 +8,15 @@ import textwrap
 import sympy as sp
 
 from derive.language.model import Model
+from derive.pipeline import PROBE_STAGES, TRAINING_STAGES, Derivation
 from derive.printing.layout import signed_sum, tidy
 from derive.printing.names import Names
 from derive.printing.plain import TextPrinter
+from derive.printing.sections import sections_of
+from derive.printing.statements import Statement
 from derive.printing.tex import TexPrinter
-from derive.records.base import Record, Statement
+from derive.records.base import Record
 
-PROBE_STAGES = ("probe", "blocks", "pencil", "bulk")
-"""What is told for each probed matrix; everything before is the training level."""
 COLUMNS = 100
 TEX_COLUMNS = 72
 """How wide a line of LaTeX may be, in letters as `visible` counts them."""
@@ -27,7 +28,7 @@ def text_of_record(record: Record) -> str:
     """The record as plain ASCII for a terminal of 100 columns."""
     printer = TextPrinter(Names.of(record))
     lines = [record.title, "=" * len(record.title)]
-    for section in record.sections():
+    for section in sections_of(record):
         if not section.statements:
             continue
         lines += ["", *textwrap.wrap(section.title, COLUMNS - 2, initial_indent="  ", subsequent_indent="  ")]
@@ -89,7 +90,7 @@ def latex_of_record(record: Record) -> str:
     """The record as LaTeX for a document body; it needs amsmath and nothing else."""
     printer = TexPrinter(Names.of(record))
     lines = [rf"\subsection*{{{prose(record.title)}}}"]
-    for section in record.sections():
+    for section in sections_of(record):
         if not section.statements:
             continue
         lines += ["", rf"\paragraph{{{prose(section.title)}}}"]
@@ -170,35 +171,33 @@ def comparisons(words: str) -> str:
     return re.sub(r"(\w+) (<=|>=|<|>) (\w+(?: - \d+)?)", lambda m: f"${m[1]} {signs[m[2]]} {m[3]}$", words)
 
 
-def markdown_of_records(derived: dict[str, dict[str, Record]], model: Model) -> str:
+def markdown_of_derivation(derivation: Derivation) -> str:
     """The whole derivation: docstring, parameters, every stage, and at the end everything that was assumed.
 
-    `derived` has the records for each probed matrix, by its label: the training level is told once.
+    The training level is told once, with the spectral fields of the first probed matrix.
     """
+    model = derivation.model
     lines = [f"# {model.name}", ""]
     if model.doc.strip():
         lines += [textwrap.dedent(model.doc).strip(), ""]
     lines += parameter_table(model)
     lines += declared(model)
-    told: set[str] = set()
-    for label, records in derived.items():
-        for stage, record in records.items():
-            if stage in told and stage not in PROBE_STAGES:
-                continue
-            told.add(stage)
-            layer = f", layer {label}" if label and stage in PROBE_STAGES else ""
-            lines += [f"## {record.title}{layer} (`{stage}`)", "", *markdown_of_sections(record)]
-    records = next(iter(derived.values()), {})
-    if records:
-        lines += ["## Assumptions", ""]
-        lines += [f"- {cell(assumption)}" for assumption in getattr(list(records.values())[-1], "assumptions", ())]
+    first = derivation.first if derivation.probes else derivation
+    told = {(stage, ""): first.record(stage) for stage in TRAINING_STAGES}
+    for label, probed in derivation.probes.items():
+        told.update({(stage, label): probed.record(stage) for stage in PROBE_STAGES})
+    for (stage, label), record in told.items():
+        layer = f", layer {label}" if label else ""
+        lines += [f"## {record.title}{layer} (`{stage}`)", "", *markdown_of_sections(record)]
+    assumed = dict.fromkeys(a for record in told.values() for a in record.assumptions)
+    lines += ["## Assumptions", "", *(f"- {cell(assumption)}" for assumption in assumed)]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def markdown_of_sections(record: Record) -> list[str]:
     printer = TexPrinter(Names.of(record))
     lines = []
-    for section in record.sections():
+    for section in sections_of(record):
         if section.statements:
             lines += [f"### {cell(section.title)}", ""]
             for statement in section.statements:
@@ -273,5 +272,5 @@ def sections_as_data(record: Record) -> list[dict]:
                 for s in section.statements
             ],
         }
-        for section in record.sections()
+        for section in sections_of(record)
     ]

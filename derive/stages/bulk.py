@@ -1,4 +1,4 @@
-"""Pencil -> Bulk: eliminate the responses to one curve P(z, G) = 0; edges are roots of its discriminant."""
+"""ProjectedProbe -> Bulk: eliminate the responses to one curve P(z, G) = 0; edges are roots of its discriminant."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint
 from derive.algebra.polynomials import TooLarge, branch_points, check_size, eliminate
 from derive.language.symbols import Parameter
-from derive.records.probe import Bulk, Pencil
+from derive.records.base import gathered
+from derive.records.probe import Bulk, ProjectedProbe
 
 
-def find_bulk(pencil: Pencil) -> Bulk:
+def find_bulk(projected: ProjectedProbe) -> Bulk:
     """The curve, its edge polynomial, and closed forms where the degree allows them.
 
     Beyond the work bound of the elimination there is no curve, and the response equations stand for themselves.
     """
-    projected = pencil.blocks.projected
     equations, resolvent = projected.bulk_equations, projected.resolvent
     others = [s for s in projected.bulk_symbols if s != resolvent]
-    ends = "the support ends where the physical branch turns"
+    assumptions = gathered(projected, new="the support ends where the physical branch turns")
     try:
         check_size(others)
         physical = PhysicalPoint.of(equations, projected.bulk_symbols)
@@ -28,7 +28,7 @@ def find_bulk(pencil: Pencil) -> Bulk:
         poly = sp.Poly(curve, resolvent)
         singular, poles = branch_points(curve, resolvent)
     except TooLarge:
-        return Bulk(pencil, None, (), (), None, (*pencil.assumptions, ends))
+        return Bulk(projected, None, (), (), None, assumptions)
     found = dict.fromkeys(f for f in (*singular, *poles) if f.has(Z))
     candidates = sorted(found, key=lambda f: (sp.count_ops(f), str(f)))
     closed = []
@@ -36,12 +36,12 @@ def find_bulk(pencil: Pencil) -> Bulk:
         if factor != Z and sp.Poly(factor, Z).degree() <= 2 and factor in singular:
             closed += [_tidy(root) for root in sp.roots(sp.Poly(factor, Z))]
     return Bulk(
-        pencil,
+        projected,
         curve,
         tuple(candidates),
         tuple(sorted(closed, key=lambda e: (float(mpmath.re(physical.value(e))), str(e)))),
         _closed_resolvent(poly, physical),
-        (*pencil.assumptions, ends),
+        assumptions,
     )
 
 
