@@ -6,10 +6,12 @@ det A(z) = det(d1 ... dn I - K1 ... Kn): one eigenproblem, and one scalar map s 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.algebra.physical import PhysicalPoint
+from derive.algebra.physical import PhysicalPoint, plain_names
 from derive.algebra.polynomials import TooLarge, eliminate, factors
 from derive.algebra.words import Letter
 from derive.records.probe import MAP, BlockMatrix, Cycle, Pencil
@@ -33,10 +35,10 @@ def reduce_blocks(blocks: BlockMatrix) -> Pencil:
         if ring is None:
             continue
         rows = tuple(tuple(members[i]) for i in ring)
-        try:
-            cycles.append(_cycle(blocks, rows, tuple(list(groups)[i] for i in ring)))
-        except TooLarge:  # no relation between z and the map: these rows are left to the nonlinear eigenproblem
+        cycle = _cycle(blocks, rows, tuple(list(groups)[i] for i in ring))
+        if cycle is None:  # no relation between z and the map: these rows are left to the nonlinear eigenproblem
             continue
+        cycles.append(cycle)
         reduced |= {r for group in rows for r in group}
     fed = {r for (r, c), b in blocks.blocks if b.combination}
     trivial = {
@@ -102,18 +104,31 @@ def _ring(component: list[int], into: dict[int, set[int]]) -> list[int] | None:
     return ring
 
 
-def _cycle(blocks: BlockMatrix, rows: tuple, scalars: tuple[sp.Expr, ...]) -> Cycle:
+def _cycle(blocks: BlockMatrix, rows: tuple, scalars: tuple[sp.Expr, ...]) -> Cycle | None:
+    """The ring with the inverse of its scalar map; None if there is no relation within the work bound."""
     projected = blocks.projected
-    equations, unknowns = projected.bulk_equations, projected.bulk_symbols
-    product = sp.Mul(*scalars)
-    physical = PhysicalPoint.of(equations, unknowns).joined_by(MAP, product)
-    relation = eliminate([*equations, MAP - product], list(unknowns), physical)
-    inverse, critical = None, ()
-    if sp.Poly(relation, Z).degree() == 1:
-        poly = sp.Poly(relation, Z)
-        inverse = sp.factor(-poly.coeff_monomial(1) / poly.coeff_monomial(Z))
-        critical = tuple(_critical_points(inverse))
-    return Cycle(rows, scalars, relation, inverse, critical, _explicit_eigenvalue(blocks, rows))
+    resolvent = projected.resolvent
+    names = {resolvent: resolvent, **plain_names(s for s in projected.bulk_symbols if s != resolvent)}
+    equations = tuple(e.xreplace(names) for e in projected.bulk_equations)
+    found = _inverted(equations, tuple(names.values()), sp.Mul(*scalars).xreplace(names))
+    return None if found is None else Cycle(rows, scalars, *found, _explicit_eigenvalue(blocks, rows))
+
+
+@lru_cache(maxsize=64)
+def _inverted(
+    equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], product: sp.Expr
+) -> tuple[sp.Expr, sp.Expr | None, tuple[sp.Expr, ...]] | None:
+    """The relation between z and the map, z as a function of it, and where that turns back."""
+    try:
+        physical = PhysicalPoint.of(equations, unknowns).joined_by(MAP, product)
+        relation = eliminate([*equations, MAP - product], list(unknowns), physical)
+    except TooLarge:
+        return None
+    poly = sp.Poly(relation, Z)
+    if poly.degree() != 1:
+        return relation, None, ()
+    inverse = sp.factor(-poly.coeff_monomial(1) / poly.coeff_monomial(Z))
+    return relation, inverse, tuple(_critical_points(inverse))
 
 
 def _critical_points(inverse: sp.Expr) -> list[sp.Expr]:
