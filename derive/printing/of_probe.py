@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import sympy as sp
 
 from derive.algebra.nodes import Z, index_size
 from derive.algebra.words import as_matrix
-from derive.language.vectors import Field
 from derive.printing.statements import Section, Statement
 from derive.records.probe import MAP, BlockMatrix, Bulk, Pencil, ProjectedProbe, Unknown
 
@@ -17,23 +18,8 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
         Statement(sp.Symbol(f"L_{record.probes[i]}_{record.probes[j]}"), value) for (i, j), value in record.propagator
     )
     bulk = tuple(Statement(sp.expand(e), sp.S.Zero) for e in record.bulk_equations)
-    table = dict(record.couplings)
-    projected = []
-    for row, unknown in enumerate(record.unknowns):
-        left = sp.Add(
-            *(
-                value * sp.Symbol(_at_probe(unknown, record.probes[j]))
-                for (i, j), value in record.propagator
-                if record.probes[i] == unknown.probe
-            )
-        )
-        terms = [
-            as_matrix(table[row, c], unknown.size, other.size) * sp.MatrixSymbol(other.name, other.size, 1)
-            for c, other in enumerate(record.unknowns)
-            if (row, c) in table
-        ]
-        right = sp.MatAdd(*terms) if len(terms) > 1 else (terms[0] if terms else sp.S.Zero)
-        projected.append(Statement(left, right))
+    rows = range(len(record.unknowns))
+    projected = [_projected_line(record, row, rows) for row in rows]
     sources = tuple(
         Statement(
             sp.Symbol(f"source_{side.side}_{record.unknowns[row].name}"),
@@ -55,8 +41,24 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
     )
 
 
-def _at_probe(unknown: Unknown, probe: Field) -> str:
-    return f"{unknown.kind}_{probe}_{unknown.field}"
+def _projected_line(record: ProjectedProbe, row: int, columns: Iterable[int]) -> Statement:
+    """The equation of one unknown, with the unknowns of some columns."""
+    unknown, table = record.unknowns[row], dict(record.couplings)
+    known = {record.unknowns[c] for c in columns}
+    left = sp.Add(
+        *(
+            value * sp.Symbol(Unknown(unknown.kind, record.probes[j], unknown.field).name)
+            for (i, j), value in record.propagator
+            if record.probes[i] == unknown.probe and Unknown(unknown.kind, record.probes[j], unknown.field) in known
+        )
+    )
+    terms = [
+        as_matrix(table[row, c], unknown.size, record.unknowns[c].size)
+        * sp.MatrixSymbol(record.unknowns[c].name, record.unknowns[c].size, 1)
+        for c in columns
+        if (row, c) in table
+    ]
+    return Statement(left, sp.MatAdd(*terms) if len(terms) > 1 else (terms[0] if terms else sp.S.Zero))
 
 
 def blocks_sections(record: BlockMatrix) -> tuple[Section, ...]:
@@ -99,8 +101,10 @@ def pencil_sections(record: Pencil) -> tuple[Section, ...]:
     for number, cycle in enumerate(record.cycles, start=1):
         ring = (sp.Tuple(*(sp.Symbol(labels[i]) for i in group)) for group in cycle.groups)
         fed = "unknowns, each group fed by the next, the last by the first"
+        size = _words(record.size(cycle.groups[0]))
         lines = [
             Statement(sp.Function("ring")(*ring), remark=fed),
+            Statement(remark=f"its couplings multiply to a matrix free of z, {size} by {size}, with eigenvalues s"),
             Statement(MAP, cycle.scalar_map, remark="scalar map of z"),
         ]
         if cycle.inverse is not None:
@@ -117,11 +121,50 @@ def pencil_sections(record: Pencil) -> tuple[Section, ...]:
                 lines.append(Statement(sp.Symbol("z_outlier"), sp.simplify(cycle.inverse.subs(MAP, cycle.eigenvalue))))
         found.append(Section(f"eigenproblem {number}", tuple(lines)))
     if record.rest:
-        names = sp.Tuple(*(sp.Symbol(labels[i]) for i in record.rest))
-        found.append(Section("no reduction", (Statement(names, remark="solved as a nonlinear eigenproblem in z"),)))
+        found.append(Section("nonlinear eigenproblem in z", tuple(_nonlinear_lines(record))))
+    if record.idle:
+        lines = [
+            Statement(sp.Symbol(labels[row]), remark=f"{_fed(record, row)}; what it feeds never leads back to it")
+            for row in record.idle
+        ]
+        told = (
+            "each of these rows gives the determinant a power of the scalar on its diagonal, which vanishes nowhere "
+            "outside the bulk: no outlier comes from them"
+        )
+        found.append(Section("rows that do not contribute", (*lines, Statement(remark=told))))
     if not found:
         found.append(Section("nothing to reduce", (Statement(remark="there are no spikes"),)))
     return tuple(found)
+
+
+def _nonlinear_lines(record: Pencil) -> list[Statement]:
+    """The homogeneous equations whose solutions are sought, what makes them irreducible, and their size."""
+    rest, whole = record.rest, range(len(record.blocks.labels))
+    lines = [_projected_line(record.projected, row, rest) for row in rest]
+    solved = (
+        f"a solution other than zero exists at an outlier: {len(rest)} unknowns, {_words(record.size(rest))} numbers"
+    )
+    if any(record.blocks.block(r, c).scalar != 0 for r in rest for c in rest if r != c):
+        reason = "scalars that depend on z also stand off the diagonal, so these rows form no ring of groups"
+    else:
+        reason = "groups of unknowns feed each other otherwise than in one ring, or their map is too large to invert"
+    joint = ", and with them those of the eigenproblems above" if record.cycles else ""
+    size = _words(record.size(whole))
+    contour = f"its zeros{joint} are found by contour integrals of A(z) as a whole, {size} by {size}"
+    return [*lines, Statement(remark=solved), Statement(remark=reason), Statement(remark=contour)]
+
+
+def _fed(record: Pencil, row: int) -> str:
+    columns = [c for (r, c), block in record.blocks.blocks if r == row and c != row]
+    return f"fed by {_count(len(columns), 'unknown')}" if columns else "fed by none"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def _words(size: sp.Expr) -> str:
+    return str(size).replace("*", " ")
 
 
 def bulk_sections(record: Bulk) -> tuple[Section, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -151,7 +152,10 @@ MAP = sp.Symbol("s_map", real=True)
 
 @dataclass(frozen=True)
 class Pencil(Record):
-    """A(z) reduced: each cycle is one eigenproblem that does not depend on z; `rest` has no such reduction."""
+    """A(z) reduced: each cycle is one eigenproblem that does not depend on z; `rest` has no such reduction.
+
+    `idle` rows belong to neither: nothing that they feed leads back to them, and the determinant has no zero from them.
+    """
 
     blocks: BlockMatrix
     cycles: tuple[Cycle, ...]
@@ -166,6 +170,15 @@ class Pencil(Record):
     @property
     def system(self) -> System:
         return self.blocks.system
+
+    @property
+    def idle(self) -> tuple[int, ...]:
+        used = {*self.rest, *(row for cycle in self.cycles for group in cycle.groups for row in group)}
+        return tuple(row for row in range(len(self.blocks.labels)) if row not in used)
+
+    def size(self, rows: Iterable[int]) -> sp.Expr:
+        """How many numbers the unknowns of some rows hold together."""
+        return sp.Add(*(self.projected.unknowns[row].size for row in rows))
 
 
 @dataclass(frozen=True)

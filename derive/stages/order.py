@@ -61,7 +61,7 @@ def _lag(target: Field, value: FieldAt, clock: Clock, past: sp.Expr | None) -> i
             f"{target} has no clock but its equation needs {value.field}({value.time}); put it on a clock"
         )
     lag = sp.expand(clock - value.time)
-    if value.time.has(PAST):
+    if value.time.has(PAST) and past is not None:
         lag = sp.expand(clock - (past - 1) + (PAST - value.time))
     if not lag.is_Integer:
         raise DeclarationError(
