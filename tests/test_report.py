@@ -23,9 +23,13 @@ from derive.cli import main
 from derive.cli.report import write_all
 from derive.errors import DeriveError
 from derive.loading import declaration_sources, load_model
-from derive.pipeline import derive_model
+from derive.pipeline import PROBE_STAGES, derive_model
 from derive.printing import latex, latex_of_record
+from derive.printing.documents import latex_of_statement
 from derive.printing.mathml import UnknownMathematics, mathml, mathml_pieces
+from derive.printing.names import Names
+from derive.printing.of_training import spectral_sections
+from derive.printing.tex import TexPrinter
 from derive.report import html_of_report, latex_of_report, report_of
 from derive.report.assumptions import assumptions, levels
 from derive.report.highlight import highlighted
@@ -157,15 +161,30 @@ def test_nothing_comes_from_outside(name, chosen):
     assert not re.search(r"https?:|@import|url\(|<link|<iframe|src=\"(?!data:)", page)
 
 
+def training_of(told_of: dict):
+    """The training level: of several layers without their spectral fields, which each layer tells for itself."""
+    first = next(iter(told_of.values()))
+    return first if len(told_of) == 1 else first.training
+
+
+def printed_of(level, stage: str, layers: int) -> str:
+    latex = latex_of_record(level.record(stage))
+    if stage != "probe" or layers == 1:
+        return latex
+    printer = TexPrinter(Names.of(level.saddle))
+    statements = [s for section in spectral_sections(level.saddle) for s in section.statements]
+    return "\n".join([*(line for s in statements for line in latex_of_statement(s, printer)), latex])
+
+
 @pytest.mark.parametrize(("name", "chosen"), CASES)
 def test_equations_are_those_of_the_records(name, chosen):
     """Chapter by chapter: as many equations as the records print, each in the very LaTeX they print."""
     _, _, told_of = report_on(name, chosen)
     equations = Reader(page_of(name, chosen)).equations
-    first = next(iter(told_of.values()))
+    first = training_of(told_of)
     for stage, chapters in STAGES.items():
-        told = [r for k, r in enumerate(told_of.values()) if k == 0 or stage in ("probe", "blocks", "pencil", "bulk")]
-        printed = list(dict.fromkeys(latex_of_record(level.record(stage)) for level in told))
+        told = list(told_of.values()) if stage in PROBE_STAGES else [first]
+        printed = list(dict.fromkeys(printed_of(level, stage, len(told_of)) for level in told))
         copied = [e for chapter in chapters for e in equations.get(chapter, [])]
         assert len(copied) == sum(text.count("\\[") for text in printed)
         place, text = 0, "\n".join(printed)

@@ -11,9 +11,10 @@ from derive.language.model import Model
 from derive.pipeline import PROBE_STAGES, TRAINING_STAGES, Derivation
 from derive.printing.layout import signed_sum, tidy
 from derive.printing.names import Names
+from derive.printing.of_training import spectral_sections
 from derive.printing.plain import TextPrinter
 from derive.printing.sections import sections_of
-from derive.printing.statements import Statement
+from derive.printing.statements import Section, Statement
 from derive.printing.tex import TexPrinter
 from derive.records.base import Record
 
@@ -174,7 +175,8 @@ def comparisons(words: str) -> str:
 def markdown_of_derivation(derivation: Derivation) -> str:
     """The whole derivation: docstring, parameters, every stage, and at the end everything that was assumed.
 
-    The training level is told once, with the spectral fields of the first probed matrix.
+    The training level is told once: with the spectral fields of the probed matrix, or, where there are several, with
+    those of each in front of its own stages.
     """
     model = derivation.model
     lines = [f"# {model.name}", ""]
@@ -182,22 +184,34 @@ def markdown_of_derivation(derivation: Derivation) -> str:
         lines += [textwrap.dedent(model.doc).strip(), ""]
     lines += parameter_table(model)
     lines += declared(model)
-    first = derivation.first if derivation.probes else derivation
-    told = {(stage, ""): first.record(stage) for stage in TRAINING_STAGES}
-    for label, probed in derivation.probes.items():
-        told.update({(stage, label): probed.record(stage) for stage in PROBE_STAGES})
-    for (stage, label), record in told.items():
+    several = len(derivation.probes) > 1
+    training = derivation.first if len(derivation.probes) == 1 else derivation
+    assumed: dict[str, None] = {}
+    for label, level, stages in (
+        ("", training, TRAINING_STAGES),
+        *((label, probed, PROBE_STAGES) for label, probed in derivation.probes.items()),
+    ):
         layer = f", layer {label}" if label else ""
-        lines += [f"## {record.title}{layer} (`{stage}`)", "", *markdown_of_sections(record)]
-    assumed = dict.fromkeys(a for record in told.values() for a in record.assumptions)
+        if several and level is not training:
+            added = derivation.probes[label].saddle
+            lines += [
+                f"## Joined by the spectral fields{layer}",
+                "",
+                *markdown_of_sections(added, spectral_sections(added)),
+            ]
+        for stage in stages:
+            record = level.record(stage)
+            lines += [f"## {record.title}{layer} (`{stage}`)", "", *markdown_of_sections(record)]
+            assumed.update(dict.fromkeys(record.assumptions))
     lines += ["## Assumptions", "", *(f"- {cell(assumption)}" for assumption in assumed)]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def markdown_of_sections(record: Record) -> list[str]:
+def markdown_of_sections(record: Record, sections: tuple[Section, ...] | None = None) -> list[str]:
+    """The record, or some sections that speak of it."""
     printer = TexPrinter(Names.of(record))
     lines = []
-    for section in sections_of(record):
+    for section in sections_of(record) if sections is None else sections:
         if section.statements:
             lines += [f"### {cell(section.title)}", ""]
             for statement in section.statements:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import sympy as sp
 
 from derive.algebra.nodes import (
@@ -32,23 +34,6 @@ def system_sections(record: System) -> tuple[Section, ...]:
     def plain(field: Field) -> str:
         return printer.doprint(tidy(field))
 
-    def lines(fields: tuple[SystemField, ...]) -> tuple[Statement, ...]:
-        found = []
-        for f in fields:
-            value = at(f.field, f.time)
-            right = f.rule.expression(f.time) + (Source() if f.derivative else 0)
-            found.append(
-                Statement(
-                    TauDerivative(value) if f.derivative else value,
-                    right,
-                    remark=f"for {f.time} >= {f.shift}" if f.shift else "",
-                )
-            )
-            for first, rule in enumerate(f.starts):
-                start = rule.expression(sp.Integer(first)).subs(f.time, first)
-                found.append(Statement(f.field(first), start))
-        return tuple(found)
-
     recurrences = tuple(line for r in record.recurrences for line in recurrence_lines(r, record.model))
     random = [Statement(sp.Function("variance")(m), m.variance, remark=matrix_law(m)) for m in record.disorder]
     random += [
@@ -75,12 +60,36 @@ def system_sections(record: System) -> tuple[Section, ...]:
     ]
     parts = [
         Section("random matrices and vectors", tuple(random)),
-        Section("training fields", lines(record.training)),
-        Section("spectral fields", lines(record.spectral)),
+        Section("training fields", field_lines(record.training)),
+        Section("spectral fields", field_lines(record.spectral)),
         Section("coefficients", recurrences),
         Section("class labels", tuple(labels)),
     ]
     return tuple(part for part in parts if part.statements)
+
+
+def field_lines(fields: Iterable[SystemField]) -> tuple[Statement, ...]:
+    """The equations of some fields, each with its starting values."""
+    found = []
+    for f in fields:
+        value = at(f.field, f.time)
+        right = f.rule.expression(f.time) + (Source() if f.derivative else 0)
+        found.append(
+            Statement(
+                TauDerivative(value) if f.derivative else value,
+                right,
+                remark=f"for {f.time} >= {f.shift}" if f.shift else "",
+            )
+        )
+        for first, rule in enumerate(f.starts):
+            start = rule.expression(sp.Integer(first)).subs(f.time, first)
+            found.append(Statement(f.field(first), start))
+    return tuple(found)
+
+
+def spectral_sections(saddle: SaddlePoint) -> tuple[Section, ...]:
+    """What the spectral fields of one probed matrix add to the training level: equations, noises and memory."""
+    return (Section("spectral fields", field_lines(saddle.system.spectral)), *saddle_sections(saddle))
 
 
 def action_sections(record: Action) -> tuple[Section, ...]:

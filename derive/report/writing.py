@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from derive import __version__
 from derive.language.model import Model
-from derive.pipeline import Derivation
+from derive.pipeline import Derivation, ProbedMatrix
 from derive.printing.documents import latex, prose
+from derive.printing.of_training import spectral_sections
 from derive.printing.sections import sections_of
 from derive.printing.statements import Section
 from derive.printing.tex import TexPrinter
@@ -66,9 +67,10 @@ def report_of(
     """
     model, told = derivation.model, levels(derivation, layers)
     first = next(iter(told.values()))
+    training = first if len(told) == 1 else derivation
     chapters = [
-        _declaration(model, first.record("system"), values, sources),
-        *_training(first),
+        _declaration(model, training.record("system"), values, sources),
+        *_training(training),
         *_probe(told),
         _code(files),
         _comparison(comparison),
@@ -235,7 +237,9 @@ def _layers(levels: dict[str, Level], stage: str) -> list[Block]:
         return list(blocks_of_record(next(iter(levels.values())).record(stage)))
     told: dict[tuple[Block, ...], list[str]] = {}
     for label, level in levels.items():
-        told.setdefault(blocks_of_record(level.record(stage)), []).append(label)
+        joined = level.saddle if stage == "probe" and isinstance(level, ProbedMatrix) else None
+        before = () if joined is None else blocks_of_sections(joined, spectral_sections(joined))
+        told.setdefault((*before, *blocks_of_record(level.record(stage))), []).append(label)
     return [
         Fold(words(f"Layer{'s' if len(labels) > 1 else ''} {', '.join(labels)}"), blocks, opened=number == 0)
         for number, (blocks, labels) in enumerate(told.items())
