@@ -171,7 +171,7 @@ def test_work_bound_does_not_depend_on_time():
 
 def test_inner_products_are_shared():
     """A @ B @ psi occurs in both steps and gets one field."""
-    fields = [f.field.name for f in expand_declaration(model_named("two_steps")).fields]
+    fields = [f.field.name for f in expand_declaration(model_named("two_steps")).joined("").fields]
     assert len(fields) == len(set(fields)) and sum(name.startswith("B_") for name in fields) == 1
 
 
