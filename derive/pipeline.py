@@ -1,9 +1,19 @@
-"""From a declaration to everything that follows from it: one line a stage."""
+"""From a declaration to everything that follows from it: one line per stage."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+
+from derive.errors import DeclarationError
 from derive.language.model import Model
+from derive.records.action import Action, AveragedAction
 from derive.records.base import Record
+from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
+from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
+from derive.records.system import System
 from derive.stages.action import build_action
 from derive.stages.average import average_disorder
 from derive.stages.blocks import assemble_blocks
@@ -13,31 +23,127 @@ from derive.stages.order import order_in_time
 from derive.stages.pencil import reduce_blocks
 from derive.stages.probe import project_probe
 from derive.stages.saddle import take_saddle_point
-from derive.stages.single_site import read_single_site
 
-STAGES = ("system", "action", "average", "saddle", "single-site", "order", "probe", "blocks", "pencil", "bulk")
-
-
-def derive_each_probe(model: Model) -> dict[str, dict[str, Record]]:
-    """All records for every probed matrix of a model, by its label; the training level is the same in all of them."""
-    return {label: derive_model(model.probing(label)) for label, _ in model.probes} or {"": derive_model(model)}
+TRAINING_STAGES = ("system", "action", "average", "saddle", "single-site", "order")
+PROBE_STAGES = ("probe", "blocks", "pencil", "bulk")
+"""What is told for each probed matrix; everything before is the training level."""
+STAGES = (*TRAINING_STAGES, *PROBE_STAGES)
 
 
-def derive_model(model: Model) -> dict[str, Record]:
-    """All records, by stage name. Without a probe the training level is all there is; of several the first is taken."""
-    if len(model.probes) > 1:
-        model = model.probing(model.probes[0][0])
-    records: dict[str, Record] = {}
-    records["system"] = system = expand_declaration(model)
-    records["action"] = action = build_action(system)
-    records["average"] = averaged = average_disorder(action)
-    records["saddle"] = saddle = take_saddle_point(averaged)
-    records["single-site"] = single_site = read_single_site(saddle)
-    records["order"] = time_order = order_in_time(single_site)
-    if not model.probes:
-        return records
-    records["probe"] = projected = project_probe(time_order)
-    records["blocks"] = blocks = assemble_blocks(projected)
-    records["pencil"] = pencil = reduce_blocks(blocks)
-    records["bulk"] = find_bulk(pencil)
-    return records
+def derive_model(model: Model) -> Derivation:
+    """Everything that follows from a declaration.
+
+    Whatever cannot be derived is refused here. The eliminations, which take longest and refuse nothing, are done when
+    the pencil or the bulk of a probed matrix is first asked for, and kept.
+    """
+    derivation = Derivation(model)
+    _ = derivation.saddle
+    for probed in derivation.probes.values():
+        _ = probed.blocks
+    return derivation
+
+
+@dataclass(frozen=True, eq=False)
+class Derivation:
+    """The training level of a model, and by label each matrix that it probes."""
+
+    model: Model
+
+    @cached_property
+    def system(self) -> System:
+        return expand_declaration(self.model)
+
+    @cached_property
+    def order(self) -> TimeOrder:
+        return order_in_time(self.system)
+
+    @cached_property
+    def action(self) -> Action:
+        return build_action(self.system)
+
+    @cached_property
+    def average(self) -> AveragedAction:
+        return average_disorder(self.action)
+
+    @cached_property
+    def saddle(self) -> SaddlePoint:
+        return take_saddle_point(self.average, self.order)
+
+    @cached_property
+    def single_site(self) -> SingleSite:
+        return SingleSite.of(self.saddle)
+
+    @cached_property
+    def probes(self) -> Mapping[str, ProbedMatrix]:
+        """The probed matrices by their labels, in the order of the declaration."""
+        return MappingProxyType({label: ProbedMatrix(self, label) for label, _ in self.model.probes})
+
+    @property
+    def first(self) -> ProbedMatrix:
+        """The first of the probed matrices, or the only one."""
+        for probed in self.probes.values():
+            return probed
+        raise DeclarationError(f"{self.model.name or 'the model'} declares no probe; add probe=spectrum(...) to it")
+
+    stages = TRAINING_STAGES
+
+    def record(self, stage: str) -> Record:
+        """What there is to tell of a stage of the training level."""
+        record: Record = getattr(self, stage.replace("-", "_"))
+        return record
+
+
+@dataclass(frozen=True, eq=False)
+class ProbedMatrix:
+    """One probed matrix: its spectral fields joined to the training level, A(z), its reduction and its bulk.
+
+    `average` and `saddle` hold what the spectral fields add to those of the training level.
+    """
+
+    training: Derivation
+    label: str
+
+    @cached_property
+    def system(self) -> System:
+        return self.training.system.joined(self.label)
+
+    @cached_property
+    def action(self) -> Action:
+        return build_action(self.system)
+
+    @cached_property
+    def average(self) -> AveragedAction:
+        return average_disorder(self.action)
+
+    @cached_property
+    def saddle(self) -> SaddlePoint:
+        return take_saddle_point(self.average, self.training.order)
+
+    @cached_property
+    def probe(self) -> ProjectedProbe:
+        return project_probe(self.saddle, self.training.order)
+
+    @cached_property
+    def blocks(self) -> BlockMatrix:
+        return assemble_blocks(self.probe)
+
+    @cached_property
+    def pencil(self) -> Pencil:
+        return reduce_blocks(self.blocks)
+
+    @cached_property
+    def bulk(self) -> Bulk:
+        return find_bulk(self.probe)
+
+    stages = STAGES
+
+    def record(self, stage: str) -> Record:
+        """What there is to tell of a stage: of the training level the whole, with what the spectral fields add."""
+        whole = self.training
+        if stage == "average":
+            return whole.average.joined(self.average)
+        if stage in ("saddle", "single-site"):
+            saddle = whole.saddle.joined(self.saddle)
+            return saddle if stage == "saddle" else SingleSite.of(saddle)
+        record: Record = whole.order if stage == "order" else getattr(self, stage)
+        return record

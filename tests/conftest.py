@@ -47,8 +47,8 @@ def model_named(name: str, **choices: int | str):
 
 
 @cache
-def records_of(name: str, **choices: int | str):
-    """The records of the first probed matrix."""
+def derivation_of(name: str, **choices: int | str):
+    """Derived once per session and worker; each part when it is asked for."""
     from derive.pipeline import derive_model
 
     return derive_model(model_named(name, **choices))

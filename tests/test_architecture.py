@@ -77,6 +77,35 @@ def test_no_contract_has_been_dropped():
     assert any(c["type"] == "independence" and c["modules"] == ["derive.stages.*"] for c in contracts)
 
 
+def test_the_floors_are_one_above_the_other():
+    """What a reader relies on: prose above records, records above algebra, algebra above the language."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (floors,) = (c["layers"] for c in contracts if c["type"] == "layers")
+    order = ["cli", "report", "codegen", "printing", "pipeline", "stages", "records", "algebra", "language", "errors"]
+    places = [next(i for i, floor in enumerate(floors) if f"derive.{name}" in floor.split(" | ")) for name in order]
+    assert places == sorted(set(places))
+
+
+ROOMS = ("algebra", "claims", "expansions", "pipeline", "printing", "records", "report", "stages")
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_nothing_is_imported_inside_a_function(room):
+    """An import inside a function hides a cycle; only the command line, which must start fast, may wait with one."""
+    place = ROOT / "derive" / room
+    for path in sorted(place.glob("*.py")) if place.is_dir() else [place.with_suffix(".py")]:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+        inside = [i for f in functions for i in ast.walk(f) if isinstance(i, ast.Import | ast.ImportFrom)]
+        assert not inside, f"{path.name}, line {inside[0].lineno}"
+
+
+def test_records_hold_data_and_no_prose():
+    for path in sorted((ROOT / "derive" / "records").glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        assert "def sections" not in text and "Statement" not in text, path.name
+
+
 def test_command_line_imports_the_numerics_only_inside_commands():
     for path in sorted((ROOT / "derive" / "cli").glob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -130,14 +159,15 @@ def test_engine_names_no_setting():
             assert not found, f"{path.relative_to(ROOT)} names {found[0]}"
 
 
-def test_stages_are_functions_of_one_record():
-    """Each stage module offers one public function; the pipeline calls each once and nothing else."""
+def test_stages_are_functions_of_records():
+    """Each stage module offers one public function, of the records that it reads; the pipeline calls nothing else."""
     for path in sorted((ROOT / "derive" / "stages").glob("*.py")):
         if path.stem != "__init__":
             body = ast.parse(path.read_text(encoding="utf-8")).body
             public = [n for n in body if isinstance(n, ast.FunctionDef) and not n.name.startswith("_")]
             called = [n for n in public if f"import {n.name}" in (ROOT / "derive" / "pipeline.py").read_text()]
-            assert len(called) == 1 and len(called[0].args.args) == 1, path.name
+            assert len(called) == len(public) == 1, path.name
+            assert all(argument.annotation is not None for argument in called[0].args.args), path.name
 
 
 def test_constraints_hold_names_and_versions_only():

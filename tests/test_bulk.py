@@ -80,7 +80,7 @@ def test_fuss_catalan_moments_of_products(factors):
     product = gaussian("A0", D, D, variance=one)
     for i in range(1, factors):
         product = product @ gaussian(f"A{i}", D, D)
-    record = derive_model(Model(parameters=(one,), probe=spectrum(product.T @ product / D**factors)))["bulk"]
+    record = derive_model(Model(parameters=(one,), probe=spectrum(product.T @ product / D**factors))).first.bulk
     curve = record.curve.subs(one, 1)
     order = 5
     moments = sp.symbols(f"m1:{order + 1}")
@@ -103,7 +103,7 @@ def test_free_sum_of_two_wisharts_adds_r_transforms():
     a, b = parameter("a", default=2.0, domain=positive), parameter("b", default=0.6, domain=positive)
     D, N, P = sectors("D", N=a, P=b)
     A, B = gaussian("A", N, D), gaussian("B", P, D)
-    curve = derive_model(Model(parameters=(a, b), probe=spectrum(A.T @ A / N + B.T @ B / P)))["bulk"].curve
+    curve = derive_model(Model(parameters=(a, b), probe=spectrum(A.T @ A / N + B.T @ B / P))).first.bulk.curve
     inverse = 1 / G + a / (a - G) + b / (b - G)
     assert sp.simplify(curve.subs(Z, inverse)) == 0
 
@@ -153,5 +153,5 @@ def test_non_symmetric_matrix_is_refused():
 def test_sum_of_goe_matrices_has_variance_of_the_sum():
     p = parameter("p", default=2.0, domain=positive)
     D = sectors("D")
-    record = derive_model(Model(parameters=(p,), probe=spectrum(goe("A", D) + p * goe("B", D))))["bulk"]
+    record = derive_model(Model(parameters=(p,), probe=spectrum(goe("A", D) + p * goe("B", D)))).first.bulk
     assert sp.simplify(record.curve.subs(Z, 1 / G + (1 + p**2) * G)) == 0

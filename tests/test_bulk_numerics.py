@@ -240,11 +240,11 @@ def test_module_without_a_curve_has_the_equations_alone():
     """What is written when elimination gives up, and that the same law comes out of it."""
     from dataclasses import replace
 
-    from conftest import records_of
+    from conftest import derivation_of
 
     from derive.codegen.bulk import write_bulk
 
-    record = replace(records_of("extensive_step")["bulk"], curve=None, edge_factors=(), edges=(), resolvent=None)
+    record = replace(derivation_of("extensive_step").first.bulk, curve=None, edge_factors=(), edges=(), resolvent=None)
     text = write_bulk(record, "nu, chi, gamma")
     assert "ELIMINATED = False" in text and "def curve" not in text and "def edge_polynomials" not in text
     module = ModuleType("bulk_without_curve")

@@ -89,7 +89,7 @@ def _delays(count: int, uses) -> dict[tuple[int, str], int]:
 @given(declarations())
 def test_averaged_action_agrees_with_the_cavity_argument(case):
     homes, uses = case
-    saddle = derive_model(_model(homes, uses))["saddle"]
+    saddle = derive_model(_model(homes, uses)).saddle
     delays = _delays(len(homes), uses)
     covariances, memories = {}, {}
     for p in uses:

@@ -151,9 +151,9 @@ def test_sums_over_the_past_take_data_through_fields_only(declared, inside):
 def test_labels_that_are_not_those_of_the_clock_are_sampled(declared):
     """The exact forward pass knows the labels of its clock only."""
     linear = "Eq(v(0), many), Eq(v(t + 1), v(t) + a * J @ v(t))"
-    assert not derive_model(load_declaration(str(declared(model_text(linear)))))["system"].linear
+    assert not derive_model(load_declaration(str(declared(model_text(linear))))).system.linear
     plain = model_text("Eq(u(0), n), Eq(u(t + 1), u(t) + a * J @ u(t))", "{'q': mean(u(t)**2)}")
-    assert derive_model(load_declaration(str(declared(plain))))["system"].linear
+    assert derive_model(load_declaration(str(declared(plain)))).system.linear
 
 
 def test_a_parameter_follows_another_until_it_has_a_value_of_its_own(declared):
@@ -192,7 +192,7 @@ def test_a_model_without_arrays_asks_for_a_file(declared):
 
 
 def test_tables_and_sums_print_as_they_are_read():
-    system = derive_model(model_named("frozen_features"))["system"]
+    system = derive_model(model_named("frozen_features")).system
     plain, tex = text_of_record(system), latex_of_record(system)
     assert "h = x V/sqrt(D)" in plain and "w(t) = w(t-1) + (eta/P) total(pushed(t-1))" in plain
     assert r"\sum_{\mathrm{labels}} \mathrm{pushed}(t - 1)" in tex and r"\frac{1}{\sqrt{D}}\, x\, V" in tex
@@ -200,7 +200,7 @@ def test_tables_and_sums_print_as_they_are_read():
 
 
 def test_a_transposed_table_prints_its_transpose():
-    system = derive_model(model_named("wide_network", L=1))["system"]
+    system = derive_model(model_named("wide_network", L=1)).system
     assert "x(t-1)^T spike1(t-1)" in text_of_record(system)
     assert r"x(t - 1)^{\top}\, \mathrm{spike}_{1}(t - 1)" in latex_of_record(system)
 
@@ -287,7 +287,7 @@ def test_a_word_that_is_not_known_is_answered_with_those_that_are():
 def test_nested_powers_are_not_multiplied_out():
     """The law is kept as typed: written out it would have 1025 terms a factor."""
     model = model_named("wide_network", L=1, activation="((x+1)**32+1)**32")
-    law = next(f.rule.law for f in derive_model(model)["system"].training if f.field.name == "phi1")
+    law = next(f.rule.law for f in derive_model(model).system.training if f.field.name == "phi1")
     assert law.func is sp.Pow and law.exp == 32
 
 

@@ -10,7 +10,7 @@ import mpmath
 import pytest
 import sympy as sp
 from click.testing import CliRunner
-from conftest import model_named, records_of
+from conftest import derivation_of, model_named
 
 from derive import Model, gaussian, goe, normal, outer, parameter, positive, sectors, spectrum
 from derive.cli import main
@@ -27,9 +27,9 @@ a = sp.Symbol("a", positive=True)
 
 
 def _expanded(name: str, of: str, text: str, order, **fixed):
-    bulk = records_of(name)["bulk"]
+    probed = derivation_of(name).first
     limit, at = _limit(name, text, fixed)
-    return expand_quantity(bulk, of, limit, sp.Rational(order), at).expansion
+    return expand_quantity(probed, of, limit, sp.Rational(order), at).expansion
 
 
 def _limit(name: str, text: str, fixed: dict):
@@ -48,7 +48,7 @@ def _checked_by_richardson(name: str, of: str, text: str, order, **fixed) -> Non
     """Each coefficient is the limit of (edge - the terms before it) / power, extrapolated from two small values."""
     found = _expanded(name, of, text, order, **fixed)
     limit, at = _limit(name, text, fixed)
-    work = Edges(Case.of(records_of(name)["bulk"], limit, at))
+    work = Edges(Case.of(derivation_of(name).first, limit, at))
     candidates = work.edge_factors()
     point = work.point
 
@@ -142,15 +142,15 @@ def _spiked_wishart():
     D, N = sectors("D", N=alpha)
     X, v = gaussian("X", N, D), normal("v", D)
     model = Model(parameters=(alpha, p), probe=spectrum(X.T @ X / N + p / D * outer(v, v)))
-    return alpha, p, derive_model(model)["bulk"]
+    return alpha, p, derive_model(model).first
 
 
 def test_threshold_and_outlier_of_a_spiked_wishart():
-    alpha, p, bulk = _spiked_wishart()
+    alpha, p, probed = _spiked_wishart()
     limit = Limit.of("1/alpha", (alpha, p))
-    threshold = expand_quantity(bulk, "threshold", limit, sp.Integer(2), {}).expansion
+    threshold = expand_quantity(probed, "threshold", limit, sp.Integer(2), {}).expansion
     assert threshold.powers == (sp.Rational(1, 2), 1) and threshold.coefficients == (1, 1) and threshold.ends
-    outlier = expand_quantity(bulk, "outlier", limit, sp.Integer(3), {}).expansion
+    outlier = expand_quantity(probed, "outlier", limit, sp.Integer(3), {}).expansion
     exact = sp.series(p + 1 / (1 - e / p), e, 0, 4).removeO()
     for power, coefficient in zip(outlier.powers, outlier.coefficients, strict=True):
         assert sp.simplify(coefficient - sp.expand(exact).coeff(e, power)) == 0
@@ -160,8 +160,9 @@ def test_threshold_follows_the_strength_of_the_bulk():
     sigma, p = (parameter(name, default=d, domain=positive) for name, d in (("sigma", 1.5), ("p", 3.0)))
     D = sectors("D")
     v = normal("v", D)
-    bulk = derive_model(Model(parameters=(sigma, p), probe=spectrum(sigma * goe("M", D) + p / D * outer(v, v))))["bulk"]
-    found = expand_quantity(bulk, "threshold", Limit.of("sigma", (sigma, p)), sp.Integer(3), {}).expansion
+    probe = spectrum(sigma * goe("M", D) + p / D * outer(v, v))
+    probed = derive_model(Model(parameters=(sigma, p), probe=probe)).first
+    found = expand_quantity(probed, "threshold", Limit.of("sigma", (sigma, p)), sp.Integer(3), {}).expansion
     assert found.powers == (1,) and found.coefficients == (1,)
 
 

@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 import sympy as sp
-from conftest import model_named, records_of
+from conftest import derivation_of, model_named
 
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint
@@ -16,13 +16,14 @@ from derive.errors import ParameterError
 from derive.expansions.infinity import moments_of_curve, moments_of_system
 from derive.loading import load_model
 from derive.pipeline import derive_model
+from derive.printing import text_of_record
 from derive.stages.expand import expand_declaration
 
 G = sp.Symbol("G")
 
 
 def _moments(name: str, order: int, **values) -> list[sp.Expr]:
-    return _moments_of(records_of(name)["probe"], model_named(name), order, values)
+    return _moments_of(derivation_of(name).first.probe, model_named(name), order, values)
 
 
 def _moments_of(probe, model, order: int, values: dict) -> list[sp.Expr]:
@@ -39,7 +40,7 @@ def _moments_of(probe, model, order: int, values: dict) -> list[sp.Expr]:
     ],
 )
 def test_r_transforms_of_classical_laws(name, inverse):
-    curve = records_of(name)["bulk"].curve
+    curve = derivation_of(name).first.bulk.curve
     assert sp.simplify(curve.subs(Z, inverse(*model_named(name).parameters))) == 0
 
 
@@ -52,7 +53,7 @@ def test_square_products_have_fuss_catalan_moments(name, factors):
 
 def test_anticommutator_of_two_semicircles():
     """Its edge is sqrt((11 + 5 sqrt 5) / 2), its moments 2, 10, 66, 498."""
-    bulk = records_of("anticommutator")["bulk"]
+    bulk = derivation_of("anticommutator").first.bulk
     (scale,) = model_named("anticommutator").parameters
     edge = scale * sp.sqrt((11 + 5 * sp.sqrt(5)) / 2)
     assert any(sp.simplify(f.subs(Z, edge)) == 0 for f in bulk.edge_factors)
@@ -68,14 +69,14 @@ def test_two_layer_curve_is_what_the_appendix_implies():
     first = sp.fraction(sp.together(H * (-Z + R + gamma**2 * R / delta) - 1))[0]
     second = sp.fraction(sp.together(R * (1 + H / nu + gamma**2 / nu * H / delta) - 1))[0]
     relation = sp.factor_list(sp.resultant(first, second, R))[1]
-    curve = records_of("extensive_two_layer")["bulk"].curve
+    curve = derivation_of("extensive_two_layer").first.bulk.curve
     matching = [f for f, _ in relation if sp.expand(f - curve) == 0 or sp.expand(f + curve) == 0]
     assert len(matching) == 1
 
 
 @pytest.mark.parametrize("name", ["extensive_two_layer", "two_wisharts", "product_of_two", "anticommutator"])
 def test_moments_of_the_equations_are_those_of_the_curve(name):
-    bulk = records_of(name)["bulk"]
+    bulk = derivation_of(name).first.bulk
     values = {p: sp.Rational(7 + 2 * i, 5 + i) for i, p in enumerate(model_named(name).parameters)}
     from_curve = moments_of_curve(bulk.curve.subs(values), bulk.projected.resolvent, 5)
     assert from_curve == _moments(name, 5, **{p.name: v for p, v in values.items()})
@@ -94,17 +95,8 @@ def test_degenerate_parameters_have_the_right_moments():
 @pytest.mark.parametrize("depth, layer", [(2, 1), (3, 1), (3, 2), (4, 2), (5, 4)])
 def test_any_depth_and_layer(depth, layer):
     """Mean and second moment at gamma0 = 0 are those of a square Wishart; the step adds gamma0^2 to the mean."""
-    from derive.stages.action import build_action
-    from derive.stages.average import average_disorder
-    from derive.stages.order import order_in_time
-    from derive.stages.probe import project_probe
-    from derive.stages.saddle import take_saddle_point
-    from derive.stages.single_site import read_single_site
-
     model = _multilayer(depth, layer)
-    record = expand_declaration(model)
-    for stage in (build_action, average_disorder, take_saddle_point, read_single_site, order_in_time, project_probe):
-        record = stage(record)
+    record = derive_model(model).first.probe
     gamma0 = model.parameters[2]
     assert sp.simplify(_moments_of(record, model, 1, {})[1] - 1 - gamma0**2) == 0
     assert _moments_of(record, model, 4, {"gamma0": 0, "nu": 2, "chi": 1}) == [1, 1, 2, 5, 14]
@@ -164,10 +156,10 @@ def test_gradient_steps_have_the_moments_of_their_own_simulation(name, steps, bo
 
 @pytest.mark.parametrize("name", ["two_steps", "two_steps_both_layers", "full_first_step"])
 def test_what_is_too_large_to_eliminate_says_so(name):
-    bulk = records_of(name)["bulk"]
+    bulk = derivation_of(name).first.bulk
     assert bulk.curve is None and bulk.edge_factors == () and bulk.resolvent is None
     count = len(bulk.projected.bulk_equations)
-    assert f"too large to eliminate: G is followed as one of {count} unknowns" in " ".join(bulk.text().split())
+    assert f"too large to eliminate: G is followed as one of {count} unknowns" in " ".join(text_of_record(bulk).split())
 
 
 def test_work_bound_does_not_depend_on_time():
@@ -179,12 +171,12 @@ def test_work_bound_does_not_depend_on_time():
 
 def test_inner_products_are_shared():
     """A @ B @ psi occurs in both steps and gets one field."""
-    fields = [f.field.name for f in expand_declaration(model_named("two_steps")).fields]
+    fields = [f.field.name for f in expand_declaration(model_named("two_steps")).joined("").fields]
     assert len(fields) == len(set(fields)) and sum(name.startswith("B_") for name in fields) == 1
 
 
 def test_relations_between_responses_are_proved_or_not():
-    probe = records_of("extensive_two_layer")["probe"]
+    probe = derivation_of("extensive_two_layer").first.probe
     physical = PhysicalPoint.of(probe.bulk_equations, probe.bulk_symbols)
     others = [s for s in probe.bulk_symbols if s != probe.resolvent]
     R = {s.name: s for s in probe.bulk_symbols}
@@ -213,4 +205,4 @@ def test_strange_polynomial_agrees_with_its_simulation():
 
 def test_the_declarations_load_by_path():
     model = load_model("extensive_multilayer")
-    assert derive_model(model)["bulk"].curve is not None
+    assert derive_model(model).first.bulk.curve is not None

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import sympy as sp
-from conftest import SHIPPED, model_named, records_of
+from conftest import SHIPPED, derivation_of, model_named
 
 from derive import (
     Eq,
@@ -33,15 +33,21 @@ from derive import (
 )
 from derive.algebra.nodes import Correlation, Hat, Noise, Response, at
 from derive.codegen import generate_files
-from derive.pipeline import STAGES, derive_each_probe, derive_model
-from derive.printing import latex, latex_of_record, markdown_of_records, sections_as_data, text, text_of_record
+from derive.pipeline import STAGES, derive_model
+from derive.printing import latex, latex_of_record, markdown_of_derivation, sections_as_data, text, text_of_record
 from derive.printing.documents import break_text
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def told(probed) -> dict:
+    """All records of a probed matrix by stage."""
+    return {stage: probed.record(stage) for stage in probed.stages}
+
+
+@cache
 def shipped(name: str, **choices):
-    return model_named(name, **choices), records_of(name, **choices)
+    return model_named(name, **choices), told(derivation_of(name, **choices).first)
 
 
 @cache
@@ -51,7 +57,7 @@ def two_wisharts():
     d, n, p = sectors("D", N=nu, P=rho)
     a, b = gaussian("A", n, d), gaussian("B", p, d)
     model = Model(parameters=(nu, rho), probe=spectrum(a.T @ a / n + b.T @ b / p), name="two_wisharts")
-    return model, derive_model(model)
+    return model, told(derive_model(model).first)
 
 
 @cache
@@ -82,7 +88,7 @@ def momentum():
         probe=spectrum(w(steps).T @ w(steps) / d),
         name="momentum",
     )
-    return model, derive_model(model)
+    return model, told(derive_model(model).first)
 
 
 @cache
@@ -99,14 +105,13 @@ def product_with_spike():
         probe=spectrum(a.T @ b.T @ b @ a / n**2 + outer(x, x) / d),
         name="product_with_spike",
     )
-    return model, derive_model(model)
+    return model, told(derive_model(model).first)
 
 
 def everything():
-    hidden_layer = model_named("deep_linear").probing("1")
     return [
         *(shipped(name) for name in SHIPPED),
-        (hidden_layer, derive_model(hidden_layer)),
+        (model_named("deep_linear"), told(derivation_of("deep_linear").probes["1"])),
         two_wisharts(),
         momentum(),
         product_with_spike(),
@@ -341,28 +346,27 @@ def test_latex_compiles(tmp_path):
 
 
 def test_markdown_lists_parameters():
-    model, records = shipped("anti_hebbian")
     assert "| $\\gamma_{0}$ | `gamma0` | 4 | a number in (-inf, inf) | strength of the plastic term |" in (
-        markdown_of_records({"": records}, model)
+        markdown_of_derivation(derivation_of("anti_hebbian"))
     )
 
 
 def test_markdown_has_a_heading_for_each_stage():
-    model, records = shipped("anti_hebbian")
-    assert re.findall(r"^## .*\(`(.*)`\)$", markdown_of_records({"": records}, model), re.M) == list(records)
+    markdown = markdown_of_derivation(derivation_of("anti_hebbian"))
+    assert re.findall(r"^## .*\(`(.*)`\)$", markdown, re.M) == list(STAGES)
 
 
 def test_markdown_ends_with_every_assumption():
-    model, records = shipped("anti_hebbian")
-    listed = markdown_of_records({"": records}, model).split("## Assumptions")[1]
-    assert listed.count("\n- ") == len(records["bulk"].assumptions)
+    derivation = derivation_of("anti_hebbian")
+    listed = markdown_of_derivation(derivation).split("## Assumptions")[1]
+    assert listed.count("\n- ") == len(derivation.first.bulk.assumptions)
 
 
 def test_markdown_tells_the_training_level_once_and_every_layer():
     model = model_named("deep_linear", L=1)
     told = re.findall(r"^## .*\(`(.*)`\)$", generate_files(model)["derivation.md"], re.M)
     assert told == [*STAGES, *STAGES[-4:]]
-    headings = markdown_of_records(derive_each_probe(model), model)
+    headings = markdown_of_derivation(derive_model(model))
     assert headings.count(", layer 0 (`bulk`)") == headings.count(", layer ntk (`bulk`)") == 1
     assert r"W_{0}(T)^{\top}\, W_{0}(T) + \text{readout\_norm} \, I" in headings
 
@@ -375,10 +379,11 @@ def test_sections_as_data_hold_text_and_latex():
 PRINT_ALL = """
 import importlib
 from derive.pipeline import derive_model
-from derive.printing import markdown_of_records
+from derive.printing import latex_of_record, markdown_of_derivation, text_of_record
 model = importlib.import_module("derive.models.coupled_spikes_tanh").MODEL
-records = derive_model(model)
-print(markdown_of_records({"": records}, model), *(r.text() + r.latex() for r in records.values()))
+derivation = derive_model(model)
+records = [derivation.first.record(stage) for stage in derivation.first.stages]
+print(markdown_of_derivation(derivation), *(text_of_record(r) + latex_of_record(r) for r in records))
 """
 
 

@@ -23,11 +23,15 @@ from derive.cli import main
 from derive.cli.report import write_all
 from derive.errors import DeriveError
 from derive.loading import declaration_sources, load_model
-from derive.pipeline import derive_each_probe
-from derive.printing import latex
+from derive.pipeline import PROBE_STAGES, derive_model
+from derive.printing import latex, latex_of_record
+from derive.printing.documents import latex_of_statement
 from derive.printing.mathml import UnknownMathematics, mathml, mathml_pieces
+from derive.printing.names import Names
+from derive.printing.of_training import spectral_sections
+from derive.printing.tex import TexPrinter
 from derive.report import html_of_report, latex_of_report, report_of
-from derive.report.assumptions import assumptions
+from derive.report.assumptions import assumptions, levels
 from derive.report.highlight import highlighted
 
 ROOT = Path(__file__).parents[1]
@@ -83,12 +87,12 @@ MODEL = Model(
 def report_on(name: str, chosen: tuple = ()):
     """A report without simulation, and what it was made from."""
     model = model_named(name, **dict(chosen))
-    derived = derive_each_probe(model)
+    derivation = derive_model(model)
     values = {p.name: p.default for p in model.parameters}
     built = sorted((ROOT / "generated" / model.name).glob("*.py"))
     files = {path.name: path.read_text(encoding="utf-8") for path in built}
-    made = report_of(model, derived, values, declaration_sources(target_of(name)), files)
-    return made, model, derived
+    made = report_of(derivation, values, declaration_sources(target_of(name)), files)
+    return made, model, levels(derivation)
 
 
 @cache
@@ -157,21 +161,36 @@ def test_nothing_comes_from_outside(name, chosen):
     assert not re.search(r"https?:|@import|url\(|<link|<iframe|src=\"(?!data:)", page)
 
 
+def training_of(told_of: dict):
+    """The training level: of several layers without their spectral fields, which each layer tells for itself."""
+    first = next(iter(told_of.values()))
+    return first if len(told_of) == 1 else first.training
+
+
+def printed_of(level, stage: str, layers: int) -> str:
+    latex = latex_of_record(level.record(stage))
+    if stage != "probe" or layers == 1:
+        return latex
+    printer = TexPrinter(Names.of(level.saddle))
+    statements = [s for section in spectral_sections(level.saddle) for s in section.statements]
+    return "\n".join([*(line for s in statements for line in latex_of_statement(s, printer)), latex])
+
+
 @pytest.mark.parametrize(("name", "chosen"), CASES)
 def test_equations_are_those_of_the_records(name, chosen):
     """Chapter by chapter: as many equations as the records print, each in the very LaTeX they print."""
-    _, _, derived = report_on(name, chosen)
+    _, _, told_of = report_on(name, chosen)
     equations = Reader(page_of(name, chosen)).equations
-    first = next(iter(derived.values()))
+    first = training_of(told_of)
     for stage, chapters in STAGES.items():
-        told = [r for k, r in enumerate(derived.values()) if k == 0 or stage in ("probe", "blocks", "pencil", "bulk")]
-        printed = list(dict.fromkeys(records[stage].latex() for records in told))
+        told = list(told_of.values()) if stage in PROBE_STAGES else [first]
+        printed = list(dict.fromkeys(printed_of(level, stage, len(told_of)) for level in told))
         copied = [e for chapter in chapters for e in equations.get(chapter, [])]
         assert len(copied) == sum(text.count("\\[") for text in printed)
         place, text = 0, "\n".join(printed)
         for equation in copied:
             place = text.index(equation, place) + len(equation)
-    written_out = first["system"].latex()
+    written_out = latex_of_record(first.record("system"))
     assert all(f"{e}" in written_out for e in equations["declaration"][-written_out.count("\\[") :])
 
 
@@ -230,10 +249,10 @@ def test_mathematics_of_laws_that_users_write():
 
 @pytest.mark.parametrize(("name", "chosen"), CASES)
 def test_every_assumption_of_the_records_is_listed(name, chosen):
-    _, _, derived = report_on(name, chosen)
-    said = [" ".join(map(str, a.statement)).lower() for a in assumptions(derived)]
-    for records in derived.values():
-        for assumed in list(records.values())[-1].assumptions:
+    _, _, told_of = report_on(name, chosen)
+    said = [" ".join(map(str, a.statement)).lower() for a in assumptions(told_of)]
+    for level in told_of.values():
+        for assumed in level.bulk.assumptions:
             assert assumed.lower() in said
     assert len(said) == len(set(said))
 
@@ -463,5 +482,5 @@ def test_dark_page_is_dark(browser, tmp_path):
 
 def test_model_of_a_file_is_named_by_its_file(declared):
     model = load_model(str(declared(NO_PROBE)))
-    made = report_of(model, derive_each_probe(model), {}, (), {})
+    made = report_of(derive_model(model), {}, (), {})
     assert made.name == "mine" and made.title.startswith("A drifting vector")

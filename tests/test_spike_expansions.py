@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from click.testing import CliRunner
-from conftest import model_named, records_of, solver_and_values, target_of
+from conftest import derivation_of, model_named, solver_and_values, target_of
 
 from derive.cli import main
 from derive.errors import ParameterError
@@ -26,8 +26,8 @@ def expanded(name: str, of: str, text: str | None, order: int, fixed: tuple = ()
     names = {p.name: p for p in model_named(name, **dict(choices)).parameters}
     limit = None if text is None else Limit.of(text, tuple(names.values()))
     at = {names[key]: sp.Rational(value) for key, value in fixed}
-    bulk = records_of(name, **dict(choices))["bulk"]
-    return expand_quantity(bulk, of, limit, sp.Integer(order), at, wanted).expansion
+    probed = derivation_of(name, **dict(choices)).first
+    return expand_quantity(probed, of, limit, sp.Integer(order), at, wanted).expansion
 
 
 def same(left, right) -> bool:
@@ -48,9 +48,9 @@ def test_characteristic_polynomial_is_that_of_the_generated_matrix(name, choices
     model = model_named(name, **choices)
     solver, values = solver_and_values(name, **choices, **whole)
     exact = {p: sp.nsimplify(values[p.name], rational=True) for p in model.parameters}
-    bulk = records_of(name, **choices)["bulk"]
-    steps = ExactLevel(bulk, {p: v for p, v in exact.items() if p.name != open_one})
-    (cycle,) = bulk.pencil.cycles
+    probed = derivation_of(name, **choices).first
+    steps = ExactLevel(probed, {p: v for p, v in exact.items() if p.name != open_one})
+    (cycle,) = probed.pencil.cycles
     found: list[complex] = []
     for factor in steps.characteristic(cycle):
         found += sp.Poly(factor.subs(exact), MAP).nroots(n=30, maxsteps=500)

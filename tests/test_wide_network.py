@@ -194,7 +194,7 @@ def test_outliers_appear_at_the_time_they_do_in_networks():
 @pytest.mark.parametrize("how, words", [("stein", "Stein's lemma"), ("pathwise", "derivatives along each path")])
 def test_the_derivation_says_how_responses_are_found(how, words):
     model = load_problem("wide_network", ["L=1", f"responses={how}"]).model
-    assert f"responses by {words}" in text_of_record(derive_model(model)["order"])
+    assert f"responses by {words}" in text_of_record(derive_model(model).order)
 
 
 def test_without_outliers_there_are_no_overlaps_and_nothing_is_said_of_them():

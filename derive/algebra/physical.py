@@ -5,9 +5,10 @@ Used only to recognise which factor of an eliminated polynomial is the right one
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 
 import flint
 import mpmath
@@ -36,6 +37,15 @@ def sample_point(expressions, attempt: int = 0) -> dict[sp.Symbol, sp.Rational]:
         )
     functions = sorted({f for e in expressions for f in e.atoms(AppliedUndef)}, key=str)
     return {**values, **{f: sp.Rational(7 + 2 * i + attempt, 8 + 3 * i) for i, f in enumerate(functions)}}
+
+
+def plain_names(unknowns: Iterable[sp.Symbol]) -> dict[sp.Symbol, sp.Symbol]:
+    """The same names for the unknowns of any bulk, in their order: equations that differ in names alone become equal.
+
+    A probed matrix per layer often repeats one bulk; what is eliminated once is then known for all. The names are no
+    identifiers, so that they meet no parameter.
+    """
+    return {symbol: sp.Symbol(f"R[{i:03}]") for i, symbol in enumerate(unknowns)}
 
 
 def physical_values(
@@ -151,6 +161,7 @@ class PhysicalPoint:
     values: dict
 
     @staticmethod
+    @lru_cache(maxsize=64)
     def of(equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...]) -> PhysicalPoint:
         point = sample_point(equations)
         return PhysicalPoint(point, physical_values(equations, unknowns, point))

@@ -34,10 +34,9 @@ from derive.expansions.infinity import moments_of_system
 from derive.expansions.limits import SMALL as EPSILON, Limit
 from derive.expansions.quantities import expand_quantity
 from derive.language.model import Model
-from derive.records.base import Record
+from derive.loading import load_model
+from derive.pipeline import Derivation, derive_model
 from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle
-from derive.records.saddle import SaddlePoint
-from derive.records.system import System
 
 SMALL = sp.Symbol("x", positive=True)
 """What a series is expanded in."""
@@ -61,20 +60,14 @@ class Verdict:
         return self.status != FAILED
 
 
-def check_claims(file: ClaimsFile, records: dict[str, Record] | None = None) -> list[Verdict]:
-    """A verdict for each claim, in the order of the file. Without records the model is loaded and derived."""
-    if records is None:
-        from derive.pipeline import derive_model
-
-        records = derive_model(model_of(file))
-    work = _Work(file, records)
+def check_claims(file: ClaimsFile, derivation: Derivation | None = None) -> list[Verdict]:
+    """A verdict for each claim, in the order of the file. Without a derivation the model is loaded and derived."""
+    work = _Work(file, derive_model(model_of(file)) if derivation is None else derivation)
     return [work.verdict(claim) for claim in file.claims]
 
 
 def model_of(file: ClaimsFile) -> Model:
     """The model that a claims file is about; a path is taken relative to the file."""
-    from derive.loading import load_model
-
     target = str(Path(file.path).parent / file.model) if file.model.endswith(".py") else file.model
     model = load_model(target, dict(file.choices))
     labels = [label for label, _ in model.probes]
@@ -84,12 +77,14 @@ def model_of(file: ClaimsFile) -> Model:
 
 
 class _Work:
-    def __init__(self, file: ClaimsFile, records: dict[str, Record]):
+    def __init__(self, file: ClaimsFile, derivation: Derivation):
         self.file = file
-        self.system = cast(System, records["system"])
-        self.saddle = cast(SaddlePoint, records["saddle"])
-        self.bulk = cast(Bulk, records.get("bulk"))
-        self.probed = "bulk" in records
+        self.probed = bool(derivation.probes)
+        self.system, self.saddle = derivation.system, derivation.saddle
+        if self.probed:
+            self.matrix = derivation.probes.get(file.layer, derivation.first)
+            self.system, self.saddle = self.matrix.system, derivation.saddle.joined(self.matrix.saddle)
+            self.bulk, self.blocks = self.matrix.bulk, self.matrix.blocks
         self.parameters = self.system.model.parameters
         self.fields = {f.name: f for f in (*(s.field for s in self.system.fields), *self.system.sources)}
         self.bench = Bench(self.parameters, self.bulk if self.probed else None)
@@ -310,7 +305,7 @@ class _Work:
         of = "edge" if claim.get("of") == "edge upper" else "lower_edge"
         wanted = sp.Rational(order, abs(power))
         try:
-            found = expand_quantity(self.bulk, of, limit, wanted, {}).expansion
+            found = expand_quantity(self.matrix, of, limit, wanted, {}).expansion
         except DeriveError as error:
             return FAILED, f"the edge could not be expanded: {error}"
         derived = dict(zip(found.powers, found.coefficients, strict=True)).get(wanted, sp.S.Zero)
@@ -341,7 +336,7 @@ class _Work:
     # the reduction to an eigenproblem
 
     def _cycle(self, claim: Claim) -> Cycle:
-        cycles = self.bulk.pencil.cycles
+        cycles = self.matrix.pencil.cycles
         wanted = claim.get("eigenproblem", 1)
         if not 1 <= wanted <= len(cycles):
             raise ClaimError(
@@ -445,7 +440,7 @@ class _Work:
     # A(z)
 
     def _label(self, claim: Claim, label: str) -> int:
-        labels = self.bulk.blocks.labels
+        labels = self.blocks.labels
         if label not in labels:
             raise ClaimError(
                 f"{self.place(claim)}: A(z) has no unknown {label}; its labels are {', '.join(labels) or 'none'}"
@@ -455,10 +450,10 @@ class _Work:
     def _block(self, claim: Claim) -> tuple[str, str]:
         row, column = self._label(claim, claim.get("row")), self._label(claim, claim.get("column"))
         value = self.reader(claim, "z", "G", matrices=True).matrix(claim.get("value"))
-        return self._same_words(value, derived_block(self.bulk.blocks, row, column), "block")
+        return self._same_words(value, derived_block(self.blocks, row, column), "block")
 
     def _matrix(self, claim: Claim) -> tuple[str, str]:
-        blocks, labels, rows = self.bulk.blocks, claim.get("labels"), claim.get("value")
+        blocks, labels, rows = self.blocks, claim.get("labels"), claim.get("value")
         order = [self._label(claim, label) for label in labels]
         if len(rows) != len(labels) or len(set(labels)) != len(labels):
             raise ClaimError(

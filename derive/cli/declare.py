@@ -173,20 +173,21 @@ def show(target: str, pairs: tuple[str, ...], stage: str | None, style: str, as_
     from derive.loading import load_problem
 
     problem = load_problem(target, pairs)
-    model = problem.model.probing(problem.layers[0]) if problem.layers else problem.model
+    model = problem.model
     with progress_bar(f"deriving {model.name}", as_json):
         from derive.pipeline import derive_model
+        from derive.printing import latex_of_record, text_of_record
 
-        records = derive_model(model)
-        if stage is not None and stage not in records:
+        derivation = derive_model(model)
+        told = derivation.probes[problem.layers[0]] if problem.layers else derivation
+        if stage is not None and stage not in told.stages:
             raise DeriveError(
                 f"{model.name} declares no probe, so there is no stage {stage}; "
-                f"add probe=spectrum(...) to its Model, or show one of {', '.join(records)}"
+                f"add probe=spectrum(...) to its Model, or show one of {', '.join(told.stages)}"
             )
-        chosen = [stage] if stage is not None else list(records)
-        texts = {
-            name: (records[name].latex() if style == "latex" else records[name].text()).rstrip("\n") for name in chosen
-        }
+        chosen = (stage,) if stage is not None else told.stages
+        printed = latex_of_record if style == "latex" else text_of_record
+        texts = {name: printed(told.record(name)).rstrip("\n") for name in chosen}
     if as_json:
         print_json({"setting": model.name, "format": style, "stages": texts})
         return

@@ -124,8 +124,7 @@ def expand(
             )
         if not model.probes:
             raise DeriveError(f"{model.setting} declares no probe; add probe=spectrum(...) to its Model")
-        bulk = derive_model(model)["bulk"]
-        result = expand_quantity(bulk, of, limit, sp.Integer(order), fixed, wanted)  # type: ignore[arg-type]
+        result = expand_quantity(derive_model(model).first, of, limit, sp.Integer(order), fixed, wanted)
         root = "vartheta" if "theta" in names else "theta"
         found = result.expansion.with_root(sp.Symbol(root))
         branch = {p.name: str(v) for p, v in result.branch}

@@ -18,6 +18,7 @@ from derive.cli.simulate import times_to_watch
 if TYPE_CHECKING:
     from derive.cli.output import Progress
     from derive.loading import Problem
+    from derive.pipeline import Derivation
     from derive.report import Comparison, Figure
     from numerics.simulation.samples import Simulation
     from numerics.solver import Solution
@@ -101,17 +102,17 @@ def report(
         from derive.codegen.store import stored_files
         from derive.report import html_of_report, latex_of_report, report_of
 
-        derived = derive_layers(problem, progress)
+        derivation = derive_layers(problem, progress)
         if progress is not None:
             progress(0.15, "generating code")
-        whole = len(problem.layers) == len(problem.model.probes)
-        files = stored_files(problem.model, derived if whole else None)
+        files = stored_files(problem.model, derivation)
         found = None
         if simulation:
             found = compared(target, problem, size, seeds, samples, seed, part_of(progress, 0.2, 0.95))
         if progress is not None:
             progress(0.95, "writing")
-        made = report_of(problem.model, derived, problem.values, declaration_sources(target), files, found, command)
+        sources = declaration_sources(target)
+        made = report_of(derivation, problem.values, sources, files, found, command, problem.layers)
         figures = {f"{path.stem}-{f.name}.pdf": f.pdf for f in (found.figures if found is not None else ())}
         if style == "latex":
             text = latex_of_report(made, picture=f"{path.stem}-{{name}}.pdf")
@@ -157,17 +158,17 @@ def check_out(out: str | None, style: str | None) -> tuple[Path, str]:
     return path, known
 
 
-def derive_layers(problem: Problem, progress: Progress | None) -> dict:
-    """The records of every probed matrix that is asked for; without any, those of the training level."""
+def derive_layers(problem: Problem, progress: Progress | None) -> Derivation:
+    """The derivation of the model, with the probed matrices that are asked for at hand."""
     from derive.pipeline import derive_model
 
-    labels = problem.layers or ("",)
-    derived = {}
-    for number, label in enumerate(labels):
+    derivation = derive_model(problem.model)
+    for number, label in enumerate(problem.layers):
         if progress is not None:
-            progress(0.15 * number / len(labels), "deriving" + (f" layer {label}" if label else ""))
-        derived[label] = derive_model(problem.model.probing(label) if problem.layers else problem.model)
-    return derived
+            progress(0.15 * number / len(problem.layers), "deriving" + (f" layer {label}" if label else ""))
+        for stage in derivation.probes[label].stages:
+            derivation.probes[label].record(stage)
+    return derivation
 
 
 def compared(

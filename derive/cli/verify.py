@@ -63,11 +63,11 @@ def verify(target: str | None, claims_file: str | None, as_json: bool) -> None:
             if progress is not None:
                 progress(i / len(files), file.model)
             named = model if claims_file is not None and not file.choices and not file.layer else None
-            records = None if named is None else derive_model(named)
+            derivation = None if named is None else derive_model(named)
             name = file.model if model is None else model.setting
             picked = (*file.choices, *((("layer", file.layer),) if file.layer else ()))
             chosen = " ".join(f"{key}={value}" for key, value in picked)
-            verdicts += [(name, chosen, verdict) for verdict in check_claims(file, records)]
+            verdicts += [(name, chosen, verdict) for verdict in check_claims(file, derivation)]
     failed = [verdict for _, _, verdict in verdicts if not verdict.holds]
     everything = (
         [model.setting] if model is not None else [file.model for file in files] if claims_file else setting_names()

@@ -5,27 +5,28 @@ from __future__ import annotations
 import hashlib
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from derive import __version__
 from derive.errors import DeclarationError
 from derive.language.model import Model
-from derive.records.base import Record
+
+if TYPE_CHECKING:
+    from derive.pipeline import Derivation
 
 _SHARED = Path(__file__).parents[2] / "numerics" / "runtime"
 RUNTIME = "numerics.runtime"
 """Where generated code finds what all solvers share."""
 
 
-def generate_files(
-    model: Model, derived: dict[str, dict[str, Record]] | None = None, runtime: str = RUNTIME
-) -> dict[str, str]:
+def generate_files(model: Model, derivation: Derivation | None = None, runtime: str = RUNTIME) -> dict[str, str]:
     """Everything that goes into generated/<name>/, formatted: file name to text.
 
-    `derived` has the records for every probed matrix where they are known already. `runtime` is where the code finds
-    what all solvers share.
+    `derivation` is that of the model, where there is one already. `runtime` is where the code finds what all solvers
+    share.
     """
-    from derive.pipeline import derive_each_probe
-    from derive.printing import markdown_of_records
+    from derive.pipeline import derive_model
+    from derive.printing import markdown_of_derivation
     from derive.program.exact import exact_pass
     from derive.program.exact_text import ExactText
     from derive.program.layout import Layout
@@ -35,25 +36,25 @@ def generate_files(
     from derive.program.sampled_text import write_sampled
     from derive.program.simulation_text import write_simulation
 
-    derived = derive_each_probe(model) if derived is None else derived
-    time_order = next(iter(derived.values()))["order"]
-    layout = Layout(time_order)
+    derivation = derive_model(model) if derivation is None else derivation
+    layout = Layout(derivation.order, derivation.saddle)
     stems = _stems(model)
-    found = [letters_needed(records["blocks"]) for records in derived.values() if "blocks" in records]
+    found = [letters_needed(probed.blocks) for probed in derivation.probes.values()]
     letters = sorted({letter for some, _ in found for letter in some}, key=lambda x: x.name)
     means = tuple(dict.fromkeys(mean for _, some in found for mean in some))
-    exact = time_order.system.linear
+    exact = derivation.system.linear
     files = {
         "training.py": ExactText(exact_pass(layout, letters, means), runtime).module()
         if exact
         else write_sampled(layout, letters, means, model.responses, runtime),
-        "simulation.py": write_simulation(model, time_order.order, runtime),
+        "simulation.py": write_simulation(model, derivation.order.order, runtime),
     }
     for label, stem in stems.items():
-        files[f"probe{stem}.py"] = probe_text(probe_program(derived[label]["bulk"], layout, means), runtime)
-        files[f"bulk{stem}.py"] = bulk_text(bulk_program(derived[label]["bulk"], layout), runtime)
+        probed = derivation.probes[label]
+        files[f"probe{stem}.py"] = probe_text(probe_program(probed.pencil, layout, means), runtime)
+        files[f"bulk{stem}.py"] = bulk_text(bulk_program(probed.bulk, layout), runtime)
     files["__init__.py"] = front_text(model, exact, stems, declaration_digest(model), runtime)
-    document = markdown_of_records(derived, model)
+    document = markdown_of_derivation(derivation)
     files = {name: _formatted(_banner(model) + text) for name, text in files.items()}
     files["derivation.md"] = document if document.endswith("\n") else document + "\n"
     return dict(sorted(files.items()))

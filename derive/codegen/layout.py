@@ -8,7 +8,8 @@ import sympy as sp
 
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import Field
-from derive.records.saddle import TimeOrder
+from derive.pipeline import Derivation
+from derive.records.saddle import SingleSite, TimeOrder
 from derive.records.system import DisorderRule, SystemField
 
 
@@ -17,13 +18,15 @@ class Layout:
     """The training level as arrays. `order` lists fields as they are computed at one time."""
 
     time_order: TimeOrder
+    single_site: SingleSite
     clock: Clock | None
 
     @staticmethod
-    def of(time_order: TimeOrder) -> Layout:
+    def of(derivation: Derivation) -> Layout:
+        time_order = derivation.order
         clocks = {f.field.clock for f in time_order.system.training if f.field.clock is not None}
         clocks |= {s.clock for s in time_order.system.sources if s.clock is not None}
-        return Layout(time_order, min(clocks, key=str) if clocks else None)
+        return Layout(time_order, derivation.single_site, min(clocks, key=str) if clocks else None)
 
     @property
     def system(self):

@@ -11,7 +11,7 @@ from derive.codegen.printer import jax_code
 from derive.errors import DeclarationError
 from derive.language.vectors import Field, Mean
 from derive.printing import text
-from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle, Directions, Unknown
+from derive.records.probe import MAP, BlockMatrix, Cycle, Directions, Pencil, Unknown
 from derive.records.system import quadratic_pairs
 
 
@@ -45,9 +45,9 @@ def _pairs(average: Mean):
     return pairs
 
 
-def write_probe(bulk: Bulk, signature: str) -> str:
+def write_probe(pencil: Pencil, signature: str) -> str:
     """The text of probe.py."""
-    blocks, pencil = bulk.blocks, bulk.pencil
+    blocks = pencil.blocks
     responses = [r.symbol.name for r in blocks.projected.responses]
     lines = [
         '"""A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""',
@@ -60,7 +60,7 @@ def write_probe(bulk: Bulk, signature: str) -> str:
         f"CYCLES = {len(pencil.cycles)}",
         f"REDUCED = {not pencil.rest!r}",
         "# whether the number of steps enters through shapes alone: earlier outliers are then those of earlier spikes",
-        f"STEADY = {_steady(bulk)!r}",
+        f"STEADY = {_steady(blocks)!r}",
         f"SIDES = {tuple(side.side for side in blocks.projected.directions)!r}",
         "",
     ]
@@ -77,14 +77,14 @@ def write_probe(bulk: Bulk, signature: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _steady(bulk: Bulk) -> bool:
+def _steady(blocks: BlockMatrix) -> bool:
     """Whether neither A(z) nor the bulk depends on the number of steps otherwise than through their shapes."""
-    projected = bulk.projected
+    projected = blocks.projected
     clock = next((u.field.clock for u in projected.unknowns if u.field.clock is not None), None)
     if clock is None:
         return True
-    expressions = [*projected.bulk_equations, *(block.scalar for _, block in bulk.blocks.blocks)]
-    for _, block in bulk.blocks.blocks:
+    expressions = [*projected.bulk_equations, *(block.scalar for _, block in blocks.blocks)]
+    for _, block in blocks.blocks:
         for scale, word in block.combination:
             expressions += [scale, *(letter.weight for letter in word if isinstance(letter, Diagonal))]
     return not any(sp.sympify(e).has(clock.steps) for e in expressions)

@@ -16,17 +16,17 @@ from derive.codegen import declaration_digest, generate_files
 from derive.codegen.build import write_tree
 from derive.errors import DeriveError
 from derive.language.model import Model
+from derive.pipeline import Derivation
 from derive.places import cache_place
-from derive.records.base import Record
 
 CHECKSUM = "checksum.txt"
 
 
-def stored_files(model: Model, derived: dict[str, dict[str, Record]] | None = None) -> dict[str, str]:
+def stored_files(model: Model, derivation: Derivation | None = None) -> dict[str, str]:
     """The files of a model: from the store if they are there, derived (unless that is done) and stored otherwise."""
     place = cache_place()
     if place is None:
-        return generate_files(model, derived)
+        return generate_files(model, derivation)
     folder = place / f"{model.name}-{declaration_digest(model)}-{_engine()}"
     try:
         found = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.iterdir()) if path.is_file()}
@@ -34,7 +34,7 @@ def stored_files(model: Model, derived: dict[str, dict[str, Record]] | None = No
             return found
     except (OSError, UnicodeDecodeError):
         pass
-    files = generate_files(model, derived)
+    files = generate_files(model, derivation)
     with suppress(DeriveError, OSError):  # a cache that cannot be written is no reason to fail
         write_tree({folder.name: {**files, CHECKSUM: _checksum(files)}}, place)
     return files

@@ -11,12 +11,12 @@ from derive.algebra.words import Letter
 from derive.codegen.exact import Exact
 from derive.codegen.layout import Layout
 from derive.codegen.sampled import Sampled
-from derive.records.saddle import TimeOrder
+from derive.pipeline import Derivation
 
 
-def write_training(time_order: TimeOrder, letters: tuple[Letter, ...], signature: str) -> str:
+def write_training(derivation: Derivation, letters: tuple[Letter, ...], signature: str) -> str:
     """The text of training.py, giving the matrices named by `letters` and the observables."""
-    layout = Layout.of(time_order)
-    if time_order.system.linear:
+    layout = Layout.of(derivation)
+    if derivation.system.linear:
         return Exact(layout, letters, signature).module()
-    return Sampled(layout, letters, signature, time_order.system.model.responses).module()
+    return Sampled(layout, letters, signature, derivation.model.responses).module()

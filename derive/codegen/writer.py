@@ -173,7 +173,7 @@ class Writer(ABC):
     def shown(self, f: SystemField) -> str:
         if not isinstance(f.rule, DisorderRule):
             return text(f.rule.expression(self.clock))
-        memories = [text(m.expression()) for m in self.layout.time_order.single_site.memories(f.field)]
+        memories = [text(m.expression()) for m in self.layout.single_site.memories(f.field)]
         return " + ".join([f"u[{text(f.field)}]", *(f"sum_s {m}" for m in memories)])
 
     def rule_lines(self, f: SystemField, rule: Rule, target: str) -> list[str]:
@@ -240,10 +240,10 @@ class Writer(ABC):
         """Say how means are computed."""
 
     def memories(self, field: Field) -> tuple[Memory, ...]:
-        return self.layout.time_order.single_site.memories(field)
+        return self.layout.single_site.memories(field)
 
     def covariances(self, field: Field):
-        saddle = self.layout.time_order.single_site.saddle
+        saddle = self.layout.single_site.saddle
         ranks = {f: i for i, f in enumerate(self.layout.time_order.order)}
         return [
             c

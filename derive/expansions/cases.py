@@ -14,6 +14,7 @@ from derive.errors import DeriveError, ParameterError
 from derive.expansions.exact_level import ExactLevel
 from derive.expansions.limits import Limit
 from derive.language.symbols import Parameter
+from derive.pipeline import ProbedMatrix
 from derive.records.probe import Bulk
 
 
@@ -21,21 +22,25 @@ from derive.records.probe import Bulk
 class Case:
     """What is expanded: without a limit it is sought exactly, as a series of one term."""
 
-    bulk: Bulk
+    probed: ProbedMatrix
     limit: Limit | None
     fixed: tuple[tuple[Parameter, sp.Rational], ...]
 
     @staticmethod
-    def of(bulk: Bulk, limit: Limit | None, fixed: dict[Parameter, sp.Rational]) -> Case:
+    def of(probed: ProbedMatrix, limit: Limit | None, fixed: dict[Parameter, sp.Rational]) -> Case:
         """Check the fixed values against the limit and their domains."""
         if limit is not None and limit.parameter in fixed:
             raise ParameterError(f"{limit.parameter} is what the expansion is in; leave it out of --at")
         for parameter, value in fixed.items():
             parameter.checked(float(value))
-        case = Case(bulk, limit, tuple(fixed.items()))
+        case = Case(probed, limit, tuple(fixed.items()))
         if any(e.has(sp.zoo, sp.nan, sp.oo) for e in case.equations):
             raise DeriveError("the bulk equations divide by zero at these values of --at; take others")
         return case
+
+    @property
+    def bulk(self) -> Bulk:
+        return self.probed.bulk
 
     @cached_property
     def substitution(self) -> dict[sp.Symbol, sp.Expr]:
@@ -44,21 +49,21 @@ class Case:
 
     @cached_property
     def equations(self) -> tuple[sp.Expr, ...]:
-        return tuple(map(self.fill, self.bulk.projected.bulk_equations))
+        return tuple(map(self.fill, self.probed.probe.bulk_equations))
 
     @property
     def unknowns(self) -> tuple[sp.Symbol, ...]:
-        return self.bulk.projected.bulk_symbols
+        return self.probed.probe.bulk_symbols
 
     @cached_property
     def training(self) -> ExactLevel:
         """The training level of this case."""
-        return ExactLevel(self.bulk, self.substitution)
+        return ExactLevel(self.probed, self.substitution)
 
     @property
     def whole(self) -> tuple[Parameter, ...]:
         """Whole-number parameters that are not fixed."""
-        return tuple(p for p in self.bulk.system.model.parameters if p.domain.whole and p not in self.substitution)
+        return tuple(p for p in self.probed.training.model.parameters if p.domain.whole and p not in self.substitution)
 
     def fill(self, expression: sp.Expr) -> sp.Expr:
         """An expression of the records in this case."""
@@ -69,13 +74,13 @@ class Case:
 
     def sampled(self, expressions: Iterable[sp.Expr]) -> dict:
         """Values of the open parameters of the bulk, of its maps and of some expressions."""
-        inside = sample_point((*self.bulk.projected.bulk_equations, *(c.relation for c in self.bulk.pencil.cycles)))
+        inside = sample_point((*self.probed.probe.bulk_equations, *(c.relation for c in self.probed.pencil.cycles)))
         point = {**sample_point(expressions), **inside}
         return {p: v for p, v in point.items() if p not in self.substitution}
 
     @property
     def name(self) -> str:
-        return self.bulk.system.model.name or "the model"
+        return self.probed.training.model.name or "the model"
 
     @property
     def told(self) -> str:
@@ -85,7 +90,7 @@ class Case:
     @property
     def advice(self) -> str:
         """What to try where an elimination is too large."""
-        names = ", ".join(p.name for p in self.bulk.system.model.parameters if p not in self.substitution)
+        names = ", ".join(p.name for p in self.probed.training.model.parameters if p not in self.substitution)
         return f"fix more parameters with --at ({names} open)" if names else "solve for numbers with `derive solve`"
 
 

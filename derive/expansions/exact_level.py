@@ -13,13 +13,14 @@ from sympy.core.function import AppliedUndef
 
 from derive.algebra.polynomials import TooLarge
 from derive.algebra.quotients import Quotient
+from derive.pipeline import ProbedMatrix
 from derive.program.exact import exact_pass
 from derive.program.layout import Layout
 from derive.program.nodes import Formula
 from derive.program.probe import letters_needed, probe_program
 from derive.program.quotients import Array, ExactRun, Scalars, formulas
 from derive.program.recurrences import Coefficients
-from derive.records.probe import MAP, Bulk, Cycle
+from derive.records.probe import MAP, Cycle
 
 MOST_ROWS = 12
 """The most rows of a matrix whose characteristic polynomial is taken."""
@@ -28,12 +29,12 @@ MOST_ROWS = 12
 class ExactLevel:
     """Order parameters before the last update. `substitution` gives whole numbers, and whatever else is fixed."""
 
-    def __init__(self, bulk: Bulk, substitution: dict):
-        self.bulk = bulk
-        self.layout = Layout(bulk.projected.time_order)
-        letters, means = letters_needed(bulk.blocks)
+    def __init__(self, probed: ProbedMatrix, substitution: dict):
+        self.pencil = probed.pencil
+        self.layout = Layout(probed.training.order, probed.training.saddle)
+        letters, means = letters_needed(probed.blocks)
         self.program = exact_pass(self.layout, letters, means)
-        self.probe = probe_program(bulk, self.layout, means)
+        self.probe = probe_program(probed.pencil, self.layout, means)
         program, rings = self.program, [ring.pencil for ring in self.probe.rings]
         statements = chain(program.tables, program.start, program.step, program.results, *(f.body for f in rings))
         values = [let.value for let in statements]
@@ -48,11 +49,11 @@ class ExactLevel:
 
     def characteristic(self, cycle: Cycle) -> tuple[sp.Expr, ...]:
         """Factors, in MAP, of the characteristic polynomial of a ring's constant matrix."""
-        unknowns = self.bulk.projected.unknowns
+        unknowns = self.pencil.blocks.projected.unknowns
         size = min(sum(self.machine.whole(Formula(unknowns[r].size)) for r in group) for group in cycle.groups)
         if size > MOST_ROWS:
             raise TooLarge(f"its matrix has {size} rows, more than {MOST_ROWS}")
-        pencil = self.probe.rings[self.bulk.pencil.cycles.index(cycle)].pencil
+        pencil = self.probe.rings[self.pencil.cycles.index(cycle)].pencil
         matrix = self.machine.call(pencil, {pencil.parameters[1]: self.order})
         return tuple(
             sp.fraction(sp.together(sp.Add(*(self.scalars.expression(c) * MAP**k for k, c in enumerate(part)))))[0]

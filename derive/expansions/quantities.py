@@ -17,7 +17,7 @@ from derive.expansions.limits import Limit
 from derive.expansions.series import Expansion
 from derive.expansions.spikes import Spikes
 from derive.language.symbols import Parameter
-from derive.records.probe import Bulk
+from derive.pipeline import ProbedMatrix
 
 QUANTITIES = ("edge", "lower_edge", "outlier", "threshold")
 
@@ -32,7 +32,7 @@ class Found:
 
 
 def expand_quantity(
-    bulk: Bulk,
+    probed: ProbedMatrix,
     of: str,
     limit: Limit | None,
     order: sp.Rational,
@@ -43,8 +43,8 @@ def expand_quantity(
 
     Without a limit it is the quantity itself: a series of one term.
     """
-    case = Case.of(bulk, limit, fixed)
-    plus = bulk.system.model.probes[0][1].plus
+    case = Case.of(probed, limit, fixed)
+    plus = dict(probed.training.model.probes)[probed.label].plus
     if plus and of != "threshold":
         raise DeriveError(
             f"the probed matrix is moved by the observable {plus}, which `expand` leaves out; take a layer without it"

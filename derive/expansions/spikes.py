@@ -60,8 +60,8 @@ class Spikes:
     # the eigenproblems
 
     def _cycles(self) -> tuple[Cycle, ...]:
-        case, pencil = self.case, self.case.bulk.pencil
-        if not case.bulk.blocks.labels:
+        case, pencil = self.case, self.case.probed.pencil
+        if not case.probed.blocks.labels:
             raise DeriveError(f"{case.name} has no spikes, so it has no outliers; expand its edge with --of edge")
         if pencil.rest:
             raise DeriveError(
@@ -76,7 +76,7 @@ class Spikes:
         case = self.case
         if cycle.eigenvalue is not None:
             parts: tuple[sp.Expr, ...] = (case.fill(MAP - cycle.eigenvalue),)
-        elif not case.bulk.system.linear:
+        elif not case.probed.training.system.linear:
             raise DeriveError(
                 f"{case.name} has nonlinear laws: its order parameters are sampled, so its outliers have no exact "
                 "expansion; solve for numbers with `derive solve`, or expand the edge with --of edge"
@@ -167,7 +167,9 @@ class Spikes:
     def strength(self, wanted: str | None) -> Parameter:
         """The parameter whose threshold is sought: the one that is named, or the only one of the eigenvalues."""
         case = self.case
-        open_ones = [p for p in case.bulk.system.model.parameters if p not in case.substitution and not p.domain.whole]
+        open_ones = [
+            p for p in case.probed.training.model.parameters if p not in case.substitution and not p.domain.whole
+        ]
         if wanted is not None:
             for p in open_ones:
                 if p.name == wanted:

@@ -3,10 +3,10 @@
 from derive.printing.documents import (
     latex,
     latex_of_record,
-    markdown_of_records,
+    markdown_of_derivation,
     sections_as_data,
     text,
     text_of_record,
 )
 
-__all__ = ["latex", "latex_of_record", "markdown_of_records", "sections_as_data", "text", "text_of_record"]
+__all__ = ["latex", "latex_of_record", "markdown_of_derivation", "sections_as_data", "text", "text_of_record"]

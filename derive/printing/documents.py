@@ -8,14 +8,16 @@ import textwrap
 import sympy as sp
 
 from derive.language.model import Model
+from derive.pipeline import PROBE_STAGES, TRAINING_STAGES, Derivation
 from derive.printing.layout import signed_sum, tidy
 from derive.printing.names import Names
+from derive.printing.of_training import spectral_sections
 from derive.printing.plain import TextPrinter
+from derive.printing.sections import sections_of
+from derive.printing.statements import Section, Statement
 from derive.printing.tex import TexPrinter
-from derive.records.base import Record, Statement
+from derive.records.base import Record
 
-PROBE_STAGES = ("probe", "blocks", "pencil", "bulk")
-"""What is told for each probed matrix; everything before is the training level."""
 COLUMNS = 100
 TEX_COLUMNS = 72
 """How wide a line of LaTeX may be, in letters as `visible` counts them."""
@@ -27,7 +29,7 @@ def text_of_record(record: Record) -> str:
     """The record as plain ASCII for a terminal of 100 columns."""
     printer = TextPrinter(Names.of(record))
     lines = [record.title, "=" * len(record.title)]
-    for section in record.sections():
+    for section in sections_of(record):
         if not section.statements:
             continue
         lines += ["", *textwrap.wrap(section.title, COLUMNS - 2, initial_indent="  ", subsequent_indent="  ")]
@@ -89,7 +91,7 @@ def latex_of_record(record: Record) -> str:
     """The record as LaTeX for a document body; it needs amsmath and nothing else."""
     printer = TexPrinter(Names.of(record))
     lines = [rf"\subsection*{{{prose(record.title)}}}"]
-    for section in record.sections():
+    for section in sections_of(record):
         if not section.statements:
             continue
         lines += ["", rf"\paragraph{{{prose(section.title)}}}"]
@@ -170,35 +172,46 @@ def comparisons(words: str) -> str:
     return re.sub(r"(\w+) (<=|>=|<|>) (\w+(?: - \d+)?)", lambda m: f"${m[1]} {signs[m[2]]} {m[3]}$", words)
 
 
-def markdown_of_records(derived: dict[str, dict[str, Record]], model: Model) -> str:
+def markdown_of_derivation(derivation: Derivation) -> str:
     """The whole derivation: docstring, parameters, every stage, and at the end everything that was assumed.
 
-    `derived` has the records for each probed matrix, by its label: the training level is told once.
+    The training level is told once: with the spectral fields of the probed matrix, or, where there are several, with
+    those of each in front of its own stages.
     """
+    model = derivation.model
     lines = [f"# {model.name}", ""]
     if model.doc.strip():
         lines += [textwrap.dedent(model.doc).strip(), ""]
     lines += parameter_table(model)
     lines += declared(model)
-    told: set[str] = set()
-    for label, records in derived.items():
-        for stage, record in records.items():
-            if stage in told and stage not in PROBE_STAGES:
-                continue
-            told.add(stage)
-            layer = f", layer {label}" if label and stage in PROBE_STAGES else ""
+    several = len(derivation.probes) > 1
+    training = derivation.first if len(derivation.probes) == 1 else derivation
+    assumed: dict[str, None] = {}
+    for label, level, stages in (
+        ("", training, TRAINING_STAGES),
+        *((label, probed, PROBE_STAGES) for label, probed in derivation.probes.items()),
+    ):
+        layer = f", layer {label}" if label else ""
+        if several and level is not training:
+            added = derivation.probes[label].saddle
+            lines += [
+                f"## Joined by the spectral fields{layer}",
+                "",
+                *markdown_of_sections(added, spectral_sections(added)),
+            ]
+        for stage in stages:
+            record = level.record(stage)
             lines += [f"## {record.title}{layer} (`{stage}`)", "", *markdown_of_sections(record)]
-    records = next(iter(derived.values()), {})
-    if records:
-        lines += ["## Assumptions", ""]
-        lines += [f"- {cell(assumption)}" for assumption in getattr(list(records.values())[-1], "assumptions", ())]
+            assumed.update(dict.fromkeys(record.assumptions))
+    lines += ["## Assumptions", "", *(f"- {cell(assumption)}" for assumption in assumed)]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def markdown_of_sections(record: Record) -> list[str]:
+def markdown_of_sections(record: Record, sections: tuple[Section, ...] | None = None) -> list[str]:
+    """The record, or some sections that speak of it."""
     printer = TexPrinter(Names.of(record))
     lines = []
-    for section in record.sections():
+    for section in sections_of(record) if sections is None else sections:
         if section.statements:
             lines += [f"### {cell(section.title)}", ""]
             for statement in section.statements:
@@ -273,5 +286,5 @@ def sections_as_data(record: Record) -> list[dict]:
                 for s in section.statements
             ],
         }
-        for section in record.sections()
+        for section in sections_of(record)
     ]

@@ -108,24 +108,13 @@ class Names:
 
 
 def system_of(record: Record | None) -> System | None:
-    """The system that a record was derived from."""
-    while record is not None and not isinstance(record, System):
-        for step in ("system", "action", "projected", "blocks"):
-            if hasattr(record, step):
-                record = getattr(record, step)
-                break
-        else:
-            return None
-    return record
+    """The equations that a record speaks of."""
+    return record if isinstance(record, System) else getattr(record, "system", None)
 
 
 def projected_of(record: Record | None) -> ProjectedProbe | None:
-    """The projected probe that a record was derived from, if it comes after that stage."""
-    while record is not None and not isinstance(record, ProjectedProbe):
-        record = getattr(record, "projected", None) or getattr(record, "blocks", None)
-        if not isinstance(record, Record):
-            return None
-    return record
+    """The projected probe that a record speaks of, if it comes after that stage."""
+    return record if isinstance(record, ProjectedProbe) else getattr(record, "projected", None)
 
 
 def latex_name(name: str, accent: str = "") -> str:

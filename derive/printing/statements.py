@@ -1,15 +1,33 @@
-"""Lines that several records print, kept beside the printers: memory terms, laws of random matrices, recurrences."""
+"""The form that records are printed in, and lines that several of them share."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import sympy as sp
 
 from derive.language.matrices import Disorder, Weights
 from derive.language.model import Model, atoms
 from derive.language.vectors import PAST
-from derive.records.base import Statement
-from derive.records.saddle import Memory, clock_of
+from derive.records.action import clock_of
+from derive.records.saddle import Memory
 from derive.records.system import Recurrence
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A line of mathematics: left = right, with a remark. Without `right` an expression, without both prose."""
+
+    left: sp.Basic | None = None
+    right: sp.Basic | None = None
+    remark: str = ""
+    relation: str = "="
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    statements: tuple[Statement, ...]
 
 
 def remembered(memory: Memory) -> sp.Expr:

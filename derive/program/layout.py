@@ -10,7 +10,7 @@ import sympy as sp
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import Field, FieldAt
 from derive.printing import text
-from derive.records.saddle import Covariance, Memory, TimeOrder
+from derive.records.saddle import Covariance, Memory, SaddlePoint, TimeOrder
 from derive.records.system import DisorderRule, System, SystemField
 
 
@@ -19,6 +19,7 @@ class Layout:
     """The training level in the order in which the fields of one time are computed."""
 
     time_order: TimeOrder
+    saddle: SaddlePoint
 
     @property
     def system(self) -> System:
@@ -46,13 +47,13 @@ class Layout:
 
     def memories(self, field: Field) -> tuple[Memory, ...]:
         """What joins the noise of a field."""
-        return tuple(m for m in self.time_order.single_site.saddle.memories if m.target == field)
+        return tuple(m for m in self.saddle.memories if m.target == field)
 
     def covariances(self, field: Field) -> tuple[Covariance, ...]:
         """Covariances of a field's noise with those of all fields that have times, or are known before it."""
         return tuple(
             c
-            for c in self.time_order.single_site.saddle.covariances
+            for c in self.saddle.covariances
             if c.left == field
             and c.right.role != "spectral"
             and (c.right.timed or self.rank[c.right] <= self.rank[field])

@@ -34,7 +34,7 @@ from derive.program.nodes import (
 )
 from derive.program.recurrences import Coefficients
 from derive.program.text import PARAMETERS
-from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle, Directions, Unknown
+from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle, Directions, Pencil, ProjectedProbe, Unknown
 
 
 def letters_needed(blocks: BlockMatrix) -> tuple[tuple[Letter, ...], tuple[Mean, ...]]:
@@ -97,11 +97,11 @@ class BulkProgram:
 class _Spectral:
     """What functions of z, of the bulk responses and of the order parameters share."""
 
-    def __init__(self, bulk: Bulk, layout: Layout, means: tuple[Mean, ...]):
-        self.bulk, self.blocks, self.means = bulk, bulk.blocks, means
+    def __init__(self, projected: ProjectedProbe, layout: Layout, means: tuple[Mean, ...]):
+        self.projected, self.means = projected, means
         self.clock = layout.clock
         self.z, self.r, self.order, self.s = Symbol("z", SCALAR), Symbol("r"), Symbol("order"), Symbol("s", SCALAR)
-        self.responses = {b: Symbol(b.name, SCALAR) for b in bulk.projected.bulk_symbols}
+        self.responses = {b: Symbol(b.name, SCALAR) for b in projected.bulk_symbols}
         steps = sp.S.One if self.clock is None else self.clock.steps
         self.steps, self.when = steps, Symbol("when", (steps,))
         self.coefficients = Coefficients(layout)
@@ -164,9 +164,9 @@ class _Spectral:
         return Sum(terms, (rows, columns))
 
 
-def probe_program(bulk: Bulk, layout: Layout, means: tuple[Mean, ...]) -> ProbeProgram:
-    work = _Spectral(bulk, layout, means)
-    blocks, projected = bulk.blocks, bulk.projected
+def probe_program(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> ProbeProgram:
+    blocks, projected = pencil.blocks, pencil.blocks.projected
+    work = _Spectral(projected, layout, means)
     sizes = [u.size for u in projected.unknowns]
     rows = []
     for r, rows_size in enumerate(sizes):
@@ -184,18 +184,18 @@ def probe_program(bulk: Bulk, layout: Layout, means: tuple[Mean, ...]) -> ProbeP
     doc = f"A(z), one row of blocks per unknown: {names or 'there are none'}."
     a_matrix = work.function("a_matrix", (work.z, work.r, work.order), doc, whole)
     sides = tuple((side.side, _side(work, side)) for side in projected.directions)
-    rings = tuple(_ring(work, number, cycle) for number, cycle in enumerate(bulk.pencil.cycles))
-    return ProbeProgram(blocks.labels, a_matrix, sides, rings, not bulk.pencil.rest, _steady(bulk))
+    rings = tuple(_ring(work, blocks, number, cycle) for number, cycle in enumerate(pencil.cycles))
+    return ProbeProgram(blocks.labels, a_matrix, sides, rings, not pencil.rest, _steady(blocks))
 
 
-def _steady(bulk: Bulk) -> bool:
+def _steady(blocks: BlockMatrix) -> bool:
     """Whether neither A(z) nor the bulk depends on the number of steps otherwise than through their shapes."""
-    projected = bulk.projected
+    projected = blocks.projected
     clock = next((u.field.clock for u in projected.unknowns if u.field.clock is not None), None)
     if clock is None:
         return True
-    expressions = [*projected.bulk_equations, *(block.scalar for _, block in bulk.blocks.blocks)]
-    for _, block in bulk.blocks.blocks:
+    expressions = [*projected.bulk_equations, *(block.scalar for _, block in blocks.blocks)]
+    for _, block in blocks.blocks:
         for scale, word in block.combination:
             expressions += [scale, *(letter.weight for letter in word if isinstance(letter, Diagonal))]
     return not any(sp.sympify(e).has(clock.steps) for e in expressions)
@@ -203,7 +203,7 @@ def _steady(bulk: Bulk) -> bool:
 
 def _side(work: _Spectral, side: Directions) -> Definition:
     """The right-hand side for sources along the spikes, the rows that see them, and their Gram matrix."""
-    unknowns, drive = work.blocks.projected.unknowns, dict(side.drive)
+    unknowns, drive = work.projected.unknowns, dict(side.drive)
 
     def size(field: Field) -> sp.Expr:
         return index_size(field)
@@ -227,14 +227,14 @@ def _side(work: _Spectral, side: Directions) -> Definition:
     return work.function(f"{side.side}_spikes", (work.order,), doc, Tuple((Blocks(driven), Blocks(rows), Blocks(gram))))
 
 
-def _ring(work: _Spectral, number: int, cycle: Cycle) -> RingProgram:
-    unknowns = work.blocks.projected.unknowns
+def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> RingProgram:
+    unknowns = blocks.projected.unknowns
     product: Value | None = None
     for group, following in zip(cycle.groups, (*cycle.groups[1:], cycle.groups[0]), strict=True):
         coupling = Blocks(
             tuple(
                 tuple(
-                    work.combination(work.blocks.block(r, c).combination, unknowns[r].size, unknowns[c].size)
+                    work.combination(blocks.block(r, c).combination, unknowns[r].size, unknowns[c].size)
                     for c in following
                 )
                 for r in group
@@ -256,8 +256,8 @@ def _ring(work: _Spectral, number: int, cycle: Cycle) -> RingProgram:
 
 
 def bulk_program(bulk: Bulk, layout: Layout) -> BulkProgram:
-    work = _Spectral(bulk, layout, ())
     projected = bulk.projected
+    work = _Spectral(projected, layout, ())
     symbols = projected.bulk_symbols
     doc = "Each is zero at the bulk responses r at z, and vanishes as z grows:\n" + "\n".join(
         f"0 = {text(e)}" for e in projected.bulk_equations

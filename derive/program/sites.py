@@ -12,7 +12,6 @@ from functools import cached_property
 
 import sympy as sp
 
-from derive.algebra.causality import edges
 from derive.algebra.scaling import size_free
 from derive.algebra.words import Letter
 from derive.language.matrices import Disorder
@@ -172,10 +171,10 @@ class Sharing:
     @cached_property
     def groups(self) -> tuple[tuple[Field, ...], ...]:
         """Fields and sources that share sites."""
-        saddle = self.layout.time_order.single_site.saddle
+        saddle = self.layout.saddle
         everyone = [f.field for f in self.layout.fields] + list(self.layout.system.sources)
         ties: list[tuple[Field, ...]] = [(f,) for f in everyone]
-        for edge in edges(self.layout.system):
+        for edge in self.layout.time_order.edges:
             direct = not edge.through_mean and not isinstance(self.rules[edge.target].rule, DisorderRule)
             if direct and edge.source.role != "constant":
                 ties.append((edge.target, edge.source))

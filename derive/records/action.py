@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy as sp
 
-from derive.algebra.nodes import TAU, Dot, Hat, Source, TauDerivative, at
+from derive.algebra.nodes import TAU, Dot, Hat, at
 from derive.language.matrices import Disorder
 from derive.language.vectors import PAST, Field
-from derive.records.base import Record, Section, Statement
-from derive.records.system import DisorderRule, System
+from derive.records.base import Record
+from derive.records.system import System
 
 
 @dataclass(frozen=True)
@@ -43,27 +43,9 @@ class Action(Record):
     assumptions: tuple[str, ...]
     title = "Martin-Siggia-Rose action"
 
-    def sections(self) -> tuple[Section, ...]:
-        deterministic, linear = [], []
-        for f in self.system.fields:
-            value = at(f.field, f.time)
-            left = TauDerivative(value) if f.derivative else value
-            right = sp.S.Zero if isinstance(f.rule, DisorderRule) else f.rule.expression(f.time)
-            right += Source() if f.derivative else 0
-            deterministic.append(Statement(Hat(value), left - right, relation="i dot"))
-        for c in self.couplings:
-            name = sp.Symbol(f"X_{c.matrix}")
-            hat, argument = Leg(c.field, True).value(_time(c.field)), Leg(c.argument, False).value(_time(c.argument))
-            pair = (argument, hat) if c.transposed else (hat, argument)
-            linear.append(Statement(name, sp.Function("outer")(*pair) * c.coefficient, relation="contains"))
-        disorder = "disorder part: -i times the trace of W.T X for each random matrix W, with X summed over times"
-        return (
-            Section("deterministic part, summed over times", tuple(deterministic)),
-            Section(disorder, tuple(linear)),
-        )
 
-
-def _time(field: Field) -> sp.Expr:
+def clock_of(field: Field) -> sp.Expr:
+    """The time at which a field is written: its clock, or spectral time."""
     return TAU if field.role == "spectral" else (field.clock or sp.Symbol("t"))
 
 
@@ -78,22 +60,20 @@ class Quartic:
 
     def expression(self) -> sp.Expr:
         def dot(pair: tuple[Leg, Leg]) -> Dot:
-            return Dot(pair[0].value(_time(pair[0].field)), pair[1].value(PAST))
+            return Dot(pair[0].value(clock_of(pair[0].field)), pair[1].value(PAST))
 
         return self.weight * dot(self.left) * dot(self.right)
 
 
 @dataclass(frozen=True)
 class AveragedAction(Record):
-    action: Action
+    """Products of bilinears. For a probed matrix: those with a spectral field; the others are the training level's."""
+
+    system: System
     terms: tuple[Quartic, ...]
     assumptions: tuple[str, ...]
     title = "Averaged over the disorder"
 
-    def sections(self) -> tuple[Section, ...]:
-        found = []
-        for matrix in self.action.system.disorder:
-            lines = tuple(Statement(term.expression()) for term in self.terms if term.matrix == matrix)
-            fresh = ", equal times only (drawn afresh)" if matrix.fresh is not None else ""
-            found.append(Section(f"from {matrix}, summed over both times{fresh}", lines))
-        return tuple(found)
+    def joined(self, probed: AveragedAction) -> AveragedAction:
+        """The whole averaged action of a probed matrix, the training level's terms first."""
+        return replace(probed, terms=(*self.terms, *probed.terms))

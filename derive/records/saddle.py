@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import sympy as sp
 
-from derive.algebra.nodes import TAU, Correlation, Noise, Response, Source, TauDerivative, at, noise, times_of
+from derive.algebra.nodes import TAU, Response, at, times_of
 from derive.language.symbols import Sector
 from derive.language.vectors import PAST, Field
-from derive.records.action import AveragedAction
-from derive.records.base import Record, Section, Statement
+from derive.records.action import clock_of
+from derive.records.base import Record, gathered
 from derive.records.system import DisorderRule, System
-
-
-def clock_of(field: Field) -> sp.Expr:
-    return TAU if field.role == "spectral" else (field.clock or sp.Symbol("t"))
 
 
 @dataclass(frozen=True)
@@ -28,13 +25,6 @@ class Covariance:
     a: Field
     b: Field
     fresh: bool
-
-    def statement(self) -> Statement:
-        t, s = clock_of(self.left), PAST
-        value = self.coefficient * Correlation(self.a, self.b, *times_of(self.a, t), *times_of(self.b, s))
-        if self.fresh:
-            value *= sp.KroneckerDelta(t, s)
-        return Statement(sp.Function("cov")(noise(self.left, t), noise(self.right, s)), value)
 
 
 @dataclass(frozen=True)
@@ -59,54 +49,36 @@ class Memory:
 
 @dataclass(frozen=True)
 class SaddlePoint(Record):
-    averaged: AveragedAction
+    """Noises and memory. For a probed matrix: those that a spectral field takes part in, as in its averaged action."""
+
+    system: System
     covariances: tuple[Covariance, ...]
     memories: tuple[Memory, ...]
     vanishing: tuple[sp.Expr, ...]
     assumptions: tuple[str, ...]
     title = "Saddle point"
 
-    @property
-    def system(self) -> System:
-        return self.averaged.action.system
-
-    def sections(self) -> tuple[Section, ...]:
-        from derive.printing.statements import remembered
-
-        correlations = {(c.a, c.b): None for c in self.covariances}
-        responses = {(m.a, m.noise): None for m in self.memories}
-        order = [
-            Statement(
-                Correlation(a, b, *times_of(a, clock_of(a)), *times_of(b, PAST)),
-                sp.Function("mean")(at(a, clock_of(a)), at(b, PAST)),
-            )
-            for a, b in correlations
-        ]
-        order += [
-            Statement(
-                Response(a, j, *times_of(a, clock_of(a)), *times_of(j, PAST)),
-                sp.Function("mean")(sp.Function("d")(at(a, clock_of(a)), noise(j, PAST))),
-            )
-            for a, j in responses
-        ]
-        kernels = tuple(
-            Statement(noise(m.target, clock_of(m.target)), remembered(m), relation="joined by") for m in self.memories
-        )
-        return (
-            Section("order parameters", tuple(order)),
-            Section("covariances of the noises", tuple(c.statement() for c in self.covariances)),
-            Section("memory that joins each noise", kernels),
-            Section("vanish by causality", tuple(Statement(v, sp.S.Zero) for v in self.vanishing)),
+    def joined(self, probed: SaddlePoint) -> SaddlePoint:
+        """The whole saddle point of a probed matrix, the training level's noises and memory first."""
+        return replace(
+            probed,
+            covariances=(*self.covariances, *probed.covariances),
+            memories=(*self.memories, *probed.memories),
+            vanishing=tuple(dict.fromkeys((*self.vanishing, *probed.vanishing))),
         )
 
 
 @dataclass(frozen=True)
 class SingleSite(Record):
-    """One representative site of each sector: noises, memory and the rules of the declaration."""
+    """One representative site of each sector: the saddle point read together with the rules of the declaration."""
 
     saddle: SaddlePoint
     assumptions: tuple[str, ...]
     title = "Single-site process"
+
+    @staticmethod
+    def of(saddle: SaddlePoint) -> SingleSite:
+        return SingleSite(saddle, gathered(saddle, new="sites of one sector are exchangeable"))
 
     @property
     def system(self) -> System:
@@ -120,58 +92,43 @@ class SingleSite(Record):
     def memories(self, target: Field) -> tuple[Memory, ...]:
         return tuple(m for m in self.saddle.memories if m.target == target)
 
-    def sections(self) -> tuple[Section, ...]:
-        from derive.printing.statements import remembered
 
-        found = []
-        for sector in self.system.sectors:
-            lines = []
-            for f in self.system.fields:
-                if f.field.sector != sector:
-                    continue
-                value = at(f.field, f.time)
-                if isinstance(f.rule, DisorderRule):
-                    right: sp.Expr = Noise(f.field, *times_of(f.field, f.time))
-                    for m in self.memories(f.field):
-                        right += remembered(m)
-                else:
-                    right = f.rule.expression(f.time) + (Source() if f.derivative else 0)
-                lines.append(Statement(TauDerivative(value) if f.derivative else value, right))
-            found.append(Section(f"a site of {sector}", tuple(lines)))
-        return (*found, Section("noises", tuple(c.statement() for c in self.saddle.covariances)))
+@dataclass(frozen=True)
+class Edge:
+    """`target` at t needs `source` at t - lag or earlier. `through_mean`: only through an average over sites."""
+
+    target: Field
+    source: Field
+    lag: int
+    through_mean: bool
 
 
 @dataclass(frozen=True)
 class TimeOrder(Record):
-    """In which order the fields of one time are computed, and how far back each response reaches."""
+    """In which order the training fields of one time are computed, and how far back each response reaches.
 
-    single_site: SingleSite
+    edges: who needs whom. delays: (a, b, the shortest delay with which a answers a kick to b); pairs that are missing
+    never do.
+    """
+
+    system: System
     order: tuple[Field, ...]
-    lags: tuple[tuple[Field, Field, int], ...]
+    edges: tuple[Edge, ...]
+    delays: tuple[tuple[Field, Field, int], ...]
     assumptions: tuple[str, ...]
     title = "Order in time"
 
-    @property
-    def system(self) -> System:
-        return self.single_site.system
+    def delay(self, field: Field, kicked: Field) -> int | None:
+        """The shortest delay with which a field answers a kick to another; None if it never does."""
+        return self._table.get((field, kicked))
 
-    def sections(self) -> tuple[Section, ...]:
-        sequence = tuple(Statement(at(f, clock_of(f)), remark=f"step {i + 1}") for i, f in enumerate(self.order))
-        reach = []
-        for a, j, lag in self.lags:
-            t = clock_of(a)
-            left = Response(a, j, *times_of(a, t), *times_of(j, PAST))
-            condition = f"s <= {t}" if lag == 0 else (f"s < {t}" if lag == 1 else f"s <= {t} - {lag}")
-            timed = a.timed and j.timed
-            reach.append(Statement(left, remark=f"nonzero only for {condition}" if timed else "nonzero"))
-        if self.system.linear:
-            method = "every law is linear: one exact forward pass in time"
-        elif self.system.model.responses == "pathwise":
-            method = "some laws are nonlinear: sampled forward in time, responses by derivatives along each path"
-        else:
-            method = "some laws are nonlinear: sampled forward in time, responses by Stein's lemma"
-        return (
-            Section("each time is computed in this order", sequence),
-            Section("reach of the responses", tuple(reach)),
-            Section("method", (Statement(remark=method),)),
-        )
+    @cached_property
+    def _table(self) -> dict[tuple[Field, Field], int]:
+        return {(a, b): delay for a, b, delay in self.delays}
+
+    @cached_property
+    def lags(self) -> tuple[tuple[Field, Field, int], ...]:
+        """The responses of one site to its noises, with their delays, in the order of computation."""
+        kicked = [f.field for f in self.system.training if isinstance(f.rule, DisorderRule)]
+        pairs = ((a, j) for a in self.order if a.timed for j in kicked if a.sector == j.sector)
+        return tuple((a, j, self._table[a, j]) for a, j in pairs if (a, j) in self._table)

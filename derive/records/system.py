@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import sympy as sp
 
-from derive.algebra.nodes import TAU, Source, TauDerivative, at
+from derive.algebra.nodes import TAU, at
 from derive.language.data import DataAt
 from derive.language.matrices import Disorder
 from derive.language.model import Model
 from derive.language.symbols import Sector
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, Total, labels_of
-from derive.records.base import Record, Section, Statement
+from derive.records.base import Record
 
 
 @dataclass(frozen=True)
@@ -112,29 +113,56 @@ class Recurrence:
 
 
 @dataclass(frozen=True)
+class SpectralFields:
+    """The fields that probe one matrix, the one that follows it in spectral time first.
+
+    `middle` is the field K psi0 where the probed matrix is a multiple of K^T K.
+    """
+
+    label: str
+    fields: tuple[SystemField, ...]
+    middle: Field | None
+
+
+@dataclass(frozen=True)
 class System(Record):
-    """Every field with its rule; the spectral fields that probe the matrix are fields like any other."""
+    """Every training field with its rule, and apart from them the spectral fields of each probed matrix.
+
+    `joined` gives the system of one probed matrix, in which its spectral fields are fields like any other.
+    """
 
     model: Model
     fields: tuple[SystemField, ...]
     sources: tuple[Field, ...]
-    disorder: tuple[Disorder, ...]
-    sectors: tuple[Sector, ...]
     recurrences: tuple[Recurrence, ...]
-    middle: Field | None
-    """The spectral field K psi0 where the probed matrix is a multiple of K^T K."""
+    probes: tuple[SpectralFields, ...]
     assumptions: tuple[str, ...]
+    middle: Field | None = None
     title = "Equations with weights written out"
 
-    @property
+    def joined(self, label: str) -> System:
+        """The training fields and, behind them, the spectral fields of one probed matrix."""
+        probe = next(probe for probe in self.probes if probe.label == label)
+        return replace(self, fields=(*self.fields, *probe.fields), probes=(probe,), middle=probe.middle)
+
+    @cached_property
+    def disorder(self) -> tuple[Disorder, ...]:
+        """The random matrices that act on fields."""
+        return tuple(dict.fromkeys(f.rule.matrix for f in self.fields if isinstance(f.rule, DisorderRule)))
+
+    @cached_property
+    def sectors(self) -> tuple[Sector, ...]:
+        return tuple(dict.fromkeys([*(f.field.sector for f in self.fields), *(x.sector for x in self.sources)]))
+
+    @cached_property
     def training(self) -> tuple[SystemField, ...]:
         return tuple(f for f in self.fields if f.field.role != "spectral")
 
-    @property
+    @cached_property
     def spectral(self) -> tuple[SystemField, ...]:
         return tuple(f for f in self.fields if f.field.role == "spectral")
 
-    @property
+    @cached_property
     def linear(self) -> bool:
         """Whether every law and every average is linear or quadratic, so that all fields are Gaussian."""
         rules = [rule for f in self.training for rule in (f.rule, *f.starts)]
@@ -148,7 +176,7 @@ class System(Record):
         averages += [m for _, value in self.model.observe for m in value.atoms(Mean)]
         return not any(isinstance(rule, ElementwiseRule) for rule in rules) and all(map(is_quadratic, averages))
 
-    @property
+    @cached_property
     def by_label(self) -> bool:
         """Whether labels are told apart: by data, by sums over them, by coefficients that have them, or because some
         fields have other labels than their clock."""
@@ -159,60 +187,6 @@ class System(Record):
             return True
         terms = [t for f in self.training for r in (f.rule, *f.starts) if isinstance(r, LinearRule) for t in r.terms]
         return any(t.mixing is not None or labels_of(t.coefficient) is not None for t in terms)
-
-    def sections(self) -> tuple[Section, ...]:
-        from derive.printing import text
-        from derive.printing.statements import matrix_law, recurrence_lines
-
-        def lines(fields: tuple[SystemField, ...]) -> tuple[Statement, ...]:
-            found = []
-            for f in fields:
-                value = at(f.field, f.time)
-                right = f.rule.expression(f.time) + (Source() if f.derivative else 0)
-                found.append(
-                    Statement(
-                        TauDerivative(value) if f.derivative else value,
-                        right,
-                        remark=f"for {f.time} >= {f.shift}" if f.shift else "",
-                    )
-                )
-                for first, rule in enumerate(f.starts):
-                    start = rule.expression(sp.Integer(first)).subs(f.time, first)
-                    found.append(Statement(f.field(first), start))
-            return tuple(found)
-
-        recurrences = tuple(line for r in self.recurrences for line in recurrence_lines(r, self.model))
-        random = [Statement(sp.Function("variance")(m), m.variance, remark=matrix_law(m)) for m in self.disorder]
-        random += [
-            Statement(
-                sp.Function("variance")(at(x, x.clock)),
-                x.scale**2,
-                remark=f"independent Gaussian entries over {x.sector}",
-            )
-            for x in self.sources
-            if x.role == "normal"
-        ]
-        owners: dict = {}
-        for f in self.fields:
-            if f.field.labelled:
-                owners.setdefault(f.field.labels, []).append(text(f.field))
-        every = len(owners) == 1 and sum(map(len, owners.values())) == len(self.training)
-        labels = [
-            Statement(
-                remark=f"{'every field' if every else ', '.join(names)} "
-                f"{'has' if every or len(names) == 1 else 'have'} one copy for each of {count} labels, and "
-                "sums over earlier times run over the labels too"
-            )
-            for count, names in owners.items()
-        ]
-        parts = [
-            Section("random matrices and vectors", tuple(random)),
-            Section("training fields", lines(self.training)),
-            Section("spectral fields", lines(self.spectral)),
-            Section("coefficients", recurrences),
-            Section("class labels", tuple(labels)),
-        ]
-        return tuple(part for part in parts if part.statements)
 
 
 def is_quadratic(average: Mean) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import sympy as sp
@@ -11,7 +11,8 @@ from derive.algebra.nodes import TAU
 from derive.language.model import Model, atoms
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import Mean
-from derive.printing.documents import PROBE_STAGES, latex
+from derive.pipeline import PROBE_STAGES, Derivation, ProbedMatrix
+from derive.printing.documents import latex
 from derive.printing.statements import matrix_law
 from derive.records.action import Action, AveragedAction
 from derive.records.base import Record
@@ -30,39 +31,61 @@ class Assumption:
     particulars: tuple[Words, ...]
 
 
-def assumptions(derived: dict[str, dict[str, Record]]) -> tuple[Assumption, ...]:
+Level = Derivation | ProbedMatrix
+"""What a report tells of: a training level alone, or a probed matrix with its training level."""
+
+
+def levels(derivation: Derivation, labels: Sequence[str] | None = None) -> dict[str, Level]:
+    """The probed matrices that are told, by label (all, if none are named); without any, the training level."""
+    chosen = derivation.probes if labels is None else labels
+    return {label: derivation.probes[label] for label in chosen} or {"": derivation}
+
+
+def assumptions(levels: dict[str, Level]) -> tuple[Assumption, ...]:
     """In the order of the stages, the training level once. Besides what the records say they assume, what they used."""
     found: dict[tuple[str, Words], dict[Words, list[str]]] = {}
-    first = next(iter(derived), "")
-    for stage in next(iter(derived.values()), {}):
-        for label, records in derived.items():
-            for statement, line in _told(records, stage):
+    first = next(iter(levels))
+    for stage in levels[first].stages:
+        for label, level in levels.items():
+            for statement, line in _told(level, stage):
                 lines = found.setdefault((stage, statement), {})
                 if stage in PROBE_STAGES or label == first or not lines:
                     lines.setdefault(line, []).append(label)
     return tuple(
         Assumption(
-            stage, statement, tuple(_named(line, labels, derived, stage) for line, labels in lines.items() if line)
+            stage, statement, tuple(_named(line, labels, levels, stage) for line, labels in lines.items() if line)
         )
         for (stage, statement), lines in found.items()
     )
 
 
-def _told(records: dict[str, Record], stage: str) -> Iterator[tuple[Words, Words]]:
+def _told(level: Level, stage: str) -> Iterator[tuple[Words, Words]]:
     """What a stage assumes, with one particular each time."""
-    place = list(records).index(stage)
-    before = list(records.values())[place - 1].assumptions if place else ()
-    new = [words(_sentence(a)) for a in records[stage].assumptions if a not in before]
-    for belongs, line in _particulars(records[stage]):
+    record = level.record(stage)
+    new = [words(_sentence(a)) for a in record.assumptions if a not in _before(level, stage)]
+    for belongs, line in _particulars(record):
         for statement in new if belongs is None else [words(belongs)]:
             yield statement, line
     for statement in new:
         yield statement, ()
 
 
-def _named(line: Words, labels: list[str], derived: dict[str, dict[str, Record]], stage: str) -> Words:
+def _before(level: Level, stage: str) -> set[str]:
+    """What the records assume that this one builds on: all that they assume is assumed by it too."""
+    mine = set(level.record(stage).assumptions)
+    found: set[str] = set()
+    earlier = True
+    for other in level.stages:
+        earlier = earlier and other != stage
+        theirs = set(level.record(other).assumptions)
+        if theirs < mine or (earlier and theirs == mine):
+            found |= theirs
+    return found
+
+
+def _named(line: Words, labels: list[str], levels: dict[str, Level], stage: str) -> Words:
     """A particular of some layers says which."""
-    if stage not in PROBE_STAGES or len(labels) == len(derived):
+    if stage not in PROBE_STAGES or len(labels) == len(levels):
         return line
     return words(f"layer{'s' if len(labels) > 1 else ''} {', '.join(labels)}: ", *line)
 
@@ -130,7 +153,7 @@ def _of_action(record: Action) -> Told:
 
 
 def _of_average(record: AveragedAction) -> Told:
-    for matrix in record.action.system.disorder:
+    for matrix in record.system.disorder:
         yield None, words(Math(latex(matrix)), f": {matrix_law(matrix)}, variance ", Math(latex(matrix.variance)))
         if matrix.fresh is not None:
             yield (

@@ -5,21 +5,17 @@ from __future__ import annotations
 from derive.algebra.nodes import TAU
 from derive.language.model import atoms
 from derive.language.symbols import Clock
+from derive.pipeline import Derivation, ProbedMatrix
 from derive.printing.documents import latex
-from derive.records.base import Record
-from derive.records.probe import BlockMatrix
-from derive.records.saddle import TimeOrder
 from derive.records.system import System
 from derive.report.document import Math, Words, words
 
 
-def conventions(records: dict[str, Record]) -> tuple[tuple[str, Words], ...]:
+def conventions(level: Derivation | ProbedMatrix) -> tuple[tuple[str, Words], ...]:
     """Topic and what is to be known about it, in the order in which a reader meets them."""
-    order = records["order"]
-    assert isinstance(order, TimeOrder)
-    blocks = records.get("blocks")
-    spiked = isinstance(blocks, BlockMatrix) and bool(blocks.labels)
-    return tuple((topic, words(*parts)) for topic, parts in _told(order.system, "probe" in records, spiked))
+    probed = isinstance(level, ProbedMatrix)
+    spiked = isinstance(level, ProbedMatrix) and bool(level.blocks.labels)
+    return tuple((topic, words(*parts)) for topic, parts in _told(level.system, probed, spiked))
 
 
 def _told(system: System, probed: bool, spiked: bool) -> list[tuple[str, tuple[str | Math, ...]]]:

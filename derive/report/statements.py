@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from derive.printing.documents import display
 from derive.printing.names import Names
+from derive.printing.sections import sections_of
+from derive.printing.statements import Section, Statement
 from derive.printing.tex import TexPrinter
-from derive.records.base import Record, Section, Statement
+from derive.records.base import Record
 from derive.report.document import Block, Equation, Heading, Prose, words
 
 
@@ -21,7 +23,7 @@ def blocks_of_sections(record: Record, sections: tuple[Section, ...]) -> tuple[B
 
 
 def blocks_of_record(record: Record) -> tuple[Block, ...]:
-    return blocks_of_sections(record, record.sections())
+    return blocks_of_sections(record, sections_of(record))
 
 
 def _block(statement: Statement, printer: TexPrinter) -> Block:

@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from derive import __version__
 from derive.language.model import Model
+from derive.pipeline import Derivation, ProbedMatrix
 from derive.printing.documents import latex, prose
+from derive.printing.of_training import spectral_sections
+from derive.printing.sections import sections_of
+from derive.printing.statements import Section
 from derive.printing.tex import TexPrinter
-from derive.records.base import Record, Section
-from derive.report.assumptions import assumptions
+from derive.records.base import Record
+from derive.report.assumptions import Level, assumptions, levels
 from derive.report.conventions import conventions
 from derive.report.document import (
     Block,
@@ -48,31 +52,33 @@ STAGE_CHAPTERS = {
 
 
 def report_of(
-    model: Model,
-    derived: dict[str, dict[str, Record]],
+    derivation: Derivation,
     values: Values,
     sources: Sequence[tuple[str, str]],
     files: Mapping[str, str],
     comparison: Comparison | None = None,
     command: str = "",
+    layers: Sequence[str] | None = None,
 ) -> Report:
     """The whole report.
 
-    derived: the records for each probed matrix, by label. sources: the declaration's own files, name and text.
-    files: generated code, name to text. comparison: theory against simulation, if one was run.
+    sources: the declaration's own files, name and text. files: generated code, name to text. comparison: theory against
+    simulation, if one was run. layers: the probed matrices that are told, all of them if none are named.
     """
-    records = next(iter(derived.values()))
+    model, told = derivation.model, levels(derivation, layers)
+    first = next(iter(told.values()))
+    training = first if len(told) == 1 else derivation
     chapters = [
-        _declaration(model, records["system"], values, sources),
-        *_training(records),
-        *_probe(derived),
+        _declaration(model, training.record("system"), values, sources),
+        *_training(training),
+        *_probe(told),
         _code(files),
         _comparison(comparison),
-        _assumptions(derived),
+        _assumptions(told),
     ]
     chosen = [f"{name} = {value}" for name, value in model.choices]
-    if 0 < len(derived) < len(model.probes):
-        chosen.append(f"layer {', '.join(derived)} only")
+    if 0 < len(told) < len(model.probes):
+        chosen.append(f"layer {', '.join(told)} only")
     return Report(
         name=model.setting,
         title=_title(model),
@@ -80,7 +86,7 @@ def report_of(
         doc=model.doc,
         command=command,
         version=__version__,
-        conventions=conventions(records),
+        conventions=conventions(first),
         chapters=tuple(chapters),
     )
 
@@ -144,10 +150,10 @@ def _number(value: int | float | str) -> str:
     return value if isinstance(value, str) else f"{value:.12g}"
 
 
-def _training(records: dict[str, Record]) -> list[Chapter]:
-    saddle = records["saddle"]
-    order = tuple(s for s in saddle.sections() if s.title == ORDER_PARAMETERS)
-    rest = tuple(s for s in saddle.sections() if s.title != ORDER_PARAMETERS)
+def _training(level: Level) -> list[Chapter]:
+    saddle = level.record("saddle")
+    order = tuple(s for s in sections_of(saddle) if s.title == ORDER_PARAMETERS)
+    rest = tuple(s for s in sections_of(saddle) if s.title != ORDER_PARAMETERS)
     disorder_free = not any(s.statements for s in order)
     nothing = (Prose(words("There are none: no random matrix acts on a field.")),)
     return [
@@ -155,7 +161,7 @@ def _training(records: dict[str, Record]) -> list[Chapter]:
             "action",
             "Martin-Siggia-Rose action",
             words("Every equation is imposed by a response field, and the exponent is linear in each random matrix."),
-            blocks_of_record(records["action"]),
+            blocks_of_record(level.record("action")),
         ),
         Chapter(
             "average",
@@ -165,7 +171,7 @@ def _training(records: dict[str, Record]) -> list[Chapter]:
                 " is the exponential of minus half its variance times ", Math(r"\mathrm{Tr}\, X^{\top} X"),
                 ": products of two bilinears.",
             ),
-            blocks_of_record(records["average"]),
+            blocks_of_record(level.record("average")),
         ),
         Chapter(
             "order-parameters",
@@ -186,13 +192,13 @@ def _training(records: dict[str, Record]) -> list[Chapter]:
             "single-site",
             "Single-site process",
             words("Sites no longer see each other, only noises and their own past."),
-            blocks_of_record(records["single-site"]),
+            blocks_of_record(level.record("single-site")),
         ),
         Chapter(
             "time-order",
             "Order in time",
             words("Which field of a time is needed for which, and how far back each response reaches."),
-            blocks_of_record(records["order"]),
+            blocks_of_record(level.record("order")),
         ),
     ]  # fmt: skip
 
@@ -201,7 +207,7 @@ def _titled(sections: tuple[Section, ...], title: str) -> tuple[Section, ...]:
     return tuple(Section(title, s.statements) for s in sections)
 
 
-def _probe(derived: dict[str, dict[str, Record]]) -> list[Chapter]:
+def _probe(levels: dict[str, Level]) -> list[Chapter]:
     told = (
         ("probe", "Projected equations of the probe",
          words("The probe's fields, averaged against the training fields by Stein's lemma and differentiated by their "
@@ -216,22 +222,24 @@ def _probe(derived: dict[str, dict[str, Record]]) -> list[Chapter]:
          words("The responses of the bulk close on themselves; where they can be eliminated, one polynomial in ",
                Math("z"), " and ", Math("G"), " is left.")),
     )  # fmt: skip
-    if all("probe" not in records for records in derived.values()):
+    if all("probe" not in level.stages for level in levels.values()):
         reason = (
             "The declaration probes no matrix, so the derivation ends with the training level. "
             "With probe=spectrum(...) in its Model the report goes on to A(z), the pencil and the bulk."
         )
         return [Chapter("projected", "Projected equations of the probe", words(reason), ())]
-    return [Chapter(STAGE_CHAPTERS[stage], title, lead, tuple(_layers(derived, stage))) for stage, title, lead in told]
+    return [Chapter(STAGE_CHAPTERS[stage], title, lead, tuple(_layers(levels, stage))) for stage, title, lead in told]
 
 
-def _layers(derived: dict[str, dict[str, Record]], stage: str) -> list[Block]:
+def _layers(levels: dict[str, Level], stage: str) -> list[Block]:
     """The stage for every probed matrix; those that say the same share one fold."""
-    if len(derived) == 1:
-        return list(blocks_of_record(next(iter(derived.values()))[stage]))
+    if len(levels) == 1:
+        return list(blocks_of_record(next(iter(levels.values())).record(stage)))
     told: dict[tuple[Block, ...], list[str]] = {}
-    for label, records in derived.items():
-        told.setdefault(blocks_of_record(records[stage]), []).append(label)
+    for label, level in levels.items():
+        joined = level.saddle if stage == "probe" and isinstance(level, ProbedMatrix) else None
+        before = () if joined is None else blocks_of_sections(joined, spectral_sections(joined))
+        told.setdefault((*before, *blocks_of_record(level.record(stage))), []).append(label)
     return [
         Fold(words(f"Layer{'s' if len(labels) > 1 else ''} {', '.join(labels)}"), blocks, opened=number == 0)
         for number, (blocks, labels) in enumerate(told.items())
@@ -283,7 +291,7 @@ def _comparison(comparison: Comparison | None) -> Chapter:
     return Chapter("comparison", title, lead, tuple(blocks))
 
 
-def _assumptions(derived: dict[str, dict[str, Record]]) -> Chapter:
-    entries = tuple((a.statement, STAGE_CHAPTERS[a.stage], a.particulars) for a in assumptions(derived))
+def _assumptions(levels: dict[str, Level]) -> Chapter:
+    entries = tuple((a.statement, STAGE_CHAPTERS[a.stage], a.particulars) for a in assumptions(levels))
     lead = words("Collected from the records of this derivation, in the order in which they were needed.")
     return Chapter("assumptions", "Assumptions made on the way", lead, (Items(entries),))

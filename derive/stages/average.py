@@ -1,29 +1,39 @@
 """Action -> AveragedAction: <exp(-i Tr W^T X)> = exp(-variance/2 Tr X^T X), expanded into bilinears.
 
-For a symmetric matrix the exponent is -variance/2 (Tr X^T X + Tr X X).
+For a symmetric matrix the exponent is -variance/2 (Tr X^T X + Tr X X). The square is a sum over pairs of couplings, so
+joining the spectral fields of a probe to a system adds the pairs in which one of them takes part and changes no other.
 """
 
 from __future__ import annotations
 
 import sympy as sp
 
+from derive.language.matrices import Disorder
 from derive.records.action import Action, AveragedAction, Coupling, Leg, Quartic
 
 
 def average_disorder(action: Action) -> AveragedAction:
-    """Square X for each matrix: one quartic term for every ordered pair of couplings."""
+    """Square X for each matrix: one quartic term for every ordered pair of couplings.
+
+    Where spectral fields have joined, only the pairs with one of them: the others are averaged with the training level.
+    """
+    uses: dict[Disorder, list[Coupling]] = {}
+    for c in action.couplings:
+        uses.setdefault(c.matrix, []).append(c)
+    probed = bool(action.system.spectral)
     terms: list[Quartic] = []
-    for matrix in action.system.disorder:
-        couplings = [c for c in action.couplings if c.matrix == matrix]
+    for matrix, couplings in uses.items():
         for p in couplings:
             for q in couplings:
+                if probed and "spectral" not in (p.field.role, q.field.role):
+                    continue
                 weight = -matrix.variance / 2 * p.coefficient * q.coefficient
                 (p_row, p_column), (q_row, q_column) = _dyad(p), _dyad(q)
                 terms.append(Quartic(matrix, weight, (p_row, q_row), (p_column, q_column)))
                 if matrix.symmetric:
                     terms.append(Quartic(matrix, weight, (p_row, q_column), (p_column, q_row)))
     return AveragedAction(
-        action,
+        action.system,
         tuple(t for t in terms if t.weight != sp.S.Zero),
         (*action.assumptions, "the entries of random matrices are Gaussian and independent"),
     )

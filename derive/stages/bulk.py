@@ -1,47 +1,58 @@
-"""Pencil -> Bulk: eliminate the responses to one curve P(z, G) = 0; edges are roots of its discriminant."""
+"""ProjectedProbe -> Bulk: eliminate the responses to one curve P(z, G) = 0; edges are roots of its discriminant."""
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 import mpmath
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.algebra.physical import PhysicalPoint
+from derive.algebra.physical import PhysicalPoint, plain_names
 from derive.algebra.polynomials import TooLarge, branch_points, check_size, eliminate
 from derive.language.symbols import Parameter
-from derive.records.probe import Bulk, Pencil
+from derive.records.base import gathered
+from derive.records.probe import Bulk, ProjectedProbe
 
 
-def find_bulk(pencil: Pencil) -> Bulk:
+def find_bulk(projected: ProjectedProbe) -> Bulk:
     """The curve, its edge polynomial, and closed forms where the degree allows them.
 
     Beyond the work bound of the elimination there is no curve, and the response equations stand for themselves.
     """
-    projected = pencil.blocks.projected
-    equations, resolvent = projected.bulk_equations, projected.resolvent
-    others = [s for s in projected.bulk_symbols if s != resolvent]
-    ends = "the support ends where the physical branch turns"
+    names = plain_names(s for s in projected.bulk_symbols if s != projected.resolvent)
+    equations = tuple(e.xreplace(names) for e in projected.bulk_equations)
+    assumptions = gathered(projected, new="the support ends where the physical branch turns")
+    found = _eliminated(equations, tuple(names.values()), projected.resolvent)
+    if found is None:
+        return Bulk(projected, None, (), (), None, assumptions)
+    return Bulk(projected, *found, assumptions)
+
+
+@lru_cache(maxsize=64)
+def _eliminated(
+    equations: tuple[sp.Expr, ...], others: tuple[sp.Symbol, ...], resolvent: sp.Symbol
+) -> tuple[sp.Expr, tuple[sp.Expr, ...], tuple[sp.Expr, ...], sp.Expr | None] | None:
+    """Curve, edge factors, edges and resolvent in closed form; None beyond the work bound."""
     try:
-        check_size(others)
-        physical = PhysicalPoint.of(equations, projected.bulk_symbols)
-        curve = sp.collect(sp.expand(eliminate(list(equations), others, physical)), resolvent)
+        check_size(list(others))
+        physical = PhysicalPoint.of(equations, (resolvent, *others))
+        curve = sp.collect(sp.expand(eliminate(list(equations), list(others), physical)), resolvent)
         poly = sp.Poly(curve, resolvent)
         singular, poles = branch_points(curve, resolvent)
     except TooLarge:
-        return Bulk(pencil, None, (), (), None, (*pencil.assumptions, ends))
-    found = dict.fromkeys(f for f in (*singular, *poles) if f.has(Z))
-    candidates = sorted(found, key=lambda f: (sp.count_ops(f), str(f)))
+        return None
+    factors = dict.fromkeys(f for f in (*singular, *poles) if f.has(Z))
+    candidates = sorted(factors, key=lambda f: (sp.count_ops(f), str(f)))
     closed = []
     for factor in candidates:
         if factor != Z and sp.Poly(factor, Z).degree() <= 2 and factor in singular:
             closed += [_tidy(root) for root in sp.roots(sp.Poly(factor, Z))]
-    return Bulk(
-        pencil,
+    return (
         curve,
         tuple(candidates),
         tuple(sorted(closed, key=lambda e: (float(mpmath.re(physical.value(e))), str(e)))),
         _closed_resolvent(poly, physical),
-        (*pencil.assumptions, ends),
     )
 
 

@@ -48,6 +48,7 @@ from derive.records.system import (
     LinearRule,
     Mixing,
     Rule,
+    SpectralFields,
     System,
     SystemField,
     Term,
@@ -63,23 +64,19 @@ def expand_declaration(model: Model) -> System:
     for equation in model.equations:
         if isinstance(equation.target, FieldAt):
             work.add_equation(equation)
-    for _, probe in model.probes[:1]:
-        work.add_probe(probe.matrix)
+    probes = tuple(work.spectral_fields(label, probe.matrix) for label, probe in model.probes)
     made = tuple(work.fields.values())
-    used = {v.field for f in made for v in _rule_values(f)} | {
+    spectral = [f for probe in probes for f in probe.fields]
+    used = {v.field for f in (*made, *spectral) for v in _rule_values(f)} | {
         v.field for _, e in model.observe for v in e.atoms(FieldAt)
     }
     sources = tuple(sorted((x for x in used if x.role in ("normal", "constant")), key=lambda x: x.name))
-    disorder = tuple(dict.fromkeys(f.rule.matrix for f in made if isinstance(f.rule, DisorderRule)))
-    spaces = tuple(dict.fromkeys([f.field.sector for f in made] + [x.sector for x in sources]))
     return System(
         model,
         made,
         sources,
-        disorder,
-        spaces,
         work.history.recurrences,
-        work.middle,
+        probes,
         assumptions=("all sizes grow together at fixed ratios; times and class labels stay finite",),
     )
 
@@ -105,11 +102,11 @@ class _Workshop:
         self.history = history
         self.fields: dict[str, SystemField] = {}
         self.applied: dict[tuple[Disorder, bool, Field], tuple[Field, sp.Expr]] = {}
-        self.middle: Field | None = None
         self.products: dict[tuple[Matrix, Field], Field] = {}
         self.taken = {
             symbol.name for symbol in (*atoms(model, (Field, Clock, Sector, Disorder, Data)), *model.parameters)
         }
+        self.spectral_names: set[str] = set()
 
     # -- equations of the declaration
 
@@ -161,22 +158,31 @@ class _Workshop:
 
     # -- the probe
 
-    def add_probe(self, matrix: Matrix) -> None:
-        """d psi0 / d tau = M psi0 + source, with one field for every intermediate product."""
+    def spectral_fields(self, label: str, matrix: Matrix) -> SpectralFields:
+        """d psi0 / d tau = M psi0 + source, with one field for every intermediate product.
+
+        What the probe needs of the training level stays; the spectral fields are taken out, so that the next probed
+        matrix finds their names free.
+        """
         self._check_symmetric(matrix)
         root = self._new_field(self._next_probe_name(), matrix.rows, None, role="spectral")
         before = set(self.fields)
         expression = self._probe_product(matrix, root)
         halves = half_product(matrix)
+        middle = None
         if halves:
-            inner = [f.field for n, f in self.fields.items() if n not in before and f.field.name.startswith("psi")]
-            self.middle = inner[halves - 1]
+            psi = [f.field for n, f in self.fields.items() if n not in before and f.field.name.startswith("psi")]
+            middle = psi[halves - 1]
         rule = self._rule(expression, None, root, "the probed matrix")
-        self.fields = {
-            **{n: f for n, f in self.fields.items() if f.field.role != "spectral"},
-            root.name: SystemField(root, rule, derivative=True),
-            **{n: f for n, f in self.fields.items() if f.field.role == "spectral"},
-        }
+        inner = [f for f in self.fields.values() if f.field.role == "spectral"]
+        made = SpectralFields(label, (SystemField(root, rule, derivative=True), *inner), middle)
+        names = {f.field.name for f in made.fields}
+        self.taken -= names
+        self.spectral_names |= names
+        self.fields = {n: f for n, f in self.fields.items() if n not in names}
+        self.applied = {key: value for key, value in self.applied.items() if key[2].role != "spectral"}
+        self.products = {}
+        return made
 
     def _probe_product(self, matrix: Matrix, field: Field) -> sp.Expr:
         """matrix @ field, where every inner product gets a spectral field of order one, shared wherever it occurs."""
@@ -510,7 +516,7 @@ class _Workshop:
     def _new_field(
         self, name: str, sector: Sector, clock: Clock | None, role="field", timed=True, labels=OF_CLOCK
     ) -> Field:
-        while name in self.taken:
+        while name in self.taken or (role != "spectral" and name in self.spectral_names):
             name += "_"
         self.taken.add(name)
         return Field(name, sector, clock, role=role, timed=timed, labels=labels)

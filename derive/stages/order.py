@@ -1,19 +1,141 @@
-"""SingleSite -> TimeOrder: which field at t needs which at s < t and which at s <= t."""
+"""System -> TimeOrder: which field at t needs which at s < t and which at s <= t, read off the microscopic rules."""
 
 from __future__ import annotations
 
-from derive.algebra.causality import equal_time_order, response_lags
-from derive.records.saddle import SingleSite, TimeOrder
-from derive.records.system import DisorderRule
+import heapq
+
+import sympy as sp
+
+from derive.errors import DeclarationError
+from derive.language.symbols import Clock
+from derive.language.vectors import PAST, Field, FieldAt, values
+from derive.records.saddle import Edge, TimeOrder
+from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, System, SystemField
 
 
-def order_in_time(single_site: SingleSite) -> TimeOrder:
-    """Sort the fields of one time by need, and compute the reach of every response; a cycle is an error."""
-    system = single_site.system
-    order = equal_time_order(system)
-    kicked = [f.field for f in system.training if isinstance(f.rule, DisorderRule)]
-    lags = response_lags(system)
-    reach = tuple(
-        (a, j, lags[a, j]) for a in order for j in kicked if a.sector == j.sector and (a, j) in lags and a.timed
+def order_in_time(system: System) -> TimeOrder:
+    """Sort the training fields of one time by need, and compute the delay of every response; a cycle is an error."""
+    fields = tuple(f.field for f in system.training)
+    edges = _edges(system)
+    return TimeOrder(
+        system,
+        _equal_time_order(fields, edges),
+        edges,
+        _delays(fields, edges),
+        (*system.assumptions, "no field depends on its own future"),
     )
-    return TimeOrder(single_site, order, reach, (*single_site.assumptions, "no field depends on its own future"))
+
+
+def _edges(system: System) -> tuple[Edge, ...]:
+    """All dependencies between training fields, in the order of the equations."""
+    found: dict[Edge, None] = {}
+    for f in system.training:
+        for rule in (f.rule, *f.starts):
+            for edge in _rule_edges(f, rule):
+                found[edge] = None
+    return tuple(found)
+
+
+def _rule_edges(f: SystemField, rule: Rule) -> list[Edge]:
+    target, clock = f.field, f.field.clock
+    if isinstance(rule, DisorderRule):
+        return [Edge(target, rule.argument, 0, False)]
+    found = []
+    if isinstance(rule, ElementwiseRule):
+        direct = set(values(rule.law))
+        for value in sorted(rule.law.atoms(FieldAt), key=sp.default_sort_key):
+            found.append(Edge(target, value.field, _lag(target, value, clock, None), value not in direct))
+    if isinstance(rule, LinearRule):
+        for term in rule.terms:
+            found.append(Edge(target, term.vector.field, _lag(target, term.vector, clock, term.past), False))
+            averaged = [*(term.pair or ()), *sorted(term.coefficient.atoms(FieldAt), key=sp.default_sort_key)]
+            found += [Edge(target, v.field, _lag(target, v, clock, term.past), True) for v in averaged]
+    return found
+
+
+def _lag(target: Field, value: FieldAt, clock: Clock, past: sp.Expr | None) -> int:
+    if value.time is None:
+        return 0
+    if not target.timed:
+        raise DeclarationError(
+            f"{target} has no clock but its equation needs {value.field}({value.time}); put it on a clock"
+        )
+    lag = sp.expand(clock - value.time)
+    if value.time.has(PAST) and past is not None:
+        lag = sp.expand(clock - (past - 1) + (PAST - value.time))
+    if not lag.is_Integer:
+        raise DeclarationError(
+            f"the equation of {target} uses {value.field} at {value.time}; times must be {clock}, {clock} - 1, ... "
+            "or a sum over earlier times"
+        )
+    if lag < 0:
+        raise DeclarationError(f"{target}({clock}) needs {value.field}({value.time}), which lies in its future")
+    return int(lag)
+
+
+def _delays(fields: tuple[Field, ...], edges: tuple[Edge, ...]) -> tuple[tuple[Field, Field, int], ...]:
+    """(a, b, the shortest delay with which a answers a kick to b); pairs that are missing never do."""
+    place = {field: i for i, field in enumerate(fields)}
+    onward: list[dict[int, int]] = [{} for _ in fields]
+    for edge in edges:
+        if not edge.through_mean and edge.source in place:
+            step, target = onward[place[edge.source]], place[edge.target]
+            step[target] = min(edge.lag, step.get(target, edge.lag))
+    found = []
+    for origin in range(len(fields)):
+        reached: dict[int, int] = {}
+        waiting = [(0, origin)]
+        while waiting:
+            delay, here = heapq.heappop(waiting)
+            if here not in reached:
+                reached[here] = delay
+                for target, lag in onward[here].items():
+                    if target not in reached:
+                        heapq.heappush(waiting, (delay + lag, target))
+        found += [(fields[target], fields[origin], delay) for target, delay in sorted(reached.items())]
+    return tuple(found)
+
+
+def _equal_time_order(fields: tuple[Field, ...], edges: tuple[Edge, ...]) -> tuple[Field, ...]:
+    """Fields in an order in which each can be computed at a given time; an error if there is a cycle."""
+    place = {field: i for i, field in enumerate(fields)}
+    needs: list[set[int]] = [set() for _ in fields]
+    for edge in edges:
+        if edge.lag == 0 and edge.source in place:
+            needs[place[edge.target]].add(place[edge.source])
+    needed_by: list[list[int]] = [[] for _ in fields]
+    for i, sources in enumerate(needs):
+        for source in sources:
+            needed_by[source].append(i)
+    missing = [len(sources) for sources in needs]
+    ready = [(fields[i].timed, i) for i, count in enumerate(missing) if count == 0]
+    heapq.heapify(ready)
+    order: list[Field] = []
+    while ready:
+        _, here = heapq.heappop(ready)
+        order.append(fields[here])
+        for i in needed_by[here]:
+            missing[i] -= 1
+            if missing[i] == 0:
+                heapq.heappush(ready, (fields[i].timed, i))
+    if len(order) < len(fields):
+        left = [i for i, count in enumerate(missing) if count > 0]
+        raise DeclarationError(
+            _cycle([fields[i] for i in left], {fields[i]: {fields[j] for j in needs[i]} for i in left})
+        )
+    return tuple(order)
+
+
+def _cycle(left: list[Field], needs: dict[Field, set[Field]]) -> str:
+    path = [left[0]]
+    while True:
+        following = min((f for f in needs[path[-1]] if f in left), key=lambda f: f.name)
+        if following in path:
+            loop = [*path[path.index(following) :], following]
+            break
+        path.append(following)
+    shown = " -> ".join(f.name for f in loop)
+    return (
+        f"non-causal equal-time cycle: {shown}, each needed by the one before at the same time; "
+        "use an earlier time, such as t - 1, in one of these equations"
+    )

@@ -6,59 +6,55 @@ det A(z) = det(d1 ... dn I - K1 ... Kn): one eigenproblem, and one scalar map s 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.algebra.physical import PhysicalPoint
+from derive.algebra.physical import PhysicalPoint, plain_names
 from derive.algebra.polynomials import TooLarge, eliminate, factors
 from derive.algebra.words import Letter
 from derive.records.probe import MAP, BlockMatrix, Cycle, Pencil
 
 
 def reduce_blocks(blocks: BlockMatrix) -> Pencil:
-    """Find the rings of groups, and invert the scalar map of each."""
+    """Find the rings of groups, invert the scalar map of each, and list the rows that need a nonlinear eigenproblem.
+
+    The determinant of A(z) is the product over the sets of rows that feed each other. A row outside of all of them
+    gives a power of its own scalar, which vanishes nowhere outside the bulk.
+    """
     scalars = _diagonal_scalars(blocks)
     groups: dict[sp.Expr, list[int]] = {}
     for row, scalar in enumerate(scalars):
         if scalar is not None:
             groups.setdefault(scalar, []).append(row)
-    feeds = {
-        i: {c for (r, c), b in blocks.blocks if r in rows and b.combination} for i, rows in enumerate(groups.values())
-    }
-    members = list(groups.values())
-    into = {i: {j for j, other in enumerate(members) if feeds[i] & set(other)} for i in feeds}
+    # rows with scalars off the diagonal belong to no group: each stands for itself, and no ring leads through it
+    members = [*groups.values(), *([row] for row, scalar in enumerate(scalars) if scalar is None)]
+    into = _feeds(blocks, members)
     cycles, reduced = [], set()
     for component in _components(into):
         ring = _ring(component, into)
-        if ring is None:
+        if ring is None or max(ring) >= len(groups):
             continue
         rows = tuple(tuple(members[i]) for i in ring)
-        try:
-            cycles.append(_cycle(blocks, rows, tuple(list(groups)[i] for i in ring)))
-        except TooLarge:  # no relation between z and the map: these rows are left to the nonlinear eigenproblem
+        cycle = _cycle(blocks, rows, tuple(list(groups)[i] for i in ring))
+        if cycle is None:  # no relation between z and the map: these rows are left to the nonlinear eigenproblem
             continue
+        cycles.append(cycle)
         reduced |= {r for group in rows for r in group}
-    fed = {r for (r, c), b in blocks.blocks if b.combination}
-    trivial = {
-        r for r, scalar in enumerate(scalars) if scalar is not None and r not in reduced and _acyclic(r, members, into)
-    }
-    rest = tuple(
-        r for r in range(len(scalars)) if r not in reduced and r not in trivial and (r in fed or scalars[r] is None)
-    )
-    return Pencil(blocks, tuple(cycles), rest, blocks.assumptions)
+    by_row = _feeds(blocks, [[row] for row in range(len(scalars))])
+    rest = sorted({row for component in _components(by_row) for row in component} - reduced)
+    return Pencil(blocks, tuple(cycles), tuple(rest), blocks.assumptions)
 
 
-def _acyclic(row: int, members: list[list[int]], into: dict[int, set[int]]) -> bool:
-    """Whether a row's group cannot reach itself: such rows do not contribute to the determinant."""
-    start = next(i for i, group in enumerate(members) if row in group)
-    seen: set[int] = set()
-    waiting = list(into[start])
-    while waiting:
-        node = waiting.pop()
-        if node not in seen:
-            seen.add(node)
-            waiting += into[node]
-    return start not in seen
+def _feeds(blocks: BlockMatrix, members: list[list[int]]) -> dict[int, set[int]]:
+    """For each set of rows the sets whose unknowns stand in its equations."""
+    home = {row: i for i, rows in enumerate(members) for row in rows}
+    into: dict[int, set[int]] = {i: set() for i in range(len(members))}
+    for (row, column), block in blocks.blocks:
+        if block.combination or row != column:
+            into[home[row]].add(home[column])
+    return into
 
 
 def _diagonal_scalars(blocks: BlockMatrix) -> list[sp.Expr | None]:
@@ -71,7 +67,7 @@ def _diagonal_scalars(blocks: BlockMatrix) -> list[sp.Expr | None]:
 
 
 def _components(into: dict[int, set[int]]) -> list[list[int]]:
-    """Sets of groups that reach each other."""
+    """Strongly connected components: sets that reach each other; one alone only if it feeds itself."""
 
     def reach(start: int) -> set[int]:
         seen, waiting = set(), [start]
@@ -102,18 +98,31 @@ def _ring(component: list[int], into: dict[int, set[int]]) -> list[int] | None:
     return ring
 
 
-def _cycle(blocks: BlockMatrix, rows: tuple, scalars: tuple[sp.Expr, ...]) -> Cycle:
+def _cycle(blocks: BlockMatrix, rows: tuple, scalars: tuple[sp.Expr, ...]) -> Cycle | None:
+    """The ring with the inverse of its scalar map; None if there is no relation within the work bound."""
     projected = blocks.projected
-    equations, unknowns = projected.bulk_equations, projected.bulk_symbols
-    product = sp.Mul(*scalars)
-    physical = PhysicalPoint.of(equations, unknowns).joined_by(MAP, product)
-    relation = eliminate([*equations, MAP - product], list(unknowns), physical)
-    inverse, critical = None, ()
-    if sp.Poly(relation, Z).degree() == 1:
-        poly = sp.Poly(relation, Z)
-        inverse = sp.factor(-poly.coeff_monomial(1) / poly.coeff_monomial(Z))
-        critical = tuple(_critical_points(inverse))
-    return Cycle(rows, scalars, relation, inverse, critical, _explicit_eigenvalue(blocks, rows))
+    resolvent = projected.resolvent
+    names = {resolvent: resolvent, **plain_names(s for s in projected.bulk_symbols if s != resolvent)}
+    equations = tuple(e.xreplace(names) for e in projected.bulk_equations)
+    found = _inverted(equations, tuple(names.values()), sp.Mul(*scalars).xreplace(names))
+    return None if found is None else Cycle(rows, scalars, *found, _explicit_eigenvalue(blocks, rows))
+
+
+@lru_cache(maxsize=64)
+def _inverted(
+    equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], product: sp.Expr
+) -> tuple[sp.Expr, sp.Expr | None, tuple[sp.Expr, ...]] | None:
+    """The relation between z and the map, z as a function of it, and where that turns back."""
+    try:
+        physical = PhysicalPoint.of(equations, unknowns).joined_by(MAP, product)
+        relation = eliminate([*equations, MAP - product], list(unknowns), physical)
+    except TooLarge:
+        return None
+    poly = sp.Poly(relation, Z)
+    if poly.degree() != 1:
+        return relation, None, ()
+    inverse = sp.factor(-poly.coeff_monomial(1) / poly.coeff_monomial(Z))
+    return relation, inverse, tuple(_critical_points(inverse))
 
 
 def _critical_points(inverse: sp.Expr) -> list[sp.Expr]:

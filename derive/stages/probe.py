@@ -1,4 +1,4 @@
-"""TimeOrder -> ProjectedProbe: close the mixed order parameters between probe and training fields.
+"""SaddlePoint, TimeOrder -> ProjectedProbe: close the mixed order parameters between probe and training fields.
 
 The single-site equations of the spectral fields are linear: L psi = noises + sum over spikes. Multiplying by a
 training field and averaging needs <noise * field>, which Stein's lemma turns into responses; differentiating by a
@@ -9,25 +9,25 @@ from __future__ import annotations
 
 import sympy as sp
 
-from derive.algebra.causality import response_lags
 from derive.algebra.nodes import Z
 from derive.algebra.words import Combination, Diagonal, Letter, Word, combine
 from derive.errors import DeclarationError
 from derive.language.vectors import PAST, Field, Mean
+from derive.records.base import gathered
 from derive.records.probe import BulkResponse, Directions, ProjectedProbe, Unknown
-from derive.records.saddle import Covariance, Memory, TimeOrder
+from derive.records.saddle import Covariance, Memory, SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import DisorderRule, LinearRule, SystemField, Term
 
 RESOLVENT = sp.Symbol("G")
 
 
-def project_probe(time_order: TimeOrder) -> ProjectedProbe:
-    """Propagators, bulk equations and the closed set of projected equations."""
-    work = _Projection(time_order)
+def project_probe(saddle: SaddlePoint, order: TimeOrder) -> ProjectedProbe:
+    """Propagators, bulk equations and the closed set of projected equations, from what the spectral fields add."""
+    work = _Projection(saddle, order)
     equations = work.bulk_equations()
     unknowns, couplings = work.close()
     return ProjectedProbe(
-        time_order,
+        saddle.system,
         tuple(work.probes),
         work.propagator(),
         tuple(work.responses.values()),
@@ -36,28 +36,32 @@ def project_probe(time_order: TimeOrder) -> ProjectedProbe:
         unknowns,
         couplings,
         work.directions(unknowns),
-        (
-            *time_order.assumptions,
-            "the probe is stationary in spectral time and starts without overlap with the noises",
+        gathered(
+            SingleSite.of(saddle),
+            order,
+            new="the probe is stationary in spectral time and starts without overlap with the noises",
         ),
     )
 
 
 class _Projection:
-    def __init__(self, time_order: TimeOrder):
-        system = time_order.system
+    def __init__(self, saddle: SaddlePoint, order: TimeOrder):
+        system = saddle.system
         self.rules: dict[Field, SystemField] = {f.field: f for f in system.spectral}
         self.probes = [f.field for f in system.spectral if not isinstance(f.rule, DisorderRule)]
         self.middle = system.middle
-        saddle = time_order.single_site.saddle
         self.memories: tuple[Memory, ...] = saddle.memories
         self.covariances: tuple[Covariance, ...] = saddle.covariances
-        self.responds = _responds(time_order)
+        self.order = order
         self.responses: dict[tuple[Field, Field], BulkResponse] = {}
         for m in self.memories:
             if m.a.role == "spectral" and m.noise.role == "spectral":
                 symbol = sp.Symbol(f"R_{m.a}_{m.noise}")
                 self.responses.setdefault((m.a, m.noise), BulkResponse(symbol, m.a, m.noise))
+
+    def responds(self, field: Field, noise: Field) -> bool:
+        """Whether a training field answers a kick to another, at any delay."""
+        return self.order.delay(field, noise) is not None
 
     def terms(self, probe: Field) -> tuple[Term, ...]:
         rule = self.rules[probe].rule
@@ -246,9 +250,3 @@ def _without_zeros(rows: dict, neighbours: dict) -> dict:
         if not more:
             return {u: row for u, row in rows.items() if u in driven}
         driven |= more
-
-
-def _responds(time_order: TimeOrder):
-    """Whether a training field answers a kick to another, at any delay."""
-    lags = response_lags(time_order.system)
-    return lambda field, noise: (field, noise) in lags

@@ -1,4 +1,4 @@
-"""AveragedAction -> SaddlePoint: vary the action, and read off noises and memory.
+"""AveragedAction, TimeOrder -> SaddlePoint: vary the action, and read off noises and memory.
 
 At the saddle every bilinear takes its mean: field . field = size * C, field . hat = i size * R, hat . hat = 0. Varying
 a product of two bilinears leaves one of them, multiplied by the mean of the other. What multiplies hat . hat is the
@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import sympy as sp
 
-from derive.algebra.causality import response_lags
 from derive.algebra.nodes import Response, times_of
 from derive.algebra.scaling import size_free
 from derive.language.vectors import PAST, Field
-from derive.records.action import AveragedAction, Leg
-from derive.records.saddle import Covariance, Memory, SaddlePoint, clock_of
+from derive.records.action import AveragedAction, Leg, clock_of
+from derive.records.base import gathered
+from derive.records.saddle import Covariance, Memory, SaddlePoint, TimeOrder
 
 
-def take_saddle_point(averaged: AveragedAction) -> SaddlePoint:
+def take_saddle_point(averaged: AveragedAction, order: TimeOrder) -> SaddlePoint:
     """Collect the effective quadratic action and drop responses that causality forbids."""
     covariances: dict[tuple, sp.Expr] = {}
     memories: dict[tuple, sp.Expr] = {}
@@ -33,10 +33,9 @@ def take_saddle_point(averaged: AveragedAction) -> SaddlePoint:
                 answering, kicked = _hat_first(meant)[::-1]
                 key = (hat.field, answering.field, kicked.field, field.field, fresh)
                 memories[key] = memories.get(key, sp.S.Zero) - term.weight * size
-    lags = response_lags(averaged.action.system)
     kept_memories, vanishing = [], []
     for (target, a, kicked, on, fresh), coefficient in memories.items():
-        lag = _lag(a, kicked, lags)
+        lag = _lag(a, kicked, order)
         value = Response(a, kicked, *times_of(a, clock_of(a)), *times_of(kicked, PAST))
         if lag is None or (fresh and lag > 0):
             vanishing.append(value)
@@ -49,11 +48,15 @@ def take_saddle_point(averaged: AveragedAction) -> SaddlePoint:
         for (left, right, a, b, fresh), c in covariances.items()
     )
     return SaddlePoint(
-        averaged,
+        averaged.system,
         found,
         tuple(kept_memories),
         tuple(dict.fromkeys(vanishing)),
-        (*averaged.assumptions, "order parameters concentrate; response fields have no correlations among themselves"),
+        gathered(
+            averaged,
+            order,
+            new="order parameters concentrate; response fields have no correlations among themselves",
+        ),
     )
 
 
@@ -65,10 +68,10 @@ def _hat_first(pair: tuple[Leg, Leg]) -> tuple[Leg, Leg]:
     return pair if pair[0].hatted else pair[::-1]
 
 
-def _lag(a: Field, kicked: Field, lags: dict) -> int | None:
+def _lag(a: Field, kicked: Field, order: TimeOrder) -> int | None:
     """How soon field a answers a kick to another; None if never. The probe never acts on the training."""
     if kicked.role == "spectral":
         return 0 if a.role == "spectral" else None
     if a.role == "spectral":
         return 0
-    return lags.get((a, kicked))
+    return order.delay(a, kicked)

@@ -108,7 +108,7 @@ import time, sympy
 from derive.algebra.polynomials import Ring
 from derive.loading import load_model
 from derive.pipeline import derive_model
-bulk = derive_model(load_model("extensive_two_layer"))["bulk"]
+bulk = derive_model(load_model("extensive_two_layer")).first.bulk
 curve, resolvent = bulk.curve, bulk.projected.resolvent
 slope = sympy.expand(curve.diff(resolvent))
 ring = Ring.of((curve,))

@@ -1,0 +1,186 @@
+"""The probed matrix as mathematics: projected equations, A(z), its reduction to eigenproblems, the bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sympy as sp
+
+from derive.algebra.nodes import Z, index_size
+from derive.algebra.words import as_matrix
+from derive.printing.statements import Section, Statement
+from derive.records.probe import MAP, BlockMatrix, Bulk, Pencil, ProjectedProbe, Unknown
+
+
+def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
+    """Propagators, bulk responses, projected equations and sources."""
+    propagators = tuple(
+        Statement(sp.Symbol(f"L_{record.probes[i]}_{record.probes[j]}"), value) for (i, j), value in record.propagator
+    )
+    bulk = tuple(Statement(sp.expand(e), sp.S.Zero) for e in record.bulk_equations)
+    rows = range(len(record.unknowns))
+    projected = [_projected_line(record, row, rows) for row in rows]
+    sources = tuple(
+        Statement(
+            sp.Symbol(f"source_{side.side}_{record.unknowns[row].name}"),
+            as_matrix(value, record.unknowns[row].size, index_size(side.fields[column])),
+            remark=f"source along {side.fields[column]} in the equation of {side.probe}",
+        )
+        for side in record.directions
+        for (row, column), value in side.drive
+    )
+    return tuple(
+        part
+        for part in (
+            Section("propagators of the spectral fields", propagators),
+            Section("responses of the bulk", bulk),
+            Section("projected on the training fields (Stein) and differentiated by their noises", tuple(projected)),
+            Section("what a source along the spikes adds to the equations of the unknowns", sources),
+        )
+        if part.statements
+    )
+
+
+def _projected_line(record: ProjectedProbe, row: int, columns: Iterable[int]) -> Statement:
+    """The equation of one unknown, with the unknowns of some columns."""
+    unknown, table = record.unknowns[row], dict(record.couplings)
+    known = {record.unknowns[c] for c in columns}
+    left = sp.Add(
+        *(
+            value * sp.Symbol(Unknown(unknown.kind, record.probes[j], unknown.field).name)
+            for (i, j), value in record.propagator
+            if record.probes[i] == unknown.probe and Unknown(unknown.kind, record.probes[j], unknown.field) in known
+        )
+    )
+    terms = [
+        as_matrix(table[row, c], unknown.size, record.unknowns[c].size)
+        * sp.MatrixSymbol(record.unknowns[c].name, record.unknowns[c].size, 1)
+        for c in columns
+        if (row, c) in table
+    ]
+    return Statement(left, sp.MatAdd(*terms) if len(terms) > 1 else (terms[0] if terms else sp.S.Zero))
+
+
+def blocks_sections(record: BlockMatrix) -> tuple[Section, ...]:
+    """The unknowns, A(z) whole and block by block, the right-hand side."""
+    unknowns = record.projected.unknowns
+    if not unknowns:
+        return (
+            Section(
+                "A(z)", (Statement(remark="there are no spikes: A(z) is empty and the spectrum is the bulk alone"),)
+            ),
+        )
+    names = tuple(
+        Statement(sp.Symbol(u.name), remark=f"unknown {i + 1}, length {str(u.size).replace('*', ' ')}")
+        for i, u in enumerate(unknowns)
+    )
+    entries = tuple(
+        Statement(sp.Symbol(f"A_{r + 1}_{c + 1}"), record.matrix_block(r, c))
+        for r in range(len(unknowns))
+        for c in range(len(unknowns))
+        if (r, c) in dict(record.blocks)
+    )
+    right = tuple(
+        Statement(sp.Symbol(f"q0_{i + 1}"), value if value is not None else sp.S.Zero)
+        for i, value in enumerate(record.right_hand_side)
+    )
+    count = range(len(unknowns))
+    whole = (Statement(sp.Symbol("A"), sp.BlockMatrix([[record.matrix_block(r, c) for c in count] for r in count])),)
+    return (
+        Section("unknowns", names),
+        Section("A(z) as a whole", whole if len(unknowns) <= 6 else ()),
+        Section("blocks (those not listed are zero)", entries),
+        Section("right-hand side: overlap of the spike directions with the source", right),
+    )
+
+
+def pencil_sections(record: Pencil) -> tuple[Section, ...]:
+    """The eigenproblems, and what is left."""
+    labels = record.blocks.labels
+    found = []
+    for number, cycle in enumerate(record.cycles, start=1):
+        ring = (sp.Tuple(*(sp.Symbol(labels[i]) for i in group)) for group in cycle.groups)
+        fed = "unknowns, each group fed by the next, the last by the first"
+        size = _words(record.size(cycle.groups[0]))
+        lines = [
+            Statement(sp.Function("ring")(*ring), remark=fed),
+            Statement(remark=f"its couplings multiply to a matrix free of z, {size} by {size}, with eigenvalues s"),
+            Statement(MAP, cycle.scalar_map, remark="scalar map of z"),
+        ]
+        if cycle.inverse is not None:
+            lines.append(Statement(Z, cycle.inverse, remark="its inverse"))
+        else:
+            lines.append(Statement(cycle.relation, sp.S.Zero, remark="relation between z and the map"))
+        lines += [
+            Statement(sp.Symbol("s_critical"), value, remark="here an outlier meets the bulk")
+            for value in cycle.critical
+        ]
+        if cycle.eigenvalue is not None:
+            lines.append(Statement(sp.Symbol("eigenvalue"), cycle.eigenvalue))
+            if cycle.inverse is not None:
+                lines.append(Statement(sp.Symbol("z_outlier"), sp.simplify(cycle.inverse.subs(MAP, cycle.eigenvalue))))
+        found.append(Section(f"eigenproblem {number}", tuple(lines)))
+    if record.rest:
+        found.append(Section("nonlinear eigenproblem in z", tuple(_nonlinear_lines(record))))
+    if record.idle:
+        lines = [
+            Statement(sp.Symbol(labels[row]), remark=f"{_fed(record, row)}; what it feeds never leads back to it")
+            for row in record.idle
+        ]
+        told = (
+            "each of these rows gives the determinant a power of the scalar on its diagonal, which vanishes nowhere "
+            "outside the bulk: no outlier comes from them"
+        )
+        found.append(Section("rows that do not contribute", (*lines, Statement(remark=told))))
+    if not found:
+        found.append(Section("nothing to reduce", (Statement(remark="there are no spikes"),)))
+    return tuple(found)
+
+
+def _nonlinear_lines(record: Pencil) -> list[Statement]:
+    """The homogeneous equations whose solutions are sought, what makes them irreducible, and their size."""
+    rest, whole = record.rest, range(len(record.blocks.labels))
+    lines = [_projected_line(record.projected, row, rest) for row in rest]
+    solved = (
+        f"a solution other than zero exists at an outlier: {len(rest)} unknowns, {_words(record.size(rest))} numbers"
+    )
+    if any(record.blocks.block(r, c).scalar != 0 for r in rest for c in rest if r != c):
+        reason = "scalars that depend on z also stand off the diagonal, so these rows form no ring of groups"
+    else:
+        reason = "groups of unknowns feed each other otherwise than in one ring, or their map is too large to invert"
+    joint = ", and with them those of the eigenproblems above" if record.cycles else ""
+    size = _words(record.size(whole))
+    contour = f"its zeros{joint} are found by contour integrals of A(z) as a whole, {size} by {size}"
+    return [*lines, Statement(remark=solved), Statement(remark=reason), Statement(remark=contour)]
+
+
+def _fed(record: Pencil, row: int) -> str:
+    columns = [c for (r, c), block in record.blocks.blocks if r == row and c != row]
+    return f"fed by {_count(len(columns), 'unknown')}" if columns else "fed by none"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def _words(size: sp.Expr) -> str:
+    return str(size).replace("*", " ")
+
+
+def bulk_sections(record: Bulk) -> tuple[Section, ...]:
+    """The curve, the resolvent in closed form, the edges."""
+    if record.curve is None:
+        count = len(record.projected.bulk_equations)
+        told = (
+            f"too large to eliminate: {record.projected.resolvent} is followed as one of {count} unknowns of the "
+            f"{count} response equations of the probe, and edges are where their Jacobian is singular"
+        )
+        return (Section("curve", (Statement(remark=told),)),)
+    lines = [Statement(record.curve, sp.S.Zero, remark="algebraic curve of the resolvent")]
+    if record.resolvent is not None:
+        lines.append(
+            Statement(record.projected.resolvent, record.resolvent, remark="the branch that is 1/z at infinity")
+        )
+    edges = [Statement(factor, sp.S.Zero, remark="edges are among its real roots") for factor in record.edge_factors]
+    edges += [Statement(sp.Symbol("z_edge"), value) for value in record.edges]
+    return (Section("curve", tuple(lines)), Section("edges", tuple(edges)))

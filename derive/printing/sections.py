@@ -1,0 +1,39 @@
+"""Which prose belongs to which record."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from derive.printing.of_probe import blocks_sections, bulk_sections, pencil_sections, probe_sections
+from derive.printing.of_training import (
+    action_sections,
+    average_sections,
+    order_sections,
+    saddle_sections,
+    single_site_sections,
+    system_sections,
+)
+from derive.printing.statements import Section
+from derive.records.action import Action, AveragedAction
+from derive.records.base import Record
+from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
+from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
+from derive.records.system import System
+
+
+@singledispatch
+def sections_of(record: Record) -> tuple[Section, ...]:
+    """The record as mathematics, in reading order."""
+    raise TypeError(f"a {type(record).__name__} has no printed form")
+
+
+sections_of.register(System, system_sections)
+sections_of.register(Action, action_sections)
+sections_of.register(AveragedAction, average_sections)
+sections_of.register(SaddlePoint, saddle_sections)
+sections_of.register(SingleSite, single_site_sections)
+sections_of.register(TimeOrder, order_sections)
+sections_of.register(ProjectedProbe, probe_sections)
+sections_of.register(BlockMatrix, blocks_sections)
+sections_of.register(Pencil, pencil_sections)
+sections_of.register(Bulk, bulk_sections)
