@@ -26,6 +26,9 @@ from derive.language.vectors import (
     shown,
 )
 
+DECLARED = (Sector, Clock, Field, Disorder, Weights, Data)
+"""The kinds of symbols that a declaration names, besides parameters."""
+
 
 @dataclass(frozen=True)
 class Eq:
@@ -200,6 +203,11 @@ def atoms(model: Model, kind: type | tuple[type, ...]) -> tuple:
     return tuple(found)
 
 
+def declared_names(model: Model) -> set[str]:
+    """The names that a declaration gives to anything; what the engine makes is named apart from them."""
+    return {symbol.name for symbol in (*model.parameters, *atoms(model, DECLARED))}
+
+
 def check(model: Model) -> None:
     """Raise DeclarationError, in one sentence that names the place, if the model is not well posed."""
     for what in model.parameters:
@@ -249,7 +257,7 @@ def _check_probes(model: Model) -> None:
 
 def _check_names(model: Model) -> None:
     owners: dict[str, object] = {}
-    for symbol in (*model.parameters, *atoms(model, (Sector, Clock, Field, Disorder, Weights, Data))):
+    for symbol in (*model.parameters, *atoms(model, DECLARED)):
         if is_taken(symbol.name):
             raise DeclarationError(
                 f"the {type(symbol).__name__.lower()} name {symbol.name} is one that generated code uses "
@@ -272,7 +280,7 @@ def _check_parameters(model: Model) -> None:
     for parameter in atoms(model, Parameter):
         if parameter not in listed:
             raise DeclarationError(f"parameter {parameter} is used but not listed in parameters=(...)")
-    known = {*listed, *atoms(model, (Sector, Clock, Field, Disorder, Weights, Data))}
+    known = {*listed, *atoms(model, DECLARED)}
     for expression in everything(model):
         unknown = sorted(map(str, expression.free_symbols - known))
         if unknown:

@@ -151,6 +151,10 @@ class Mean(sp.Expr):
         return True
 
 
+VECTORS = (FieldAt, Apply, Project, Mix, sp.Sum)
+"""Nodes that have one entry for each site."""
+
+
 class _Typed(StrPrinter):
     """Prints expressions as they are written in a declaration."""
 
