@@ -269,10 +269,6 @@ def _check_names(model: Model) -> None:
                 f"the name {symbol.name} is used twice, for a {type(other).__name__.lower()} and for a "
                 f"{type(symbol).__name__.lower()}; rename one"
             )
-    bases = [sector for sector in atoms(model, Sector) if sector.ratio == 1]
-    if len(bases) > 1:
-        names = " and ".join(map(str, bases))
-        raise DeclarationError(f"{names} both have ratio 1; declare one base: sectors('{bases[0]}', {bases[1]}=ratio)")
 
 
 def _check_parameters(model: Model) -> None:
