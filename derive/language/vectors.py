@@ -12,7 +12,7 @@ import sympy as sp
 from sympy.printing.str import StrPrinter
 
 from derive.errors import DeclarationError
-from derive.language.symbols import Clock, Parameter, Sector, _Named, exact
+from derive.language.symbols import Clock, EngineSymbol, Parameter, Sector, _Named, exact
 
 OF_CLOCK = "of clock"
 """A field takes the labels of its clock, unless it is given others."""
@@ -352,7 +352,7 @@ def overlap(left, right) -> Mean:
     return mean(sp.sympify(left) * sp.sympify(right))
 
 
-PAST = sp.Symbol("s", integer=True, nonnegative=True)
+PAST = EngineSymbol("s", integer=True, nonnegative=True)
 """The index of a sum over earlier times."""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from derive.algebra.nodes import TAU, Correlation, Noise, Response, Source, TauDerivative, at, noise, times_of
-from derive.language.symbols import Sector
+from derive.language.symbols import EngineSymbol, Sector
 from derive.language.vectors import PAST, Field
 from derive.records.action import AveragedAction
 from derive.records.base import Record, Section, Statement
@@ -15,7 +15,7 @@ from derive.records.system import DisorderRule, System
 
 
 def clock_of(field: Field) -> sp.Expr:
-    return TAU if field.role == "spectral" else (field.clock or sp.Symbol("t"))
+    return TAU if field.role == "spectral" else (field.clock or EngineSymbol("t"))
 
 
 @dataclass(frozen=True)
