@@ -84,5 +84,5 @@ def simulate(nu, chi, gamma0, size, rng, progress=lambda fraction: None, watch=N
 
     # what is observed
     observables = {}
-    spikes = {"": {}}
+    spikes = {"": {"half": lambda: W1 + ((gamma0 / (xp.sqrt(C) * xp.sqrt(D))) * (A)) @ B @ W0.T}}
     return probed(), spikes, observables

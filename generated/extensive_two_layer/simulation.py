@@ -80,5 +80,5 @@ def simulate(nu, chi, gamma, size, rng, progress=lambda fraction: None, watch=No
 
     # what is observed
     observables = {}
-    spikes = {"": {}}
+    spikes = {"": {"half": lambda: W0 + ((gamma / xp.sqrt(C)) * (A)) @ B}}
     return probed(), spikes, observables
