@@ -21,8 +21,8 @@ from derive.language.matrices import (
     half_product,
     words_of,
 )
-from derive.language.vectors import PAST, Field
-from derive.records.system import SystemField
+from derive.language.vectors import PAST, Field, Mean, shown
+from derive.records.system import LinearRule, SystemField
 
 
 class Probing:
@@ -36,13 +36,25 @@ class Probing:
         """Make the fields; the one that stands for K psi0 is returned where the matrix is a multiple of K^T K."""
         self._check_symmetric(matrix)
         root = self.made.probe_field(matrix.rows)
-        before = dict(self.made.rules)
         expression = self._applied(matrix, root)
         rule = self.rules.rule(expression, None, root, "the probed matrix")
-        after = {f: r for f, r in self.made.rules.items() if f not in before and f.role == "spectral"}
-        others = {f: r for f, r in self.made.rules.items() if f not in after}
-        self.made.rules = {**others, root: SystemField(root, rule, derivative=True), **after}
+        self.made.put(SystemField(root, rule, derivative=True))
+        self._check_bulk()
+        spectral = {f: r for f, r in self.made.rules.items() if f.role == "spectral" and f != root}
+        others = {f: r for f, r in self.made.rules.items() if f.role != "spectral"}
+        self.made.rules = {**others, root: self.made.rules[root], **spectral}
         return self._middle(matrix, root)
+
+    def _check_bulk(self) -> None:
+        """The random part of the matrix has coefficients that are known without the training level."""
+        rules = [f.rule for f in self.made.rules.values() if f.field.role == "spectral"]
+        for term in (t for rule in rules if isinstance(rule, LinearRule) for t in rule.terms):
+            if term.vector.field.role == "spectral" and term.coefficient.has(Mean):
+                average = min(term.coefficient.atoms(Mean), key=sp.default_sort_key)
+                raise DeclarationError(
+                    f"the probed matrix: {shown(average)} multiplies a random matrix, so the bulk would depend on an "
+                    "order parameter; make it a parameter, or multiply outer products only"
+                )
 
     def _middle(self, matrix: Matrix, root: Field) -> Field | None:
         """The field of K psi0, whose way on to the next factor is the only one."""

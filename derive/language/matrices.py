@@ -158,6 +158,8 @@ def factors_of(matrix: Matrix) -> tuple[Matrix, ...]:
 
 def product_of(left: Matrix, right: Matrix) -> Matrix:
     """left @ right in one form however it was bracketed: products inside are joined, and their scalars come first."""
+    if any(isinstance(factor, Sum) and not factor.terms for factor in (left, right)):
+        return Sum(left.rows, right.columns, ())
     (before, first), (after, second) = _scaled_factors(left), _scaled_factors(right)
     made = Product(left.rows, right.columns, (*first, *second))
     return made if before * after == 1 else Sum(made.rows, made.columns, ((before * after, made),))
@@ -360,17 +362,18 @@ def weights(name: str, rows: Sector, columns: Sector, clock: Clock) -> Evolving:
 def outer(left, right) -> Matrix:
     """The matrix left right^T; on a clock with class labels, summed over the labels."""
     left, right = named_fields(sp.sympify(left)), named_fields(sp.sympify(right))
-    rows, columns = sector_of(left, f"outer({left}, ...)"), sector_of(right, f"outer(..., {right})")
+    where = f"outer({shown(left)}, {shown(right)})"
+    rows, columns = sector_of(left, where), sector_of(right, where)
     if rows is None or columns is None:
-        raise DeclarationError(f"outer({left}, {right}): both arguments must be vectors")
+        raise DeclarationError(f"{where}: both arguments must be vectors")
     if left.has(Apply) or right.has(Apply):
-        raise DeclarationError(f"outer({left}, {right}): give W @ v a field of its own and use that field here")
+        raise DeclarationError(f"{where}: give W @ v a field of its own and use that field here")
     if left.has(Each) or right.has(Each):
-        raise DeclarationError(f"outer({shown(left)}, {shown(right)}): each(...) is for observe={{...}} only")
-    labels = [labels_of(side, f"outer({shown(left)}, {shown(right)})") for side in (left, right)]
+        raise DeclarationError(f"{where}: each(...) is for observe={{...}} only")
+    labels = [labels_of(side, where) for side in (left, right)]
     if labels[0] != labels[1]:
         raise DeclarationError(
-            f"outer({shown(left)}, {shown(right)}): the class labels of the first are {labels[0] or 'none'}, those of "
+            f"{where}: the class labels of the first are {labels[0] or 'none'}, those of "
             f"the second {labels[1] or 'none'}, but they are summed over together; give both vectors the same"
         )
     return Dyad(rows, columns, left, right)
