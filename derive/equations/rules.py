@@ -70,13 +70,18 @@ class Rules:
             return (Term(size_free(scale, where), vector),)
         if isinstance(vector, Project):
             return (self._projected(scale, vector, None, where),)
-        return self._past_terms(scale, vector, where)
+        return self._past_terms(scale, vector, target, where)
 
-    def _past_terms(self, scale: sp.Expr, node: sp.Sum, where: str) -> tuple[Term, ...]:
-        """A sum over earlier times as terms."""
+    def _past_terms(self, scale: sp.Expr, node: sp.Sum, target: Field, where: str) -> tuple[Term, ...] | None:
+        """A sum over earlier times as terms; what it has at the time of the target itself stands apart."""
         ((index, low, high),) = node.limits
         if index != PAST or low != 0:
             raise DeclarationError(f"{where}: write sums over earlier times with past_sum(lambda s: ..., t)")
+        if target.timed and (high + 1 - target.clock).is_positive:
+            now = sp.expand(scale * node.function.subs(PAST, high))
+            earlier = self._past_terms(scale, sp.Sum(node.function, (PAST, 0, high - 1)), target, where)
+            parts = [earlier, *(self._linear_terms(part, target, where) for part in sp.Add.make_args(now))]
+            return None if None in parts else tuple(term for part in parts for term in part or ())
         terms = []
         for inner in sp.Add.make_args(sp.expand(node.function)):
             factor, ones = _split(inner)

@@ -36,30 +36,34 @@ class Moment:
         return Moment(variables[0], int(shift))
 
 
-def used_times(expression: sp.Basic) -> list[sp.Expr]:
-    """The times at which an expression needs anything, also inside means; a sum over earlier times needs its last."""
+def used_times(expression: sp.Basic) -> tuple[list[sp.Expr], list[sp.Expr]]:
+    """The times at which an expression needs anything, also inside means: those of values, and the ends of sums.
+
+    The end of a sum over s < t is t, although t itself is not needed.
+    """
     found: dict[sp.Expr, None] = {}
+    ends: dict[sp.Expr, None] = {}
 
     def walk(node: sp.Basic, bound: bool) -> None:
         if isinstance(node, (FieldAt, DataAt, DisorderAt, WeightsAt)):
             if node.time is not None and not (bound and node.time.has(PAST)):
                 found.setdefault(node.time)
         elif isinstance(node, sp.Sum):
-            found.setdefault(node.limits[0][2])
+            ends.setdefault(node.limits[0][2] + 1)
             walk(node.function, True)
         else:
             for arg in node.args:
                 walk(arg, bound)
 
     walk(expression, False)
-    return sorted(found, key=sp.default_sort_key)
+    return list(found), list(ends)
 
 
 def latest_moment(expression: sp.Expr, where: str) -> Moment | None:
-    """The last time that an expression needs; None if it does not depend on time."""
-    moments = [Moment.of(time, where) for time in used_times(expression)]
+    """The time that an expression belongs to, the last that it needs; None if it does not depend on time."""
+    needed, ends = ([Moment.of(time, where) for time in times] for times in used_times(expression))
     bare = {s for s in expression.free_symbols if isinstance(s, Clock) or s == PAST}
-    variables = {m.variable for m in moments} | bare
+    variables = {m.variable for m in (*needed, *ends)} | bare
     if len(variables) > 1:
         names = " and ".join(sorted(s.name for s in variables))
         raise DeclarationError(
@@ -67,7 +71,9 @@ def latest_moment(expression: sp.Expr, where: str) -> Moment | None:
         )
     if not variables:
         return None
-    return Moment(variables.pop(), max((m.shift for m in moments), default=0))
+    # a sum over s < t + 1 belongs to t, which is its last term
+    shifts = [*(m.shift for m in needed), *(m.shift - 1 if m.shift > 0 else m.shift for m in ends)]
+    return Moment(variables.pop(), max(shifts, default=0))
 
 
 def in_clock(expression: sp.Expr, moment: Moment, clock: Clock) -> sp.Expr:

@@ -366,13 +366,6 @@ def _check_use_of_disorder(model: Model) -> None:
 
 def _check_times(model: Model) -> None:
     """One clock in the model, relative times on right sides, and the last time in the probe."""
-    clocks = atoms(model, Clock)
-    if len(clocks) > 1:
-        owner = next(s for s in atoms(model, (Field, Weights, Disorder, Data)) if clocks[1] in s.payload)
-        raise DeclarationError(
-            f"{owner} lives on the clock {clocks[1]}, and what is declared before it on {clocks[0]}; use one clock "
-            "for all"
-        )
     for equation in model.equations:
         clock = _clock(equation)
         start = equation.time is not None and equation.time.is_Integer
@@ -408,6 +401,12 @@ def _check_times(model: Model) -> None:
             raise DeclarationError(
                 f"{equation.name} has no clock, but its equation depends on time; put it on the clock"
             )
+    clocks = atoms(model, Clock)
+    if len(clocks) > 1:
+        owner = next(s for s in atoms(model, (Field, Weights, Disorder, Data)) if clocks[1] in s.payload)
+        raise DeclarationError(
+            f"{owner} lives on another clock ({clocks[1]}) than what is used before it ({clocks[0]}); use one for all"
+        )
     probed = [e for _, probe in model.probes for e in expressions(probe.matrix)]
     for average in (n for e in probed for n in e.atoms(Mean)):
         timed = sorted((v for v in average.atoms(FieldAt) if v.time is not None), key=sp.default_sort_key)
