@@ -237,7 +237,8 @@ def test_a_mean_weighs_an_outer_product_of_the_probe():
 
 def spiked(form) -> Model:
     K = W0 + 2 * k / sqrt(D) * outer(normal("c", N), a)
-    return Model((alpha, k), probe=spectrum(form(K, gaussian("P", N, N) / sqrt(N))))
+    P = gaussian("P", N, N) / sqrt(N) + 2 / N * outer(normal("e", N), normal("f", N))
+    return Model((alpha, k), probe=spectrum(form(K, P)))
 
 
 FORMS = {
