@@ -102,10 +102,7 @@ class Probing:
             raise DeclarationError(
                 f"{matrix.symbol.weights} starts from 0, so it has no bulk; probe weights with a random initial matrix"
             )
-        terms = (
-            (scale, Atom(*(d.shape[::-1] if matrix.transposed else d.shape), d, matrix.transposed))
-            for d, scale in parts.items()
-        )
+        terms = ((scale, Atom(matrix.rows, matrix.columns, d, matrix.transposed)) for d, scale in parts.items())
         return Sum(matrix.rows, matrix.columns, tuple(terms))
 
     def _check_symmetric(self, matrix: Matrix) -> None:

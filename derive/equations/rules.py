@@ -121,6 +121,7 @@ class Rules:
         if value.time == PAST:
             return value
         clock = value.field.clock or _clock_in(past) or self.made.clock
+        assert clock is not None
         if value.time is None:
             return self.named(value, Moment(PAST, 0), clock, where, f"{value.field}_each")
         lag = sp.expand(PAST - value.time)
@@ -251,25 +252,24 @@ class Rules:
         self, expression: sp.Expr, moment: Moment | None, home: Clock | None, where: str, hint: str | None = None
     ) -> FieldAt:
         """A value of the field whose value at the moment is the expression: one made before, or a new one."""
-        timed = moment is not None and home is not None
-        canonical = in_clock(expression, moment, home) if timed else expression
-        labels = labels_of(expression, where)
-        content = Content(
-            canonical,
-            sector_of(expression, where),
-            home if timed or labels is not None else None,
-            timed,
-            labels,
-            "spectral" if any(v.field.role == "spectral" for v in values(expression)) else "field",
-        )
+        dated = (moment, home) if moment is not None and home is not None else None
+        canonical = expression if dated is None else in_clock(expression, *dated)
+        sector, labels = sector_of(expression, where), labels_of(expression, where)
+        if sector is None:
+            raise DeclarationError(
+                f"{where}: {shown(expression)} is a number where a vector is needed; multiply it by one"
+            )
+        clock = home if dated is not None or labels is not None else None
+        role = "spectral" if any(v.field.role == "spectral" for v in values(expression)) else "field"
+        content = Content(canonical, sector, clock, dated is not None, labels, role)
         if content not in self.made.contents:
             made = self.made.new_field(
-                hint or self.made.next_name(), content.sector, content.clock, content.role, timed, labels
+                hint or self.made.next_name(), sector, clock, role, timed=dated is not None, labels=labels
             )
             self.made.put(SystemField(made, self.rule(canonical, home, made, where)))
             self.made.contents[content] = made
         made = self.made.contents[content]
-        return made(moment.time) if timed else made()
+        return made() if dated is None else made(dated[0].time)
 
 
 def _split(product: sp.Expr) -> tuple[sp.Expr, list[sp.Expr]]:
