@@ -8,7 +8,7 @@ import sympy as sp
 
 from derive.errors import DeclarationError
 from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum, Weights, WeightsAt
-from derive.language.model import Eq, Model
+from derive.language.model import Eq, Model, declared_names
 from derive.language.symbols import Sector
 from derive.language.vectors import PAST, Apply, Mean, Project
 from derive.records.system import Recurrence
@@ -45,9 +45,9 @@ class History:
                 left, right = increment.dyad.left, increment.dyad.right
                 if node.transposed:
                     left, right = right, left
-                added = increment.coefficient * Project(left, right, sp.Symbol("vector"))
-                at_past = added.subs(clock, PAST).xreplace({sp.Symbol("vector"): node.vector})
-                total += sp.Sum(kernel(time, PAST) * at_past, (PAST, 0, time - 1))
+                scale, left, right = (part.subs(clock, PAST) for part in (increment.coefficient, left, right))
+                added = kernel(time, PAST) * scale * Project(left, right, node.vector)
+                total += sp.Sum(added, (PAST, 0, time - 1))
         return total
 
 
@@ -65,7 +65,7 @@ def write_out(model: Model) -> History:
     )
 
     matrix = tuple(tuple(updates[w][0].get(v, sp.S.Zero) for v in order) for w in order)
-    book = _Coefficients(order, clocks, matrix)
+    book = _Coefficients(order, clocks, matrix, declared_names(model))
     initial, kernels = {}, {}
     for d in disorder:
         entry = tuple(_initial(starts[w], w).get(d, sp.S.Zero) for w in order)
@@ -81,9 +81,10 @@ def write_out(model: Model) -> History:
 class _Coefficients:
     """Coefficients of weights as functions of time: closed forms where there are any, recurrences otherwise."""
 
-    def __init__(self, order: tuple, clocks: dict, matrix: tuple):
-        self.order, self.clocks, self.matrix = order, clocks, matrix
+    def __init__(self, order: tuple, clocks: dict, matrix: tuple, taken: set[str]):
+        self.order, self.clocks, self.matrix, self.taken = order, clocks, matrix, taken
         self.recurrences: list[Recurrence] = []
+        self.asked: dict[str, int] = {}
 
     def functions(self, name: str, entry: tuple, forcing: tuple, is_initial: bool) -> dict:
         """For each weight matrix that the entry reaches, its coefficient: f(t) if initial, f(t, s) otherwise."""
@@ -111,10 +112,16 @@ class _Coefficients:
                 f"{', '.join(map(str, self.order))}: a size multiplies an initial matrix of weights whose "
                 "coefficients have no closed form; put it into the variance of the random matrix"
             )
-        count = sum(r.names[0].startswith(name) for r in self.recurrences)
-        names = tuple(f"{name}{count + 1 if count else ''}_{w}" for w in self.order)
+        self.asked[name] = count = self.asked.get(name, 0) + 1
+        names = tuple(self._new_name(f"{name}{count if count > 1 else ''}_{w}") for w in self.order)
         self.recurrences.append(Recurrence(tuple(map(str, self.order)), names, self.matrix, entry, forcing, is_initial))
         return names
+
+    def _new_name(self, hint: str) -> str:
+        while hint in self.taken:
+            hint += "_"
+        self.taken.add(hint)
+        return hint
 
 
 def _in_delay(form):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sympy as sp
 
-from derive.language.symbols import Clock
+from derive.language.symbols import Clock, EngineSymbol
 from derive.language.vectors import Field, FieldAt
 
-Z = sp.Symbol("z")
+Z = EngineSymbol("z")
 """The spectral variable: the resolvent is the trace of (z - M)^(-1)."""
 
-TAU = sp.Symbol("tau", nonnegative=True)
+TAU = EngineSymbol("tau", nonnegative=True)
 """Spectral time, whose Laplace variable is z."""
 
 

@@ -17,14 +17,14 @@ from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import Z
 from derive.errors import NumericalError
-from derive.language.symbols import Parameter
+from derive.language.symbols import Parameter, symbol_order
 
 DIGITS = 60
 
 
 def sample_point(expressions, attempt: int = 0) -> dict[sp.Symbol, sp.Rational]:
     """Generic rational values for every parameter in the expressions, inside their domains."""
-    found = sorted({p for e in expressions for p in e.atoms(Parameter)}, key=lambda p: p.name)
+    found = sorted({p for e in expressions for p in e.atoms(Parameter)}, key=symbol_order)
     values = {}
     for i, parameter in enumerate(found):
         if parameter.domain.whole:
@@ -179,7 +179,7 @@ class PhysicalPoint:
         """Whether an expression is zero here, to far more digits than chance allows."""
         with mpmath.workdps(DIGITS):
             plain = sp.expand(expression.subs(self.point))
-            symbols = sorted(plain.free_symbols, key=lambda s: s.name)
+            symbols = sorted(plain.free_symbols, key=symbol_order)
             if any(s not in self.values for s in symbols):
                 return False
             arguments = [self.values[s] for s in symbols]

@@ -15,6 +15,7 @@ import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.algebra.physical import DIGITS, PhysicalPoint
+from derive.language.symbols import EngineSymbol, symbol_order
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,13 @@ class Ring:
                 if node.is_Pow and node.base.is_Symbol and node.exp.is_Rational and not node.exp.is_Integer:
                     powers[node.base] = int(sp.ilcm(powers.get(node.base, 1), node.exp.q))
                 elif node.is_Pow and not node.exp.is_Rational or node.is_Function:
-                    opaque.setdefault(node, sp.Symbol(f"_opaque{len(opaque)}"))
-        roots = {base: sp.Symbol(f"_root_{base}", positive=True) for base in sorted(powers, key=str)}
+                    opaque.setdefault(node, EngineSymbol(f"_opaque{len(opaque)}"))
+        roots = {base: EngineSymbol(f"_root_{base}", base, positive=True) for base in sorted(powers, key=str)}
         replaced = tuple((base, root ** powers[base]) for base, root in roots.items())
         meaning = tuple((root, base ** sp.Rational(1, powers[base])) for base, root in roots.items())
         meaning += tuple((symbol, node) for node, symbol in opaque.items())
         named = [_named(e, opaque, replaced) for e in expressions]
-        found = sorted({s for e in named for s in e.free_symbols}, key=lambda s: s.name)
+        found = sorted({s for e in named for s in e.free_symbols}, key=symbol_order)
         return Ring(tuple(found), meaning, replaced + tuple((node, symbol) for node, symbol in opaque.items()))
 
     @property

@@ -6,9 +6,9 @@ import sympy as sp
 
 from derive.errors import DeclarationError
 from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum
-from derive.language.symbols import Sector
+from derive.language.symbols import EngineSymbol, Sector
 
-BASE = sp.Symbol("base_size", positive=True)
+BASE = EngineSymbol("base_size", positive=True)
 
 
 def in_base_size(expression: sp.Expr) -> sp.Expr:

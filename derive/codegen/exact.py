@@ -160,7 +160,10 @@ class Exact(Writer):
         if not rule.terms:
             shape = f"({self.layout.labels}, size_{f.field.sector})" if f.field.labelled else f"size_{f.field.sector}"
             return [f"{target} = jnp.zeros({shape})"]
-        return [f"{target} = " + " + ".join(self.term_code(t, f.field) for t in rule.terms)]
+        total = " + ".join(self.term_code(t, f.field) for t in rule.terms)
+        if f.field.labelled and not any(_has_labels(t) for t in rule.terms):
+            total = f"jnp.broadcast_to({total}, ({self.layout.labels}, size_{f.field.sector}))"
+        return [f"{target} = {total}"]
 
     def term_code(self, term: Term, target: Field) -> str:
         sums = self.means(term)
@@ -256,3 +259,8 @@ class Exact(Writer):
                 code += ".mean(axis=-1)"
             parts.append(product_of(jax_code(scale), code))
         return "(" + " + ".join(parts) + ")"
+
+
+def _has_labels(term: Term) -> bool:
+    """Whether the labels of a term are those of its target; otherwise the target has the same value for each label."""
+    return term.pair[1].field.labelled if term.pair is not None else term.vector.field.labelled

@@ -73,7 +73,7 @@ def write_probe(pencil: Pencil, signature: str) -> str:
     for side in blocks.projected.directions:
         lines += ["", "", *_direction_lines(blocks, side, signature)]
     for number, cycle in enumerate(pencil.cycles):
-        lines += ["", "", *_cycle_lines(blocks, number, cycle, signature, responses)]
+        lines += ["", "", *_cycle_lines(blocks, number, cycle, signature)]
     return "\n".join(lines) + "\n"
 
 
@@ -197,7 +197,7 @@ def text_label(unknown) -> str:
     return f"{unknown.kind}[{text(unknown.probe)}, {text(unknown.field)}]"
 
 
-def _cycle_lines(blocks: BlockMatrix, number: int, cycle: Cycle, signature: str, responses: list[str]) -> list[str]:
+def _cycle_lines(blocks: BlockMatrix, number: int, cycle: Cycle, signature: str) -> list[str]:
     unknowns = blocks.projected.unknowns
     code = []
     for i, (group, following) in enumerate(zip(cycle.groups, (*cycle.groups[1:], cycle.groups[0]), strict=True)):
@@ -215,7 +215,7 @@ def _cycle_lines(blocks: BlockMatrix, number: int, cycle: Cycle, signature: str,
         '    """The constant matrix: its eigenvalues are the values of the scalar map at the outliers."""',
         *[f"    {line}" for line in (*_setup(blocks, "\n".join(code)), *code, f"return {product}")],
     ]
-    used = [name for name in responses if cycle.scalar_map.has(sp.Symbol(name))]
+    used = [r.symbol.name for r in blocks.projected.responses if cycle.scalar_map.has(r.symbol)]
     map_code = [*(f'{name} = r["{name}"]' for name in used)]
     value = jax_code(cycle.scalar_map)
     lines += [

@@ -275,8 +275,10 @@ class Sampled(Writer):
         return [f"{f.field}_now" for f in self.timed]
 
     def begin_of_step(self) -> list[str]:
-        """Spans of matrices that are drawn afresh start empty at each time."""
-        return [line for span in self.sharing.spans if span.fresh for line in self._empty(span)]
+        """Spans of matrices that are drawn afresh start empty at each time; what is drawn is there from the start."""
+        empty = [line for span in self.sharing.spans if span.fresh for line in self._empty(span)]
+        drawn = [s for s in self.layout.system.sources if s.timed]
+        return [*empty, *(line for s in drawn for line in self._remember(s))]
 
     def end_of_step(self, body: list[str]) -> list[str]:
         lines = []

@@ -7,14 +7,16 @@ exist, so a declaration cannot use disorder in any other way by accident.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import sympy as sp
 
 from derive.errors import DeclarationError
 from derive.language.data import DataAt
 from derive.language.symbols import Clock, Sector, _Named, exact
-from derive.language.vectors import Apply, Each, Project, Total, labels_of, named_fields, sector_of, shown
+from derive.language.vectors import VECTORS, Apply, Each, Project, Total, labels_of, named_fields, sector_of, shown
 
 
 class Disorder(_Named):
@@ -119,7 +121,7 @@ class Matrix(ABC):
                 raise DeclarationError(
                     f"{self} @ {other}: {self.columns} columns meet {other.rows} rows; check the sectors or use .T"
                 )
-            return Product(self.rows, other.columns, (*factors_of(self), *factors_of(other)))
+            return product_of(self, other)
         vector = named_fields(sp.sympify(other))
         where = f"{self} @ ({shown(vector)})"
         sector = sector_of(vector, where)
@@ -154,16 +156,81 @@ def factors_of(matrix: Matrix) -> tuple[Matrix, ...]:
     return matrix.factors if isinstance(matrix, Product) else (matrix,)
 
 
+def product_of(left: Matrix, right: Matrix) -> Matrix:
+    """left @ right in one form however it was bracketed: products inside are joined, and their scalars come first."""
+    if any(isinstance(factor, Sum) and not factor.terms for factor in (left, right)):
+        return Sum(left.rows, right.columns, ())
+    (before, first), (after, second) = _scaled_factors(left), _scaled_factors(right)
+    made = Product(left.rows, right.columns, (*first, *second))
+    return made if before * after == 1 else Sum(made.rows, made.columns, ((before * after, made),))
+
+
+def _scaled_factors(matrix: Matrix) -> tuple[sp.Expr, tuple[Matrix, ...]]:
+    if isinstance(matrix, Sum) and len(matrix.terms) == 1 and isinstance(matrix.terms[0][1], Product):
+        return matrix.terms[0][0], matrix.terms[0][1].factors
+    return sp.S.One, factors_of(matrix)
+
+
+Letters = tuple[tuple[Any, Any], ...]
+
+
+def words_of(matrix: Matrix, letters: Callable[[Atom], dict[Letters, sp.Expr]] | None = None) -> dict[Letters, sp.Expr]:
+    """The matrix multiplied out: a coefficient for each product of letters (symbol, transposed) or (left, right).
+
+    `letters` says what a matrix symbol stands for; itself if it is left out.
+    """
+    total: dict[Letters, sp.Expr] = {}
+    if isinstance(matrix, Sum):
+        for scale, part in matrix.terms:
+            for word, value in words_of(part, letters).items():
+                total[word] = total.get(word, sp.S.Zero) + scale * value
+        return total
+    if isinstance(matrix, Product):
+        total = {(): sp.S.One}
+        for factor in matrix.factors:
+            following = words_of(factor, letters)
+            longer: dict[Letters, sp.Expr] = {}
+            for a, x in total.items():
+                for b, y in following.items():
+                    longer[a + b] = longer.get(a + b, sp.S.Zero) + x * y
+            total = longer
+        return total
+    if isinstance(matrix, Dyad):
+        return dyad_words(matrix.left, matrix.right)
+    assert isinstance(matrix, Atom)
+    return {((matrix.symbol, matrix.transposed),): sp.S.One} if letters is None else letters(matrix)
+
+
+def dyad_words(left: sp.Expr, right: sp.Expr) -> dict[Letters, sp.Expr]:
+    """An outer product multiplied out, so that 2 outer(a, b) and outer(a, 2 b) are the same."""
+    total: dict[Letters, sp.Expr] = {}
+    for a in sp.Add.make_args(sp.expand(left)):
+        for b in sp.Add.make_args(sp.expand(right)):
+            (x, one), (y, other) = (e.as_independent(*VECTORS, as_Add=False) for e in (a, b))
+            word = ((one, other),)
+            total[word] = total.get(word, sp.S.Zero) + x * y
+    return total
+
+
+def are_proportional(one: dict[Letters, sp.Expr], other: dict[Letters, sp.Expr]) -> bool:
+    """Whether two matrices that were multiplied out are multiples of each other."""
+    if not one or set(one) != set(other):
+        return False
+    word = next(iter(one))
+    return all(sp.simplify(one[w] * other[word] - other[w] * one[word]) == 0 for w in one)
+
+
 def half_product(matrix: Matrix) -> int:
-    """How many factors K has, if the matrix is a multiple of K^T K; 0 if it is not."""
+    """How many factors the matrix has before those of K, if it is a multiple of K^T K; 0 if it is not."""
     if isinstance(matrix, Sum) and len(matrix.terms) == 1:
         matrix = matrix.terms[0][1]
     factors = factors_of(matrix)
-    half, odd = divmod(len(factors), 2)
-    nested = any(isinstance(part, Product) for f in factors if isinstance(f, Sum) for _, part in f.terms)
-    if odd or nested or any(a != b.T for a, b in zip(factors, reversed(factors), strict=True)):
-        return 0
-    return half
+    for half in sorted(range(1, len(factors)), key=lambda n: (abs(2 * n - len(factors)), n)):
+        left = Product(matrix.rows, factors[half].rows, factors[:half])
+        right = Product(factors[half].rows, matrix.columns, factors[half:])
+        if are_proportional(words_of(left), words_of(right.T)):
+            return half
+    return 0
 
 
 @dataclass(frozen=True)
@@ -231,17 +298,16 @@ class Sum(Matrix):
 
     @staticmethod
     def of(*parts: tuple[sp.Expr, Matrix]) -> Matrix:
-        terms: list[tuple[sp.Expr, Matrix]] = []
+        rows, columns = parts[0][1].rows, parts[0][1].columns
+        total: dict[Matrix, sp.Expr] = {}
         for coefficient, matrix in parts:
-            inner = matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),)
-            terms += [(coefficient * scale, part) for scale, part in inner]
-        rows, columns = terms[0][1].rows, terms[0][1].columns
-        for _, part in terms:
-            if (part.rows, part.columns) != (rows, columns):
+            if (matrix.rows, matrix.columns) != (rows, columns):
                 raise DeclarationError(
-                    f"cannot add {terms[0][1]} ({rows} x {columns}) and {part} ({part.rows} x {part.columns})"
+                    f"cannot add {parts[0][1]} ({rows} x {columns}) and {matrix} ({matrix.rows} x {matrix.columns})"
                 )
-        return Sum(rows, columns, tuple(terms))
+            for scale, part in matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),):
+                total[part] = total.get(part, sp.S.Zero) + coefficient * scale
+        return Sum(rows, columns, tuple((scale, part) for part, scale in total.items() if scale != 0))
 
     @property
     def T(self) -> Matrix:
@@ -251,6 +317,8 @@ class Sum(Matrix):
         return sp.Add(*(coefficient * part.applied_to(vector) for coefficient, part in self.terms))
 
     def __str__(self) -> str:
+        if not self.terms:
+            return "0"
         return " + ".join(str(part) if scale == 1 else f"{scale}*{part}" for scale, part in self.terms)
 
 
@@ -294,17 +362,18 @@ def weights(name: str, rows: Sector, columns: Sector, clock: Clock) -> Evolving:
 def outer(left, right) -> Matrix:
     """The matrix left right^T; on a clock with class labels, summed over the labels."""
     left, right = named_fields(sp.sympify(left)), named_fields(sp.sympify(right))
-    rows, columns = sector_of(left, f"outer({left}, ...)"), sector_of(right, f"outer(..., {right})")
+    where = f"outer({shown(left)}, {shown(right)})"
+    rows, columns = sector_of(left, where), sector_of(right, where)
     if rows is None or columns is None:
-        raise DeclarationError(f"outer({left}, {right}): both arguments must be vectors")
+        raise DeclarationError(f"{where}: both arguments must be vectors")
     if left.has(Apply) or right.has(Apply):
-        raise DeclarationError(f"outer({left}, {right}): give W @ v a field of its own and use that field here")
+        raise DeclarationError(f"{where}: give W @ v a field of its own and use that field here")
     if left.has(Each) or right.has(Each):
-        raise DeclarationError(f"outer({shown(left)}, {shown(right)}): each(...) is for observe={{...}} only")
-    labels = [labels_of(side, f"outer({shown(left)}, {shown(right)})") for side in (left, right)]
+        raise DeclarationError(f"{where}: each(...) is for observe={{...}} only")
+    labels = [labels_of(side, where) for side in (left, right)]
     if labels[0] != labels[1]:
         raise DeclarationError(
-            f"outer({shown(left)}, {shown(right)}): the class labels of the first are {labels[0] or 'none'}, those of "
+            f"{where}: the class labels of the first are {labels[0] or 'none'}, those of "
             f"the second {labels[1] or 'none'}, but they are summed over together; give both vectors the same"
         )
     return Dyad(rows, columns, left, right)

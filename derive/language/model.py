@@ -26,6 +26,9 @@ from derive.language.vectors import (
     shown,
 )
 
+DECLARED = (Sector, Clock, Field, Disorder, Weights, Data)
+"""The kinds of symbols that a declaration names, besides parameters."""
+
 
 @dataclass(frozen=True)
 class Eq:
@@ -96,6 +99,8 @@ def spectrum(matrix: Matrix, plus: str = "") -> Spectrum:
     """
     if not isinstance(matrix, Matrix):
         raise DeclarationError(f"spectrum({matrix}): give a matrix such as M(T) or W(T).T @ W(T) / N")
+    if isinstance(matrix, Sum) and not matrix.terms:
+        raise DeclarationError("spectrum(0): the terms of the matrix cancel, so there is nothing to probe")
     if matrix.rows != matrix.columns:
         raise DeclarationError(
             f"spectrum({matrix}): the matrix is {matrix.rows} x {matrix.columns}; for singular values probe W.T @ W"
@@ -200,6 +205,11 @@ def atoms(model: Model, kind: type | tuple[type, ...]) -> tuple:
     return tuple(found)
 
 
+def declared_names(model: Model) -> set[str]:
+    """The names that a declaration gives to anything; what the engine makes is named apart from them."""
+    return {symbol.name for symbol in (*model.parameters, *atoms(model, DECLARED))}
+
+
 def check(model: Model) -> None:
     """Raise DeclarationError, in one sentence that names the place, if the model is not well posed."""
     for what in model.parameters:
@@ -249,7 +259,7 @@ def _check_probes(model: Model) -> None:
 
 def _check_names(model: Model) -> None:
     owners: dict[str, object] = {}
-    for symbol in (*model.parameters, *atoms(model, (Sector, Clock, Field, Disorder, Weights, Data))):
+    for symbol in (*model.parameters, *atoms(model, DECLARED)):
         if is_taken(symbol.name):
             raise DeclarationError(
                 f"the {type(symbol).__name__.lower()} name {symbol.name} is one that generated code uses "
@@ -261,10 +271,6 @@ def _check_names(model: Model) -> None:
                 f"the name {symbol.name} is used twice, for a {type(other).__name__.lower()} and for a "
                 f"{type(symbol).__name__.lower()}; rename one"
             )
-    bases = [sector for sector in atoms(model, Sector) if sector.ratio == 1]
-    if len(bases) > 1:
-        names = " and ".join(map(str, bases))
-        raise DeclarationError(f"{names} both have ratio 1; declare one base: sectors('{bases[0]}', {bases[1]}=ratio)")
 
 
 def _check_parameters(model: Model) -> None:
@@ -272,7 +278,7 @@ def _check_parameters(model: Model) -> None:
     for parameter in atoms(model, Parameter):
         if parameter not in listed:
             raise DeclarationError(f"parameter {parameter} is used but not listed in parameters=(...)")
-    known = {*listed, *atoms(model, (Sector, Clock, Field, Disorder, Weights, Data))}
+    known = {*listed, *atoms(model, DECLARED)}
     for expression in everything(model):
         unknown = sorted(map(str, expression.free_symbols - known))
         if unknown:
@@ -359,7 +365,7 @@ def _check_use_of_disorder(model: Model) -> None:
 
 
 def _check_times(model: Model) -> None:
-    """One clock in each equation, relative times on right sides, and the last time in the probe."""
+    """One clock in the model, relative times on right sides, and the last time in the probe."""
     for equation in model.equations:
         clock = _clock(equation)
         start = equation.time is not None and equation.time.is_Integer
@@ -395,7 +401,20 @@ def _check_times(model: Model) -> None:
             raise DeclarationError(
                 f"{equation.name} has no clock, but its equation depends on time; put it on the clock"
             )
+    clocks = atoms(model, Clock)
+    if len(clocks) > 1:
+        owner = next(s for s in atoms(model, (Field, Weights, Disorder, Data)) if clocks[1] in s.payload)
+        raise DeclarationError(
+            f"{owner} lives on another clock ({clocks[1]}) than what is used before it ({clocks[0]}); use one for all"
+        )
     probed = [e for _, probe in model.probes for e in expressions(probe.matrix)]
+    for average in (n for e in probed for n in e.atoms(Mean)):
+        timed = sorted((v for v in average.atoms(FieldAt) if v.time is not None), key=sp.default_sort_key)
+        if timed:
+            raise DeclarationError(
+                f"spectrum(...) has the coefficient {shown(average)}, which uses {timed[0].field} at one time; put it "
+                "into an update of weights and probe the weights"
+            )
     for node in (n for e in probed for n in sp.preorder_traversal(e)):
         if isinstance(node, WeightsAt) and node.time != node.weights.clock.steps:
             last = node.weights.clock.steps
@@ -410,9 +429,11 @@ def _check_observable(name: str, value: sp.Expr) -> None:
         raise DeclarationError(f"observable {name!r} is not a Python name; use letters, digits and underscores")
     if sector_of(value, f"observable {name}") is not None:
         raise DeclarationError(f"observable {name} is a vector; wrap it in mean(...)")
-    if value.has(Mix):
+    if value.has(Mix, Apply, Project, sp.Sum):
+        what = "the table" if value.has(Mix) else "the sum over earlier times" if value.has(sp.Sum) else "the matrix"
         raise DeclarationError(
-            f"observable {name}: give the table times a vector a field of its own and average that field"
+            f"observable {name}: give {what}{'' if value.has(sp.Sum) else ' times a vector'} a field of its own and "
+            "average that field"
         )
     if any(node is not value and isinstance(node, Each) for node in sp.preorder_traversal(value)):
         raise DeclarationError(f"observable {name}: each(...) stands alone, around the whole of it")
@@ -469,7 +490,10 @@ def _outermost(expression: sp.Basic) -> set:
     if isinstance(expression, (Apply, Project)):
         return {expression}
     if isinstance(expression, Mean):
-        if expression.has(Apply, Mix):
-            raise DeclarationError(f"{expression}: give each W @ v inside a mean a field of its own and use that field")
+        if expression.has(Apply, Mix, Project, sp.Sum):
+            raise DeclarationError(
+                f"{shown(expression)}: give each W @ v and each sum over time inside a mean a field of its own "
+                "and use that field"
+            )
         return set()
     return set().union(*(_outermost(arg) for arg in expression.args)) if expression.args else set()

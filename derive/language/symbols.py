@@ -72,7 +72,7 @@ RESERVED = frozenset(
         "edge_polynomials extend finite footprint forward_pass generated goe here I inside jax jnp jsp label "
         "law_and_slope lost normals now np observables order outer pivoted probed progress project put rank "
         "response response_matrix rng room s s_map sc shapes share simulate sites size spikes stages state "
-        "step steps tau times tolerance unit watch when"
+        "step steps tau times tolerance unit watch when z r G"
     ).split()
 )
 """Names that generated code uses for itself."""
@@ -116,6 +116,36 @@ class _Named(sp.Symbol):
         raise TypeError(f"{type(self).__name__} {self.name} is not pickled; declare it again")
 
 
+class EngineSymbol(sp.Symbol):
+    """A symbol that the derivation itself uses. It is never equal to one of a declaration, whatever the names.
+
+    Two are equal when their names, what they belong to and their assumptions are.
+    """
+
+    __slots__ = ("belongs",)
+
+    def __new__(cls, name: str, *belongs: sp.Basic, **assumptions):
+        obj = sp.Symbol.__xnew__(cls, name, **assumptions)
+        obj.belongs = sp.Tuple(*belongs)
+        return obj
+
+    def _hashable_content(self):
+        return (*super()._hashable_content(), self.belongs)
+
+    def __getnewargs_ex__(self):
+        return (self.name, *self.belongs), self._assumptions_orig
+
+    @classmethod
+    def class_key(cls):
+        """Printed in the same order as any other symbol."""
+        return sp.Symbol.class_key()
+
+
+def symbol_order(symbol: sp.Symbol) -> tuple[str, str]:
+    """A key that sorts symbols the same way in every run, also where two have one name."""
+    return symbol.name, type(symbol).__name__
+
+
 class Parameter(_Named):
     """A number that the user sets: `gamma0=2`."""
 
@@ -126,11 +156,6 @@ class Parameter(_Named):
             raise DeclarationError(
                 f"parameter {name}: the domain must be one of real, positive, nonnegative, whole_positive, "
                 "whole_nonnegative or Domain(low, high, ...)"
-            )
-        if name in ("z", "r", "G"):
-            raise DeclarationError(
-                f"parameter {name!r}: z, r and G stand for the spectral variable, the bulk responses and "
-                "the resolvent; choose another name"
             )
         number = default.default if isinstance(default, Parameter) else default
         if isinstance(number, bool) or not isinstance(number, numbers.Real) or not domain.contains(number):

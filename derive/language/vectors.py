@@ -12,7 +12,7 @@ import sympy as sp
 from sympy.printing.str import StrPrinter
 
 from derive.errors import DeclarationError
-from derive.language.symbols import Clock, Parameter, Sector, _Named, exact
+from derive.language.symbols import Clock, EngineSymbol, Parameter, Sector, _Named, exact
 
 OF_CLOCK = "of clock"
 """A field takes the labels of its clock, unless it is given others."""
@@ -70,8 +70,12 @@ class FieldAt(sp.Expr):
     def _eval_is_real(self):
         return True
 
+    def _eval_subs(self, old, new):
+        """Simplifications may put another symbol for a symbol; a field stays what it is."""
+        return self if old == self.field else None
+
     def __call__(self, *_):
-        raise DeclarationError(f"{self} is already a value; write {self.field}(time) once")
+        raise DeclarationError(f"{shown(self)} is already a value; write {self.field}(time) once")
 
 
 class Apply(sp.Expr):
@@ -151,6 +155,10 @@ class Mean(sp.Expr):
         return True
 
 
+VECTORS = (FieldAt, Apply, Project, Mix, sp.Sum)
+"""Nodes that have one entry for each site."""
+
+
 class _Typed(StrPrinter):
     """Prints expressions as they are written in a declaration."""
 
@@ -163,6 +171,19 @@ class _Typed(StrPrinter):
         return f"{type(node).__name__.lower()}({self._print(node.expression)})"
 
     _print_Total = _print_Each = _print_Mean
+
+    def _print_Apply(self, node) -> str:
+        name = node.matrix if not node.matrix.args else f"{node.matrix.args[0]}({self._print(node.matrix.time)})"
+        vector = self._print(node.vector)
+        inner = vector if isinstance(node.vector, (FieldAt, Apply)) else f"({vector})"
+        return f"{name}{'.T' if node.transposed else ''} @ {inner}"
+
+    def _print_Project(self, node) -> str:
+        left, right, vector = map(self._print, node.args)
+        return f"outer({left}, {right}) @ {vector if isinstance(node.vector, FieldAt) else f'({vector})'}"
+
+    def _print_Sum(self, node) -> str:
+        return f"past_sum(lambda s: {self._print(node.function)}, {self._print(node.limits[0][2] + 1)})"
 
     def _print_Mix(self, node) -> str:
         return f"{self._print(node.table)}{'.T' if node.transposed else ''} @ {self._print(node.vector)}"
@@ -338,8 +359,8 @@ def normal(
 def mean(expression) -> Mean:
     """The average of an elementwise expression over the sites of its sector, for instance mean(v(t)**2)."""
     expression = named_fields(sp.sympify(expression))
-    if sector_of(expression, f"mean({expression})") is None:
-        raise DeclarationError(f"mean({expression}): there is no field to average")
+    if sector_of(expression, f"mean({shown(expression)})") is None:
+        raise DeclarationError(f"mean({shown(expression)}): there is no field to average")
     return Mean(expression)
 
 
@@ -348,7 +369,7 @@ def overlap(left, right) -> Mean:
     return mean(sp.sympify(left) * sp.sympify(right))
 
 
-PAST = sp.Symbol("s", integer=True, nonnegative=True)
+PAST = EngineSymbol("s", integer=True, nonnegative=True)
 """The index of a sum over earlier times."""
 
 

@@ -11,6 +11,7 @@ from sympy.printing.str import StrPrinter
 from derive.algebra import nodes
 from derive.algebra.nodes import TAU
 from derive.language import matrices
+from derive.language.symbols import EngineSymbol
 from derive.language.vectors import Apply, Field, Mix, Project
 from derive.printing.layout import (
     Times,
@@ -56,7 +57,7 @@ class TextPrinter(StrPrinter):
         return "[" + (", " if any(" " in n for n in names) else ",").join(names) + "]"
 
     def _print_Symbol(self, symbol: sp.Symbol) -> str:
-        if type(symbol) is not sp.Symbol:
+        if not isinstance(symbol, EngineSymbol) and type(symbol) is not sp.Symbol:
             return symbol.name
         return self._meaning(symbol.name)
 

@@ -11,6 +11,7 @@ from sympy.printing.latex import LatexPrinter
 from derive.algebra import nodes
 from derive.algebra.nodes import TAU
 from derive.language import matrices
+from derive.language.symbols import EngineSymbol
 from derive.language.vectors import Field
 from derive.printing.layout import (
     Times,
@@ -62,7 +63,8 @@ class TexPrinter(LatexPrinter):
         return "_{" + (", " if composed else " ").join(names) + "}"
 
     def _print_Symbol(self, symbol: sp.Symbol, style="plain") -> str:
-        return self._meaning(symbol.name) if type(symbol) is sp.Symbol else latex_name(symbol.name)
+        engine = isinstance(symbol, EngineSymbol) or type(symbol) is sp.Symbol
+        return self._meaning(symbol.name) if engine else latex_name(symbol.name)
 
     def _meaning(self, name: str) -> str:
         meaning = self.names.symbols.get(name)

@@ -10,7 +10,7 @@ import sympy as sp
 
 from derive.algebra.nodes import Z, index_size
 from derive.algebra.words import Combination, as_matrix
-from derive.language.symbols import Parameter
+from derive.language.symbols import EngineSymbol, Parameter
 from derive.language.vectors import Field
 from derive.records.base import Record
 from derive.records.system import System
@@ -146,7 +146,7 @@ class Cycle:
         return sp.Mul(*self.scalars)
 
 
-MAP = sp.Symbol("s_map", real=True)
+MAP = EngineSymbol("s_map", real=True)
 """The value of the scalar map: an eigenvalue of the pencil's constant matrix."""
 
 

@@ -12,13 +12,15 @@ import sympy as sp
 from derive.algebra.nodes import Z
 from derive.algebra.words import Combination, Diagonal, Letter, Word, combine
 from derive.errors import DeclarationError
+from derive.language.model import declared_names
+from derive.language.symbols import EngineSymbol
 from derive.language.vectors import PAST, Field, Mean
 from derive.records.base import gathered
 from derive.records.probe import BulkResponse, Directions, ProjectedProbe, Unknown
 from derive.records.saddle import Covariance, Memory, SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import DisorderRule, LinearRule, SystemField, Term
 
-RESOLVENT = sp.Symbol("G")
+RESOLVENT = EngineSymbol("G")
 
 
 def project_probe(saddle: SaddlePoint, order: TimeOrder) -> ProjectedProbe:
@@ -54,10 +56,20 @@ class _Projection:
         self.covariances: tuple[Covariance, ...] = saddle.covariances
         self.order = order
         self.responses: dict[tuple[Field, Field], BulkResponse] = {}
+        self.taken = declared_names(system.model)
         for m in self.memories:
             if m.a.role == "spectral" and m.noise.role == "spectral":
-                symbol = sp.Symbol(f"R_{m.a}_{m.noise}")
-                self.responses.setdefault((m.a, m.noise), BulkResponse(symbol, m.a, m.noise))
+                self._respond(m.a, m.noise)
+
+    def _respond(self, probe: Field, noise: Field) -> EngineSymbol:
+        """The symbol for the response of a probe field to a noise; underscores keep its printed name apart."""
+        if (probe, noise) not in self.responses:
+            name = f"R_{probe}_{noise}"
+            while name in self.taken:
+                name += "_"
+            self.taken.add(name)
+            self.responses[probe, noise] = BulkResponse(EngineSymbol(name, probe, noise), probe, noise)
+        return self.responses[probe, noise].symbol
 
     def responds(self, field: Field, noise: Field) -> bool:
         """Whether a training field answers a kick to another, at any delay."""
@@ -100,7 +112,6 @@ class _Projection:
     def bulk_equations(self) -> tuple[sp.Expr, ...]:
         """L R = (coefficient of the noise in each equation), and the same for the source."""
         table = dict(self.propagator())
-        symbols = {key: response.symbol for key, response in self.responses.items()}
         columns: list[Field | None] = [*dict.fromkeys(noise for _, noise in self.responses), None]
         equations = []
         for column in columns:
@@ -110,7 +121,7 @@ class _Projection:
                 total = -self._drive(probe, column)
                 for j in rows:
                     if (i, j) in table:
-                        total += table[i, j] * self._response_symbol(self.probes[j], column, symbols)
+                        total += table[i, j] * self._response_symbol(self.probes[j], column)
                 equations.append(sp.expand(total))
         return tuple(equations)
 
@@ -128,14 +139,10 @@ class _Projection:
                 return sorted(reached)
             reached |= more
 
-    def _response_symbol(self, probe: Field, column: Field | None, symbols: dict) -> sp.Symbol:
-        if column is None:
-            return RESOLVENT if self.rules[probe].derivative else sp.Symbol(f"G_{probe}")
-        if (probe, column) not in symbols:
-            made = BulkResponse(sp.Symbol(f"R_{probe}_{column}"), probe, column)
-            self.responses[probe, column] = made
-            symbols[probe, column] = made.symbol
-        return symbols[probe, column]
+    def _response_symbol(self, probe: Field, column: Field | None) -> EngineSymbol:
+        if column is not None:
+            return self._respond(probe, column)
+        return RESOLVENT if self.rules[probe].derivative else EngineSymbol(f"G_{probe}", probe)
 
     # -- mixed order parameters
 

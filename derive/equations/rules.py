@@ -1,0 +1,318 @@
+"""Right-hand sides taken apart: after this a field is a random matrix applied to a field, a linear combination of
+fields, or an elementwise law of fields."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from derive.algebra.history import History
+from derive.algebra.scaling import size_free, size_order, split_sizes
+from derive.equations.made import Applied, Content, Made
+from derive.equations.times import Moment, in_clock, latest_moment
+from derive.errors import DeclarationError
+from derive.language.data import DataAt
+from derive.language.matrices import DisorderAt, WeightsAt
+from derive.language.symbols import Clock, Sector
+from derive.language.vectors import (
+    PAST,
+    VECTORS,
+    Apply,
+    Field,
+    FieldAt,
+    Mean,
+    Mix,
+    Project,
+    Total,
+    labels_of,
+    sector_of,
+    shown,
+    values,
+)
+from derive.records.system import ElementwiseRule, LinearRule, Mixing, Rule, SystemField, Term
+
+
+class Rules:
+    """Makes rules, and the fields that they need, from expressions."""
+
+    def __init__(self, made: Made, history: History):
+        self.made, self.history = made, history
+
+    def rule(self, expression: sp.Expr, clock: Clock | None, target: Field, where: str) -> Rule:
+        """The rule of a field from its right-hand side, whose times are relative to the clock."""
+        expression = self._lowered(_distributed(self._without_weights(expression)), clock, where)
+        if not _is_nonlinear(expression):
+            terms: list[Term] = []
+            for part in sp.Add.make_args(sp.expand(expression)):
+                found = self._linear_terms(part, target, where)
+                if found is None:
+                    break
+                terms.extend(found)
+            else:
+                return LinearRule(tuple(terms))
+        return ElementwiseRule(self._elementwise(expression, clock, target, where))
+
+    # -- linear laws
+
+    def _linear_terms(self, part: sp.Expr, target: Field, where: str) -> tuple[Term, ...] | None:
+        """An additive part as terms, or None if it is not linear in the fields."""
+        if part == 0:
+            return ()
+        scale, vectors = _split(part)
+        if not vectors:
+            return (Term(size_free(scale, where), self.made.constant(target.sector)()),)
+        if len(vectors) > 1 or not isinstance(vectors[0], (FieldAt, Project, Mix, Total, sp.Sum)):
+            return None
+        vector = vectors[0]
+        if isinstance(vector, (Mix, Total)):
+            mixing = Mixing(None) if isinstance(vector, Total) else Mixing(vector.table, vector.transposed)
+            return (Term(size_free(scale, where), vector.args[-1], mixing=mixing),)
+        if isinstance(vector, FieldAt):
+            return (Term(size_free(scale, where), vector),)
+        if isinstance(vector, Project):
+            return (self._projected(scale, vector, None, where),)
+        return self._past_terms(scale, vector, target, where)
+
+    def _past_terms(self, scale: sp.Expr, node: sp.Sum, target: Field, where: str) -> tuple[Term, ...] | None:
+        """A sum over earlier times as terms; what it has at the time of the target itself stands apart."""
+        ((index, low, high),) = node.limits
+        if index != PAST or low != 0:
+            raise DeclarationError(f"{where}: write sums over earlier times with past_sum(lambda s: ..., t)")
+        if target.timed and (high + 1 - target.clock).is_positive:
+            now = sp.expand(scale * node.function.subs(PAST, high))
+            earlier = self._past_terms(scale, sp.Sum(node.function, (PAST, 0, high - 1)), target, where)
+            parts = [earlier, *(self._linear_terms(part, target, where) for part in sp.Add.make_args(now))]
+            return None if None in parts else tuple(term for part in parts for term in part or ())
+        terms = []
+        for inner in sp.Add.make_args(sp.expand(node.function)):
+            factor, ones = _split(inner)
+            factor *= scale
+            if len(ones) != 1 or not isinstance(ones[0], (FieldAt, Project)):
+                raise DeclarationError(
+                    f"{where}: the sum over earlier times is not linear in the fields; give {shown(inner)} a field of "
+                    "its own"
+                )
+            if labels_of(factor, where) is not None or factor.has(DataAt, Total):
+                raise DeclarationError(
+                    f"{where}: in the sum over earlier times {shown(inner)} has a factor made of data or labels; "
+                    "give it a field of its own"
+                )
+            until = high + 1
+            if isinstance(ones[0], Project):
+                terms.append(self._projected(factor, ones[0], until, where))
+            else:
+                terms.append(Term(size_free(factor, where), self._at_past(ones[0], until, where), past=until))
+        return tuple(terms)
+
+    def _projected(self, scale: sp.Expr, node: Project, past: sp.Expr | None, where: str) -> Term:
+        outer = f"outer({shown(node.left)}, {shown(node.right)})"
+        coefficient = size_free(scale * node.right.field.sector, f"{where}: {outer}")
+        left, right, vector = node.args
+        if past is not None:
+            if vector.time is not None and vector.time.has(PAST):
+                raise DeclarationError(
+                    f"{where}: {outer} acts on {shown(vector)} inside a sum over earlier times; give the product a "
+                    "field of its own and sum over that"
+                )
+            left, right = self._at_past(left, past, where), self._at_past(right, past, where)
+        return Term(coefficient, left, (right, vector), past)
+
+    def _at_past(self, value: FieldAt, past: sp.Expr, where: str) -> FieldAt:
+        """The value as a field at time s: a delayed copy, or a copy at every time of a vector without one."""
+        if value.time == PAST:
+            return value
+        clock = value.field.clock or _clock_in(past) or self.made.clock
+        assert clock is not None
+        if value.time is None:
+            return self.named(value, Moment(PAST, 0), clock, where, f"{value.field}_each")
+        lag = sp.expand(PAST - value.time)
+        if not lag.is_Integer or lag < 0:
+            time = shown(value.time.subs(PAST, clock))
+            raise DeclarationError(
+                f"{where}: a sum over earlier times, or an update of weights, uses {value.field} at {time}; "
+                f"use it at {clock} or earlier, "
+                f"or give what makes {value.field} at {clock + 1} a field of its own at {clock} and use that"
+            )
+        return self.named(value, Moment(PAST, 0), clock, where, f"{value.field}_late{lag}")
+
+    # -- nonlinear laws
+
+    def _elementwise(self, expression: sp.Expr, clock: Clock | None, target: Field, where: str) -> sp.Expr:
+        """A nonlinear law, with sums over time, projections and mixtures of labels moved into fields of their own."""
+        for node in sorted(_moved(expression), key=sp.default_sort_key):
+            now = Moment(clock, 0) if clock is not None else None
+            value = self.named(node, now, clock or target.clock, where, f"{target}_input")
+            expression = expression.xreplace({node: value})
+        sizes = expression.atoms(Sector)
+        if sizes:
+            raise DeclarationError(
+                f"{where}: the size {min(map(str, sizes))} stands inside a nonlinear law; write laws in terms of ratios"
+            )
+        return expression
+
+    # -- weights and random matrices
+
+    def _without_weights(self, expression: sp.Expr) -> sp.Expr:
+        """The expression with updated weights written as initial matrices plus history."""
+        if not expression.has(WeightsAt):
+            return expression
+        inner = expression.func(
+            *(arg if isinstance(arg, WeightsAt) else self._without_weights(arg) for arg in expression.args)
+        )
+        if isinstance(inner, Apply) and isinstance(inner.matrix, WeightsAt):
+            return self.history.applied(inner)
+        return inner
+
+    def _lowered(self, expression: sp.Expr, clock: Clock | None, where: str) -> sp.Expr:
+        """The expression with every applied matrix replaced by a field."""
+        if isinstance(expression, (FieldAt, Mean)) or not expression.args:
+            return expression
+        if isinstance(expression, Apply):
+            return self._product(expression, sp.S.One, clock, where)
+        if isinstance(expression, (Mix, Total)):
+            if not _has_vector(expression):
+                return expression
+            factor, value = self._value(expression.args[-1], clock, where)
+            return factor * expression.func(*expression.args[:-1], value) if value is not None else sp.S.Zero
+        if isinstance(expression, Project):
+            parts = [self._value(arg, clock, where) for arg in expression.args]
+            if any(value is None for _, value in parts):
+                return sp.S.Zero
+            return sp.Mul(*(factor for factor, _ in parts)) * Project(*(value for _, value in parts))
+        if isinstance(expression, sp.Mul):
+            scale, others = _split(expression)
+            if len(others) == 1 and isinstance(others[0], Apply):
+                return self._product(others[0], scale, clock, where)
+            product = sp.Mul(scale, *(self._lowered(f, clock, where) for f in others))
+            return product if _is_nonlinear(product) else sp.expand(product)
+        if isinstance(expression, sp.Sum):
+            body = sp.expand(self._lowered(sp.expand(expression.function), clock, where))
+            return sp.Add(*(sp.Sum(part, *expression.limits) for part in sp.Add.make_args(body)))
+        return expression.func(*(self._lowered(arg, clock, where) for arg in expression.args))
+
+    def _product(self, node: Apply, scale: sp.Expr, clock: Clock | None, where: str) -> sp.Expr:
+        """scale * W @ vector as a multiple of the field that stands for that product."""
+        drawn = Moment.of(node.matrix.time, where) if isinstance(node.matrix, DisorderAt) else None
+        matrix = node.matrix if drawn is None else node.matrix.disorder
+        factor, value = self._value(node.vector, clock, where, drawn)
+        if value is None:
+            return sp.S.Zero
+        product = Applied(matrix, node.transposed and not matrix.symmetric, value.field)
+        if product not in self.made.products:
+            self._add_product(product, scale * factor, where)
+        made, coefficient = self.made.products[product]
+        time = value.time if drawn is None else drawn.time
+        return scale * factor / coefficient * (made(time) if made.timed else made())
+
+    def _add_product(self, product: Applied, scale: sp.Expr, where: str) -> None:
+        matrix, argument = product.matrix, product.argument
+        rows, columns = product.shape
+        sizes, _ = split_sizes(scale)
+        if size_order(sizes**2 * matrix.variance * columns, where) != 0:
+            sizes = columns ** (-(1 + size_order(matrix.variance, where)) / 2)
+        made = self.made.new_field(
+            f"{matrix}{'T' if product.transposed else ''}_{argument}",
+            rows,
+            argument.clock or matrix.fresh,
+            role="spectral" if argument.role == "spectral" else "field",
+            timed=argument.timed or matrix.fresh is not None,
+            labels=argument.labels,
+        )
+        self.made.add_product(made, product, sizes)
+
+    # -- fields for expressions
+
+    def _value(
+        self, expression: sp.Expr, clock: Clock | None, where: str, drawn: Moment | None = None
+    ) -> tuple[sp.Expr, FieldAt | None]:
+        """The expression as (scalar, field value), the value at the time `drawn` if that is set; no value for 0."""
+        expression = self._lowered(expression, clock, where)
+        if expression == 0:
+            return sp.S.Zero, None
+        factor, value = expression.as_independent(FieldAt, Project, Mix, Total, sp.Sum, as_Add=False)
+        in_time = drawn is None or (isinstance(value, FieldAt) and value.time == drawn.time)
+        if isinstance(value, FieldAt) and not factor.has(Mean, DataAt) and in_time:
+            return factor, value
+        moment = latest_moment(expression, where) if drawn is None else drawn
+        if drawn is not None:
+            self._check_drawn(expression, drawn, where)
+        home = clock or _clock_in(expression) or (self.made.clock if moment is not None else None)
+        plain = drawn is not None and isinstance(expression, FieldAt) and expression.time is None
+        hint = f"{expression.field}_each" if plain else None
+        return sp.S.One, self.named(expression, moment, home, where, hint)
+
+    def _check_drawn(self, expression: sp.Expr, drawn: Moment, where: str) -> None:
+        latest = latest_moment(expression, where)
+        if latest is not None and (latest.variable != drawn.variable or latest.shift > drawn.shift):
+            raise DeclarationError(
+                f"{where}: a random matrix drawn afresh at {shown(drawn.time)} is applied to {shown(expression)}, "
+                "which comes later; a fresh matrix acts on vectors of its own time or earlier"
+            )
+
+    def named(
+        self, expression: sp.Expr, moment: Moment | None, home: Clock | None, where: str, hint: str | None = None
+    ) -> FieldAt:
+        """A value of the field whose value at the moment is the expression: one made before, or a new one."""
+        dated = (moment, home) if moment is not None and home is not None else None
+        canonical = expression if dated is None else in_clock(expression, *dated)
+        sector, labels = sector_of(expression, where), labels_of(expression, where)
+        if sector is None:
+            raise DeclarationError(
+                f"{where}: {shown(expression)} is a number where a vector is needed; multiply it by one"
+            )
+        clock = home if dated is not None or labels is not None else None
+        role = "spectral" if any(v.field.role == "spectral" for v in values(expression)) else "field"
+        content = Content(canonical, sector, clock, dated is not None, labels, role)
+        if content not in self.made.contents:
+            made = self.made.new_field(
+                hint or self.made.next_name(), sector, clock, role, timed=dated is not None, labels=labels
+            )
+            self.made.put(SystemField(made, self.rule(canonical, home, made, where)))
+            self.made.contents[content] = made
+        made = self.made.contents[content]
+        return made() if dated is None else made(dated[0].time)
+
+
+def _split(product: sp.Expr) -> tuple[sp.Expr, list[sp.Expr]]:
+    """The factors of a product without a site, multiplied, and those with one."""
+    factors = sp.Mul.make_args(product)
+    return sp.Mul(*(f for f in factors if not _has_vector(f))), [f for f in factors if _has_vector(f)]
+
+
+def _moved(expression: sp.Expr) -> set[sp.Expr]:
+    """The outermost parts of a nonlinear law that are not elementwise."""
+    inner = [
+        n
+        for n in sp.postorder_traversal(expression)
+        if isinstance(n, (Project, Mix, sp.Sum)) or (isinstance(n, Total) and _has_vector(n))
+    ]
+    return {n for n in inner if not any(n != m and m.has(n) for m in inner)}
+
+
+def _is_nonlinear(expression: sp.Expr) -> bool:
+    """Whether a power or a function of vectors stands in an expression; such laws are never multiplied out."""
+    if isinstance(expression, (sp.Add, sp.Mul)):
+        return any(_is_nonlinear(arg) for arg in expression.args)
+    return _has_vector(expression) and not isinstance(expression, (FieldAt, Apply, Project, Mix, Total, sp.Sum))
+
+
+def _has_vector(expression: sp.Basic) -> bool:
+    if isinstance(expression, Mean):
+        return False
+    return isinstance(expression, VECTORS) or any(map(_has_vector, expression.args))
+
+
+def _distributed(expression: sp.Expr) -> sp.Expr:
+    """Scalars multiplied into sums of applied matrices, so that each carries its own scale."""
+    if expression.is_Mul and _has_vector(expression):
+        return sp.expand_mul(sp.Mul(*map(_distributed, expression.args)))
+    if expression.is_Add:
+        return sp.Add(*map(_distributed, expression.args))
+    return expression
+
+
+def _clock_in(expression: sp.Expr) -> Clock | None:
+    """The clock that an expression depends on."""
+    clocks = {v.field.clock for v in expression.atoms(FieldAt) if v.field.clock is not None}
+    clocks |= {v.data.clock for v in expression.atoms(DataAt) if v.data.clock is not None}
+    clocks |= expression.atoms(Clock)
+    return min(clocks, key=str) if clocks else None
