@@ -6,7 +6,6 @@ import click
 
 from derive.cli.output import json_option, print_json, progress_bar
 
-
 NOT_DECIDED = 4
 """Exit code where no claim failed but not all are proved."""
 
