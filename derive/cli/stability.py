@@ -31,17 +31,20 @@ def stability(
 
     Two limits are found to one part in a thousand. The first is the rate beyond which the loss does not stay bounded
     however many steps are taken: where the increments of the loss, at late times, pass from shrinking to growing. It is
-    found for T steps and for T/2, the difference is extrapolated to many steps as 1/T, and the error is what that adds;
-    give a larger T where the error is too large. The second is the rate beyond which rate times the largest eigenvalue of the curvature exceeds 2 at some
-    step, so that its direction overshoots. The curvature depends on the rate, because training sharpens it; the
-    limit from the initial curvature alone is given too. Layer ntk is the kernel of the population: on fresh data it is
+    found for T, T/2 and T/4 steps and extrapolated where the changes shrink; the error is the change over the last
+    doubling, so give a larger T where it is too large.
+
+    The second is the rate beyond which rate times the largest eigenvalue of the curvature exceeds 2 at some step, so
+    that its direction overshoots. The curvature depends on the rate, because training sharpens it; the limit from the
+    initial curvature alone is given too. Layer ntk is the kernel of the population: on fresh data it is
     the curvature, on few fixed samples the loss diverges earlier, and where it does so before any direction of the
     population overshoots, that limit is null.
 
     A warning says where no simulation can follow. At size D data and matrices differ from their limits by about
-    1/sqrt(D), as if the rate were off by that share, and a loss that rises on its way carries corrections of 1/D up with
-    it. Below the size that is printed, fluctuations of one run near the limit are as large as its loss. Between a
-    curvature that overshoots and a loss that diverges, single directions grow which only a finite size has.
+    1/sqrt(D), as if the rate were off by that share, and a loss that rises on its way carries corrections of 1/D up
+    with it. Below the size that is printed, by this estimate, fluctuations of one run near the limit are as large as
+    its loss. Between a curvature that overshoots and a loss that diverges, single directions grow which only a finite
+    size has.
 
     \b
     Keys of --json:

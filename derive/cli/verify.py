@@ -18,11 +18,12 @@ def verify(target: str | None, claims_file: str | None, as_json: bool) -> None:
     """Check hand-written formulas against what is derived; one line per claim.
 
     A claim is a resolvent, a block of A(z), an edge, a threshold or a series coefficient as your paper prints it. It is
-    proved, by algebra; or it FAILED, with a counterexample: parameters, what is claimed there and what is derived; or it
-    is not decided, with what was tried (agreement to 50 digits is no proof). A formula that holds for some parameters
-    only needs a region: inequalities joined by `and`, inside which it is then checked. The exit code is 0 if all claims
-    are proved, 1 if one failed, 4 if none failed but one is not decided. The derivation never reads claims. Without arguments all claims of the project are checked. With --claims the
-    formulas of that file are checked, against the named model or else the model that the file names.
+    proved, by algebra; or it FAILED, with a counterexample: parameters, what is claimed and what is derived there; or
+    it is not decided, with what was tried (agreement to 50 digits is no proof). A formula that holds for some
+    parameters only needs a region: inequalities joined by `and`, inside which it is then checked. The exit code is 0 if
+    all claims are proved, 1 if one failed, 4 if none failed but one is not decided. The derivation never reads claims.
+    Without arguments all claims of the project are checked. With --claims the formulas of that file
+    are checked, against the named model or else the model that the file names.
 
     \b
     Examples:
