@@ -139,7 +139,8 @@ def late_growth(series: np.ndarray, noise: float = 0.0) -> float:
 
     Increments of the second half are taken as a sum of powers of time, one per direction, and the largest power is
     found from how their Hankel matrix moves by one step (the matrix pencil method). Directions are told apart down to
-    a relative size of 1e-8, or to `noise`; a series whose last increments are below rounding or `noise` has settled.
+    a relative size of 1e-8, or to what rounding and `noise` leave; a series whose last increments are below rounding
+    or `noise` has settled.
     """
     increments = np.diff(series)
     sizes = np.abs(increments)
@@ -153,7 +154,9 @@ def late_growth(series: np.ndarray, noise: float = 0.0) -> float:
     common = float(np.polyfit(times, logs, 1)[0])
     # without the common factor no increment outweighs the others, however fast all of them grow
     scaled = np.sign(increments[first:]) * np.exp(logs - np.max(logs - common * times) - common * times)
-    smallest = 1e-8 + noise / float(np.max(sizes[first:]))
+    pairs = np.maximum(sizes[first:][1:], sizes[first:][:-1])  # an oscillation passes through small increments
+    rounding = 1e-15 * float(np.max(np.abs(series[first:])))
+    smallest = 1e-8 + 10 * (noise + rounding) / float(np.min(pairs))
     columns = len(scaled) // 2
     hankel = np.array([scaled[i : i + columns + 1] for i in range(len(scaled) - columns)])
     _, values, vh = np.linalg.svd(hankel)
