@@ -92,7 +92,7 @@ def test_growth_is_that_of_the_strongest_direction_at_late_times():
     assert late_growth(7 + 0.9**t) == pytest.approx(math.log(0.9), abs=1e-5)
     assert late_growth(7 + (-1.05) ** t) == pytest.approx(math.log(1.05), abs=1e-9)
     assert late_growth(7 + 0.2**t) == -math.inf  # settled to rounding
-    assert late_growth(np.exp(1.5**t)[:15]) > 1  # faster than any power
+    assert late_growth(np.exp(1.5 ** t[:15])) > 1  # faster than any power
     noisy = 2 + 1e-3 * np.random.default_rng(0).standard_normal(41)
     assert late_growth(noisy, 5e-3) == -math.inf
 
