@@ -30,7 +30,8 @@ def tidy_roots(expressions: tuple[sp.Expr, ...], box: Mapping[Parameter, Interva
     for p, degree in sorted(degrees.items(), key=lambda item: item[0].name):
         root = sp.Symbol(f"_root_{p.name}", positive=True)
         powers[p] = root**degree
-        intervals[root] = tuple(_root_bound(end, degree, side) for side, end in enumerate(box.get(p, (None, None))))
+        low, high = box.get(p, (None, None))
+        intervals[root] = (_root_bound(low, degree, 0), _root_bound(high, degree, 1))
     return tuple(_Roots(intervals).tidy(e.subs(powers)) for e in expressions)
 
 

@@ -108,14 +108,15 @@ def stable_rate(
         raise ParameterError(
             f"{loss} is observed at one time only; observe it along the training to ask for its growth"
         )
-    horizons, start = [], values
+    horizons: list[tuple[int, float]] = []
+    start, spread = values, 64.0
     for count in (steps, steps // 2, steps // 4):
         if count < 2 and horizons:
             continue
-        limit = _limit(run, start, rate, partial(bounded, steps=count), tolerance / 4)
-        start = {**values, rate: limit}
+        limit = _limit(run, start, rate, partial(bounded, steps=count), tolerance / 4, spread)
+        start, spread = {**values, rate: limit}, 2.0  # the next limit is near
         horizons.append((count, limit))
-    whole = _limit(run, start, rate, within, tolerance)
+    whole = _limit(run, start, rate, within, tolerance, spread)
     found = tuple(Horizon(n, limit, whole if n == steps else None) for n, limit in horizons)
     by_divergence, error = _extrapolated(found, tolerance)
     size, noisy_above = _noise(run, values, rate, loss, by_divergence)
@@ -226,8 +227,12 @@ def _limit(
     rate: str,
     holds: Callable[[Solution | NumericalError], bool],
     tolerance: float,
+    spread: float = 64.0,
 ) -> float:
-    """The rate below which `holds` is true on a grid from far below, refined around its first failure."""
+    """The rate below which `holds` is true on a grid from below, refined around its first failure.
+
+    The grid starts a factor `spread` below the given rate and ends one above it, and moves on if it has to.
+    """
 
     def first_failure(rates: np.ndarray) -> int:
         for k, solution in enumerate(solve_all([{**values, rate: float(x)} for x in rates])):
@@ -235,7 +240,7 @@ def _limit(
                 return k
         return len(rates)
 
-    low, high = values[rate] / 64.0, values[rate] * 64.0
+    low, high = values[rate] / spread, values[rate] * spread
     for _ in range(8):
         rates = np.geomspace(low, high, POINTS)
         k = first_failure(rates)
