@@ -92,7 +92,6 @@ WRONG = [
     ("coupled_spikes", 'kind = "atom"\nposition = "0"\nvalue = "1 - alpha"\nat = { alpha = 2 }', "derived weight"),
     ("coupled_spikes", 'kind = "atom"\nposition = "0"\nvalue = "0"\nat = { alpha = "1/2" }', "0.5"),
     ("spiked_wigner", 'kind = "outlier"\nvalue = "gamma0 + 2/gamma0"', "gamma0**2 + 1"),
-    ("coupled_spikes", 'kind = "outlier"\nvalue = "theta"', "no closed form"),
     ("spiked_wigner", 'kind = "threshold"\nparameter = "gamma0"\nvalue = "2"', "one of"),
     ("spiked_wigner", 'kind = "threshold"\nparameter = "gamma0"\nvalue = "-1"', "outside the domain"),
     (
@@ -156,11 +155,16 @@ def test_wrong_claims_fail_and_say_why(setting, body, told, tmp_path, records):
     assert told in found.detail
 
 
-def test_without_a_symbolic_proof_digits_decide_and_it_is_said(tmp_path, records):
+def test_without_a_symbolic_proof_a_claim_is_not_decided(tmp_path, records):
     body = 'kind = "moment"\norder = 2\nvalue = "1 + log(1 + gamma0) + log(2 + gamma0) - log(2 + 3*gamma0 + gamma0**2)"'
     found = verdict(tmp_path, records, "spiked_wigner", body)
-    assert found.status == "to 50 digits" and found.holds
-    assert found.detail.startswith("agrees to 50 digits (no symbolic proof found)")
+    assert found.status == "not decided" and not found.holds and not found.failed
+    assert "agrees to 50 digits at 3 rational points; no symbolic proof found" in found.detail
+
+
+def test_what_exact_algebra_cannot_reach_is_not_decided(tmp_path, records):
+    found = verdict(tmp_path, records, "coupled_spikes", 'kind = "outlier"\nvalue = "theta"')
+    assert found.status == "not decided" and "fix S" in found.detail
 
 
 def test_agreeing_to_thirty_digits_is_not_enough(tmp_path, records):

@@ -122,3 +122,9 @@ def test_null_spaces_on_both_sides():
 def test_replicas_without_the_outlier_are_said():
     assert match_replicas([3.0], [[3.1], [2.9], [], [], []]) == [float("inf")]
     assert match_replicas([3.0], [[3.1], [2.9]]) == pytest.approx([0.1])
+
+
+def test_of_two_equally_near_outliers_of_a_replica_the_one_of_the_same_rank_is_taken():
+    """With one more or one fewer in a replica, ranks are counted from the end that the outlier is nearer to."""
+    assert match_replicas([2.0, 0.0], [[2.5, 1.5, 0.0], [2.5, 0.0]])[0] == 0.0
+    assert match_replicas([2.0, 0.0], [[2.0, 0.5, -0.5], [2.0, -0.5]])[1] == 0.0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from conftest import solver_and_values
@@ -11,7 +13,7 @@ from conftest import solver_and_values
 from derive.cli import main
 from derive.errors import NumericalError, ParameterError
 from numerics.solver import solve
-from numerics.training.stability import GROWTH, stable_rate
+from numerics.training.stability import GROWTH, late_growth, stable_rate
 
 ONLINE = {"L": 1, "data": "online", "T": 6, "C": 1, "alpha": 50.0, "nu": 2.0, "gamma0": 1.0, "sigma": 0.1}
 
@@ -21,8 +23,11 @@ def test_limits_are_where_the_loss_and_the_curvature_say():
     found = stable_rate(solver, values, layer="ntk")
     assert found.at_start == pytest.approx(2 / ((1 + 2**-0.5) ** 2 + 1), rel=1e-5)
     assert found.by_curvature is not None and found.by_curvature <= found.at_start * 1.001
+    assert [h.steps for h in found.horizons] == [6, 3]
+    assert found.by_divergence_error is not None and found.by_divergence < found.horizons[0].within
     for share, bounded in ((0.998, True), (1.002, False)):
-        losses = solve(solver, {**values, "eta": share * found.by_divergence}, layers=()).observables["train_loss"]
+        eta = share * found.horizons[0].within
+        losses = solve(solver, {**values, "eta": eta}, layers=()).observables["train_loss"]
         assert (max(losses) <= GROWTH * losses[0]) == bounded
     below, above = (
         solve(solver, {**values, "eta": share * found.by_curvature}, layers=("ntk",), path=True)
@@ -30,6 +35,66 @@ def test_limits_are_where_the_loss_and_the_curvature_say():
     )
     sharpest = [s.parameters["eta"] * max(s.layers[0].largest_path[:-1]) for s in (below, above)]
     assert sharpest[0] <= 2.0 < sharpest[1]
+
+
+LEAST_SQUARES = """
+from sympy import sqrt
+from derive import *
+alpha = parameter("alpha", default=2.0, domain=positive)
+eta = parameter("eta", default=0.5, domain=positive)
+noise = parameter("noise", default=0.0, domain=nonnegative)
+T = parameter("T", default=6, domain=whole_positive)
+D, P = sectors("D", P=alpha)
+t = training_clock("t", steps=T)
+X = gaussian("X", P, D{fresh})
+teacher, eps = normal("teacher", D), normal("eps", P, t)
+v, delta = field("v", D, t), field("delta", P, t)
+MODEL = Model(
+    parameters=(alpha, eta, noise, T),
+    equations=[
+        Eq(v(0), teacher),
+        Eq(delta(t), X{at} @ v(t) / sqrt(D) + noise * eps(t)),
+        Eq(v(t + 1), v(t) - eta / alpha / sqrt(D) * X{at}.T @ delta(t)),
+    ],
+    observe={{"train_loss": mean(delta(t) ** 2)}},
+)
+"""
+
+
+def _limits(declared, fresh: bool, *values: str) -> list[dict]:
+    text = LEAST_SQUARES.format(fresh=", fresh=t" if fresh else "", at="(t)" if fresh else "")
+    path = declared(text, "least_squares.py")
+    result = CliRunner().invoke(main, ["stability", str(path), *values, "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)["points"]
+
+
+@pytest.mark.parametrize("noise", [0, 1])
+def test_on_fresh_data_the_limit_is_exact_for_any_number_of_steps(declared, noise):
+    """The mean square of (1 - eta X^T X / P) v is 1 - 2 eta + eta^2 (1 + 1/alpha) times that of v."""
+    for point in _limits(declared, True, "T=6,20", f"noise={noise}"):
+        assert point["by_divergence"] == pytest.approx(2 / (1 + 1 / 2), rel=1e-3)
+        assert point["by_divergence_error"] < 3e-3 and point["horizons"][0]["steps"] == point["parameters"]["T"]
+        assert point["horizons"][0]["within"] > 1.4  # what so few steps show by themselves
+
+
+def test_on_fixed_data_the_limit_is_that_of_the_largest_eigenvalue(declared):
+    """The spectrum ends at (1 + 1/sqrt(alpha))^2 without an isolated eigenvalue, so the loss sees its end slowly."""
+    (point,) = _limits(declared, False, "T=40")
+    exact = 2 / (1 + 2**-0.5) ** 2
+    assert abs(point["by_divergence"] - exact) < point["by_divergence_error"] < 0.01
+    assert point["size"] > 1
+
+
+def test_growth_is_that_of_the_strongest_direction_at_late_times():
+    t = np.arange(41.0)
+    assert late_growth(3 * 1.1**t + 5 * 0.8**t + 100 * 0.3**t) == pytest.approx(math.log(1.1), abs=1e-6)
+    assert late_growth(7 + 0.9**t) == pytest.approx(math.log(0.9), abs=1e-5)
+    assert late_growth(7 + (-1.05) ** t) == pytest.approx(math.log(1.05), abs=1e-9)
+    assert late_growth(7 + 0.2**t) == -math.inf  # settled to rounding
+    assert late_growth(np.exp(1.5 ** t[:15])) > 1  # faster than any power
+    noisy = 2 + 1e-3 * np.random.default_rng(0).standard_normal(41)
+    assert late_growth(noisy, 5e-3) == -math.inf
 
 
 @pytest.mark.parametrize(

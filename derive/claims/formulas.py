@@ -15,6 +15,7 @@ from derive.language.vectors import Field
 FUNCTIONS = {"sqrt": sp.sqrt, "exp": sp.exp, "log": sp.log}
 LONGEST = 4000
 LARGEST_POWER = 64
+_ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 @dataclass(frozen=True)
@@ -95,15 +96,38 @@ class Reader:
         shown = text if len(text) <= 80 else text[:77] + "..."
         return ClaimError(f"{self.place}: {shown!r} {what}")
 
+    def inequalities(self, text: str) -> list[sp.Expr]:
+        """What must be positive for a text such as "1 < nu < 4 and chi > nu" to be true; scalars only."""
+        node = self._parsed(text)
+        parts = node.values if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And) else [node]
+        found = []
+        for part in parts:
+            if not isinstance(part, ast.Compare) or not all(isinstance(op, _ORDER) for op in part.ops):
+                raise self.error(text, "is not a region; join inequalities with and, such as nu > 1 and chi < 2*nu")
+            sides = [self._evaluated(side, text) for side in (part.left, *part.comparators)]
+            for left, op, right in zip(sides, part.ops, sides[1:], strict=False):
+                if isinstance(left, Matrix) or isinstance(right, Matrix):
+                    raise self.error(text, "compares matrices; a region is made of scalars")
+                difference = right - left if isinstance(op, (ast.Lt, ast.LtE)) else left - right
+                if not difference.free_symbols:
+                    raise self.error(text, "compares numbers; name a parameter on one side of each inequality")
+                found.append(difference)
+        return found
+
     def _read(self, text: str) -> sp.Expr | Matrix:
+        return self._evaluated(self._parsed(text), text)
+
+    def _parsed(self, text: str) -> ast.expr:
         if len(text) > LONGEST:
             raise self.error(text, f"is longer than {LONGEST} characters; split it with define")
         try:
-            tree = ast.parse(text.strip(), mode="eval")
+            return ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise self.error(text, "is not a formula; write products with * and powers with **") from None
+
+    def _evaluated(self, node: ast.expr, text: str) -> sp.Expr | Matrix:
         try:
-            value = self._value(tree.body, text)
+            value = self._value(node, text)
         except RecursionError:
             raise self.error(text, "is nested too deeply; split it with define") from None
         found = value.terms.values() if isinstance(value, Matrix) else (value,)

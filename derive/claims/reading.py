@@ -15,8 +15,8 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "equation": (("value",), ()),
     "edges": (("value",), ()),
     "atom": (("position", "value"), ("at",)),
-    "outlier": (("value",), ("eigenproblem",)),
-    "threshold": (("parameter", "value"), ("eigenproblem",)),
+    "outlier": (("value",), ("eigenproblem", "at")),
+    "threshold": (("parameter", "value"), ("eigenproblem", "at")),
     "block": (("row", "column", "value"), ()),
     "matrix": (("labels", "value"), ("size", "rows_times", "columns_times")),
     "inverse_map": (("value",), ("eigenproblem",)),
@@ -29,12 +29,15 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """Each kind of claim, with the keys it needs and those it may have."""
 
-COMMON = ("name", "kind", "where", "paper", "evidence", "define")
+COMMON = ("name", "kind", "where", "paper", "evidence", "define", "region")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One formula somebody wrote down. `keys` holds what its kind needs; `define` names used in its formulas."""
+    """One formula somebody wrote down. `keys` holds what its kind needs; `define` names used in its formulas.
+
+    `where` says where it stands in the paper; `region` are inequalities inside which it is meant to hold.
+    """
 
     name: str
     kind: str
@@ -43,6 +46,7 @@ class Claim:
     where: str = ""
     paper: str = ""
     evidence: str = ""
+    region: tuple[str, ...] = ()
 
     def get(self, key: str, default=None):
         return dict(self.keys).get(key, default)
@@ -107,9 +111,16 @@ def _claim(table: dict, number: int, shared: tuple[tuple[str, str], ...], path: 
             raise ClaimError(f"{place}: {key} must be text in quotes")
     keys = tuple((key, _checked(key, kind, table[key], place)) for key in (*needed, *optional) if key in table)
     define = {**dict(shared), **dict(_definitions(table.get("define", {}), place))}
-    return Claim(
-        name, kind, keys, tuple(define.items()), *(table.get(key, "") for key in ("where", "paper", "evidence"))
-    )
+    where, paper, evidence = (table.get(key, "") for key in ("where", "paper", "evidence"))
+    return Claim(name, kind, keys, tuple(define.items()), where, paper, evidence, _region(table.get("region"), place))
+
+
+def _region(value, place: str) -> tuple[str, ...]:
+    """The inequalities of a region, still as text: one string or a list of them."""
+    texts = [] if value is None else value if isinstance(value, list) else [value]
+    if value == [] or not all(isinstance(text, str) and text.strip() for text in texts):
+        raise ClaimError(f'{place}: region must be inequalities in quotes, such as region = "nu > 1 and chi < 2"')
+    return tuple(texts)
 
 
 def _checked(key: str, kind: str, value, place: str):

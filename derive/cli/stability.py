@@ -29,18 +29,32 @@ def stability(
 ) -> None:
     """Find the largest stable learning rate, at one point or on a grid of the other parameters.
 
-    Two limits are found to one part in a thousand: the rate beyond which the loss exceeds a hundred times its initial
-    value within T steps, and the rate beyond which rate times the largest eigenvalue of the curvature exceeds 2 at some
-    step, so that its direction overshoots. The curvature depends on the rate, because training sharpens it; the
-    limit from the initial curvature alone is given too. Layer ntk is the kernel of the population: on fresh data it is
+    Two limits are found to one part in a thousand. The first is the rate beyond which the loss does not stay bounded
+    however many steps are taken: where the increments of the loss, at late times, pass from shrinking to growing. It is
+    found for T, T/2 and T/4 steps and extrapolated where the changes shrink; the error is the change over the last
+    doubling, so give a larger T where it is too large.
+
+    The second is the rate beyond which rate times the largest eigenvalue of the curvature exceeds 2 at some step, so
+    that its direction overshoots. The curvature depends on the rate, because training sharpens it; the limit from the
+    initial curvature alone is given too. Layer ntk is the kernel of the population: on fresh data it is
     the curvature, on few fixed samples the loss diverges earlier, and where it does so before any direction of the
     population overshoots, that limit is null.
+
+    A warning says where no simulation can follow. At size D data and matrices differ from their limits by about
+    1/sqrt(D), as if the rate were off by that share, and a loss that rises on its way carries corrections of 1/D up
+    with it. Below the size that is printed, by this estimate, fluctuations of one run near the limit are as large as
+    its loss. Between a curvature that overshoots and a loss that diverges, single directions grow which only a finite
+    size has.
 
     \b
     Keys of --json:
       setting, rate, axes, points
-                               each point: parameters, by_divergence, by_curvature, at_start (null without a
-                               curvature), tolerance
+                               each point: parameters, by_divergence (extrapolated), by_divergence_error (null for
+                               fewer than 4 steps), by_curvature, at_start (null without a curvature), tolerance
+      horizons of a point      steps that were run, by_growth (the limit from the late growth of the loss there) and
+                               within (from where the loss exceeds 100 times its initial value in those steps)
+      size, noisy_above        how large a simulation must be at 0.95 of the limit, and the rate above which it would
+                               have to exceed 10000 (null if none has to)
 
     \b
     Examples:
@@ -48,6 +62,8 @@ def stability(
       derive stability SETTING L=1 data=online nu=0.25,0.5,1,2,4 param=mup,ntk T=30
       derive stability my_model.py --of dt --loss activity --json
     """
+    from dataclasses import asdict
+
     from derive.cli.tables import check_table, write_rows
     from derive.errors import NumericalError
     from derive.loading import load_sweep
@@ -68,7 +84,7 @@ def stability(
             parameters = {name: value for name, value in problem.values.items() if name != rate}
             try:
                 found = stable_rate(solver, problem.inputs, rate=rate, loss=loss, layer=layer, progress=share)
-                points.append(plain({"parameters": parameters, **vars(found)}))
+                points.append(plain({"parameters": parameters, **asdict(found)}))
             except NumericalError as error:
                 points.append(plain({"parameters": parameters, "error": str(error)}))
     if out is not None:
@@ -79,13 +95,40 @@ def stability(
     names = [name for name, _ in sweep.axes]
     fixed = {name: value for name, value in points[0]["parameters"].items() if name not in names}
     click.echo(f"largest {rate} of {settings_line(setting, fixed)}")
-    columns = ("by_divergence", "by_curvature", "at_start")
+    columns = ("by_divergence", "by_divergence_error", "by_curvature", "at_start", "size")
     rows = [
         [str(p["parameters"][name]) for name in names] + [p.get("error") or number(p[column]) for column in columns]
         for p in points
     ]
-    print_table(
-        "", (*names, "loss diverges", "curvature overshoots", "initial curvature overshoots"), rows, text_columns=0
-    )
+    headings = ("loss diverges", "+-", "curvature overshoots", "initial curvature overshoots", "size to follow")
+    print_table("", (*names, *headings), rows, text_columns=0)
+    for p in points:
+        at = " ".join(f"{name}={p['parameters'][name]}" for name in names)
+        for line in _remarks(p, rate):
+            click.echo(f"{at}: {line}" if at else line)
     if out is not None:
         click.echo(f"wrote {out}")
+
+
+def _remarks(point: dict[str, Any], rate: str) -> list[str]:
+    """What was run for a point, and where no simulation can follow."""
+    if "error" in point:
+        return []
+    horizons = point["horizons"]
+    runs = ", ".join(f"{number(h['by_growth'])} from {h['steps']} steps" for h in horizons)
+    last = horizons[0]
+    found = [
+        f"late growth of the loss: {runs}; extrapolated {number(point['by_divergence'])}"
+        f" (within {last['steps']} steps it exceeds 100 times its start only above {number(last['within'])})"
+    ]
+    if point["noisy_above"] is not None:
+        found.append(
+            f"warning: above {rate} = {number(point['noisy_above'])} no simulation below size 10000 can follow"
+        )
+    curved = point["by_curvature"]
+    if curved is not None and curved < 0.95 * point["by_divergence"]:
+        found.append(
+            f"warning: above {rate} = {number(curved)} a direction grows that the loss does not see at once; a "
+            "simulation sees it early"
+        )
+    return found

@@ -6,18 +6,24 @@ import click
 
 from derive.cli.output import json_option, print_json, progress_bar
 
+NOT_DECIDED = 4
+"""Exit code where no claim failed but not all are proved."""
+
 
 @click.command(short_help="Check hand-written formulas against what is derived.")
 @click.argument("target", metavar="[SETTING|FILE]", required=False)
 @click.option("--claims", "claims_file", metavar="FILE", help="A claims file of your own, in TOML.")
 @json_option
 def verify(target: str | None, claims_file: str | None, as_json: bool) -> None:
-    """Check hand-written formulas against what is derived; one line a claim, exit 1 if one fails.
+    """Check hand-written formulas against what is derived; one line per claim.
 
-    A claim is a resolvent, a block of A(z), an edge, a threshold or a series coefficient as your paper prints it.
-    Each is proved symbolically, or compared to 50 digits where no symbolic proof is found, and the line says which.
-    The derivation never reads claims. Without arguments all claims of the project are checked. With --claims the
-    formulas of that file are checked, against the named model or else the model that the file names.
+    A claim is a resolvent, a block of A(z), an edge, a threshold or a series coefficient as your paper prints it. It is
+    proved, by algebra; or it FAILED, with a counterexample: parameters, what is claimed and what is derived there; or
+    it is not decided, with what was tried (agreement to 50 digits is no proof). A formula that holds for some
+    parameters only needs a region: inequalities joined by `and`, inside which it is then checked. The exit code is 0 if
+    all claims are proved, 1 if one failed, 4 if none failed but one is not decided. The derivation never reads claims.
+    Without arguments all claims of the project are checked. With --claims the formulas of that file
+    are checked, against the named model or else the model that the file names.
 
     \b
     Examples:
@@ -33,12 +39,17 @@ def verify(target: str | None, claims_file: str | None, as_json: bool) -> None:
       name = "resolvent of the bulk"
       kind = "curve"
       value = "nu - G*(nu*z - nu + 1) + z*G**2"
+      [[claim]]
+      name = "outlier"
+      kind = "outlier"
+      value = "(1 + l)*(1 + c*l)/(c*l)"
+      region = "l > 1/sqrt(c)"
 
     \b
     Keys of --json:
-      claims                   setting, of (choices and layer of a family), name, status (proved, to 50 digits,
-                               FAILED), detail
-      failed                   how many fail
+      claims                   setting, of (choices and layer of a family), name, status (proved, FAILED,
+                               not decided), detail
+      failed, undecided        how many fail, and how many are not decided
       without_claims           models for which there is no independent check
     """
     from derive.claims import check_claims, load_claims, project_claims
@@ -68,7 +79,9 @@ def verify(target: str | None, claims_file: str | None, as_json: bool) -> None:
             picked = (*file.choices, *((("layer", file.layer),) if file.layer else ()))
             chosen = " ".join(f"{key}={value}" for key, value in picked)
             verdicts += [(name, chosen, verdict) for verdict in check_claims(file, derivation)]
-    failed = [verdict for _, _, verdict in verdicts if not verdict.holds]
+    failed = sum(verdict.failed for _, _, verdict in verdicts)
+    proved = sum(verdict.holds for _, _, verdict in verdicts)
+    undecided = len(verdicts) - failed - proved
     everything = (
         [model.setting] if model is not None else [file.model for file in files] if claims_file else setting_names()
     )
@@ -80,7 +93,8 @@ def verify(target: str | None, claims_file: str | None, as_json: bool) -> None:
                     {"setting": setting, "of": which, "name": v.name, "status": v.status, "detail": v.detail}
                     for setting, which, v in verdicts
                 ],
-                "failed": len(failed),
+                "failed": failed,
+                "undecided": undecided,
                 "without_claims": without,
             }
         )
@@ -94,6 +108,7 @@ def verify(target: str | None, claims_file: str | None, as_json: bool) -> None:
         for name in without:
             click.echo(f"no claims for {name}: no independent check")
         if verdicts:
-            click.echo(f"{len(verdicts) - len(failed)} of {len(verdicts)} claims hold")
-    if failed:
-        click.get_current_context().exit(1)
+            others = [f"{failed} failed"] * bool(failed) + [f"{undecided} not decided"] * bool(undecided)
+            click.echo(", ".join([f"{proved} of {len(verdicts)} claims hold", *others]))
+    if failed or undecided:
+        click.get_current_context().exit(1 if failed else NOT_DECIDED)

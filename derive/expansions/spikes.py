@@ -135,11 +135,43 @@ class Spikes:
     def outliers(self, problem: Eigenproblem, factor: sp.Expr, small) -> list:
         """Where the physical branch of the map takes a root of the factor, outside the bulk."""
         given = self._given(small)
-        found = []
-        for level in real_roots(factor.subs(given)):
-            if level != 0 and vanishes(problem.characteristic, {**given, MAP: level}):
-                found += self._places(problem, level, given, mpmath.mpf(10) ** -12)
-        return found
+        return [
+            z
+            for level in self.levels(problem, factor, given)
+            for z in self._places(problem, level, given, mpmath.mpf(10) ** -12)
+        ]
+
+    def levels(self, problem: Eigenproblem, factor: sp.Expr, given: dict) -> list:
+        """Real roots of a factor that are eigenvalues, at numbers for all open parameters; zero is left out."""
+        with mpmath.workdps(DIGITS):
+            found = real_roots(factor.subs(given))
+            return [s for s in found if s != 0 and vanishes(problem.characteristic, {**given, MAP: s})]
+
+    def outliers_at(self, problem: Eigenproblem, level, given: dict) -> list:
+        """The outliers that an eigenvalue gives, at numbers for all open parameters: none where it is too small."""
+        with mpmath.workdps(DIGITS):
+            return self._places(problem, level, given, mpmath.mpf(10) ** -12)
+
+    def meets_bulk(self, problem: Eigenproblem, given: dict) -> bool:
+        """Whether an eigenvalue has a critical value of the map, at numbers for all open parameters."""
+        with mpmath.workdps(DIGITS):
+            return any(vanishes(problem.characteristic, {**given, MAP: s}) for s in self._edges(problem, given))
+
+    def outlier_polynomials(self, problem: Eigenproblem) -> list[sp.Expr]:
+        """Polynomials in z, exact in the open parameters, that hold every outlier of an eigenproblem as a root."""
+        try:
+            found = [p for factor in problem.factors for p in common_roots(factor, problem.relation, MAP)]
+        except TooLarge as reason:
+            raise self._too_large(reason) from None
+        return [p for p in found if p.has(Z)]
+
+    def threshold_polynomials(self, problem: Eigenproblem) -> list[sp.Expr]:
+        """Polynomials in the open parameters that vanish where an eigenvalue has a critical value of the map."""
+        try:
+            pairs = [(factor, critical) for factor in problem.factors for critical in problem.critical]
+            return [p for factor, critical in pairs for p in common_roots(factor, critical, MAP)]
+        except TooLarge as reason:
+            raise self._too_large(reason) from None
 
     def _places(self, problem: Eigenproblem, level, given: dict, tolerance) -> list:
         """Real z at which the map has a given value on the physical branch."""

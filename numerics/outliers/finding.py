@@ -298,16 +298,22 @@ def _refined(problem: SpikedProblem, z: float) -> float:
 
 
 def match_replicas(outliers: list[float], replicas: list[list[float]]) -> list[float]:
-    """Standard error of each outlier over replicas; inf for one that fewer than nine in ten replicas have."""
+    """Standard error of each outlier over replicas; inf for one that fewer than nine in ten replicas have.
+
+    Outliers and those of each replica descend. A replica with as many is matched by rank; in one with more or fewer the
+    nearest is taken, and of two that are equally near the one whose rank is the closer, counted from the same end.
+    """
     errors = []
     for rank, z in enumerate(outliers):
-        above = sum(1 for other in outliers if other > z)
         values = []
         for found in replicas:
             if len(found) == len(outliers):
                 values.append(found[rank])
             elif found:
-                values.append(min(found, key=lambda x: (abs(x - z), above)))
+                from_top = rank < len(outliers) / 2
+                expected = rank if from_top else rank + len(found) - len(outliers)
+                nearest = min(range(len(found)), key=lambda k: (abs(found[k] - z), abs(k - expected)))
+                values.append(found[nearest])
         if len(values) < 0.9 * len(replicas):
             errors.append(float("inf"))
         else:

@@ -1,5 +1,10 @@
 """How large a rate may be: until the dynamics itself diverges, and until the sharpest direction of a kernel does.
 
+Whether the loss stays bounded as the number of steps grows is read off how its increments grow at late times: far below
+the limit they shrink by a factor per step, far above they grow by one, whatever the loss has done before. The rate at
+which that factor passes 1 hardly depends on the number of steps; what is left is extrapolated from a half and a quarter
+of them.
+
 A step of gradient descent with rate eta along a direction of curvature lambda overshoots when eta * lambda > 2. The
 curvature is the largest eigenvalue of a probed matrix along the training, which itself depends on the rate.
 """
@@ -17,16 +22,34 @@ from derive.errors import NumericalError, ParameterError
 from numerics.solver import Solution, Solver, solve_many
 
 GROWTH = 100.0
-"""A loss that exceeds so many times its initial value has diverged."""
+"""A loss that exceeds so many times its initial value has diverged within the steps that were run."""
 POINTS = 12
 """Rates tried side by side in each round."""
 OVERSHOOT = 2.0
+LARGEST_SIZE = 10_000
+"""Simulations beyond this size are out of reach."""
+SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
+"""Shares of the limit at which the noise of a finite size is estimated."""
+
+
+@dataclass(frozen=True)
+class Horizon:
+    """The limit that so many steps give: by_growth where increments of the loss start to grow at late times, and
+    within, where the loss exceeds GROWTH times its initial value before the last step."""
+
+    steps: int
+    by_growth: float
+    within: float | None
 
 
 @dataclass(frozen=True)
 class StableRate:
     """The largest rate with a bounded loss, and the smallest at which a direction overshoots within the same steps.
 
+    by_divergence is for any number of steps, extrapolated from the horizons, with an estimate of its error (None where
+    there are too few steps for a second horizon).
+    size is how large a simulation must be to follow the theory at SHARES[-2] of that limit, and noisy_above the rate
+    beyond which it would have to be larger than LARGEST_SIZE (None where no rate below the limit needs that).
     by_curvature and at_start are None where no matrix stands for the curvature, the former also where the loss
     diverges before it overshoots; at_start uses the initial matrix.
     """
@@ -35,6 +58,10 @@ class StableRate:
     by_curvature: float | None
     at_start: float | None
     tolerance: float
+    by_divergence_error: float | None
+    horizons: tuple[Horizon, ...]
+    size: float | None
+    noisy_above: float | None
 
 
 def stable_rate(
@@ -51,11 +78,18 @@ def stable_rate(
     tell = progress or (lambda fraction, text: None)
     _check(solver, rate, loss, layer)
 
-    def bounded(solution: Solution | NumericalError) -> bool:
+    def within(solution: Solution | NumericalError) -> bool:
         if isinstance(solution, NumericalError):
             return False
         series = np.asarray(solution.observables[loss])
         return bool(np.all(series <= GROWTH * max(series[0], 1e-300)))
+
+    def bounded(solution: Solution | NumericalError, steps: int) -> bool:
+        if isinstance(solution, NumericalError):
+            return False
+        errors = (solution.observable_errors or {}).get(loss)
+        noise = 0.0 if errors is None else 3 * float(np.max(errors))
+        return late_growth(np.asarray(solution.observables[loss])[: steps + 1], noise) <= 0
 
     def sharpest(solution: Solution) -> float:
         """Rate times curvature at the sharpest step; the matrix after the last step drives no step any more."""
@@ -64,10 +98,31 @@ def stable_rate(
     def below(solution: Solution | NumericalError) -> bool:
         return isinstance(solution, Solution) and sharpest(solution) <= OVERSHOOT
 
+    run = partial(solve_many, solver, layers=())
     tell(0.0, "where the loss diverges")
-    by_divergence = _limit(partial(solve_many, solver, layers=()), values, rate, bounded, tolerance)
+    first = next(iter(run([{**values, rate: values[rate] / 64.0}])))
+    if isinstance(first, NumericalError):
+        raise first
+    steps = len(first.observables[loss]) - 1
+    if steps < 1:
+        raise ParameterError(
+            f"{loss} is observed at one time only; observe it along the training to ask for its growth"
+        )
+    horizons: list[tuple[int, float]] = []
+    start, spread = values, 64.0
+    for count in (steps, steps // 2, steps // 4):
+        if count < 2 and horizons:
+            continue
+        limit = _limit(run, start, rate, partial(bounded, steps=count), tolerance / 4, spread)
+        start, spread = {**values, rate: limit}, 2.0  # the next limit is near
+        horizons.append((count, limit))
+    whole = _limit(run, start, rate, within, tolerance, spread)
+    found = tuple(Horizon(n, limit, whole if n == steps else None) for n, limit in horizons)
+    by_divergence, error = _extrapolated(found, tolerance)
+    size, noisy_above = _noise(run, values, rate, loss, by_divergence)
+    told = (error, found, size, noisy_above)
     if layer is None:
-        return StableRate(by_divergence, None, None, tolerance)
+        return StableRate(by_divergence, None, None, tolerance, *told)
     tell(0.5, "where the sharpest direction overshoots")
     follow = partial(solve_many, solver, layers=(layer,), path=True)
     by_curvature = _limit(follow, values, rate, below, tolerance)
@@ -77,7 +132,81 @@ def stable_rate(
         at_start = OVERSHOOT / small.layers[0].largest_path[0]
     tell(1.0, "done")
     reached = isinstance(near, Solution) and sharpest(near) > 0.95 * OVERSHOOT
-    return StableRate(by_divergence, by_curvature if reached else None, at_start, tolerance)
+    return StableRate(by_divergence, by_curvature if reached else None, at_start, tolerance, *told)
+
+
+def late_growth(series: np.ndarray, noise: float = 0.0) -> float:
+    """Logarithm of the factor per step by which increments of a series grow at late times; -inf if it has settled.
+
+    Increments of the second half are taken as a sum of powers of time, one per direction, and the largest power is
+    found from how their Hankel matrix moves by one step (the matrix pencil method). Directions are told apart down to
+    a relative size of 1e-8, or to what rounding and `noise` leave; a series whose last increments are below rounding
+    or `noise` has settled.
+    """
+    increments = np.diff(series)
+    sizes = np.abs(increments)
+    if np.all(sizes[-2:] <= np.maximum(1e-13 * np.abs(series[-1]), noise)):
+        return -math.inf
+    if len(increments) < 2:
+        return math.log(max(float(series[-1]), 1e-300) / max(float(series[0]), 1e-300))
+    first = len(increments) // 2 if len(increments) > 4 else 0
+    times = np.arange(len(increments) - first)
+    logs = np.log(np.maximum(sizes[first:], 1e-300))
+    common = float(np.polyfit(times, logs, 1)[0])
+    # without the common factor no increment outweighs the others, however fast all of them grow
+    scaled = np.sign(increments[first:]) * np.exp(logs - np.max(logs - common * times) - common * times)
+    pairs = np.maximum(sizes[first:][1:], sizes[first:][:-1])  # an oscillation passes through small increments
+    rounding = 1e-15 * float(np.max(np.abs(series[first:])))
+    smallest = 1e-8 + 10 * (noise + rounding) / float(np.min(pairs))
+    columns = len(scaled) // 2
+    hankel = np.array([scaled[i : i + columns + 1] for i in range(len(scaled) - columns)])
+    _, values, vh = np.linalg.svd(hankel)
+    rank = min(max(1, int(np.sum(values > smallest * values[0]))), columns)
+    span = vh[:rank].T
+    shift = np.linalg.lstsq(span[:-1], span[1:], rcond=None)[0]
+    return common + math.log(max(float(np.max(np.abs(np.linalg.eigvals(shift)))), 1e-300))
+
+
+def _extrapolated(horizons: tuple[Horizon, ...], tolerance: float) -> tuple[float, float | None]:
+    """The limit for many steps, and its error: the whole change over the last doubling of the steps.
+
+    Where the changes over two doublings have the same sign and shrink, their ratio tells how they go on; elsewhere the
+    longest run stands.
+    """
+    limits = [h.by_growth for h in horizons]
+    if len(limits) == 1:
+        return limits[0], None
+    change, limit = limits[0] - limits[1], limits[0]
+    if len(limits) == 3 and limits[1] != limits[2]:
+        ratio = change / (limits[1] - limits[2])
+        if 0 < ratio <= 0.6:
+            limit += change * ratio / (1 - ratio)
+    return limit, abs(change) + tolerance * limit
+
+
+def _noise(
+    run: Callable[[list[dict]], Iterator[Solution | NumericalError]], values: dict, rate: str, loss: str, limit: float
+) -> tuple[float | None, float | None]:
+    """How large a simulation must be to follow near the limit, and beyond which rate none can.
+
+    At size D the moments of the data and of the matrices differ from their limits by about 1/sqrt(D), as if the rate
+    were off by that share: the logarithm of the loss moves by its derivative by the logarithm of the rate, over
+    sqrt(D). A loss that rises on its way carries corrections of 1/D up with it. Both are of order one below `size`.
+    """
+    step = 1e-4
+    rates = [share * limit * factor for share in SHARES for factor in (1.0, 1.0 + step)]
+    solved = list(run([{**values, rate: r} for r in rates]))
+    sizes: list[float] = []
+    for here, near in zip(solved[::2], solved[1::2], strict=True):
+        if isinstance(here, NumericalError) or isinstance(near, NumericalError):
+            sizes.append(math.inf)
+            continue
+        one, other = (np.maximum(np.asarray(s.observables[loss]), 1e-300) for s in (here, near))
+        sensitivity = float(np.max(np.abs(np.log(other / one)))) / step
+        sizes.append(max(1.0, sensitivity**2, float(np.max(one) / one[0])))
+    beyond = next((share for share, size in zip(SHARES, sizes, strict=True) if size > LARGEST_SIZE), None)
+    size = sizes[-2]
+    return (size if math.isfinite(size) else None), (None if beyond is None else beyond * limit)
 
 
 def _check(solver: Solver, rate: str, loss: str, layer: str | None) -> None:
@@ -98,8 +227,12 @@ def _limit(
     rate: str,
     holds: Callable[[Solution | NumericalError], bool],
     tolerance: float,
+    spread: float = 64.0,
 ) -> float:
-    """The rate below which `holds` is true on a grid from far below, refined around its first failure."""
+    """The rate below which `holds` is true on a grid from below, refined around its first failure.
+
+    The grid starts a factor `spread` below the given rate and ends one above it, and moves on if it has to.
+    """
 
     def first_failure(rates: np.ndarray) -> int:
         for k, solution in enumerate(solve_all([{**values, rate: float(x)} for x in rates])):
@@ -107,7 +240,7 @@ def _limit(
                 return k
         return len(rates)
 
-    low, high = values[rate] / 64.0, values[rate] * 64.0
+    low, high = values[rate] / spread, values[rate] * spread
     for _ in range(8):
         rates = np.geomspace(low, high, POINTS)
         k = first_failure(rates)

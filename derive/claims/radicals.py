@@ -1,0 +1,135 @@
+"""Roots of parameters written in one way, so that algebra sees when two formulas are the same.
+
+A positive parameter under a root becomes a power of a symbol, and what is under a root is split into factors whose sign
+is known throughout the region. Nothing is assumed: a factor whose sign is not proved stays under its root.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import mpmath
+import sympy as sp
+
+from derive.claims.region import Interval
+from derive.language.symbols import Parameter
+
+LARGEST = 400
+"""Polynomials with more terms are left as they are."""
+
+
+def tidy_roots(expressions: tuple[sp.Expr, ...], box: Mapping[Parameter, Interval]) -> tuple[sp.Expr, ...]:
+    """The same expressions for all parameters in the box, with roots split and drawn as far as signs are proved."""
+    degrees: dict[Parameter, int] = {}
+    for node in (n for e in expressions for n in sp.preorder_traversal(e) if _is_root(n)):
+        for p in (p for p in node.base.free_symbols if isinstance(p, Parameter) and p.is_positive):
+            degrees[p] = math.lcm(degrees.get(p, 1), int(node.exp.q))
+    intervals: dict[sp.Symbol, Interval] = dict(box)
+    powers = {}
+    for p, degree in sorted(degrees.items(), key=lambda item: item[0].name):
+        root = sp.Symbol(f"_root_{p.name}", positive=True)
+        powers[p] = root**degree
+        low, high = box.get(p, (None, None))
+        intervals[root] = (_root_bound(low, degree, 0), _root_bound(high, degree, 1))
+    return tuple(_Roots(intervals).tidy(e.subs(powers)) for e in expressions)
+
+
+def sign_inside(polynomial: sp.Expr, intervals: Mapping[sp.Symbol, Interval]) -> int:
+    """1 or -1 where a polynomial is proved positive or negative for all values in open intervals; 0 if unknown.
+
+    Each symbol is written in a positive one that runs through its interval; coefficients of one sign then decide.
+    """
+    if polynomial.is_Rational:
+        return int(sp.sign(polynomial))
+    shifted = {}
+    for i, symbol in enumerate(sorted(polynomial.free_symbols, key=lambda s: s.name)):
+        low, high = intervals.get(symbol, (None, None))
+        t = sp.Symbol(f"_inside{i}", positive=True)
+        if low is not None and high is not None:
+            shifted[symbol] = (low + high * t) / (1 + t)
+        elif low is not None:
+            shifted[symbol] = low + t
+        elif high is not None:
+            shifted[symbol] = high - t
+        else:
+            return 0
+    total = 1
+    for part in sp.fraction(sp.together(polynomial.subs(shifted))):
+        try:
+            coefficients = sp.Poly(part, *part.free_symbols).coeffs() if part.free_symbols else [part]
+        except sp.PolynomialError:
+            return 0
+        signs = {int(sp.sign(c)) if c.is_Rational else 0 for c in coefficients}
+        total *= signs.pop() if len(signs) == 1 else 0
+    return total
+
+
+def _is_root(node: sp.Basic) -> bool:
+    return isinstance(node, sp.Pow) and bool(node.exp.is_Rational) and not node.exp.is_Integer
+
+
+def _root_bound(end: sp.Rational | None, degree: int, side: int) -> sp.Rational | None:
+    """A rational bound for the root of a parameter: its lower bound from below (side 0), its upper one from above."""
+    if end is None or end < 0:
+        return sp.S.Zero if side == 0 else None
+    exact = sp.root(end, degree)
+    if exact.is_Rational:
+        return exact
+    with mpmath.workdps(40):
+        scaled = mpmath.root(mpmath.mpf(int(end.p)) / int(end.q), degree) * 10**9
+        return sp.Rational(int(mpmath.floor(scaled)) + side, 10**9)
+
+
+class _Roots:
+    def __init__(self, intervals: Mapping[sp.Symbol, Interval]):
+        self.intervals = dict(intervals)
+        self.masks: dict[sp.Expr, sp.Symbol] = {}
+
+    def tidy(self, node: sp.Expr) -> sp.Expr:
+        if not node.args:
+            return node
+        args = [self.tidy(arg) for arg in node.args]
+        if _is_root(node):
+            return self._root(args[0], args[1])
+        if isinstance(node, sp.Abs):
+            sign = sign_inside(self._masked(sp.factor(args[0])), self.intervals)
+            return sign * args[0] if sign else node.func(*args)
+        return node.func(*args)
+
+    def _root(self, base: sp.Expr, exponent: sp.Rational) -> sp.Expr:
+        """base**exponent with positive factors of the base taken out; the principal value is kept throughout."""
+        masked = self._masked(base)
+        unmask = {symbol: node for node, symbol in self.masks.items()}
+        try:
+            top, bottom = sp.fraction(sp.together(masked))
+            parts = [(sp.factor_list(top), 1), (sp.factor_list(bottom), -1)]
+        except sp.PolynomialError:
+            return sp.Pow(base, exponent)
+        sign, outside, inside = 1, sp.S.One, sp.S.One
+        for (constant, factors), side in parts:
+            if not constant.is_Rational or any(len(sp.Add.make_args(sp.expand(f))) > LARGEST for f, _ in factors):
+                return sp.Pow(base, exponent)
+            sign *= int(sp.sign(constant))
+            outside *= sp.Pow(abs(constant), side * exponent)
+            for factor, multiplicity in factors:
+                known = sign_inside(factor, self.intervals)
+                if known == 0:
+                    inside *= factor ** (side * multiplicity)
+                    continue
+                sign *= known**multiplicity
+                positive = sp.expand(known * factor).xreplace(unmask)
+                outside *= sp.Pow(positive, side * multiplicity * exponent)
+        return sp.Pow((sign * inside).xreplace(unmask), exponent) * outside
+
+    def _masked(self, expression: sp.Expr) -> sp.Expr:
+        """Inner roots as symbols, positive where what is under them is."""
+        found = sorted((n for n in sp.preorder_traversal(expression) if _is_root(n)), key=sp.default_sort_key)
+        for node in found:
+            if node not in self.masks:
+                symbol = sp.Symbol(f"_inner{len(self.masks)}")
+                self.masks[node] = symbol
+                if node.base.is_positive or sign_inside(self._masked(node.base), self.intervals) > 0:
+                    self.intervals[symbol] = (sp.S.Zero, None)
+        unit = {n: s for n, s in self.masks.items() if n in found}
+        return expression.xreplace(unit)

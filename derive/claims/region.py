@@ -1,0 +1,144 @@
+"""Where a claim is meant to hold: inequalities between the parameters, and rational points inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import mpmath
+import sympy as sp
+
+from derive.algebra.many_digits import number
+from derive.errors import ClaimError
+from derive.language.symbols import Parameter
+
+POINTS = 3
+"""So many points decide a claim that is an identity."""
+TRIES = 4000
+"""So many points of the domains are tried before a region counts as empty."""
+PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
+
+Point = dict[sp.Symbol, sp.Expr]
+Interval = tuple[sp.Rational | None, sp.Rational | None]
+"""An open interval; None where it has no end."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """Part of the domains of the parameters. `conditions` are positive inside; `text` is how the claim writes them."""
+
+    place: str
+    parameters: tuple[Parameter, ...]
+    text: str = ""
+    conditions: tuple[sp.Expr, ...] = ()
+
+    @cached_property
+    def box(self) -> dict[Parameter, Interval]:
+        """An interval for each parameter that holds the region: its domain, and bounds by numbers."""
+        found: dict[Parameter, Interval] = {p: _domain(p) for p in self.parameters}
+        for condition in self.conditions:
+            if len(condition.free_symbols) != 1:
+                continue
+            (parameter,) = condition.free_symbols
+            if not condition.is_polynomial(parameter) or sp.degree(condition, parameter) != 1:
+                continue
+            slope, rest = sp.Poly(condition, parameter).all_coeffs()
+            bound = -rest / slope
+            if not (slope.is_Rational and bound.is_Rational):
+                continue
+            low, high = found[parameter]
+            if slope > 0:
+                found[parameter] = (bound if low is None else max(low, bound), high)
+            else:
+                found[parameter] = (low, bound if high is None else min(high, bound))
+        for parameter, (low, high) in found.items():
+            if low is None or high is None or low < high or (not self.conditions and low == high):
+                continue
+            low_end, high_end = _domain(parameter)
+            outside = low == low_end or high == high_end
+            why = f"lies outside the domain of {parameter}, {parameter.domain}" if outside else "is empty"
+            raise ClaimError(f"{self.place}: the region {self.text!r} {why}; correct its bounds")
+        return found
+
+    def contains(self, point: Point) -> bool:
+        """Whether all inequalities hold at a point, by more than rounding."""
+        with mpmath.workdps(80):
+            for condition in self.conditions:
+                value = number(condition, point)
+                if abs(mpmath.im(value)) > 0 or not mpmath.re(value) > mpmath.mpf(10) ** -40:
+                    return False
+        return True
+
+    def points(self, count: int = POINTS, fixed: Point | None = None) -> list[Point]:
+        """Rational values for all parameters, inside their domains and the region, the same in every run.
+
+        The first lie near the defaults, the others far and wide. `fixed` values stay.
+        """
+        found: list[Point] = []
+        for point in self._candidates(fixed or {}):
+            if (not self.conditions or point not in found) and self.contains(point):
+                found.append(point)
+                if len(found) == count:
+                    break
+        if not found:
+            raise ClaimError(
+                f"{self.place}: no point of the region {self.text!r} was found in the domains of the parameters; an "
+                "empty region says nothing, and a thin one needs bounds by numbers, such as 1 < nu < 2"
+            )
+        return found
+
+    def _candidates(self, fixed: Point) -> Iterator[Point]:
+        for attempt in range(POINTS):
+            yield {**self._near_defaults(attempt), **fixed}
+        box = self.box
+        for n in range(1, TRIES if self.conditions else 64):
+            point = {p: _spread(p, box[p], _radical_inverse(n, PRIMES[i % len(PRIMES)])) for i, p in enumerate(box)}
+            if all(p.domain.contains(float(v)) for p, v in point.items()):
+                yield {**point, **fixed}
+
+    def _near_defaults(self, attempt: int) -> Point:
+        point: Point = {}
+        for i, parameter in enumerate(self.parameters):
+            default = sp.nsimplify(parameter.default, rational=True)
+            if parameter.domain.whole:
+                value = default + attempt
+            else:
+                factors = (sp.Rational(41 + 4 * i, 37), sp.Rational(31, 73 + 6 * i), sp.Rational(97, 53 + 2 * i))
+                value = (default or sp.S.One) * factors[attempt]
+            point[parameter] = value if parameter.domain.contains(float(value)) else default
+        return point
+
+
+def _domain(parameter: Parameter) -> Interval:
+    low, high = parameter.domain.low, parameter.domain.high
+    return (
+        None if low == -mpmath.inf else sp.Rational(repr(float(low))),
+        None if high == mpmath.inf else sp.Rational(repr(float(high))),
+    )
+
+
+def _radical_inverse(n: int, base: int) -> sp.Rational:
+    """The digits of a whole number behind the point: the sequence of van der Corput fills (0, 1) evenly."""
+    total, scale = sp.S.Zero, sp.Rational(1, base)
+    while n:
+        n, digit = divmod(n, base)
+        total, scale = total + digit * scale, scale / base
+    return total
+
+
+def _spread(parameter: Parameter, interval: Interval, share: sp.Rational) -> sp.Rational:
+    """A value of the interval: evenly where it has two ends, over orders of magnitude where it has not."""
+    low, high = interval
+    default = sp.nsimplify(parameter.default, rational=True)
+    odds = share / (1 - share)
+    if low is not None and high is not None:
+        value = low + (high - low) * share
+    elif low is not None:
+        value = low + (abs(default - low) or sp.S.One) * odds**2
+    elif high is not None:
+        value = high - (abs(high - default) or sp.S.One) * odds**2
+    else:
+        away = abs(2 * share - 1) / (1 - abs(2 * share - 1))
+        value = default + (abs(default) or sp.S.One) * away * sp.sign(2 * share - 1)
+    return sp.floor(value) if parameter.domain.whole else value
