@@ -18,7 +18,7 @@ IN_SAMPLED = (
     "seen_from spread stacked total"
 ).split()
 IN_EXACT = "first past_sum still_finite store weighted".split()
-IN_COEFFICIENTS = "coefficient coefficients history_coefficients initial_coefficients over_time".split()
+IN_COEFFICIENTS = "arange coefficient coefficients history_coefficients initial_coefficients over_time".split()
 FUNCTIONS = ("sizes", "shapes", "footprint", "tables", "start", "step", "results", "forward_pass", "order_parameters")
 OTHERS = ("strides", "partial", "jax", "jnp", "jsp", "state", "rank", "finite", "one", "SampledTraining", "TRAINING")
 

@@ -10,6 +10,11 @@ import jax.numpy as jnp
 Array = Any
 
 
+def arange(count: int) -> Array:
+    """All times."""
+    return jnp.arange(count)
+
+
 def over_time(rows, count: int) -> Array:
     """A matrix at each of `count` times, from entries that are numbers or have one entry per time."""
     return jnp.stack([jnp.stack([jnp.broadcast_to(jnp.asarray(e, float), (count,)) for e in row]) for row in rows]).transpose(
