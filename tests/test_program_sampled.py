@@ -410,6 +410,15 @@ def test_lags_beyond_the_last_time_are_zero():
     assert not np.any(sampled(model)[1]["late"])
 
 
+def test_powers_of_whole_numbers_that_fall_in_time():
+    """2 and C are whole numbers, their negative powers are not."""
+    z = field("z", D, t)
+    model = declared(
+        [Eq(z(t), 2 ** (-t) * v + C ** (-t) * tanh(w) * 0 + C ** (1 - t) * w)], {"z": mean(z(t) ** 2)}, (C, T)
+    )
+    close(sampled(model, C=3)[1]["z"], [4.0**-n + 9.0 ** (1 - n) for n in range(4)], 1e-8)
+
+
 def test_a_clock_without_its_end():
     r = training_clock("r", steps=T, endpoint=False)
     z = field("z", D, r)
