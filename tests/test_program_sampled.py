@@ -555,8 +555,8 @@ def named(names: list[str]) -> Model:
 
 PLAIN = ["rate", "shift", "T", "D", "t", "J", "X", "n", "f", "g", "W", "norm"]
 UNLUCKY = (
-    ["p", "moments", "sizes", "first", "drawn", "noise", "record", "mean_", "normals_", "partial", "report", "results"],
-    ["u_1", "f_1", "store", "span", "start_", "JT", "J", "p", "u", "one_", "Entries", "u_series"],
+    ["p", "moments", "sizes", "first", "drawn", "noise", "record", "means", "normals_", "partial", "report", "results"],
+    ["u_1", "f_1", "store", "span", "start_", "JT", "J", "p", "u", "weighing", "Entries", "u_series"],
     ["JT", "X_", "lag", "T", "t_", "J", "JTT", "values", "weighted", "expressed", "forward", "TRAINING"],
 )
 

@@ -10,13 +10,16 @@ from __future__ import annotations
 from derive.algebra.words import Letter
 from derive.codegen.exact import Exact
 from derive.codegen.layout import Layout
-from derive.codegen.sampled import Sampled
+from derive.program import layout
+from derive.program.sampled_text import write_sampled
 from derive.records.saddle import TimeOrder
+
+RUNTIME = "numerics.runtime"
+"""Where generated code finds the functions that all solvers share."""
 
 
 def write_training(time_order: TimeOrder, letters: tuple[Letter, ...], signature: str) -> str:
     """The text of training.py, giving the matrices named by `letters` and the observables."""
-    layout = Layout.of(time_order)
     if time_order.system.linear:
-        return Exact(layout, letters, signature).module()
-    return Sampled(layout, letters, signature, time_order.system.model.responses).module()
+        return Exact(Layout.of(time_order), letters, signature).module()
+    return write_sampled(layout.Layout(time_order), letters, (), time_order.system.model.responses, RUNTIME)
