@@ -17,7 +17,7 @@ IN_EXACT = (
     "past_sum products products_by_time put series site store store_number total total_of_labels "
     "unit units weighted"
 ).split()
-IN_COEFFICIENTS = "coefficient coefficients history_coefficients initial_coefficients over_time".split()
+IN_COEFFICIENTS = "arange coefficient coefficients history_coefficients initial_coefficients over_time".split()
 FUNCTIONS = ("forward_pass", "sites", "carried", "tables", "start", "step", "results", "strides")
 
 

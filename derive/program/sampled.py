@@ -316,6 +316,9 @@ class _Build:
         first = [Let(s, value) for s, value in self.initial.items() if s in spans]
         rest = [Let(s, value) for s, value in self.initial.items() if s not in spans]
         begun, more = alive((*first, *start, *rest), {s: None for s in carried})
+        # spans of fields without time that nothing later needs: the report is on them as well
+        used_once = {s: None for let in begun for s in let.symbols if s in spans and s not in carried}
+        carried = (*carried, *used_once)
         used = {**wanted, **more}
         for statement in (*begun, *kept, *results):
             used |= symbols_in(statement.value)

@@ -12,6 +12,7 @@ from sympy.printing.numpy import JaxPrinter, NumPyPrinter
 from sympy.printing.precedence import PRECEDENCE
 
 from derive.errors import DeclarationError
+from derive.language.symbols import Parameter
 from derive.program.nodes import (
     Attribute,
     Blocks,
@@ -88,6 +89,9 @@ class _Arithmetic:
         if expr.exp.is_Integer and expr.exp < 0:
             base = self.parenthesize(expr.base, PRECEDENCE["Pow"])
             return f"1 / {base}" if expr.exp == -1 else f"1 / {base}**{-expr.exp}"
+        if not expr.exp.is_number and _may_be_whole(expr.base):
+            # a negative power of a whole number is not a whole number: it must not be computed as one
+            return f"(1.0 * {self.parenthesize(expr.base, PRECEDENCE['Mul'])})**({self._print(expr.exp)})"
         return super()._print_Pow(expr, rational=rational)
 
     def _nested(self, name: str, arguments) -> str:
@@ -112,6 +116,12 @@ class _Arithmetic:
         raise DeclarationError(f"{expr} cannot be written as array code; use functions that NumPy and JAX have")
 
     emptyPrinter = _refuse
+
+
+def _may_be_whole(expression: sp.Expr) -> bool:
+    """Whether the value of an expression may be a whole number by its type: none of its leaves is a decimal."""
+    leaves = [leaf for leaf in expression.atoms() if leaf.is_Number or isinstance(leaf, Parameter)]
+    return all(leaf.is_integer for leaf in leaves)
 
 
 class _Jax(_Arithmetic, JaxPrinter):

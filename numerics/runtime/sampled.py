@@ -335,7 +335,8 @@ def response_matrix(seen: Array, noise: Array, rows: Array, entries: Array, reac
     earlier ones determine, but for a share `tolerance` of its variance, is left out.
     """
     count = noise.shape[0]
-    sequence = jnp.argsort(entries, stable=True)
+    # by the time from which on they count, so that those that count at any time are the first of the sequence
+    sequence = jnp.argsort(entries + reach, stable=True)
 
     def one(k, state):
         factor, taken = state

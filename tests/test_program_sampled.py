@@ -1,0 +1,608 @@
+"""The sampled forward pass: its functions one by one, names that meet, and corners of the language."""
+
+from __future__ import annotations
+
+import types
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sympy import Heaviside, sqrt, tanh
+
+from derive import (
+    Eq,
+    Model,
+    data,
+    each,
+    field,
+    fields,
+    gaussian,
+    goe,
+    mean,
+    normal,
+    outer,
+    parameter,
+    past_sum,
+    positive,
+    sectors,
+    total,
+    training_clock,
+    weights,
+    whole_positive,
+)
+from derive.algebra.words import Letter
+from derive.errors import DeclarationError
+from derive.language.vectors import PAST, Mean
+from derive.pipeline import derive_model
+from derive.program.exact import exact_pass
+from derive.program.exact_text import ExactText
+from derive.program.layout import Layout
+from derive.program.sampled_text import write_sampled
+from numerics.precision import in_float64
+from numerics.runtime import sampled as run
+from numerics.runtime.point import Point
+from numerics.training.sampling import Sampling, compiled, draw, sampled_pass
+
+SITES = 256
+RUNTIME = "numerics.runtime"
+
+
+@pytest.fixture(autouse=True)
+def float64():
+    with jax.enable_x64(True):
+        yield
+
+
+def random(*shape: int, seed: int = 0) -> jax.Array:
+    return jnp.asarray(np.random.default_rng(seed).standard_normal(shape))
+
+
+def close(found, expected, atol: float = 1e-10) -> None:
+    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), atol=atol, rtol=0)
+
+
+# -- directions
+
+
+def test_room_is_what_there_is_or_the_rank():
+    assert run.room(7, None) == 7 and run.room(7, 3) == 3 and run.room(2, 3) == 2
+
+
+def test_pivoted_factor_gives_back_the_matrix_largest_remainder_first():
+    values = random(6, 4) * jnp.array([1.0, 5.0, 0.1, 2.0])
+    gram = values.T @ values
+    factor, chosen, left = run.pivoted(gram, 0.0)
+    close(factor @ factor.T, gram)
+    close(left, 0.0)
+    assert sorted(np.asarray(chosen)) == [0, 1, 2, 3] and chosen[0] == np.argmax(np.diagonal(gram))
+
+
+def test_pivoted_factor_stops_at_the_floor_and_says_what_is_left():
+    factor, _, left = run.pivoted(jnp.diag(jnp.array([4.0, 1e-3, 9.0])), 1e-2)
+    close(factor @ factor.T, np.diag([4.0, 0.0, 9.0]))
+    close(left, 1e-3)
+
+
+def test_extended_span_is_orthonormal_and_gives_the_values_back():
+    first, second = random(SITES, 2), random(SITES, 3, seed=1)
+    rows, span = run.extend(run.empty_span(SITES, 6), first, 1e-12)
+    more, span = run.extend(span, second, 1e-12)
+    close(run.expressed(span, rows), first)
+    close(run.expressed(span, more), second)
+    assert span.used == 5 and span.lost < 1e-12
+    close(run.between(span, span)[:5, :5], np.eye(5))
+    close(run.seen_from(span, second), more)
+
+
+def test_what_is_known_already_takes_no_direction():
+    values = random(SITES, 2)
+    _, span = run.extend(run.empty_span(SITES, 4), values, 1e-9)
+    rows, again = run.extend(span, values @ random(2, 2, seed=1), 1e-9)
+    assert again.used == 2
+    close(run.expressed(again, rows), values @ random(2, 2, seed=1))
+
+
+def test_what_finds_no_room_is_reported():
+    values = random(SITES, 3)
+    rows, span = run.extend(run.empty_span(SITES, 2), values, 1e-12)
+    left = values - np.asarray(run.expressed(span, rows))
+    assert span.used == 2 and rows.shape == (3, 2)
+    close(span.lost, (left**2).sum() / (values**2).sum())
+    assert run.extend(span, np.zeros((SITES, 1)), 1e-12)[1].lost == span.lost
+
+
+def test_slopes_of_directions_give_back_those_of_the_values():
+    values, slopes = random(SITES, 2), random(SITES, 2, 5, seed=1)
+    rows, span = run.extend(run.empty_span(SITES, 4, 5), values, 1e-12, slopes)
+    more, span = run.extend(span, values**3, 1e-12, 3 * values[..., None] ** 2 * slopes)
+    close(run.expressed_slopes(span, rows), slopes)
+    close(run.expressed_slopes(span, more), 3 * values[..., None] ** 2 * slopes)
+    kept = run.forgetting(span, 1, 2).slopes
+    close(kept[:, :, 1:3], 0)
+    close(kept[:, :, 3:], span.slopes[:, :, 3:])
+
+
+def test_an_emptied_span_keeps_its_report_only():
+    _, span = run.extend(run.empty_span(SITES, 1, 2), random(SITES, 2), 1e-12, random(SITES, 2, 2))
+    empty = run.emptied(span)
+    assert empty.used == 0 and empty.lost == span.lost > 0
+    close(empty.directions, 0)
+    close(empty.slopes, 0)
+    assert run.report_on((empty,), (span,)) == (span.lost, 0)
+    assert run.report_on((span,)) == (span.lost, 1)
+    assert run.report_on(()) == (0, 0)
+
+
+def test_coordinates_are_scaled_repeated_and_stacked():
+    rows = random(2, 3)
+    close(run.scaled_rows(2.0, rows), 2 * rows)
+    close(run.scaled_rows(np.array([[2.0, 3.0]]), rows), np.asarray(rows) * [[2.0], [3.0]])
+    close(run.repeated(rows, 2), np.concatenate([rows, rows]))
+    close(run.stacked(rows, rows[:1]), np.concatenate([rows, rows[:1]]))
+
+
+# -- values
+
+
+def test_what_is_drawn_has_sites_and_labels():
+    once, often, labelled = random(4), random(4, 3), random(4, 3, 2)
+    close(run.drawn(once), once[:, None])
+    close(run.drawn(often), often)
+    close(run.drawn_at(often, 2), often[:, 2:])
+    close(run.drawn_at(labelled, 2, 1), labelled[:, 1])
+    close(run.drawn_at(labelled, 0, 1), np.zeros((4, 2)))
+    close(run.ones(3), np.ones((3, 1)))
+    close(run.ones(3, 1, 2), np.zeros((3, 1)))
+
+
+def test_values_are_spread_over_sites_and_labels():
+    close(run.spread(2, 3, 2), np.full((3, 2), 2.0))
+    close(run.spread(random(1, 2), 3, 2), np.tile(random(1, 2), (3, 1)))
+    close(run.spread(random(3, 1, 4), 3, 2), np.repeat(random(3, 1, 4), 2, axis=1))
+
+
+def test_data_are_rows_or_tables_and_zero_before_the_start():
+    y, x = random(3, 2), random(3, 2, 4)
+    close(run.given(y[0], None, 0), y[:1])
+    close(run.given(x[0], None, 0), x[0])
+    close(run.given(y, 2, 1), y[1:2])
+    close(run.given(x, 0, 1), np.zeros((2, 4)))
+
+
+def test_means_and_sums():
+    values, others = random(5, 3), random(5, 2, seed=1)
+    close(run.mean(values[:, :1]), values[:, 0].mean())
+    close(run.mean_by_label(values), values.mean(axis=0)[None])
+    close(run.overlaps(values, others), values.T @ others / 5)
+    close(run.total(values), values.sum(axis=1)[:, None])
+    close(run.total(random(5, 3, 2)), random(5, 3, 2).sum(axis=1)[:, None])
+    close(run.over_labels(values[:1]), values[0].sum())
+    close(run.label_mean(values[:1]), values[0].mean())
+
+
+def test_numbers_are_recorded_by_time():
+    close(run.record(jnp.zeros(3), jnp.float64(2.0), 1), [0, 2, 0])
+    close(run.record(jnp.zeros((2, 3)), jnp.ones((1, 3)), 1), [[0, 0, 0], [1, 1, 1]])
+    close(run.before(np.arange(6.0).reshape(3, 2), 2, 2), [[0, 1], [2, 3]])
+    close(run.once(jnp.float64(2.0)), [2.0])
+    close(run.once(jnp.ones((1, 3))), np.ones((1, 3)))
+
+
+def test_answers_to_a_noise_are_its_coordinates():
+    """With exact second moments; normals of directions that are not used yet carry no answer."""
+    normals = in_float64(draw)((("J",),), {"J": (3,)}, SITES, (1,), "matched")["J"]
+    span = run.empty_span(SITES, 3)._replace(used=2)
+    rows = random(2, 3)
+    close(run.answers(run.noise(normals, rows), normals, span), np.asarray(rows) * [1, 1, 0])
+
+
+# -- slopes
+
+
+def test_laws_are_differentiated_site_by_site():
+    h, w = random(4, 3), random(4, 1, seed=1)
+    d_h, d_w = random(4, 3, 2, seed=2), random(4, 1, 2, seed=3)
+    value, slopes = run.law_and_slopes(lambda h, w: w * jnp.tanh(h), (h, w), (d_h, d_w))
+    close(value, w * np.tanh(h))
+    close(slopes, np.tanh(h)[..., None] * d_w + (w * (1 - np.tanh(h) ** 2))[..., None] * d_h)
+
+
+def test_slopes_of_noises_means_and_mixtures():
+    rows, slopes, table = random(2, 3), random(4, 2, 5), random(2, 3, seed=1)
+    made = run.noise_slopes(rows, 1, 5, 4)
+    assert made.shape == (4, 2, 5)
+    close(run.mean_slopes(made, 1, 3), rows)
+    close(made[:, :, ::4], 0)
+    close(run.no_slopes(random(4, 2), 3), np.zeros((4, 2, 3)))
+    close(run.mixed_slopes(slopes, table), np.stack([slopes[..., n] @ table for n in range(5)], axis=-1))
+    close(run.scaled_slopes(np.array([[2.0, 3.0]]), slopes), slopes * np.array([2.0, 3.0])[None, :, None])
+    close(run.forgotten(slopes, 0, 2)[..., :2], 0)
+    close(run.forgotten(slopes, 0, 2)[..., 2:], slopes[..., 2:])
+
+
+# -- responses and time
+
+
+def test_responses_are_found_from_correlations_and_reach_back_only():
+    times, labels = 3, 2
+    when = np.repeat(np.arange(times), labels)
+    rows = random(2 * times * labels, 20)
+    noise = rows @ rows.T
+    causal = np.concatenate([when[:, None] >= when + 1, when[:, None] >= when], axis=1)
+    truth = random(times * labels, 2 * times * labels, seed=1) * causal
+    entries = run.Entries(times, labels), (run.Entries(times, labels, 1), run.Entries(times, labels, 0))
+    late, now = run.responses(truth @ noise, noise, *entries, times, 1e-12)
+    close(np.concatenate([late, now], axis=1), truth, 1e-8)
+    noises = (run.Entries(times, labels, 1), run.Entries(times, labels, None))
+    close(run.responses(truth @ noise, noise, entries[0], noises, times, 1e-12)[1], 0)
+
+
+def test_static_noises_come_before_all_times():
+    noise = jnp.diag(jnp.array([2.0, 3.0, 5.0]))
+    truth = jnp.array([[1.0, 0.0, 0.0], [2.0, 4.0, 0.0]])
+    noises = (run.Entries(None, 1), run.Entries(2, 1, 1))
+    static, timed = run.responses(truth @ noise, noise, run.Entries(2, 1), noises, 2, 1e-12)
+    close(np.concatenate([static, timed], axis=1), truth)
+
+
+def test_a_noise_that_others_determine_carries_no_response():
+    times = jnp.array([5]), jnp.array([0, 1]), jnp.array([0, 0])
+    found = run.response_matrix(jnp.array([[2.0, 2.0]]), jnp.ones((2, 2)), *times, 1e-6)
+    close(found, [[2.0, 0.0]])
+
+
+def test_forward_counts_times_that_are_finite():
+    from numerics.runtime.exact import still_finite
+
+    def step(t, state):
+        (x,), finite = state
+        x = jnp.where(t == 2, jnp.inf, x + 1)
+        return (x,), still_finite(finite, t, (x,), ())
+
+    (x,), finite = run.forward(4, step, (jnp.zeros(()),))
+    assert finite == 2 and np.isinf(x)
+
+
+# -- whole declarations
+
+a = parameter("a", default=1.5, domain=positive)
+b = parameter("b", default=0.4)
+c = parameter("c", default=0.7)
+T = parameter("T", default=3, domain=whole_positive)
+C = parameter("C", default=2, domain=whole_positive)
+POINT = {"a": 1.5, "b": 0.4, "c": 0.7, "T": 3, "C": 2}
+D, N = sectors("D", N=a)
+t = training_clock("t", steps=T)
+u = training_clock("u", steps=T, channels=C)
+M0, W0 = goe("M0", D), gaussian("W0", N, D)
+v, w = normal("v", D), normal("w", D)
+
+
+def declared(equations, observe, parameters=(a, b, c, T), **more) -> Model:
+    return Model(parameters=parameters, equations=equations, observe=observe, **more)
+
+
+def loaded(text: str) -> types.ModuleType:
+    module = types.ModuleType("generated_for_a_test")
+    exec(compile(text, "<generated for a test>", "exec"), module.__dict__)
+    return module
+
+
+def letters_of(*names: str) -> list[tuple[str, ...]]:
+    """("C", "x", "y") of "C x y"."""
+    return [tuple(name.split()) for name in names]
+
+
+def prepared(model: Model, wanted: tuple[str, ...]) -> tuple[Layout, tuple[Letter, ...]]:
+    layout = Layout(derive_model(model)["order"])
+    by_name = {f.name: f for f in (*(f.field for f in layout.fields), *layout.system.sources)}
+    return layout, tuple(Letter(kind, by_name[x], by_name[y]) for kind, x, y in letters_of(*wanted))
+
+
+def point_of(model: Model, **given) -> Point:
+    values = {**{p.name: p.default for p in model.parameters}, **given}
+    return Point(
+        **{name: value if isinstance(value, int) else jnp.asarray(value, float) for name, value in values.items()}
+    )
+
+
+def sampled(model: Model, *wanted: str, means=(), responses: str = "", sites: int = SITES, draws="matched", **given):
+    """Order parameters and observables of one pass over a few sites."""
+    layout, letters = prepared(model, wanted)
+    training = loaded(write_sampled(layout, letters, means, responses, RUNTIME)).TRAINING
+    p = point_of(model, **given)
+    normals = draw(training.groups, training.shapes(p, None), sites, (5,), draws)
+    moments, observables, finite, _ = compiled(training.forward_pass)(p, normals, rank=None, tolerance=1e-12)
+    assert finite == (1 if layout.clock is None else p.T + int(layout.clock.endpoint))
+    return compiled(training.order_parameters)(moments, p, tolerance=1e-9), observables
+
+
+def exactly(model: Model, *wanted: str, means=(), **given):
+    layout, letters = prepared(model, wanted)
+    module = loaded(ExactText(exact_pass(layout, letters, means), RUNTIME).module())
+    order, observables, _ = jax.jit(module.forward_pass)(point_of(model, **given))
+    return order, observables
+
+
+def same_as_exact(model: Model, *wanted: str, means=(), responses: str = "", **given) -> None:
+    """Linear laws: the normals have exact second moments, so that the sampled pass has no error."""
+    found, seen = sampled(model, *wanted, means=means, responses=responses, **given)
+    truth, observed = exactly(model, *wanted, means=means, **given)
+    for name, value in observed.items():
+        close(seen[name], value, 1e-8)
+    for key, value in truth.items():
+        close(found[key], value, 1e-8)
+
+
+x, y = fields("x y", D, t)
+M = weights("M", D, D, t)
+
+
+def hebbian(update, extra=(), observe=None) -> Model:
+    return declared(
+        [
+            Eq(x(0), v),
+            Eq(x(t + 1), b * y(t) + v),
+            Eq(y(t), M(t) @ x(t)),
+            Eq(M(0), M0),
+            Eq(M(t + 1), update),
+            *extra,
+        ],
+        observe or {"norm": mean(x(t) ** 2), "drive": mean(y(t) ** 2)},
+    )
+
+
+@pytest.mark.parametrize("responses", ["stein", "pathwise"])
+def test_linear_laws_agree_with_the_exact_pass(responses):
+    model = hebbian(M(t) + c / D * outer(x(t), x(t)))
+    same_as_exact(model, "C x x", "C x y", "R x M0_x", responses=responses)
+
+
+def test_means_at_earlier_times_weigh_updates():
+    model = hebbian(M(t) + c / mean(x(t) ** 2) / D * outer(x(t), x(t)))
+    past = Mean(x(PAST) ** 2)
+    same_as_exact(model, "C x x", means=(past, Mean(x(PAST) * x(PAST - 1))))
+    order, observables = sampled(model, means=(past,))
+    close(order["M", 0][:, 0], observables["norm"][:3])
+
+
+def test_weights_with_decay_that_has_no_closed_form():
+    model = hebbian((1 - b / (1 + t)) * M(t) + c / D * outer(x(t), x(t)))
+    assert derive_model(model)["system"].recurrences
+    same_as_exact(model, "C x x", "R x M0_x")
+
+
+@pytest.mark.parametrize("responses", ["stein", "pathwise"])
+def test_fresh_matrices_and_a_sum_over_the_past_of_the_same_field(responses):
+    X = gaussian("X", N, D, fresh=t)
+    h, z = field("h", N, t), field("z", D, t)
+    model = declared(
+        [
+            Eq(x(0), v),
+            Eq(x(t + 1), b * z(t) + v + c * past_sum(lambda s: x(s), t)),
+            Eq(h(t), X(t) @ x(t) / sqrt(D)),
+            Eq(z(t), sqrt(D) / N * X(t).T @ h(t)),
+        ],
+        {"norm": mean(x(t) ** 2), "seen": mean(h(t) ** 2), "back": mean(z(t) * x(t))},
+    )
+    same_as_exact(model, "C x x", "C z x", responses=responses)
+
+
+def test_fresh_matrices_act_on_vectors_that_stay_and_on_sources():
+    X, noisy = gaussian("X", N, D, fresh=t), normal("noisy", D, t)
+    h, k, z = field("h", N, t), field("k", N, t), field("z", D, t)
+    model = declared(
+        [
+            Eq(h(t), X(t) @ v / sqrt(D)),
+            Eq(k(t), X(t) @ noisy(t) / sqrt(D)),
+            Eq(z(t), sqrt(D) / N * X(t).T @ h(t) + c * past_sum(lambda s: noisy(s), t) + b * noisy(t - 1)),
+        ],
+        {"h": mean(h(t) ** 2), "k": mean(k(t) ** 2), "z": mean(z(t) ** 2), "both": mean(z(t) * noisy(t - 1))},
+    )
+    same_as_exact(model, "C z noisy", "C h k")
+
+
+def test_lags_beyond_the_last_time_are_zero():
+    model = hebbian(M(t), observe={"late": mean(x(t) * x(t - 5)), "one": mean(x(t) * x(t - 1))})
+    same_as_exact(model, "C x x")
+    assert not np.any(sampled(model)[1]["late"])
+
+
+def test_powers_of_whole_numbers_that_fall_in_time():
+    """2 and C are whole numbers, their negative powers are not."""
+    z = field("z", D, t)
+    model = declared(
+        [Eq(z(t), 2 ** (-t) * v + C ** (-t) * tanh(w) * 0 + C ** (1 - t) * w)], {"z": mean(z(t) ** 2)}, (C, T)
+    )
+    close(sampled(model, C=3)[1]["z"], [4.0**-n + 9.0 ** (1 - n) for n in range(4)], 1e-8)
+
+
+def test_a_clock_without_its_end():
+    r = training_clock("r", steps=T, endpoint=False)
+    z = field("z", D, r)
+    model = declared(
+        [Eq(z(0), v), Eq(z(r + 1), b * M0 @ z(r) + c * past_sum(lambda s: z(s), r) + w)],
+        {"norm": mean(z(r) ** 2)},
+    )
+    assert sampled(model)[1]["norm"].shape == (3,)
+    same_as_exact(model, "C z z", "R z M0_z")
+
+
+def test_fields_without_time():
+    k, q, f = field("k", D), field("q", D), field("f", D)
+    model = declared([Eq(k, M0 @ v), Eq(q, v - b * k), Eq(f, M0 @ q)], {"norm": mean(f**2), "cross": mean(f * k)}, (b,))
+    same_as_exact(model, "C f f", "C k q", "R q k")
+
+
+def test_labels_that_are_drawn_once_each():
+    z, r = fields("z r", D, u)
+    drawn = normal("drawn", D, per_class=u)
+    K = weights("K", D, D, u)
+    model = declared(
+        [
+            Eq(z(0), drawn),
+            Eq(z(u + 1), b * r(u) + drawn - w),
+            Eq(r(u), K(u) @ z(u)),
+            Eq(K(0), M0),
+            Eq(K(u + 1), K(u) + c / D * outer(z(u), z(u))),
+        ],
+        {"norm": mean(z(u) ** 2)},
+        (b, c, T, C),
+    )
+    same_as_exact(model, "C z z", "R z M0_z")
+
+
+def test_constants_count_as_they_are():
+    """Also where a field has labels, under a random matrix, and where the law of all labels is that of none."""
+    one, z, k = fields("one z k", D, u)
+    model = declared(
+        [Eq(one(u), 1), Eq(z(u), w), Eq(k(u), tanh(w) * 0 + M0 @ one(u) + c)],
+        {"one": mean(one(u) ** 2), "z": mean(z(u) ** 2), "k": mean(k(u) ** 2), "m": mean(k(u)), "w": mean(w**2)},
+        (b, c, T, C),
+    )
+    _, seen = sampled(model, "C one one", "C z one")
+    close(seen["one"], np.ones(4))
+    close(seen["z"], np.ones(4), 1e-8)
+    close(seen["k"], np.full(4, 1 + 0.7**2), 1e-8)
+    close(seen["m"], np.full(4, 0.7), 1e-8)
+    close(seen["w"], [1.0], 1e-8)
+
+
+def test_means_of_means_and_sums_over_labels():
+    z, r = fields("z r", D, u)
+    drawn, y_of = normal("drawn", D, per_class=u), data("y_of", C)
+    model = declared(
+        [Eq(z(u), y_of * drawn + c), Eq(r(u), total(mean(z(u) ** 2)) * tanh(w) + mean(z(u)) * drawn)],
+        {
+            "spread": mean((z(u) - mean(z(u))) ** 2),
+            "each": each(mean(z(u) ** 2)),
+            "sum": total(y_of * mean(z(u))),
+            "r": each(mean(r(u) * drawn)),
+        },
+        (b, c, T, C),
+    )
+    order, seen = sampled(model, means=(Mean(z(PAST) ** 2),), y_of=np.array([1.0, 2.0]))
+    squares = np.array([1 + 0.49, 4 + 0.49])
+    close(seen["spread"], np.full(4, 2.5), 1e-8)
+    close(seen["each"], np.tile(squares, (4, 1)), 1e-8)
+    close(seen["sum"], np.full(4, 3 * 0.7), 1e-8)
+    close(seen["r"], np.full((4, 2), 0.7), 1e-8)
+    close(order["M", 0], np.tile(squares, (3, 1)), 1e-8)
+
+
+def test_sums_that_include_the_current_time():
+    """W(t + 1) x(t), also where a mean weighs the update, is W(t) x(t) and what is added at t."""
+    z, k = fields("z k", D, t)
+    rate = c * mean(z(t) ** 2)
+    update = [Eq(z(0), v), Eq(z(t + 1), b * k(t) + v), Eq(M(0), M0), Eq(M(t + 1), M(t) + rate / D * outer(z(t), z(t)))]
+    observe = {"k": mean(k(t) ** 2), "bent": mean(tanh(z(t)) ** 2)}
+    updated = declared([*update, Eq(k(t), M(t + 1) @ z(t))], observe)
+    written = declared([*update, Eq(k(t), M(t) @ z(t) + rate * mean(z(t) ** 2) * z(t))], observe)
+    found, expected = (sampled(model, "C z z", c=0.05) for model in (updated, written))
+    close(found[1]["k"], expected[1]["k"], 1e-9)
+    close(found[0]["C", "z", "z"], expected[0]["C", "z", "z"], 1e-9)
+
+
+def test_a_law_of_fresh_data_and_its_past_by_hand():
+    """v(t) = tanh(n(t)) under a matrix drawn anew, and the sum of its past: averages are those of the normals."""
+    X, noisy = gaussian("X", N, D, fresh=t), normal("noisy", D, t)
+    f, kept, h = field("f", D, t), field("kept", D, t), field("h", N, t)
+    model = declared(
+        [Eq(f(t), tanh(noisy(t))), Eq(kept(t), past_sum(lambda s: f(s), t)), Eq(h(t), X(t) @ f(t) / sqrt(D))],
+        {"kept": mean(kept(t) ** 2), "h": mean(h(t) ** 2)},
+    )
+    layout, letters = prepared(model, ("C f f",))
+    training = loaded(write_sampled(layout, letters, (), "", RUNTIME)).TRAINING
+    p = point_of(model)
+    normals = draw(training.groups, training.shapes(p, None), SITES, (5,), "plain")
+    moments, seen, _, _ = training.forward_pass(p, normals)
+    values = np.tanh(np.asarray(normals["noisy"]))
+    before = np.cumsum(values, axis=1) - values
+    noise = np.asarray(normals["X"])[:, :, 0] * np.sqrt((values**2).mean(axis=0))
+    close(seen["kept"], (before**2).mean(axis=0))
+    close(seen["h"], (noise**2).mean(axis=0))
+    close(moments["C", "f", "f"], (values.T @ values / SITES)[:3, :3])
+
+
+# -- names
+
+
+def named(names: list[str]) -> Model:
+    """The same declaration, with its symbols called as given."""
+    names_of = iter(names)
+    p1, p2 = (parameter(next(names_of), default=1.0) for _ in range(2))
+    steps = parameter(next(names_of), default=2, domain=whole_positive)
+    size = sectors(next(names_of))
+    clock = training_clock(next(names_of), steps=steps)
+    matrix, other = gaussian(next(names_of), size, size), gaussian(next(names_of), size, size, fresh=clock)
+    source = normal(next(names_of), size)
+    f, g = fields(f"{next(names_of)} {next(names_of)}", size, clock)
+    kept = weights(next(names_of), size, size, clock)
+    return Model(
+        parameters=(p1, p2, steps),
+        equations=[
+            Eq(f(0), source),
+            Eq(f(clock + 1), tanh(f(clock) + p1 * g(clock)) + p2),
+            Eq(g(clock), kept(clock) @ f(clock) / sqrt(size) + other(clock) @ f(clock - 1) / sqrt(size)),
+            Eq(kept(0), matrix),
+            Eq(kept(clock + 1), kept(clock) + p2 / mean(f(clock) ** 2) / sqrt(size) * outer(g(clock), f(clock))),
+        ],
+        observe={next(names_of): mean(f(clock) ** 2), "lagging": mean(g(clock) * f(clock - 1))},
+    )
+
+
+PLAIN = ["rate", "shift", "T", "D", "t", "J", "X", "n", "f", "g", "W", "norm"]
+UNLUCKY = (
+    ["p", "moments", "sizes", "first", "drawn", "noise", "record", "means", "normals_", "partial", "report", "results"],
+    ["u_1", "f_1", "store", "span", "start_", "JT", "J", "p", "u", "weighing", "Entries", "u_series"],
+    ["JT", "X_", "lag", "T", "t_", "J", "JTT", "values", "weighted", "expressed", "forward", "TRAINING"],
+)
+
+
+@cache
+def run_with(names: tuple[str, ...], responses: str) -> tuple[np.ndarray, ...]:
+    model = named(list(names))
+    layout, letters = prepared(model, (f"C {names[8]} {names[9]}",))
+    training = loaded(write_sampled(layout, letters, (), responses, RUNTIME)).TRAINING
+    p = point_of(model, **dict(zip(names[:3], (0.6, 0.3, 2), strict=True)))
+    normals = draw(training.groups, training.shapes(p, None), 64, (5,), "plain")
+    moments, seen, _, _ = compiled(training.forward_pass)(p, normals, rank=None, tolerance=1e-12)
+    return moments["C", names[8], names[9]], seen[names[11]], seen["lagging"]
+
+
+@pytest.mark.parametrize("responses", ["stein", "pathwise"])
+@pytest.mark.parametrize("names", UNLUCKY, ids=lambda names: names[0])
+def test_names_do_not_matter(names, responses):
+    for found, expected in zip(run_with(tuple(names), responses), run_with(tuple(PLAIN), responses), strict=True):
+        close(found, expected, 1e-12)
+
+
+def test_a_parameter_called_like_a_late_value():
+    """tanh(u(t - 1) + u_1): both are used, whatever the names."""
+    u_1, late = parameter("u_1", default=2.0), field("late", D, t)
+    model = declared([Eq(late(0), v), Eq(late(t + 1), tanh(late(t) * 0 + u_1))], {"m": mean(late(t))}, (u_1, T))
+    close(sampled(model)[1]["m"][1:], np.full(3, np.tanh(2.0)))
+
+
+# -- refusals, and replicas
+
+
+def test_pathwise_responses_of_a_law_that_jumps_are_refused():
+    z, k = fields("z k", D, t)
+    equations = [Eq(z(0), v), Eq(z(t + 1), Heaviside(k(t))), Eq(k(t), M0 @ z(t))]
+    model = declared(equations, {"m": mean(z(t))}, (T,))
+    with pytest.raises(DeclarationError, match="responses cannot be found pathwise where a law jumps"):
+        sampled(model, responses="pathwise")
+
+
+def test_replicas_take_a_training_level_and_a_point():
+    model = hebbian(M(t) + c / D * outer(x(t), x(t)))
+    layout, letters = prepared(model, ("C x x", "R x M0_x"))
+    training = loaded(write_sampled(layout, letters, (), "", RUNTIME)).TRAINING
+    found = sampled_pass(training, point_of(model), Sampling(samples=5_000, seed=1), lambda *_: None)
+    truth, observed = exactly(model, "C x x", "R x M0_x")
+    assert len(found.fine) == 21 and found.finite == 4 and found.method["responses"] == "stein"
+    close(found.observables["norm"], observed["norm"], 1e-6)
+    close(found.fine[0]["C", "x", "x"], truth["C", "x", "x"], 1e-2)
