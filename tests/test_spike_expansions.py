@@ -57,9 +57,9 @@ def test_characteristic_polynomial_is_that_of_the_generated_matrix(name, choices
 
     @in_float64
     def generated() -> np.ndarray:
-        arguments = tuple(values[p.name] for p in model.parameters)
-        order, _, _ = solver.training.forward_pass(*arguments)
-        return np.linalg.eigvals(np.asarray(solver.probes[0].module.pencil_0(order, *arguments)))
+        point = solver.point(values)
+        order, _, _ = solver.training.forward_pass(point)
+        return np.linalg.eigvals(np.asarray(solver.matrices[0].probe.rings[0].pencil(point, order)))
 
     expected = generated()
     size = np.max(np.abs(expected))
