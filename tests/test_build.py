@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from conftest import solver_of, values_of
 
 from derive.codegen import build as building, generate_files

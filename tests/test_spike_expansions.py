@@ -13,9 +13,9 @@ from conftest import model_named, records_of, solver_and_values, target_of
 
 from derive.cli import main
 from derive.errors import ParameterError
+from derive.expansions.exact_level import ExactLevel
 from derive.expansions.limits import Limit
 from derive.expansions.quantities import expand_quantity
-from derive.expansions.exact_level import ExactLevel
 from derive.records.probe import MAP
 from numerics.precision import in_float64
 from numerics.solver import solve

@@ -14,8 +14,8 @@ from derive.program.text import PARAMETERS, Names, Text, indented, joined
 IN_SAMPLED = (
     "Entries answers before between drawn drawn_at emptied empty_span expressed expressed_slopes extend forgetting "
     "forgotten forward given label_mean law_and_slopes mean mean_by_label mean_slopes mixed_slopes no_slopes noise "
-    "noise_slopes once ones over_labels overlaps record repeated report_on still_finite responses room scaled_rows scaled_slopes "
-    "seen_from spread stacked total"
+    "noise_slopes once ones over_labels overlaps record repeated report_on still_finite responses room scaled_rows "
+    "scaled_slopes seen_from spread stacked total"
 ).split()
 IN_EXACT = "first past_sum store weighted".split()
 IN_COEFFICIENTS = "coefficient coefficients history_coefficients initial_coefficients over_time".split()
