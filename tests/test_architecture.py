@@ -74,6 +74,9 @@ def test_no_contract_has_been_dropped():
         assert (f"derive.{module}", "jax") in bans and (f"derive.{module}", "numerics") in bans
         assert module == "claims" or (f"derive.{module}", "derive.claims") in bans
     assert {("generated", "sympy"), ("generated", "derive"), ("numerics", "sympy"), ("numerics", "derive")} <= bans
+    rooms = {f"numerics.{path.stem}" for path in (ROOT / "numerics").iterdir() if not path.stem.startswith("_")}
+    for banned in {"sympy", "scipy", "derive", "generated", *(rooms - {"numerics.runtime"})}:
+        assert ("numerics.runtime", banned) in bans, banned
     assert any(c["type"] == "independence" and c["modules"] == ["derive.stages.*"] for c in contracts)
 
 
@@ -104,6 +107,20 @@ def test_records_hold_data_and_no_prose():
     for path in sorted((ROOT / "derive" / "records").glob("*.py")):
         text = path.read_text(encoding="utf-8")
         assert "def sections" not in text and "Statement" not in text, path.name
+
+
+def test_what_all_solvers_share_imports_jax_and_numpy_alone():
+    """A copy of it stands beside solvers outside the project, so that it names itself by relative imports only."""
+    for path in sorted((ROOT / "numerics" / "runtime").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = [node.module or ""]
+            else:
+                continue
+            others = {name.split(".")[0] for name in names} - {"jax", "numpy", *sys.stdlib_module_names}
+            assert not others, f"{path.name} imports {others}"
 
 
 def test_command_line_imports_the_numerics_only_inside_commands():

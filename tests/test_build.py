@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from conftest import solver_of, values_of
 
 from derive.codegen import build as building, generate_files
 from derive.codegen.build import compare_tree, generate_tree, write_tree
 from derive.errors import DeclarationError, DeriveError
 from derive.loading import load_model
+from numerics.solver import solve
 
 TREE = {"first": {"__init__.py": "a = 1\n", "deep/notes.md": "one\n"}, "second": {"__init__.py": "b = 2\n"}}
 
@@ -163,3 +166,58 @@ def test_the_same_bytes_under_two_hash_seeds(tmp_path: Path, setting: str):
         )
         runs.append(snapshot(out))
     assert runs[0] and runs[0] == runs[1]
+
+
+ALONE = """
+import json, sys
+for name in ("derive", "numerics", "generated", "sympy"):
+    sys.modules[name] = None  # as if it were not installed: importing it is an error
+import jax, numpy as np
+jax.config.update("jax_enable_x64", True)
+from coupled_spikes import SETTING
+from coupled_spikes.bulk import BULK
+from coupled_spikes.probe import PROBE
+from coupled_spikes.runtime.point import Point
+from coupled_spikes.simulation import SIMULATION
+from coupled_spikes.training import TRAINING
+
+p = Point(**{q.name: q.default for q in SETTING.parameters})
+order, observables, finite = jax.jit(TRAINING.forward_pass)(p)
+(ring,) = PROBE.rings
+s = np.linalg.eigvals(np.asarray(ring.pencil(p, order)))
+places = [float(ring.inverse(p, x)) for x in s[np.abs(s.imag) < 1e-9].real if x != 0]
+r = np.full(len(BULK.responses), 0.1)
+matrices, spikes, sampled = SIMULATION.simulate(p, 40, np.random.default_rng(1))
+print(json.dumps({
+    "places": places,
+    "observables": {name: np.asarray(series).tolist() for name, series in observables.items()},
+    "finite": int(finite),
+    "equations": [float(x) for x in BULK.equations(p, 5.0, r)],
+    "rows": len(PROBE.a_matrix(p, 5.0, r, order)),
+    "size": len(matrices[""]),
+    "sampled": sorted(sampled),
+}))
+"""
+
+
+def test_a_solver_outside_the_project_stands_alone(tmp_path: Path):
+    """Run without this package: the same numbers as inside it."""
+    build = [sys.executable, "-m", "derive", "build", "coupled_spikes", "--out", str(tmp_path)]
+    subprocess.run(build, check=True, capture_output=True)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    values = values_of("coupled_spikes")
+    here = solve(solver_of("coupled_spikes"), values)
+    assert here.outliers
+    for z in here.outliers:
+        assert min(abs(z - place) for place in found["places"]) < 1e-12 * abs(z)
+    for name, series in here.observables.items():
+        assert found["observables"][name] == pytest.approx(series, rel=1e-12)
+    assert found["finite"] == values["S"] and found["rows"] == 4 * values["S"] and found["size"] == 40
+    assert found["sampled"] == sorted(here.observables)
+    # by hand, at z = 5, all responses 0.1, sigma = 1, alpha = 2
+    assert found["equations"] == pytest.approx([-0.51, -0.905, -0.51])

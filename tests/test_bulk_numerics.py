@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from math import comb
 from types import ModuleType
@@ -10,27 +11,30 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import solver_of, values_of
+from conftest import derivation_of, solver_of, values_of
 
 from derive import Model, gaussian, parameter, positive, sectors, spectrum
 from derive.codegen import generate_files
 from derive.errors import NumericalError
+from derive.program.layout import Layout
+from derive.program.probe import bulk_program
+from derive.program.probe_text import bulk_text
 from numerics.bench.bulk import density_figures, edge_figures, fixed_point
 from numerics.bulk.branch import Branch
 from numerics.bulk.curve import singular_points
 from numerics.bulk.density import resolvent_at
-from numerics.bulk.folds import march, upper_edge_program
+from numerics.bulk.folds import march, residual_of, upper_edge_program
 from numerics.bulk.polynomials import polynomial_system
 from numerics.bulk.support import counts_against, edges_against, law_of, law_without_curve, series_moments, support
 from numerics.precision import in_float64
+from numerics.runtime.point import Point, replaced
 from numerics.simulation.compare import TRACY_WIDOM_MEAN
 from numerics.simulation.samples import simulate
 from numerics.solver import load_solver
 
 
 def _branch(name: str, **changes) -> Branch:
-    solver = solver_of(name)
-    return Branch(solver.bulk, solver.arguments(values_of(name, **changes)))
+    return solver_of(name).branch(values_of(name, **changes))
 
 
 @cache
@@ -52,8 +56,13 @@ def _declared(kind: str):
     return load_solver(generate_files(Model(parameters=(a, b, c), probe=spectrum(A.T @ A / N + c * B.T @ B / P))))
 
 
-def _law(kind: str, *arguments: float):
-    return law_of(Branch(_declared(kind).bulk, arguments))
+def _declared_branch(kind: str, *numbers: float) -> Branch:
+    solver = _declared(kind)
+    return solver.branch(dict(zip((q.name for q in solver.setting.parameters), numbers, strict=True)))
+
+
+def _law(kind: str, *numbers: float):
+    return law_of(_declared_branch(kind, *numbers))
 
 
 @pytest.mark.parametrize("nu", [1e-3, 0.4, 0.999999, 1.0, 1.000001, 1e4])
@@ -93,7 +102,7 @@ def test_gap_between_two_intervals():
 @pytest.mark.parametrize("beyond, intervals", [(-1e-3, 1), (-1e-7, 1), (1e-5, 2), (1e-3, 2)])
 def test_closing_gap_is_decided_the_same_both_ways(beyond, intervals):
     """At c = 0.318106893516... the gap closes; 1e-5 beyond it is 4e-8 wide."""
-    branch = Branch(_declared("gap").bulk, (30.0, 0.3, 0.31810689351654 + beyond))
+    branch = _declared_branch("gap", 30.0, 0.3, 0.31810689351654 + beyond)
     with_curve, without = law_of(branch), law_without_curve(branch)
     assert len(with_curve.edges) == len(without.edges) == intervals
     assert np.max(np.abs(np.array(with_curve.edges) - without.edges)) < 1e-10
@@ -179,45 +188,43 @@ def test_equations_are_solved_to_the_last_digits_on_the_axis():
     branch = _branch("extensive_step")
     ((low, high),) = support(branch)
     x = np.concatenate([np.linspace(low, high, 402)[1:-1], [high + 0.5, low / 2, -3.0]])
-    responses = branch.responses(x)
-    r = np.stack([responses[name] for name in branch.module.RESPONSES])
+    r = branch.responses(x)
     with jax.enable_x64(True):
-        residual = np.asarray(branch.module.residual(x + 0j, list(r), *branch.arguments))
+        residual = np.asarray(residual_of(branch.law, branch.p, x + 0j, r))
     assert np.max(np.abs(residual)) < 1e-12
     assert np.all(r[:, -3:].imag == 0)
 
 
-GRIDS = [np.geomspace(1e-3, 1e4, 9), np.geomspace(1e-2, 50, 9), np.geomspace(1e-3, 30, 9)]
+GRIDS = {"nu": np.geomspace(1e-3, 1e4, 9), "chi": np.geomspace(1e-2, 50, 9), "gamma": np.geomspace(1e-3, 30, 9)}
 
 
-@pytest.mark.parametrize("position", [0, 1, 2])
-def test_upper_edge_against_a_parameter(position):
-    branch, grid = _branch("extensive_step"), GRIDS[position]
-    edge, slope = edges_against(branch, position, grid)
+@pytest.mark.parametrize("name", GRIDS)
+def test_upper_edge_against_a_parameter(name):
+    branch, grid = _branch("extensive_step"), GRIDS[name]
+    edge, slope = edges_against(branch, name, grid)
     for value, found in zip(grid, edge, strict=True):
-        arguments = (*branch.arguments[:position], float(value), *branch.arguments[position + 1 :])
-        exact = max(z.real for z in singular_points(branch.module, arguments) if z.imag == 0)
+        there = replaced(branch.p, **{name: float(value)})
+        exact = max(z.real for z in singular_points(branch.law, there) if z.imag == 0)
         assert found == pytest.approx(exact, rel=1e-13)
     step = 1e-4 * grid
-    ends = [edges_against(branch, position, grid + s * step)[0] for s in (1, -1)]
+    ends = [edges_against(branch, name, grid + s * step)[0] for s in (1, -1)]
     assert np.allclose((ends[0] - ends[1]) / (2 * step), slope, rtol=1e-5, atol=1e-9)
 
 
 def test_upper_edge_can_be_mapped_and_differentiated_in_reverse():
     """(1 + nu^(-1/2))^2 and its derivative."""
-    edge = upper_edge_program(_declared("wishart").bulk)
+    edge = upper_edge_program(_declared("wishart").matrices[0].bulk)
     nu = np.array([0.1, 1.0, 40.0])
     with jax.enable_x64(True):
-        value, slope = jax.jit(jax.vmap(jax.value_and_grad(lambda x: edge(x)[0])))(jnp.asarray(nu))
+        value, slope = jax.jit(jax.vmap(jax.value_and_grad(lambda x: edge(Point(nu=x))[0])))(jnp.asarray(nu))
     assert np.allclose(value, (1 + nu**-0.5) ** 2, rtol=1e-14)
     assert np.allclose(slope, -(1 + nu**-0.5) * nu**-1.5, rtol=1e-12)
 
 
 def test_edge_along_a_whole_number_is_refused():
     branch = _branch("coupled_spikes")
-    whole = next(i for i, a in enumerate(branch.arguments) if isinstance(a, int))
     with pytest.raises(NumericalError, match="whole number"):
-        edges_against(branch, whole, np.array([1.0, 2.0]))
+        edges_against(branch, "S", np.array([1.0, 2.0]))
 
 
 def test_histogram_of_eigenvalues_agrees_with_the_integrated_law():
@@ -238,25 +245,22 @@ def test_histogram_of_eigenvalues_agrees_with_the_integrated_law():
 
 def test_module_without_a_curve_has_the_equations_alone():
     """What is written when elimination gives up, and that the same law comes out of it."""
-    from dataclasses import replace
-
-    from conftest import derivation_of
-
-    from derive.codegen.bulk import write_bulk
-
-    record = replace(derivation_of("extensive_step").first.bulk, curve=None, edge_factors=(), edges=(), resolvent=None)
-    text = write_bulk(record, "nu, chi, gamma")
-    assert "ELIMINATED = False" in text and "def curve" not in text and "def edge_polynomials" not in text
+    derivation = derivation_of("extensive_step")
+    record = replace(derivation.first.bulk, curve=None, edge_factors=(), edges=(), resolvent=None)
+    text = bulk_text(bulk_program(record, Layout(derivation.order, derivation.saddle)), "numerics.runtime")
+    assert "def curve" not in text and "def edge_polynomials" not in text
     module = ModuleType("bulk_without_curve")
     exec(compile(text, "bulk.py", "exec"), module.__dict__)  # noqa: S102
-    branch = Branch(module, (2.0, 1.0, 1.0))
+    branch = Branch(module.BULK, _branch("extensive_step").p)
+    assert not branch.law.eliminated and branch.law.curve_text is None and branch.law.edge_polynomials is None
+    assert _branch("extensive_step").law.eliminated
     assert np.allclose(support(branch), support(_branch("extensive_step")), rtol=0, atol=1e-10)
     x = np.linspace(0.5, 7.5, 30)
     assert np.max(np.abs(law_of(branch).density(x) - law_of(_branch("extensive_step")).density(x))) < 1e-11
 
 
 def test_no_branch_at_infinity_is_one_sentence():
-    branch = Branch(solver_of("extensive_step").bulk, (2.0, 1.0, float("nan")))
+    branch = _branch("extensive_step", gamma=float("nan"))
     with pytest.raises(NumericalError, match="at these parameters"):
         support(branch)
 
@@ -274,13 +278,13 @@ def test_following_beats_iteration_and_roots_beat_bisection():
 def test_polynomials_are_the_generated_equations_and_their_derivatives(name):
     branch = _branch(name)
     rng = np.random.default_rng(3)
-    r = rng.normal(size=(2, len(branch.module.RESPONSES))) + 1j * rng.normal(size=(2, len(branch.module.RESPONSES)))
+    r = rng.normal(size=(2, len(branch.law.responses))) + 1j * rng.normal(size=(2, len(branch.law.responses)))
     z = np.array([0.7 + 0.2j, -1.3 + 2j])
-    residual, rate, slope = polynomial_system(branch.module, branch.arguments)(z, r)
+    residual, rate, slope = polynomial_system(branch.law, branch.p)(z, r)
     for k in range(2):
 
         def at(step: float, turn: np.ndarray, k: int = k) -> np.ndarray:
-            return np.array(branch.module.equations(z[k] + step, [*(r[k] + step * turn)], *branch.arguments))
+            return np.array(branch.law.equations(branch.p, z[k] + step, r[k] + step * turn))
 
         turn = rng.normal(size=r.shape[1])
         assert residual[k] == pytest.approx(at(0.0, turn), rel=1e-12, abs=1e-12)

@@ -194,7 +194,7 @@ def test_independent_classes_do_not_see_each_other():
         alone = by_hand.solve(**{**values, "C": 1})
         solution = solutions("two layers, three classes")[k]
         assert np.allclose(solution.observables["test_loss"], alone.test_loss, rtol=1e-9)
-        kernel = solution.order["C_h1_h1"].reshape(values["T"], 3, values["T"], 3)
+        kernel = solution.order["C", "h1", "h1"].reshape(values["T"], 3, values["T"], 3)
         assert np.max(np.abs(kernel[:, 0, :, 1])) <= 1e-12 * np.max(np.abs(kernel))
 
 

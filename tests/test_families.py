@@ -252,7 +252,8 @@ def test_build_of_a_member_goes_where_it_is_told(tmp_path: Path):
     }
     assert "derive build deep_linear L=3 data=full_batch param=mup" in (built / "training.py").read_text()
     solver = load_solver({path.name: path.read_text() for path in built.iterdir()})
-    assert dict(solver.front.CHOICES)["L"] == 3 and solver.front.STEPS == "T" and solver.front.CLASSES == "C"
+    setting = solver.setting
+    assert dict(setting.choices)["L"] == 3 and setting.steps == "T" and setting.labels == "C"
     assert run("build", "deep_linear", "L=3", "--check", "--out", out).exit_code == 0
     (built / "training.py").write_text("")
     stale = run("build", "deep_linear", "L=3", "--check", "--out", out)

@@ -16,7 +16,9 @@ from sympy import tanh
 from derive.codegen import generate_files
 from derive.models.coupled_spikes import declare, kappa, theta
 from numerics.precision import in_float64
+from numerics.runtime.point import replaced
 from numerics.solver import load_built, load_solver, solve
+from numerics.training.sampling import WIDEST_SPAN
 
 # a name with what is chosen of a family and which values are changed
 DEEP = tuple(("deep_linear", {"L": L, "T": 2, "C": C}) for L, C in ((1, 2), (2, 1)))
@@ -39,97 +41,95 @@ def _called(case) -> str:
 
 
 def _call(case):
-    """The solver, the arguments of its forward pass, and which of them are whole numbers."""
+    """The solver, the point at which it is called, and what else its forward pass takes."""
     name, changes = case
     solver, values = solver_and_values(name, **changes)
-    arguments, whole = solver.arguments(values), solver.whole
-    if not solver.front.LINEAR:
-        shapes = solver.training.shapes(*arguments)
-        normals = {k: jax.random.normal(jax.random.key(1), (64, *shape), dtype=float) for k, shape in shapes.items()}
-        arguments = (*arguments, *map(jnp.asarray, solver.arrays(values)), normals)
-    return solver, arguments, whole
+    point = solver.point(values)
+    if solver.setting.exact:
+        return solver, point, ()
+    shapes = solver.training.shapes(point, WIDEST_SPAN)
+    normals = {k: jax.random.normal(jax.random.key(1), (64, *shape), dtype=float) for k, shape in shapes.items()}
+    return solver, point, (normals,)
 
 
-def _order(solver, given):
+def _moving(solver, point) -> dict[str, float]:
+    """The real parameters."""
+    return {q.name: vars(point)[q.name] for q in solver.setting.parameters if not q.whole}
+
+
+def _order(solver, point, normals):
     """Order parameters and observables of one forward pass."""
-    found, observables, *_ = solver.training.forward_pass(*given)
-    if not solver.front.LINEAR:
-        found = solver.training.order_parameters(found, *given[: len(solver.front.PARAMETERS)])
+    found, observables, *_ = solver.training.forward_pass(point, *normals)
+    if not solver.setting.exact:
+        found = solver.training.order_parameters(found, point)
     return found, observables
 
 
-def _modules(solver):
-    """The generated modules of A(z), each once, with those of their bulk."""
-    return {probe.module: probe.bulk for probe in solver.probes}.items()
+def _matrices(solver):
+    """What is generated for the probed matrices: each A(z) once, with its bulk."""
+    return {matrix.probe: matrix.bulk for matrix in solver.matrices}.items()
 
 
 @pytest.mark.parametrize("case", ALL, ids=_called)
 @in_float64
 def test_everything_lowers_for_cuda(case):
-    solver, arguments, whole = _call(case)
+    solver, point, normals = _call(case)
 
-    def exported(function, *given, leading: int = 0):
-        fixed = tuple(leading + i for i in whole)
-        done = jax.export.export(jax.jit(function, static_argnums=fixed), platforms=("cuda",))(*given)
+    def exported(function, *given):
+        done = jax.export.export(jax.jit(function), platforms=("cuda",))(*given)
         assert done.platforms == ("cuda",)
 
-    exported(solver.training.forward_pass, *arguments)
-    parameters = arguments[: len(solver.front.PARAMETERS)]
-    order = jax.eval_shape(lambda: _order(solver, arguments))[0]
-    if not solver.front.LINEAR:
-        moments = jax.eval_shape(lambda: solver.training.forward_pass(*arguments))[0]
-        exported(solver.training.order_parameters, moments, *parameters, leading=1)
-    for module, bulk in _modules(solver):
-        responses = dict.fromkeys(bulk.RESPONSES, 0.1)
-        exported(module.a_matrix, 5.0, responses, order, *parameters, leading=3)
-        for number in range(module.CYCLES):
-            exported(getattr(module, f"pencil_{number}"), order, *parameters, leading=1)
-        for side in module.SIDES:
-            exported(getattr(module, f"{side}_spikes"), order, *parameters, leading=1)
-        exported(bulk.residual, 5.0, jnp.full(len(bulk.RESPONSES), 0.1), *parameters, leading=2)
+    exported(solver.training.forward_pass, point, *normals)
+    order = jax.eval_shape(lambda: _order(solver, point, normals))[0]
+    if not solver.setting.exact:
+        moments = jax.eval_shape(lambda: solver.training.forward_pass(point, *normals))[0]
+        exported(solver.training.order_parameters, moments, point)
+    for probe, bulk in _matrices(solver):
+        responses = jnp.full(len(bulk.responses), 0.1)
+        exported(probe.a_matrix, point, 5.0, responses, order)
+        for ring in probe.rings:
+            exported(ring.pencil, point, order)
+        for side in probe.sides:
+            exported(side.spikes, point, order)
+        exported(bulk.equations, point, 5.0, responses)
 
 
 @pytest.mark.parametrize("case", [case for case in (*SETTINGS, *TRAINED) if case[0] not in SAMPLED], ids=_called)
 @in_float64
 def test_vectorised_over_all_real_parameters_equals_one_at_a_time(case):
-    solver, arguments, whole = _call(case)
-    points = [tuple(a if i in whole else a * (1 + 0.1 * k) for i, a in enumerate(arguments)) for k in (-1, 0, 2)]
-    columns = [a if i in whole else jnp.array([p[i] for p in points]) for i, a in enumerate(arguments)]
-    together = solver.forward_passes(*columns)
+    solver, middle, _ = _call(case)
+    points = [jax.tree.map(lambda a, k=k: a * (1 + 0.1 * k), middle) for k in (-1, 0, 2)]
+    together = solver.forward_passes(jax.tree.map(lambda *a: jnp.array(a), *points))
     for k, point in enumerate(points):
-        alone = solver.forward_pass(*point)
+        alone = solver.forward_pass(point)
         for one, many in zip(jax.tree.leaves(alone), jax.tree.leaves(together), strict=True):
             assert np.allclose(many[k], one, rtol=1e-12, atol=1e-13)
     moving = [np.ptp(np.asarray(x), axis=0).max(initial=0.0) > 1e-3 for x in jax.tree.leaves(together)]
-    assert any(moving) or solver.front.STEPS is None, "nothing depends on the parameters"
+    assert any(moving) or solver.setting.steps is None, "nothing depends on the parameters"
 
 
 @pytest.mark.parametrize("case", (*SETTINGS, *TRAINED), ids=_called)
 @in_float64
 def test_derivatives_in_both_modes_agree_with_finite_differences(case):
     """Of one number that everything generated enters, in every real parameter: eta, gamma0, nu among them."""
-    solver, arguments, whole = _call(case)
-    places = [i for i in range(len(solver.front.PARAMETERS)) if i not in whole]
+    solver, point, normals = _call(case)
+    real = _moving(solver, point)
 
     def everything(moved):
-        given = list(arguments)
-        for place, value in zip(places, moved, strict=True):
-            given[place] = value
-        order, observables = _order(solver, given)
-        parameters = given[: len(solver.front.PARAMETERS)]
+        there = replaced(point, **dict(zip(real, moved, strict=True)))
+        order, observables = _order(solver, there, normals)
         parts = [*order.values(), *observables.values()]
-        for module, bulk in _modules(solver):
-            responses = {name: 0.1 * (k + 1) for k, name in enumerate(bulk.RESPONSES)}
-            parts += [getattr(module, f"pencil_{n}")(order, *parameters) for n in range(module.CYCLES)]
-            parts += [module.a_matrix(5.0, responses, order, *parameters)]
-            parts += [bulk.residual(5.0, jnp.linspace(0.1, 0.3, len(bulk.RESPONSES)), *parameters)]
-            for side in module.SIDES:
-                parts += getattr(module, f"{side}_spikes")(order, *parameters)
+        for probe, bulk in _matrices(solver):
+            parts += [ring.pencil(there, order) for ring in probe.rings]
+            parts += [probe.a_matrix(there, 5.0, 0.1 * jnp.arange(1.0, len(bulk.responses) + 1), order)]
+            parts += bulk.equations(there, 5.0, jnp.linspace(0.1, 0.3, len(bulk.responses)))
+            for side in probe.sides:
+                parts += side.spikes(there, order)
         flat = jnp.concatenate([jnp.ravel(part) for part in parts])
         return jnp.sum(jnp.cos(jnp.arange(flat.size)) * flat)
 
-    start = jnp.array([float(arguments[place]) for place in places])
-    units = jnp.eye(len(places))
+    start = jnp.array(list(real.values()))
+    units = jnp.eye(len(real))
     pushed = jax.jit(lambda x, along: jax.jvp(everything, (x,), (along,)), compiler_options=QUICK)
     forward = [pushed(start, unit)[1] for unit in units]
     backward = jax.jit(jax.grad(everything), compiler_options=QUICK)(start)
@@ -194,7 +194,7 @@ def test_a_small_slope_law_treated_as_nonlinear_agrees_with_the_exact_solution()
             )
         )
     )
-    assert not sampled.front.LINEAR
+    assert not sampled.setting.exact
     values = values_of("coupled_spikes", S=4)
     exact, estimate = solve(solver_of("coupled_spikes"), values), solve(sampled, values, samples=20_000)
     assert len(exact.outliers) == len(estimate.outliers)

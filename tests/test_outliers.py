@@ -12,7 +12,13 @@ from derive import spectrum
 from derive.codegen import generate_files
 from derive.errors import NumericalError
 from numerics.bulk.support import support
-from numerics.outliers.finding import by_contour, find_outliers, match_replicas, smallest_singular_values
+from numerics.outliers.finding import (
+    SpikedProblem,
+    by_contour,
+    find_outliers,
+    match_replicas,
+    smallest_singular_values,
+)
 from numerics.outliers.linear import null_spaces
 from numerics.precision import in_float64
 from numerics.solver import load_solver, solve
@@ -44,9 +50,7 @@ def test_no_outlier_at_or_below_the_threshold(gamma0):
 def test_eigenproblem_and_contour_integral_find_the_same_outliers(name, changes):
     solver, values = solver_of(name), values_of(name, **changes)
     solution = solve(solver, values)
-    branch = solver.branch(values)
-    arguments = solver.arguments(values)
-    slow = sorted(by_contour(solver.probe, solution.order, arguments, branch, support(branch)), reverse=True)
+    slow = sorted(by_contour(solution.problem()), reverse=True)
     assert solution.outliers
     assert np.unique(np.round(slow, 6)) == pytest.approx(np.unique(np.round(solution.outliers, 6)), abs=2e-6)
 
@@ -54,15 +58,15 @@ def test_eigenproblem_and_contour_integral_find_the_same_outliers(name, changes)
 def test_smallest_singular_value_vanishes_at_outliers_and_nowhere_else():
     solver, values = solver_of("coupled_spikes"), values_of("coupled_spikes", S=4)
     solution = solve(solver, values)
-    branch, arguments = solver.branch(values), solver.arguments(values)
+    problem = solution.problem()
     top = solution.bulk_edges[-1][1]
     grid = np.linspace(top + 0.02, 1.2 * max(solution.outliers), 400)
-    sizes = smallest_singular_values(solver.probe, grid, solution.order, arguments, branch)
+    sizes = smallest_singular_values(problem, grid)
     dips = [grid[i] for i in range(1, 399) if sizes[i] < min(sizes[i - 1], sizes[i + 1]) and sizes[i] < 0.05]
     found = [z for z in solution.outliers if grid[0] < z < grid[-1]]
     assert len(dips) == len(found)
     assert np.allclose(sorted(dips), sorted(found), atol=grid[1] - grid[0])
-    assert np.max(smallest_singular_values(solver.probe, np.array(found), solution.order, arguments, branch)) < 1e-10
+    assert np.max(smallest_singular_values(problem, np.array(found))) < 1e-10
 
 
 def test_symmetric_classes_give_one_outlier_each():
@@ -97,7 +101,8 @@ def test_sixty_spikes_to_rounding():
 def test_no_spikes_no_outliers():
     solver, values = solver_of("extensive_step"), values_of("extensive_step")
     branch = solver.branch(values)
-    assert find_outliers(solver.probe, {}, solver.arguments(values), branch, support(branch)) == []
+    problem = SpikedProblem(solver.matrices[0].probe, branch.p, {}, branch, tuple(support(branch)))
+    assert find_outliers(problem) == []
 
 
 @pytest.mark.parametrize("gamma0", [1e120, 1e200])

@@ -630,7 +630,7 @@ def _solver(model: Model) -> SimpleNamespace:
     return SimpleNamespace(
         name="mine",
         simulation=loaded(model),
-        probes=tuple(SimpleNamespace(label=label, plus=probe.plus) for label, probe in model.probes),
+        matrices=tuple(SimpleNamespace(label=label, plus=probe.plus) for label, probe in model.probes),
         point=lambda values: Point(**values),
     )
 

@@ -150,7 +150,7 @@ def test_an_unknown_way_of_drawing_is_refused():
 
 def test_layers_of_a_network_do_not_share_sites():
     """The noise of J1 reaches layer 2 and that of its transpose layer 1: sites of different layers are independent."""
-    groups = solver_of("wide_network", L=3).training.GROUPS
+    groups = solver_of("wide_network", L=3).training.groups
     assert {frozenset(g) for g in groups} == {
         frozenset({"V0", "J1T"}),
         frozenset({"J1", "J2T"}),

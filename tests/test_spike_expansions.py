@@ -13,9 +13,9 @@ from conftest import derivation_of, model_named, solver_and_values, target_of
 
 from derive.cli import main
 from derive.errors import ParameterError
+from derive.expansions.exact_level import ExactLevel
 from derive.expansions.limits import Limit
 from derive.expansions.quantities import expand_quantity
-from derive.expansions.exact_level import ExactLevel
 from derive.records.probe import MAP
 from numerics.precision import in_float64
 from numerics.solver import solve
@@ -57,9 +57,9 @@ def test_characteristic_polynomial_is_that_of_the_generated_matrix(name, choices
 
     @in_float64
     def generated() -> np.ndarray:
-        arguments = tuple(values[p.name] for p in model.parameters)
-        order, _, _ = solver.training.forward_pass(*arguments)
-        return np.linalg.eigvals(np.asarray(solver.probes[0].module.pencil_0(order, *arguments)))
+        point = solver.point(values)
+        order, _, _ = solver.training.forward_pass(point)
+        return np.linalg.eigvals(np.asarray(solver.matrices[0].probe.rings[0].pencil(point, order)))
 
     expected = generated()
     size = np.max(np.abs(expected))

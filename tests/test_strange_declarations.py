@@ -28,6 +28,7 @@ from derive import (
 )
 from derive.codegen import generate_files
 from numerics.precision import in_float64
+from numerics.runtime.point import Point
 from numerics.simulation.compare import compare
 from numerics.simulation.samples import simulate
 from numerics.solver import load_solver, solve
@@ -329,6 +330,9 @@ def test_full_decay_is_finite_when_vectorised_and_differentiated():
         probe=spectrum(M(T)),
     )
     forward = load_solver(generate_files(model)).training.forward_pass
-    values = jax.vmap(lambda rate: forward(rate, 1.0, 3)[1]["norm"])(np.array([0.5, 1.0]))
-    assert np.all(np.isfinite(values))
-    assert np.all(np.isfinite(jax.jacrev(lambda rate: forward(rate, 1.0, 3)[1]["norm"])(1.0)))
+
+    def norm(rate):
+        return forward(Point(b=rate, c=1.0, T=3))[1]["norm"]
+
+    assert np.all(np.isfinite(jax.vmap(norm)(np.array([0.5, 1.0]))))
+    assert np.all(np.isfinite(jax.jacrev(norm)(1.0)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -206,9 +207,8 @@ def test_without_outliers_there_are_no_overlaps_and_nothing_is_said_of_them():
 def test_a_large_pencil_has_the_same_outliers(monkeypatch):
     """Arnoldi's method on the same eigenproblem gives what all eigenvalues give."""
     solution = theory(*MINIBATCH)
-    probe = solution.solver.probes[0]
-    arguments, branch = solution.solver.arguments(solution.parameters), solution.solver.branch(solution.parameters)
-    whole = outlier_positions(probe.module, solution.order, arguments, branch, [(0.0, 4.0)])
+    problem = replace(solution.problem(), excluded=((0.0, 4.0),))
+    whole = outlier_positions(problem)
     monkeypatch.setattr("numerics.outliers.linear.ALL_EIGENVALUES", 10)
     monkeypatch.setattr("numerics.outliers.finding.FIRST_EIGENVALUES", 4)
-    assert outlier_positions(probe.module, solution.order, arguments, branch, [(0.0, 4.0)]) == pytest.approx(whole)
+    assert outlier_positions(problem) == pytest.approx(whole)

@@ -190,7 +190,7 @@ def simulate(
     point = solver.point(values)
     arrays, special, convert = _backend(backend)
     check_memory(solver, values, size)
-    probes = [p for p in solver.probes if layers is None or p.label in layers]
+    probes = [m for m in solver.matrices if layers is None or m.label in layers]
     samples, observed = [], []
     for number, child in enumerate(np.random.SeedSequence(seed).spawn(seeds)):
 
