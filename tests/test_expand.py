@@ -387,6 +387,7 @@ def test_refusals_name_the_equation():
     begin = [Eq(x(t), a), Eq(q, M0 @ a)]
     assert "mean(q**2) multiplies a random matrix" in _refused(begin, spectrum(mean(q**2) * M0))
     assert "mean(x(T)**2)" in _refused(begin, spectrum(M0 + mean(x(T) ** 2) / D * outer(a, a)))
+    assert "changes in time" in _refused(begin, spectrum(M0 / (1 + t)))
     assert "nothing to probe" in _told(lambda: spectrum(M0 - M0))
     assert "the equation of y" in _refused(
         [*begin, Eq(y(t), past_sum(lambda s: outer(x(s), a) @ x(s) / D, t))],
