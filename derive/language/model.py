@@ -410,7 +410,7 @@ def _check_times(model: Model) -> None:
     probed = [e for _, probe in model.probes for e in expressions(probe.matrix)]
     for coefficient in (e for e in probed if e.atoms(Clock) and not e.has(FieldAt, WeightsAt)):
         raise DeclarationError(
-            f"spectrum(...) has the coefficient {shown(coefficient)}, which changes in time; probe the matrix after the "
+            f"spectrum(...) has the coefficient {shown(coefficient)}, which changes in time; probe a matrix after the "
             "last step, with parameters only"
         )
     for average in (n for e in probed for n in e.atoms(Mean)):
