@@ -408,6 +408,11 @@ def _check_times(model: Model) -> None:
             f"{owner} lives on another clock ({clocks[1]}) than what is used before it ({clocks[0]}); use one for all"
         )
     probed = [e for _, probe in model.probes for e in expressions(probe.matrix)]
+    for coefficient in (e for e in probed if e.atoms(Clock) and not e.has(FieldAt, WeightsAt)):
+        raise DeclarationError(
+            f"spectrum(...) has the coefficient {shown(coefficient)}, which changes in time; probe a matrix after the "
+            "last step, with parameters only"
+        )
     for average in (n for e in probed for n in e.atoms(Mean)):
         timed = sorted((v for v in average.atoms(FieldAt) if v.time is not None), key=sp.default_sort_key)
         if timed:
