@@ -20,6 +20,20 @@ SHIPPED = tuple(sorted(p.stem for p in (HERE.parent / "derive" / "models").glob(
 STRANGERS = tuple(sorted(p.stem for p in (HERE / "declarations").glob("*.py")))
 
 
+def pytest_addoption(parser) -> None:
+    parser.addoption(
+        "--simulation-seed",
+        type=int,
+        default=1,
+        help="seed of all simulations that theories are held to; no value may turn the suite red",
+    )
+
+
+@pytest.fixture(scope="session")
+def simulation_seed(request) -> int:
+    return request.config.getoption("--simulation-seed")
+
+
 def pytest_configure(config) -> None:
     """Keep generated and compiled code of this session in a place of its own, which all workers share."""
     if not hasattr(config, "workerinput"):

@@ -13,7 +13,6 @@ from conftest import model_named, solver_of, values_of
 from derive.codegen import generate_files
 from derive.errors import NumericalError, ParameterError
 from numerics.precision import in_float64
-from numerics.simulation.compare import compare
 from numerics.simulation.samples import simulate
 from numerics.solver import Trained, load_solver, solve
 from numerics.training.sampling import DRAWS, Sampling, draw, matched
@@ -196,17 +195,3 @@ def test_frozen_features_follow_the_kernel():
         assert np.all(np.abs(np.array(theory.observables["prediction"][time]) - f) < 3.5 * errors + 1e-12)
         f = f + values["eta"] / values["P"] * kernel @ (y - f)
     assert np.all(np.array(theory.observable_errors["prediction"][-1]) < 0.01)
-
-
-@pytest.mark.parametrize("name", ["frozen_features", "driven_memory"])
-def test_theory_within_errors_of_simulation_at_two_sizes(name):
-    solver, values = solver_of(name), with_arrays(name)
-    theory = solve(solver, values, samples=40_000)
-    if name == "driven_memory":
-        assert len([z for z in theory.outliers if z > 2]) >= 2
-    for size, seeds in ((250, 24), (600, 16)):
-        rows = compare(theory, simulate(solver, values, size, seeds, seed=7))
-        apart = [
-            f"{r.quantity}: {r.theory:.5g} against {r.simulation:.5g} ({r.stderr:.2g})" for r in rows if not r.agrees
-        ]
-        assert not apart, f"size {size}: {apart}"
