@@ -119,10 +119,9 @@ def mean_at_size(draws: np.ndarray, controls: np.ndarray | None = None) -> tuple
     explain of the scatter and leaves the mean where it is.
     """
     count = len(draws)
-    basis = np.ones((count, 1))
-    if controls is not None and controls.shape[1]:
-        scaled = controls / np.sqrt(np.mean(controls**2, axis=0))
-        basis = np.hstack([basis, scaled])
+    if controls is None or not controls.shape[1]:
+        return float(draws.mean()), (draws - draws.mean()) / math.sqrt(count * (count - 1)), count - 1
+    basis = np.hstack([np.ones((count, 1)), controls / np.sqrt(np.mean(controls**2, axis=0))])
     left, sizes, right = np.linalg.svd(basis, full_matrices=False)
     kept = sizes > 1e-8 * sizes[0]
     left, sizes, right = left[:, kept], sizes[kept], right[kept]

@@ -65,7 +65,9 @@ def test_every_quantity_is_within_the_bound_of_the_suite(case, simulation_seed):
     found = block(case, simulation_seed)
     assert not too_far([found])
     names = [c.name for c in found.comparisons]
-    sides = {key for layer in theory.layers for pair in layer.overlaps or () for key, v in pair.items() if v is not None}
+    sides = {
+        key for layer in theory.layers for pair in layer.overlaps or () for key, v in pair.items() if v is not None
+    }
     for word in sides:
         assert any(n.startswith(f"{word} overlap") and n.endswith(f"{side} the bulk") for n in names), word
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from agreement import Block, extrapolated, seed_of, wrong
 from conftest import solver_of, values_of
 
 from derive import Model, gaussian, parameter, positive, sectors, spectrum
@@ -301,9 +302,10 @@ def test_points_followed_together_are_where_each_is_alone():
     assert together[:, index] == pytest.approx(np.array(alone)[:, index], rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.slow
 @in_float64
-def test_two_steps_on_both_layers_agree_with_simulation():
-    """205 equations without a curve: the resolvent at complex points, and the upper edge, at two sizes."""
+def test_two_steps_on_both_layers_agree_with_simulation(simulation_seed):
+    """205 equations without a curve: the resolvent at complex points, and the upper edge, extrapolated in the size."""
     solver, values = solver_of("two_steps_both_layers"), values_of("two_steps_both_layers")
     branch = solver.branch(values)
     z = np.array([0.3 + 0.4j, 1.0 + 0.4j, 2.0 + 0.4j, 3.0 + 0.4j])
@@ -312,15 +314,16 @@ def test_two_steps_on_both_layers_agree_with_simulation():
     edge = march(branch, far, branch.followed(np.array([far]))[0][0], upward=False).z
     step = 1e-5 * edge
     near = -branch.resolvent(np.array([edge - step])).imag[0] / np.pi
-    off = []
-    for size, seeds in ((100, 40), (200, 20)):
-        draws = simulate(solver, values, size, seeds, seed=2).eigenvalues
-        seen = np.array([np.mean(1 / (z[:, None] - e), axis=1) for e in draws])
-        off.append(size * (seen.mean(axis=0) - theory))
-        spread = size * np.sqrt(seen.real.var(axis=0) + seen.imag.var(axis=0)) / np.sqrt(seeds)
-        # the correction is 1/size times a number, which two sizes have to agree on
-        assert np.all(np.abs(off[-1]) < 1.5 + 3 * spread)
-        tops = [e[-1] for e in draws]
-        expected = edge - TRACY_WIDOM_MEAN * (np.sqrt(step) / (np.pi * near * size)) ** (2 / 3)
-        assert abs(np.mean(tops) - expected) < 3 * np.std(tops, ddof=1) / np.sqrt(seeds)
-    assert np.max(np.abs(off[1] - off[0])) < 1.0
+    sizes, seen, tops = ((70, 60), (210, 24)), [], []
+    for size, seeds in sizes:
+        draws = simulate(solver, values, size, seeds, seed=seed_of(simulation_seed, "two steps", size)).eigenvalues
+        seen.append(np.array([np.mean(1 / (z[:, None] - e), axis=1) for e in draws]) - theory)
+        tracy_widom = edge - TRACY_WIDOM_MEAN * (np.sqrt(step) / (np.pi * near * size)) ** (2 / 3)
+        tops.append(np.array([e[-1] for e in draws]) - tracy_widom)
+    found = [extrapolated("upper edge", edge, [size for size, _ in sizes], tops)]
+    for k, value in enumerate(theory):
+        for part in ("real", "imag"):
+            draws = [getattr(s[:, k], part) for s in seen]
+            name = f"{part} part at {z[k]}"
+            found.append(extrapolated(name, getattr(value, part), [size for size, _ in sizes], draws))
+    assert not wrong([Block("two steps on both layers", tuple(found))])

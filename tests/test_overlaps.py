@@ -50,6 +50,10 @@ def test_overlaps_vanish_where_the_outlier_leaves_the_bulk():
 
 def test_which_vectors_have_overlaps():
     """A symmetric matrix has one kind of vector; W^T W has two."""
-    for name, sides in (("anti_hebbian", {"right"}), ("coupled_spikes", {"right", "left"}), ("unlearning", {"right", "left"})):
+    for name, sides in (
+        ("anti_hebbian", {"right"}),
+        ("coupled_spikes", {"right", "left"}),
+        ("unlearning", {"right", "left"}),
+    ):
         _, overlaps = overlaps_of(name)
         assert {key for found in overlaps for key, value in found.items() if value is not None} == sides

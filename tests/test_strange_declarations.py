@@ -37,8 +37,8 @@ from numerics.solver import Solution, load_solver, solve
 
 a = parameter("a", default=1.5, domain=positive)
 b = parameter("b", default=0.4)
-c = parameter("c", default=2.0)
-T = parameter("T", default=4, domain=whole_positive)
+c = parameter("c", default=1.3)
+T = parameter("T", default=3, domain=whole_positive)
 C = parameter("C", default=3, domain=whole_positive)
 D, N = sectors("D", N=a)
 t = training_clock("t", steps=T)
@@ -299,13 +299,16 @@ CASES = {
         square_matrix_both_ways,
     )
 }
+CALMER = {"initial_matrix_with_its_size": {"b": 0.15, "T": 2}}
+"""Where fields grow a hundredfold, their means over samples are far from normal."""
 QUICK = ("static_chain", "only_as_an_argument", "fresh_with_a_static_vector", "pulled_to_the_start")
 
 
 @cache
 def theory_of(case: str) -> Solution:
     model = CASES[case]()
-    return solve(load_solver(stored_files(model)), {p.name: p.default for p in model.parameters}, samples=40_000)
+    values = {**{p.name: p.default for p in model.parameters}, **CALMER.get(case, {})}
+    return solve(load_solver(stored_files(model)), values, samples=40_000)
 
 
 @cache
