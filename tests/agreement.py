@@ -27,6 +27,8 @@ LARGEST = FALSE_ALARM / 4
 MEAN = SPREAD = STRETCH = FALSE_ALARM / 4 / FAMILIES
 BOUND = float(-ndtri(LARGEST / COMPARISONS / 2))
 """What no |score| of the suite exceeds, by Bonferroni's inequality, which correlations do not weaken."""
+CURVATURE = 3.0
+"""How large a coefficient of 1/size^2 may be, in units of that of 1/size, without counting as a wrong theory."""
 REPLICAS = 20
 """Replicas behind the error of a sampled theory."""
 
@@ -142,6 +144,7 @@ def extrapolated(
 ) -> Comparison:
     """From samples minus theory at each size: the limit v of v + a / size, by least squares in the errors found.
 
+    What a term in 1/size^2 would do to v counts as an error of the theory, the same for all comparisons of a block.
     With one size it is the mean there, which is right where corrections are smaller than the error.
     """
     found = [mean_at_size(d, c) for d, c in zip(differences, controls or [None] * len(sizes), strict=True)]
@@ -157,7 +160,12 @@ def extrapolated(
     freedom = (parts.sum() + theory_error**2) ** 2 / (
         np.sum(parts**2 / [f for _, _, f in found]) + theory_error**4 / (REPLICAS - 1)
     )
-    difference = float(weights @ [mean for mean, _, _ in found])
+    means = np.array([mean for mean, _, _ in found])
+    difference = float(weights @ means)
+    if len(sizes) > 1:
+        slope = np.linalg.lstsq(powers / errors[:, None], means / errors, rcond=None)[0][1]
+        truncated = CURVATURE * abs(slope * (weights @ [size**-2.0 for size in sizes]))
+        theory_error = math.hypot(theory_error, truncated)
     if np.linalg.norm(influence) < rounding and abs(difference) < 100 * rounding:
         difference, influence = 0.0, np.zeros_like(influence)
     return Comparison(name, theory, difference, influence, float(freedom), theory_error, distance)

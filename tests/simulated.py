@@ -29,7 +29,7 @@ def block_of(
 ) -> Block:
     """Everything that `compare` sets against the theory and the moments of the bulk, extrapolated in the size.
 
-    Left out are outliers, and their overlaps, that the theory has too near to the bulk to be apart at the smallest size.
+    Left out are outliers, and their overlaps, that the theory has too near to the bulk to be apart from it.
     values: the parameters of the samples, the theory's own if None. looked: what else of the samples is looked at, as
     `simulate` takes it: times=..., overlaps=True.
     """
