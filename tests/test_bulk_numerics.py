@@ -91,6 +91,7 @@ def test_gap_between_two_intervals():
     assert law.cumulative(inside)[0] == pytest.approx(0.7, abs=1e-12)  # the low-rank part holds the share b of all
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beyond, intervals", [(-1e-3, 1), (-1e-7, 1), (1e-5, 2), (1e-3, 2)])
 def test_closing_gap_is_decided_the_same_both_ways(beyond, intervals):
     """At c = 0.318106893516... the gap closes; 1e-5 beyond it is 4e-8 wide."""
@@ -121,6 +122,7 @@ EXTREME = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", EXTREME, ids=str)
 def test_curve_and_folds_agree_at_extreme_parameters(changes):
     branch = _branch("extensive_step", **changes)
@@ -136,6 +138,7 @@ def test_curve_and_folds_agree_at_extreme_parameters(changes):
     assert series_moments(branch, 3) == pytest.approx([with_curve.moment(k) for k in range(4)], rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["two_spiked_wisharts", "coupled_spikes", "spiked_wigner", "trained_product"])
 def test_curve_and_folds_agree(name):
     branch = _branch(name)
@@ -162,6 +165,7 @@ def test_density_against_a_damped_fixed_point(name):
     assert np.max(np.abs(values - law_of(branch).density(x))) < 1e-8
 
 
+@pytest.mark.slow
 def test_resolvent_is_a_resolvent_everywhere():
     branch = _branch("extensive_step", nu=0.7, chi=0.2, gamma=2.0)
     law = law_of(branch)
@@ -191,6 +195,7 @@ def test_equations_are_solved_to_the_last_digits_on_the_axis():
 GRIDS = [np.geomspace(1e-3, 1e4, 9), np.geomspace(1e-2, 50, 9), np.geomspace(1e-3, 30, 9)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("position", [0, 1, 2])
 def test_upper_edge_against_a_parameter(position):
     branch, grid = _branch("extensive_step"), GRIDS[position]
@@ -204,6 +209,7 @@ def test_upper_edge_against_a_parameter(position):
     assert np.allclose((ends[0] - ends[1]) / (2 * step), slope, rtol=1e-5, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_upper_edge_can_be_mapped_and_differentiated_in_reverse():
     """(1 + nu^(-1/2))^2 and its derivative."""
     edge = upper_edge_program(_declared("wishart").bulk)
@@ -237,6 +243,7 @@ def test_histogram_of_eigenvalues_agrees_with_the_integrated_law():
     assert np.max(np.abs(wrong.differences)) > 20
 
 
+@pytest.mark.slow
 def test_module_without_a_curve_has_the_equations_alone():
     """What is written when elimination gives up, and that the same law comes out of it."""
     from dataclasses import replace
@@ -262,6 +269,7 @@ def test_no_branch_at_infinity_is_one_sentence():
         support(branch)
 
 
+@pytest.mark.slow
 def test_following_beats_iteration_and_roots_beat_bisection():
     branch = _branch("extensive_step")
     (density,) = density_figures(branch)
@@ -270,6 +278,7 @@ def test_following_beats_iteration_and_roots_beat_bisection():
     assert edge.value > 3, edge.detail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spiked_wigner", "extensive_two_layer", "two_steps"])
 @in_float64
 def test_polynomials_are_the_generated_equations_and_their_derivatives(name):
@@ -290,6 +299,7 @@ def test_polynomials_are_the_generated_equations_and_their_derivatives(name):
         assert rate[k] + slope[k] @ turn == pytest.approx(along, rel=1e-12, abs=1e-11)
 
 
+@pytest.mark.slow
 @in_float64
 def test_points_followed_together_are_where_each_is_alone():
     """Also where a null space makes responses grow without bound, and where some of them nearly vanish."""

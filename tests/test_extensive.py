@@ -152,6 +152,7 @@ def _trained(steps: int, both: bool, eta: float):
     return sample
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, steps, both, eta",
     [
@@ -202,6 +203,7 @@ def test_relations_between_responses_are_proved_or_not():
     assert eliminate(list(probe.bulk_equations), others, physical).has(Z)
 
 
+@pytest.mark.slow
 def test_strange_polynomial_agrees_with_its_simulation(simulation_seed):
     def sample(rng, D):
         N = 3 * D // 2
@@ -215,6 +217,7 @@ def test_strange_polynomial_agrees_with_its_simulation(simulation_seed):
     assert not too_far([_moments_block("mixed_polynomial", sample, exact, simulation_seed)])
 
 
+@pytest.mark.slow
 def test_the_declarations_load_by_path():
     model = load_model("extensive_multilayer")
     assert derive_model(model)["bulk"].curve is not None

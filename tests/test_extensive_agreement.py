@@ -113,6 +113,7 @@ def test_a_sample_that_does_not_fit_is_refused_with_a_size_that_does(monkeypatch
     check_memory(solver, values, 10**6)
 
 
+@pytest.mark.slow
 def test_the_estimate_of_memory_is_what_a_sample_takes():
     """Within a factor of two either way, for a network and a polynomial of matrices; what LAPACK takes is not seen."""
     for name, size in (("extensive_multilayer", 300), ("deep_linear", 300)):
@@ -127,6 +128,7 @@ def test_the_estimate_of_memory_is_what_a_sample_takes():
         assert 0.5 < estimate / peak < 2.0, (name, estimate, peak)
 
 
+@pytest.mark.slow
 def test_intervals_that_would_not_be_seen_get_axes_of_their_own():
     solver, values = solver_and_values("extensive_two_layer", nu=0.5, chi=0.1, gamma=2.0)
     theory, sample = solve(solver, values), simulate(solver, values, 100, 4)
@@ -194,6 +196,7 @@ def test_degenerate_parameters_give_the_right_limit(pairs, edges):
     assert json.loads(result.stdout)["bulk_edges"][-1] == pytest.approx(edges, abs=5e-3 if "nu=1e6" in pairs else 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nu", [1e7, 1e12])
 def test_very_wide_hidden_layers(nu):
     """Almost all eigenvalues are those of a square Wishart matrix; a share 1/nu is that of the step, which grows as nu.

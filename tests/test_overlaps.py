@@ -22,6 +22,7 @@ def test_spiked_wigner(gamma0):
     assert found["left"] is None  # a symmetric matrix has one kind of vector
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spikes", [1, 3])
 @pytest.mark.parametrize(
     ("alpha", "sigma", "theta"), [(2.0, 1.0, 1.5), (0.4, 1.0, 1.6), (5.0, 0.7, -0.6), (1.0, 2.0, 2.1)]
