@@ -20,7 +20,7 @@ CASES = {
     "learned in few steps": ("anti_hebbian", {"gamma0": 2.5, "dt": 0.25, "T": 6}, "above"),
     "linear spikes": ("coupled_spikes", {"alpha": 1.6, "theta": 2.0, "kappa": 0.3, "S": 2}, "above"),
     "negative laws": ("coupled_spikes", {"alpha": 3.0, "theta": -0.6, "kappa": -1.0, "sigma": 1.2, "S": 4}, "above"),
-    "wide matrix": ("coupled_spikes", {"alpha": 0.5, "theta": 2.0, "kappa": 0.3, "sigma": 0.7, "S": 2}, "above"),
+    "wide matrix": ("coupled_spikes", {"alpha": 0.5, "theta": 2.0, "kappa": 0.8, "sigma": 0.7, "S": 2}, "above"),
     "saturating spikes": ("coupled_spikes_tanh", {"alpha": 1.6, "theta": 2.5, "kappa": 0.8, "S": 3}, "above"),
     "directions removed": ("unlearning", {}, "below"),
     "network with labels": ("linear_network", {"T": 5, "eta": 0.15}, "above"),

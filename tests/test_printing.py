@@ -248,6 +248,7 @@ def test_long_lines_break_outside_of_brackets_first():
 # -- what holds for every record
 
 
+@pytest.mark.slow
 def test_text_is_ascii():
     assert all(text_of_record(r).isascii() for _, records in everything() for r in records.values())
 
@@ -269,6 +270,7 @@ PYTHON_WORDS = re.compile(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("printed", [text_of_record, latex_of_record])
 def test_no_words_of_the_implementation(printed):
     found = [
@@ -382,6 +384,7 @@ print(markdown_of_records({"": records}, model), *(r.text() + r.latex() for r in
 """
 
 
+@pytest.mark.slow
 def test_same_bytes_under_two_hash_seeds():
     outputs = [
         subprocess.run(
