@@ -29,6 +29,8 @@ BOUND = float(-ndtri(LARGEST / COMPARISONS / 2))
 """What no |score| of the suite exceeds, by Bonferroni's inequality, which correlations do not weaken."""
 CURVATURE = 3.0
 """How large a coefficient of 1/size^2 may be, in units of that of 1/size, without counting as a wrong theory."""
+FOLDS = 8
+"""Parts of a sample, each corrected by slopes from the others."""
 REPLICAS = 20
 """Replicas behind the error of a sampled theory."""
 
@@ -117,20 +119,20 @@ def normal_score(difference: float, error: float, freedom: float) -> float:
 def mean_at_size(draws: np.ndarray, controls: np.ndarray | None = None) -> tuple[float, np.ndarray, int]:
     """Mean of the draws, the influence of each and the degrees of freedom.
 
-    controls: one row per draw of numbers whose expectation is exactly zero. Their regression takes out what they
-    explain of the scatter and leaves the mean where it is.
+    controls: one row per draw of numbers whose expectation is exactly zero. What they explain of the scatter is taken
+    out, with slopes from the other draws: slopes from the same draws would shift the mean by a part of its error.
     """
     count = len(draws)
-    if controls is None or not controls.shape[1]:
-        return float(draws.mean()), (draws - draws.mean()) / math.sqrt(count * (count - 1)), count - 1
-    basis = np.hstack([np.ones((count, 1)), controls / np.sqrt(np.mean(controls**2, axis=0))])
-    left, sizes, right = np.linalg.svd(basis, full_matrices=False)
-    kept = sizes > 1e-8 * sizes[0]
-    left, sizes, right = left[:, kept], sizes[kept], right[kept]
-    weights = left @ (right[:, 0] / sizes)
-    residuals = draws - left @ (left.T @ draws)
-    leverage = np.sum(left**2, axis=1)
-    return float(weights @ draws), weights * residuals / np.sqrt(1 - leverage), count - int(kept.sum())
+    left, columns = draws, 0
+    if controls is not None and controls.shape[1]:
+        scaled, columns = controls / np.sqrt(np.mean(controls**2, axis=0)), controls.shape[1]
+        basis = np.hstack([np.ones((count, 1)), scaled])
+        left = np.empty(count)
+        for fold in range(FOLDS):
+            held = np.arange(count) % FOLDS == fold
+            slopes = np.linalg.lstsq(basis[~held], draws[~held], rcond=1e-9)[0][1:]
+            left[held] = draws[held] - scaled[held] @ slopes
+    return float(left.mean()), (left - left.mean()) / math.sqrt(count * (count - 1)), count - 1 - columns
 
 
 def extrapolated(
@@ -323,7 +325,7 @@ def _columns(a: np.ndarray) -> list[np.ndarray]:
 
 def kept_controls(table: np.ndarray, seeds: int) -> np.ndarray:
     """As many of the controls, from the first, as the samples can tell the slopes of."""
-    return table[:, : seeds // 3] if table.ndim == 2 and len(table) == seeds else np.zeros((seeds, 0))
+    return table[:, : seeds // 6] if table.ndim == 2 and len(table) == seeds else np.zeros((seeds, 0))
 
 
 def seed_of(seed: int, *words: object) -> int:

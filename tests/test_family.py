@@ -151,6 +151,17 @@ def test_controls_have_no_mean_and_leave_that_of_the_draws():
     assert freedom == len(table) - 21
 
 
+def test_controls_do_not_shift_the_mean_where_they_enter_squared():
+    """What is left of such a quantity goes with the product of two controls, and so do errors of the slopes."""
+    rng = np.random.default_rng(9)
+    scores = []
+    for _ in range(300):
+        controls = rng.standard_normal((60, 10))
+        mean, influence, freedom = mean_at_size(np.sum(controls + controls**2 - 1, axis=1), controls)
+        scores.append(normal_score(mean, float(np.linalg.norm(influence)), freedom))
+    assert abs(np.mean(scores)) < 0.25 and np.std(scores) < 1.35
+
+
 def test_draws_of_every_sample_are_recorded_as_they_are():
     plain = [np.random.default_rng(seed).standard_normal((7, 7)) for seed in range(3)]
     with recorded() as table:
