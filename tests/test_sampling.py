@@ -84,18 +84,21 @@ def stacked(table: dict) -> np.ndarray:
     return np.concatenate([np.ravel(table[name])[1 if name == "alignment" else 0 :] for name in sorted(table)])
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_results():
     first, again = trained(FEW, 0), trained.__wrapped__(FEW, 0)
     assert all(np.array_equal(first.order[name], again.order[name]) for name in first.order)
     assert not np.array_equal(stacked(first.observables), stacked(trained(FEW, 1).observables))
 
 
+@pytest.mark.slow
 def test_errors_fall_as_the_root_of_the_samples():
     few, many = (np.sqrt(np.mean([stacked(trained(n, k).errors) ** 2 for k in range(6)], axis=0)) for n in (FEW, MANY))
     sites = [trained(n, 0).method["samples"] for n in (FEW, MANY)]
     assert np.exp(np.mean(np.log(few / many))) == pytest.approx(math.sqrt(sites[1] / sites[0]), rel=0.2)
 
 
+@pytest.mark.slow
 def test_reported_errors_are_those_seen_between_seeds_and_bias_is_below_them():
     few = [trained(FEW, seed) for seed in range(30)]
     reported = np.sqrt(np.mean([stacked(t.errors) ** 2 for t in few], axis=0))
@@ -116,6 +119,7 @@ def test_the_first_averages_are_integrals():
     assert abs(found.observables["phi_norm"][0] - average) < 3.5 * found.errors["phi_norm"][0]
 
 
+@pytest.mark.slow
 def test_pathwise_and_stein_responses_agree():
     model = model_named("coupled_spikes_tanh")
     values = values_of("coupled_spikes_tanh", **SPIKES)
@@ -126,6 +130,7 @@ def test_pathwise_and_stein_responses_agree():
     assert abs(one.outliers[0] - other.outliers[0]) < 3 * error < 0.1 * one.outliers[0]
 
 
+@pytest.mark.slow
 def test_too_small_a_rank_is_refused():
     solver, values = solver_of("coupled_spikes_tanh"), values_of("coupled_spikes_tanh", **SPIKES)
     with pytest.raises(
@@ -181,6 +186,7 @@ def test_an_unknown_backend_is_refused():
 # -- declarations that use data in other ways
 
 
+@pytest.mark.slow
 def test_frozen_features_follow_the_kernel():
     """Only the readout learns, so predictions obey f(t+1) = f(t) + eta K (y - f(t)) / P with K = <phi phi>."""
     values = with_arrays("frozen_features")

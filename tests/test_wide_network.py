@@ -55,6 +55,7 @@ def points(values) -> tuple[np.ndarray, np.ndarray]:
 LAZY = ("L=2", "activation=erf", "P=4", "T=6", "D=3", "gamma=0.001", "eta=0.5")
 
 
+@pytest.mark.slow
 def test_a_linear_network_is_exact_although_it_is_sampled():
     """Second moments of the normals are exact, and a linear network needs no others."""
     solver, values = problem("L=2", "activation=linear", "P=4", "T=6", "D=3")
@@ -65,6 +66,7 @@ def test_a_linear_network_is_exact_although_it_is_sampled():
         assert found.observables[name] == pytest.approx(series, abs=1e-9), name
 
 
+@pytest.mark.slow
 def test_small_gamma_is_the_frozen_kernel():
     found = theory(*LAZY, samples=80_000)
     _, values = problem(*LAZY)
@@ -75,6 +77,7 @@ def test_small_gamma_is_the_frozen_kernel():
     assert np.max(np.abs(off)) < 4 and np.sqrt(np.mean(off**2)) < 2
 
 
+@pytest.mark.slow
 def test_one_step_is_a_spiked_matrix_in_closed_form():
     pairs = ("L=2", "activation=erf", "P=5", "T=1", "D=4", "gamma=8", "eta=8")
     found = theory(*pairs)
@@ -211,6 +214,7 @@ def test_networks_have_no_common_bias(simulation_seed):
     assert not wrong([block(case, simulation_seed) for case in CASES])
 
 
+@pytest.mark.slow
 def test_outliers_are_not_there_before_the_time_they_appear(simulation_seed):
     solver, values = problem(*FULL_BATCH)
     time = theory(*FULL_BATCH).layer("2").bbp_time
@@ -228,12 +232,14 @@ def test_the_derivation_says_how_responses_are_found(how, words):
     assert f"responses by {words}" in text_of_record(derive_model(model)["order"])
 
 
+@pytest.mark.slow
 def test_without_outliers_there_are_no_overlaps_and_nothing_is_said_of_them():
     solver, values = problem(*LAZY)
     layer = solve(solver, values, samples=80_000, overlaps=True).layers[0]
     assert layer.outliers == [] and layer.overlaps == [] and "overlaps" not in layer.diagnostics
 
 
+@pytest.mark.slow
 def test_a_large_pencil_has_the_same_outliers(monkeypatch):
     """Arnoldi's method on the same eigenproblem gives what all eigenvalues give."""
     solution = theory(*MINIBATCH)
