@@ -20,11 +20,31 @@ SHIPPED = tuple(sorted(p.stem for p in (HERE.parent / "derive" / "models").glob(
 STRANGERS = tuple(sorted(p.stem for p in (HERE / "declarations").glob("*.py")))
 
 
+def pytest_addoption(parser) -> None:
+    parser.addoption(
+        "--simulation-seed",
+        type=int,
+        default=1,
+        help="seed of all simulations that theories are held to; no value may turn the suite red",
+    )
+
+
+@pytest.fixture(scope="session")
+def simulation_seed(request) -> int:
+    return request.config.getoption("--simulation-seed")
+
+
 def pytest_configure(config) -> None:
-    """Keep generated and compiled code of this session in a place of its own, which all workers share."""
+    """Keep generated code of this session in a place of its own, which all workers share.
+
+    Compiled code is found by what it was compiled from, so that it may stay from one session to the next, where pytest
+    keeps its cache; `--cache-clear` removes it.
+    """
     if not hasattr(config, "workerinput"):
         config.code_store = tempfile.mkdtemp(prefix="two-level-dmft-tests-")
         os.environ["TWO_LEVEL_DMFT_CACHE"] = config.code_store
+        if hasattr(config, "cache"):
+            os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("compiled")))
     keep_compiled_code()
 
 

@@ -39,6 +39,7 @@ def test_every_setting_with_an_answer_in_the_paper_has_claims():
     assert {load_claims(path).model for path in project_claims()} >= set(setting_names())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", project_claims(), ids=lambda path: path.stem)
 def test_project_claims_are_proved(path, records):
     file = load_claims(path)

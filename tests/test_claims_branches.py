@@ -33,6 +33,7 @@ def _verdicts(declared, model: str, *claims: str):
     return [v.status for v in check_claims(load_claims(toml))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind, letter", [("outlier", "p"), ("inverse_map", "s")])
 def test_the_other_root_of_the_relation_fails(declared, kind, letter):
     half = f"((a*b*{letter}**2-(a+b-2)*{letter}) {{}} {ROOT.format(letter)})/2"
@@ -40,6 +41,7 @@ def test_the_other_root_of_the_relation_fails(declared, kind, letter):
     assert _verdicts(declared, PRODUCT, *claims) == ["proved", "FAILED"]
 
 
+@pytest.mark.slow
 def test_an_edge_left_out_fails(declared):
     inner = "sqrt(a**2 + 14*a + 1)"
     upper = f"sqrt(3)*sqrt(-2*a**3 + (2*a**2 + 28*a + 2)*{inner} + 66*a**2 + 66*a - 2)/(9*a)"

@@ -170,6 +170,7 @@ def test_build_of_a_file_goes_where_it_is_told(starting_point: str, tmp_path: Pa
     assert (tmp_path / "my_model" / "__init__.py").is_file()
 
 
+@pytest.mark.slow
 def test_build_check_names_the_files_and_the_remedy(starting_point: str, tmp_path: Path):
     out = str(tmp_path / "out")
     missing = run("build", starting_point, "--check", "--out", out)
@@ -183,6 +184,7 @@ def test_build_check_names_the_files_and_the_remedy(starting_point: str, tmp_pat
     assert json.loads(run("build", starting_point, "--check", "--out", out, "--json").stdout)["extra"]
 
 
+@pytest.mark.slow
 def test_the_generated_code_of_the_project_is_up_to_date():
     result = run("build", "--check")
     assert result.exit_code == 0, result.output

@@ -110,6 +110,7 @@ def expanded(found: list[by_hand.Outlier]) -> list[float]:
 # against the solution by hand
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "k"), CASES)
 def test_order_parameters_are_those_by_hand(shape, k):
     derived, hand = both(shape, k)

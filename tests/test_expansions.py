@@ -67,6 +67,7 @@ def _checked_by_richardson(name: str, of: str, text: str, order, **fixed) -> Non
             assert abs(limit_value - exact) < mpmath.mpf(10) ** -5 * (1 + abs(exact)), (power, limit_value, exact)
 
 
+@pytest.mark.slow
 def test_order_zero_and_one_of_the_upper_edge_are_those_of_the_paper():
     nu, chi, gamma = model_named("extensive_two_layer").parameters
     found = _expanded("extensive_two_layer", "edge", "1/nu", 1)
@@ -86,6 +87,7 @@ def test_second_order_of_the_upper_edge_is_a_perfect_fourth_power():
     assert sp.simplify(found - by_hand) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "of, text, order, fixed",
     [
@@ -207,6 +209,7 @@ def _run(*arguments: str):
     return CliRunner().invoke(main, ["expand", *arguments])
 
 
+@pytest.mark.slow
 def test_command_prints_text_latex_and_json():
     told = _run(
         "extensive_two_layer", "--of", "edge", "--in", "1/nu", "--order", "1", "--at", "chi=1", "--at", "gamma=1"

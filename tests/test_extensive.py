@@ -7,6 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 import sympy as sp
+from agreement import Block, extrapolated, seed_of, too_far
 from conftest import derivation_of, model_named
 
 from derive.algebra.nodes import Z
@@ -111,14 +112,18 @@ def test_layers_outside_the_network_are_refused():
         _multilayer(3, 3)
 
 
-def _sampled_moments(sample, size: int, seeds: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    rows = []
-    for seed in range(seeds):
-        matrix = sample(np.random.default_rng(seed), size)
-        eigenvalues = np.linalg.eigvalsh(matrix)
-        rows.append([np.mean(eigenvalues**k) for k in range(1, count + 1)])
-    table = np.array(rows)
-    return table.mean(axis=0), table.std(axis=0, ddof=1) / np.sqrt(seeds)
+def _moments_block(name: str, sample, exact: np.ndarray, seed: int) -> Block:
+    """Moments from the first, of matrices written out here, extrapolated in the size."""
+    sizes, tables = ((50, 60), (150, 30)), []
+    for size, seeds in sizes:
+        rng = np.random.default_rng(seed_of(seed, name, size))
+        draws = [np.linalg.eigvalsh(sample(rng, size)) for _ in range(seeds)]
+        tables.append(np.array([[np.mean(e**k) for k in range(1, len(exact) + 1)] for e in draws]) - exact)
+    found = [
+        extrapolated(f"moment {k + 1}", value, [size for size, _ in sizes], [table[:, k] for table in tables])
+        for k, value in enumerate(exact)
+    ]
+    return Block(name, tuple(found))
 
 
 def _step(W, A, B, eta, gamma0, both):
@@ -139,6 +144,7 @@ def _trained(steps: int, both: bool, eta: float):
     return sample
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, steps, both, eta",
     [
@@ -147,11 +153,11 @@ def _trained(steps: int, both: bool, eta: float):
         ("two_steps_both_layers", 2, True, "1/5"),
     ],
 )
-def test_gradient_steps_have_the_moments_of_their_own_simulation(name, steps, both, eta):
+def test_gradient_steps_have_the_moments_of_their_own_simulation(name, steps, both, eta, simulation_seed):
     """The gradient written out here once more, from the loss, at finite size."""
     exact = np.array([float(m) for m in _moments(name, 3, nu=2, chi=1, eta=eta, gamma0=1)[1:]])
-    mean, error = _sampled_moments(_trained(steps, both, float(sp.Rational(eta))), 160, 12, 3)
-    assert np.all(np.abs(mean - exact) < 4 * error + 2e-3 * exact), (mean, error, exact)
+    sample = _trained(steps, both, float(sp.Rational(eta)))
+    assert not too_far([_moments_block(name, sample, exact, simulation_seed)])
 
 
 @pytest.mark.parametrize("name", ["two_steps", "two_steps_both_layers", "full_first_step"])
@@ -189,7 +195,8 @@ def test_relations_between_responses_are_proved_or_not():
     assert eliminate(list(probe.bulk_equations), others, physical).has(Z)
 
 
-def test_strange_polynomial_agrees_with_its_simulation():
+@pytest.mark.slow
+def test_strange_polynomial_agrees_with_its_simulation(simulation_seed):
     def sample(rng, D):
         N = 3 * D // 2
         X, Q = rng.standard_normal((N, D)), rng.standard_normal((D, D)) / np.sqrt(D)
@@ -199,10 +206,10 @@ def test_strange_polynomial_agrees_with_its_simulation():
         return wishart @ S + S @ wishart + 0.7 * P @ S @ P
 
     exact = np.array([float(m) for m in _moments("mixed_polynomial", 4, a="3/2", b="7/10")[1:]])
-    mean, error = _sampled_moments(sample, 200, 12, 4)
-    assert np.all(np.abs(mean - exact) < 4 * error + 1e-2 * exact), (mean, error, exact)
+    assert not too_far([_moments_block("mixed_polynomial", sample, exact, simulation_seed)])
 
 
+@pytest.mark.slow
 def test_the_declarations_load_by_path():
     model = load_model("extensive_multilayer")
     assert derive_model(model).first.bulk.curve is not None

@@ -89,6 +89,7 @@ def test_members_have_fingerprints_and_layers_of_their_own():
     assert [label for label, _ in members[-1].probes] == ["0", "1", "2"]
 
 
+@pytest.mark.slow
 def test_a_file_with_a_family_is_solved_member_by_member(planted: str):
     for K, sign, side in ((1, "plus", 1), (2, "plus", 1), (2, "minus", -1)):
         found = json.loads(run("solve", planted, f"K={K}", f"sign={sign}", "gamma0=2", "--json").stdout)
@@ -202,6 +203,7 @@ def test_plus_moves_the_whole_spectrum(declared):
     assert solution.density([0.5], "bare") == pytest.approx(solution.density([4.5], "moved"))
 
 
+@pytest.mark.slow
 def test_kernel_is_the_first_layer_plus_the_readout():
     solution = solve(solver_of("deep_linear", L=1), values_of("deep_linear", L=1, T=3, eta=0.3))
     first, kernel = solution.layer("0"), solution.layer("ntk")
@@ -242,6 +244,7 @@ def test_show_takes_one_value():
     assert "`derive solve` and `stability` take several" in refused("show", "deep_linear", "L=1,2")
 
 
+@pytest.mark.slow
 def test_build_of_a_member_goes_where_it_is_told(tmp_path: Path):
     out = str(tmp_path / "out")
     assert run("build", "deep_linear", "L=3", "--out", out).exit_code == 0

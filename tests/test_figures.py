@@ -7,6 +7,8 @@ import runpy
 import shlex
 from pathlib import Path
 
+import pytest
+
 from derive.loading import load_sweep, setting_names
 
 ROOT = Path(__file__).parents[1]
@@ -20,6 +22,7 @@ def test_table_names_every_notebook_of_a_figure():
     assert all(name == file for name, file, _ in ROWS)
 
 
+@pytest.mark.slow
 def test_parameters_of_their_commands_exist():
     for _, _, command in ROWS:
         words = shlex.split(command)

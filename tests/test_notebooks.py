@@ -59,6 +59,7 @@ def test_readme_names_every_tutorial():
         assert not path.stem[:2].isdigit() or f"`{path.stem}`" in text or f"notebooks/{path.name}" in text
 
 
+@pytest.mark.slow
 @each_notebook
 def test_notebook_runs_and_agrees_with_itself(path, quick, capsys):
     names: dict = {"__name__": "notebook"}

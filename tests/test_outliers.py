@@ -35,6 +35,7 @@ def test_no_outlier_at_or_below_the_threshold(gamma0):
     assert solve(solver_of("spiked_wigner"), {"gamma0": gamma0}).outliers == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, changes",
     [
@@ -52,7 +53,8 @@ def test_eigenproblem_and_contour_integral_find_the_same_outliers(name, changes)
     solution = solve(solver, values)
     slow = sorted(by_contour(solution.problem()), reverse=True)
     assert solution.outliers
-    assert np.unique(np.round(slow, 6)) == pytest.approx(np.unique(np.round(solution.outliers, 6)), abs=2e-6)
+    # one entry per outlier in both, equal ones as often as they occur
+    assert slow == pytest.approx(sorted(solution.outliers, reverse=True), abs=2e-6)
 
 
 def test_smallest_singular_value_vanishes_at_outliers_and_nowhere_else():
@@ -69,6 +71,7 @@ def test_smallest_singular_value_vanishes_at_outliers_and_nowhere_else():
     assert np.max(smallest_singular_values(problem, np.array(found))) < 1e-10
 
 
+@pytest.mark.slow
 def test_symmetric_classes_give_one_outlier_each():
     solver = solver_of("linear_network")
     for classes in (1, 2, 4):
@@ -76,6 +79,7 @@ def test_symmetric_classes_give_one_outlier_each():
         assert len(outliers) == classes and np.ptp(outliers) < 1e-9
 
 
+@pytest.mark.slow
 def test_outliers_do_not_depend_on_how_a_ring_is_cut():
     """W W^T / N1 has the same outliers as W^T W / N1."""
     model = model_named("coupled_spikes")
@@ -93,6 +97,7 @@ def test_no_spurious_outlier_at_the_atom():
     assert solution.diagnostics["atoms"] and all(abs(z) > 1e-3 for z in solution.outliers)
 
 
+@pytest.mark.slow
 def test_sixty_spikes_to_rounding():
     solution = solve(solver_of("coupled_spikes"), values_of("coupled_spikes", S=60, kappa=0.05))
     assert solution.outliers and solution.diagnostics["residual"] < 1e-10

@@ -25,6 +25,7 @@ def solved(name: str, changes: dict, **options):
     return solve(*solver_and_values(name, **changes), **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_an_earlier_time_is_a_shorter_training(case: str):
     name, changes, times = CASES[case]
@@ -124,6 +125,7 @@ def test_people_read_layers_and_times(compiled):
     assert "outliers, layer 0" in text and "outliers, layer ntk" in text and "first outlier, layer 0 at time" in text
 
 
+@pytest.mark.slow
 def test_a_path_where_layers_have_no_names():
     arguments = ("solve", target_of("hebbian_momentum"), "T=3", "rate=0.6")
     assert run(*arguments)["outlier_path"] is None

@@ -253,6 +253,7 @@ def test_long_lines_break_outside_of_brackets_first():
 # -- what holds for every record
 
 
+@pytest.mark.slow
 def test_text_is_ascii():
     assert all(text_of_record(r).isascii() for _, records in everything() for r in records.values())
 
@@ -274,6 +275,7 @@ PYTHON_WORDS = re.compile(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("printed", [text_of_record, latex_of_record])
 def test_no_words_of_the_implementation(printed):
     found = [
@@ -387,6 +389,7 @@ print(markdown_of_derivation(derivation), *(text_of_record(r) + latex_of_record(
 """
 
 
+@pytest.mark.slow
 def test_same_bytes_under_two_hash_seeds():
     outputs = [
         subprocess.run(

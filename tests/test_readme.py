@@ -49,6 +49,7 @@ def workplace(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command not in SLOW])
 def test_command_runs(command, workplace):
     arguments = shlex.split(command)[1:]

@@ -282,6 +282,7 @@ def run(tmp_path, monkeypatch):
     return lambda *arguments: CliRunner().invoke(main, ["report", *arguments])
 
 
+@pytest.mark.slow
 def test_report_with_a_simulation(run, tmp_path):
     done = run("spiked_wigner", "gamma0=2", "--size", "60", "--seeds", "3", "-o", "page.html", "--json")
     assert done.exit_code == 0, done.output
@@ -294,6 +295,7 @@ def test_report_with_a_simulation(run, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["page.html"]
 
 
+@pytest.mark.slow
 def test_report_on_one_layer(run, tmp_path):
     assert run("deep_linear", "layer=1", "--no-simulation", "-o", "page.html").exit_code == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -313,6 +315,7 @@ def test_report_without_a_probe(run, declared, tmp_path):
     assert str(tmp_path) not in page
 
 
+@pytest.mark.slow
 def test_latex_compiles(run, declared, tmp_path):
     if shutil.which("pdflatex") is None:
         pytest.skip("pdflatex is not installed")
@@ -335,6 +338,7 @@ def test_latex_holds_the_same_equations():
         assert all(equation in text for equation in equations)
 
 
+@pytest.mark.slow
 def test_same_bytes_under_any_hash_seed(tmp_path):
     pages = []
     for seed in ("1", "2"):
@@ -427,6 +431,7 @@ MATH = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 1920])
 @pytest.mark.parametrize(
     ("name", "chosen"),
@@ -446,6 +451,7 @@ def test_page_in_a_browser(browser, tmp_path, name, chosen, width):
     assert browser.complaints() == [] and browser.requests() == []
 
 
+@pytest.mark.slow
 def test_folds_links_and_copying_in_a_browser(browser, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(page_of("anti_hebbian"), encoding="utf-8")
@@ -469,6 +475,7 @@ def test_folds_links_and_copying_in_a_browser(browser, tmp_path):
     assert browser.complaints() == []
 
 
+@pytest.mark.slow
 def test_dark_page_is_dark(browser, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(page_of("spiked_wigner"), encoding="utf-8")

@@ -114,6 +114,7 @@ def test_marchenko_pastur_law_has_its_moments_and_its_density(ratio):
 # Noise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "columns", "seeds"), [(40, 40, 2000), (60, 120, 2000), (300, 200, 150)])
 def test_pure_noise_has_outliers_no_more_often_than_the_level_says(rows, columns, seeds):
     """Both edges are tested at 0.1%: among n matrices 0.002 n are expected, and Poisson's law bounds them."""
@@ -127,6 +128,7 @@ def test_pure_noise_has_outliers_no_more_often_than_the_level_says(rows, columns
     assert wrong_law <= 0.001 * seeds + 4.0 * math.sqrt(0.001 * seeds) + 1.0
 
 
+@pytest.mark.slow
 def test_a_loose_level_is_reached_and_not_undercut():
     """At 5% on noise the rate must be near 5%: neither a test that never fires nor one that fires at random."""
     seeds = 1500
@@ -136,6 +138,7 @@ def test_a_loose_level_is_reached_and_not_undercut():
     assert abs(hits / seeds - 0.05) < 4.0 * math.sqrt(0.05 * 0.95 / seeds) + 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "columns"), [(150, 100), (100, 150), (120, 120)])
 def test_scale_and_edges_of_noise(rows, columns):
     fits = [analyse("W", 0.03 * noise(rows, columns, seed)) for seed in range(20)]
@@ -155,6 +158,7 @@ def test_scale_and_edges_of_noise(rows, columns):
 # Spikes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "columns"), [(200, 200), (100, 250), (250, 100)])
 def test_spikes_are_found_where_the_transition_puts_them_with_the_error_stated(rows, columns):
     longer, shorter = max(rows, columns), min(rows, columns)
@@ -181,6 +185,7 @@ def test_a_spike_below_the_transition_is_not_seen():
     assert seen <= 3
 
 
+@pytest.mark.slow
 def test_power_grows_from_nothing_to_certainty_across_the_transition():
     def power(factor: float) -> float:
         return float(np.mean([bool(analyse("W", spiked(100, 100, (factor,), s)).outliers) for s in range(100)]))
@@ -628,6 +633,7 @@ def test_bad_theory_files(text, word):
     assert word in refused("w.npz", "--theory", "t.json")
 
 
+@pytest.mark.slow
 def test_a_trained_network_meets_the_solved_theory(monkeypatch):
     """A linear network trained by hand, saved, and compared with what the engine derives for it: spikes learned from
     the noise they sit in, at three seeds."""

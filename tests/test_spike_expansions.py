@@ -37,6 +37,7 @@ def same(left, right) -> bool:
 # the forward pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, choices, whole, open_one",
     [
@@ -135,6 +136,7 @@ def test_without_a_limit_the_quantity_itself_is_given():
 # against solved numbers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, choices, text, order, fixed, smalls",
     [
@@ -178,6 +180,7 @@ def test_series_of_the_largest_outlier_leaves_an_error_of_the_next_power(name, c
     assert np.log2(errors[0] / errors[1]) == pytest.approx(float(found.next_power), abs=0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, wanted, fixed",
     [
@@ -204,6 +207,7 @@ def test_at_the_threshold_an_outlier_merges_with_the_edge(name, wanted, fixed):
     assert far / near == pytest.approx(4, rel=0.02)  # an outlier leaves as the square of the distance
 
 
+@pytest.mark.slow
 def test_threshold_as_a_series_agrees_with_the_exact_one():
     _, dt, _ = model_named("anti_hebbian").parameters
     series = expanded("anti_hebbian", "threshold", "dt", 3, (("T", "2"),), "gamma0")

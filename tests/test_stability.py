@@ -18,6 +18,7 @@ from numerics.training.stability import GROWTH, late_growth, stable_rate
 ONLINE = {"L": 1, "data": "online", "T": 6, "C": 1, "alpha": 50.0, "nu": 2.0, "gamma0": 1.0, "sigma": 0.1}
 
 
+@pytest.mark.slow
 def test_limits_are_where_the_loss_and_the_curvature_say():
     solver, values = solver_and_values("deep_linear", **ONLINE)
     found = stable_rate(solver, values, layer="ntk")
@@ -118,6 +119,7 @@ def test_growth_beyond_double_precision_is_divergence_at_a_step():
         solve(solver, values)
 
 
+@pytest.mark.slow
 def test_a_grid_gives_paths_and_a_moved_curve_and_says_when_all_diverge():
     command = ["solve", "deep_linear", "L=1", "T=4", "nu=4", "gamma0=8,10", "--json"]
     points = json.loads(CliRunner().invoke(main, command).stdout)

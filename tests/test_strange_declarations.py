@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import jax
 import numpy as np
 import pytest
+from agreement import Block, sees_stretch, too_far, wrong
+from simulated import block_of
 from sympy import sqrt, tanh
 
 from derive import (
@@ -27,16 +31,15 @@ from derive import (
     whole_positive,
 )
 from derive.codegen import generate_files
+from derive.codegen.store import stored_files
 from numerics.precision import in_float64
 from numerics.runtime.point import Point
-from numerics.simulation.compare import compare
-from numerics.simulation.samples import simulate
-from numerics.solver import load_solver, solve
+from numerics.solver import Solution, load_solver, solve
 
 a = parameter("a", default=1.5, domain=positive)
 b = parameter("b", default=0.4)
-c = parameter("c", default=2.0)
-T = parameter("T", default=4, domain=whole_positive)
+c = parameter("c", default=1.3)
+T = parameter("T", default=3, domain=whole_positive)
 C = parameter("C", default=3, domain=whole_positive)
 D, N = sectors("D", N=a)
 t = training_clock("t", steps=T)
@@ -274,42 +277,57 @@ def square_matrix_both_ways():
     )
 
 
-CASES = (
-    shifted_sum,
-    shifted_outer,
-    static_vector_in_update,
-    decaying_rate,
-    normalised_rate,
-    normalised_law,
-    lagged_argument,
-    two_starting_values,
-    symmetric_pair_in_a_buffer,
-    pulled_to_the_start,
-    initial_matrix_with_its_size,
-    labels_beside_none,
-    static_chain,
-    static_nonlinear,
-    only_as_an_argument,
-    fresh_with_a_static_vector,
-    fresh_and_late,
-    square_matrix_both_ways,
-)
+CASES = {
+    declaration.__name__: declaration
+    for declaration in (
+        shifted_sum,
+        shifted_outer,
+        static_vector_in_update,
+        decaying_rate,
+        normalised_rate,
+        normalised_law,
+        lagged_argument,
+        two_starting_values,
+        symmetric_pair_in_a_buffer,
+        pulled_to_the_start,
+        initial_matrix_with_its_size,
+        labels_beside_none,
+        static_chain,
+        static_nonlinear,
+        only_as_an_argument,
+        fresh_with_a_static_vector,
+        fresh_and_late,
+        square_matrix_both_ways,
+    )
+}
+CALMER = {"initial_matrix_with_its_size": {"b": 0.15, "T": 2}}
+"""Where fields grow a hundredfold, their means over samples are far from normal."""
+QUICK = ("static_chain", "only_as_an_argument", "fresh_with_a_static_vector", "pulled_to_the_start")
 
 
-@pytest.mark.parametrize("declaration", CASES, ids=lambda f: f.__name__)
-def test_theory_agrees_with_simulation(declaration):
-    model = declaration()
-    solver = load_solver(generate_files(model))
-    values = {p.name: p.default for p in model.parameters}
-    theory = solve(solver, values, samples=40_000)
-    rows = compare(theory, simulate(solver, values, 400, 24, seed=11))
-    apart = [
-        f"{r.quantity}: {r.theory:.5g} against {r.simulation:.5g} ({r.stderr:.2g})"
-        for r in rows
-        if r.compared and abs(r.difference) > 3.5
-    ]
-    assert not apart, apart
-    assert theory.outliers
+@cache
+def theory_of(case: str) -> Solution:
+    model = CASES[case]()
+    values = {**{p.name: p.default for p in model.parameters}, **CALMER.get(case, {})}
+    return solve(load_solver(stored_files(model)), values, samples=40_000)
+
+
+@cache
+def block(case: str, seed: int) -> Block:
+    return block_of(case, theory_of(case), seed)
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, marks=() if c in QUICK else pytest.mark.slow) for c in CASES])
+def test_every_quantity_is_within_the_bound_of_the_suite(case, simulation_seed):
+    assert theory_of(case).outliers
+    assert not too_far([block(case, simulation_seed)])
+
+
+@pytest.mark.slow
+def test_all_of_them_have_no_common_bias_and_see_outliers_off_by_two_percent(simulation_seed):
+    blocks = [block(case, simulation_seed) for case in CASES]
+    assert not wrong(blocks)
+    assert sees_stretch(blocks, 0.02)
 
 
 @in_float64

@@ -132,6 +132,7 @@ def test_only_solve_takes_several_values(command: str):
 # One computation for many points
 
 
+@pytest.mark.slow
 def test_points_side_by_side_are_those_one_by_one(monkeypatch):
     solver, calls = solver_of("deep_linear", L=1), []
     values = [values_of("deep_linear", L=1, T=3, eta=eta, nu=nu) for eta in (0.05, 0.4) for nu in (0.5, 2.0)]
@@ -159,6 +160,7 @@ def test_points_side_by_side_are_those_one_by_one(monkeypatch):
     assert any(found.outliers for found in many)
 
 
+@pytest.mark.slow
 def test_points_that_do_not_fit_into_memory_together_are_solved_in_groups(monkeypatch):
     import numerics.training.trained
 
@@ -172,6 +174,7 @@ def test_points_that_do_not_fit_into_memory_together_are_solved_in_groups(monkey
             assert one.observables[name] == pytest.approx(other[name], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_sampled_points_are_those_one_by_one():
     solver = solver_of("coupled_spikes_tanh")
     values = [values_of("coupled_spikes_tanh", S=2, theta=theta) for theta in (1.5, 2.5)]
@@ -194,6 +197,7 @@ def test_nothing_to_solve_is_nothing_solved():
 # Commands
 
 
+@pytest.mark.slow
 def test_a_sweep_over_choices_and_rates(tmp_path: Path):
     """One computation a member; files hold what is printed."""
     lines, table = tmp_path / "sweep.jsonl", tmp_path / "sweep.csv"
@@ -231,6 +235,7 @@ def test_a_sweep_over_choices_and_rates(tmp_path: Path):
     assert not [path for path in tmp_path.iterdir() if path not in (lines, table)]
 
 
+@pytest.mark.slow
 def test_a_sweep_over_whole_numbers_for_people():
     result = run("solve", "anti_hebbian", "T=1,2", "gamma0=4,1e200")
     assert result.exit_code == 0 and "4 points" in result.stdout and "activity" in result.stdout
@@ -255,6 +260,7 @@ def test_one_point_is_written_too(tmp_path: Path):
     assert [json.loads(line) for line in lines.read_text().splitlines()] == [solved]
 
 
+@pytest.mark.slow
 def test_paths_on_a_grid_when_asked_for(monkeypatch):
     command = importlib.import_module("derive.cli.solve")
     monkeypatch.setattr(command, "solver_of", lambda *given: solver_of("deep_linear", L=1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,10 @@ THRESHOLD = 3.0
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity. `difference` is simulation minus theory over the combined error; None for information only."""
+    """One quantity. `difference` is simulation minus theory over the combined error; None for information only.
+
+    draws: the simulated values, one per seed, where the simulation is their mean. They are not part of `as_dict`.
+    """
 
     quantity: str
     theory: float
@@ -35,9 +38,10 @@ class Row:
     stderr: float
     difference: float | None
     compared: bool
+    draws: np.ndarray | None = field(default=None, repr=False, compare=False)
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "draws"}
 
     @property
     def agrees(self) -> bool:
@@ -288,7 +292,7 @@ def _mean_and_stderr(draws: np.ndarray) -> tuple[float, float]:
 
 
 def _row(name: str, theory: float, error: float | None, draws: np.ndarray, compared: bool = True) -> Row:
-    return _row_of(name, theory, error, *_mean_and_stderr(draws), compared=compared)
+    return replace(_row_of(name, theory, error, *_mean_and_stderr(draws), compared=compared), draws=draws)
 
 
 def _row_of(name: str, theory: float, error: float | None, mean: float, stderr: float, compared: bool = True) -> Row:
