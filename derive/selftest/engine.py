@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SAMPLES = 4000
 """Sites of a sampled theory: enough to see a wrong law, few enough to be quick."""
+_FOLDER = re.compile(r"\S+(?=declaration\.py)")
 _PYTHON = re.compile(r"\b[A-Z]\w*(Error|Exception|Warning)\b:|Traceback|please report")
 
 
@@ -48,7 +49,7 @@ def _told() -> Iterator[None]:
     except (Refused, Broken):
         raise
     except DeriveError as error:
-        sentence = " ".join(str(error).split())
+        sentence = _FOLDER.sub("", " ".join(str(error).split()))
         if _PYTHON.search(sentence) or not sentence:
             raise Broken(f"{type(error).__name__}: {sentence}") from None
         raise Refused(sentence, isinstance(error, NumericalError)) from None
@@ -202,3 +203,19 @@ def _labelled_mean(run: Any, average: Any, at: dict) -> Any:
         parts = [run._overlap(run._value(a, at, c), run._value(b, at, c)) for c in labels]
         total += scale * sum(run.scalars.expression(part) for part in parts) / len(parts)
     return total
+
+
+def forget() -> None:
+    """Drop everything that is kept of earlier declarations, compiled code above all."""
+    for kept in (load, _solver, solved, training_records, exact_observables):
+        kept.cache_clear()
+    import jax
+
+    jax.clear_caches()
+
+
+def keep_nothing() -> None:
+    """Do not keep compiled code on disk: declarations drawn at random are not met again."""
+    import jax
+
+    jax.config.update("jax_enable_compilation_cache", False)
