@@ -205,8 +205,14 @@ class Draft:
 
     def names(self) -> list[str]:
         """Every name that is declared, observables included."""
-        declared = (*self.sectors, *self.parameters, *self.matrices, *self.normals, *self.fields, *self.weights)
-        return [x.name for x in declared] + ([self.clock.name] if self.clock else []) + [o for o, _ in self.observables]
+        found = [s.name for s in self.sectors] + [p.name for p in self.parameters]
+        found += list(self.shapes()) + [v.name for v in (*self.normals, *self.fields)]
+        return found + ([self.clock.name] if self.clock else []) + [label for label, _ in self.observables]
+
+    def shapes(self) -> dict[str, tuple[str, str]]:
+        """Rows and columns of every random matrix and of all weights."""
+        found = {m.name: (m.rows, m.columns) for m in self.matrices}
+        return found | {w.name: (w.rows, w.columns) for w in self.weights}
 
     def free_name(self, wish: str) -> str:
         """A name like the one wished for that nothing has yet."""
@@ -238,13 +244,14 @@ def pruned(draft: Draft) -> Draft:
             wanted |= more
         equations = tuple(e for e in draft.equations if e.target in wanted)
         vectors = (*draft.normals, *draft.fields)
-        shapes = (*draft.matrices, *draft.weights)
         used = {v.sector for v in vectors if v.name in wanted}
-        used |= {s for m in shapes if m.name in wanted for s in (m.rows, m.columns)} | wanted
+        used |= {sector for word, shape in draft.shapes().items() if word in wanted for sector in shape} | wanted
         wanted |= {n.leaf for s in draft.sectors if s.name in used for n in s.ratio.walk()}
-        clocked = any(v.kind != "static" and v.name in wanted for v in vectors) or any(
-            w.name in wanted for w in draft.weights
-        ) or any(m.kind == "fresh" and m.name in wanted for m in draft.matrices)
+        clocked = (
+            any(v.kind != "static" and v.name in wanted for v in vectors)
+            or any(w.name in wanted for w in draft.weights)
+            or any(m.kind == "fresh" and m.name in wanted for m in draft.matrices)
+        )
         clock = draft.clock if clocked else None
         if clock is not None:
             wanted |= {clock.steps, clock.channels}

@@ -420,8 +420,10 @@ def _fixed_probe(sketch: _Sketch, m: Matrix) -> Node | None:
     if m.kind == "fresh":
         return None
     start = Node("matrix", (m.name,))
-    sides = [[v for v in (*sketch.fields, *sketch.normals) if v.sector == s and v.kind == "static"]
-             for s in (m.rows, m.columns)]
+    sides = [
+        [v for v in (*sketch.fields, *sketch.normals) if v.sector == s and v.kind == "static"]
+        for s in (m.rows, m.columns)
+    ]
     if all(sides):
         left, right = (_value(sketch, sketch.rng.choice(side), 0) for side in sides)
         scale = over(ONE, name(m.columns)) if m.kind == "goe" else over(ONE, root(name(m.columns)))

@@ -23,7 +23,7 @@ from derive.selftest.writing import write
 
 HELD, IDLE, UNDECIDED, ALONE, BROKE = "held", "does not apply", "not decided", "one is refused", "broke"
 SAMPLED_ERRORS = 9.0
-"""Standard errors that two sampled theories may differ by. With 20 replicas or more a Student variable exceeds this with
+"""Standard errors that two sampled theories may differ by. With 20 replicas a Student variable exceeds this with
 probability 3e-8, so that one in three hundred runs of 100000 comparisons has a false alarm."""
 NEAR_EDGE = 1e-3
 """Outliers closer to the bulk than this share of its width may be there in one of two equal computations only."""
@@ -55,11 +55,11 @@ class Law:
 Reading = Callable[[str], Numbers]
 
 
-def _read(text: str) -> Numbers:
+def _solved(text: str) -> Numbers:
     return solved(text)
 
 
-def _read_exactly(text: str) -> Numbers:
+def in_exact_arithmetic(text: str) -> Numbers:
     """Observables by exact arithmetic; nothing of the spectra."""
     found = exact_observables(text)
     if found is None:
@@ -123,7 +123,7 @@ def _list(values) -> str:
     return "[" + ", ".join(f"{v:.12g}" for v in values) + "]"
 
 
-def compared(left: Draft, right: Draft, tolerance: float, strict: bool, read: Reading = _read) -> Outcome:
+def compared(left: Draft, right: Draft, tolerance: float, strict: bool, read: Reading = _solved) -> Outcome:
     """Two declarations with the same numbers; `strict`: neither may be refused alone."""
     texts = write(left), write(right)
     found: list[Numbers | Refused] = []
@@ -145,7 +145,7 @@ def compared(left: Draft, right: Draft, tolerance: float, strict: bool, read: Re
     return Outcome(BROKE, reason, texts) if reason else Outcome(HELD)
 
 
-def _partnered(partner: partners.Partner, tolerance: float, strict: bool, read: Reading = _read) -> Check:
+def _partnered(partner: partners.Partner, tolerance: float, strict: bool, read: Reading = _solved) -> Check:
     def check(draft: Draft, rng: Random) -> Outcome:
         other = partner(draft, rng)
         if other is None or other == draft:
@@ -155,10 +155,10 @@ def _partnered(partner: partners.Partner, tolerance: float, strict: bool, read: 
     return check
 
 
-def _paired(partner: Callable, tolerance: float, read: Reading = _read) -> Check:
+def _paired(partner: Callable, tolerance: float, read: Reading = _solved) -> Check:
     def check(draft: Draft, rng: Random) -> Outcome:
         pair = partner(draft, rng)
-        return Outcome(IDLE) if pair is None else compared(*pair, tolerance, False, read)
+        return Outcome(IDLE) if pair is None else compared(pair[0], pair[1], tolerance, False, read)
 
     return check
 
@@ -306,8 +306,8 @@ LAWS = (
 
 SYMBOLIC = (
     Law("the averaged action against the cavity argument", _cavity, compiled=False),
-    *(Law(name, _partnered(p, tolerance, strict, _read_exactly), False) for name, p, tolerance, strict in _SAME),
-    *(Law(name, _paired(p, tolerance, _read_exactly), False) for name, p, tolerance in _PAIRS),
+    *(Law(name, _partnered(p, tolerance, strict, in_exact_arithmetic), False) for name, p, tolerance, strict in _SAME),
+    *(Law(name, _paired(p, tolerance, in_exact_arithmetic), False) for name, p, tolerance in _PAIRS),
 )
 """The laws that need no compiler: observables of linear laws in exact arithmetic."""
 

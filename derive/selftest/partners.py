@@ -36,7 +36,7 @@ from derive.selftest.drafts import (
 Partner = Callable[[Draft, Random], Draft | None]
 
 WORDS = (
-    "s tau row psi psi0 vector order u_1 jax np jnp jsp label labels when time times now steps step state rank size sizes "
+    "s tau row psi psi0 vector order u_1 jax np jnp jsp label labels when time times now steps step state rank size "
     "z r G I E S N Q O beta gamma zeta pi lamda Lambda x_each a_each base sites normals noise answer C R C_x_x R_x_x "
     "mean_x row_x in_x d_x old_x next_x history0 forward_pass training probe bulk here room share spikes watch rng xp "
     "special simulate self cls values arguments parameters print len sum range max min list dict object type id "
@@ -154,14 +154,15 @@ def _shape(draft: Draft, node: Node) -> tuple[str, str]:
         rows, columns = _shape(draft, node.children[0])
         return columns, rows
     if node.op in ("matrix", "fresh", "weights"):
-        found = next(m for m in (*draft.matrices, *draft.weights) if m.name == node.leaf)
-        return found.rows, found.columns
+        return draft.shapes()[node.leaf]
     if node.op == "matmul":
         return _shape(draft, node.children[0])[0], _shape(draft, node.children[-1])[1]
     if node.op == "outer":
         left, right = (_sector(draft, child) for child in node.children)
         return str(left), str(right)
-    inner = next(child for child in node.children if child.op in ("turned", "matrix", "fresh", "weights", "matmul", "outer"))
+    inner = next(
+        child for child in node.children if child.op in ("turned", "matrix", "fresh", "weights", "matmul", "outer")
+    )
     return _shape(draft, inner)
 
 
@@ -296,8 +297,12 @@ def two_matrices(draft: Draft, rng: Random) -> Draft | None:
     chosen = rng.choice(draft.matrices)
     words = [draft.free_name(f"{chosen.name}a"), draft.free_name(f"{chosen.name}b")]
     share = rng.choice((Fraction(1, 4), Fraction(16, 25)))
-    made = [replace(chosen, name=w, variance=chosen.variance * v) for w, v in zip(words, (share, 1 - share), strict=True)]
-    changed = _substituted(draft, chosen.name, lambda n: Node("sum", tuple(Node(n.op, (w, *n.args[1:])) for w in words)))
+    made = [
+        replace(chosen, name=w, variance=chosen.variance * v) for w, v in zip(words, (share, 1 - share), strict=True)
+    ]
+    changed = _substituted(
+        draft, chosen.name, lambda n: Node("sum", tuple(Node(n.op, (w, *n.args[1:])) for w in words))
+    )
     return replace(changed, matrices=(*(m for m in draft.matrices if m is not chosen), *made))
 
 
@@ -359,9 +364,7 @@ def zero_parameter(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
     def put(changed: Equation) -> tuple[Equation, ...]:
         return (*draft.equations[:index], changed, *draft.equations[index + 1 :])
 
-    with_zero = replace(
-        draft, equations=put(switched), parameters=(*draft.parameters, Parameter(word, Fraction(0)))
-    )
+    with_zero = replace(draft, equations=put(switched), parameters=(*draft.parameters, Parameter(word, Fraction(0))))
     left_out = pruned(replace(draft, equations=put(without)))
     kept = {v.name for v in (*left_out.fields, *left_out.normals)}
     if not all({n.leaf for n in value.walk() if n.op == "at"} <= kept for _, value in draft.observables):

@@ -156,7 +156,9 @@ def run(
             tell(number, tally)
     bias = tally.bias()
     if bias is not None and abs(bias[0]) > COMMON_BIAS:
-        told = f"the mean of {len(tally.differences)} normalised differences is {bias[0]:+.1f} standard errors from zero"
+        told = (
+            f"the mean of {len(tally.differences)} normalised differences is {bias[0]:+.1f} standard errors from zero"
+        )
         tally.count(SIMULATION, Outcome(BROKE, told))
         tally.violations.append(Violation(SIMULATION, declarations, told, ()))
     return tally

@@ -42,7 +42,9 @@ class _Writer:
             steps = self.variables[clock.steps]
             lines.append(f"{self.variables[clock.name]} = training_clock({clock.name!r}, steps={steps}{more})")
         lines += [*self._matrices(), *map(self._normal, draft.normals), *self._fields(), *self._weights()]
-        equations = [f"        Eq({self._target(e.target, e.time)}, {self.expression(e.value)})," for e in draft.equations]
+        equations = [
+            f"        Eq({self._target(e.target, e.time)}, {self.expression(e.value)})," for e in draft.equations
+        ]
         observed = [f"        {label!r}: {self.expression(value)}," for label, value in draft.observables]
         listed = "".join(f"{self.variables[p.name]}, " for p in draft.parameters).rstrip()
         probes = self._probes()
