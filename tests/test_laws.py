@@ -15,17 +15,17 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from derive.cli import main
 from derive.selftest import partners
-from derive.selftest.agreement import agreement, bound
+from derive.selftest.agreement import SIZES, agreement, bound, differences
 from derive.selftest.drafts import pruned
 from derive.selftest.drawing import draw, drawn, shortened
 from derive.selftest.engine import Broken, Refused, load, solved
-from derive.selftest.laws import ALONE, BROKE, HELD, LAWS, SYMBOLIC, Law, Outcome, compared, in_exact_arithmetic
+from derive.selftest.laws import ALONE, BROKE, HELD, SYMBOLIC, Law, Outcome, compared, in_exact_arithmetic, named_law
 from derive.selftest.running import Tally, draft_of, kind_of, run
 from derive.selftest.shrinking import shrink, smaller_drafts
 from derive.selftest.writing import write
 
 MANY = settings(
-    max_examples=20,
+    max_examples=15,
     deadline=None,
     derandomize=True,
     database=None,
@@ -51,13 +51,25 @@ def test_law_holds_in_exact_arithmetic(law):
     tried()
 
 
-@pytest.mark.parametrize("number", range(len(LAWS)), ids=lambda number: LAWS[number].name)
-def test_law_holds_for_what_is_compiled(number):
+COMPILED = (
+    "solved, or refused in a sentence",
+    "every symbol renamed",
+    "exact against sampled",
+    "more steps, the same before",
+    "W^T W against W W^T",
+    "generated code against exact arithmetic",
+)
+"""The laws that say something about compiled code which exact arithmetic does not see; the others are in selftest."""
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_law_holds_for_what_is_compiled(name):
     """The first declaration of a seed to which the law applies."""
-    law = LAWS[number]
-    for seed in range(100 * number, 100 * number + 100):
-        draft = shortened(drawn(seed, linear=True), 2)
-        outcome = law.check(draft, Random(seed))
+    law = named_law(name)
+    for number in range(100):
+        source = Random(f"{name} {number}")
+        draft = shortened(draw(source, linear=True), 2)
+        outcome = law.check(draft, source)
         _holds(law, outcome)
         if outcome.status == HELD:
             return
@@ -65,9 +77,13 @@ def test_law_holds_for_what_is_compiled(number):
 
 
 def test_a_nonlinear_law_holds_within_its_errors():
-    law = next(law for law in LAWS if law.name == "an intermediate named")
-    for seed in range(3):
-        _holds(law, law.check(shortened(drawn(seed, linear=False), 2), Random(seed)))
+    law = named_law("an intermediate named")
+    for number in range(100):
+        draft = shortened(draw(Random(number), linear=False, probes=False), 1)
+        outcome = law.check(draft, Random(number))
+        _holds(law, outcome)
+        if outcome.status == HELD:
+            return
 
 
 # the instrument itself
@@ -149,17 +165,16 @@ def test_simulation_sees_a_wrong_theory():
     )
     right = text.replace("GAMMA", "3.0")
     outcome, found = agreement(right, 5)
-    assert outcome.status == HELD and len(found) == 1
-    assert abs(solved(right).spectra[0].outliers[0] - found[0].theory) < 1e-12
-    off = found[0].theory + 0.02 * (found[0].theory - 2)
-    assert abs(off - found[0].theory) / found[0].error < bound(1) < 8
+    assert outcome.status == HELD and [d.theory for d in found] == list(solved(right).spectra[0].outliers)
+    (wrong,) = differences(text.replace("GAMMA", "3.6"), solved(right), SIZES[1], 5)
+    assert wrong.normalised > bound(5000) > bound(1)
 
 
 def test_a_run_counts_and_goes_on():
-    whole = run(4, 11, compiled=0, simulate=False, shrinking=0)
-    parts: Tally = run(2, 11, compiled=0, simulate=False, shrinking=0)
-    run(4, 11, first=2, compiled=0, simulate=False, shrinking=0, tally=parts)
-    assert whole.counts == parts.counts and whole.checked == parts.checked == 4
+    whole = run(2, 11, compiled=0, simulate=False, shrinking=0)
+    parts: Tally = run(1, 11, compiled=0, simulate=False, shrinking=0)
+    run(2, 11, first=1, compiled=0, simulate=False, shrinking=0, tally=parts)
+    assert whole.counts == parts.counts and whole.checked == parts.checked == 2
 
 
 def test_kinds_do_not_depend_on_numbers():
@@ -170,7 +185,7 @@ def test_kinds_do_not_depend_on_numbers():
 
 
 def test_command_says_what_it_did():
-    done = CliRunner().invoke(main, ["selftest", "--declarations", "2", "--laws", "0", "--no-simulate", "--json"])
+    done = CliRunner().invoke(main, ["selftest", "--declarations", "2", "--quick", "--shrink", "0", "--json"])
     told = json.loads(done.stdout)
     assert done.exit_code == (1 if told["violations"] else 0)
     assert told["checked"] == 2 and set(told["laws"]) >= {law.name for law in SYMBOLIC}

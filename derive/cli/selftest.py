@@ -13,7 +13,7 @@ from derive.cli.problem import seed_option
 if TYPE_CHECKING:
     from derive.selftest.running import Tally
 
-QUICK = 20
+QUICK = 40
 """Declarations of the short mode."""
 
 
@@ -42,15 +42,32 @@ QUICK = 20
     default=2,
     show_default=True,
     metavar="K",
-    help="Laws per declaration that need solvers to be compiled, drawn anew for each; the others are always tried.",
+    help="Laws per declaration that need solvers to be compiled, drawn anew for each; the others are always tried. "
+    "With 0 nothing is compiled.",
 )
 @click.option(
     "--simulate/--no-simulate", default=True, show_default=True, help="Compare each with simulations at two sizes."
 )
-@click.option("--quick", is_flag=True, help=f"Short: {QUICK} declarations, one compiled law each, no simulation.")
+@click.option(
+    "--shrink",
+    "shrinking",
+    type=click.IntRange(min=0),
+    default=120,
+    show_default=True,
+    metavar="N",
+    help="How many smaller declarations to try for each kind of violation.",
+)
+@click.option("--quick", is_flag=True, help=f"Short: {QUICK} declarations, nothing compiled, no simulation; a minute.")
 @json_option
 def selftest(
-    declarations: int, seed: int, first: int, compiled: int, simulate: bool, quick: bool, as_json: bool
+    declarations: int,
+    seed: int,
+    first: int,
+    compiled: int,
+    simulate: bool,
+    shrinking: int,
+    quick: bool,
+    as_json: bool,
 ) -> None:
     """Try the laws that every declaration must obey, on declarations drawn at random.
 
@@ -78,7 +95,7 @@ def selftest(
       derive selftest --seed 3 --first 117 --declarations 118      one declaration of that run again
     """
     if quick:
-        declarations, compiled, simulate = min(declarations, first + QUICK), 1, False
+        declarations, compiled, simulate = min(declarations, first + QUICK), 0, False
     if first >= declarations:
         raise click.UsageError(f"--first {first} leaves nothing of --declarations {declarations}; take a smaller one")
     from derive.selftest.engine import keep_nothing
@@ -98,7 +115,16 @@ def selftest(
         if progress is not None:
             progress(0.0, f"{first} of {declarations}")
         try:
-            run(declarations, seed, first=first, compiled=compiled, simulate=simulate, tell=tell, tally=tally)
+            run(
+                declarations,
+                seed,
+                first=first,
+                compiled=compiled,
+                simulate=simulate,
+                shrinking=shrinking,
+                tell=tell,
+                tally=tally,
+            )
         except KeyboardInterrupt:
             interrupted = True
     _report(tally, seed, first, as_json)

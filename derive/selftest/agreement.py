@@ -55,11 +55,11 @@ def agreement(text: str, seed: int, declarations: int = 1) -> tuple[Outcome, tup
     """Whether theory and simulation agree, and all differences at the first two sizes."""
     try:
         theory = solved(text)
-        found = _differences(text, theory, SIZES[0], seed)
+        found = differences(text, theory, SIZES[0], seed)
         suspects = {d.quantity: d for d in found if abs(d.normalised) > bound(declarations)}
         if not suspects:
             return Outcome(HELD), found
-        for again in _differences(text, theory, SIZES[1], seed + 1):
+        for again in differences(text, theory, SIZES[1], seed + 1):
             first = suspects.get(again.quantity)
             if first and abs(again.normalised) > bound(declarations) and again.normalised * first.normalised > 0:
                 return Outcome(BROKE, str(again), (text,)), found
@@ -70,7 +70,8 @@ def agreement(text: str, seed: int, declarations: int = 1) -> tuple[Outcome, tup
         return Outcome(BROKE, str(failure), (text,)), ()
 
 
-def _differences(text: str, theory: Numbers, sizes: tuple[int, int], seed: int) -> tuple[Difference, ...]:
+def differences(text: str, theory: Numbers, sizes: tuple[int, int], seed: int) -> tuple[Difference, ...]:
+    """A theory against simulations of a declaration at a size and at twice that size."""
     import numpy as np
 
     small, large = (simulated(text, size, DRAWS, seed + 7919 * k) for k, size in enumerate(sizes))

@@ -97,10 +97,13 @@ def draft_of(seed: int, number: int) -> Draft:
 
 
 def checks(draft: Draft, seed: int, number: int, compiled: int) -> Iterator[tuple[Law, Outcome, int]]:
-    """The first law of all; if it holds, those without a compiler and some others, with the seed of the partner."""
+    """The first law of all; if it holds, those without a compiler and some others, with the seed of the partner.
+
+    Without compiled laws the first one is left out too: it solves.
+    """
     rng = random_of(seed, number, "laws")
     others = [law for law in LAWS[1:] if law.compiled]
-    for law in (LAWS[0], *SYMBOLIC, *rng.sample(others, min(compiled, len(others)))):
+    for law in (*LAWS[: min(compiled, 1)], *SYMBOLIC, *rng.sample(others, min(compiled, len(others)))):
         start = rng.randrange(10**6)
         outcome = law.check(draft, Random(start))
         yield law, outcome, start
@@ -134,8 +137,9 @@ def run(
 ) -> Tally:
     """Declarations `first` to `declarations` of a seed.
 
-    compiled: laws per declaration that need solvers to be compiled; shrinking: how many smaller declarations are tried
-    for each kind of violation; tell: is called after every declaration; tally: what to count in, a new one if None.
+    compiled: laws per declaration that need solvers to be compiled, none at all if 0; shrinking: how many smaller
+    declarations are tried for each kind of violation; tell: is called after every declaration; tally: what to count
+    in, a new one if None.
     """
     tally = tally if tally is not None else Tally()
     for number in range(first, declarations):
