@@ -191,3 +191,14 @@ def test_command_says_what_it_did():
     assert told["checked"] == 2 and set(told["laws"]) >= {law.name for law in SYMBOLIC}
     refused = CliRunner().invoke(main, ["selftest", "--declarations", "2", "--first", "2"])
     assert refused.exit_code == 2 and "--first" in refused.stderr
+
+
+def test_an_interrupted_run_says_how_to_go_on(monkeypatch):
+    def interrupted(declarations, seed, *, first, tally, **more):
+        tally.checked = 3
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("derive.selftest.running.run", interrupted)
+    done = CliRunner().invoke(main, ["selftest", "--seed", "4", "--first", "10", "--declarations", "50"])
+    assert done.exit_code == 130
+    assert "derive selftest --declarations 50 --seed 4 --first 13" in done.stderr

@@ -1,7 +1,8 @@
 """Theory against finite-size simulations of the same declaration, at two sizes.
 
 Corrections of order 1/D are extrapolated away. A difference counts if it exceeds the bound at the first two sizes and
-again, with the same sign, at two larger ones with other random numbers: the chance of a false alarm is the product.
+again, with the same sign, at two larger ones with other random numbers, those of a sampled theory too: the chance of a
+false alarm is the product.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ def agreement(text: str, seed: int, declarations: int = 1) -> tuple[Outcome, tup
         suspects = {d.quantity: d for d in found if abs(d.normalised) > bound(declarations)}
         if not suspects:
             return Outcome(HELD), found
+        theory = theory if theory.exact else solved(text, seed=1)
         for again in differences(text, theory, SIZES[1], seed + 1):
             first = suspects.get(again.quantity)
             if first and abs(again.normalised) > bound(declarations) and again.normalised * first.normalised > 0:

@@ -2,7 +2,8 @@
 
 A law takes a draft and says whether it held, does not apply, was not decided (both declarations are refused, or the
 numbers diverge) or broke, and then with which two declarations and which two numbers. Where the partner is written in
-other words of the language, one of the two may be refused in a sentence; where only names and order differ, it may not.
+other words of the language, one of the two may be refused as a declaration; where only names and order differ, it may
+not, and numbers that one of them has the other must have.
 
 Exact theories are compared to the law's tolerance. Sampled ones have the same random numbers only where nothing that is
 drawn is added or reordered; they are compared within their standard errors, at a bound for the whole family.
@@ -55,6 +56,10 @@ class Law:
 Reading = Callable[[str], Numbers]
 
 
+class _Inapplicable(Exception):
+    """There is nothing to compare: laws are nonlinear where exact arithmetic is asked for."""
+
+
 def _solved(text: str) -> Numbers:
     return solved(text)
 
@@ -63,7 +68,7 @@ def in_exact_arithmetic(text: str) -> Numbers:
     """Observables by exact arithmetic; nothing of the spectra."""
     found = exact_observables(text)
     if found is None:
-        raise Refused("the exact back end is for linear laws", numerical=True)
+        raise _Inapplicable
     return Numbers(found, None, ())
 
 
@@ -130,15 +135,18 @@ def compared(left: Draft, right: Draft, tolerance: float, strict: bool, read: Re
     for text in texts:
         try:
             found.append(read(text))
+        except _Inapplicable:
+            return Outcome(IDLE)
         except Refused as refusal:
             found.append(refusal)
         except Broken as failure:
             return Outcome(BROKE, str(failure), (text,))
     refused = [f for f in found if isinstance(f, Refused)]
-    if any(f.numerical for f in refused) or len(refused) == 2:
+    if len(refused) == 2:
         return Outcome(UNDECIDED, str(refused[0]))
-    if refused:
-        return Outcome(BROKE if strict else ALONE, f"one of the two is refused: {refused[0]}", texts)
+    if refused:  # what has numbers in other words cannot fail to have them in these
+        lost = strict or refused[0].numerical
+        return Outcome(BROKE if lost else ALONE, f"one of the two is refused: {refused[0]}", texts)
     one, two = found
     assert isinstance(one, Numbers) and isinstance(two, Numbers)
     reason = same_numbers(one, two, tolerance)
