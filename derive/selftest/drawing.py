@@ -6,7 +6,7 @@ behaves like random.Random, so that a seed, or a property-testing library, can d
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from random import Random
 
@@ -57,6 +57,8 @@ class _Sketch:
     fields: list[Vector]
     weights: list[Weights]
     equations: list[Equation]
+    skewed: set[str] = field(default_factory=set)
+    """Weights that begin symmetric and are updated in another way."""
 
     def chance(self, probability: float) -> bool:
         return self.rng.random() < probability
@@ -324,7 +326,8 @@ def _spike(sketch: _Sketch, w: Weights) -> Node | None:
     sides = []
     for sector in (w.rows, w.columns):
         values = [_value(sketch, v, 0) for v in sketch.fields if v.sector == sector]
-        values += [_value(sketch, v, 1) for v in sketch.fields if v.sector == sector and v.kind == "timed"]
+        timed = [v for v in sketch.fields if v.sector == sector and v.kind == "timed"]
+        values += [_value(sketch, v, delay) for v in timed for delay in (1, 2)]
         values += [_value(sketch, v, 0) for v in sketch.normals if v.sector == sector]
         if sketch.labelled():  # labels are summed over together: both sides need them
             plain = {v.name for v in (*sketch.fields, *sketch.normals) if v.kind == "static"}
@@ -346,7 +349,11 @@ def _spike(sketch: _Sketch, w: Weights) -> Node | None:
         parts.append(over(ONE, add(ONE, name("t"))))
     spike = outer(*sides)
     if _symmetric_start(sketch, w):
-        spike = outer(sides[0], sides[0]) if sketch.chance(0.5) else add(spike, turned(spike))
+        kind = sketch.rng.choice(("square", "square", "pair", "pair", "skewed"))
+        if kind == "skewed":
+            sketch.skewed.add(w.name)
+        else:
+            spike = outer(sides[0], sides[0]) if kind == "square" else add(spike, turned(spike))
     return times(*parts, spike)
 
 
@@ -405,7 +412,9 @@ def _probes(sketch: _Sketch) -> list[Node]:
             continue
         last = Node("weights", (w.name, "T"))
         size = ONE if _weight_scale(sketch, w) == ONE else name(w.columns)
-        if _symmetric_start(sketch, w) and sketch.chance(0.7):
+        if w.name in sketch.skewed and sketch.chance(0.5):
+            found.append(add(last, turned(last)))
+        elif _symmetric_start(sketch, w) and w.name not in sketch.skewed and sketch.chance(0.7):
             found.append(last)
         elif sketch.chance(0.7):
             found.append(over(Node("matmul", (turned(last), last)), size))
