@@ -182,4 +182,5 @@ def _report(tally: Tally, seed: int, first: int, as_json: bool) -> None:
         click.echo(f"\nbroken: {violation.law} (declaration {violation.declaration})\n{violation.reason}")
         for text in violation.texts:
             click.echo(f"\n{text.rstrip()}")
-    click.echo(f"{tally.broken} violations" if tally.broken else "no law was broken")
+    many = "s" if tally.broken > 1 else ""
+    click.echo(f"{tally.broken} violation{many}" if tally.broken else "no law was broken")
