@@ -29,7 +29,7 @@ COMMANDS = list(
         ]
     )
 )
-SLOW = ("derive bench",)
+SLOW = ("derive bench", "derive selftest --quick")  # the second is tried by its own tests
 
 
 def set_up_lines() -> list[str]:

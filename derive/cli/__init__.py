@@ -12,6 +12,7 @@ from derive.cli.declare import list_settings, new, show
 from derive.cli.expand import expand
 from derive.cli.group import CONTEXT, DeriveGroup
 from derive.cli.report import report
+from derive.cli.selftest import selftest
 from derive.cli.simulate import simulate
 from derive.cli.solve import solve
 from derive.cli.spectrum import spectrum
@@ -42,7 +43,7 @@ def main(context: click.Context) -> None:
       derive spectrum weights.safetensors              bulk and outliers of a network you trained
 
     \b
-    Exit codes: 0 done; 1 a claim fails or generated code is stale; 2 bad input, nothing written;
+    Exit codes: 0 done; 1 a claim or a law fails, or generated code is stale; 2 bad input, nothing written;
     3 the computation diverged, did not converge or met a NaN; 130 interrupted.
     """
     if context.invoked_subcommand is None:
@@ -62,6 +63,7 @@ for command in (
     expand,
     verify,
     spectrum,
+    selftest,
     bench,
 ):
     main.add_command(command)

@@ -1,0 +1,186 @@
+"""The command that tries the laws on declarations drawn at random."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from derive.cli.output import json_option, print_json, print_table, progress_bar
+from derive.cli.problem import seed_option
+
+if TYPE_CHECKING:
+    from derive.selftest.running import Tally
+
+QUICK = 40
+"""Declarations of the short mode."""
+
+
+@click.command(short_help="Try the laws that every declaration must obey, on random ones.")
+@click.option(
+    "--declarations",
+    type=click.IntRange(min=1),
+    default=200,
+    show_default=True,
+    metavar="N",
+    help="How many declarations to draw.",
+)
+@seed_option
+@click.option(
+    "--first",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="K",
+    help="Begin at this declaration of the seed: to go on with a run, or to see one again.",
+)
+@click.option(
+    "--laws",
+    "compiled",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    metavar="K",
+    help="Laws per declaration that need solvers to be compiled, drawn anew for each; the others are always tried. "
+    "With 0 nothing is compiled.",
+)
+@click.option(
+    "--simulate/--no-simulate", default=True, show_default=True, help="Compare each with simulations at two sizes."
+)
+@click.option(
+    "--shrink",
+    "shrinking",
+    type=click.IntRange(min=0),
+    default=120,
+    show_default=True,
+    metavar="N",
+    help="How many smaller declarations to try for each kind of violation.",
+)
+@click.option("--quick", is_flag=True, help=f"Short: {QUICK} declarations, nothing compiled, no simulation; a minute.")
+@json_option
+def selftest(
+    declarations: int,
+    seed: int,
+    first: int,
+    compiled: int,
+    simulate: bool,
+    shrinking: int,
+    quick: bool,
+    as_json: bool,
+) -> None:
+    """Try the laws that every declaration must obey, on declarations drawn at random.
+
+    Each is solved as it stands, or must be refused in a sentence. Then partners with the same numbers are made: every
+    symbol under another name, equations in another order, an intermediate named or written out, a Gaussian matrix as
+    the sum of two, another sector as the base, a transpose declared, a parameter at zero against the term left out,
+    one class against none, more steps, a sampled pass against the exact one. The averaged action is set against the
+    cavity argument, generated code against exact arithmetic, and the theory against simulations at two sizes.
+
+    What breaks a law is made smaller until nothing can be left out, and printed as declarations that `derive solve`
+    runs, with the two numbers. Exit code 1 if any law broke. A declaration takes some ten seconds; with Ctrl-C you
+    are told how to go on. Simulations raise a false alarm in one of ten thousand runs, whatever their length.
+
+    \b
+    Keys of --json:
+      seed, first, checked     which declarations were drawn
+      laws                     name to how often it held, does not apply, was not decided, one is refused, broke
+      violations               law, declaration, reason, texts: the smallest of each kind, shortest first
+      differences              number, mean (in its standard errors) and spread of theory minus simulation
+
+    \b
+    Examples:
+      derive selftest --quick
+      derive selftest --declarations 5000 --seed 3
+      derive selftest --seed 3 --first 117 --declarations 118      one declaration of that run again
+    """
+    if quick:
+        declarations, compiled, simulate = min(declarations, first + QUICK), 0, False
+    if first >= declarations:
+        raise click.UsageError(f"--first {first} leaves nothing of --declarations {declarations}; take a smaller one")
+    from derive.selftest.engine import keep_nothing
+    from derive.selftest.running import Tally, run
+
+    keep_nothing()
+    tally, began, interrupted = Tally(), time.monotonic(), False
+    with progress_bar("selftest", as_json) as progress:
+
+        def tell(number: int, so_far: Tally) -> None:
+            if progress is not None:
+                done, left = number + 1 - first, declarations - number - 1
+                wait = _duration((time.monotonic() - began) / done * left)
+                text = f"{number + 1} of {declarations}, {wait} left, {so_far.broken} broken"
+                progress(done / (declarations - first), text)
+
+        if progress is not None:
+            progress(0.0, f"{first} of {declarations}")
+        try:
+            run(
+                declarations,
+                seed,
+                first=first,
+                compiled=compiled,
+                simulate=simulate,
+                shrinking=shrinking,
+                tell=tell,
+                tally=tally,
+            )
+        except KeyboardInterrupt:
+            interrupted = True
+    _report(tally, seed, first, as_json)
+    if interrupted:
+        more = f"--laws {compiled}{'' if simulate else ' --no-simulate'}"
+        click.echo(
+            f"interrupted; go on with: derive selftest --declarations {declarations} --seed {seed} "
+            f"--first {first + tally.checked} {more}",
+            err=True,
+        )
+        click.get_current_context().exit(130)
+    if tally.broken:
+        click.get_current_context().exit(1)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _report(tally: Tally, seed: int, first: int, as_json: bool) -> None:
+    from derive.selftest.laws import ALONE, BROKE, HELD, IDLE, UNDECIDED
+
+    violations = sorted(tally.violations, key=lambda v: (v.length, v.law))
+    statuses = (HELD, IDLE, UNDECIDED, ALONE, BROKE)
+    bias = tally.bias()
+    if as_json:
+        differences: dict[str, Any] = {"number": len(tally.differences), "mean": None, "spread": None}
+        if bias is not None:
+            differences |= {"mean": bias[0], "spread": bias[1]}
+        print_json(
+            {
+                "seed": seed,
+                "first": first,
+                "checked": tally.checked,
+                "laws": {law: {s: count[s] for s in statuses} for law, count in tally.counts.items()},
+                "violations": [
+                    {"law": v.law, "declaration": v.declaration, "reason": v.reason, "texts": list(v.texts)}
+                    for v in violations
+                ],
+                "differences": differences,
+            }
+        )
+        return
+    rows = [(law, *(str(count[s]) for s in statuses)) for law, count in tally.counts.items()]
+    if rows:
+        print_table(f"{tally.checked} declarations of seed {seed}", ("law", *statuses), rows)
+    if bias is not None:
+        click.echo(
+            f"{len(tally.differences)} differences between theory and simulation: mean {bias[0]:+.2f} standard errors, "
+            f"spread {bias[1]:.2f}"
+        )
+    for violation in violations:
+        click.echo(f"\nbroken: {violation.law} (declaration {violation.declaration})\n{violation.reason}")
+        for text in violation.texts:
+            click.echo(f"\n{text.rstrip()}")
+    many = "s" if tally.broken > 1 else ""
+    click.echo(f"{tally.broken} violation{many}" if tally.broken else "no law was broken")

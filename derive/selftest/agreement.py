@@ -1,0 +1,122 @@
+"""Theory against finite-size simulations of the same declaration, at two sizes.
+
+Corrections of order 1/D are extrapolated away. A difference counts if it exceeds the bound at the first two sizes and
+again, with the same sign, at two larger ones with other random numbers, those of a sampled theory too: the chance of a
+false alarm is the product.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+from derive.selftest.engine import Broken, Numbers, Refused, Spectrum, simulated, solved
+from derive.selftest.laws import BROKE, HELD, UNDECIDED, Outcome
+
+FALSE_ALARM = 1e-4
+"""Chance that a run of the family reports a difference that is none."""
+COMPARISONS = 20
+"""How many numbers of one declaration are compared, about."""
+SIZES = ((48, 96), (128, 256))
+"""The two sizes at first, and where a difference is looked at again."""
+DRAWS = 32
+CLEAR = 0.3
+"""An outlier is compared if its distance from the bulk is this share of the bulk's width or more: closer ones fluctuate
+like the edge. A largest eigenvalue that far out of a bulk without an outlier is a difference too."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One number of the theory, the simulation extrapolated in size, and their distance in standard errors."""
+
+    quantity: str
+    theory: float
+    simulation: float
+    error: float
+
+    @property
+    def normalised(self) -> float:
+        return (self.simulation - self.theory) / self.error
+
+    def __str__(self) -> str:
+        return f"{self.quantity}: theory {self.theory:.6g}, simulation {self.simulation:.6g} +- {self.error:.2g}"
+
+
+@cache
+def bound(declarations: int) -> float:
+    """Standard errors that count as a difference, for a family of so many declarations."""
+    from scipy.special import stdtrit
+
+    each = math.sqrt(FALSE_ALARM / (COMPARISONS * max(1, declarations)))
+    return float(-stdtrit(DRAWS - 1, each / 2))
+
+
+def agreement(text: str, seed: int, declarations: int = 1) -> tuple[Outcome, tuple[Difference, ...]]:
+    """Whether theory and simulation agree, and all differences at the first two sizes."""
+    try:
+        theory = solved(text)
+        found = differences(text, theory, SIZES[0], seed)
+        suspects = {d.quantity: d for d in found if abs(d.normalised) > bound(declarations)}
+        if not suspects:
+            return Outcome(HELD), found
+        theory = theory if theory.exact else solved(text, seed=1)
+        for again in differences(text, theory, SIZES[1], seed + 1):
+            first = suspects.get(again.quantity)
+            if first and abs(again.normalised) > bound(declarations) and again.normalised * first.normalised > 0:
+                return Outcome(BROKE, str(again), (text,)), found
+        return Outcome(HELD), found
+    except Refused as refusal:
+        return Outcome(UNDECIDED, str(refusal)), ()
+    except Broken as failure:
+        return Outcome(BROKE, str(failure), (text,)), ()
+
+
+def differences(text: str, theory: Numbers, sizes: tuple[int, int], seed: int) -> tuple[Difference, ...]:
+    """A theory against simulations of a declaration at a size and at twice that size."""
+    import numpy as np
+
+    small, large = (simulated(text, size, DRAWS, seed + 7919 * k) for k, size in enumerate(sizes))
+    found = []
+    for k, series in enumerate(theory.observables):
+        draws = [np.asarray(run[0][k], float).reshape(DRAWS, -1) for run in (small, large)]
+        for time, value in enumerate(series):
+            error = theory.errors[k][time] if theory.errors is not None else 0.0
+            name = f"observable {k + 1} at time {time}"
+            found.append(_difference(name, value, error, *(d[:, time] for d in draws)))
+    for k, spectrum in enumerate(theory.spectra):
+        spectra = [[np.sort(np.asarray(e)) for e in run[1][k]] for run in (small, large)]
+        found += _outliers(spectrum, spectra)
+    return tuple(found)
+
+
+def _difference(quantity: str, theory: float, error: float, small, large) -> Difference:
+    """The simulation extrapolated linearly in 1/size; the sizes are one to two."""
+    import numpy as np
+
+    value = 2 * float(np.mean(large)) - float(np.mean(small))
+    spread = math.hypot(2 * float(np.std(large, ddof=1)), float(np.std(small, ddof=1))) / math.sqrt(len(large))
+    floor = 1e-8 * max(1.0, abs(theory))
+    return Difference(quantity, theory, value, math.hypot(spread, error) + floor)
+
+
+def _outliers(spectrum: Spectrum, spectra: list[list]) -> list[Difference]:
+    """Outliers well above the bulk by their rank, and where there are no more of them the largest other eigenvalue."""
+    import numpy as np
+
+    if not spectrum.edges:
+        return []
+    top, bottom = max(b for _, b in spectrum.edges), min(a for a, _ in spectrum.edges)
+    room = CLEAR * (top - bottom)
+    errors = spectrum.errors or (0.0,) * len(spectrum.outliers)
+    above = sorted(((z, e) for z, e in zip(spectrum.outliers, errors, strict=True) if z > top), reverse=True)
+    found = []
+    for rank, (z, error) in enumerate(above):
+        apart = all(abs(z - other) > 0.1 * (top - bottom) for k, (other, _) in enumerate(above) if k != rank)
+        if z > top + room and apart:
+            draws = [np.array([e[-1 - rank] for e in run]) for run in spectra]
+            found.append(_difference(f"outlier {rank + 1} of probe {spectrum.label or 1}", z, error, *draws))
+    others = [np.array([e[-1 - len(above)] for e in run]) for run in spectra]
+    if all(float(np.mean(o)) > top + room for o in others):
+        found.append(_difference(f"largest other eigenvalue of probe {spectrum.label or 1}", top + room, 0.0, *others))
+    return found

@@ -1,0 +1,115 @@
+"""The cavity argument, written down once: which noises and memories a system of equations must have.
+
+In a = s W b and a' = s' W^T b' the noise of a has covariance variance * s^2 * columns * <b b>, and a also receives
+variance * s * s' * columns * <d b / d noise of a'> times b'. For a symmetric matrix every pair of uses does both.
+Fields answer with the delays of the equations as they stand; through an average over all sites they do not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from derive.selftest.engine import training_records
+
+Table = dict[tuple[str, str], list[tuple[sp.Expr, str, str, bool]]]
+
+
+def cavity_disagrees(text: str) -> str:
+    """What the averaged action and the cavity argument disagree in, or nothing."""
+    records: Any = training_records(text)
+    saddle = records["saddle"]
+    covariances, memories = _expected(saddle.system)
+    derived: Table = {}
+    for c in saddle.covariances:
+        _put(derived, c.left.name, c.right.name, (c.coefficient, c.a.name, c.b.name, c.fresh))
+    apart = _apart(derived, covariances, "covariance")
+    derived = {}
+    for m in saddle.memories:
+        _put(derived, m.target.name, m.noise.name, (m.coefficient, m.a.name, m.on.name, m.fresh))
+    return apart or _apart(derived, memories, "memory")
+
+
+def _put(table: Table, left: str, right: str, entry: tuple[sp.Expr, str, str, bool]) -> None:
+    table.setdefault((left, right), []).append(entry)
+
+
+def _expected(system: Any) -> tuple[Table, Table]:
+    from derive.records.system import DisorderRule
+
+    products = [f for f in system.training if isinstance(f.rule, DisorderRule)]
+    delays = _delays(system)
+    base = next(s for s in system.sectors if s.ratio == 1) if any(s.ratio == 1 for s in system.sectors) else None
+    sizes = {s: s.ratio * (base if base is not None else sp.Symbol("size", positive=True)) for s in system.sectors}
+    covariances: Table = {}
+    memories: Table = {}
+    for p in products:
+        for q in products:
+            matrix = p.rule.matrix
+            if matrix != q.rule.matrix:
+                continue
+            strength = matrix.variance * p.rule.coefficient * q.rule.coefficient * p.rule.argument.sector
+            strength = strength.xreplace(sizes)
+            fresh = matrix.fresh is not None
+            entry = (strength, p.rule.argument.name, q.rule.argument.name, fresh)
+            if matrix.symmetric or p.rule.transposed == q.rule.transposed:
+                _put(covariances, p.field.name, q.field.name, entry)
+            if matrix.symmetric or p.rule.transposed != q.rule.transposed:
+                delay = delays.get((p.rule.argument.name, q.field.name))
+                if delay is not None and (delay == 0 or not fresh):
+                    _put(memories, p.field.name, q.field.name, entry)
+    return covariances, memories
+
+
+def _delays(system: Any) -> dict[tuple[str, str], int]:
+    """Shortest delay with which a field answers a kick to another, from the rules as they stand."""
+    steps = [(f.field.name, *link) for f in system.training for rule in (f.rule, *f.starts) for link in _links(f, rule)]
+    names = [f.field.name for f in system.training]
+    found = {(name, name): 0 for name in names}
+    changed = True
+    while changed:
+        changed = False
+        for target, source, lag in steps:
+            for kicked in names:
+                if (source, kicked) in found:
+                    delay = found[source, kicked] + lag
+                    if delay < found.get((target, kicked), delay + 1):
+                        found[target, kicked] = delay
+                        changed = True
+    return found
+
+
+def _links(f: Any, rule: Any) -> list[tuple[str, int]]:
+    """What a rule uses at its own site: name and delay."""
+    from derive.language.vectors import PAST, values
+    from derive.records.system import DisorderRule, LinearRule
+
+    if isinstance(rule, DisorderRule):
+        return [(rule.argument.name, 0)]
+    clock = f.field.clock
+    if not isinstance(rule, LinearRule):
+        return [(v.field.name, 0 if v.time is None else int(sp.expand(clock - v.time))) for v in values(rule.law)]
+    found = []
+    for term in rule.terms:
+        time = term.vector.time
+        if time is not None and term.past is not None:
+            time = time.subs(PAST, term.past - 1)
+        found.append((term.vector.field.name, 0 if time is None else int(sp.expand(clock - time))))
+    return found
+
+
+def _apart(derived: Table, expected: Table, what: str) -> str:
+    for key in sorted({*derived, *expected}):
+        there, wanted = derived.get(key, []), expected.get(key, [])
+        if sorted(e[1:] for e in there) != sorted(e[1:] for e in wanted):
+            return f"{what} of {key[0]} and {key[1]}: derived {_shown(there)}, by the cavity argument {_shown(wanted)}"
+        for entry in wanted:
+            same = [e[0] for e in there if e[1:] == entry[1:]]
+            if sp.simplify(sum(same) - sum(e[0] for e in wanted if e[1:] == entry[1:])) != 0:
+                return f"{what} of {key[0]} and {key[1]}: derived factor {sum(same)}, by the cavity argument {entry[0]}"
+    return ""
+
+
+def _shown(entries: list) -> str:
+    return ", ".join(f"{e[0]} with {e[1]}, {e[2]}" for e in entries) or "nothing"

@@ -1,0 +1,221 @@
+"""The one place that knows how the engine is called: text in, numbers out.
+
+Whatever goes wrong comes out as one of two things: `Refused`, a sentence for the user, which is allowed, or `Broken`,
+which no declaration may cause.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from derive.errors import DeriveError, NumericalError
+
+if TYPE_CHECKING:
+    from derive.language.model import Model
+    from derive.records.base import Record
+    from numerics.solver import Solver
+
+SAMPLES = 4000
+"""Sites of a sampled theory: enough to see a wrong law, few enough to be quick."""
+_FOLDER = re.compile(r"\S+(?=declaration\.py)")
+_PYTHON = re.compile(r"\b[A-Z]\w*(Error|Exception|Warning)\b:|Traceback|please report")
+
+
+class Refused(Exception):
+    """The engine said in a sentence why it does not derive or solve this; `numerical` if only the numbers forbid it."""
+
+    def __init__(self, sentence: str, numerical: bool = False):
+        super().__init__(sentence)
+        self.numerical = numerical
+
+
+class Broken(Exception):
+    """The engine failed without a sentence; the text is the end of the traceback."""
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell refusals from failures. A sentence that only wraps an exception of Python's own is a failure too."""
+    try:
+        yield
+    except (Refused, Broken):
+        raise
+    except DeriveError as error:
+        sentence = _FOLDER.sub("", " ".join(str(error).split()))
+        if _PYTHON.search(sentence) or not sentence:
+            raise Broken(f"{type(error).__name__}: {sentence}") from None
+        raise Refused(sentence, isinstance(error, NumericalError)) from None
+    except Exception as error:  # noqa: BLE001 - whatever the engine raises
+        frames = traceback.extract_tb(error.__traceback__)
+        places = [f"{Path(f.filename).parent.name}/{Path(f.filename).name}:{f.lineno} in {f.name}" for f in frames[-3:]]
+        what = " ".join(str(error).split())[:300]
+        raise Broken(f"{type(error).__name__}: {what} ({' <- '.join(reversed(places))})") from None
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """One probed matrix: intervals of its bulk and outliers, at every time before the last one too where asked for."""
+
+    label: str
+    edges: tuple[tuple[float, float], ...]
+    outliers: tuple[float, ...]
+    errors: tuple[float, ...] | None
+    condition: float
+    path: tuple[tuple[float, ...], ...] | None
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What the theory says. Observables are in the order of the declaration, each a list over time."""
+
+    observables: tuple[tuple[float, ...], ...]
+    errors: tuple[tuple[float, ...], ...] | None
+    spectra: tuple[Spectrum, ...]
+
+    @property
+    def exact(self) -> bool:
+        return self.errors is None
+
+
+@lru_cache(maxsize=4)
+def load(text: str) -> Model:
+    """The model that a declaration declares."""
+    from derive.loading import load_model
+
+    with tempfile.TemporaryDirectory() as folder, _told():
+        path = Path(folder) / "declaration.py"
+        path.write_text(text, encoding="utf-8")
+        return load_model(str(path))
+
+
+@lru_cache(maxsize=4)
+def _solver(text: str) -> Solver:
+    model = load(text)
+    with _told():
+        from derive.codegen import generate_files
+        from numerics.solver import load_solver
+
+        return load_solver(generate_files(model))
+
+
+def _values(text: str) -> dict[str, Any]:
+    return {p.name: p.default for p in load(text).parameters}
+
+
+@lru_cache(maxsize=16)
+def solved(text: str, path: bool = False, samples: int = SAMPLES, seed: int = 0) -> Numbers:
+    """The theory at the default values of the parameters."""
+    solver, values = _solver(text), _values(text)
+    with _told():
+        from numerics.solver import solve
+
+        solution = solve(solver, values, samples=samples, seed=seed, path=path)
+        names = [name for name, _ in load(text).observe]
+        errors = solution.observable_errors
+        return Numbers(
+            tuple(tuple(map(float, solution.observables[name])) for name in names),
+            None if errors is None else tuple(tuple(map(float, errors[name])) for name in names),
+            tuple(
+                Spectrum(
+                    layer.label,
+                    tuple((float(a), float(b)) for a, b in layer.bulk_edges),
+                    tuple(layer.outliers),
+                    None if layer.outlier_errors is None else tuple(layer.outlier_errors),
+                    float(layer.diagnostics["eigenvalue_condition"]),
+                    None if layer.outlier_path is None else tuple(tuple(now) for now in layer.outlier_path),
+                )
+                for layer in solution.layers
+            ),
+        )
+
+
+def simulated(text: str, size: int, seeds: int, seed: int) -> tuple[list[Any], list[list[Any]]]:
+    """Observables (draws by times) and spectra (one array of eigenvalues per draw) of a finite-size simulation."""
+    solver, values = _solver(text), _values(text)
+    with _told():
+        from numerics.simulation.samples import simulate
+
+        found = simulate(solver, values, size, seeds, seed=seed)
+        names = [name for name, _ in load(text).observe]
+        return [found.observables[name] for name in names], [layer.eigenvalues for layer in found.layers]
+
+
+@lru_cache(maxsize=16)
+def training_records(text: str) -> dict[str, Record]:
+    """The records of the training level, without any probed matrix."""
+    from dataclasses import replace
+
+    model = load(text)
+    with _told():
+        from derive.pipeline import derive_model
+
+        return derive_model(replace(model, probe=None, observe=dict(model.observe)))
+
+
+@lru_cache(maxsize=16)
+def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
+    """Observables of a linear model in exact arithmetic, rounded at the end; None if laws are not linear."""
+    from types import SimpleNamespace
+
+    import sympy as sp
+
+    model, records = load(text), training_records(text)
+    with _told():
+        from derive.expansions.symbolic_pass import SymbolicPass
+        from derive.language.vectors import Mean
+
+        order: Any = records["order"]
+        if not order.system.linear:
+            return None
+        values = {p: sp.Rational(repr(float(p.default))) for p in model.parameters}
+        blocks: Any = SimpleNamespace(projected=SimpleNamespace(time_order=order), blocks=())
+        run = SymbolicPass(blocks, values)
+        run._run()
+        found = []
+        for _, value in model.observe:
+            timed = run.clock is not None and any(f.timed for f in value.atoms(type(run.system.training[0].field)))
+            series = []
+            for time in range(run.times) if timed else (None,):
+                at = {} if time is None else {run.clock: sp.Integer(time)}
+                total = sp.sympify(value).xreplace({m: _labelled_mean(run, m, at) for m in value.atoms(Mean)})
+                series.append(float(sp.sympify(total).subs(values).evalf(30)))
+            found.append(tuple(series))
+        return tuple(found)
+
+
+def _labelled_mean(run: Any, average: Any, at: dict) -> Any:
+    """The mean of products of two fields, and over class labels where they have them."""
+    from derive.records.system import quadratic_pairs
+
+    pairs = quadratic_pairs(average)
+    assert pairs is not None
+    total: Any = 0
+    for scale, a, b in pairs:
+        labels = range(run.labels) if a.field.labelled or b.field.labelled else (None,)
+        parts = [run._overlap(run._value(a, at, c), run._value(b, at, c)) for c in labels]
+        total += scale * sum(run.scalars.expression(part) for part in parts) / len(parts)
+    return total
+
+
+def forget() -> None:
+    """Drop everything that is kept of earlier declarations, compiled code above all."""
+    for kept in (load, _solver, solved, training_records, exact_observables):
+        kept.cache_clear()
+    import jax
+
+    jax.clear_caches()
+
+
+def keep_nothing() -> None:
+    """Do not keep compiled code on disk: declarations drawn at random are not met again."""
+    import jax
+
+    jax.config.update("jax_enable_compilation_cache", False)

@@ -1,0 +1,324 @@
+"""The laws: what must not change a number, and how much rounding is granted.
+
+A law takes a draft and says whether it held, does not apply, was not decided (both declarations are refused, or the
+numbers diverge) or broke, and then with which two declarations and which two numbers. Where the partner is written in
+other words of the language, one of the two may be refused as a declaration; where only names and order differ, it may
+not, and numbers that one of them has the other must have.
+
+Exact theories are compared to the law's tolerance. Sampled ones have the same random numbers only where nothing that is
+drawn is added or reordered; they are compared within their standard errors, at a bound for the whole family.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from derive.selftest import partners
+from derive.selftest.cavity import cavity_disagrees
+from derive.selftest.drafts import Draft
+from derive.selftest.engine import Broken, Numbers, Refused, Spectrum, exact_observables, load, solved
+from derive.selftest.writing import write
+
+HELD, IDLE, UNDECIDED, ALONE, BROKE = "held", "does not apply", "not decided", "one is refused", "broke"
+SAMPLED_ERRORS = 9.0
+"""Standard errors that two sampled theories may differ by. With 20 replicas a Student variable exceeds this with
+probability 3e-8, so that one in three hundred runs of 100000 comparisons has a false alarm."""
+NEAR_EDGE = 1e-3
+"""Outliers closer to the bulk than this share of its width may be there in one of two equal computations only."""
+ROUNDING = 1e-14
+"""Rounding of an eigenvalue, times its condition number."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a law fared; `texts` are the declarations that were compared, `reason` what came out of each."""
+
+    status: str
+    reason: str = ""
+    texts: tuple[str, ...] = ()
+
+
+Check = Callable[[Draft, Random], Outcome]
+
+
+@dataclass(frozen=True)
+class Law:
+    """`check` takes a draft and a source of randomness; `compiled` says whether solvers are compiled for it."""
+
+    name: str
+    check: Check
+    compiled: bool = True
+
+
+Reading = Callable[[str], Numbers]
+
+
+class _Inapplicable(Exception):
+    """There is nothing to compare: laws are nonlinear where exact arithmetic is asked for."""
+
+
+def _solved(text: str) -> Numbers:
+    return solved(text)
+
+
+def in_exact_arithmetic(text: str) -> Numbers:
+    """Observables by exact arithmetic; nothing of the spectra."""
+    found = exact_observables(text)
+    if found is None:
+        raise _Inapplicable
+    return Numbers(found, None, ())
+
+
+def same_numbers(left: Numbers, right: Numbers, tolerance: float) -> str:
+    """Where two theories differ by more than they may, or nothing. The right one may have more observables."""
+    errors = [n.errors or tuple((0.0,) * len(series) for series in n.observables) for n in (left, right)]
+    for k, (a, b) in enumerate(zip(left.observables, right.observables, strict=False)):
+        times = min(len(a), len(b))
+        scale = max(1.0, *map(abs, a[:times]))
+        for time in range(times):
+            spread = SAMPLED_ERRORS * math.hypot(errors[0][k][time], errors[1][k][time])
+            floor = tolerance if left.exact and right.exact else max(tolerance, 1e-7)
+            if not abs(a[time] - b[time]) <= floor * scale + spread:
+                return f"observable {k + 1} at time {time}: {a[time]!r} against {b[time]!r}"
+    for one, two in zip(left.spectra, right.spectra, strict=False):
+        apart = _same_spectrum(one, two, tolerance)
+        if apart:
+            return f"probe {one.label or 1}: {apart}"
+    return ""
+
+
+def _same_spectrum(one: Spectrum, two: Spectrum, tolerance: float) -> str:
+    width = max((b for _, b in one.edges), default=1.0) - min((a for a, _ in one.edges), default=0.0) or 1.0
+    edges = [[e for pair in s.edges for e in pair] for s in (one, two)]
+    loose = max(tolerance, 1e-9) * max(1.0, width)
+    if len(edges[0]) != len(edges[1]) or any(abs(a - b) > loose for a, b in zip(*edges, strict=True)):
+        return f"edges {_list(edges[0])} against {_list(edges[1])}"
+    return same_outliers(one, two, tolerance)
+
+
+def same_outliers(one: Spectrum, two: Spectrum, tolerance: float) -> str:
+    """Outliers that one has and the other has not, those next to the bulk left aside."""
+    width = max((b for _, b in one.edges), default=1.0) - min((a for a, _ in one.edges), default=0.0) or 1.0
+    far = [_far(s, NEAR_EDGE * width) for s in (one, two)]
+    allowed = [tolerance * max(1.0, width, abs(z)) + ROUNDING * max(one.condition, two.condition) for z, _ in far[0]]
+    told = f"outliers {_list(z for z, _ in far[0])} against {_list(z for z, _ in far[1])}"
+    if len(far[0]) != len(far[1]):
+        spreads = [s.errors or (0.0,) for s in (one, two)]
+        close = any(e > NEAR_EDGE * width / SAMPLED_ERRORS for errors in spreads for e in errors)
+        return "" if close else told
+    for (z, e), (y, f), room in zip(*far, allowed, strict=True):
+        if abs(z - y) > room + SAMPLED_ERRORS * math.hypot(e, f):
+            return told
+    return ""
+
+
+def _far(spectrum: Spectrum, distance: float) -> list[tuple[float, float]]:
+    errors = spectrum.errors or (0.0,) * len(spectrum.outliers)
+    return [
+        (z, e)
+        for z, e in zip(spectrum.outliers, errors, strict=True)
+        if all(z < a - distance or z > b + distance for a, b in spectrum.edges)
+    ]
+
+
+def _list(values) -> str:
+    return "[" + ", ".join(f"{v:.12g}" for v in values) + "]"
+
+
+def compared(left: Draft, right: Draft, tolerance: float, strict: bool, read: Reading = _solved) -> Outcome:
+    """Two declarations with the same numbers; `strict`: neither may be refused alone."""
+    texts = write(left), write(right)
+    found: list[Numbers | Refused] = []
+    for text in texts:
+        try:
+            found.append(read(text))
+        except _Inapplicable:
+            return Outcome(IDLE)
+        except Refused as refusal:
+            found.append(refusal)
+        except Broken as failure:
+            return Outcome(BROKE, str(failure), (text,))
+    refused = [f for f in found if isinstance(f, Refused)]
+    if len(refused) == 2:
+        return Outcome(UNDECIDED, str(refused[0]))
+    if refused:  # what has numbers in other words cannot fail to have them in these
+        lost = strict or refused[0].numerical
+        return Outcome(BROKE if lost else ALONE, f"one of the two is refused: {refused[0]}", texts)
+    one, two = found
+    assert isinstance(one, Numbers) and isinstance(two, Numbers)
+    reason = same_numbers(one, two, tolerance)
+    return Outcome(BROKE, reason, texts) if reason else Outcome(HELD)
+
+
+def _partnered(partner: partners.Partner, tolerance: float, strict: bool, read: Reading = _solved) -> Check:
+    def check(draft: Draft, rng: Random) -> Outcome:
+        other = partner(draft, rng)
+        if other is None or other == draft:
+            return Outcome(IDLE)
+        return compared(draft, other, tolerance, strict, read)
+
+    return check
+
+
+def _paired(partner: Callable, tolerance: float, read: Reading = _solved) -> Check:
+    def check(draft: Draft, rng: Random) -> Outcome:
+        pair = partner(draft, rng)
+        return Outcome(IDLE) if pair is None else compared(pair[0], pair[1], tolerance, False, read)
+
+    return check
+
+
+def _other_side(draft: Draft, rng: Random) -> Outcome:
+    """W^T W against W W^T: the same outside zero, where only one of them may have an atom and an interval."""
+    other = partners.other_side(draft, rng)
+    if other is None:
+        return Outcome(IDLE)
+    texts = write(draft), write(other)
+    try:
+        found = [solved(text) for text in texts]
+    except Refused as refusal:
+        return Outcome(UNDECIDED, str(refusal))
+    except Broken as failure:
+        return Outcome(BROKE, str(failure), texts)
+    for one, two in zip(found[0].spectra, found[1].spectra, strict=True):
+        tops = [[b for _, b in s.edges] for s in (one, two)]
+        if not tops[0] or not tops[1]:
+            continue
+        if abs(max(tops[0]) - max(tops[1])) > 1e-9 * max(1.0, max(tops[0])):
+            return Outcome(BROKE, f"upper edges {max(tops[0])!r} against {max(tops[1])!r}", texts)
+        bare = [replace(s, outliers=_above(s.outliers), errors=None) for s in (one, two)]
+        if found[0].exact and (apart := same_outliers(bare[0], bare[1], 1e-9)):
+            return Outcome(BROKE, apart, texts)
+    return Outcome(HELD)
+
+
+def _above(outliers: Sequence[float]) -> tuple[float, ...]:
+    return tuple(z for z in outliers if z > 1e-9)
+
+
+def _longer(draft: Draft, rng: Random) -> Outcome:
+    """More steps: the same before, and the outliers of earlier times the same."""
+    other = partners.longer(draft, rng)
+    if other is None or draft.clock is None:
+        return Outcome(IDLE)
+    texts = write(draft), write(other)
+    try:
+        one, two = solved(texts[0]), solved(texts[1], path=True)
+    except Refused as refusal:
+        return Outcome(UNDECIDED, str(refusal))
+    except Broken as failure:
+        return Outcome(BROKE, str(failure), texts)
+    reason = same_numbers(replace(one, spectra=()), replace(two, spectra=()), 1e-9)
+    if reason:
+        return Outcome(BROKE, reason, texts)
+    steps = int(draft.value(draft.clock.steps))
+    for short, long in zip(one.spectra, two.spectra, strict=True):
+        if long.path is None or not one.exact:
+            continue
+        then = replace(long, outliers=long.path[steps], errors=None)
+        if short.edges == long.edges and (apart := same_outliers(short, then, 1e-8)):
+            return Outcome(BROKE, f"probe {short.label or 1} at time {steps}: {apart}", texts)
+    return Outcome(HELD)
+
+
+def _sampled(draft: Draft, rng: Random) -> Outcome:
+    """The exact pass against the sampled one, on linear laws."""
+    other = partners.sampled(draft, rng)
+    if other is None:
+        return Outcome(IDLE)
+    texts = write(draft), write(other)
+    try:
+        one = solved(texts[0])
+        if not one.exact:
+            return Outcome(IDLE)
+        two = solved(texts[1])
+    except Refused as refusal:
+        return Outcome(UNDECIDED, str(refusal))
+    except Broken as failure:
+        return Outcome(BROKE, str(failure), texts)
+    reason = same_numbers(one, two, 1e-6)
+    return Outcome(BROKE, reason, texts) if reason else Outcome(HELD)
+
+
+def _cavity(draft: Draft, rng: Random) -> Outcome:
+    text = write(draft)
+    try:
+        apart = cavity_disagrees(text)
+    except Refused as refusal:
+        return Outcome(UNDECIDED, str(refusal))
+    except Broken as failure:
+        return Outcome(BROKE, str(failure), (text,))
+    return Outcome(BROKE, apart, (text,)) if apart else Outcome(HELD)
+
+
+def _exact_quotients(draft: Draft, rng: Random) -> Outcome:
+    """The generated code against exact arithmetic."""
+    text = write(replace(draft, probes=()))
+    try:
+        exact = exact_observables(text)
+        if exact is None:
+            return Outcome(IDLE)
+        floating = solved(text)
+    except Refused as refusal:
+        return Outcome(UNDECIDED, str(refusal))
+    except Broken as failure:
+        return Outcome(BROKE, str(failure), (text,))
+    reason = same_numbers(Numbers(exact, None, ()), floating, 1e-10)
+    return Outcome(BROKE, reason, (text,)) if reason else Outcome(HELD)
+
+
+def _no_traceback(draft: Draft, rng: Random) -> Outcome:
+    """Solved, or refused in a sentence."""
+    text = write(draft)
+    try:
+        load(text)
+        solved(text)
+    except Refused as refusal:
+        return Outcome(UNDECIDED, str(refusal))
+    except Broken as failure:
+        return Outcome(BROKE, str(failure), (text,))
+    return Outcome(HELD)
+
+
+_SAME = (
+    ("every symbol renamed", partners.renamed, 1e-12, True),
+    ("equations, parameters and terms reordered", partners.reordered, 1e-12, True),
+    ("an intermediate named", partners.named, 1e-9, False),
+    ("a field written out", partners.inlined, 1e-9, False),
+    ("a product with a sum split", partners.split, 1e-9, False),
+    ("a copy of a field used", partners.copied, 1e-9, False),
+    ("a Gaussian matrix as the sum of two", partners.two_matrices, 1e-9, False),
+    ("a variance moved into a factor", partners.variance_moved, 1e-9, True),
+    ("another sector as the base", partners.other_base, 1e-9, True),
+    ("the transpose declared", partners.transposed, 1e-9, False),
+)
+_PAIRS = (
+    ("a parameter at zero against the term left out", partners.zero_parameter, 1e-9),
+    ("one class against no classes", partners.one_class, 1e-9),
+)
+
+LAWS = (
+    Law("solved, or refused in a sentence", _no_traceback),
+    *(Law(name, _partnered(partner, tolerance, strict)) for name, partner, tolerance, strict in _SAME),
+    *(Law(name, _paired(partner, tolerance)) for name, partner, tolerance in _PAIRS),
+    Law("exact against sampled", _sampled),
+    Law("more steps, the same before", _longer),
+    Law("W^T W against W W^T", _other_side),
+    Law("the averaged action against the cavity argument", _cavity, compiled=False),
+    Law("generated code against exact arithmetic", _exact_quotients),
+)
+"""Every law, on compiled solvers where numbers are compared."""
+
+SYMBOLIC = (
+    Law("the averaged action against the cavity argument", _cavity, compiled=False),
+    *(Law(name, _partnered(p, tolerance, strict, in_exact_arithmetic), False) for name, p, tolerance, strict in _SAME),
+    *(Law(name, _paired(p, tolerance, in_exact_arithmetic), False) for name, p, tolerance in _PAIRS),
+)
+"""The laws that need no compiler: observables of linear laws in exact arithmetic."""
+
+
+def named_law(name: str) -> Law:
+    return next(law for law in LAWS if law.name == name)

@@ -1,0 +1,189 @@
+"""A run over many declarations: draw, check, shrink what breaks, and count.
+
+Every declaration has random numbers of its own, made from the seed and its number, so that a run can be taken up
+where it was left.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from random import Random
+
+from derive.selftest.agreement import Difference, agreement
+from derive.selftest.drafts import Draft
+from derive.selftest.drawing import draw
+from derive.selftest.engine import forget
+from derive.selftest.laws import BROKE, LAWS, SYMBOLIC, Law, Outcome
+from derive.selftest.shrinking import shrink
+from derive.selftest.writing import write
+
+_EXCEPTION = re.compile(r"(\w+(?:Error|Exception))\b")
+SIMULATION = "theory against simulation"
+FORGET_AFTER = 10
+"""Declarations after which compiled code is dropped: it is of no use to the next ones and fills the memory."""
+COMMON_BIAS = 4.5
+"""Standard errors that the mean over all declarations of one difference each may be away from zero."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A law that broke: at which declaration of which seed, the smallest that breaks it, and what came out."""
+
+    law: str
+    declaration: int
+    reason: str
+    texts: tuple[str, ...]
+
+    @property
+    def length(self) -> int:
+        return sum(map(len, self.texts))
+
+
+@dataclass
+class Tally:
+    """What a run has found so far."""
+
+    checked: int = 0
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
+    violations: list[Violation] = field(default_factory=list)
+    differences: list[float] = field(default_factory=list)
+
+    def count(self, law: str, outcome: Outcome) -> bool:
+        """Count an outcome; true if it is a violation of a kind that has not been seen before."""
+        self.counts.setdefault(law, Counter())[outcome.status] += 1
+        if outcome.status != BROKE:
+            return False
+        kind = kind_of(outcome)
+        key = ("", kind) if _EXCEPTION.match(kind) else (law, kind)  # which law met an exception does not matter
+        self.kinds[key] += 1
+        return self.kinds[key] == 1
+
+    @property
+    def broken(self) -> int:
+        return sum(count[BROKE] for count in self.counts.values())
+
+    def bias(self) -> tuple[float, float] | None:
+        """Mean of the normalised differences, one per declaration, in its standard errors, and their spread."""
+        n = len(self.differences)
+        if n < 20:
+            return None
+        mean = sum(self.differences) / n
+        spread = math.sqrt(sum((d - mean) ** 2 for d in self.differences) / (n - 1))
+        return mean * math.sqrt(n) / (spread or 1.0), spread
+
+
+def kind_of(outcome: Outcome) -> str:
+    """What makes two violations of a law the same: the kind of exception and its place, or the kind of number."""
+    reason = re.sub(r"declaration\.py, line \d+: ", "", outcome.reason)
+    failed = _EXCEPTION.match(reason)
+    place = re.search(r"\((\w+/\w+\.py):\d+ in (\w+)", reason)
+    if failed:
+        return f"{failed[1]} in {place[1]} {place[2]}" if place else f"{failed[1]}"
+    return " ".join(word for word in reason.split()[:6] if not re.search(r"\d|\[", word))
+
+
+def random_of(seed: int, number: int, what: str = "") -> Random:
+    return Random(f"{seed}/{number}/{what}")
+
+
+def draft_of(seed: int, number: int) -> Draft:
+    """The declaration of a number in the run of a seed."""
+    return draw(random_of(seed, number))
+
+
+def checks(draft: Draft, seed: int, number: int, compiled: int) -> Iterator[tuple[Law, Outcome, int]]:
+    """The first law of all; if it holds, those without a compiler and some others, with the seed of the partner.
+
+    Without compiled laws the first one is left out too: it solves.
+    """
+    rng = random_of(seed, number, "laws")
+    others = [law for law in LAWS[1:] if law.compiled]
+    for law in (*LAWS[: min(compiled, 1)], *SYMBOLIC, *rng.sample(others, min(compiled, len(others)))):
+        start = rng.randrange(10**6)
+        outcome = law.check(draft, Random(start))
+        yield law, outcome, start
+        if law is LAWS[0] and outcome.status == BROKE:
+            return
+
+
+def smallest(draft: Draft, law: Law, kind: str, start: int, most: int) -> Outcome | None:
+    """The smallest declaration that breaks a law in the same way."""
+
+    def broken(smaller: Draft) -> Outcome | None:
+        for shift in range(2):
+            outcome = law.check(smaller, Random(start + shift))
+            if outcome.status == BROKE and kind_of(outcome) == kind:
+                return outcome
+        return None
+
+    return broken(shrink(draft, lambda smaller: broken(smaller) is not None, most))
+
+
+def run(
+    declarations: int,
+    seed: int,
+    *,
+    first: int = 0,
+    compiled: int = 2,
+    simulate: bool = True,
+    shrinking: int = 120,
+    tell: Callable[[int, Tally], None] | None = None,
+    tally: Tally | None = None,
+) -> Tally:
+    """Declarations `first` to `declarations` of a seed.
+
+    compiled: laws per declaration that need solvers to be compiled, none at all if 0; shrinking: how many smaller
+    declarations are tried for each kind of violation; tell: is called after every declaration; tally: what to count
+    in, a new one if None.
+    """
+    tally = tally if tally is not None else Tally()
+    for number in range(first, declarations):
+        draft = draft_of(seed, number)
+        broken = False
+        for law, outcome, start in checks(draft, seed, number, compiled):
+            broken = broken or (law is LAWS[0] and outcome.status == BROKE)
+            if tally.count(law.name, outcome):
+                kind = kind_of(outcome)
+                small = smallest(draft, law, kind, start, shrinking) or outcome
+                tally.violations.append(Violation(law.name, number, small.reason, small.texts))
+        if simulate and not broken:
+            _simulate(draft, seed, number, declarations, shrinking, tally)
+        tally.checked += 1
+        if tally.checked % FORGET_AFTER == 0:
+            forget()
+        if tell is not None:
+            tell(number, tally)
+    bias = tally.bias()
+    if bias is not None and abs(bias[0]) > COMMON_BIAS:
+        told = (
+            f"the mean of {len(tally.differences)} normalised differences is {bias[0]:+.1f} standard errors from zero"
+        )
+        tally.count(SIMULATION, Outcome(BROKE, told))
+        tally.violations.append(Violation(SIMULATION, declarations, told, ()))
+    return tally
+
+
+def _simulate(draft: Draft, seed: int, number: int, declarations: int, shrinking: int, tally: Tally) -> None:
+    start = random_of(seed, number, "simulation").randrange(2**31)
+
+    def check(smaller: Draft) -> tuple[Outcome, tuple[Difference, ...]]:
+        return agreement(write(smaller), start, declarations)
+
+    outcome, found = check(draft)
+    if found:
+        tally.differences.append(random_of(seed, number, "one").choice(found).normalised)
+    if tally.count(SIMULATION, outcome):
+        kind = kind_of(outcome)
+
+        def breaks(smaller: Draft) -> bool:
+            again = check(smaller)[0]
+            return again.status == BROKE and kind_of(again) == kind
+
+        small = check(shrink(draft, breaks, shrinking))[0]
+        small = small if small.status == BROKE else outcome
+        tally.violations.append(Violation(SIMULATION, number, small.reason, small.texts))

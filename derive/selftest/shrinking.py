@@ -1,0 +1,122 @@
+"""The smallest declaration that still breaks a law: smaller drafts are tried until none breaks it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from derive.selftest.drafts import ONE, Draft, Node, Sector, number, pruned
+from derive.selftest.partners import with_names
+
+
+def shrink(draft: Draft, breaks: Callable[[Draft], bool], most: int = 400) -> Draft:
+    """The draft with everything left out that the law does not need to break; `most` drafts are tried."""
+    tried: set[Draft] = {draft}
+    while True:
+        for smaller in smaller_drafts(draft):
+            if smaller in tried:
+                continue
+            tried.add(smaller)
+            if len(tried) > most:
+                return draft
+            if breaks(smaller):
+                draft = smaller
+                break
+        else:
+            return draft
+
+
+def smaller_drafts(draft: Draft) -> Iterator[Draft]:
+    """Drafts with one thing less, the boldest changes first."""
+    for smaller in _smaller(draft):
+        kept = pruned(smaller)
+        if kept != draft and (kept.observables or kept.probes):
+            yield kept
+
+
+def _smaller(draft: Draft) -> Iterator[Draft]:
+    if draft.probes:
+        yield replace(draft, probes=())
+    for k in range(len(draft.observables)):
+        yield replace(draft, observables=draft.observables[k : k + 1], probes=())
+    yield replace(draft, observables=())
+    for k in range(len(draft.probes)):
+        yield replace(draft, probes=draft.probes[:k] + draft.probes[k + 1 :])
+    for k in range(len(draft.observables)):
+        yield replace(draft, observables=draft.observables[:k] + draft.observables[k + 1 :])
+    for sector in draft.sectors[1:]:
+        merged = with_names(draft, {sector.name: draft.sectors[0].name})
+        yield replace(merged, sectors=tuple(s for s in draft.sectors if s is not sector))
+        if sector.ratio != number(2):
+            simpler = tuple(Sector(s.name, number(2)) if s is sector else s for s in draft.sectors)
+            yield replace(draft, sectors=simpler)
+    clock = draft.clock
+    if clock is not None:
+        for steps in range(1, int(draft.value(clock.steps))):
+            yield draft.with_value(clock.steps, steps)
+        if not clock.endpoint:
+            yield replace(draft, clock=replace(clock, endpoint=True))
+        if clock.channels:
+            normals = tuple(replace(v, kind="static") if v.kind == "per_class" else v for v in draft.normals)
+            yield replace(draft, clock=replace(clock, channels=""), normals=normals)
+    for k, equation in enumerate(draft.equations):
+        for value in _smaller_nodes(equation.value):
+            changed = replace(equation, value=value)
+            yield replace(draft, equations=(*draft.equations[:k], changed, *draft.equations[k + 1 :]))
+    for k, (label, value) in enumerate(draft.observables):
+        for less in _smaller_nodes(value):
+            yield replace(draft, observables=(*draft.observables[:k], (label, less), *draft.observables[k + 1 :]))
+    for k, (label, value) in enumerate(draft.probes):
+        for less in _smaller_nodes(value):
+            yield replace(draft, probes=(*draft.probes[:k], (label, less), *draft.probes[k + 1 :]))
+    yield from _plainer_symbols(draft)
+
+
+def _plainer_symbols(draft: Draft) -> Iterator[Draft]:
+    for m in draft.matrices:
+        if m.variance != 1:
+            made = tuple(replace(x, variance=Fraction(1)) if x is m else x for x in draft.matrices)
+            yield replace(draft, matrices=made)
+    for v in draft.normals:
+        if v.scale != 1:
+            yield replace(draft, normals=tuple(replace(x, scale=Fraction(1)) if x is v else x for x in draft.normals))
+        if v.kind == "timed":
+            plain = tuple(replace(x, kind="static") if x is v else x for x in draft.normals)
+
+            def untimed(node: Node, word: str = v.name) -> Node:
+                return Node("at", (word, None)) if node.op == "at" and node.leaf == word else node
+
+            yield replace(draft.mapped(untimed), normals=plain)
+        for other in draft.normals:
+            if other.name < v.name and replace(other, name=v.name) == v:
+                merged = with_names(draft, {v.name: other.name})
+                yield replace(merged, normals=tuple(x for x in merged.normals if x != v)[: len(draft.normals) - 1])
+    held = {n.leaf for s in draft.sectors for n in s.ratio.walk()}
+    for p in draft.parameters:
+        if p.domain == "real" and p.name not in held:
+
+            def filled(node: Node, word: str = p.name, value: Fraction = p.value) -> Node:
+                return Node("number", (value,)) if node.op == "name" and node.leaf == word else node
+
+            yield draft.mapped(filled)
+
+
+def _smaller_nodes(node: Node) -> Iterator[Node]:
+    """Trees with one node less."""
+    if node.op in ("sum", "product") and len(node.children) > 1:
+        for k, child in enumerate(node.children):
+            rest = node.children[:k] + node.children[k + 1 :]
+            if node.op == "product" and (child.op in ("power", "root") or child.op not in ("number", "name", "mean")):
+                continue  # sizes stay where they are: without them there is no limit
+            yield rest[0] if len(rest) == 1 else Node(node.op, rest)
+    if node.op in ("call", "past") or (node.op == "power" and node.args[1] != -1):
+        yield node.children[0]
+    if node.op == "at" and isinstance(node.args[1], int) and node.args[1] > 1:
+        yield Node("at", (node.args[0], 1))
+    if node.op == "number" and node != ONE and node.args[0] != 0:
+        yield ONE
+    for k, arg in enumerate(node.args):
+        if isinstance(arg, Node):
+            for less in _smaller_nodes(arg):
+                yield Node(node.op, (*node.args[:k], less, *node.args[k + 1 :]))

@@ -1,0 +1,220 @@
+"""A draft as the text of a declaration, which `derive solve FILE` runs."""
+
+from __future__ import annotations
+
+import keyword
+from fractions import Fraction
+
+from derive.selftest.drafts import Draft, Node, Vector
+
+_SUM, _PRODUCT, _ATOM = range(3)
+_FUNCTIONS = {"tanh": "tanh", "erf": "erf", "relu": "Max", "sin": "sin"}
+_LIBRARY = ("Max", "Rational", "erf", "sin", "sqrt", "tanh")
+
+
+class _Writer:
+    def __init__(self, draft: Draft):
+        self.draft = draft
+        self.words = {"Eq", "Model", "sectors"}
+        self.functions: set[str] = set()
+        self.variables: dict[str, str] = {}
+        for name in draft.names():
+            self.variables.setdefault(name, self._variable(name))
+
+    def _variable(self, name: str) -> str:
+        """A variable for a symbol: its name, unless a word of the language has that name."""
+        from derive import __all__ as words
+
+        while name in words or name in _LIBRARY or name in ("MODEL", "s") or keyword.iskeyword(name):
+            name += "_"
+        while name in self.variables.values():
+            name += "_"
+        return name
+
+    def text(self) -> str:
+        draft = self.draft
+        lines = [*self._parameters(), self._sectors()]
+        if draft.clock is not None:
+            self.words.add("training_clock")
+            clock = draft.clock
+            more = f", channels={self.variables[clock.channels]}" if clock.channels else ""
+            more += "" if clock.endpoint else ", endpoint=False"
+            steps = self.variables[clock.steps]
+            lines.append(f"{self.variables[clock.name]} = training_clock({clock.name!r}, steps={steps}{more})")
+        lines += [*self._matrices(), *map(self._normal, draft.normals), *self._fields(), *self._weights()]
+        equations = [
+            f"        Eq({self._target(e.target, e.time)}, {self.expression(e.value)})," for e in draft.equations
+        ]
+        observed = [f"        {label!r}: {self.expression(value)}," for label, value in draft.observables]
+        listed = "".join(f"{self.variables[p.name]}, " for p in draft.parameters).rstrip()
+        probes = self._probes()
+        body = [
+            "MODEL = Model(",
+            f"    parameters=({listed}),",
+            "    equations=[",
+            *equations,
+            "    ],",
+            *(["    observe={", *observed, "    },"] if observed else []),
+            *probes,
+            ")",
+        ]
+        imports = []
+        if self.functions:
+            imports += [f"from sympy import {', '.join(sorted(self.functions))}", ""]
+        imports += [f"from derive import {', '.join(sorted(self.words))}", ""]
+        return "\n".join(['"""A declaration drawn at random."""', "", *imports, *lines, "", *body, ""])
+
+    def _parameters(self) -> list[str]:
+        lines = []
+        for p in self.draft.parameters:
+            self.words.add("parameter")
+            more = ""
+            if p.domain != "real":
+                self.words.add(p.domain)
+                more = f", domain={p.domain}"
+            value = int(p.value) if p.domain.startswith("whole") else float(p.value)
+            lines.append(f"{self.variables[p.name]} = parameter({p.name!r}, default={value}{more})")
+        return lines
+
+    def _sectors(self) -> str:
+        sectors = self.draft.sectors
+        ratios = "".join(f", {s.name}={self.expression(s.ratio)}" for s in sectors[1:])
+        return f"{', '.join(self.variables[s.name] for s in sectors)} = sectors({sectors[0].name!r}{ratios})"
+
+    def _matrices(self) -> list[str]:
+        lines = []
+        for m in self.draft.matrices:
+            word = "goe" if m.kind == "goe" else "gaussian"
+            self.words.add(word)
+            parts = [repr(m.name), self.variables[m.rows]]
+            parts += [] if word == "goe" else [self.variables[m.columns]]
+            parts += [f"variance={self._number(m.variance)}"] if m.variance != 1 else []
+            parts += [f"fresh={self._clock()}"] if m.kind == "fresh" else []
+            lines.append(f"{self.variables[m.name]} = {word}({', '.join(parts)})")
+        return lines
+
+    def _normal(self, v: Vector) -> str:
+        self.words.add("normal")
+        parts = [repr(v.name), self.variables[v.sector]]
+        parts += [self._clock()] if v.kind == "timed" else []
+        parts += [f"per_class={self._clock()}"] if v.kind == "per_class" else []
+        parts += [f"scale={self._number(v.scale)}"] if v.scale != 1 else []
+        return f"{self.variables[v.name]} = normal({', '.join(parts)})"
+
+    def _fields(self) -> list[str]:
+        if self.draft.fields:
+            self.words.add("field")
+        return [
+            f"{self.variables[v.name]} = field({v.name!r}, {self.variables[v.sector]}"
+            f"{f', {self._clock()}' if v.kind == 'timed' else ''})"
+            for v in self.draft.fields
+        ]
+
+    def _weights(self) -> list[str]:
+        if self.draft.weights:
+            self.words.add("weights")
+        return [
+            f"{self.variables[w.name]} = weights({w.name!r}, {self.variables[w.rows]}, {self.variables[w.columns]}, "
+            f"{self._clock()})"
+            for w in self.draft.weights
+        ]
+
+    def _probes(self) -> list[str]:
+        probes = self.draft.probes
+        if not probes:
+            return []
+        self.words.add("spectrum")
+        if len(probes) == 1:
+            return [f"    probe=spectrum({self.expression(probes[0][1])}),"]
+        lines = [f"        {label!r}: spectrum({self.expression(value)})," for label, value in probes]
+        return ["    probe={", *lines, "    },"]
+
+    def _clock(self) -> str:
+        return self.variables[self.draft.clock.name] if self.draft.clock is not None else "t"
+
+    def _target(self, target: str, time: str) -> str:
+        if not time:
+            return self.variables[target]
+        return f"{self.variables[target]}({time.replace('t', self._clock())})"
+
+    def _number(self, value: Fraction) -> str:
+        if value.denominator == 1:
+            return str(value)
+        text = repr(float(value))
+        if Fraction(text) == value and len(text) < 8:
+            return text
+        self.functions.add("Rational")
+        return f"Rational({value.numerator}, {value.denominator})"
+
+    # expressions
+
+    def expression(self, node: Node, clock: str | None = None) -> str:
+        return self._print(node, clock or self._clock())[0]
+
+    def _inside(self, node: Node, clock: str, strength: int) -> str:
+        text, own = self._print(node, clock)
+        return f"({text})" if own < strength else text
+
+    def _when(self, delay: object, clock: str) -> str:
+        return clock if delay == 0 else f"{clock} - {delay}"
+
+    def _print(self, node: Node, clock: str) -> tuple[str, int]:
+        op, args = node.op, node.args
+        if op == "number":
+            value = Fraction(str(args[0]))
+            return self._number(value), _SUM if value < 0 else _ATOM
+        if op in ("name", "matrix") or (op == "at" and args[1] is None):
+            return self.variables[node.leaf], _ATOM
+        if op in ("at", "fresh"):
+            return f"{self.variables[node.leaf]}({self._when(args[1], clock)})", _ATOM
+        if op == "weights":
+            time = str(args[1])
+            time = self.variables.get(time, time.replace("t", clock) if time != "0" else "0")
+            return f"{self.variables[node.leaf]}({time})", _ATOM
+        if op == "sum":
+            return " + ".join(self._inside(c, clock, _PRODUCT) for c in node.children), _SUM
+        if op == "product":
+            return self._product(node, clock), _PRODUCT
+        if op == "power":
+            base, exponent = node.children[0], args[1]
+            if exponent == -1:
+                return f"1 / {self._inside(base, clock, _ATOM)}", _PRODUCT
+            return f"{self._inside(base, clock, _ATOM)}**{exponent}", _ATOM
+        if op == "root":
+            self.functions.add("sqrt")
+            return f"sqrt({self.expression(node.children[0], clock)})", _ATOM
+        if op == "call":
+            function = str(args[0])
+            self.functions.add(_FUNCTIONS[function])
+            first = "0, " if function == "relu" else ""
+            return f"{_FUNCTIONS[function]}({first}{self.expression(node.children[0], clock)})", _ATOM
+        if op == "mean":
+            self.words.add("mean")
+            return f"mean({self.expression(node.children[0], clock)})", _ATOM
+        if op == "past":
+            self.words.add("past_sum")
+            return f"past_sum(lambda s: {self.expression(node.children[0], 's')}, {self._clock()})", _ATOM
+        if op == "outer":
+            self.words.add("outer")
+            return f"outer({', '.join(self.expression(c, clock) for c in node.children)})", _ATOM
+        if op == "turned":
+            return f"{self._inside(node.children[0], clock, _ATOM)}.T", _ATOM
+        if op in ("apply", "matmul"):
+            return f"({' @ '.join(self._inside(c, clock, _ATOM) for c in node.children)})", _ATOM
+        raise ValueError(f"there is no operation {op}")
+
+    def _product(self, node: Node, clock: str) -> str:
+        """Factors in their order; powers of -1 are divided by."""
+        text = ""
+        for child in node.children:
+            below = child.op == "power" and child.args[1] == -1
+            part = self._inside(child.children[0] if below else child, clock, _ATOM)
+            text += f" / {part}" if below else (f" * {part}" if text else part)
+            if below and len(text) == len(f" / {part}"):
+                text = f"1{text}"
+        return text
+
+
+def write(draft: Draft) -> str:
+    """The text of the declaration: readable, and runnable with `derive solve FILE`."""
+    return _Writer(draft).text()

@@ -1,0 +1,204 @@
+"""Laws that every declaration must obey, on declarations drawn at random; `derive selftest` tries many more.
+
+Laws that need no compiler are tried on many declarations, those that compile solvers on few, one law each. The draws
+are the same in every run. A violation prints the declarations and the two numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+
+from derive.cli import main
+from derive.selftest import partners
+from derive.selftest.agreement import SIZES, agreement, bound, differences
+from derive.selftest.drafts import pruned
+from derive.selftest.drawing import draw, drawn, shortened
+from derive.selftest.engine import Broken, Refused, load, solved
+from derive.selftest.laws import ALONE, BROKE, HELD, SYMBOLIC, Law, Outcome, compared, in_exact_arithmetic, named_law
+from derive.selftest.running import Tally, draft_of, kind_of, run
+from derive.selftest.shrinking import shrink, smaller_drafts
+from derive.selftest.writing import write
+
+MANY = settings(
+    max_examples=15,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.generate,),  # a draft is shrunk as a declaration, by `derive selftest`
+)
+sources = st.randoms(use_true_random=False)
+
+
+def _holds(law: Law, outcome: Outcome) -> None:
+    told = "\n\n".join((f"{law.name}: {outcome.reason}", *outcome.texts))
+    assert outcome.status != BROKE, told
+
+
+@pytest.mark.parametrize("law", SYMBOLIC, ids=lambda law: law.name)
+def test_law_holds_in_exact_arithmetic(law):
+    @MANY
+    @given(sources, st.integers(0, 10**6))
+    def tried(source, start):
+        draft = draw(source, linear=law is not SYMBOLIC[0], probes=False)
+        _holds(law, law.check(draft, Random(start)))
+
+    tried()
+
+
+COMPILED = (
+    "solved, or refused in a sentence",
+    "every symbol renamed",
+    "exact against sampled",
+    "more steps, the same before",
+    "W^T W against W W^T",
+    "generated code against exact arithmetic",
+)
+"""The laws that say something about compiled code which exact arithmetic does not see; the others are in selftest."""
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_law_holds_for_what_is_compiled(name):
+    """The first declaration of a seed to which the law applies."""
+    law = named_law(name)
+    for number in range(100):
+        source = Random(f"{name} {number}")
+        draft = shortened(draw(source, linear=True), 2)
+        outcome = law.check(draft, source)
+        _holds(law, outcome)
+        if outcome.status == HELD:
+            return
+    raise AssertionError(f"{law.name} applied to none of a hundred declarations")
+
+
+def test_a_nonlinear_law_holds_within_its_errors():
+    law = named_law("an intermediate named")
+    for number in range(100):
+        draft = shortened(draw(Random(number), linear=False, probes=False), 1)
+        outcome = law.check(draft, Random(number))
+        _holds(law, outcome)
+        if outcome.status == HELD:
+            return
+
+
+# the instrument itself
+
+
+def test_the_same_seed_draws_the_same_declaration():
+    assert write(draft_of(3, 17)) == write(draft_of(3, 17)) != write(draft_of(3, 18))
+
+
+def test_what_is_drawn_is_mostly_accepted():
+    """A draw that is always refused would test nothing."""
+    accepted = 0
+    for number in range(60):
+        try:
+            load(write(draft_of(0, number)))
+            accepted += 1
+        except Refused:
+            pass
+    assert accepted >= 45
+
+
+WORDS = ("fresh=", "per_class=", "past_sum", "goe(", "endpoint=False", "channels=", "tanh", "Max", "probe={", "- 5")
+WORDS += (".T @", "m(0), 0)", "mean(", "variance=", "scale=", "erf")
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_every_word_of_the_language_is_drawn(word):
+    assert any(word in write(draft_of(0, number)) for number in range(120))
+
+
+def test_a_wrong_factor_is_seen_and_shrunk():
+    """A partner with another coefficient must break the comparison, and the smallest draft must still hold it."""
+    from derive.selftest.drafts import number as value, times
+
+    def wrong(draft):
+        spoilt = draft.mapped(lambda n: times(value(2), n) if n.op == "apply" else n)
+        return compared(draft, spoilt, 1e-9, True, in_exact_arithmetic)
+
+    for seed in range(50):
+        draft = drawn(seed, linear=True, probes=False)
+        outcome = wrong(draft)
+        if outcome.status == BROKE and "observable" in outcome.reason:
+            small = shrink(draft, lambda d: wrong(d).status == BROKE, most=200)
+            assert len(write(small)) <= len(write(draft))
+            assert wrong(small).status == BROKE and "against" in wrong(small).reason
+            return
+    raise AssertionError("no draft was spoilt")
+
+
+def test_shrinking_makes_smaller_declarations():
+    draft = draft_of(0, 5)
+    assert all(pruned(smaller) == smaller for smaller in smaller_drafts(draft))
+
+
+def test_renaming_keeps_every_place():
+    draft = draft_of(0, 4)
+    there = {name: f"{name}_there" for name in draft.names()}
+    back = {new: old for old, new in there.items()}
+    assert partners.with_names(partners.with_names(draft, there), back) == draft
+
+
+def test_an_exception_is_a_violation_and_a_sentence_is_none():
+    with pytest.raises(Refused, match="no MODEL"):
+        load("x = 1\n")
+    with pytest.raises(Broken, match="TypeError"):
+        load("MODEL = 1 + 'a'\n")
+
+
+def test_simulation_sees_a_wrong_theory():
+    """The theory of one strength against the simulation of another."""
+    text = "\n".join(
+        [
+            "from derive import Model, goe, normal, outer, parameter, sectors, spectrum",
+            "g = parameter('g', default=GAMMA)",
+            "D = sectors('D')",
+            "M, n = goe('M', D), normal('n', D)",
+            "MODEL = Model(parameters=(g,), probe=spectrum(M + g / D * outer(n, n)))",
+        ]
+    )
+    right = text.replace("GAMMA", "3.0")
+    outcome, found = agreement(right, 5)
+    assert outcome.status == HELD and [d.theory for d in found] == list(solved(right).spectra[0].outliers)
+    (wrong,) = differences(text.replace("GAMMA", "3.6"), solved(right), SIZES[1], 5)
+    assert wrong.normalised > bound(5000) > bound(1)
+
+
+def test_a_run_counts_and_goes_on():
+    whole = run(2, 11, compiled=0, simulate=False, shrinking=0)
+    parts: Tally = run(1, 11, compiled=0, simulate=False, shrinking=0)
+    run(2, 11, first=1, compiled=0, simulate=False, shrinking=0, tally=parts)
+    assert whole.counts == parts.counts and whole.checked == parts.checked == 2
+
+
+def test_kinds_do_not_depend_on_numbers():
+    one = Outcome(BROKE, "observable 1 at time 2: 0.98 against 1.06")
+    two = Outcome(BROKE, "observable 3 at time 1: 0.5 against 1.0")
+    assert kind_of(one) == kind_of(two) != kind_of(Outcome(BROKE, "KeyError: 3 (a/b.py:3 in f)"))
+    assert kind_of(Outcome(ALONE, "one of the two is refused: no")) != kind_of(one)
+
+
+def test_command_says_what_it_did():
+    done = CliRunner().invoke(main, ["selftest", "--declarations", "2", "--quick", "--shrink", "0", "--json"])
+    told = json.loads(done.stdout)
+    assert done.exit_code == (1 if told["violations"] else 0)
+    assert told["checked"] == 2 and set(told["laws"]) >= {law.name for law in SYMBOLIC}
+    refused = CliRunner().invoke(main, ["selftest", "--declarations", "2", "--first", "2"])
+    assert refused.exit_code == 2 and "--first" in refused.stderr
+
+
+def test_an_interrupted_run_says_how_to_go_on(monkeypatch):
+    def interrupted(declarations, seed, *, first, tally, **more):
+        tally.checked = 3
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("derive.selftest.running.run", interrupted)
+    done = CliRunner().invoke(main, ["selftest", "--seed", "4", "--first", "10", "--declarations", "50"])
+    assert done.exit_code == 130
+    assert "derive selftest --declarations 50 --seed 4 --first 13" in done.stderr
