@@ -18,7 +18,7 @@ from derive.program.exact import exact_pass
 from derive.program.layout import Layout
 from derive.program.nodes import Formula
 from derive.program.probe import letters_needed, probe_program
-from derive.program.quotients import Array, ExactRun, Scalars, formulas
+from derive.program.quotients import Array, ExactRun
 from derive.program.recurrences import Coefficients
 from derive.records.probe import MAP, Cycle
 
@@ -35,13 +35,10 @@ class ExactLevel:
         letters, means = letters_needed(probed.blocks)
         self.program = exact_pass(self.layout, letters, means)
         self.probe = probe_program(probed.pencil, self.layout, means)
-        program, rings = self.program, [ring.pencil for ring in self.probe.rings]
-        statements = chain(program.tables, program.start, program.step, program.results, *(f.body for f in rings))
-        values = [let.value for let in statements]
-        values += [*(value for _, value in program.order), *(f.result for f in rings)]
-        sizes = [s.scale for s in self.layout.system.sources]
-        self.scalars = Scalars([*formulas(values), *sizes], substitution)
-        self.machine = ExactRun(self.scalars)
+        pencils = [ring.pencil for ring in self.probe.rings]
+        beside = chain(*([*(let.value for let in f.body), f.result] for f in pencils))
+        self.machine = ExactRun.of(self.program, substitution, beside)
+        self.scalars = self.machine.scalars
 
     @cached_property
     def order(self) -> dict:

@@ -15,7 +15,7 @@ from typing import Any
 from derive.errors import DeclarationError, ParameterError
 from derive.language.formulas import read_formula
 from derive.language.model import Model
-from derive.language.symbols import Domain, is_taken
+from derive.language.symbols import Domain
 
 Chosen = int | str
 
@@ -155,8 +155,6 @@ def family(declare: Callable[..., Model], **choices: Choice) -> Family:
             raise DeclarationError(
                 f"family: {name}={choice!r}; make choices with whole_choice(...), one_of(...) or formula(...)"
             )
-        if is_taken(name):
-            raise DeclarationError(f"the choice {name} has a name that generated code uses itself; choose another")
     if not choices:
         raise DeclarationError("family: there is nothing to choose; write MODEL = declare() instead")
     takes = inspect.signature(declare).parameters

@@ -10,7 +10,7 @@ import sympy as sp
 from derive.errors import DeclarationError
 from derive.language.data import Data, DataAt
 from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Matrix, Product, Sum, Weights, WeightsAt
-from derive.language.symbols import Clock, Parameter, Sector, exact, is_taken
+from derive.language.symbols import Clock, Parameter, Sector, exact
 from derive.language.vectors import (
     Apply,
     Each,
@@ -260,11 +260,6 @@ def _check_probes(model: Model) -> None:
 def _check_names(model: Model) -> None:
     owners: dict[str, object] = {}
     for symbol in (*model.parameters, *atoms(model, DECLARED)):
-        if is_taken(symbol.name):
-            raise DeclarationError(
-                f"the {type(symbol).__name__.lower()} name {symbol.name} is one that generated code uses "
-                f"itself; choose another"
-            )
         other = owners.setdefault(symbol.name, symbol)
         if other != symbol:
             raise DeclarationError(

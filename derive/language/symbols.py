@@ -6,11 +6,10 @@ SymPy expressions and the engine can read the declaration back from them (`expre
 
 from __future__ import annotations
 
-import builtins
 import keyword
 import math
 import numbers
-import re
+import unicodedata
 from dataclasses import dataclass
 
 import sympy as sp
@@ -66,34 +65,14 @@ whole_positive = Domain(low=1, low_included=True, whole=True)
 whole_nonnegative = Domain(low=0, low_included=True, whole=True)
 
 
-RESERVED = frozenset(
-    (
-        "a_matrix again answer answers base_size before begin chosen columns curve delayed earlier "
-        "edge_polynomials extend finite footprint forward_pass generated goe here I inside jax jnp jsp label "
-        "law_and_slope lost normals now np observables order outer pivoted probed progress project put rank "
-        "response response_matrix rng room s s_map sc shapes share simulate sites size spikes stages state "
-        "step steps tau times tolerance unit watch when z r G"
-    ).split()
-)
-"""Names that generated code uses for itself."""
-
-GENERATED = re.compile(
-    r"(in|old|size|slots|span|used|noise|answer|seen|cov|factor|kernel|one|d|next|table|row|coupling|mean|initial|history\d*|pencil|inverse_map|scalar_map|relation)_.*$"
-    r"|.*_(new|start|now|before|input|each|late\d+)$"
-)
-"""Names that generated code makes from those of a declaration."""
-
-
 def _check_name(name: str, what: str) -> None:
     if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise DeclarationError(
             f"{what} {name!r} is not a Python name; use letters, digits and underscores, such as lam_1"
         )
-
-
-def is_taken(name: str) -> bool:
-    """Whether generated code uses a name for something of its own."""
-    return name in RESERVED or name in dir(builtins) or GENERATED.match(name) is not None
+    if name.startswith("__") or unicodedata.normalize("NFKC", name) != name:
+        plain = unicodedata.normalize("NFKC", name).lstrip("_")
+        raise DeclarationError(f"{what} {name!r}: Python reads this name as another one; write {plain!r}")
 
 
 class _Named(sp.Symbol):
@@ -206,7 +185,7 @@ class Sector(_Named):
         return self.payload[0]
 
 
-def sectors(base: str, **ratios) -> tuple[Sector, ...] | Sector:
+def sectors(base: str, /, **ratios) -> tuple[Sector, ...] | Sector:
     """Index spaces: the base first, every other one by its size over the base's.
 
     >>> alpha = parameter("alpha", default=2.0, domain=positive)

@@ -129,6 +129,14 @@ class ExactRun:
             name.removeprefix("_call_"): getattr(self, name) for name in dir(self) if name.startswith("_call_")
         }
 
+    @staticmethod
+    def of(program: ExactPass, substitution: dict, others: Iterable[Value] = ()) -> ExactRun:
+        """A machine for a forward pass, and for other values beside it."""
+        statements = (*program.tables, *program.start, *program.step, *program.results)
+        values = [*(let.value for let in statements), *others]
+        values += [value for _, value in (*program.order, *program.observables)]
+        return ExactRun(Scalars(formulas(values), substitution))
+
     # -- programs
 
     def order(self, program: ExactPass) -> dict:
@@ -154,6 +162,10 @@ class ExactRun:
             self.run(program.step)
         self.run(program.results)
         return {key: self.value(value) for key, value in program.order}
+
+    def observables(self, program: ExactPass) -> dict[str, Array]:
+        """The observables of a forward pass that has been run by `order`."""
+        return {name: self.value(value) for name, value in program.observables}
 
     def _sites(self, program: ExactPass, times: int) -> None:
         for site in program.sites:
@@ -420,6 +432,21 @@ class ExactRun:
             pairs = zip(a[index], b[index], strict=True)
             found[index] = self.total(p * q for p, q in pairs if not (p.is_zero or q.is_zero))
         return found
+
+    def _call_total_of_labels(self, table):
+        array = self.value(table)
+        found = self.zeros((len(array), 1))
+        for i, row in enumerate(array):
+            found[i, 0] = self.total(row)
+        return found
+
+    def _call_mean_of_labels(self, table):
+        array = self.value(table)
+        share = self.scalars.one / self.scalars.of(sp.Integer(array.shape[1]))
+        return self.times(self._call_total_of_labels(table), share)
+
+    def _call_series(self, table):
+        return np.atleast_1d(self.value(table)).reshape(-1)
 
     def _call_delayed(self, past, labels, lag):
         rows = self.value(past)

@@ -11,15 +11,14 @@ from typing import Any
 
 import sympy as sp
 
-from derive.selftest.engine import training_records
+from derive.selftest.engine import training_level
 
 Table = dict[tuple[str, str], list[tuple[sp.Expr, str, str, bool]]]
 
 
 def cavity_disagrees(text: str) -> str:
     """What the averaged action and the cavity argument disagree in, or nothing."""
-    records: Any = training_records(text)
-    saddle = records["saddle"]
+    saddle = training_level(text).saddle
     covariances, memories = _expected(saddle.system)
     derived: Table = {}
     for c in saddle.covariances:

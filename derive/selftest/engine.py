@@ -20,7 +20,7 @@ from derive.errors import DeriveError, NumericalError
 
 if TYPE_CHECKING:
     from derive.language.model import Model
-    from derive.records.base import Record
+    from derive.pipeline import Derivation
     from numerics.solver import Solver
 
 SAMPLES = 4000
@@ -149,8 +149,8 @@ def simulated(text: str, size: int, seeds: int, seed: int) -> tuple[list[Any], l
 
 
 @lru_cache(maxsize=16)
-def training_records(text: str) -> dict[str, Record]:
-    """The records of the training level, without any probed matrix."""
+def training_level(text: str) -> Derivation:
+    """The derivation of the training level, without any probed matrix."""
     from dataclasses import replace
 
     model = load(text)
@@ -163,51 +163,30 @@ def training_records(text: str) -> dict[str, Record]:
 @lru_cache(maxsize=16)
 def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
     """Observables of a linear model in exact arithmetic, rounded at the end; None if laws are not linear."""
-    from types import SimpleNamespace
-
     import sympy as sp
 
-    model, records = load(text), training_records(text)
+    derivation = training_level(text)
     with _told():
-        from derive.expansions.symbolic_pass import SymbolicPass
-        from derive.language.vectors import Mean
+        from derive.program.exact import exact_pass
+        from derive.program.layout import Layout
+        from derive.program.quotients import ExactRun
 
-        order: Any = records["order"]
-        if not order.system.linear:
+        if not derivation.system.linear:
             return None
-        values = {p: sp.Rational(repr(float(p.default))) for p in model.parameters}
-        blocks: Any = SimpleNamespace(projected=SimpleNamespace(time_order=order), blocks=())
-        run = SymbolicPass(blocks, values)
-        run._run()
-        found = []
-        for _, value in model.observe:
-            timed = run.clock is not None and any(f.timed for f in value.atoms(type(run.system.training[0].field)))
-            series = []
-            for time in range(run.times) if timed else (None,):
-                at = {} if time is None else {run.clock: sp.Integer(time)}
-                total = sp.sympify(value).xreplace({m: _labelled_mean(run, m, at) for m in value.atoms(Mean)})
-                series.append(float(sp.sympify(total).subs(values).evalf(30)))
-            found.append(tuple(series))
-        return tuple(found)
-
-
-def _labelled_mean(run: Any, average: Any, at: dict) -> Any:
-    """The mean of products of two fields, and over class labels where they have them."""
-    from derive.records.system import quadratic_pairs
-
-    pairs = quadratic_pairs(average)
-    assert pairs is not None
-    total: Any = 0
-    for scale, a, b in pairs:
-        labels = range(run.labels) if a.field.labelled or b.field.labelled else (None,)
-        parts = [run._overlap(run._value(a, at, c), run._value(b, at, c)) for c in labels]
-        total += scale * sum(run.scalars.expression(part) for part in parts) / len(parts)
-    return total
+        program = exact_pass(Layout(derivation.order, derivation.saddle), ())
+        values = {p: sp.Rational(repr(float(p.default))) for p in derivation.model.parameters}
+        machine = ExactRun.of(program, values)
+        machine.order(program)
+        found = machine.observables(program)
+        return tuple(
+            tuple(float(machine.scalars.expression(x).evalf(30)) for x in found[name])
+            for name, _ in derivation.model.observe
+        )
 
 
 def forget() -> None:
     """Drop everything that is kept of earlier declarations, compiled code above all."""
-    for kept in (load, _solver, solved, training_records, exact_observables):
+    for kept in (load, _solver, solved, training_level, exact_observables):
         kept.cache_clear()
     import jax
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sympy as sp
 
-from derive.algebra.words import Letter
-from derive.errors import DeclarationError
 from derive.records.probe import Block, BlockMatrix, ProjectedProbe
 
 
@@ -21,26 +19,6 @@ def assemble_blocks(projected: ProjectedProbe) -> BlockMatrix:
             combination = couplings.get((r, c), ())
             if scalar != 0 or combination:
                 blocks[r, c] = Block(scalar, combination)
-    _check_names(projected)
     driven = {f.field for f in projected.system.spectral if f.derivative}
     right = tuple(sp.Symbol(f"source_{u.field}") if u.kind == "C" and u.probe in driven else None for u in unknowns)
     return BlockMatrix(projected, tuple(sorted(blocks.items(), key=lambda item: item[0])), right, projected.assumptions)
-
-
-def _check_names(projected: ProjectedProbe) -> None:
-    """Generated code knows matrices by name, so two of them must not share one."""
-    letters = {
-        letter
-        for _, combination in projected.couplings
-        for _, word in combination
-        for letter in word
-        if isinstance(letter, Letter)
-    }
-    owners: dict[str, tuple] = {}
-    for letter in sorted(letters, key=lambda x: (x.name, x.a.name)):
-        other = owners.setdefault(letter.name, (letter.a, letter.b))
-        if other != (letter.a, letter.b):
-            raise DeclarationError(
-                f"the fields {letter.a}, {letter.b} and {other[0]}, {other[1]} both give the name "
-                f"{letter.name}; rename one of them without underscores"
-            )
