@@ -207,8 +207,11 @@ class _Build:
 
     # -- numbers
 
-    def number(self, expression: sp.Expr, shape: Shape = SCALAR) -> Formula:
-        """A coefficient at the current time, or over all earlier times where it depends on them."""
+    def number(self, expression: sp.Expr, shape: Shape = SCALAR, last: sp.Expr | None = None) -> Formula:
+        """A coefficient at the current time, or over all earlier times where it depends on them.
+
+        `last` is the last time at which it is asked for; later ones get the same value.
+        """
         expression = sp.sympify(expression)
         inner: dict[sp.Basic, sp.Expr] = {}
         over = bool(expression.has(PAST))
@@ -222,15 +225,14 @@ class _Build:
             else:
                 column = Formula(self.number(node.expression).expression, (sp.S.One, sp.S.One))
                 inner[node] = Slot(Call("total", (column,), (sp.S.One, sp.S.One)), shown(node))
-        plain = expression.xreplace(inner)
-        if over:
+        moved: dict[sp.Basic, sp.Expr] = {PAST: self.when_slot}
+        if self.clock is not None:
+            moved[self.clock] = self.now_slot
+        if last is not None:
             # a power of a delay is not taken where the delay is negative: the weight is zero there
-            plain = plain.replace(
-                lambda e: e.is_Pow and e.exp.has(PAST),
-                lambda e: sp.Pow(e.base, sp.Max(e.exp, 0)),
-            )
-        moved = {PAST: self.when_slot, **({self.clock: self.now_slot} if self.clock is not None else {})}
-        return Formula(plain.xreplace(moved), (self.times_dim,) if over else shape)
+            last_time = sp.sympify(last).xreplace(moved)
+            moved[PAST] = Slot(Formula(sp.Min(self.when_slot, last_time), (self.times_dim,)), "s")
+        return Formula(expression.xreplace(inner).xreplace(moved), (self.times_dim,) if over else shape)
 
     def _mean(self, average: Mean) -> Slot:
         """A mean as a number, as a column over labels, or, at earlier times, as a table over times."""
@@ -437,7 +439,7 @@ class _Build:
         """The coefficient of each earlier time, zero outside the sum."""
         inside = self.number(sp.S(0) + term.past).expression
         shape = (self.times_dim,)
-        weight = Formula(self.number(term.coefficient).expression, shape)
+        weight = Formula(self.number(term.coefficient, last=term.past - 1).expression, shape)
         return Chosen(sp.Lt(self.when_slot, inside, evaluate=False), weight, Formula(sp.S.Zero, shape))
 
     def _mixed(self, term: Term, target: Field) -> Value:

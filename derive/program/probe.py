@@ -119,11 +119,7 @@ class _Spectral:
                 inner[node] = Slot(Item(self.order, ("M", self.means.index(node)), None), "mean")
             else:
                 inner[node] = self.coefficients.at(node, self.number, (self.steps,))
-        plain = expression.xreplace(inner)
-        if over:
-            # a power of a delay is not taken where the delay is negative: no spike is added there
-            plain = plain.replace(lambda e: e.is_Pow and e.exp.has(PAST), lambda e: sp.Pow(e.base, sp.Max(e.exp, 0)))
-        return Formula(plain.xreplace(self.leaves), (self.steps,) if over else SCALAR)
+        return Formula(expression.xreplace(inner).xreplace(self.leaves), (self.steps,) if over else SCALAR)
 
     def function(self, name: str, parameters: Iterable[Symbol], doc: str, result: Value) -> Definition:
         """A function with the tables of coefficients that its result needs."""

@@ -360,8 +360,15 @@ class _Build:
             shape = SCALAR if labels is None else (sp.S.One, labels)
         return self._formula(expression, shape)
 
-    def _formula(self, expression: sp.Expr, shape: Shape, known: dict[FieldAt, Slot] | None = None) -> Formula:
-        """Arithmetic of values, means, data and coefficients. known: what stands for values, if not they themselves."""
+    def _formula(
+        self,
+        expression: sp.Expr,
+        shape: Shape,
+        known: dict[FieldAt, Slot] | None = None,
+        last: sp.Expr | None = None,
+    ) -> Formula:
+        """Arithmetic of values, means, data and coefficients. known: what stands for values, if not they themselves;
+        last: of earlier times the last one that is asked for, whose value later ones get too."""
         inner: dict[sp.Basic, sp.Expr] = {}
         over = bool(expression.has(PAST))
         for node in _outermost(expression, (FieldAt, Mean, AppliedUndef, DataAt, Total)):
@@ -377,15 +384,14 @@ class _Build:
                 inner[node] = Slot(self._mean(node), shown(node))
             else:
                 inner[node] = Slot(Call("over_labels", (self.number(node.expression),), SCALAR), shown(node))
-        plain = expression.xreplace(inner)
-        if over:
+        moved: dict[sp.Basic, sp.Expr] = {PAST: self.when_slot}
+        if self.clock is not None:
+            moved[self.clock] = self.now_slot
+        if last is not None:
             # a power of a delay is not taken where the delay is negative: the weight is zero there
-            plain = plain.replace(
-                lambda e: e.is_Pow and e.exp.has(PAST),
-                lambda e: sp.Pow(e.base, sp.Max(e.exp, 0)),
-            )
-        moved = {PAST: self.when_slot, **({self.clock: self.now_slot} if self.clock is not None else {})}
-        return Formula(plain.xreplace(moved), (self.points,) if over else shape)
+            last_time = sp.sympify(last).xreplace(moved)
+            moved[PAST] = Slot(Formula(sp.Min(self.when_slot, last_time), (self.points,)), "s")
+        return Formula(expression.xreplace(inner).xreplace(moved), (self.points,) if over else shape)
 
     def _mean(self, average: Mean) -> Call:
         labels = labels_of(average)
@@ -639,7 +645,7 @@ class _Build:
                     self._recorded(*self._table(node))
         inside = self.number(term.past).expression
         shape = (self.points,)
-        weight = Formula(self._formula(term.coefficient, SCALAR).expression, shape)
+        weight = Formula(self._formula(term.coefficient, SCALAR, last=term.past - 1).expression, shape)
         return Chosen(sp.Lt(self.when_slot, inside, evaluate=False), weight, Formula(sp.S.Zero, shape))
 
     def _normals_now(self, channel: Channel) -> Value:

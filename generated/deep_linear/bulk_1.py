@@ -10,15 +10,15 @@ from numerics.runtime.interface import BulkLaw
 
 def equations(p, z, r):
     """Each is zero at the bulk responses r at z, and vanishes as z grows:
-    0 = R_psi0_J1T_psi1 z - R_psi0_J1T_psi1 R_psi1_J1_psi0 - 1
-    0 = R_psi1_J1_psi0 - R_psi0_J1T_psi1 R_psi1_J1_psi0 - 1
-    0 = G z - G R_psi1_J1_psi0 - 1
+    0 = R_psi1_J1T_psi2 z - R_psi1_J1T_psi2 R_psi2_J1_psi1 - 1
+    0 = R_psi2_J1_psi1 - R_psi1_J1T_psi2 R_psi2_J1_psi1 - 1
+    0 = G z - G R_psi2_J1_psi1 - 1
     """
-    G, R_psi0_J1T_psi1, R_psi1_J1_psi0 = r
+    G, R_psi1_J1T_psi2, R_psi2_J1_psi1 = r
     return (
-        -R_psi0_J1T_psi1 * R_psi1_J1_psi0 + R_psi0_J1T_psi1 * z - 1,
-        -R_psi0_J1T_psi1 * R_psi1_J1_psi0 + R_psi1_J1_psi0 - 1,
-        -G * R_psi1_J1_psi0 + G * z - 1,
+        -R_psi1_J1T_psi2 * R_psi2_J1_psi1 + R_psi1_J1T_psi2 * z - 1,
+        -R_psi1_J1T_psi2 * R_psi2_J1_psi1 + R_psi2_J1_psi1 - 1,
+        -G * R_psi2_J1_psi1 + G * z - 1,
     )
 
 
@@ -33,7 +33,7 @@ def edge_polynomials(p):
 
 
 BULK = BulkLaw(
-    responses=("G", "R_psi0_J1T_psi1", "R_psi1_J1_psi0"),
+    responses=("G", "R_psi1_J1T_psi2", "R_psi2_J1_psi1"),
     resolvent=0,
     equations=equations,
     curve_text="G**2*{z} - G*{z} + 1",

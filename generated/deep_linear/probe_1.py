@@ -9,8 +9,8 @@ from numerics.runtime.interface import Probe, Ring, Side
 
 
 def a_matrix(p, z, r, order):
-    """A(z), one row of blocks per unknown: C[psi0, h1], R[psi0, J1T_g2], C[psi1, g2], R[psi1, J1_h1]."""
-    _, R_psi0_J1T_psi1, R_psi1_J1_psi0 = r
+    """A(z), one row of blocks per unknown: C[psi1, h1], R[psi1, J1T_g2], C[psi2, g2], R[psi2, J1_h1]."""
+    _, R_psi1_J1T_psi2, R_psi2_J1_psi1 = r
     C_h1_h1 = order["C", "h1", "h1"]
     R_h1_J1T_g2 = order["R", "h1", "J1T_g2"]
     C_g2_g2 = order["C", "g2", "g2"]
@@ -18,28 +18,28 @@ def a_matrix(p, z, r, order):
     return jnp.block(
         [
             [
-                (-R_psi1_J1_psi0 + z) * jnp.eye(p.C * p.T),
+                (-R_psi2_J1_psi1 + z) * jnp.eye(p.C * p.T),
                 jnp.zeros((p.C * p.T, p.C * p.T)),
                 (-p.eta * p.gamma0) * C_h1_h1 + -R_h1_J1T_g2,
                 -C_h1_h1,
             ],
             [
                 jnp.zeros((p.C * p.T, p.C * p.T)),
-                (-R_psi1_J1_psi0 + z) * jnp.eye(p.C * p.T),
+                (-R_psi2_J1_psi1 + z) * jnp.eye(p.C * p.T),
                 (-p.eta * p.gamma0) * R_h1_J1T_g2.T,
                 -R_h1_J1T_g2.T,
             ],
             [
                 (-p.eta * p.gamma0) * C_g2_g2 + -R_g2_J1_h1,
                 -C_g2_g2,
-                (1 - R_psi0_J1T_psi1) * jnp.eye(p.C * p.T),
+                (1 - R_psi1_J1T_psi2) * jnp.eye(p.C * p.T),
                 jnp.zeros((p.C * p.T, p.C * p.T)),
             ],
             [
                 (-p.eta * p.gamma0) * R_g2_J1_h1.T,
                 -R_g2_J1_h1.T,
                 jnp.zeros((p.C * p.T, p.C * p.T)),
-                (1 - R_psi0_J1T_psi1) * jnp.eye(p.C * p.T),
+                (1 - R_psi1_J1T_psi2) * jnp.eye(p.C * p.T),
             ],
         ]
     )
@@ -123,9 +123,9 @@ def pencil_0(p, order):
 
 
 def scalar_map_0(p, z, r):
-    """s(z) = (1 - R_psi0_J1T_psi1) (z - R_psi1_J1_psi0)"""
-    _, R_psi0_J1T_psi1, R_psi1_J1_psi0 = r
-    return (1 - R_psi0_J1T_psi1) * (-R_psi1_J1_psi0 + z)
+    """s(z) = (1 - R_psi1_J1T_psi2) (z - R_psi2_J1_psi1)"""
+    _, R_psi1_J1T_psi2, R_psi2_J1_psi1 = r
+    return (1 - R_psi1_J1T_psi2) * (-R_psi2_J1_psi1 + z)
 
 
 def inverse_map_0(p, s):
@@ -139,7 +139,7 @@ def relation_0(p, s):
 
 
 PROBE = Probe(
-    unknowns=("C_psi0_h1", "R_psi0_J1T_g2", "C_psi1_g2", "R_psi1_J1_h1"),
+    unknowns=("C_psi1_h1", "R_psi1_J1T_g2", "C_psi2_g2", "R_psi2_J1_h1"),
     a_matrix=a_matrix,
     rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
     sides=(Side("right", right_spikes), Side("left", left_spikes)),

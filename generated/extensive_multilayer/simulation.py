@@ -55,7 +55,9 @@ def simulate(p, size, rng, progress=lambda fraction: None, watch=None, xp=np, sp
     # what is observed
     observables = {}
     spikes = {
-        "": {},
+        "": {
+            "half": lambda: W1 + ((p.gamma0 / (xp.sqrt(C) * xp.sqrt(D))) * A) @ B @ W0.T,
+        },
     }
     return probed(), spikes, observables
 

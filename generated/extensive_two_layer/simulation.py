@@ -51,7 +51,9 @@ def simulate(p, size, rng, progress=lambda fraction: None, watch=None, xp=np, sp
     # what is observed
     observables = {}
     spikes = {
-        "": {},
+        "": {
+            "half": lambda: W0 + ((p.gamma / xp.sqrt(C)) * A) @ B,
+        },
     }
     return probed(), spikes, observables
 

@@ -10,15 +10,15 @@ from numerics.runtime.interface import BulkLaw
 
 def equations(p, z, r):
     """Each is zero at the bulk responses r at z, and vanishes as z grows:
-    0 = R_psi0_J2T_psi1 z - sigma^2 R_psi0_J2T_psi1 R_psi1_J2_psi0 - 1
-    0 = R_psi1_J2_psi0 - sigma^2 R_psi0_J2T_psi1 R_psi1_J2_psi0 - 1
-    0 = G z - sigma^2 G R_psi1_J2_psi0 - 1
+    0 = R_psi1_J2T_psi2 z - sigma^2 R_psi1_J2T_psi2 R_psi2_J2_psi1 - 1
+    0 = R_psi2_J2_psi1 - sigma^2 R_psi1_J2T_psi2 R_psi2_J2_psi1 - 1
+    0 = G z - sigma^2 G R_psi2_J2_psi1 - 1
     """
-    G, R_psi0_J2T_psi1, R_psi1_J2_psi0 = r
+    G, R_psi1_J2T_psi2, R_psi2_J2_psi1 = r
     return (
-        -(p.sigma**2) * R_psi0_J2T_psi1 * R_psi1_J2_psi0 + R_psi0_J2T_psi1 * z - 1,
-        -(p.sigma**2) * R_psi0_J2T_psi1 * R_psi1_J2_psi0 + R_psi1_J2_psi0 - 1,
-        -(p.sigma**2) * G * R_psi1_J2_psi0 + G * z - 1,
+        -(p.sigma**2) * R_psi1_J2T_psi2 * R_psi2_J2_psi1 + R_psi1_J2T_psi2 * z - 1,
+        -(p.sigma**2) * R_psi1_J2T_psi2 * R_psi2_J2_psi1 + R_psi2_J2_psi1 - 1,
+        -(p.sigma**2) * G * R_psi2_J2_psi1 + G * z - 1,
     )
 
 
@@ -33,7 +33,7 @@ def edge_polynomials(p):
 
 
 BULK = BulkLaw(
-    responses=("G", "R_psi0_J2T_psi1", "R_psi1_J2_psi0"),
+    responses=("G", "R_psi1_J2T_psi2", "R_psi2_J2_psi1"),
     resolvent=0,
     equations=equations,
     curve_text="sigma**2*G**2*{z} - G*{z} + 1",

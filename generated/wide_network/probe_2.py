@@ -9,8 +9,8 @@ from numerics.runtime.interface import Probe, Ring, Side
 
 
 def a_matrix(p, z, r, order):
-    """A(z), one row of blocks per unknown: C[psi0, phi2], R[psi0, J2T_g3], C[psi1, g3], C[psi1, spike3], R[psi1, J2_phi2]."""
-    _, R_psi0_J2T_psi1, R_psi1_J2_psi0 = r
+    """A(z), one row of blocks per unknown: C[psi1, phi2], R[psi1, J2T_g3], C[psi2, g3], C[psi2, spike3], R[psi2, J2_phi2]."""
+    _, R_psi1_J2T_psi2, R_psi2_J2_psi1 = r
     R_phi2_J2T_g3 = order["R", "phi2", "J2T_g3"]
     C_phi2_phi2 = order["C", "phi2", "phi2"]
     C_g3_spike3 = order["C", "g3", "spike3"]
@@ -21,7 +21,7 @@ def a_matrix(p, z, r, order):
     return jnp.block(
         [
             [
-                (-(p.sigma**2) * R_psi1_J2_psi0 + z) * jnp.eye(p.B * p.T),
+                (-(p.sigma**2) * R_psi2_J2_psi1 + z) * jnp.eye(p.B * p.T),
                 jnp.zeros((p.B * p.T, p.B * p.T)),
                 (-(p.sigma**2)) * R_phi2_J2T_g3,
                 (-p.eta * p.gamma) * C_phi2_phi2,
@@ -29,7 +29,7 @@ def a_matrix(p, z, r, order):
             ],
             [
                 jnp.zeros((p.B * p.T, p.B * p.T)),
-                (-(p.sigma**2) * R_psi1_J2_psi0 + z) * jnp.eye(p.B * p.T),
+                (-(p.sigma**2) * R_psi2_J2_psi1 + z) * jnp.eye(p.B * p.T),
                 jnp.zeros((p.B * p.T, p.B * p.T)),
                 (-p.eta * p.gamma) * R_phi2_J2T_g3.T,
                 (-(p.sigma**2)) * R_phi2_J2T_g3.T,
@@ -37,7 +37,7 @@ def a_matrix(p, z, r, order):
             [
                 (-p.eta * p.gamma) * C_g3_spike3 + (-(p.sigma**2)) * R_g3_J2_phi2,
                 (-(p.sigma**2)) * C_g3_g3,
-                (-(p.sigma**2) * R_psi0_J2T_psi1 + 1) * jnp.eye(p.B * p.T),
+                (-(p.sigma**2) * R_psi1_J2T_psi2 + 1) * jnp.eye(p.B * p.T),
                 jnp.zeros((p.B * p.T, p.B * p.T)),
                 jnp.zeros((p.B * p.T, p.B * p.T)),
             ],
@@ -45,7 +45,7 @@ def a_matrix(p, z, r, order):
                 (-p.eta * p.gamma) * C_spike3_spike3 + (-(p.sigma**2)) * R_spike3_J2_phi2,
                 (-(p.sigma**2)) * C_g3_spike3.T,
                 jnp.zeros((p.B * p.T, p.B * p.T)),
-                (-(p.sigma**2) * R_psi0_J2T_psi1 + 1) * jnp.eye(p.B * p.T),
+                (-(p.sigma**2) * R_psi1_J2T_psi2 + 1) * jnp.eye(p.B * p.T),
                 jnp.zeros((p.B * p.T, p.B * p.T)),
             ],
             [
@@ -53,7 +53,7 @@ def a_matrix(p, z, r, order):
                 (-(p.sigma**2)) * R_g3_J2_phi2.T,
                 jnp.zeros((p.B * p.T, p.B * p.T)),
                 jnp.zeros((p.B * p.T, p.B * p.T)),
-                (-(p.sigma**2) * R_psi0_J2T_psi1 + 1) * jnp.eye(p.B * p.T),
+                (-(p.sigma**2) * R_psi1_J2T_psi2 + 1) * jnp.eye(p.B * p.T),
             ],
         ]
     )
@@ -153,9 +153,9 @@ def pencil_0(p, order):
 
 
 def scalar_map_0(p, z, r):
-    """s(z) = (1 - sigma^2 R_psi0_J2T_psi1) (z - sigma^2 R_psi1_J2_psi0)"""
-    _, R_psi0_J2T_psi1, R_psi1_J2_psi0 = r
-    return (-(p.sigma**2) * R_psi0_J2T_psi1 + 1) * (-(p.sigma**2) * R_psi1_J2_psi0 + z)
+    """s(z) = (1 - sigma^2 R_psi1_J2T_psi2) (z - sigma^2 R_psi2_J2_psi1)"""
+    _, R_psi1_J2T_psi2, R_psi2_J2_psi1 = r
+    return (-(p.sigma**2) * R_psi1_J2T_psi2 + 1) * (-(p.sigma**2) * R_psi2_J2_psi1 + z)
 
 
 def inverse_map_0(p, s):
@@ -169,7 +169,7 @@ def relation_0(p, s):
 
 
 PROBE = Probe(
-    unknowns=("C_psi0_phi2", "R_psi0_J2T_g3", "C_psi1_g3", "C_psi1_spike3", "R_psi1_J2_phi2"),
+    unknowns=("C_psi1_phi2", "R_psi1_J2T_g3", "C_psi2_g3", "C_psi2_spike3", "R_psi2_J2_phi2"),
     a_matrix=a_matrix,
     rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
     sides=(Side("right", right_spikes), Side("left", left_spikes)),
