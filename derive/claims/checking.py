@@ -425,7 +425,7 @@ class _Work:
         value = self.reader(claim).scalar(claim.get("value"))
         fixed = self._fixed(claim, self.reader(claim))
         value = value.subs(fixed)
-        if not self.bulk.pencil.cycles and "eigenproblem" not in dict(claim.keys):
+        if not self.matrix.pencil.cycles and "eigenproblem" not in dict(claim.keys):
             return (
                 UNDECIDED,
                 "outliers are zeros of det A(z) that no eigenproblem gives, so none is known in closed form",
@@ -468,7 +468,7 @@ class _Work:
         """The eigenproblems, exact in all parameters that are not fixed; found once."""
         key = tuple(fixed.items())
         if key not in self.spikes:
-            self.spikes[key] = Spikes(Case.of(self.bulk, None, fixed))
+            self.spikes[key] = Spikes(Case.of(self.matrix, None, fixed))
         return self.spikes[key]
 
     def _problems(self, claim: Claim, spikes: Spikes) -> list[Eigenproblem]:
@@ -528,7 +528,7 @@ class _Work:
         parameter = names[claim.get("parameter")]
         fixed = self._fixed(claim, self.reader(claim))
         value = value.subs(fixed)
-        if not self.bulk.pencil.cycles and "eigenproblem" not in dict(claim.keys):
+        if not self.matrix.pencil.cycles and "eigenproblem" not in dict(claim.keys):
             return UNDECIDED, "outliers are zeros of det A(z) that no eigenproblem gives: no threshold in closed form"
         if parameter in fixed or value.has(parameter):
             raise ClaimError(f"{self.place(claim)}: {parameter} is what the threshold is of; leave it out of the value")
