@@ -220,7 +220,7 @@ def test_a_lag_beyond_the_last_time_is_derived():
     x = field("x", D, t)
     model = Model((T,), [Eq(x(0), a), Eq(x(t + 1), M0 @ x(t - 5))], {"late": mean(x(t) * x(t - 5))})
     assert dict(model.observe)["late"] == mean(x(t) * x(t - 5))
-    assert derive_model(model)["order"].lags
+    assert derive_model(model).order.lags
 
 
 def test_a_mean_weighs_an_outer_product_of_the_probe():
@@ -315,11 +315,11 @@ def learned(names: dict[str, str]) -> tuple[Model, list[Parameter]]:
 
 def shape_of(model: Model, back: dict[Parameter, Parameter]) -> list:
     """What a derivation found, in the parameters of another one and without names of fields."""
-    records = derive_model(model)
-    bulk, probe, saddle = records["bulk"], records["probe"], records["saddle"]
-    for record in records.values():
-        assert text_of_record(record)
-    names = [name for r in records["system"].recurrences for name in r.names]
+    probed = derive_model(model).first
+    bulk, probe, saddle = probed.bulk, probed.probe, probed.record("saddle")
+    for stage in probed.stages:
+        assert text_of_record(probed.record(stage))
+    names = [name for r in probed.system.recurrences for name in r.names]
     coefficients = {sp.Function(name): sp.Function(f"coefficient{n}") for n, name in enumerate(names)}
 
     def plain(expression: sp.Expr) -> sp.Expr:
@@ -330,9 +330,9 @@ def shape_of(model: Model, back: dict[Parameter, Parameter]) -> list:
     return [
         sp.factor(plain(bulk.curve)),
         {sp.factor(plain(e)) for e in bulk.edges},
-        {sp.factor(plain(c.inverse)) for c in bulk.pencil.cycles},
+        {sp.factor(plain(c.inverse)) for c in probed.pencil.cycles},
         sorted((plain(c.coefficient) for c in (*saddle.covariances, *saddle.memories)), key=sp.default_sort_key),
-        len(records["system"].fields),
+        len(probed.system.fields),
         sorted(u.kind for u in probe.unknowns),
     ]
 

@@ -296,7 +296,8 @@ def letters_of(*names: str) -> list[tuple[str, ...]]:
 
 
 def prepared(model: Model, wanted: tuple[str, ...]) -> tuple[Layout, tuple[Letter, ...]]:
-    layout = Layout(derive_model(model)["order"])
+    derivation = derive_model(model)
+    layout = Layout(derivation.order, derivation.saddle)
     by_name = {f.name: f for f in (*(f.field for f in layout.fields), *layout.system.sources)}
     return layout, tuple(Letter(kind, by_name[x], by_name[y]) for kind, x, y in letters_of(*wanted))
 
@@ -370,7 +371,7 @@ def test_means_at_earlier_times_weigh_updates():
 
 def test_weights_with_decay_that_has_no_closed_form():
     model = hebbian((1 - b / (1 + t)) * M(t) + c / D * outer(x(t), x(t)))
-    assert derive_model(model)["system"].recurrences
+    assert derive_model(model).system.recurrences
     same_as_exact(model, "C x x", "R x M0_x")
 
 
