@@ -426,14 +426,24 @@ class _Build:
             raise DeclarationError(
                 f"the equation of {target} sums {vector} up to {self.clock}; use values before {self.clock} only"
             )
-        weights = self._weights(term)
         labels = Formula(lines_of(vector))
+        if reach == 0 and not term.coefficient.has(PAST) and self._ends_before_now(vector):
+            # what is not known yet is zero in the past, so that the sum ends by itself
+            factor = self.number(term.coefficient)
+            if term.pair is None:
+                return factor, Call("summed", (self.past(vector), labels), self.rows_shape(vector))
+            return factor, MatMul(self.with_past(term.pair[1], term.pair[0].field), self.past(vector))
+        weights = self._weights(term)
         if term.pair is None:
             return ONE, Call("past_sum", (weights, self.past(vector), labels), self.rows_shape(vector))
         left, right = term.pair
         found = self.with_past(right, left.field)
         kernel = Call("weighted", (found, weights, labels), found.shape)
         return ONE, MatMul(kernel, self.past(vector))
+
+    def _ends_before_now(self, field: Field) -> bool:
+        """Whether the past of a field holds nothing at the current time yet."""
+        return field.timed and field.role == "field" and field not in self.done
 
     def _weights(self, term: Term) -> Chosen:
         """The coefficient of each earlier time, zero outside the sum."""

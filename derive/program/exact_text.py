@@ -14,7 +14,7 @@ from derive.program.text import PARAMETERS, Names, Text, indented, joined
 IN_EXACT = (
     "after at_time delayed dual earlier empty entry finite_times first forward given given_series lines mean_of_labels "
     "overlaps part part_before "
-    "past_sum products products_by_time put series site store store_number total total_of_labels "
+    "past_sum products products_by_time put series site store store_number summed total total_of_labels "
     "unit units weighted"
 ).split()
 IN_COEFFICIENTS = "arange coefficient coefficients history_coefficients initial_coefficients over_time".split()

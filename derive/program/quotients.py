@@ -388,6 +388,13 @@ class ExactRun:
                 total = self.plus(total, self.times(weight, rows[s * count : (s + 1) * count]))
         return total
 
+    def _call_summed(self, past, labels):
+        rows, count = self.value(past), self.whole(labels)
+        total = self.zeros((count, rows.shape[1]))
+        for s in range(len(rows) // count if count else 0):
+            total = self.plus(total, rows[s * count : (s + 1) * count])
+        return total
+
     def _call_weighted(self, overlaps, weights, labels):
         w = np.repeat(self.value(weights), self.whole(labels))
         return self.times(self.value(overlaps), w[None, :])

@@ -20,6 +20,7 @@ from numerics.runtime.exact import (
     series,
     site,
     store,
+    summed,
     unit,
 )
 from numerics.runtime.interface import ExactTraining
@@ -55,7 +56,7 @@ def step(p, times, t, state):
     when = jnp.arange(times)
     (phi_past, chi_past, g_past, xi_past, cov_W0T, cov_W0) = state
     # phi(t) = a(t) + kappa sum_{s<t} xi(s)
-    phi = past_sum(jnp.where(jnp.less(when, t), p.kappa, 0), xi_past, 1) + unit(in_a, t)
+    phi = p.kappa * summed(xi_past, 1) + unit(in_a, t)
     phi_past = store(phi_past, phi, t)
     # chi(t) = u[chi] + sum_s (sigma^2/alpha) R[phi,xi](t,s) g(s)
     chi = unit(in_chi, t) + (p.sigma**2 / p.alpha) * (part(phi, in_xi) @ g_past)

@@ -95,7 +95,7 @@ def step(p, times, t, state):
     g2_g2 = overlaps(seen_g2, g2_past)
     cov_J1T = put(cov_J1T, in_J1T_g2, t, in_J1T_g2, None, g2_g2)
     # g1(t) = J1T_g2(t) + eta gamma0 sum_{s<t} <g2(t) g2(s)> h1(s)
-    g1 = weighted(g2_g2, jnp.where(jnp.less(when, t), p.eta * p.gamma0, 0), p.C) @ h1_past + J1T_g2
+    g1 = (p.eta * p.gamma0) * (g2_g2 @ h1_past) + J1T_g2
     g1_past = store(g1_past, g1, t)
     # J0T_g1(t) = u[J0T_g1] + sum_s R[g1,J0_h0](t,s) h0(s)
     J0T_g1 = unit(in_J0T_g1, t) + part(g1, in_J0_h0) @ h0_past
@@ -103,11 +103,7 @@ def step(p, times, t, state):
     g1_g1 = overlaps(seen_g1, g1_past)
     cov_J0T = put(cov_J0T, in_J0T_g1, t, in_J0T_g1, None, (1 / p.nu) * g1_g1)
     # v(t) = teacher - J0T_g1(t)/gamma0 - eta sum_{s<t} <g1(t) g1(s)> h0(s)
-    v = (
-        (-1 / p.gamma0) * J0T_g1
-        + weighted(g1_g1, jnp.where(jnp.less(when, t), -p.eta, 0), p.C) @ h0_past
-        + unit(in_teacher, 0)
-    )
+    v = (-1 / p.gamma0) * J0T_g1 + (-p.eta) * (g1_g1 @ h0_past) + unit(in_teacher, 0)
     v_past = store(v_past, v, t)
     # X_v(t) = u[X_v] + sum_s R[v,h0](t,s) delta(s)/alpha
     X_v = unit(in_X_v, t) + (1 / p.alpha) * (part(v, in_h0) @ delta_past)

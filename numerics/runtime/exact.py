@@ -117,6 +117,12 @@ def past_sum(weights: Array, past: Array, labels: int) -> Array:
     return (weights @ past.reshape(times, labels * size)).reshape(labels, size)
 
 
+def summed(past: Array, labels: int) -> Array:
+    """The sum over times of rows."""
+    size = past.shape[1]
+    return jnp.sum(past.reshape(-1, labels * size), axis=0).reshape(labels, size)
+
+
 def weighted(overlaps: Array, weights: Array, labels: int) -> Array:
     """Overlaps with the rows of all times, those of each time multiplied by its weight."""
     return overlaps * jnp.broadcast_to(weights[:, None], (weights.shape[0], labels)).reshape(-1)
