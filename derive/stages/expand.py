@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from derive.algebra.history import write_out
+from derive.equations.history import write_out
 from derive.algebra.nodes import at
 from derive.algebra.scaling import split_sizes
 from derive.equations.made import Applied, Made
