@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sympy as sp
 
-from derive.algebra.history import History
 from derive.algebra.scaling import norm_order
+from derive.equations.history import History
 from derive.equations.made import Made
 from derive.equations.rules import Rules
 from derive.errors import DeclarationError

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import sympy as sp
 
-from derive.algebra.history import History
 from derive.algebra.scaling import size_free, size_order, split_sizes
+from derive.equations.history import History
 from derive.equations.made import Applied, Content, Made
 from derive.equations.times import Moment, in_clock, latest_moment
 from derive.errors import DeclarationError

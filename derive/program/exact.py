@@ -36,6 +36,7 @@ from derive.program.nodes import (
     Transposed,
     Value,
     alive,
+    shape_of,
     symbols_in,
 )
 from derive.program.recurrences import Coefficients
@@ -115,10 +116,11 @@ class _Build:
     def __init__(self, layout: Layout):
         self.layout, self.clock = layout, layout.clock
         self.time = Symbol("t" if self.clock is None else self.clock.name, SCALAR)
+        self.steps = sp.S.One if self.clock is None else self.clock.steps
         self.times = Symbol("times", SCALAR)
         self.when = Symbol("when", (Slot(Ref(self.times), "times"),))
         self.now_slot, self.when_slot = Slot(Ref(self.time), self.time.hint), Slot(Ref(self.when), "s")
-        self.times_dim = self.when.shape[0]
+        self.times_dim = shape_of(Ref(self.when))[0]
         self.sites = tuple(map(self._site, layout.sectors))
         self.home = {site.sector: site for site in self.sites}
         self.place = {field: symbol for site in self.sites for field, symbol in site.blocks}
@@ -342,7 +344,7 @@ class _Build:
         key = (value.field, self.lag(value), field, field in self.done)
         if key not in self.met:
             seen = self.dual(value, field)
-            symbol = Symbol(f"{value.field}_{field}", (seen.shape[0], self.past_shape(field)[0]))
+            symbol = Symbol(f"{value.field}_{field}", (shape_of(seen)[0], self.past_shape(field)[0]))
             self.lines.append(Let(symbol, Call("overlaps", (seen, self.past(field)), symbol.shape)))
             self.met[key] = symbol
         return Ref(self.met[key])
@@ -447,6 +449,7 @@ class _Build:
 
     def _weights(self, term: Term) -> Chosen:
         """The coefficient of each earlier time, zero outside the sum."""
+        assert term.past is not None
         inside = self.number(sp.S(0) + term.past).expression
         shape = (self.times_dim,)
         weight = Formula(self.number(term.coefficient, last=term.past - 1).expression, shape)
@@ -462,7 +465,7 @@ class _Build:
                 )
             return rows
         if term.mixing.table is None:
-            return Call("total", (rows,), (sp.S.One, rows.shape[1]))
+            return Call("total", (rows,), (sp.S.One, shape_of(rows)[1]))
         table = self.given(term.mixing.table)
         return MatMul(Transposed(table) if term.mixing.transposed else table, rows)
 
@@ -496,20 +499,20 @@ class _Build:
         """The rows of a field before the last update."""
         if not field.timed:
             return self.past(field)
-        count = self.clock.steps * lines_of(field)
+        count = self.steps * lines_of(field)
         return Call("first", (self.past(field), Formula(count)), (count, self.home[field.sector].size))
 
     def _letter(self, letter: Letter) -> Value:
         rows = self._first(letter.a)
         if letter.kind == "C":
             return MatMul(self._dual(rows, letter.a), Transposed(self._first(letter.b)))
-        count = lines_of(letter.b) * (self.clock.steps if letter.b.timed else 1)
-        return Call("part_before", (rows, Ref(self.place[letter.b]), Formula(count)), (rows.shape[0], count))
+        count = lines_of(letter.b) * (self.steps if letter.b.timed else 1)
+        return Call("part_before", (rows, Ref(self.place[letter.b]), Formula(count)), (shape_of(rows)[0], count))
 
     def _mean_before(self, average: Mean) -> Value:
         """A mean that weighs updates, at all times before the last update."""
         table = self._table(average.xreplace({PAST: self.clock}) if self.clock is not None else average)
-        count = sp.S.One if self.clock is None else self.clock.steps
+        count = self.steps
         return Call("first", (table, Formula(count)), (count, _labels(average)))
 
     def _table(self, average: Mean) -> Value:

@@ -33,6 +33,13 @@ class Value:
     shape: Shape | None
 
 
+def shape_of(value: Value) -> Shape:
+    """The shape of a value that is an array."""
+    if value.shape is None:
+        raise AssertionError(f"a {type(value).__name__} that is no array stands where an array is needed")
+    return value.shape
+
+
 @dataclass(frozen=True, eq=False)
 class Ref(Value):
     """The value of a symbol."""

@@ -140,7 +140,7 @@ class _Spectral:
             shape = (index_size(letter.a), index_size(letter.b))
             key = key_of(letter)
             if key not in self.letters:
-                self.letters[key] = Symbol("_".join(key), shape)
+                self.letters[key] = Symbol("_".join(map(str, key)), shape)
             made = Ref(self.letters[key])
             return Transposed(made) if letter.transposed else made
         size = index_size(letter.field)

@@ -39,6 +39,7 @@ from derive.program.nodes import (
     Unpack,
     Value,
     alive,
+    shape_of,
     symbols_in,
 )
 from derive.program.recurrences import Coefficients
@@ -172,7 +173,9 @@ class _Build:
         """Each random matrix and each drawn vector, with keys that no two of them share."""
         made: dict[Channel | Field, NormalsOf] = {}
         taken: set[str] = set()
-        for kind in (*self.sharing.channels, *(s for s in self.layout.system.sources if s.role == "normal")):
+        kinds: list[Channel | Field] = [*self.sharing.channels]
+        kinds += [s for s in self.layout.system.sources if s.role == "normal"]
+        for kind in kinds:
             key = kind.hint if isinstance(kind, Channel) else str(kind)
             while key in taken:
                 key += "_"
@@ -240,7 +243,7 @@ class _Build:
                 if f.field.timed:
                     self._field(f)
             series = {name: self._followed(name, value) for name, value in self._observed() if value.has(self.clock)}
-            weighing = [self._followed_mean(m) for m in self.means]
+            weighing: list[Value] = [self._followed_mean(m) for m in self.means]
             self._end()
         else:
             series, weighing = {}, [self.number(m, (sp.S.One, _labels(m))) for m in self.means]
@@ -483,7 +486,7 @@ class _Build:
             chain.append((late, self._carry(slope) if self.pathwise else slope))
         return chain[lag - 1]
 
-    def past(self, field: Field) -> Value:
+    def past(self, field: Field) -> Ref:
         """The coordinates of a field at all times, known up to the current one."""
         size = self.size[self.sharing.past_span(field)]
         if not field.timed:
@@ -497,7 +500,7 @@ class _Build:
         found = self.past(field)
         if field.timed:
             return found
-        shape = (self.points * lines_of(field), found.shape[1])
+        shape = (self.points * lines_of(field), shape_of(found)[1])
         return Call("repeated", (found, Formula(self.points)), shape)
 
     def directions(self, field: Field) -> Ref:
@@ -600,7 +603,7 @@ class _Build:
         value, slope = self.value(term.vector), self.slope(term.vector) if self.pathwise else None
         if term.pair is not None:
             left, right = map(self.value, term.pair)
-            met = Call("overlaps", (left, right), (left.shape[1], right.shape[1]))
+            met = Call("overlaps", (left, right), (shape_of(left)[1], shape_of(right)[1]))
             mixed = Call("mixed_slopes", (slope, met), None) if slope is not None else None
             return factor, MatMul(value, met), mixed
         if term.mixing is None:
@@ -627,17 +630,18 @@ class _Build:
             seen = Call(
                 "seen_from",
                 (self.directions(left.field), self.value(right)),
-                (lines_of(right.field), other.shape[1]),
+                (lines_of(right.field), shape_of(other)[1]),
             )
             met = MatMul(seen, Transposed(other))
             rows = MatMul(Call("weighted", (met, weights, labels), met.shape), past)
-        shape = (self.sites_slot, rows.shape[0])
+        shape = (self.sites_slot, shape_of(rows)[0])
         span = self.directions(vector)
         slopes = Call("expressed_slopes", (span, rows), None) if self.pathwise else None
         return ONE, Call("expressed", (span, rows), shape), slopes
 
     def _weights(self, term: Term) -> Chosen:
         """The coefficient of each earlier time, zero outside the sum."""
+        assert term.past is not None
         if sp.expand(term.past - self.clock) > 0:  # the sum includes the current time
             for node in _outermost(term.coefficient, (Mean, Total)):
                 if node.has(PAST):
@@ -710,7 +714,7 @@ class _Build:
             hint = f"{a}_to_{channel.hint}"
             if a.timed:
                 lines = self.points * lines_of(a)
-                symbol = self._carry(Symbol(hint, (lines, rows.shape[1])))
+                symbol = self._carry(Symbol(hint, (lines, shape_of(rows)[1])))
                 self.lines.append(Let(symbol, Call("store", (Ref(symbol), rows, Ref(self.time)), symbol.shape)))
             else:
                 symbol = Symbol(hint, rows.shape)
@@ -756,7 +760,7 @@ class _Build:
         if not field.timed:
             return past
         count = self.steps * lines_of(field)
-        return Call("first", (past, Formula(count)), (count, past.shape[1]))
+        return Call("first", (past, Formula(count)), (count, shape_of(past)[1]))
 
     def _moments(self) -> list[tuple[MomentKey, Value]]:
         """What is averaged over sites, before responses are made of it."""
@@ -767,7 +771,7 @@ class _Build:
                 spans = [self.sharing.past_span(f) for f in (letter.a, letter.b)]
                 if spans[0] != spans[1]:
                     homes = tuple(Ref(self.home[s].symbol) for s in spans)
-                    a = MatMul(a, Call("between", homes, (a.shape[1], b.shape[1])))
+                    a = MatMul(a, Call("between", homes, (shape_of(a)[1], shape_of(b)[1])))
                 found.append((key_of(letter), MatMul(a, Transposed(b))))
         noises: dict[Channel, Ref] = {}
         for channel in dict.fromkeys(c for _, c in self._asked()):
@@ -858,7 +862,7 @@ def _labels(expression: sp.Basic) -> sp.Expr:
 
 def _width(factor: Formula, value: Value) -> sp.Expr:
     """How many columns a product has."""
-    width = value.shape[1]
+    width = shape_of(value)[1]
     return factor.shape[1] if width == 1 and factor.shape else width
 
 

@@ -7,7 +7,7 @@ import keyword
 from collections.abc import Iterable, Mapping
 
 import sympy as sp
-from sympy.printing.codeprinter import PrintMethodNotImplementedError
+from sympy.printing.codeprinter import CodePrinter, PrintMethodNotImplementedError
 from sympy.printing.numpy import JaxPrinter, NumPyPrinter
 from sympy.printing.precedence import PRECEDENCE
 
@@ -31,6 +31,7 @@ from derive.program.nodes import (
     Transposed,
     Tuple,
     Value,
+    shape_of,
     symbols_in,
 )
 
@@ -59,7 +60,7 @@ class Names:
         return self.given[symbol]
 
 
-class _Arithmetic:
+class _Arithmetic(CodePrinter):
     """Shared by both printers: a leaf is a slot, or a symbol of the declaration."""
 
     module: str
@@ -148,7 +149,7 @@ class _PlainNumpy(_Arithmetic, NumPyPrinter):
 class Text:
     """Prints values as array code; `bound` says what the declaration's own symbols are called, where they may stand."""
 
-    arithmetic: type = _Jax
+    arithmetic: type[_Arithmetic] = _Jax
 
     def __init__(self, names: Names, bound: Mapping[sp.Symbol, Symbol | str] | None = None):
         self.names = names
@@ -220,8 +221,8 @@ class Text:
 
     def _sum(self, value: Sum) -> str:
         if not value.terms:
-            shape = ", ".join(self.formula(sp.sympify(d)) for d in value.shape)
-            return f"{self.arithmetic.module}.zeros(({shape}{',' if len(value.shape) == 1 else ''}))"
+            shape = ", ".join(self.formula(sp.sympify(d)) for d in shape_of(value))
+            return f"{self.arithmetic.module}.zeros(({shape}{',' if len(shape_of(value)) == 1 else ''}))"
         parts = []
         for factor, term in value.terms:
             code = self.inside(term)

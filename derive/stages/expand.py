@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sympy as sp
 
-from derive.algebra.history import write_out
 from derive.algebra.nodes import at
 from derive.algebra.scaling import split_sizes
+from derive.equations.history import write_out
 from derive.equations.made import Applied, Made
 from derive.equations.probing import Probing
 from derive.equations.rules import Rules

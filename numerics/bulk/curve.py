@@ -57,6 +57,7 @@ def singular_points(law: BulkLaw, p: Point) -> tuple[complex, ...] | None:
     polynomial vanishes at these parameters or is not exact, so that nothing can be concluded from it.
     """
     found: list[complex] = []
+    assert law.edge_polynomials is not None, "asked only where the responses were eliminated"
     polynomials, exact = _evaluated(law.edge_polynomials, p)
     if not exact:
         return None
@@ -140,6 +141,7 @@ class Curve:
 
 @lru_cache(maxsize=256)
 def _curve(law: BulkLaw, p: Point) -> Curve | None:
+    assert law.curve is not None, "asked only where the responses were eliminated"
     exact, _ = _evaluated(law.curve, p)
     largest = max((abs(c) for row in exact for c in row), default=Fraction(0))
     if largest == 0 or not any(c != 0 for row in exact[1:] for c in row):

@@ -96,6 +96,7 @@ def extend(span: Span, values: Array, tolerance: Array, slopes: Array | None = N
     directions = span.directions.at[:, places].set(made, mode="drop")
     new_slopes = None
     if span.slopes is not None:
+        assert slopes is not None, "a span with slopes is joined by values with slopes"
         d_left = (slopes - jnp.einsum("ck,mkn->mcn", rows, span.slopes))[:, chosen]
         inverse = solve_triangular(lower, jnp.eye(labels), lower=True)
         new_slopes = span.slopes.at[:, places].set(jnp.einsum("kc,mcn->mkn", inverse, d_left), mode="drop")
@@ -301,14 +302,14 @@ class Entries(NamedTuple):
     lag: int | None = 0
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         return self.labels if self.times is None else self.times * self.labels
 
     def when(self, otherwise: int) -> Array:
         """The time of each entry."""
         if self.times is None:
             return jnp.full(self.labels, otherwise)
-        return jnp.repeat(jnp.arange(self.times), self.labels, total_repeat_length=self.count)
+        return jnp.repeat(jnp.arange(self.times), self.labels, total_repeat_length=self.size)
 
 
 def responses(
@@ -319,12 +320,12 @@ def responses(
     seen: correlations with the noises; noise: their covariance; last: a time after all that is followed.
     """
     entries = jnp.concatenate([one.when(-1) for one in noises])
-    reach = jnp.concatenate([jnp.full(one.count, last + 1 if one.lag is None else one.lag) for one in noises])
+    reach = jnp.concatenate([jnp.full(one.size, last + 1 if one.lag is None else one.lag) for one in noises])
     whole = response_matrix(seen, noise, field.when(last), entries, reach, tolerance)
     parts, start = [], 0
     for one in noises:
-        parts.append(whole[:, start : start + one.count])
-        start += one.count
+        parts.append(whole[:, start : start + one.size])
+        start += one.size
     return tuple(parts)
 
 

@@ -75,6 +75,7 @@ class Trained:
     @staticmethod
     def sampled(solver: Solver, values: dict, sampling: Sampling, tell) -> Trained:
         """Means over independent replicas of the sampled forward pass."""
+        assert isinstance(solver.training, SampledTraining), "an exact pass draws nothing"
         found = sampled_pass(solver.training, solver.point(values), sampling, tell)
         return Trained(
             found.fine[0],
