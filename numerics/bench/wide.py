@@ -24,7 +24,7 @@ def _problem(steps: int, points: int = 6) -> tuple[Solver, dict]:
     solver = load_built(SETTING)
     if solver is None:
         raise DeriveError(f"the setting {SETTING} has not been built; run derive build first")
-    values = {q.name: q.default for q in solver.setting.parameters}
+    values: dict = {q.name: q.default for q in solver.setting.parameters}
     values |= {"P": points, "B": points, "T": steps, "eta": 3.0 / steps, "gamma": 4.0}
     rng = np.random.default_rng(0)
     x = rng.standard_normal((points, values["D"]))

@@ -254,7 +254,7 @@ def store_number(table: Array, value: Array, t: Array) -> Array:
 
 def given(data: Array, t: Array | None, lag: int) -> Array:
     """Data at a time, or without one, as a matrix; zero before the start."""
-    value = data if t is None else jnp.where(t >= lag, data[t - lag], 0.0)
+    value = data if t is None else jnp.where(t >= lag, jnp.asarray(data)[t - lag], 0.0)
     return value if value.ndim == 2 else value[:, None]
 
 
