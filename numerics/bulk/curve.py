@@ -53,8 +53,8 @@ def _integers(coefficients: tuple[Fraction, ...]) -> list[int]:
 def singular_points(law: BulkLaw, p: Point) -> tuple[complex, ...] | None:
     """Every z at which branches of the curve meet or leave to infinity, real ones with imaginary part zero.
 
-    Roots are isolated in exact arithmetic and right to the last digit, also where two nearly coincide. None if there is no
-    edge polynomial, or one that vanishes at these parameters or is not exact: nothing can be concluded from those.
+    Roots are isolated in exact arithmetic and right to the last digit, also where two nearly coincide. None if there
+    is no edge polynomial, or one that vanishes at these parameters or is not exact: nothing follows from those.
     """
     if law.edge_polynomials is None:
         return None
