@@ -120,10 +120,10 @@ def test_order_parameters_are_those_by_hand(shape, k):
         h, g, J = f"h{layer}", f"g{layer + 1}", f"J{layer}"
         # by hand the first backward field is divided by gamma0
         scale = 1 / problem.gamma if layer == 0 else 1.0
-        expected[f"C_{h}_{h}"] = kernels.C_h[layer]
-        expected[f"C_{g}_{g}"] = kernels.C_g[layer + 1]
-        expected[f"R_{h}_{J}T_{g}"] = scale * kernels.R_hr[layer]
-        expected[f"R_{g}_{J}_{h}"] = kernels.R_gu[layer + 1]
+        expected["C", h, h] = kernels.C_h[layer]
+        expected["C", g, g] = kernels.C_g[layer + 1]
+        expected["R", h, f"{J}T_{g}"] = scale * kernels.R_hr[layer]
+        expected["R", g, f"{J}_{h}"] = kernels.R_gu[layer + 1]
     assert set(derived.order) == set(expected)
     n = problem.T * problem.C
     for name, kernel in expected.items():

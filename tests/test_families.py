@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from derive.cli import main
 from derive.codegen import generate_files, store
 from derive.errors import DeclarationError, ParameterError
 from derive.loading import load_declaration, load_model, load_problem
+from numerics import runtime
 from numerics.solver import load_solver, solve
 
 PLANTED = '''"""K planted directions, added to a symmetric matrix or taken from it."""
@@ -245,17 +248,26 @@ def test_show_takes_one_value():
 
 
 @pytest.mark.slow
-def test_build_of_a_member_goes_where_it_is_told(tmp_path: Path):
+def test_build_of_a_member_goes_where_it_is_told(tmp_path: Path, monkeypatch):
     out = str(tmp_path / "out")
     assert run("build", "deep_linear", "L=3", "--out", out).exit_code == 0
     built = tmp_path / "out" / "deep_linear_L3"
     names = {path.name for path in built.iterdir()}
-    assert names == {"__init__.py", "training.py", "simulation.py", "derivation.md"} | {
+    assert names == {"__init__.py", "training.py", "simulation.py", "derivation.md", "runtime"} | {
         f"{kind}_{label}.py" for kind in ("probe", "bulk") for label in range(3)
     }
     assert "derive build deep_linear L=3 data=full_batch param=mup" in (built / "training.py").read_text()
-    solver = load_solver({path.name: path.read_text() for path in built.iterdir()})
-    setting = solver.setting
+    shared = Path(runtime.__file__).parent
+    assert {path.name: path.read_text() for path in (built / "runtime").iterdir()} == {
+        path.name: path.read_text() for path in shared.glob("*.py")
+    }
+    monkeypatch.syspath_prepend(out)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    setting = importlib.import_module("deep_linear_L3").SETTING
+    for stem in ("training", "simulation", *(stem for probe in setting.probes for stem in (probe.probe, probe.bulk))):
+        importlib.import_module(f"deep_linear_L3.{stem}")
+    for name in [name for name in sys.modules if name.split(".")[0] == "deep_linear_L3"]:
+        del sys.modules[name]
     assert dict(setting.choices)["L"] == 3 and setting.steps == "T" and setting.labels == "C"
     assert run("build", "deep_linear", "L=3", "--check", "--out", out).exit_code == 0
     (built / "training.py").write_text("")

@@ -53,11 +53,12 @@ def _integers(coefficients: tuple[Fraction, ...]) -> list[int]:
 def singular_points(law: BulkLaw, p: Point) -> tuple[complex, ...] | None:
     """Every z at which branches of the curve meet or leave to infinity, real ones with imaginary part zero.
 
-    Roots are isolated in exact arithmetic and right to the last digit, also where two nearly coincide. None if an edge
-    polynomial vanishes at these parameters or is not exact, so that nothing can be concluded from it.
+    Roots are isolated in exact arithmetic and right to the last digit, also where two nearly coincide. None if there
+    is no edge polynomial, or one that vanishes at these parameters or is not exact: nothing follows from those.
     """
+    if law.edge_polynomials is None:
+        return None
     found: list[complex] = []
-    assert law.edge_polynomials is not None, "asked only where the responses were eliminated"
     polynomials, exact = _evaluated(law.edge_polynomials, p)
     if not exact:
         return None
@@ -141,7 +142,8 @@ class Curve:
 
 @lru_cache(maxsize=256)
 def _curve(law: BulkLaw, p: Point) -> Curve | None:
-    assert law.curve is not None, "asked only where the responses were eliminated"
+    if law.curve is None:
+        return None
     exact, _ = _evaluated(law.curve, p)
     largest = max((abs(c) for row in exact for c in row), default=Fraction(0))
     if largest == 0 or not any(c != 0 for row in exact[1:] for c in row):

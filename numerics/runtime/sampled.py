@@ -175,7 +175,7 @@ def spread(values: Array, sites: int, labels: int) -> Array:
 
 def given(data: Array, t: Array | None, lag: int) -> Array:
     """Data at a time, or without one, as a matrix or as a row over labels; zero before the start."""
-    value = data if t is None else jnp.where(t >= lag, data[t - lag], 0.0)
+    value = data if t is None else jnp.where(t >= lag, jnp.asarray(data)[t - lag], 0.0)
     return value if value.ndim == 2 else value[None, :]
 
 
