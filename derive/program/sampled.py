@@ -243,14 +243,17 @@ class _Build:
                 if f.field.timed:
                     self._field(f)
             series = {name: self._followed(name, value) for name, value in self._observed() if value.has(self.clock)}
-            weighing: list[Value] = [self._followed_mean(m) for m in self.means]
+            timed = [any(v.time is not None for v in m.atoms(FieldAt)) for m in self.means]
+            weighing = [self._followed_mean(m) if t else None for m, t in zip(self.means, timed, strict=True)]
             self._end()
         else:
-            series, weighing = {}, [self.number(m, (sp.S.One, _labels(m))) for m in self.means]
+            series, weighing = {}, [None] * len(self.means)
         step, self.lines = tuple(self.lines), []
         moments = self._moments()
-        for i, value in enumerate(weighing):
-            count = (Formula(self.steps), Formula(_labels(self.means[i])))
+        for i, followed in enumerate(weighing):
+            mean = self.means[i]
+            value = self.number(mean, (sp.S.One, _labels(mean))) if followed is None else followed
+            count = (Formula(self.steps), Formula(_labels(mean)))
             moments.append((("M", i), Call("before", (value, *count), None)))
         observables = [
             (name, series[name] if name in series else Call("once", (self._observable(value),), None))

@@ -10,5 +10,6 @@ Array = Any
 
 
 def diagonal(weights: Array, size: int, labels: int) -> Array:
-    """The diagonal matrix with the weight of each time, once per label."""
-    return jnp.diag(jnp.broadcast_to(jnp.repeat(jnp.ravel(weights), labels), (size,)))
+    """The diagonal matrix with the weight of each time, once per label; a single weight stands for all times."""
+    by_time = jnp.broadcast_to(jnp.ravel(weights), (size // labels,))
+    return jnp.diag(jnp.broadcast_to(by_time[:, None], (size // labels, labels)).reshape(size))

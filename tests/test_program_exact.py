@@ -1,0 +1,249 @@
+"""The exact forward pass: the functions that every solver calls, what the program keeps, and the two back ends."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import sympy as sp
+from conftest import derivation_of, solver_and_values
+from sympy import sqrt
+
+from derive import (
+    Eq,
+    Model,
+    field,
+    gaussian,
+    mean,
+    normal,
+    outer,
+    parameter,
+    sectors,
+    spectrum,
+    training_clock,
+    weights,
+    whole_positive as whole,
+)
+from derive.codegen import generate_files
+from derive.pipeline import derive_model
+from derive.program.exact import exact_pass
+from derive.program.layout import Layout
+from derive.program.nodes import Call, Formula, Let, MatMul, Ref, Slot, Sum, Symbol, alive
+from derive.program.quotients import ExactRun
+from derive.program.text import Names, Text
+from numerics.precision import in_float64
+from numerics.runtime import exact as runtime
+from numerics.runtime.point import Point, exact, replaced
+from numerics.solver import load_solver, solve
+
+# -- a point
+
+
+def test_whole_numbers_of_a_point_are_static_and_the_rest_are_leaves():
+    p = Point(gamma0=2.0, T=3, x=np.ones(2))
+    leaves, tree = jax.tree.flatten(p)
+    assert len(leaves) == 2 and jax.tree.unflatten(tree, leaves).T == 3
+    assert jax.jit(lambda p: jnp.zeros(p.T) + p.gamma0)(p).shape == (3,)
+    slope = jax.grad(lambda p: p.gamma0**2 * p.T)(Point(gamma0=2.0, T=3))
+    assert slope.gamma0 == pytest.approx(12.0) and slope.T == 3
+
+
+def test_points_are_compared_by_their_values():
+    assert Point(a=1.0, T=2) == Point(a=1.0, T=2) != Point(a=1.0, T=3)
+    assert hash(Point(a=1.0, T=2)) == hash(Point(a=1.0, T=2))
+    assert replaced(Point(a=1.0, p=2.0), p=3.0) == Point(a=1.0, p=3.0)
+    assert exact(Point(a=0.5, T=2)).a == sp.Rational(1, 2) and exact(Point(a=0.5, T=2)).T == 2
+
+
+# -- rows
+
+
+@pytest.fixture
+def place():
+    """Two noises of one matrix at three times, the second with two labels, and a static source with two labels."""
+    return runtime.site(((3, 1), (3, 2)), drawn=((1, 2),))
+
+
+def test_blocks_stand_behind_each_other(place):
+    a, b, c = place
+    assert (a.start, b.start, c.start) == (0, 3, 9) and place.size == 11 and place.parts == (3, 6, 2)
+    assert (a.place, b.place, c.place) == (0, 3, 0) and place.extent(0) == (3, 6)
+
+
+@in_float64
+def test_a_noise_at_a_time_is_one_entry_per_label_and_nothing_before_the_start(place):
+    _, b, c = place
+    rows = np.asarray(runtime.unit(b, 1))
+    assert rows.shape == (2, 11) and rows.sum() == 2 and rows[0, 5] == rows[1, 6] == 1
+    assert not np.any(runtime.unit(b, -1))
+    assert np.array_equal(np.asarray(runtime.units(c)), np.asarray(runtime.unit(c)))
+    assert np.array_equal(runtime.part(runtime.units(b), b), np.eye(6))
+
+
+@in_float64
+def test_the_past_is_stored_and_read_time_by_time():
+    past = jnp.zeros((6, 2))
+    rows = jnp.arange(4.0).reshape(2, 2)
+    past = runtime.store(past, rows, 1)
+    assert np.array_equal(runtime.earlier(past, 2, 2, 1), rows)
+    assert not np.any(runtime.earlier(past, 2, 0, 1)) and not np.any(runtime.earlier(past, 2, 1, 5))
+    assert np.array_equal(runtime.delayed(past, 2, 1)[4:], rows) and not np.any(runtime.delayed(past, 2, 7))
+    assert np.array_equal(runtime.summed(past, 2), rows)
+    assert np.array_equal(runtime.past_sum(jnp.array([5.0, 2.0, 7.0]), past, 2), 2 * rows)
+    assert np.array_equal(runtime.weighted(jnp.ones((1, 6)), jnp.array([1.0, 2.0, 3.0]), 2)[0], [1, 1, 2, 2, 3, 3])
+
+
+@in_float64
+def test_dual_rows_give_means():
+    """Against the covariance of the whole site, written out."""
+    place = runtime.site(((2, 1),), ((2, 1),), drawn=((1, 1),))
+    rng = np.random.default_rng(0)
+    first, second = (x @ x.T for x in rng.standard_normal((2, 2, 2)))
+    whole = np.zeros((5, 5))
+    whole[:2, :2], whole[2:4, 2:4], whole[4, 4] = first, second, 1
+    rows, others = rng.standard_normal((1, 5)), rng.standard_normal((3, 5))
+    seen = runtime.dual(rows, place, first, second)
+    assert np.allclose(seen, rows @ whole)
+    assert np.allclose(runtime.overlaps(seen, others), rows @ whole @ others.T)
+    assert np.allclose(runtime.products(seen, rows), rows @ whole @ rows.T)
+
+
+@in_float64
+def test_a_covariance_is_written_in_both_places():
+    a, b = runtime.site(((2, 1), (2, 2)))
+    found = np.asarray(runtime.put(jnp.zeros((6, 6)), a, 1, b, None, jnp.arange(1.0, 5.0)[None]))
+    assert np.array_equal(found[1, 2:], [1, 2, 3, 4]) and np.array_equal(found, found.T)
+    found = np.asarray(runtime.put(jnp.zeros((6, 6)), a, 0, b, 1, jnp.array([[7.0, 8.0]])))
+    assert np.array_equal(found[0, 4:], [7, 8]) and np.array_equal(found, found.T) and found.sum() == 30
+
+
+def test_stages_end_at_the_last_time_and_double():
+    assert runtime.stages(5) == ((0, 5),)
+    begins, ends = zip(*runtime.stages(1001), strict=True)
+    assert ends[-1] == 1001 and begins == (0, *ends[:-1])
+    assert all(2 * a - 1 <= b <= 2 * a for a, b in zip(ends, ends[1:], strict=False))
+
+
+@in_float64
+def test_arrays_grow_part_by_part():
+    (array,) = runtime.grow((jnp.array([[1.0, 2.0, 9.0]]),), (((1,), (2, 1)),), (((2,), (3, 1)),))
+    assert np.array_equal(array, [[1, 2, 0, 9], [0, 0, 0, 0]])
+
+
+@in_float64
+def test_the_first_time_that_is_not_finite_ends_the_count():
+    past = jnp.array([[1.0], [jnp.inf], [1.0]])
+    assert int(runtime.finite_times(3, (past,), ())) == 1
+    (block,) = runtime.site(((3, 1),))
+    assert int(runtime.finite_times(3, (), (((block,), jnp.diag(jnp.array([1.0, 1.0, jnp.nan]))),))) == 2
+
+
+# -- the program
+
+
+def test_no_two_symbols_share_a_name():
+    names = Names(("jnp",))
+    symbols = [Symbol("u_1"), Symbol("u_1"), Symbol("jnp"), Symbol("sum"), Symbol("lambda")]
+    given = [names.of(s) for s in symbols]
+    assert len(set(given)) == 5 and not {"jnp", "sum", "lambda"} & set(given)
+    assert [names.of(s) for s in symbols] == given
+
+
+def test_a_slot_never_meets_a_parameter_of_its_name():
+    u_1 = parameter("u_1", default=1.0)
+    late = Slot(Ref(Symbol("u_1")), "u_1")
+    printed = Text(Names()).formula(sp.tanh(late + u_1))
+    assert printed in ("jnp.tanh(u_1 + p.u_1)", "jnp.tanh(p.u_1 + u_1)")
+
+
+def test_shapes_are_checked_when_a_node_is_made():
+    n = sp.Symbol("n")
+    wide, tall = Ref(Symbol("a", (sp.S(2), n))), Ref(Symbol("b", (n, sp.S(3))))
+    assert MatMul(wide, tall).shape == (2, 3)
+    with pytest.raises(AssertionError, match="columns"):
+        MatMul(tall, wide)
+    with pytest.raises(AssertionError, match="shape"):
+        Sum(((Formula(sp.S.One), wide),), (sp.S(3), n))
+
+
+def test_what_nobody_needs_is_left_out_and_what_is_changed_is_carried():
+    kept, used, dead = Symbol("kept", ()), Symbol("used", ()), Symbol("dead", ())
+    step = (
+        Let(used, Call("f", (Ref(kept),), ())),
+        Let(dead, Call("g", (Ref(used),), ())),
+        Let(kept, Call("h", (Ref(kept), Ref(used)), ())),
+    )
+    alive_lines, before = alive(step, {kept: None})
+    assert [let.symbol for let in alive_lines] == [used, kept] and list(before) == [kept]
+
+
+T = parameter("T", default=4, domain=whole)
+D = sectors("D")
+t = training_clock("t", steps=T)
+n = normal("n", D)
+A = gaussian("A", D, D)
+W = weights("W", D, D, t)
+x = field("x", D, t)
+
+
+def _model(factor) -> Model:
+    """Weights that decay by a factor, with a spike at every step that sees them."""
+    return Model(
+        (T,),
+        [
+            Eq(x(0), n),
+            Eq(x(t + 1), W(t) @ x(t) / sqrt(D) + n / 2),
+            Eq(W(0), A),
+            Eq(W(t + 1), factor * W(t) + outer(x(t), x(t)) / sqrt(D) / 2),
+        ],
+        {"norm": mean(x(t) ** 2), "late": mean(x(t) * x(t - 6))},
+        spectrum(W(T).T @ W(T) / D),
+        name="decaying",
+    )
+
+
+@pytest.mark.parametrize("factor", [sp.Rational(9, 10), sp.Rational(1, 2), 0.9, (1 + t) / (2 + t)])
+def test_both_back_ends_of_a_decay_agree(factor):
+    """A number as factor splits into powers of primes, whose exponents differ in sign."""
+    model = _model(factor)
+    solution = solve(load_solver(generate_files(model)), {"T": 4})
+    derivation = derive_model(model)
+    program = exact_pass(Layout(derivation.order, derivation.saddle), ())
+    machine = ExactRun.of(program, {T: sp.Integer(4)})
+    machine.order(program)
+    for name, series in machine.observables(program).items():
+        by_hand = [float(machine.scalars.expression(q)) for q in series]
+        assert np.allclose(solution.observables[name], by_hand, rtol=1e-13, atol=1e-14), name
+    assert solution.observables["late"] == [0.0] * 5
+
+
+@pytest.mark.parametrize("name, changes", [("deep_linear", {"T": 3, "C": 2}), ("linear_network", {"T": 3})])
+@in_float64
+def test_order_parameters_are_those_of_the_exact_back_end(name, changes):
+    solver, values = solver_and_values(name, **changes)
+    derivation = derivation_of(name)
+    from derive.program.probe import letters_needed
+
+    letters, means = letters_needed(derivation.first.blocks)
+    program = exact_pass(Layout(derivation.order, derivation.saddle), letters, means)
+    fixed = {p: sp.nsimplify(values[p.name], rational=True) for p in derivation.model.parameters}
+    machine = ExactRun.of(program, fixed)
+    order = machine.order(program)
+    found = jax.jit(solver.training.forward_pass)(solver.point(values))[0]
+    assert order
+    for key, matrix in order.items():
+        exactly = np.vectorize(lambda q: float(machine.scalars.expression(q)))(matrix)
+        assert np.allclose(found[key], exactly, rtol=1e-12, atol=1e-13), key
+
+
+def test_linear_laws_with_labels_and_data_are_solved_exactly():
+    """A linear network on data: the same as many sampled sites of the same equations, within their errors."""
+    solver, values = solver_and_values("wide_network", activation="linear", L=2, T=4, P=4, B=4, D=3)
+    assert solver.setting.exact
+    exactly = solve(solver, values)
+    assert exactly.observable_errors is None
+    nearly, values = solver_and_values("wide_network", activation="tanh(x/1000)*1000", L=2, T=4, P=4, B=4, D=3)
+    sampled = solve(nearly, values, samples=20000)
+    for name, series in exactly.observables.items():
+        assert np.allclose(series, sampled.observables[name], rtol=2e-2, atol=2e-3), name
