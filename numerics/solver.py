@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from numerics.outliers.finding import SpikedProblem, find_outliers, match_replic
 from numerics.outliers.overlaps import are_resolved, span_sizes, spike_overlaps
 from numerics.outliers.paths import Path, Steps, outlier_path
 from numerics.precision import in_float64
-from numerics.progress import part
+from numerics.progress import Report, part
 from numerics.runtime.interface import Key, Order, Probe
 from numerics.training.sampling import (
     DEFAULT_SAMPLES,
@@ -49,7 +50,7 @@ class Layer:
     bulk_edges: list[list[float]]
     outliers: list[float]
     outlier_errors: list[float] | None
-    diagnostics: dict
+    diagnostics: dict[str, Any]
     moments: list[float] = field(default_factory=list)
     shift: float = 0.0
     shift_path: list[float] | None = None
@@ -66,11 +67,11 @@ class Solution:
     """What the theory says at given parameters. Errors are None where the result is exact."""
 
     setting: str
-    parameters: dict
+    parameters: dict[str, Any]
     layers: list[Layer]
     observables: dict[str, list[float]]
     observable_errors: dict[str, list[float]] | None
-    method: dict
+    method: dict[str, Any]
     order: dict[Key, np.ndarray]
     solver: Solver
 
@@ -88,7 +89,7 @@ class Solution:
         return self.layers[0].outlier_errors if self.layers else None
 
     @property
-    def diagnostics(self) -> dict:
+    def diagnostics(self) -> dict[str, Any]:
         return {**self.method, **(self.layers[0].diagnostics if self.layers else {})}
 
     def layer(self, label: str) -> Layer:
@@ -116,7 +117,7 @@ class Solution:
 @in_float64
 def solve(
     solver: Solver,
-    values: dict,
+    values: dict[str, Any],
     *,
     samples: int | None = None,
     seed: int = 0,
@@ -153,7 +154,7 @@ def solve(
 
 def solve_many(
     solver: Solver,
-    points: Sequence[dict],
+    points: Sequence[dict[str, Any]],
     *,
     samples: int | None = None,
     seed: int = 0,
@@ -168,7 +169,7 @@ def solve_many(
     Exact forward passes run side by side, as many as fit into memory.
     """
     tell = progress or (lambda fraction, text: None)
-    kwargs = {"layers": layers, "path": path, "overlaps": overlaps}
+    kwargs: dict[str, Any] = {"layers": layers, "path": path, "overlaps": overlaps}
     done = 0
     for chunk in chunks(solver, points):
         tables: Sequence[Trained | None] = [None] * len(chunk)
@@ -191,7 +192,7 @@ def solve_many(
 @in_float64
 def spectra(
     solver: Solver,
-    values: dict,
+    values: dict[str, Any],
     trained: Trained,
     *,
     layers: Sequence[str] | None = None,
@@ -227,7 +228,13 @@ def spectra(
 
 
 def _layer(
-    solver: Solver, values: dict, trained: Trained, matrix: ProbedMatrix, path: bool, overlaps: bool, tell
+    solver: Solver,
+    values: dict[str, Any],
+    trained: Trained,
+    matrix: ProbedMatrix,
+    path: bool,
+    overlaps: bool,
+    tell: Report,
 ) -> Layer:
     branch = solver.branch(values, matrix)
     edges = support(branch, part(tell, 0.0, 0.8))
@@ -235,7 +242,7 @@ def _layer(
     excluded = (*edges, *((atom["at"], atom["at"]) for atom in atoms))
     problem = SpikedProblem(matrix.probe, branch.p, trained.order, branch, excluded)
     found = find_outliers(problem)
-    diagnostics: dict = {
+    diagnostics: dict[str, Any] = {
         "atoms": atoms,
         "residual": max((o.residual for o in found), default=0.0),
         "eigenvalue_condition": max((o.condition for o in found), default=1.0),
@@ -299,7 +306,7 @@ def _layer(
     return layer
 
 
-def _with_overlaps(layer: Layer, problem: SpikedProblem, trained: Trained, here, positions) -> Layer:
+def _with_overlaps(layer: Layer, problem: SpikedProblem, trained: Trained, here: Any, positions: Any) -> Layer:
     """The layer with the overlaps of its outliers, `here` where order parameters put them, with the spikes."""
     if not here and not layer.outliers:
         return replace(layer, overlaps=[])
@@ -343,5 +350,5 @@ def _moved_moments(values: list[float], shift: float) -> list[float]:
     return [sum(math.comb(k, j) * values[j] * shift ** (k - j) for j in range(k + 1)) for k in range(len(values))]
 
 
-def _nearest_edge(z: float, edges: list) -> float:
-    return min((e for pair in edges for e in pair), key=lambda e: abs(e - z))
+def _nearest_edge(z: float, edges: list[Any]) -> float:
+    return float(min((e for pair in edges for e in pair), key=lambda e: abs(e - z)))

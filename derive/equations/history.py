@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import sympy as sp
 
@@ -26,9 +27,9 @@ class Increment:
 class History:
     """All updated weights of a model, written out."""
 
-    clocks: dict
-    initial: dict  # (weights, disorder) -> function of time
-    kernels: dict  # (weights, increment) -> function of (time, PAST)
+    clocks: dict[Any, Any]
+    initial: dict[Any, Any]  # (weights, disorder) -> function of time
+    kernels: dict[Any, Any]  # (weights, increment) -> function of (time, PAST)
     increments: tuple[Increment, ...]
     recurrences: tuple[Recurrence, ...]
 
@@ -81,12 +82,14 @@ def write_out(model: Model) -> History:
 class _Coefficients:
     """Coefficients of weights as functions of time: closed forms where there are any, recurrences otherwise."""
 
-    def __init__(self, order: tuple, clocks: dict, matrix: tuple, taken: set[str]):
+    def __init__(self, order: tuple[Any, ...], clocks: dict[Any, Any], matrix: tuple[Any, ...], taken: set[str]):
         self.order, self.clocks, self.matrix, self.taken = order, clocks, matrix, taken
         self.recurrences: list[Recurrence] = []
         self.asked: dict[str, int] = {}
 
-    def functions(self, name: str, entry: tuple, forcing: tuple, is_initial: bool) -> dict:
+    def functions(
+        self, name: str, entry: tuple[Any, ...], forcing: tuple[Any, ...], is_initial: bool
+    ) -> dict[Any, Any]:
         """For each weight matrix that the entry reaches, its coefficient: f(t) if initial, f(t, s) otherwise."""
         reached = _reached(self.matrix, entry, forcing)
         closed = _closed_form(self.matrix, entry, forcing, self.clocks, self.order)
@@ -102,7 +105,9 @@ class _Coefficients:
             found[w] = sp.Function(names[i])
         return found
 
-    def _recurrence(self, name: str, entry: tuple, forcing: tuple, is_initial: bool) -> tuple[str, ...]:
+    def _recurrence(
+        self, name: str, entry: tuple[Any, ...], forcing: tuple[Any, ...], is_initial: bool
+    ) -> tuple[str, ...]:
         """The names of a recurrence; one with the same numbers is used again."""
         for r in self.recurrences:
             if (r.entry, r.forcing, r.initial) == (entry, forcing, is_initial):
@@ -124,12 +129,12 @@ class _Coefficients:
         return hint
 
 
-def _in_delay(form):
+def _in_delay(form: Any) -> Any:
     """A function of the number of steps since the dyad was added, as a function of both times."""
     return lambda time, past: form(time - 1 - past)
 
 
-def _reached(matrix, entry, forcing) -> list[bool]:
+def _reached(matrix: Any, entry: Any, forcing: Any) -> list[bool]:
     reached = [e != 0 or f != 0 for e, f in zip(entry, forcing, strict=True)]
     for _ in reached:
         reached = [
@@ -138,9 +143,9 @@ def _reached(matrix, entry, forcing) -> list[bool]:
     return reached
 
 
-def _closed_form(matrix, entry, forcing, clocks, order) -> list:
+def _closed_form(matrix: Any, entry: Any, forcing: Any, clocks: Any, order: Any) -> list[Any]:
     """entry * a^n where weights depend on themselves alone with a constant factor; None where they do not."""
-    forms: list = []
+    forms: list[Any] = []
     for i, w in enumerate(order):
         alone = all(matrix[i][j] == 0 or i == j or not _reached(matrix, entry, forcing)[j] for j in range(len(order)))
         factor = matrix[i][i]
@@ -157,14 +162,16 @@ def _closed_form(matrix, entry, forcing, clocks, order) -> list:
 
 
 def _is_start(equation: Eq) -> bool:
-    return isinstance(equation.target, Atom) and equation.time.is_Integer
+    time = equation.time
+    return isinstance(equation.target, Atom) and time is not None and bool(time.is_Integer)
 
 
 def _is_rule(equation: Eq) -> bool:
-    return isinstance(equation.target, Atom) and not equation.time.is_Integer
+    time = equation.time
+    return isinstance(equation.target, Atom) and time is not None and not time.is_Integer
 
 
-def _terms(matrix: Matrix) -> tuple:
+def _terms(matrix: Matrix) -> tuple[Any, ...]:
     return matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),)
 
 
@@ -180,12 +187,12 @@ def _initial(equation: Eq, weights: Weights) -> dict[Disorder, sp.Expr]:
     return found
 
 
-def _update(equation: Eq, weights: Weights):
+def _update(equation: Eq, weights: Weights) -> Any:
     """The update rule as (coefficients of weights now, of random matrices, of dyads, of weights next)."""
-    now: dict = {}
-    fixed: dict = {}
-    added: dict = {}
-    later: dict = {}
+    now: dict[Any, Any] = {}
+    fixed: dict[Any, Any] = {}
+    added: dict[Any, Any] = {}
+    later: dict[Any, Any] = {}
     clock = weights.clock
     if sp.expand(equation.time - clock) != 1:
         raise DeclarationError(f"{equation.target}: state weights as {weights}({clock} + 1) = ...")
@@ -210,7 +217,7 @@ def _update(equation: Eq, weights: Weights):
     return now, fixed, added, later
 
 
-def _substitute_next(updates: dict, order: tuple) -> None:
+def _substitute_next(updates: dict[Any, Any], order: tuple[Any, ...]) -> None:
     """Replace weights at t + 1 on a right side by their own rule."""
     for _ in order:
         for w in order:

@@ -7,6 +7,7 @@ role. Printed names are hints; nothing is looked up by them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import sympy as sp
 
@@ -65,7 +66,13 @@ class Made:
         self.rules[made.field] = made
 
     def new_field(
-        self, hint: str, sector: Sector, clock: Clock | None = None, role: str = "field", timed=True, labels=OF_CLOCK
+        self,
+        hint: str,
+        sector: Sector,
+        clock: Clock | None = None,
+        role: str = "field",
+        timed: Any = True,
+        labels: Any = OF_CLOCK,
     ) -> Field:
         """A field unlike any other; underscores keep its printed name apart from all the others."""
         while hint in self.taken or (role != "spectral" and hint in self.probe_names):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -260,7 +261,8 @@ class _Build:
         return self._without_dead(start, step, results, tuple(moments), tuple(observables))
 
     def _observed(self) -> tuple[tuple[str, sp.Expr], ...]:
-        return self.layout.system.model.observe
+        found: tuple[tuple[str, sp.Expr], ...] = self.layout.system.model.observe
+        return found
 
     def _begin(self) -> None:
         """What each time starts from: spans of matrices drawn anew are empty, and what is drawn is known."""
@@ -297,7 +299,7 @@ class _Build:
     def _drawn_anew(self, field: Field) -> tuple[Channel, ...]:
         return tuple(c for c in self.sharing.noises(self.sharing.group_of(field)) if c.fresh)
 
-    def _without_dead(self, start, step, results, moments, observables) -> SampledPass:
+    def _without_dead(self, start: Any, step: Any, results: Any, moments: Any, observables: Any) -> SampledPass:
         """Keep what the results need, through all times."""
         wanted: dict[Symbol, None] = {}
         for _, value in (*moments, *observables):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
+from typing import Any
 
 from derive.selftest.drafts import (
     Clock,
@@ -90,7 +91,7 @@ def with_names(draft: Draft, new: dict[str, str]) -> Draft:
 def reordered(draft: Draft, rng: Random) -> Draft | None:
     """Declarations, equations and terms in another order; observables and probes stay, for they are compared in it."""
 
-    def shuffled(things: tuple) -> tuple:
+    def shuffled(things: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(rng.sample(things, len(things)))
 
     def node(old: Node) -> Node:

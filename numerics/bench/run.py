@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from derive.errors import DeriveError
 from numerics.bench import bulk as bench_bulk, networks, wide as bench_wide
@@ -29,7 +30,7 @@ def run(progress: Progress | None = None, references: Path | None = None, only: 
     return figures
 
 
-def _title(measure: Callable) -> str:
+def _title(measure: Callable[..., Any]) -> str:
     return (measure.__doc__ or "").partition("\n")[0].rstrip(".").lower()
 
 
@@ -73,7 +74,7 @@ def outliers(references: Path | None) -> list[Figure]:
     solution = solve(solver, values)
     problem = solution.problem()
     grid = np.linspace(solution.bulk_edges[-1][1] * 1.001, max(solution.outliers) * 1.05, points)
-    found: list = []
+    found: list[Any] = []
 
     @in_float64
     def reduced() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import flint
 import numpy as np
@@ -16,11 +17,11 @@ from numerics.runtime.interface import BulkLaw
 from numerics.runtime.point import Point, exact as exact_point
 
 
-def _exact(number) -> Fraction:
+def _exact(number: Any) -> Fraction:
     return Fraction(number) if isinstance(number, int | float | Fraction) else Fraction(float(number))
 
 
-def _evaluated(function: Callable, p: Point) -> tuple[tuple, bool]:
+def _evaluated(function: Callable[..., Any], p: Point) -> tuple[tuple[Any, ...], bool]:
     """Coefficients as fractions, and whether they are exact: so if they are rational in the parameters."""
     try:
         table = function(exact_point(p))
@@ -35,11 +36,11 @@ def _evaluated(function: Callable, p: Point) -> tuple[tuple, bool]:
         ) from None
 
 
-def _fractions(table):
+def _fractions(table: Any) -> Any:
     return tuple(_fractions(row) if isinstance(row, tuple) else _exact(row) for row in table)
 
 
-def _rational(table) -> bool:
+def _rational(table: Any) -> bool:
     return all(_rational(row) if isinstance(row, tuple) else isinstance(row, int | Fraction) for row in table)
 
 
@@ -98,7 +99,7 @@ class Curve:
         """Newton's method on the curve, in the form in which the whole system is followed."""
         slope_table = self.table[:, 1:] * np.arange(1, self.table.shape[1])
 
-        def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray):
+        def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Any:
             rows = self.polynomials(z)
             g, steps = r[:, 0], []
             for _ in range(2):
@@ -119,7 +120,8 @@ class Curve:
         sizes = np.abs(self.table) @ np.abs(z) ** np.arange(self.table.shape[1])[:, None]
         _, slope = horner(self.polynomials(z), g)
         with np.errstate(all="ignore"):
-            return 4e-16 * horner(sizes, np.abs(g))[0] / np.abs(slope)
+            found: np.ndarray = 4e-16 * horner(sizes, np.abs(g))[0] / np.abs(slope)
+            return found
 
     def residues(self, at: float) -> np.ndarray:
         """All w for which a branch may behave like w / (z - at) near a point."""

@@ -67,8 +67,8 @@ class ExactTraining:
     """forward_pass(p) -> order, observables, number of times before anything overflowed. strides(p): entries per time
     step along each axis of each order parameter."""
 
-    forward_pass: Callable
-    strides: Callable
+    forward_pass: Callable[..., Any]
+    strides: Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,11 @@ class SampledTraining:
     responses: "stein" or "pathwise".
     """
 
-    forward_pass: Callable
-    strides: Callable
-    shapes: Callable
-    order_parameters: Callable
-    footprint: Callable
+    forward_pass: Callable[..., Any]
+    strides: Callable[..., Any]
+    shapes: Callable[..., Any]
+    order_parameters: Callable[..., Any]
+    footprint: Callable[..., Any]
     groups: tuple[tuple[str, ...], ...]
     responses: str
 
@@ -98,10 +98,10 @@ class Ring:
     relation(p, s): coefficients in z, highest power first, of the polynomial relation between z and s.
     """
 
-    pencil: Callable
-    scalar_map: Callable
-    relation: Callable
-    inverse: Callable | None = None
+    pencil: Callable[..., Any]
+    scalar_map: Callable[..., Any]
+    relation: Callable[..., Any]
+    inverse: Callable[..., Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Side:
     along them, the rows of q that are its overlaps with them, and their Gram matrix."""
 
     name: str
-    spikes: Callable
+    spikes: Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Probe:
     """
 
     unknowns: tuple[str, ...]
-    a_matrix: Callable
+    a_matrix: Callable[..., Any]
     rings: tuple[Ring, ...]
     sides: tuple[Side, ...]
     reduced: bool
@@ -142,10 +142,10 @@ class BulkLaw:
 
     responses: tuple[str, ...]
     resolvent: int
-    equations: Callable
+    equations: Callable[..., Any]
     curve_text: str | None = None
-    curve: Callable | None = None
-    edge_polynomials: Callable | None = None
+    curve: Callable[..., Any] | None = None
+    edge_polynomials: Callable[..., Any] | None = None
 
     @property
     def eliminated(self) -> bool:
@@ -157,6 +157,6 @@ class FiniteSize:
     """The declaration at finite size. simulate(p, size, rng, ...): one sample. sectors(p, size): sizes before they are
     rounded. numbers(p, size): roughly how many numbers a sample holds at once."""
 
-    simulate: Callable
-    sectors: Callable
-    numbers: Callable
+    simulate: Callable[..., Any]
+    sectors: Callable[..., Any]
+    numbers: Callable[..., Any]

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import signature
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -55,7 +56,7 @@ class Sampling:
     debias: bool = True
 
 
-Order = dict[tuple, np.ndarray]
+Order = dict[tuple[Any, ...], np.ndarray]
 """Order parameters, or what they are made of, by ("C", a, b), ("R", a, b), ("M", i) and the like."""
 
 
@@ -72,10 +73,10 @@ class Sampled:
     observables: dict[str, np.ndarray]
     finite: int
     errors: dict[str, np.ndarray]
-    method: dict
+    method: dict[str, Any]
 
 
-def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Callable) -> Sampled:
+def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Callable[..., Any]) -> Sampled:
     """The training level by independent replicas of a sampled forward pass, at parameter values and data p."""
     if how.draws not in DRAWS:
         raise ParameterError(f"draws={how.draws} is not known; it must be one of {', '.join(DRAWS)}")
@@ -151,7 +152,7 @@ class _Pass:
     directions: int
 
     @staticmethod
-    def of(result) -> _Pass:
+    def of(result: Any) -> _Pass:
         moments, observables, finite, report = result
         return _Pass(_arrays(moments), _arrays(observables), int(finite), float(report.lost), int(report.directions))
 
@@ -159,7 +160,7 @@ class _Pass:
     def mean(passes: list[_Pass]) -> _Pass:
         """Means over several passes, and the worst of their reports."""
 
-        def over(tables: list[dict]) -> dict:
+        def over(tables: list[dict[Any, Any]]) -> dict[Any, Any]:
             return {name: np.mean([t[name] for t in tables], axis=0) for name in tables[0]}
 
         return _Pass(
@@ -171,7 +172,7 @@ class _Pass:
         )
 
 
-def extrapolated_table(fine: dict, coarse: dict) -> dict[str, np.ndarray]:
+def extrapolated_table(fine: dict[Any, Any], coarse: dict[Any, Any]) -> dict[str, np.ndarray]:
     """Twice the value of all sites minus that of halves: a bias of order 1/sites drops out."""
     return {name: 2 * value - coarse[name] for name, value in fine.items()}
 
@@ -181,7 +182,7 @@ def extrapolated(fine: list[float], coarse: list[float]) -> list[float]:
     return [2 * a - b for a, b in zip(fine, coarse, strict=True)] if len(fine) == len(coarse) else list(fine)
 
 
-def _without_one(tables: list[dict]) -> list[dict]:
+def _without_one(tables: list[dict[Any, Any]]) -> list[dict[Any, Any]]:
     """The means over all replicas but one."""
     count = len(tables)
     total = {name: np.sum([t[name] for t in tables], axis=0) for name in tables[0]}
@@ -205,7 +206,7 @@ def path_errors(path: list[list[float]], groups: list[list[list[float]]]) -> lis
     return found
 
 
-def overlap_errors(found: list[dict], groups: list[list[dict]]) -> list[dict]:
+def overlap_errors(found: list[dict[Any, Any]], groups: list[list[dict[Any, Any]]]) -> list[dict[Any, Any]]:
     """Standard errors of overlaps by side, from what they are without each group of replicas."""
 
     def error(k: int, side: str) -> float | None:
@@ -215,13 +216,14 @@ def overlap_errors(found: list[dict], groups: list[list[dict]]) -> list[dict]:
     return [{side: error(k, side) for side in one} for k, one in enumerate(found)]
 
 
-def _arrays(table: dict) -> dict:
+def _arrays(table: dict[Any, Any]) -> dict[Any, Any]:
     return {name: np.asarray(value) for name, value in table.items()}
 
 
 def stderr(values: list[np.ndarray]) -> np.ndarray:
     """The standard error of the mean of replicas."""
-    return np.std(values, axis=0, ddof=1) / math.sqrt(len(values))
+    found: np.ndarray = np.std(values, axis=0, ddof=1) / math.sqrt(len(values))
+    return found
 
 
 def _check_room(passes: list[_Pass], rank: int, lost: float) -> None:
@@ -236,7 +238,9 @@ def _check_room(passes: list[_Pass], rank: int, lost: float) -> None:
 # -- normals
 
 
-def draw(groups: tuple, shapes: dict[str, tuple], sites: int, seed: tuple[int, ...], how: str) -> dict:
+def draw(
+    groups: tuple[Any, ...], shapes: dict[str, tuple[Any, ...]], sites: int, seed: tuple[int, ...], how: str
+) -> dict[Any, Any]:
     """Standard normals for so many sites, by name; the same seed gives the same numbers."""
     rng = np.random.default_rng(seed)
     made: dict[str, np.ndarray] = {}
@@ -265,7 +269,8 @@ def _table(rng: np.random.Generator, sites: int, width: int, how: str) -> np.nda
         from scipy.stats import qmc
 
         points = qmc.Sobol(width, scramble=True, rng=rng).random(sites)
-        return ndtri(np.clip(points, 1e-12, 1 - 1e-12))
+        found: np.ndarray = ndtri(np.clip(points, 1e-12, 1 - 1e-12))
+        return found
     return rng.standard_normal((sites, width))
 
 
@@ -280,7 +285,7 @@ def _signs(kinds: int, how: str) -> np.ndarray:
     return rows[:, np.arange(kinds) % 2] if kinds != 3 else np.concatenate([rows, rows[:, :1] * rows[:, 1:]], axis=1)
 
 
-def matched(groups: tuple, normals: dict) -> dict[str, np.ndarray]:
+def matched(groups: tuple[Any, ...], normals: dict[Any, Any]) -> dict[str, np.ndarray]:
     """The normals of each group of sites turned and stretched so that their second moments are exactly those of
     independent standard normals; where there are too few sites for that they are left alone."""
     found = {name: np.asarray(x) for name, x in normals.items()}
@@ -299,14 +304,14 @@ def matched(groups: tuple, normals: dict) -> dict[str, np.ndarray]:
     return found
 
 
-def _part(normals, half: int):
+def _part(normals: Any, half: int) -> Any:
     """One half of the sites, pairs kept together."""
     middle = len(normals) // 2
     return normals[:middle] if half == 0 else normals[middle:]
 
 
 @lru_cache(maxsize=64)
-def compiled(function: Callable) -> Callable:
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of a generated module, compiled once for each set of whole numbers and each rank."""
     ranked = ("rank",) if "rank" in signature(function).parameters else ()
     return jax.jit(function, static_argnames=ranked)
