@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from derive.errors import NumericalError
+from numerics.bulk.density import density_on
 from numerics.bulk.moments import moments
 from numerics.bulk.support import atoms_of, support
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
@@ -110,8 +111,8 @@ class Solution:
             raise NumericalError(f"{self.setting} probes no matrix, so it has no density")
         layer = self.layers[0] if label is None else self.layer(label)
         branch = self.solver.branch(self.parameters, self.solver.matrix(layer.label))
-        edges = [[a - layer.shift, b - layer.shift] for a, b in layer.bulk_edges]
-        return branch.density(np.asarray(x, float) - layer.shift, edges, progress)
+        edges = [(a - layer.shift, b - layer.shift) for a, b in layer.bulk_edges]
+        return density_on(branch, np.asarray(x, float) - layer.shift, edges, progress)
 
 
 @in_float64

@@ -254,12 +254,10 @@ def test_a_noise_that_others_determine_carries_no_response():
 
 
 def test_forward_counts_times_that_are_finite():
-    from numerics.runtime.exact import still_finite
-
     def step(t, state):
         (x,), finite = state
         x = jnp.where(t == 2, jnp.inf, x + 1)
-        return (x,), still_finite(finite, t, (x,), ())
+        return (x,), run.still_finite(finite, t, (x,))
 
     (x,), finite = run.forward(4, step, (jnp.zeros(()),))
     assert finite == 2 and np.isinf(x)
@@ -296,7 +294,8 @@ def letters_of(*names: str) -> list[tuple[str, ...]]:
 
 
 def prepared(model: Model, wanted: tuple[str, ...]) -> tuple[Layout, tuple[Letter, ...]]:
-    layout = Layout(derive_model(model)["order"])
+    derivation = derive_model(model)
+    layout = Layout(derivation.order, derivation.saddle)
     by_name = {f.name: f for f in (*(f.field for f in layout.fields), *layout.system.sources)}
     return layout, tuple(Letter(kind, by_name[x], by_name[y]) for kind, x, y in letters_of(*wanted))
 
@@ -370,7 +369,7 @@ def test_means_at_earlier_times_weigh_updates():
 
 def test_weights_with_decay_that_has_no_closed_form():
     model = hebbian((1 - b / (1 + t)) * M(t) + c / D * outer(x(t), x(t)))
-    assert derive_model(model)["system"].recurrences
+    assert derive_model(model).system.recurrences
     same_as_exact(model, "C x x", "R x M0_x")
 
 

@@ -7,13 +7,13 @@ inputs do: `x(t) @ w(t)` with `x = data("x", P, D, clock=t)` has one entry for e
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import sympy as sp
 
 from derive.errors import DeclarationError
 from derive.language.symbols import Clock, Parameter, _Named
-from derive.language.vectors import Mix, labels_of, named_fields, sector_of, shown
+from derive.language.vectors import GivenNumbers, Mix, labels_of, named_fields, sector_of, shown
 
 
 class _Unusable(DeclarationError, sp.SympifyError):
@@ -37,10 +37,8 @@ class Data(_Named):
     clock = property(lambda self: self.payload[1])
 
 
-class DataAt(sp.Expr):
+class DataAt(GivenNumbers):
     """The value of data, at a time if it has one."""
-
-    is_commutative = True
 
     data = property(lambda self: self.args[0])
     time = property(lambda self: self.args[1] if len(self.args) > 1 else None)
@@ -48,7 +46,13 @@ class DataAt(sp.Expr):
     def _eval_is_real(self) -> bool:
         return True
 
-    def __call__(self, *time: Any) -> None:
+    def own_labels(self, where: str) -> Parameter:
+        if len(self.data.axes) != 1:
+            raise DeclarationError(f"{where}: {self.data} is a table; apply it to a vector with @")
+        labels: Parameter = self.data.axes[0]
+        return labels
+
+    def __call__(self, *time: Any) -> NoReturn:
         raise DeclarationError(_already(self, time))
 
 
@@ -70,7 +74,7 @@ class Table:
     def T(self) -> Table:
         return Table(self.value, not self.transposed, self.scale)
 
-    def __call__(self, *time: Any) -> None:
+    def __call__(self, *time: Any) -> NoReturn:
         raise DeclarationError(_already(self.value, time))
 
     def __mul__(self, scalar: Any) -> Table:
@@ -81,10 +85,10 @@ class Table:
 
     __rmul__ = __mul__
 
-    def _sympy_(self) -> None:
+    def _sympy_(self) -> NoReturn:
         raise _Unusable(f"{self} is a table; apply it to a vector with labels: {self} @ v")
 
-    def _alone(self, *_: object) -> None:
+    def _alone(self, *_: object) -> NoReturn:
         raise DeclarationError(f"{self} is a table; apply it to a vector with @ before you add anything")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __neg__ = _alone
@@ -116,7 +120,7 @@ class Given:
     def __call__(self, time: Any) -> DataAt | Table:
         return _used(DataAt(self.data, sp.sympify(time)))
 
-    def _untimed(self, *_: object) -> None:
+    def _untimed(self, *_: object) -> NoReturn:
         raise _Unusable(f"data {self.data} lives on clock {self.data.clock}: write {self.data}({self.data.clock})")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _untimed

@@ -7,7 +7,7 @@ new nodes are the value of a field at a time, a matrix applied to a vector, and 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import sympy as sp
 from sympy.printing.str import StrPrinter
@@ -85,8 +85,17 @@ class FieldAt(sp.Expr):
         """Simplifications may put another symbol for a symbol; a field stays what it is."""
         return self if old == self.field else None
 
-    def __call__(self, *_: object) -> None:
+    def __call__(self, *_: object) -> NoReturn:
         raise DeclarationError(f"{shown(self)} is already a value; write {self.field}(time) once")
+
+
+class GivenNumbers(sp.Expr):
+    """One number per label that the user gives; it says itself which labels it has."""
+
+    is_commutative = True
+
+    def own_labels(self, where: str) -> Parameter:
+        raise NotImplementedError
 
 
 class Apply(sp.Expr):
@@ -289,18 +298,14 @@ def sector_of(expression: sp.Basic, where: str = "an expression") -> Sector | No
 
 def labels_of(expression: sp.Basic, where: str = "an expression") -> Parameter | None:
     """The labels of a vector or number; None if it has none. Different ones do not mix."""
-    from derive.language.data import DataAt
-
     found: dict[Parameter, str] = {}
 
     def walk(node: sp.Basic) -> None:
         if isinstance(node, FieldAt):
             if node.field.labelled:
                 found.setdefault(node.field.labels, str(node.field))
-        elif isinstance(node, DataAt):
-            if len(node.data.axes) != 1:
-                raise DeclarationError(f"{where}: {node.data} is a table; apply it to a vector with @")
-            found.setdefault(node.data.axes[0], str(node.data))
+        elif isinstance(node, GivenNumbers):
+            found.setdefault(node.own_labels(where), str(node.args[0]))
         elif isinstance(node, Mix):
             rows, columns = node.table.data.axes[:: -1 if node.transposed else 1]
             inner = labels_of(node.vector, where)

@@ -262,7 +262,9 @@ def copied(draft: Draft, rng: Random) -> Draft | None:
 
     def node(old: Node) -> Node:
         if old.op == "at" and old.leaf == chosen.name:
-            return at(word, old.args[1] if chosen.kind == "timed" else (0 if timed else None))  # type: ignore[arg-type]
+            kept = old.args[1]
+            assert kept is None or isinstance(kept, int)
+            return at(word, kept if chosen.kind == "timed" else (0 if timed else None))
         return old
 
     # a vector drawn once per class is there at all times, but a copy of it has times, and none before the first

@@ -10,9 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from derive.errors import DeriveError
 from numerics.bench import bulk as bench_bulk, networks, wide as bench_wide
 from numerics.bench.tools import Figure, side_by_side, timed
+from numerics.outliers.finding import by_eigenvalues, smallest_singular_values
+from numerics.precision import in_float64
+from numerics.solver import load_built, solve
 
 Progress = Callable[[float, str], None]
 
@@ -60,12 +65,6 @@ def build_everything(references: Path | None) -> list[Figure]:
 
 def outliers(references: Path | None) -> list[Figure]:
     """All outliers of 60 coupled spikes: one eigenproblem against a scan of A(z)."""
-    import numpy as np
-
-    from numerics.outliers.finding import by_eigenvalues, smallest_singular_values
-    from numerics.precision import in_float64
-    from numerics.solver import load_built, solve
-
     spikes, points = 60, 400
     solver = load_built("coupled_spikes")
     if solver is None:

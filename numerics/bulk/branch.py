@@ -178,12 +178,6 @@ class Branch:
         found: np.ndarray = self.responses(z)[self.resolvent_index]
         return found
 
-    def density(self, x: np.ndarray, edges: list[Any], tell: Report | None = None) -> np.ndarray:
-        """-Im G / pi inside the support, zero outside."""
-        from numerics.bulk.density import density_on
-
-        return density_on(self, np.asarray(x, float), edges, tell)
-
 
 @lru_cache(maxsize=256)
 @in_float64

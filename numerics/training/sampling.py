@@ -265,6 +265,7 @@ def draw(
 
 def _table(rng: np.random.Generator, sites: int, width: int, how: str) -> np.ndarray:
     if how == "sobol":
+        # slow to load, and no other way of drawing needs it
         from scipy.special import ndtri
         from scipy.stats import qmc
 
