@@ -50,7 +50,7 @@ class Ring:
     def context(self) -> Any:
         return flint.fmpz_mpoly_ctx.get([f"x{i}" for i in range(len(self.symbols))], flint.Ordering.lex)
 
-    def encode(self, expression: sp.Expr) -> Any:
+    def encode(self, expression: sp.Expr) -> flint.fmpz_mpoly:
         """The numerator of an expression, with integer coefficients."""
         plain = self._monomials(sp.sympify(expression)) if not self.roots else None
         if plain is not None:
@@ -79,7 +79,7 @@ class Ring:
             found[tuple(exponents)] = found.get(tuple(exponents), 0) + number
         return {monomial: c for monomial, c in found.items() if c}
 
-    def decode(self, polynomial: Any) -> sp.Expr:
+    def decode(self, polynomial: flint.fmpz_mpoly) -> sp.Expr:
         terms = [
             sp.Integer(int(c)) * sp.Mul(*(s ** int(p) for s, p in zip(self.symbols, m, strict=True)))
             for m, c in polynomial.to_dict().items()
@@ -89,24 +89,26 @@ class Ring:
     def variable(self, symbol: sp.Symbol) -> str:
         return f"x{self.symbols.index(symbol)}"
 
-    def degree(self, polynomial: Any, symbol: sp.Symbol) -> int:
+    def degree(self, polynomial: flint.fmpz_mpoly, symbol: sp.Symbol) -> int:
         return int(polynomial.degrees()[self.symbols.index(symbol)]) if symbol in self.symbols else 0
 
 
-def _named(expression: sp.Expr, opaque: dict[Any, Any], replaced: tuple[Any, ...]) -> sp.Expr:
+def _named(
+    expression: sp.Expr, opaque: dict[sp.Basic, sp.Symbol], replaced: tuple[tuple[sp.Expr, sp.Expr], ...]
+) -> sp.Expr:
     expression = sp.sympify(expression).xreplace(opaque)
     return sp.powdenest(expression.subs(dict(replaced)), force=True) if replaced else expression
 
 
 def solve_linear_unknowns(
     equations: list[sp.Expr], unknowns: list[sp.Symbol], accept: Callable[[sp.Expr], bool]
-) -> Any:
+) -> tuple[list[sp.Expr], list[sp.Symbol], list[tuple[sp.Symbol, sp.Expr]]]:
     """Eliminate unknowns that some equation holds only to first power, by substitution.
 
     Each equation is replaced by the irreducible factor that `accept` recognises, so that no spurious solution of a
     factorised equation is followed. Returns the remaining equations and unknowns, and the substitutions in order.
     """
-    made: list[Any] = []
+    made: list[tuple[sp.Symbol, sp.Expr]] = []
     equations, unknowns = _distinct(equations, accept), list(unknowns)
     while True:
         choice = _simplest_linear(equations, unknowns)
@@ -222,7 +224,7 @@ class _Elimination:
     @staticmethod
     def of(
         equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint, extra: sp.Expr = sp.S.Zero
-    ) -> Any:
+    ) -> _Elimination:
         check_size(unknowns)
         count = len(equations)
         given, unknowns, physical = _without_irrational_numbers([*equations, extra], unknowns, physical)
@@ -232,7 +234,7 @@ class _Elimination:
         extra = sp.fraction(sp.together(extra.xreplace(same)))[0]
         ring = Ring.of((*reduced, extra))
         number = _Evaluation.of(ring, physical)
-        polys: list[Any] = []
+        polys: list[flint.fmpz_mpoly] = []
         for e in reduced:
             if e != 0:
                 number.add_factors(polys, ring.encode(e))
@@ -246,7 +248,7 @@ class _Elimination:
             if work > MOST_TERMS:
                 raise TooLarge(f"eliminating {symbol} may need {work} terms")
             left.remove(symbol)
-            following: list[Any] = []
+            following: list[flint.fmpz_mpoly] = []
             others = tuple(q for q in polys if q is not pivot and ring.degree(q, symbol) > 0)
             steps.append((symbol, pivot, others))
             for q in polys:
@@ -267,7 +269,9 @@ class _Elimination:
         return _Elimination(ring, number, best, tuple(steps), ring.encode(extra) if extra != 0 else None)
 
 
-def _lowest_relation(ring: Ring, symbol: sp.Symbol, pivot: Any, others: tuple[Any, ...], number: _Evaluation) -> Any:
+def _lowest_relation(
+    ring: Ring, symbol: sp.Symbol, pivot: flint.fmpz_mpoly, others: tuple[Any, ...], number: _Evaluation
+) -> flint.fmpz_mpoly:
     """The equation of lowest degree in the unknown, from remainders of the pivot and other equations that hold it."""
     place = ring.symbols.index(symbol)
     best = pivot
@@ -284,7 +288,7 @@ def _lowest_relation(ring: Ring, symbol: sp.Symbol, pivot: Any, others: tuple[An
     return best
 
 
-def _remainder(ring: Ring, high: Any, low: Any, place: int) -> Any:
+def _remainder(ring: Ring, high: flint.fmpz_mpoly, low: flint.fmpz_mpoly, place: int) -> flint.fmpz_mpoly:
     """The pseudo-remainder, without its content in the coefficients."""
     generator = ring.context.gens()[place]
     degree = int(low.degrees()[place])
@@ -295,14 +299,16 @@ def _remainder(ring: Ring, high: Any, low: Any, place: int) -> Any:
     return high
 
 
-def _coefficient(ring: Ring, polynomial: Any, place: int, degree: int) -> Any:
+def _coefficient(ring: Ring, polynomial: flint.fmpz_mpoly, place: int, degree: int) -> flint.fmpz_mpoly:
     """The coefficient of a power of one symbol."""
     return ring.context.from_dict(
         {(*m[:place], 0, *m[place + 1 :]): c for m, c in polynomial.to_dict().items() if int(m[place]) == degree}
     )
 
 
-def _without_irrational_numbers(equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint) -> Any:
+def _without_irrational_numbers(
+    equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint
+) -> tuple[list[sp.Expr], list[sp.Symbol], PhysicalPoint]:
     """Roots of numbers, such as sqrt(2), as unknowns with an equation of their own."""
     named: dict[sp.Expr, sp.Symbol] = {}
     for e in equations:
@@ -319,7 +325,9 @@ def _without_irrational_numbers(equations: list[sp.Expr], unknowns: list[sp.Symb
     return equations, [*unknowns, *named.values()], physical
 
 
-def _coincidences(unknowns: list[sp.Symbol], equations: list[sp.Expr], physical: PhysicalPoint) -> dict[Any, Any]:
+def _coincidences(
+    unknowns: list[sp.Symbol], equations: list[sp.Expr], physical: PhysicalPoint
+) -> dict[sp.Symbol, sp.Expr]:
     """Unknowns that are zero, or plus or minus another symbol, to many digits at the generic physical point."""
     same: dict[sp.Symbol, sp.Expr] = {}
     others = sorted({s for e in equations for s in e.free_symbols if s in physical.values and s != Z}, key=str)
@@ -350,7 +358,7 @@ class _Evaluation:
         meaning = dict(ring.meaning)
         return _Evaluation(tuple(mpmath.mpmathify(physical.value(meaning.get(s, s))) for s in ring.symbols))
 
-    def accepts(self, polynomial: Any) -> bool:
+    def accepts(self, polynomial: flint.fmpz_mpoly) -> bool:
         """Whether a polynomial is zero at the physical point, to far more digits than chance allows."""
         with mpmath.workdps(DIGITS):
             total, scale = mpmath.mpf(0), mpmath.mpf(0)
@@ -365,7 +373,7 @@ class _Evaluation:
                 total, scale = total + term, scale + abs(term)
             return bool(abs(total) <= (scale or 1) * mpmath.mpf(10) ** (-DIGITS // 2))
 
-    def add_factors(self, polys: list[Any], polynomial: Any) -> None:
+    def add_factors(self, polys: list[flint.fmpz_mpoly], polynomial: flint.fmpz_mpoly) -> None:
         """The irreducible factors that vanish on the physical branch, each kept once."""
         fitting = [f for f, _ in polynomial.factor()[1] if self.accepts(f)]
         if not fitting:
@@ -375,7 +383,7 @@ class _Evaluation:
                 polys.append(f)
 
 
-def _cheapest(ring: Ring, polys: list[Any], unknowns: list[sp.Symbol], number: _Evaluation) -> Any:
+def _cheapest(ring: Ring, polys: list[flint.fmpz_mpoly], unknowns: list[sp.Symbol], number: _Evaluation) -> Any:
     """(work, unknown, equation to eliminate it with): least work first; the equation must determine the unknown."""
     best = None
     degrees = [tuple(map(int, p.degrees())) for p in polys]
@@ -390,12 +398,14 @@ def _cheapest(ring: Ring, polys: list[Any], unknowns: list[sp.Symbol], number: _
     return None if best is None else (best[0][0], best[1], best[2])
 
 
-def _work_of(ring: Ring, p: Any, q: Any, symbol: sp.Symbol) -> int:
+def _work_of(ring: Ring, p: flint.fmpz_mpoly, q: flint.fmpz_mpoly, symbol: sp.Symbol) -> int:
     place = ring.symbols.index(symbol)
     return _work(p, tuple(map(int, p.degrees())), q, tuple(map(int, q.degrees())), place)
 
 
-def _work(p: Any, p_degrees: tuple[int, ...], q: Any, q_degrees: tuple[int, ...], place: int) -> int:
+def _work(
+    p: flint.fmpz_mpoly, p_degrees: tuple[int, ...], q: flint.fmpz_mpoly, q_degrees: tuple[int, ...], place: int
+) -> int:
     """A bound on the terms of a resultant: by the product of the term counts, and by the degrees it can have."""
     m, n = p_degrees[place], q_degrees[place]
     box = 1
@@ -452,7 +462,7 @@ def factors(expression: sp.Expr) -> list[sp.Expr]:
     return _decoded_factors(ring, ring.encode(expression)) if ring.symbols else []
 
 
-def _decoded_factors(ring: Ring, polynomial: Any) -> list[sp.Expr]:
+def _decoded_factors(ring: Ring, polynomial: flint.fmpz_mpoly) -> list[sp.Expr]:
     decoded = [_signed(ring.decode(f)) for f, _ in polynomial.factor()[1]]
     return sorted((f for f in decoded if f.free_symbols), key=lambda f: (sp.count_ops(f), str(f)))
 

@@ -7,7 +7,6 @@ role. Printed names are hints; nothing is looked up by them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import sympy as sp
 
@@ -71,8 +70,8 @@ class Made:
         sector: Sector,
         clock: Clock | None = None,
         role: str = "field",
-        timed: Any = True,
-        labels: Any = OF_CLOCK,
+        timed: bool = True,
+        labels: Parameter | str | None = OF_CLOCK,
     ) -> Field:
         """A field unlike any other; underscores keep its printed name apart from all the others."""
         while hint in self.taken or (role != "spectral" and hint in self.probe_names):

@@ -161,17 +161,16 @@ def moments_of_system(
     context = flint.fmpq_mpoly_ctx.get([s.name for s in names.values()], flint.Ordering.lex)
     generators = dict(zip(names, context.gens(), strict=True))
 
-    def convert(c: sp.Expr) -> Any:
+    def convert(c: sp.Expr) -> flint.fmpq_mpoly:
         number, rest = c.as_coeff_Mul()
         scalar = flint.fmpq(int(number.p), int(number.q))
-        found: tuple[Any, Any] = generators[rest] * scalar if rest != 1 else context.constant(scalar)
-        return found
+        return generators[rest] * scalar if rest != 1 else context.constant(scalar)
 
     found = flow.series(order + 1, convert, context.constant(0))[place]
     return [_decoded(c, list(names)) for c in found[1:]]
 
 
-def _decoded(polynomial: Any, meaning: list[sp.Expr]) -> sp.Expr:
+def _decoded(polynomial: flint.fmpq_mpoly, meaning: list[sp.Expr]) -> sp.Expr:
     total = []
     for powers, c in polynomial.to_dict().items():
         number = sp.Rational(int(c.p), int(c.q))

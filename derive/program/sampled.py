@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -299,7 +298,14 @@ class _Build:
     def _drawn_anew(self, field: Field) -> tuple[Channel, ...]:
         return tuple(c for c in self.sharing.noises(self.sharing.group_of(field)) if c.fresh)
 
-    def _without_dead(self, start: Any, step: Any, results: Any, moments: Any, observables: Any) -> SampledPass:
+    def _without_dead(
+        self,
+        start: tuple[Statement, ...],
+        step: tuple[Statement, ...],
+        results: tuple[Statement, ...],
+        moments: tuple[tuple[MomentKey, Value], ...],
+        observables: tuple[tuple[str, Value], ...],
+    ) -> SampledPass:
         """Keep what the results need, through all times."""
         wanted: dict[Symbol, None] = {}
         for _, value in (*moments, *observables):

@@ -7,8 +7,6 @@ training noise needs nothing more. The Laplace transform turns d/dtau into z and
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy as sp
 
 from derive.algebra.nodes import Z
@@ -133,7 +131,7 @@ class _Projection:
             return sp.S.One if self.rules[probe].derivative else sp.S.Zero
         return sp.Add(*(scale for scale, noise in self.noise_terms(probe) if noise == column))
 
-    def _connected(self, column: Field | None, table: dict[Any, Any]) -> list[int]:
+    def _connected(self, column: Field | None, table: dict[tuple[int, int], sp.Expr]) -> list[int]:
         """Probe fields that a kick reaches within one site."""
         reached = {i for i, probe in enumerate(self.probes) if self._drive(probe, column) != 0}
         while True:
@@ -223,7 +221,7 @@ class _Projection:
             found.append(Directions(side, probe, fields, tuple(drive.items())))
         return tuple(found)
 
-    def close(self) -> Any:
+    def close(self) -> tuple[tuple[Unknown, ...], tuple[tuple[tuple[int, int], Combination], ...]]:
         """Start from the overlaps in the probe equations and follow what their own equations need."""
         rows: dict[Unknown, dict[Unknown, Combination]] = {}
         waiting = [other for probe in self.probes for _, _, other, _ in self.spikes(probe)]
@@ -244,7 +242,9 @@ class _Projection:
         return tuple(order), tuple(sorted(table.items(), key=lambda item: item[0]))
 
 
-def _without_zeros(rows: dict[Any, Any], neighbours: dict[Any, Any]) -> dict[Any, Any]:
+def _without_zeros(
+    rows: dict[Unknown, dict[Unknown, Combination]], neighbours: dict[Field, list[Field]]
+) -> dict[Unknown, dict[Unknown, Combination]]:
     """Keep unknowns that the source reaches: a response that no overlap drives, however indirectly, vanishes."""
     driven = {u for u in rows if u.kind == "C"}
     while True:

@@ -23,7 +23,8 @@ from numerics.progress import Report
 from numerics.runtime.interface import BulkLaw
 from numerics.runtime.point import Point
 
-Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
+Improved = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], Improved]
 """Points z, guesses r and their usual sizes to: improved r, relative size of first and last correction, dr/dz."""
 
 FARTHEST = 1e16
@@ -97,7 +98,7 @@ class Branch:
         """Newton's method on the generated equations."""
         equations = self.equations
 
-        def some(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Any:
+        def some(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
             residual, _, slope = equations(z, r)
             first = solved(slope, residual[..., None], relative_to(np, r, usual))[..., 0]
             r = r - first
@@ -105,14 +106,16 @@ class Branch:
             both = solved(slope, np.stack([residual, -rate], axis=-1), relative_to(np, r, usual))
             r = r - both[..., 0]
             measure = relative_to(np, r, usual)
-            sizes = (np.max(np.abs(step) / measure, axis=-1) for step in (first, both[..., 0]))
-            return r, *sizes, both[..., 1]
+            before, after = (np.max(np.abs(step) / measure, axis=-1) for step in (first, both[..., 0]))
+            return r, before, after, both[..., 1]
 
-        def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Any:
+        def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
             if z.size <= BATCH:
                 return some(z, r, usual)
             rows = [slice(begin, begin + BATCH) for begin in range(0, z.size, BATCH)]
-            return tuple(np.concatenate(x) for x in zip(*(some(z[k], r[k], usual[k]) for k in rows), strict=True))
+            parts = zip(*(some(z[k], r[k], usual[k]) for k in rows), strict=True)
+            r, before, after, rate = (np.concatenate(part) for part in parts)
+            return r, before, after, rate
 
         return run
 

@@ -114,7 +114,7 @@ def check_memory(solver: Solver, values: dict[str, Any]) -> int:
     """How many numbers the order parameters are; sizes that cannot be meant are refused before any array is made."""
     p = solver.point(values)
     if isinstance(solver.training, SampledTraining):
-        entries = solver.training.footprint(p, rank=WIDEST_SPAN)
+        entries = solver.training.footprint(p, WIDEST_SPAN)
     else:
         results = jax.eval_shape(solver.training.forward_pass, p)
         entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
