@@ -7,6 +7,7 @@ when the first of them is asked for, so that the command line starts at once.
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 _WORDS = {
     "symbols": (
@@ -32,7 +33,7 @@ __all__ = sorted(_HOME)
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'derive' has no attribute {name!r}")

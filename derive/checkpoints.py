@@ -333,7 +333,8 @@ def _torch_entry(name: str, tensor: Any) -> Entry:
 
     def read() -> np.ndarray:
         numbers = tensor.detach()
-        return (numbers.double() if kind == "float64" or not floating else numbers.float()).numpy()
+        found: np.ndarray = (numbers.double() if kind == "float64" or not floating else numbers.float()).numpy()
+        return found
 
     return Entry(name, tuple(tensor.shape), kind, read, unusable=None if real else f"type {kind} holds no weights")
 

@@ -79,7 +79,7 @@ def _numbers(array: np.ndarray, d: Data, path: str) -> np.ndarray:
     return array.astype(float)
 
 
-def _positions(order: np.ndarray, found: dict, needed: tuple[Data, ...], path: str) -> np.ndarray:
+def _positions(order: np.ndarray, found: dict[str, Any], needed: tuple[Data, ...], path: str) -> np.ndarray:
     taken = [d for d in needed if d.clock is not None and d.axes[0] == d.clock.channels]
     streams = [d.name for d in taken if found[d.name].ndim > len(d.axes)]
     if not taken or streams:
@@ -93,7 +93,7 @@ def _positions(order: np.ndarray, found: dict, needed: tuple[Data, ...], path: s
     return order
 
 
-def _check_alike(found: dict, needed: tuple[Data, ...], path: str) -> None:
+def _check_alike(found: dict[str, Any], needed: tuple[Data, ...], path: str) -> None:
     """The same axis has the same length in all arrays."""
     seen: dict[str, tuple[int, str]] = {}
     for d in needed:
@@ -108,7 +108,7 @@ def _check_alike(found: dict, needed: tuple[Data, ...], path: str) -> None:
                 )
 
 
-def sizes(found: dict, model: Model) -> dict[str, int]:
+def sizes(found: dict[str, Any], model: Model) -> dict[str, int]:
     """What the file says about whole-number parameters: lengths of axes, and how many points there are."""
     told: dict[str, int] = {}
     for d in declared_data(model):
@@ -122,7 +122,7 @@ def sizes(found: dict, model: Model) -> dict[str, int]:
     return told
 
 
-def spread(found: dict, model: Model, values: dict) -> dict[str, np.ndarray]:
+def spread(found: dict[str, Any], model: Model, values: dict[str, Any]) -> dict[str, np.ndarray]:
     """The arrays with one row a time, in the order in which training takes their points."""
     import numpy as np
 

@@ -285,7 +285,7 @@ def load_sweep(target: str, pairs: Iterable[str]) -> Sweep:
     if math.prod(len(values) for _, values in axes) > MOST_POINTS:
         raise ParameterError(f"the grid has more than {MOST_POINTS} points; take fewer values")
     choices = [name for name, _ in declared.choices] if isinstance(declared, Family) else []
-    members: dict[tuple, Model] = {}
+    members: dict[tuple[Any, ...], Model] = {}
     problems = []
     for point in itertools.product(*given.values()):
         texts = dict(zip(given, point, strict=True))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from derive.errors import ParameterError
 
 
-def checked_array(name: str, axes: tuple[str, ...], values: dict) -> np.ndarray:
+def checked_array(name: str, axes: tuple[str, ...], values: dict[str, Any]) -> np.ndarray:
     """The array of that name among the values, if its shape is the one declared and all its entries are numbers."""
     if name not in values:
         raise ParameterError(f"the data {name} is missing; it has the axes {', '.join(axes)}")

@@ -7,6 +7,7 @@ import linecache
 import types
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import jax
 
@@ -47,32 +48,32 @@ class Solver:
     def matrix(self, label: str) -> ProbedMatrix:
         return next(matrix for matrix in self.matrices if matrix.label == label)
 
-    def point(self, values: dict) -> Point:
+    def point(self, values: dict[str, Any]) -> Point:
         """Parameter values, and data if the setting has any, as generated functions take them."""
         numbers = {q.name: int(values[q.name]) if q.whole else float(values[q.name]) for q in self.setting.parameters}
         sizes = {**values, "times": self.times(values)}
         return Point(**numbers, **{d.name: checked_array(d.name, d.axes, sizes) for d in self.setting.data})
 
-    def times(self, values: dict) -> int:
+    def times(self, values: dict[str, Any]) -> int:
         """How many times a field has."""
         steps = self.setting.steps
         return 1 if steps is None else int(values[steps]) + int(self.setting.endpoint)
 
     @cached_property
-    def forward_pass(self):
+    def forward_pass(self) -> jax.stages.Wrapped:
         """The exact training level, compiled once for each set of whole-number parameters."""
         return jax.jit(self.training.forward_pass)
 
     @cached_property
-    def forward_passes(self):
+    def forward_passes(self) -> jax.stages.Wrapped:
         """The exact training level at many values of the other parameters side by side."""
         return jax.jit(jax.vmap(self.training.forward_pass))
 
-    def branch(self, values: dict, matrix: ProbedMatrix | None = None) -> Branch:
+    def branch(self, values: dict[str, Any], matrix: ProbedMatrix | None = None) -> Branch:
         """The physical branch of the bulk at these parameters; of the first probed matrix unless one is given."""
         return Branch((matrix or self.matrices[0]).bulk, self.numbers(values))
 
-    def numbers(self, values: dict) -> Point:
+    def numbers(self, values: dict[str, Any]) -> Point:
         """Parameter values alone: spectra depend on data through order parameters only."""
         point = vars(self.point(values))
         return Point(**{q.name: point[q.name] for q in self.setting.parameters})

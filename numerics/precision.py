@@ -7,15 +7,20 @@ caller's own JAX code keeps the precision it had.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
 
 import jax
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-def in_float64(function):
+
+def in_float64(function: Callable[P, R]) -> Callable[P, R]:
     """Run a function with 64-bit JAX arrays."""
 
     @functools.wraps(function)
-    def wrapped(*args, **kwargs):
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         with jax.enable_x64(True):
             return function(*args, **kwargs)
 

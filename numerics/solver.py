@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from derive.errors import NumericalError
+from numerics.bulk.density import density_on
 from numerics.bulk.moments import moments
 from numerics.bulk.support import atoms_of, support
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
@@ -16,7 +18,7 @@ from numerics.outliers.finding import SpikedProblem, find_outliers, match_replic
 from numerics.outliers.overlaps import are_resolved, span_sizes, spike_overlaps
 from numerics.outliers.paths import Path, Steps, outlier_path
 from numerics.precision import in_float64
-from numerics.progress import part
+from numerics.progress import Report, part
 from numerics.runtime.interface import Key, Order, Probe
 from numerics.training.sampling import (
     DEFAULT_SAMPLES,
@@ -49,7 +51,7 @@ class Layer:
     bulk_edges: list[list[float]]
     outliers: list[float]
     outlier_errors: list[float] | None
-    diagnostics: dict
+    diagnostics: dict[str, Any]
     moments: list[float] = field(default_factory=list)
     shift: float = 0.0
     shift_path: list[float] | None = None
@@ -66,11 +68,11 @@ class Solution:
     """What the theory says at given parameters. Errors are None where the result is exact."""
 
     setting: str
-    parameters: dict
+    parameters: dict[str, Any]
     layers: list[Layer]
     observables: dict[str, list[float]]
     observable_errors: dict[str, list[float]] | None
-    method: dict
+    method: dict[str, Any]
     order: dict[Key, np.ndarray]
     solver: Solver
 
@@ -88,7 +90,7 @@ class Solution:
         return self.layers[0].outlier_errors if self.layers else None
 
     @property
-    def diagnostics(self) -> dict:
+    def diagnostics(self) -> dict[str, Any]:
         return {**self.method, **(self.layers[0].diagnostics if self.layers else {})}
 
     def layer(self, label: str) -> Layer:
@@ -109,14 +111,14 @@ class Solution:
             raise NumericalError(f"{self.setting} probes no matrix, so it has no density")
         layer = self.layers[0] if label is None else self.layer(label)
         branch = self.solver.branch(self.parameters, self.solver.matrix(layer.label))
-        edges = [[a - layer.shift, b - layer.shift] for a, b in layer.bulk_edges]
-        return branch.density(np.asarray(x, float) - layer.shift, edges, progress)
+        edges = [(a - layer.shift, b - layer.shift) for a, b in layer.bulk_edges]
+        return density_on(branch, np.asarray(x, float) - layer.shift, edges, progress)
 
 
 @in_float64
 def solve(
     solver: Solver,
-    values: dict,
+    values: dict[str, Any],
     *,
     samples: int | None = None,
     seed: int = 0,
@@ -153,7 +155,7 @@ def solve(
 
 def solve_many(
     solver: Solver,
-    points: Sequence[dict],
+    points: Sequence[dict[str, Any]],
     *,
     samples: int | None = None,
     seed: int = 0,
@@ -168,7 +170,7 @@ def solve_many(
     Exact forward passes run side by side, as many as fit into memory.
     """
     tell = progress or (lambda fraction, text: None)
-    kwargs = {"layers": layers, "path": path, "overlaps": overlaps}
+    kwargs: dict[str, Any] = {"layers": layers, "path": path, "overlaps": overlaps}
     done = 0
     for chunk in chunks(solver, points):
         tables: Sequence[Trained | None] = [None] * len(chunk)
@@ -191,7 +193,7 @@ def solve_many(
 @in_float64
 def spectra(
     solver: Solver,
-    values: dict,
+    values: dict[str, Any],
     trained: Trained,
     *,
     layers: Sequence[str] | None = None,
@@ -227,7 +229,13 @@ def spectra(
 
 
 def _layer(
-    solver: Solver, values: dict, trained: Trained, matrix: ProbedMatrix, path: bool, overlaps: bool, tell
+    solver: Solver,
+    values: dict[str, Any],
+    trained: Trained,
+    matrix: ProbedMatrix,
+    path: bool,
+    overlaps: bool,
+    tell: Report,
 ) -> Layer:
     branch = solver.branch(values, matrix)
     edges = support(branch, part(tell, 0.0, 0.8))
@@ -235,7 +243,7 @@ def _layer(
     excluded = (*edges, *((atom["at"], atom["at"]) for atom in atoms))
     problem = SpikedProblem(matrix.probe, branch.p, trained.order, branch, excluded)
     found = find_outliers(problem)
-    diagnostics: dict = {
+    diagnostics: dict[str, Any] = {
         "atoms": atoms,
         "residual": max((o.residual for o in found), default=0.0),
         "eigenvalue_condition": max((o.condition for o in found), default=1.0),
@@ -299,7 +307,7 @@ def _layer(
     return layer
 
 
-def _with_overlaps(layer: Layer, problem: SpikedProblem, trained: Trained, here, positions) -> Layer:
+def _with_overlaps(layer: Layer, problem: SpikedProblem, trained: Trained, here: Any, positions: Any) -> Layer:
     """The layer with the overlaps of its outliers, `here` where order parameters put them, with the spikes."""
     if not here and not layer.outliers:
         return replace(layer, overlaps=[])
@@ -343,5 +351,5 @@ def _moved_moments(values: list[float], shift: float) -> list[float]:
     return [sum(math.comb(k, j) * values[j] * shift ** (k - j) for j in range(k + 1)) for k in range(len(values))]
 
 
-def _nearest_edge(z: float, edges: list) -> float:
-    return min((e for pair in edges for e in pair), key=lambda e: abs(e - z))
+def _nearest_edge(z: float, edges: list[Any]) -> float:
+    return float(min((e for pair in edges for e in pair), key=lambda e: abs(e - z)))

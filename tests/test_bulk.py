@@ -14,6 +14,7 @@ from derive.algebra.nodes import Z
 from derive.codegen import generate_files
 from derive.errors import DeclarationError
 from derive.pipeline import derive_model
+from numerics.bulk.density import density_on
 from numerics.bulk.support import atoms_of, edge_candidates, support
 from numerics.solver import load_solver, solve
 
@@ -138,7 +139,7 @@ def test_resolvent_is_the_transform_of_the_density():
         nodes, weights = np.polynomial.legendre.leggauss(400)
         angle = (nodes + 1) * np.pi / 2
         x = (low + high) / 2 - (high - low) / 2 * np.cos(angle)
-        total += np.sum(weights * np.pi / 2 * (high - low) / 2 * np.sin(angle) * branch.density(x, edges) / (z - x))
+        total += np.sum(weights * np.pi / 2 * (high - low) / 2 * np.sin(angle) * density_on(branch, x, edges) / (z - x))
     assert abs(total - branch.resolvent(np.array([z]))[0]) < 1e-8
 
 

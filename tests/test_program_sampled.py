@@ -254,12 +254,10 @@ def test_a_noise_that_others_determine_carries_no_response():
 
 
 def test_forward_counts_times_that_are_finite():
-    from numerics.runtime.exact import still_finite
-
     def step(t, state):
         (x,), finite = state
         x = jnp.where(t == 2, jnp.inf, x + 1)
-        return (x,), still_finite(finite, t, (x,), ())
+        return (x,), run.still_finite(finite, t, (x,))
 
     (x,), finite = run.forward(4, step, (jnp.zeros(()),))
     assert finite == 2 and np.isinf(x)

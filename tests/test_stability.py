@@ -13,7 +13,7 @@ from conftest import solver_and_values
 from derive.cli import main
 from derive.errors import NumericalError, ParameterError
 from numerics.solver import solve
-from numerics.training.stability import GROWTH, late_growth, stable_rate
+from numerics.stability import GROWTH, late_growth, stable_rate
 
 ONLINE = {"L": 1, "data": "online", "T": 6, "C": 1, "alpha": 50.0, "nu": 2.0, "gamma0": 1.0, "sigma": 0.1}
 

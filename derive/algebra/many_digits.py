@@ -13,7 +13,7 @@ PROBE = mpmath.mpf(2) ** -23
 """A small value at which polynomials are told apart."""
 
 
-def real_roots(polynomial: sp.Expr) -> list:
+def real_roots(polynomial: sp.Expr) -> list[Any]:
     """The real roots of a polynomial with exact coefficients, to many digits."""
     symbols = sorted(polynomial.free_symbols, key=str)
     if len(symbols) != 1:
@@ -33,7 +33,7 @@ def real_roots(polynomial: sp.Expr) -> list:
     return found
 
 
-def _isolated(poly: sp.Poly) -> list:
+def _isolated(poly: sp.Poly) -> list[Any]:
     """Real roots of a polynomial with rational coefficients, by certified isolation."""
     _, cleared = poly.clear_denoms(convert=True)
     integers = flint.fmpz_poly([int(c) for c in reversed(cleared.all_coeffs())])
@@ -46,25 +46,26 @@ def _isolated(poly: sp.Poly) -> list:
     return [mpmath.ldexp(mpmath.mpf(int(m)), int(e)) for m, e in middles]
 
 
-def all_roots(coefficients: list) -> list:
+def all_roots(coefficients: list[Any]) -> list[Any]:
     """The complex roots of a polynomial, its coefficients highest first."""
     while coefficients and coefficients[0] == 0:
         coefficients = coefficients[1:]
     if len(coefficients) < 2:
         return []
-    return mpmath.polyroots(coefficients, maxsteps=2000, extraprec=1000)
+    found: list[Any] = mpmath.polyroots(coefficients, maxsteps=2000, extraprec=1000)
+    return found
 
 
-def apart(sorted_roots: list) -> list:
+def apart(sorted_roots: list[Any]) -> list[Any]:
     """Roots without repetitions."""
-    found: list = []
+    found: list[Any] = []
     for root in sorted_roots:
         if not found or abs(root - found[-1]) > mpmath.mpf(10) ** -40 * (1 + abs(root)):
             found.append(root)
     return found
 
 
-def exact(small) -> sp.Rational:
+def exact(small: Any) -> sp.Rational:
     """A number as a fraction, close enough to be the same."""
     if isinstance(small, sp.Rational):
         return small
@@ -72,10 +73,10 @@ def exact(small) -> sp.Rational:
     return sp.Rational(int(mantissa * 2**200), 2**200) * sp.Integer(2) ** int(exponent)
 
 
-def number(expression: sp.Expr, values: dict[Any, Any]):
+def number(expression: sp.Expr, values: dict[Any, Any]) -> mpmath.mpf:
     """An expression at given values of its symbols."""
 
-    def walk(node: sp.Expr):
+    def walk(node: sp.Expr) -> mpmath.mpf:
         if node.is_Rational:
             return mpmath.mpf(int(node.p)) / int(node.q)
         if node in values:
@@ -92,9 +93,9 @@ def number(expression: sp.Expr, values: dict[Any, Any]):
         return walk(sp.sympify(expression))
 
 
-def vanishes(expression: sp.Expr, values: dict) -> bool:
+def vanishes(expression: sp.Expr, values: dict[sp.Symbol, Any]) -> bool:
     """Whether a polynomial, perhaps with roots of numbers, is zero to far more digits than chance allows."""
     fractions = {symbol: value for symbol, value in values.items() if isinstance(value, sp.Rational)}
     plain = sp.expand(expression.subs(fractions))
     terms = [number(term, values) for term in sp.Add.make_args(plain)]
-    return abs(sum(terms)) <= sum(map(abs, terms)) * mpmath.mpf(10) ** -30
+    return bool(abs(sum(terms)) <= sum(map(abs, terms)) * mpmath.mpf(10) ** -30)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import sympy as sp
 
 from derive.language.symbols import Clock, EngineSymbol
@@ -17,8 +19,9 @@ TAU = EngineSymbol("tau", nonnegative=True)
 class _Node(sp.Expr):
     is_commutative = True
 
-    def __new__(cls, *args):
-        return sp.Expr.__new__(cls, *map(sp.sympify, args))
+    def __new__(cls, *args: Any) -> Self:
+        found: Self = sp.Expr.__new__(cls, *map(sp.sympify, args))
+        return found
 
 
 class Hat(_Node):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import flint
 import mpmath
@@ -22,7 +23,7 @@ from derive.language.symbols import Parameter, symbol_order
 DIGITS = 60
 
 
-def sample_point(expressions, attempt: int = 0) -> dict[sp.Symbol, sp.Rational]:
+def sample_point(expressions: Iterable[sp.Expr], attempt: int = 0) -> dict[sp.Symbol, sp.Rational]:
     """Generic rational values for every parameter in the expressions, inside their domains."""
     found = sorted({p for e in expressions for p in e.atoms(Parameter)}, key=symbol_order)
     values = {}
@@ -49,8 +50,12 @@ def plain_names(unknowns: Iterable[sp.Symbol]) -> dict[sp.Symbol, sp.Symbol]:
 
 
 def physical_values(
-    equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], point: dict, digits: int = DIGITS, at=None
-):
+    equations: tuple[sp.Expr, ...],
+    unknowns: tuple[sp.Symbol, ...],
+    point: dict[sp.Symbol, Any],
+    digits: int = DIGITS,
+    at: Any = None,
+) -> Any:
     """z and all unknowns at one point of the upper half plane, by continuation from infinity; `at` names the point.
 
     Every equation is linear in each unknown's own column, so near infinity the iteration unknown <- solution of its
@@ -74,7 +79,7 @@ def physical_values(
             z = mpmath.mpc(goal.real, lower) if lower > goal.imag else goal
 
 
-def _bits_of(goal) -> int:
+def _bits_of(goal: mpmath.mpf) -> int:
     """How close to the real axis a point lies, in bits."""
     height = abs(mpmath.im(goal))
     return 60 if height == 0 else 60 + max(0, -int(mpmath.log(height, 2)))
@@ -110,7 +115,7 @@ class _Polynomials:
                 rows.append(tuple(row))
         return _Polynomials(tuple(rows))
 
-    def newton(self, z, values: list, goal) -> list:
+    def newton(self, z: Any, values: list[Any], goal: mpmath.mpf) -> list[Any]:
         size = len(values)
         for _ in range(80):
             residual = flint.acb_mat(size, 1)
@@ -138,15 +143,15 @@ class _Polynomials:
         raise NumericalError("the physical branch of the bulk equations could not be followed from infinity")
 
 
-def _acb(z):
-    def exact(x):
+def _acb(z: mpmath.mpc) -> flint.acb:
+    def exact(x: Any) -> Any:
         return flint.arb(str(mpmath.nstr(x, mpmath.mp.dps + 10))).mid()
 
     return flint.acb(exact(mpmath.re(z)), exact(mpmath.im(z)))
 
 
-def _mpc(value):
-    def exact(x):
+def _mpc(value: flint.acb) -> mpmath.mpc:
+    def exact(x: Any) -> Any:
         man, exp = x.mid().man_exp()
         return mpmath.ldexp(mpmath.mpf(int(man)), int(exp))
 
@@ -157,8 +162,8 @@ def _mpc(value):
 class PhysicalPoint:
     """One point of the physical branch: parameters, and the values of z and of all unknowns there."""
 
-    point: dict
-    values: dict
+    point: dict[sp.Symbol, Any]
+    values: dict[sp.Symbol, Any]
 
     @staticmethod
     @lru_cache(maxsize=64)
@@ -166,7 +171,7 @@ class PhysicalPoint:
         point = sample_point(equations)
         return PhysicalPoint(point, physical_values(equations, unknowns, point))
 
-    def value(self, expression: sp.Expr):
+    def value(self, expression: sp.Expr) -> mpmath.mpc:
         """An expression at this point."""
         with mpmath.workdps(DIGITS):
             return sp.lambdify(list(self.values), expression.subs(self.point), "mpmath")(*self.values.values())
@@ -185,4 +190,4 @@ class PhysicalPoint:
             arguments = [self.values[s] for s in symbols]
             total = sp.lambdify(symbols, plain, "mpmath")(*arguments)
             scale = sum(abs(sp.lambdify(symbols, term, "mpmath")(*arguments)) for term in sp.Add.make_args(plain))
-            return abs(total) <= (scale or 1) * mpmath.mpf(10) ** (-DIGITS // 2)
+            return bool(abs(total) <= (scale or 1) * mpmath.mpf(10) ** (-DIGITS // 2))

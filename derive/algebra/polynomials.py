@@ -6,6 +6,7 @@ symbolic exponent) becomes a generator of its own on the way in and is put back 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,10 +47,10 @@ class Ring:
         return Ring(tuple(found), meaning, replaced + tuple((node, symbol) for node, symbol in opaque.items()))
 
     @property
-    def context(self):
+    def context(self) -> Any:
         return flint.fmpz_mpoly_ctx.get([f"x{i}" for i in range(len(self.symbols))], flint.Ordering.lex)
 
-    def encode(self, expression: sp.Expr):
+    def encode(self, expression: sp.Expr) -> flint.fmpz_mpoly:
         """The numerator of an expression, with integer coefficients."""
         plain = self._monomials(sp.sympify(expression)) if not self.roots else None
         if plain is not None:
@@ -61,7 +62,7 @@ class Ring:
         _, poly = poly.clear_denoms(convert=True)
         return self.context.from_dict({monomial: int(c) for monomial, c in poly.terms() if c != 0})
 
-    def _monomials(self, expression: sp.Expr) -> dict | None:
+    def _monomials(self, expression: sp.Expr) -> dict[Any, Any] | None:
         """Exponents to integer coefficients, if the expression is an expanded polynomial with integer coefficients."""
         places = {s: i for i, s in enumerate(self.symbols)}
         found: dict[tuple[int, ...], int] = {}
@@ -78,7 +79,7 @@ class Ring:
             found[tuple(exponents)] = found.get(tuple(exponents), 0) + number
         return {monomial: c for monomial, c in found.items() if c}
 
-    def decode(self, polynomial) -> sp.Expr:
+    def decode(self, polynomial: flint.fmpz_mpoly) -> sp.Expr:
         terms = [
             sp.Integer(int(c)) * sp.Mul(*(s ** int(p) for s, p in zip(self.symbols, m, strict=True)))
             for m, c in polynomial.to_dict().items()
@@ -88,22 +89,26 @@ class Ring:
     def variable(self, symbol: sp.Symbol) -> str:
         return f"x{self.symbols.index(symbol)}"
 
-    def degree(self, polynomial, symbol: sp.Symbol) -> int:
+    def degree(self, polynomial: flint.fmpz_mpoly, symbol: sp.Symbol) -> int:
         return int(polynomial.degrees()[self.symbols.index(symbol)]) if symbol in self.symbols else 0
 
 
-def _named(expression: sp.Expr, opaque: dict, replaced: tuple) -> sp.Expr:
+def _named(
+    expression: sp.Expr, opaque: dict[sp.Basic, sp.Symbol], replaced: tuple[tuple[sp.Expr, sp.Expr], ...]
+) -> sp.Expr:
     expression = sp.sympify(expression).xreplace(opaque)
     return sp.powdenest(expression.subs(dict(replaced)), force=True) if replaced else expression
 
 
-def solve_linear_unknowns(equations: list[sp.Expr], unknowns: list[sp.Symbol], accept):
+def solve_linear_unknowns(
+    equations: list[sp.Expr], unknowns: list[sp.Symbol], accept: Callable[[sp.Expr], bool]
+) -> tuple[list[sp.Expr], list[sp.Symbol], list[tuple[sp.Symbol, sp.Expr]]]:
     """Eliminate unknowns that some equation holds only to first power, by substitution.
 
     Each equation is replaced by the irreducible factor that `accept` recognises, so that no spurious solution of a
     factorised equation is followed. Returns the remaining equations and unknowns, and the substitutions in order.
     """
-    made: list = []
+    made: list[tuple[sp.Symbol, sp.Expr]] = []
     equations, unknowns = _distinct(equations, accept), list(unknowns)
     while True:
         choice = _simplest_linear(equations, unknowns)
@@ -118,7 +123,7 @@ def solve_linear_unknowns(equations: list[sp.Expr], unknowns: list[sp.Symbol], a
         equations = _distinct([e.subs(symbol, value) if e.has(symbol) else e for e in rest], accept)
 
 
-def _distinct(equations: list[sp.Expr], accept) -> list[sp.Expr]:
+def _distinct(equations: list[sp.Expr], accept: Callable[[sp.Expr], bool]) -> list[sp.Expr]:
     """Numerators reduced to their physical factor, zeros and repetitions dropped."""
     numerators = [sp.expand(sp.fraction(sp.together(e))[0]) for e in equations]
     return list(dict.fromkeys(chosen_factor(e, accept) for e in numerators if e != 0))
@@ -213,11 +218,13 @@ class _Elimination:
     ring: Ring
     number: _Evaluation
     relation: Any
-    steps: tuple[tuple[sp.Symbol, Any, tuple], ...]
+    steps: tuple[tuple[sp.Symbol, Any, tuple[Any, ...]], ...]
     encoded: Any = None
 
     @staticmethod
-    def of(equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint, extra=sp.S.Zero):
+    def of(
+        equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint, extra: sp.Expr = sp.S.Zero
+    ) -> _Elimination:
         check_size(unknowns)
         count = len(equations)
         given, unknowns, physical = _without_irrational_numbers([*equations, extra], unknowns, physical)
@@ -227,7 +234,7 @@ class _Elimination:
         extra = sp.fraction(sp.together(extra.xreplace(same)))[0]
         ring = Ring.of((*reduced, extra))
         number = _Evaluation.of(ring, physical)
-        polys: list = []
+        polys: list[flint.fmpz_mpoly] = []
         for e in reduced:
             if e != 0:
                 number.add_factors(polys, ring.encode(e))
@@ -241,7 +248,7 @@ class _Elimination:
             if work > MOST_TERMS:
                 raise TooLarge(f"eliminating {symbol} may need {work} terms")
             left.remove(symbol)
-            following: list = []
+            following: list[flint.fmpz_mpoly] = []
             others = tuple(q for q in polys if q is not pivot and ring.degree(q, symbol) > 0)
             steps.append((symbol, pivot, others))
             for q in polys:
@@ -262,7 +269,9 @@ class _Elimination:
         return _Elimination(ring, number, best, tuple(steps), ring.encode(extra) if extra != 0 else None)
 
 
-def _lowest_relation(ring: Ring, symbol: sp.Symbol, pivot, others: tuple, number: _Evaluation):
+def _lowest_relation(
+    ring: Ring, symbol: sp.Symbol, pivot: flint.fmpz_mpoly, others: tuple[Any, ...], number: _Evaluation
+) -> flint.fmpz_mpoly:
     """The equation of lowest degree in the unknown, from remainders of the pivot and other equations that hold it."""
     place = ring.symbols.index(symbol)
     best = pivot
@@ -279,7 +288,7 @@ def _lowest_relation(ring: Ring, symbol: sp.Symbol, pivot, others: tuple, number
     return best
 
 
-def _remainder(ring: Ring, high, low, place: int):
+def _remainder(ring: Ring, high: flint.fmpz_mpoly, low: flint.fmpz_mpoly, place: int) -> flint.fmpz_mpoly:
     """The pseudo-remainder, without its content in the coefficients."""
     generator = ring.context.gens()[place]
     degree = int(low.degrees()[place])
@@ -290,14 +299,16 @@ def _remainder(ring: Ring, high, low, place: int):
     return high
 
 
-def _coefficient(ring: Ring, polynomial, place: int, degree: int):
+def _coefficient(ring: Ring, polynomial: flint.fmpz_mpoly, place: int, degree: int) -> flint.fmpz_mpoly:
     """The coefficient of a power of one symbol."""
     return ring.context.from_dict(
         {(*m[:place], 0, *m[place + 1 :]): c for m, c in polynomial.to_dict().items() if int(m[place]) == degree}
     )
 
 
-def _without_irrational_numbers(equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint):
+def _without_irrational_numbers(
+    equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint
+) -> tuple[list[sp.Expr], list[sp.Symbol], PhysicalPoint]:
     """Roots of numbers, such as sqrt(2), as unknowns with an equation of their own."""
     named: dict[sp.Expr, sp.Symbol] = {}
     for e in equations:
@@ -314,7 +325,9 @@ def _without_irrational_numbers(equations: list[sp.Expr], unknowns: list[sp.Symb
     return equations, [*unknowns, *named.values()], physical
 
 
-def _coincidences(unknowns: list[sp.Symbol], equations: list[sp.Expr], physical: PhysicalPoint) -> dict:
+def _coincidences(
+    unknowns: list[sp.Symbol], equations: list[sp.Expr], physical: PhysicalPoint
+) -> dict[sp.Symbol, sp.Expr]:
     """Unknowns that are zero, or plus or minus another symbol, to many digits at the generic physical point."""
     same: dict[sp.Symbol, sp.Expr] = {}
     others = sorted({s for e in equations for s in e.free_symbols if s in physical.values and s != Z}, key=str)
@@ -338,18 +351,18 @@ def _coincidences(unknowns: list[sp.Symbol], equations: list[sp.Expr], physical:
 class _Evaluation:
     """Polynomials of a ring at the physical point."""
 
-    values: tuple
+    values: tuple[Any, ...]
 
     @staticmethod
     def of(ring: Ring, physical: PhysicalPoint) -> _Evaluation:
         meaning = dict(ring.meaning)
         return _Evaluation(tuple(mpmath.mpmathify(physical.value(meaning.get(s, s))) for s in ring.symbols))
 
-    def accepts(self, polynomial) -> bool:
+    def accepts(self, polynomial: flint.fmpz_mpoly) -> bool:
         """Whether a polynomial is zero at the physical point, to far more digits than chance allows."""
         with mpmath.workdps(DIGITS):
             total, scale = mpmath.mpf(0), mpmath.mpf(0)
-            powers: list[list] = [[mpmath.mpf(1)] for _ in self.values]
+            powers: list[list[Any]] = [[mpmath.mpf(1)] for _ in self.values]
             for monomial, c in polynomial.to_dict().items():
                 term = mpmath.mpf(int(c))
                 for i, e in enumerate(map(int, monomial)):
@@ -358,9 +371,9 @@ class _Evaluation:
                             powers[i].append(powers[i][-1] * self.values[i])
                         term = term * powers[i][e]
                 total, scale = total + term, scale + abs(term)
-            return abs(total) <= (scale or 1) * mpmath.mpf(10) ** (-DIGITS // 2)
+            return bool(abs(total) <= (scale or 1) * mpmath.mpf(10) ** (-DIGITS // 2))
 
-    def add_factors(self, polys: list, polynomial) -> None:
+    def add_factors(self, polys: list[flint.fmpz_mpoly], polynomial: flint.fmpz_mpoly) -> None:
         """The irreducible factors that vanish on the physical branch, each kept once."""
         fitting = [f for f, _ in polynomial.factor()[1] if self.accepts(f)]
         if not fitting:
@@ -370,7 +383,7 @@ class _Evaluation:
                 polys.append(f)
 
 
-def _cheapest(ring: Ring, polys: list, unknowns: list[sp.Symbol], number: _Evaluation):
+def _cheapest(ring: Ring, polys: list[flint.fmpz_mpoly], unknowns: list[sp.Symbol], number: _Evaluation) -> Any:
     """(work, unknown, equation to eliminate it with): least work first; the equation must determine the unknown."""
     best = None
     degrees = [tuple(map(int, p.degrees())) for p in polys]
@@ -385,18 +398,20 @@ def _cheapest(ring: Ring, polys: list, unknowns: list[sp.Symbol], number: _Evalu
     return None if best is None else (best[0][0], best[1], best[2])
 
 
-def _work_of(ring: Ring, p, q, symbol: sp.Symbol) -> int:
+def _work_of(ring: Ring, p: flint.fmpz_mpoly, q: flint.fmpz_mpoly, symbol: sp.Symbol) -> int:
     place = ring.symbols.index(symbol)
     return _work(p, tuple(map(int, p.degrees())), q, tuple(map(int, q.degrees())), place)
 
 
-def _work(p, p_degrees: tuple[int, ...], q, q_degrees: tuple[int, ...], place: int) -> int:
+def _work(
+    p: flint.fmpz_mpoly, p_degrees: tuple[int, ...], q: flint.fmpz_mpoly, q_degrees: tuple[int, ...], place: int
+) -> int:
     """A bound on the terms of a resultant: by the product of the term counts, and by the degrees it can have."""
     m, n = p_degrees[place], q_degrees[place]
     box = 1
     for i, (a, b) in enumerate(zip(p_degrees, q_degrees, strict=True)):
         box *= 1 if i == place else a * n + b * m + 1
-    return min(box, len(p) ** n * len(q) ** m)
+    return int(min(box, len(p) ** n * len(q) ** m))
 
 
 MOST_FACTOR_TERMS = 5_000
@@ -447,7 +462,7 @@ def factors(expression: sp.Expr) -> list[sp.Expr]:
     return _decoded_factors(ring, ring.encode(expression)) if ring.symbols else []
 
 
-def _decoded_factors(ring: Ring, polynomial) -> list[sp.Expr]:
+def _decoded_factors(ring: Ring, polynomial: flint.fmpz_mpoly) -> list[sp.Expr]:
     decoded = [_signed(ring.decode(f)) for f, _ in polynomial.factor()[1]]
     return sorted((f for f in decoded if f.free_symbols), key=lambda f: (sp.count_ops(f), str(f)))
 
@@ -467,7 +482,7 @@ def branch_points(curve: sp.Expr, symbol: sp.Symbol) -> tuple[list[sp.Expr], lis
     return singular, _decoded_factors(ring, lead)
 
 
-def chosen_factor(expression: sp.Expr, accept) -> sp.Expr:
+def chosen_factor(expression: sp.Expr, accept: Callable[[sp.Expr], bool]) -> sp.Expr:
     """The irreducible factor that the physical solution satisfies."""
     candidates = factors(expression)
     fitting = [f for f in candidates if accept(f)]

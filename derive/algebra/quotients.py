@@ -18,7 +18,7 @@ class RationalFunctions:
         self.context = flint.fmpz_mpoly_ctx.get([f"x{i}" for i in range(max(1, len(self.symbols)))], flint.Ordering.lex)
         self.one = self.context.constant(1)
 
-    def quotient(self, top, bottom=None) -> Quotient:
+    def quotient(self, top: Any, bottom: Any = None) -> Quotient:
         bottom = self.one if bottom is None else bottom
         common = top.gcd(bottom) if top != 0 else bottom
         if common != 1 and common != 0:
@@ -27,7 +27,7 @@ class RationalFunctions:
             top, bottom = -top, -bottom
         return Quotient(self, top, bottom)
 
-    def polynomial(self, expression: sp.Expr):
+    def polynomial(self, expression: sp.Expr) -> Any:
         poly = sp.Poly(expression, *self.symbols, domain="QQ") if self.symbols else None
         if poly is None:
             value = sp.Rational(expression)
@@ -38,10 +38,11 @@ class RationalFunctions:
 
     def convert(self, expression: sp.Expr) -> Quotient:
         top, bottom = sp.fraction(sp.together(sp.sympify(expression)))
-        return self.polynomial(top) / self.polynomial(bottom)
+        found: Quotient = self.polynomial(top) / self.polynomial(bottom)
+        return found
 
     def decode(self, quotient: Quotient) -> sp.Expr:
-        def plain(p):
+        def plain(p: Any) -> Any:
             return sp.Add(
                 *(
                     sp.Integer(int(c))
@@ -75,4 +76,4 @@ class Quotient:
 
     @property
     def is_zero(self) -> bool:
-        return self.top == 0
+        return bool(self.top == 0)

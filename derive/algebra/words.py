@@ -7,6 +7,7 @@ matrix expression is made only for printing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import sympy as sp
 
@@ -49,16 +50,17 @@ class Letter:
 class DiagonalWeight(sp.MatrixExpr):
     """The diagonal matrix with entries weight(s)."""
 
-    def __new__(cls, weight: sp.Expr, size: sp.Expr):
-        return sp.MatrixExpr.__new__(cls, sp.sympify(weight), sp.sympify(size))
+    def __new__(cls, weight: sp.Expr, size: sp.Expr) -> Self:
+        found: Self = sp.MatrixExpr.__new__(cls, sp.sympify(weight), sp.sympify(size))
+        return found
 
     weight = property(lambda self: self.args[0])
     shape = property(lambda self: (self.args[1], self.args[1]))
 
-    def _entry(self, i, j, **kwargs):
+    def _entry(self, i: Any, j: Any, **kwargs: Any) -> Any:
         return self.weight.subs(PAST, i) * sp.KroneckerDelta(i, j)
 
-    def _eval_transpose(self):
+    def _eval_transpose(self) -> Any:
         return self
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import mpmath
 import sympy as sp
@@ -37,6 +37,8 @@ from derive.expansions.limits import SMALL as EPSILON, Limit
 from derive.expansions.quantities import expand_quantity
 from derive.expansions.spikes import Eigenproblem, Spikes
 from derive.language.model import Model
+from derive.language.symbols import Parameter
+from derive.language.vectors import Field
 from derive.loading import load_model
 from derive.pipeline import Derivation, derive_model
 from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle
@@ -101,8 +103,8 @@ class _Work:
         self.parameters = self.system.model.parameters
         self.fields = {f.name: f for f in (*(s.field for s in self.system.fields), *self.system.sources)}
         self.benches: dict[tuple[str, ...], Bench] = {}
-        self.spikes: dict[tuple, Spikes] = {}
-        self.edges: dict[tuple, list] = {}
+        self.spikes: dict[tuple[Any, ...], Spikes] = {}
+        self.edges: dict[tuple[Any, ...], list[Any]] = {}
 
     def verdict(self, claim: Claim) -> Verdict:
         if claim.kind not in _TRAINING_KINDS and not self.probed:
@@ -272,9 +274,9 @@ class _Work:
         left = [e for e in open_ones if abs(e) > mpmath.mpf(10) ** -20]
         return f"the claim leaves out {mpmath.nstr(left[0], 8)}{f' {at.strip()}' if at else ''}" if left else ""
 
-    def _candidate_edges(self, point: Point) -> list:
+    def _candidate_edges(self, point: Point) -> list[Any]:
         """Real roots of all edge factors at given parameters, each once."""
-        found: list = []
+        found: list[Any] = []
         with mpmath.workdps(WORKING_DIGITS):
             for factor in self.bulk.edge_factors:
                 for root in all_roots([number(c, point) for c in sp.Poly(factor, Z).all_coeffs()]):
@@ -359,7 +361,8 @@ class _Work:
         replaced = self.reader(claim, "x").scalar(claim.get("set", "x"))
         expression = self._quantity(claim, of)
         if expression is None and of in ("edge upper", "edge lower", "outlier"):
-            return self._expanded_coefficient(claim, names[variable], replaced, int(order), value)
+            found: tuple[str, str] = self._expanded_coefficient(claim, names[variable], replaced, int(order), value)
+            return found
         if expression is None:
             return UNDECIDED, f"no closed form of {of} is derived, so its series cannot be taken"
         try:
@@ -373,7 +376,9 @@ class _Work:
             self.bench.same(value, derived), value, sp.factor(derived), f"coefficient of x**{order} in {of}"
         )
 
-    def _expanded_coefficient(self, claim: Claim, parameter, replaced: sp.Expr, order: int, value: sp.Expr):
+    def _expanded_coefficient(
+        self, claim: Claim, parameter: Parameter, replaced: sp.Expr, order: int, value: sp.Expr
+    ) -> Any:
         """A coefficient of an edge or the largest outlier without a closed form, from its exact expansion."""
         base, power = replaced.as_base_exp()
         if base != SMALL or not power.is_Integer or power == 0:
@@ -419,7 +424,8 @@ class _Work:
             raise ClaimError(
                 f"{self.place(claim)}: A(z) reduces to {len(cycles)} eigenproblems, there is no number {wanted}"
             )
-        return cycles[wanted - 1]
+        found: Cycle = cycles[wanted - 1]
+        return found
 
     def _outlier(self, claim: Claim) -> tuple[str, str]:
         value = self.reader(claim).scalar(claim.get("value"))
@@ -509,7 +515,7 @@ class _Work:
         at = _at(point, value, *(f for p in problems for f in (*p.factors, p.relation)))
         return f"{f'at {at} ' if at else ''}it is {mpmath.nstr(real, 8)}, the outliers are {there}"
 
-    def _mapped(self, cycle: Cycle, point: dict, z):
+    def _mapped(self, cycle: Cycle, point: dict[sp.Symbol, Any], z: mpmath.mpc) -> mpmath.mpc:
         """The scalar map on the physical branch at a point."""
         projected = self.bulk.projected
         try:
@@ -576,7 +582,7 @@ class _Work:
         return best.status, f"{known}; at {parameter} = {_text(value)}: {best.evidence}"
 
     @staticmethod
-    def _inside(parameter, place) -> bool:
+    def _inside(parameter: Parameter, place: Any) -> bool:
         """Whether a number with many digits is a value of the parameter."""
         return not mpmath.isnan(place) and mpmath.im(place) == 0 and parameter.domain.contains(float(mpmath.re(place)))
 
@@ -691,7 +697,7 @@ class _Work:
             return FAILED, f"{detail}, but {at}"
         return status, detail + (", at equal times only" if claimed else "")
 
-    def _owns_noise(self, claim: Claim, *fields) -> None:
+    def _owns_noise(self, claim: Claim, *fields: Field) -> None:
         owners = list(dict.fromkeys(c.left for c in self.saddle.covariances))
         names = ", ".join(map(str, owners))
         for field in fields:
@@ -790,7 +796,7 @@ def _residue_condition(poly: sp.Poly, position: sp.Expr, weight: sp.Expr) -> sp.
     return leading.subs(unknown, weight)
 
 
-def _density_ends(bulk: Bulk, point: dict, edge) -> bool:
+def _density_ends(bulk: Bulk, point: dict[sp.Symbol, Any], edge: Any) -> bool:
     """Whether the imaginary part of the physical branch is there on one side of a real point only."""
     with mpmath.workdps(WORKING_DIGITS):
         step, height = mpmath.mpf(10) ** -8, mpmath.mpf(10) ** -24
@@ -799,12 +805,12 @@ def _density_ends(bulk: Bulk, point: dict, edge) -> bool:
             abs(mpmath.im(follow_branch(curve, root, point, mpmath.mpc(mpmath.re(edge) + side * step, height))))
             for side in (-1, 1)
         ]
-        return min(sides) < mpmath.mpf(10) ** -6 * max(sides)
+        return bool(min(sides) < mpmath.mpf(10) ** -6 * max(sides))
 
 
-def _distinct(values: list) -> list:
+def _distinct(values: list[Any]) -> list[Any]:
     """Numbers in ascending order, each once."""
-    found: list = []
+    found: list[Any] = []
     for value in sorted(values):
         if not found or abs(value - found[-1]) > mpmath.mpf(10) ** -20 * (1 + abs(value)):
             found.append(value)
@@ -819,6 +825,6 @@ def _text(expression: sp.Expr) -> str:
     return str(expression.subs(MAP, sp.Symbol("s")))
 
 
-def _at(point: dict, *expressions: sp.Expr) -> str:
+def _at(point: dict[sp.Symbol, Any], *expressions: sp.Expr) -> str:
     inside = {s for e in expressions for s in e.free_symbols}
     return ", ".join(f"{p} = {v}" for p, v in point.items() if p in inside)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import mpmath
 import sympy as sp
@@ -24,7 +25,7 @@ WORKING_DIGITS = 70
 AGREEING_DIGITS = 50
 
 
-def number(expression: sp.Expr, values: dict):
+def number(expression: sp.Expr, values: dict[sp.Symbol, Any]) -> mpmath.mpc:
     """The value of an expression with many digits; not a number where it has a pole."""
     with mpmath.workdps(WORKING_DIGITS):
         symbols = sorted(expression.free_symbols, key=lambda s: s.name)
@@ -37,14 +38,14 @@ def number(expression: sp.Expr, values: dict):
             raise ClaimError(f"{expression} is too large to be evaluated; check the exponents") from None
 
 
-def _mp(value: sp.Basic):
+def _mp(value: sp.Basic) -> mpmath.mpc:
     rational = sp.Rational(value)
     return mpmath.mpf(int(rational.p)) / int(rational.q)
 
 
-def close(a, b, digits: int = AGREEING_DIGITS) -> bool:
+def close(a: Any, b: Any, digits: int = AGREEING_DIGITS) -> bool:
     with mpmath.workdps(WORKING_DIGITS):
-        return abs(a - b) <= mpmath.mpf(10) ** -digits * max(1, abs(a), abs(b))
+        return bool(abs(a - b) <= mpmath.mpf(10) ** -digits * max(1, abs(a), abs(b)))
 
 
 def vanishes_identically(
@@ -70,7 +71,7 @@ def vanishes_identically(
         for symbol, base, power in reversed(relations):
             top, bottom = sp.fraction(sp.together(base))
             numerator = _remainder(numerator, bottom * symbol**power - top, symbol)
-    return numerator == 0
+    return bool(numerator == 0)
 
 
 def _remainder(numerator: sp.Expr, modulus: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
@@ -108,7 +109,7 @@ class Bench:
 
     def __init__(self, region: Region, bulk: Bulk | None):
         self.region, self.bulk = region, bulk
-        self._physical: dict[int, dict] = {}
+        self._physical: dict[int, dict[sp.Symbol, Any]] = {}
 
     @cached_property
     def points(self) -> list[Point]:
@@ -122,7 +123,10 @@ class Bench:
             return []
         projected = self.bulk.projected
         others = [s for s in projected.bulk_symbols if s != projected.resolvent]
-        return solve_linear_unknowns(list(projected.bulk_equations), others, self._generic.accepts)[2]
+        found: list[tuple[sp.Symbol, sp.Expr]] = solve_linear_unknowns(
+            list(projected.bulk_equations), others, self._generic.accepts
+        )[2]
+        return found
 
     @cached_property
     def _generic(self) -> PhysicalPoint:
@@ -172,18 +176,18 @@ class Bench:
             or sp.simplify(difference) == 0
         )
 
-    def values(self, symbols: set[sp.Symbol]) -> list[dict]:
+    def values(self, symbols: set[sp.Symbol]) -> list[dict[sp.Symbol, Any]]:
         """Points at which to evaluate: parameters, z with the physical bulk, and generic numbers for anything else."""
         points = self.points
         spectral = self.bulk is not None and bool(symbols & {Z, *self.bulk.projected.bulk_symbols})
         found = []
         for i, point in enumerate(points):
-            values: dict = {**point, **(self.physical(i, point) if spectral else {})}
+            values: dict[sp.Symbol, Any] = {**point, **(self.physical(i, point) if spectral else {})}
             others = sorted((s for s in symbols if s not in values), key=lambda s: s.name)
             found.append({**values, **{s: sp.Rational(17 + 4 * i + 2 * j, 5 + 6 * j) for j, s in enumerate(others)}})
         return found
 
-    def physical(self, index: int, point: dict) -> dict:
+    def physical(self, index: int, point: dict[sp.Symbol, Any]) -> dict[sp.Symbol, Any]:
         """z and the responses of the bulk at a sample point."""
         if self.bulk is not None and index not in self._physical:
             projected = self.bulk.projected
@@ -193,7 +197,7 @@ class Bench:
         return self._physical.get(index, {})
 
 
-def _point_text(values: dict, symbols: set[sp.Symbol]) -> str:
+def _point_text(values: dict[sp.Symbol, Any], symbols: set[sp.Symbol]) -> str:
     inside = sorted(symbols, key=lambda s: s.name)
     named = {MAP: "s"}
     parts = [
@@ -204,7 +208,7 @@ def _point_text(values: dict, symbols: set[sp.Symbol]) -> str:
     return f"at {', '.join(parts)}" if parts else "as numbers"
 
 
-def follow_branch(curve: sp.Expr, root: sp.Symbol, point: dict, z):
+def follow_branch(curve: sp.Expr, root: sp.Symbol, point: dict[sp.Symbol, Any], z: mpmath.mpc) -> mpmath.mpc:
     """The solution of the curve that is 1/z at infinity, followed straight down to z in the upper half plane."""
     with mpmath.workdps(WORKING_DIGITS):
         plain = curve.subs(point)

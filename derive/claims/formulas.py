@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 from dataclasses import dataclass, field as data_field
+from typing import Any
 
 import sympy as sp
 
@@ -25,7 +26,7 @@ class Carrier:
     field: Field
 
     @property
-    def T(self):
+    def T(self) -> None:
         raise ClaimError(f"the field {self.field} has no transpose; write kernels as coefficient*R[a,j]*field")
 
     @property
@@ -33,7 +34,7 @@ class Carrier:
         return str(self.field)
 
 
-Words = dict[tuple, sp.Expr]
+Words = dict[tuple[Any, ...], sp.Expr]
 
 
 @dataclass(frozen=True)
@@ -255,7 +256,7 @@ def shown(terms: Words) -> str:
     return " + ".join(parts).replace("+ -", "- ") or "0"
 
 
-def _letter_text(letter) -> str:
+def _letter_text(letter: Any) -> str:
     if isinstance(letter, Letter):
         return f"{letter.kind}[{letter.a},{letter.b}]" + (".T" if letter.transposed else "")
-    return letter.name
+    return str(letter.name)

@@ -6,6 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from derive.errors import ClaimError
 
@@ -48,7 +49,7 @@ class Claim:
     evidence: str = ""
     region: tuple[str, ...] = ()
 
-    def get(self, key: str, default=None):
+    def get(self, key: str, default: Any = None) -> Any:
         return dict(self.keys).get(key, default)
 
 
@@ -93,7 +94,7 @@ def load_claims(path: str | Path) -> ClaimsFile:
     return ClaimsFile(path, model, claims, tuple(choices.items()), str(data.get("layer", "")))
 
 
-def _claim(table: dict, number: int, shared: tuple[tuple[str, str], ...], path: Path) -> Claim:
+def _claim(table: dict[str, Any], number: int, shared: tuple[tuple[str, str], ...], path: Path) -> Claim:
     name = table.get("name")
     if not isinstance(name, str) or not name.strip():
         raise ClaimError(f'{path}: claim {number} has no name; add name = "..."')
@@ -115,7 +116,7 @@ def _claim(table: dict, number: int, shared: tuple[tuple[str, str], ...], path: 
     return Claim(name, kind, keys, tuple(define.items()), where, paper, evidence, _region(table.get("region"), place))
 
 
-def _region(value, place: str) -> tuple[str, ...]:
+def _region(value: Any, place: str) -> tuple[str, ...]:
     """The inequalities of a region, still as text: one string or a list of them."""
     texts = [] if value is None else value if isinstance(value, list) else [value]
     if value == [] or not all(isinstance(text, str) and text.strip() for text in texts):
@@ -123,7 +124,7 @@ def _region(value, place: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _checked(key: str, kind: str, value, place: str):
+def _checked(key: str, kind: str, value: Any, place: str) -> Any:
     """The value of a key in the shape its kind asks for; formulas become text, lists become tuples."""
     if key in ("lag", "eigenproblem") or (key == "order" and kind == "moment"):
         if isinstance(value, bool) or not isinstance(value, int) or value < (1 if key == "eigenproblem" else 0):
@@ -150,7 +151,7 @@ def _checked(key: str, kind: str, value, place: str):
     return _formula(value, f"{place}: {key}")
 
 
-def _formula(value, place: str) -> str:
+def _formula(value: Any, place: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value.strip():
@@ -158,7 +159,7 @@ def _formula(value, place: str) -> str:
     return value
 
 
-def _definitions(table, place: str) -> tuple[tuple[str, str], ...]:
+def _definitions(table: Any, place: str) -> tuple[tuple[str, str], ...]:
     if not isinstance(table, dict):
         raise ClaimError(f"{place}: define must be a table of names and formulas")
     for name in table:
@@ -167,7 +168,7 @@ def _definitions(table, place: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, _formula(text, f"{place}: define.{name}")) for name, text in table.items())
 
 
-def _only(table: dict, allowed: tuple[str, ...], place: str) -> None:
+def _only(table: dict[str, Any], allowed: tuple[str, ...], place: str) -> None:
     for key in table:
         if key not in allowed:
             raise ClaimError(f"{place}: unknown key {key!r}; the keys here are {', '.join(allowed)}")

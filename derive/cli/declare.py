@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from derive.cli.output import json_option, number, print_json, print_table, progress_bar
 from derive.cli.problem import named_with_choices
+
+if TYPE_CHECKING:
+    from derive.language.model import Model
+    from derive.language.symbols import Parameter
 
 STAGES = ("system", "action", "average", "saddle", "single-site", "order", "probe", "blocks", "pencil", "bulk")
 
@@ -76,12 +81,12 @@ def list_settings(words: tuple[str, ...], as_json: bool) -> None:
             click.echo(f"layers: {', '.join(layers)} (layer=K picks one, layer=all is the default)")
 
 
-def _own_data(model) -> str:
+def _own_data(model: Model) -> str:
     """What is taken where no file is given, from the declaration's own function."""
     return "" if model.arrays is None else ", otherwise the declaration makes them"
 
 
-def _parameter(parameter) -> dict[str, object]:
+def _parameter(parameter: Parameter) -> dict[str, object]:
     return {
         "name": parameter.name,
         "default": parameter.default,

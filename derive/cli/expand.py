@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -186,7 +186,7 @@ def _parameters(model: Model) -> set[str]:
     return {parameter.name for parameter in model.parameters}
 
 
-def _written(sp, found, small) -> tuple[str, str]:
+def _written(sp: Any, found: Any, small: Any) -> tuple[str, str]:
     """The series as text and as LaTeX, in terms of the parameter itself."""
     texts, formulas = [], []
     for power, c in zip(found.powers, found.coefficients, strict=True):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import sys
 import warnings
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import click
 
@@ -20,7 +22,9 @@ class DeriveGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 
-    def resolve_command(self, ctx: click.Context, args: list[str]):
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if not name.startswith("-") and name not in self.commands:
             near = difflib.get_close_matches(name, list(self.commands), n=1)
@@ -28,7 +32,14 @@ class DeriveGroup(click.Group):
             raise click.UsageError(f"there is no command {name!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
 
-    def main(self, args=None, prog_name=None, complete_var=None, standalone_mode=True, **extra):
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
         keep_compiled_code()
         warnings.simplefilter("ignore", RuntimeWarning)  # overflow ends in a sentence of ours, not in NumPy's
         try:
@@ -45,6 +56,6 @@ class DeriveGroup(click.Group):
         sys.exit(result if isinstance(result, int) else 0)
 
 
-def _fail(sentence: str, code: int) -> None:
+def _fail(sentence: str, code: int) -> NoReturn:
     click.echo(f"error: {' '.join(sentence.split())}", err=True)
     sys.exit(code)

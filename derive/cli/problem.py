@@ -105,7 +105,7 @@ def bulk_data(
     return data
 
 
-def axes_of(sweep: Sweep) -> dict[str, list]:
+def axes_of(sweep: Sweep) -> dict[str, list[Any]]:
     """The values along each axis of a grid, as they are among the parameters."""
     return {name: list(dict.fromkeys(p.values[name] for p in sweep.problems)) for name, _ in sweep.axes}
 

@@ -7,7 +7,7 @@ import shlex
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -255,7 +255,7 @@ def pictures(solution: Solution, simulation: Simulation) -> tuple[Figure, ...]:
     return tuple(found)
 
 
-def count_equations(blocks: tuple) -> int:
+def count_equations(blocks: tuple[Any, ...]) -> int:
     """How many displayed equations a document has."""
     from derive.report.document import Equation
 

@@ -133,7 +133,7 @@ def times_to_watch(solver: Solver, values: dict[str, Any], path: bool | None) ->
     return list(range(count)) if path else handful(count)
 
 
-def _ends(eigenvalues: list) -> dict[str, list]:
+def _ends(eigenvalues: list[Any]) -> dict[str, list[Any]]:
     return {"top": [e[::-1][:10] for e in eigenvalues], "bottom": [e[:10] for e in eigenvalues]}
 
 

@@ -161,7 +161,7 @@ def _solve_grid(
     from derive.errors import NumericalError
     from numerics.solver import solve_many
 
-    groups: dict[tuple, list[int]] = {}
+    groups: dict[tuple[Any, ...], list[int]] = {}
     for index, problem in enumerate(sweep.problems):
         whole = [problem.values[p.name] for p in problem.model.parameters if p.domain.whole]
         groups.setdefault((problem.model.name, problem.layers, *whole), []).append(index)
@@ -229,7 +229,8 @@ def _data(
         **({"layers": layers} if solution.solver.layered else {}),
         "diagnostics": solution.diagnostics,
     }
-    return plain(with_observables(result, solution.observables))
+    found: dict[str, Any] = plain(with_observables(result, solution.observables))
+    return found
 
 
 def _print_solution(result: dict[str, Any], observable_errors: dict[str, list[float]] | None) -> None:

@@ -75,7 +75,7 @@ def stability(
     points: list[dict[str, Any]] = []
     setting = sweep.problems[0].model.setting
     with progress_bar(f"stability of {setting}", as_json) as progress:
-        from numerics.training.stability import stable_rate
+        from numerics.stability import stable_rate
 
         for k, problem in enumerate(sweep.problems):
             share = part_of(progress, k / len(sweep.problems), (k + 1) / len(sweep.problems))

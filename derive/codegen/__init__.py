@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from derive import __version__
 from derive.errors import DeclarationError
-from derive.language.model import Model
+from derive.language.model import Model, atoms
+from derive.language.symbols import _Named
 
 if TYPE_CHECKING:
     from derive.pipeline import Derivation
@@ -25,6 +26,7 @@ def generate_files(model: Model, derivation: Derivation | None = None, runtime: 
     `derivation` is that of the model, where there is one already. `runtime` is where the code finds what all solvers
     share.
     """
+    # a setting that is built or stored is told by its digest alone, and starts without what derives it
     from derive.pipeline import derive_model
     from derive.printing import markdown_of_derivation
     from derive.program.exact import exact_pass
@@ -102,9 +104,6 @@ def _formatted(text: str) -> str:
 
 def declaration_digest(model: Model) -> str:
     """A fingerprint of everything that is declared, the same on every machine."""
-    from derive.language.model import atoms
-    from derive.language.symbols import _Named
-
     parts = [
         __version__,
         model.name,

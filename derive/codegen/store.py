@@ -11,13 +11,16 @@ import hashlib
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from derive.codegen import declaration_digest, generate_files
 from derive.codegen.build import write_tree
 from derive.errors import DeriveError
 from derive.language.model import Model
-from derive.pipeline import Derivation
 from derive.places import cache_place
+
+if TYPE_CHECKING:
+    from derive.pipeline import Derivation
 
 CHECKSUM = "checksum.txt"
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import sympy as sp
 
 from derive.errors import DeclarationError
 from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum, Weights, WeightsAt
 from derive.language.model import Eq, Model, declared_names
-from derive.language.symbols import Sector
+from derive.language.symbols import Clock, Sector
 from derive.language.vectors import PAST, Apply, Mean, Project
 from derive.records.system import Recurrence
 
@@ -22,13 +24,22 @@ class Increment:
     dyad: Dyad
 
 
+K = TypeVar("K")
+Coefficient = Callable[..., sp.Expr]
+Column = tuple[sp.Expr, ...]
+Rows = tuple[Column, ...]
+Update = tuple[dict[Weights, sp.Expr], dict[Disorder, sp.Expr], dict[Increment, sp.Expr], dict[Weights, sp.Expr]]
+
+
 @dataclass(frozen=True)
 class History:
     """All updated weights of a model, written out."""
 
-    clocks: dict
-    initial: dict  # (weights, disorder) -> function of time
-    kernels: dict  # (weights, increment) -> function of (time, PAST)
+    clocks: dict[Weights, Clock]
+    initial: dict[tuple[Weights, Disorder], Coefficient]
+    """Functions of time."""
+    kernels: dict[tuple[Weights, Increment], Coefficient]
+    """Functions of time and PAST."""
     increments: tuple[Increment, ...]
     recurrences: tuple[Recurrence, ...]
 
@@ -66,7 +77,8 @@ def write_out(model: Model) -> History:
 
     matrix = tuple(tuple(updates[w][0].get(v, sp.S.Zero) for v in order) for w in order)
     book = _Coefficients(order, clocks, matrix, declared_names(model))
-    initial, kernels = {}, {}
+    initial: dict[tuple[Weights, Disorder], Coefficient] = {}
+    kernels: dict[tuple[Weights, Increment], Coefficient] = {}
     for d in disorder:
         entry = tuple(_initial(starts[w], w).get(d, sp.S.Zero) for w in order)
         forcing = tuple(updates[w][1].get(d, sp.S.Zero) for w in order)
@@ -81,28 +93,29 @@ def write_out(model: Model) -> History:
 class _Coefficients:
     """Coefficients of weights as functions of time: closed forms where there are any, recurrences otherwise."""
 
-    def __init__(self, order: tuple, clocks: dict, matrix: tuple, taken: set[str]):
+    def __init__(self, order: tuple[Weights, ...], clocks: dict[Weights, Clock], matrix: Rows, taken: set[str]):
         self.order, self.clocks, self.matrix, self.taken = order, clocks, matrix, taken
         self.recurrences: list[Recurrence] = []
         self.asked: dict[str, int] = {}
 
-    def functions(self, name: str, entry: tuple, forcing: tuple, is_initial: bool) -> dict:
+    def functions(self, name: str, entry: Column, forcing: Column, is_initial: bool) -> dict[Weights, Coefficient]:
         """For each weight matrix that the entry reaches, its coefficient: f(t) if initial, f(t, s) otherwise."""
         reached = _reached(self.matrix, entry, forcing)
         closed = _closed_form(self.matrix, entry, forcing, self.clocks, self.order)
         names = None
-        found = {}
+        found: dict[Weights, Coefficient] = {}
         for i, w in enumerate(self.order):
             if not reached[i]:
                 continue
-            if closed[i] is not None:
-                found[w] = closed[i] if is_initial else _in_delay(closed[i])
+            form = closed[i]
+            if form is not None:
+                found[w] = form if is_initial else _in_delay(form)
                 continue
             names = names or self._recurrence(name, entry, forcing, is_initial)
             found[w] = sp.Function(names[i])
         return found
 
-    def _recurrence(self, name: str, entry: tuple, forcing: tuple, is_initial: bool) -> tuple[str, ...]:
+    def _recurrence(self, name: str, entry: Column, forcing: Column, is_initial: bool) -> tuple[str, ...]:
         """The names of a recurrence; one with the same numbers is used again."""
         for r in self.recurrences:
             if (r.entry, r.forcing, r.initial) == (entry, forcing, is_initial):
@@ -124,12 +137,12 @@ class _Coefficients:
         return hint
 
 
-def _in_delay(form):
+def _in_delay(form: Coefficient) -> Coefficient:
     """A function of the number of steps since the dyad was added, as a function of both times."""
     return lambda time, past: form(time - 1 - past)
 
 
-def _reached(matrix, entry, forcing) -> list[bool]:
+def _reached(matrix: Rows, entry: Column, forcing: Column) -> list[bool]:
     reached = [e != 0 or f != 0 for e, f in zip(entry, forcing, strict=True)]
     for _ in reached:
         reached = [
@@ -138,9 +151,11 @@ def _reached(matrix, entry, forcing) -> list[bool]:
     return reached
 
 
-def _closed_form(matrix, entry, forcing, clocks, order) -> list:
+def _closed_form(
+    matrix: Rows, entry: Column, forcing: Column, clocks: dict[Weights, Clock], order: tuple[Weights, ...]
+) -> list[Coefficient | None]:
     """entry * a^n where weights depend on themselves alone with a constant factor; None where they do not."""
-    forms: list = []
+    forms: list[Coefficient | None] = []
     for i, w in enumerate(order):
         alone = all(matrix[i][j] == 0 or i == j or not _reached(matrix, entry, forcing)[j] for j in range(len(order)))
         factor = matrix[i][i]
@@ -157,14 +172,17 @@ def _closed_form(matrix, entry, forcing, clocks, order) -> list:
 
 
 def _is_start(equation: Eq) -> bool:
-    return isinstance(equation.target, Atom) and equation.time.is_Integer
+    time = equation.time
+    return isinstance(equation.target, Atom) and time is not None and bool(time.is_Integer)
 
 
 def _is_rule(equation: Eq) -> bool:
-    return isinstance(equation.target, Atom) and not equation.time.is_Integer
+    time = equation.time
+    return isinstance(equation.target, Atom) and time is not None and not time.is_Integer
 
 
-def _terms(matrix: Matrix) -> tuple:
+def _terms(matrix: sp.Expr | Matrix) -> tuple[tuple[sp.Expr, Matrix], ...]:
+    assert isinstance(matrix, Matrix)
     return matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),)
 
 
@@ -180,12 +198,12 @@ def _initial(equation: Eq, weights: Weights) -> dict[Disorder, sp.Expr]:
     return found
 
 
-def _update(equation: Eq, weights: Weights):
+def _update(equation: Eq, weights: Weights) -> Update:
     """The update rule as (coefficients of weights now, of random matrices, of dyads, of weights next)."""
-    now: dict = {}
-    fixed: dict = {}
-    added: dict = {}
-    later: dict = {}
+    now: dict[Weights, sp.Expr] = {}
+    fixed: dict[Disorder, sp.Expr] = {}
+    added: dict[Increment, sp.Expr] = {}
+    later: dict[Weights, sp.Expr] = {}
     clock = weights.clock
     if sp.expand(equation.time - clock) != 1:
         raise DeclarationError(f"{equation.target}: state weights as {weights}({clock} + 1) = ...")
@@ -210,7 +228,12 @@ def _update(equation: Eq, weights: Weights):
     return now, fixed, added, later
 
 
-def _substitute_next(updates: dict, order: tuple) -> None:
+def _add(table: dict[K, sp.Expr], scale: sp.Expr, source: dict[K, sp.Expr]) -> None:
+    for key, value in source.items():
+        table[key] = table.get(key, sp.S.Zero) + scale * value
+
+
+def _substitute_next(updates: dict[Weights, Update], order: tuple[Weights, ...]) -> None:
     """Replace weights at t + 1 on a right side by their own rule."""
     for _ in order:
         for w in order:
@@ -219,9 +242,9 @@ def _substitute_next(updates: dict, order: tuple) -> None:
                 if other == w or updates[other][3]:
                     continue
                 scale = later.pop(other)
-                for table, source in zip((now, fixed, added), updates[other][:3], strict=True):
-                    for key, value in source.items():
-                        table[key] = table.get(key, sp.S.Zero) + scale * value
+                _add(now, scale, updates[other][0])
+                _add(fixed, scale, updates[other][1])
+                _add(added, scale, updates[other][2])
     stuck = [w for w in order if updates[w][3]]
     if stuck:
         raise DeclarationError(

@@ -65,7 +65,13 @@ class Made:
         self.rules[made.field] = made
 
     def new_field(
-        self, hint: str, sector: Sector, clock: Clock | None = None, role: str = "field", timed=True, labels=OF_CLOCK
+        self,
+        hint: str,
+        sector: Sector,
+        clock: Clock | None = None,
+        role: str = "field",
+        timed: bool = True,
+        labels: Parameter | str | None = OF_CLOCK,
     ) -> Field:
         """A field unlike any other; underscores keep its printed name apart from all the others."""
         while hint in self.taken or (role != "spectral" and hint in self.probe_names):

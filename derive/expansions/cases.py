@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -72,7 +73,7 @@ class Case:
             return self.training.resolved(expression)
         return expression.subs(self.substitution)
 
-    def sampled(self, expressions: Iterable[sp.Expr]) -> dict:
+    def sampled(self, expressions: Iterable[sp.Expr]) -> dict[sp.Symbol, Any]:
         """Values of the open parameters of the bulk, of its maps and of some expressions."""
         inside = sample_point((*self.probed.probe.bulk_equations, *(c.relation for c in self.probed.pencil.cycles)))
         point = {**sample_point(expressions), **inside}

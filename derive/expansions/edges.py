@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mpmath
 import sympy as sp
 
@@ -27,7 +29,7 @@ class Edges:
         """The upper or lower end of the support."""
         candidates = self.edge_factors()
 
-        def near(small):
+        def near(small: mpmath.mpf) -> mpmath.mpf:
             return self.numerical_edge(candidates, small, upper)
 
         with mpmath.workdps(DIGITS):
@@ -60,7 +62,7 @@ class Edges:
             raise DeriveError(f"the bulk is too large to eliminate ({reason}); {self.case.advice}") from None
         return [f for f in (*singular, *poles) if f.has(Z)]
 
-    def numerical_edge(self, candidates: list[sp.Expr], small, upper: bool):
+    def numerical_edge(self, candidates: list[sp.Expr], small: mpmath.mpf, upper: bool) -> mpmath.mpf:
         """The end of the support at one small value, among the real roots of the candidates."""
         point = self._given(exact(small))
         with mpmath.workdps(DIGITS):
@@ -72,7 +74,7 @@ class Edges:
                     return here
         raise NumericalError(f"no edge of the bulk was found {self.case.told}; expand around another value")
 
-    def _dense_at(self, place, distance, point: dict) -> bool:
+    def _dense_at(self, place: Any, distance: Any, point: dict[sp.Symbol, Any]) -> bool:
         """Whether the density is positive: then Im G does not shrink with the distance to the real axis."""
         sizes = []
         for digits in (10, 13):
@@ -84,6 +86,6 @@ class Edges:
             sizes.append(abs(mpmath.im(values[self.case.bulk.projected.resolvent])))
         return bool(sizes[1] > sizes[0] / 10)
 
-    def _given(self, small) -> dict:
+    def _given(self, small: mpmath.mpf) -> dict[sp.Symbol, Any]:
         """All open symbols as numbers at one small value."""
         return {**self.point, SMALL: small}

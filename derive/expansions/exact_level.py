@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -29,7 +30,7 @@ MOST_ROWS = 12
 class ExactLevel:
     """Order parameters before the last update. `substitution` gives whole numbers, and whatever else is fixed."""
 
-    def __init__(self, probed: ProbedMatrix, substitution: dict):
+    def __init__(self, probed: ProbedMatrix, substitution: dict[Any, Any]):
         self.pencil = probed.pencil
         self.layout = Layout(probed.training.order, probed.training.saddle)
         letters, means = letters_needed(probed.blocks)
@@ -41,7 +42,7 @@ class ExactLevel:
         self.scalars = self.machine.scalars
 
     @cached_property
-    def order(self) -> dict:
+    def order(self) -> dict[Any, Any]:
         return self.machine.order(self.program)
 
     def characteristic(self, cycle: Cycle) -> tuple[sp.Expr, ...]:

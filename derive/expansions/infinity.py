@@ -31,7 +31,7 @@ class Flow:
         position = {s: i for i, s in enumerate(unknowns)}
         polys = [sp.Poly(e, *unknowns, Z) for e in equations]
         owners = _owners(polys, unknowns)
-        found: list[tuple] = [()] * len(unknowns)
+        found: list[tuple[Any, ...]] = [()] * len(unknowns)
         for poly, (owner, lift) in zip(polys, owners, strict=True):
             terms = []
             for monomial, coefficient in poly.terms():
@@ -45,7 +45,7 @@ class Flow:
         assert len(position) == len(unknowns)
         return Flow(tuple(unknowns), tuple(found))
 
-    def series(self, order: int, convert: Callable[[sp.Expr], Any], zero: Any) -> list[list]:
+    def series(self, order: int, convert: Callable[[sp.Expr], Any], zero: Any) -> list[list[Any]]:
         """Coefficients of w^0 ... w^order of every unknown, in the ring that `convert` maps coefficients to."""
         table = [[(convert(c), power, inside) for c, power, inside in row] for row in self.terms]
         return _solve(table, order, zero)
@@ -74,9 +74,9 @@ def _owners(polys: list[sp.Poly], unknowns: tuple[sp.Symbol, ...]) -> list[tuple
     return [(chosen[i], choices[i][chosen[i]]) for i in range(len(polys))]
 
 
-def _solve(table: list, order: int, zero) -> list[list]:
+def _solve(table: list[Any], order: int, zero: Any) -> list[list[Any]]:
     count = len(table)
-    values: list[list] = [[] for _ in range(count)]
+    values: list[list[Any]] = [[] for _ in range(count)]
     needed_by: list[list[int]] = [[] for _ in range(count)]
     for i, row in enumerate(table):
         for _, power, inside in row:
@@ -104,7 +104,7 @@ def _solve(table: list, order: int, zero) -> list[list]:
     return values
 
 
-def _known_part(row, values, k: int, zero):
+def _known_part(row: Any, values: list[list[Any]], k: int, zero: Any) -> Any:
     """What lower coefficients contribute at order k."""
     total = zero
     for c, power, inside in row:
@@ -125,7 +125,7 @@ def _known_part(row, values, k: int, zero):
     return total
 
 
-def _open_part(row, values, k: int, zero):
+def _open_part(row: Any, values: list[list[Any]], k: int, zero: Any) -> Any:
     """What the coefficients at order k itself contribute."""
     total = zero
     for c, power, inside in row:
@@ -140,7 +140,11 @@ def _open_part(row, values, k: int, zero):
 
 
 def moments_of_system(
-    equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], resolvent: sp.Symbol, order: int, point: dict
+    equations: tuple[sp.Expr, ...],
+    unknowns: tuple[sp.Symbol, ...],
+    resolvent: sp.Symbol,
+    order: int,
+    point: dict[sp.Symbol, Any],
 ) -> list[sp.Expr]:
     """m_0 = 1, m_1, ..., m_order of G = sum m_k / z^(k+1); exact in the parameters that `point` leaves open."""
     flow = Flow.of(tuple(sp.expand(sp.sympify(e).subs(point)) for e in equations), unknowns)
@@ -157,7 +161,7 @@ def moments_of_system(
     context = flint.fmpq_mpoly_ctx.get([s.name for s in names.values()], flint.Ordering.lex)
     generators = dict(zip(names, context.gens(), strict=True))
 
-    def convert(c: sp.Expr):
+    def convert(c: sp.Expr) -> flint.fmpq_mpoly:
         number, rest = c.as_coeff_Mul()
         scalar = flint.fmpq(int(number.p), int(number.q))
         return generators[rest] * scalar if rest != 1 else context.constant(scalar)
@@ -166,7 +170,7 @@ def moments_of_system(
     return [_decoded(c, list(names)) for c in found[1:]]
 
 
-def _decoded(polynomial, meaning: list[sp.Expr]) -> sp.Expr:
+def _decoded(polynomial: flint.fmpq_mpoly, meaning: list[sp.Expr]) -> sp.Expr:
     total = []
     for powers, c in polynomial.to_dict().items():
         number = sp.Rational(int(c.p), int(c.q))

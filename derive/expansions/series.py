@@ -7,7 +7,7 @@ branch at small e; numbers choose, they never enter a result.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -19,6 +19,8 @@ import sympy as sp
 from derive.algebra.quotients import Quotient, RationalFunctions
 from derive.errors import DeriveError, NumericalError
 
+Element = tuple[Quotient, ...]
+"""c_0 + c_1 theta + ... of an extension by theta."""
 DIGITS = 80
 MOST_STEPS = 12
 """The most times that the polygon is applied before a branch must have become simple."""
@@ -47,7 +49,7 @@ class Expansion:
         minimal = None if self.minimal is None else self.minimal.xreplace({ROOT: symbol})
         return replace(self, coefficients=renamed, minimal=minimal)
 
-    def numbers(self, point: dict) -> list:
+    def numbers(self, point: dict[sp.Symbol, Any]) -> list[Any]:
         """The coefficients at given values of the parameters, to many digits."""
         with mpmath.workdps(DIGITS):
             values = dict(point)
@@ -58,7 +60,7 @@ class Expansion:
                 values[ROOT] = sp.Float(str(mpmath.re(min(roots, key=lambda r: abs(r - near)))), DIGITS)
             return [_number(c, values) for c in self.coefficients]
 
-    def value(self, small, point: dict):
+    def value(self, small: mpmath.mpf, point: dict[sp.Symbol, Any]) -> mpmath.mpf:
         """The truncated series as a number."""
         total = mpmath.mpf(0)
         for power, c in zip(self.powers, self.numbers(point), strict=True):
@@ -79,22 +81,22 @@ class _Algebra:
         self.zero = (field.quotient(field.context.constant(0)),) * self.size
         self.one = (field.quotient(field.one), *self.zero[1:])
 
-    def scalar(self, q: Quotient) -> tuple:
+    def scalar(self, q: Quotient) -> Element:
         return (q, *self.zero[1:])
 
-    def theta(self) -> tuple:
+    def theta(self) -> Element:
         assert self.minimal is not None
         if self.size == 1:
             return (-(self.minimal[0] / self.minimal[1]),)
         return (self.zero[0], self.one[0], *self.zero[2:])
 
-    def add(self, a: tuple, b: tuple) -> tuple:
+    def add(self, a: Element, b: Element) -> Element:
         return tuple(x + y for x, y in zip(a, b, strict=True))
 
-    def negative(self, a: tuple) -> tuple:
+    def negative(self, a: Element) -> Element:
         return tuple(-x for x in a)
 
-    def times(self, a: tuple, b: tuple) -> tuple:
+    def times(self, a: Element, b: Element) -> Element:
         if self.size == 1:
             return (a[0] * b[0],)
         wide = [self.zero[0]] * (2 * self.size - 1)
@@ -112,10 +114,10 @@ class _Algebra:
                     wide[k - self.size + j] = wide[k - self.size + j] + -(lead * self.minimal[j])
         return tuple(wide[: self.size])
 
-    def is_zero(self, a: tuple) -> bool:
+    def is_zero(self, a: Element) -> bool:
         return all(x.is_zero for x in a)
 
-    def inverse(self, a: tuple) -> tuple:
+    def inverse(self, a: Element) -> Element:
         """By solving the linear system a * b = 1 in the basis of powers of theta."""
         if self.size == 1:
             return (self.one[0] / a[0],)
@@ -143,7 +145,12 @@ class _Algebra:
 
 
 def expand_root(
-    polynomial: sp.Expr, x: sp.Symbol, e: sp.Symbol, order: sp.Rational, near: Callable[[Any], Any], point: dict
+    polynomial: sp.Expr,
+    x: sp.Symbol,
+    e: sp.Symbol,
+    order: sp.Rational,
+    near: Callable[[Any], Any],
+    point: dict[sp.Symbol, Any],
 ) -> Expansion:
     """The root of polynomial(e, x) that `near(e)` is close to, through e**order.
 
@@ -156,7 +163,15 @@ def expand_root(
         return _expanded(polynomial, x, e, order, near, point, 4)
 
 
-def _expanded(polynomial, x, e, order, near, point: dict, degree: int) -> Expansion:
+def _expanded(
+    polynomial: sp.Expr,
+    x: sp.Symbol,
+    e: sp.Symbol,
+    order: sp.Rational,
+    near: Callable[[Any], Any],
+    point: dict[sp.Symbol, Any],
+    degree: int,
+) -> Expansion:
     """The expansion with a symbol of its own for each root, of the given degree, of a symbol that is not negative."""
     roots = {s: sp.Symbol(f"_root_{s.name}", positive=True) for s in sorted(polynomial.free_symbols - {x, e}, key=str)}
     roots = {s: r for s, r in roots.items() if s.is_nonnegative}
@@ -170,26 +185,34 @@ def _expanded(polynomial, x, e, order, near, point: dict, degree: int) -> Expans
 
 
 class _Puiseux:
-    def __init__(self, field: RationalFunctions, polynomial: sp.Expr, x: sp.Symbol, e: sp.Symbol, near, values: dict):
+    def __init__(
+        self,
+        field: RationalFunctions,
+        polynomial: sp.Expr,
+        x: sp.Symbol,
+        e: sp.Symbol,
+        near: Callable[[Any], Any],
+        values: dict[sp.Symbol, Any],
+    ) -> None:
         self.field, self.near, self.values = field, lru_cache(maxsize=None)(near), values
         self.algebra = _Algebra(field)
         _, poly = sp.Poly(polynomial, x, e, *field.symbols, domain="QQ").clear_denoms(convert=True)
         grouped: dict[tuple[int, int], dict[tuple[int, ...], int]] = {}
         for (i, j, *others), c in poly.terms():
             grouped.setdefault((i, j), {})[tuple(others) or (0,)] = int(c)
-        self.table: dict[tuple[int, int], tuple] = {
+        self.table: dict[tuple[int, int], Element] = {
             key: self.algebra.scalar(field.quotient(field.context.from_dict(terms))) for key, terms in grouped.items()
         }
         self.minimal: Any = None
         self.theta_value: Any = None
 
-    def run(self, order: sp.Rational, back: dict) -> Expansion:
+    def run(self, order: sp.Rational, back: dict[sp.Symbol, Any]) -> Expansion:
         """First terms by the polygon while the root is multiple, the rest by Hensel lifting."""
         if min(i for i, _ in self.table) > 0 and all(
             abs(self.near(t)) < mpmath.mpf(10) ** -40 for t in self._smalls(1)
         ):
             return Expansion((sp.S.Zero,), (sp.S.Zero,), sp.Rational(order) + 1, ends=True)
-        done: list[tuple[Fraction, tuple]] = []
+        done: list[tuple[Fraction, Element]] = []
         ramification, offset = 1, Fraction(0)
         ends = False
         for step in range(MOST_STEPS + 1):
@@ -225,7 +248,9 @@ class _Puiseux:
 
     # the polygon
 
-    def _first_term(self, ramification: int, offset: Fraction, done: list) -> tuple[Fraction, tuple, int]:
+    def _first_term(
+        self, ramification: int, offset: Fraction, done: list[tuple[Fraction, Element]]
+    ) -> tuple[Fraction, Element, int]:
         """The slope, its coefficient, and how often the coefficient is a root of the characteristic polynomial."""
         lowest: dict[int, int] = {}
         for i, j in self.table:
@@ -247,7 +272,14 @@ class _Puiseux:
         _, slope, phi, guess = best
         return (slope, *self._exact_root(phi, guess))
 
-    def _matches(self, phi: dict, slope: Fraction, ramification: int, offset: Fraction, done: list):
+    def _matches(
+        self,
+        phi: dict[int, Element],
+        slope: Fraction,
+        ramification: int,
+        offset: Fraction,
+        done: list[tuple[Fraction, Element]],
+    ) -> Iterator[tuple[mpmath.mpc, mpmath.mpf]]:
         """Numerical roots of a characteristic polynomial with their relative distance to the branch."""
         shift = min(phi)
         coefficients = [self._value(phi[i]) if i in phi else mpmath.mpf(0) for i in range(shift, max(phi) + 1)]
@@ -267,11 +299,11 @@ class _Puiseux:
             if distances[1] < distances[0] * mpmath.mpf("0.9") or distances[1] < mpmath.mpf(10) ** -20:
                 yield root, distances[1]
 
-    def _smalls(self, ramification: int):
+    def _smalls(self, ramification: int) -> tuple[mpmath.mpf, mpmath.mpf]:
         """Two values of the parameter, small enough for the first term to lead: powers of two are short fractions."""
         return mpmath.mpf(2) ** (-20 - 2 * ramification), mpmath.mpf(2) ** (-27 - 4 * ramification)
 
-    def _exact_root(self, phi: dict, guess) -> tuple[tuple, int]:
+    def _exact_root(self, phi: dict[int, Element], guess: mpmath.mpf) -> tuple[Element, int]:
         """The coefficient as an element of the algebra, extended if need be."""
         c = sp.Symbol("_c")
         shift = min(phi)
@@ -292,7 +324,7 @@ class _Puiseux:
             return self.algebra.theta(), multiplicity
         raise NumericalError("the leading coefficient of the expansion could not be identified")
 
-    def _root_in_extension(self, phi: dict, guess, shift: int) -> tuple[tuple, int]:
+    def _root_in_extension(self, phi: dict[int, Element], guess: mpmath.mpf, shift: int) -> tuple[Element, int]:
         """A root of a polynomial over the extension: linear ones only."""
         degree = max(phi) - shift
         lead = phi[max(phi)]
@@ -310,7 +342,7 @@ class _Puiseux:
             )
         return root, degree
 
-    def _extend(self, poly: sp.Poly, guess) -> None:
+    def _extend(self, poly: sp.Poly, guess: mpmath.mpf) -> None:
         """Adjoin a root of an irreducible polynomial."""
         minimal = [self.field.convert(poly.coeff_monomial(poly.gen**k)) for k in range(poly.degree() + 1)]
         self.algebra = _Algebra(self.field, minimal)
@@ -318,10 +350,10 @@ class _Puiseux:
         self.table = {key: (value[0], *padding) for key, value in self.table.items()}
         self.minimal, self.theta_value = poly.as_expr().subs(poly.gen, ROOT), guess
 
-    def _shift(self, slope: Fraction, c: tuple) -> None:
+    def _shift(self, slope: Fraction, c: Element) -> None:
         """F(t^q, t^p (c + x)) without its common power of t."""
         p, q = slope.numerator, slope.denominator
-        moved: dict[tuple[int, int], tuple] = {}
+        moved: dict[tuple[int, int], Element] = {}
         algebra = self.algebra
         powers = [algebra.one]
         for (i, j), value in self.table.items():
@@ -339,12 +371,12 @@ class _Puiseux:
 
     # the rest
 
-    def _lift(self, count: int) -> tuple[list[tuple], bool]:
+    def _lift(self, count: int) -> tuple[list[Element], bool]:
         """Coefficients of t, t^2, ... of the root that vanishes at t = 0, which is simple there."""
         algebra = self.algebra
         degree = max(i for i, _ in self.table)
         slope = algebra.inverse(self.table[1, 0])
-        found: list[tuple] = []
+        found: list[Element] = []
         for k in range(1, count + 1):
             series = [algebra.zero, *found, algebra.zero]
             total = [algebra.zero] * (k + 1)
@@ -357,7 +389,7 @@ class _Puiseux:
             found.append(algebra.negative(algebra.times(total[k], slope)))
         return found, algebra.is_zero(found[-1]) and self._is_root(found)
 
-    def _is_root(self, found: list[tuple]) -> bool:
+    def _is_root(self, found: list[Element]) -> bool:
         """Whether the coefficients found so far are the whole root."""
         while found and self.algebra.is_zero(found[-1]):
             found = found[:-1]
@@ -373,7 +405,7 @@ class _Puiseux:
                     total[j] = self.algebra.add(total[j], self.table[i, j])
         return all(map(self.algebra.is_zero, total))
 
-    def _product(self, a: list, b: list, top: int) -> list:
+    def _product(self, a: list[Any], b: list[Any], top: int) -> list[Any]:
         algebra = self.algebra
         total = [algebra.zero] * (top + 1)
         for i, x in enumerate(a):
@@ -386,10 +418,10 @@ class _Puiseux:
 
     # to expressions and numbers
 
-    def _raw(self, element: tuple) -> sp.Expr:
+    def _raw(self, element: Element) -> sp.Expr:
         return sp.Add(*(self.field.decode(q) * ROOT**k for k, q in enumerate(element)))
 
-    def _decoded(self, element: tuple, back: dict) -> sp.Expr:
+    def _decoded(self, element: Element, back: dict[sp.Symbol, Any]) -> sp.Expr:
         padded = (*element, *self.algebra.zero[len(element) :])
         parts = [sp.factor(self.field.decode(q)) for q in padded]
         if self.minimal is not None and self.algebra.size == 2:
@@ -411,10 +443,10 @@ class _Puiseux:
                     return middle, scale, inside
         raise NumericalError("the square root of the expansion has no definite sign")
 
-    def _evaluate(self, expression: sp.Expr):
+    def _evaluate(self, expression: sp.Expr) -> mpmath.mpf:
         return _number(expression, self.values)
 
-    def _value(self, element: tuple):
+    def _value(self, element: Element) -> mpmath.mpf:
         total = mpmath.mpf(0)
         for k, q in enumerate(element):
             if not q.is_zero:
@@ -442,11 +474,11 @@ def _lower_hull(points: dict[int, int]) -> list[tuple[Fraction, list[int]]]:
     return sides
 
 
-def _power(small, power: Fraction):
+def _power(small: mpmath.mpf, power: Fraction) -> mpmath.mpf:
     return mpmath.mpf(small) ** (mpmath.mpf(power.numerator) / power.denominator)
 
 
-def _number(expression: sp.Expr, values: dict):
+def _number(expression: sp.Expr, values: dict[sp.Symbol, Any]) -> mpmath.mpf:
     """A number with many digits."""
     with mpmath.workdps(DIGITS):
         plain = sp.sympify(expression).xreplace(values) if values else sp.sympify(expression)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import mpmath
 import sympy as sp
@@ -116,7 +117,7 @@ class Spikes:
             )
         place, problem, factor = max(options, key=lambda option: option[0])
 
-        def near(small):
+        def near(small: mpmath.mpf) -> mpmath.mpf:
             found = self.outliers(problem, factor, small)
             return max(found) if found else None
 
@@ -132,7 +133,7 @@ class Spikes:
                     return expand_root(polynomial, Z, SMALL, order, near, self.point)
         raise NumericalError("the outlier is not a root of a derived polynomial; expand in another parameter")
 
-    def outliers(self, problem: Eigenproblem, factor: sp.Expr, small) -> list:
+    def outliers(self, problem: Eigenproblem, factor: sp.Expr, small: mpmath.mpf) -> list[Any]:
         """Where the physical branch of the map takes a root of the factor, outside the bulk."""
         given = self._given(small)
         return [
@@ -141,18 +142,18 @@ class Spikes:
             for z in self._places(problem, level, given, mpmath.mpf(10) ** -12)
         ]
 
-    def levels(self, problem: Eigenproblem, factor: sp.Expr, given: dict) -> list:
+    def levels(self, problem: Eigenproblem, factor: sp.Expr, given: dict[sp.Symbol, Any]) -> list[Any]:
         """Real roots of a factor that are eigenvalues, at numbers for all open parameters; zero is left out."""
         with mpmath.workdps(DIGITS):
             found = real_roots(factor.subs(given))
             return [s for s in found if s != 0 and vanishes(problem.characteristic, {**given, MAP: s})]
 
-    def outliers_at(self, problem: Eigenproblem, level, given: dict) -> list:
+    def outliers_at(self, problem: Eigenproblem, level: Any, given: dict[sp.Symbol, Any]) -> list[Any]:
         """The outliers that an eigenvalue gives, at numbers for all open parameters: none where it is too small."""
         with mpmath.workdps(DIGITS):
             return self._places(problem, level, given, mpmath.mpf(10) ** -12)
 
-    def meets_bulk(self, problem: Eigenproblem, given: dict) -> bool:
+    def meets_bulk(self, problem: Eigenproblem, given: dict[sp.Symbol, Any]) -> bool:
         """Whether an eigenvalue has a critical value of the map, at numbers for all open parameters."""
         with mpmath.workdps(DIGITS):
             return any(vanishes(problem.characteristic, {**given, MAP: s}) for s in self._edges(problem, given))
@@ -173,7 +174,7 @@ class Spikes:
         except TooLarge as reason:
             raise self._too_large(reason) from None
 
-    def _places(self, problem: Eigenproblem, level, given: dict, tolerance) -> list:
+    def _places(self, problem: Eigenproblem, level: Any, given: dict[sp.Symbol, Any], tolerance: Any) -> list[Any]:
         """Real z at which the map has a given value on the physical branch."""
         poly = sp.Poly(problem.relation.subs(given), Z)
         found = []
@@ -190,7 +191,7 @@ class Spikes:
                 found.append(mpmath.re(root))
         return found
 
-    def _given(self, small) -> dict:
+    def _given(self, small: mpmath.mpf) -> dict[sp.Symbol, Any]:
         """All open symbols as numbers at one small value."""
         return {**self.point, SMALL: exact(small)}
 
@@ -217,7 +218,7 @@ class Spikes:
         advice = "leave one out of --at" if case.limit is None else "leave out --in, or expand in another parameter"
         raise ParameterError(f"no parameter is left whose threshold could be sought in {case.name}; {advice}")
 
-    def threshold(self, parameter: Parameter, order: sp.Rational) -> tuple[Expansion, dict]:
+    def threshold(self, parameter: Parameter, order: sp.Rational) -> tuple[Expansion, dict[sp.Symbol, Any]]:
         """The smallest value, in size, at which an outlier leaves the upper edge; a lower edge if none leaves there."""
         point = {p: v for p, v in self.point.items() if p != parameter}
         try:
@@ -232,7 +233,7 @@ class Spikes:
         except TooLarge as reason:
             raise self._too_large(reason) from None
 
-        def found(option, small) -> list:
+        def found(option: Any, small: mpmath.mpf) -> list[Any]:
             problem, _, polynomial = option
             given = {**point, SMALL: exact(small)}
             ranked = []
@@ -257,13 +258,13 @@ class Spikes:
         best = _smallest([root for r, root, _ in ranked if r == rank])
         option = next(o for r, root, o in ranked if r == rank and root == best)
 
-        def near(small):
+        def near(small: mpmath.mpf) -> mpmath.mpf:
             same = [root for r, root in found(option, small) if r == rank]
             return _smallest(same) if same else None
 
         return expand_root(option[2], parameter, SMALL, order, near, point), point
 
-    def _edges(self, problem: Eigenproblem, given: dict) -> list:
+    def _edges(self, problem: Eigenproblem, given: dict[sp.Symbol, Any]) -> list[Any]:
         """Critical values of the map on the physical branch, those of the upper edge first."""
         found = []
         for critical in problem.critical:
@@ -272,7 +273,7 @@ class Spikes:
         return [level for _, level in sorted(found, reverse=True)]
 
 
-def _smallest(values: list):
+def _smallest(values: list[Any]) -> Any:
     """The smallest in size; of two that differ in sign the positive one."""
     size = min(map(abs, values))
     return max(v for v in values if abs(v) <= size * (1 + mpmath.mpf(10) ** -25))

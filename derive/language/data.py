@@ -7,12 +7,13 @@ inputs do: `x(t) @ w(t)` with `x = data("x", P, D, clock=t)` has one entry for e
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NoReturn, Self
 
 import sympy as sp
 
 from derive.errors import DeclarationError
 from derive.language.symbols import Clock, Parameter, _Named
-from derive.language.vectors import Mix, labels_of, named_fields, sector_of, shown
+from derive.language.vectors import GivenNumbers, Mix, labels_of, named_fields, sector_of, shown
 
 
 class _Unusable(DeclarationError, sp.SympifyError):
@@ -29,29 +30,33 @@ class Data(_Named):
 
     __slots__ = ()
 
-    def __new__(cls, name: str, axes: tuple[Parameter, ...], clock: Clock | None = None):
+    def __new__(cls, name: str, axes: tuple[Parameter, ...], clock: Clock | None = None) -> Self:
         return super().__new__(cls, name, (sp.Tuple(*axes), clock), real=True)
 
     axes = property(lambda self: tuple(self.payload[0]))
     clock = property(lambda self: self.payload[1])
 
 
-class DataAt(sp.Expr):
+class DataAt(GivenNumbers):
     """The value of data, at a time if it has one."""
-
-    is_commutative = True
 
     data = property(lambda self: self.args[0])
     time = property(lambda self: self.args[1] if len(self.args) > 1 else None)
 
-    def _eval_is_real(self):
+    def _eval_is_real(self) -> bool:
         return True
 
-    def __call__(self, *time):
+    def own_labels(self, where: str) -> Parameter:
+        if len(self.data.axes) != 1:
+            raise DeclarationError(f"{where}: {self.data} is a table; apply it to a vector with @")
+        labels: Parameter = self.data.axes[0]
+        return labels
+
+    def __call__(self, *time: Any) -> NoReturn:
         raise DeclarationError(_already(self, time))
 
 
-def _already(value: DataAt, time: tuple) -> str:
+def _already(value: DataAt, time: tuple[Any, ...]) -> str:
     if value.time is None:
         return f"data {value.data} has no clock: write {value.data}, not {value.data}({', '.join(map(str, time))})"
     return f"{shown(value)} is already a value; write {value.data}(time) once"
@@ -69,10 +74,10 @@ class Table:
     def T(self) -> Table:
         return Table(self.value, not self.transposed, self.scale)
 
-    def __call__(self, *time):
+    def __call__(self, *time: Any) -> NoReturn:
         raise DeclarationError(_already(self.value, time))
 
-    def __mul__(self, scalar) -> Table:
+    def __mul__(self, scalar: Any) -> Table:
         factor = named_fields(sp.sympify(scalar))
         if sector_of(factor) is not None or labels_of(factor) is not None:
             raise DeclarationError(f"{self} is a table: it takes numbers as factors, and acts on a vector with @")
@@ -80,18 +85,19 @@ class Table:
 
     __rmul__ = __mul__
 
-    def _sympy_(self):
+    def _sympy_(self) -> NoReturn:
         raise _Unusable(f"{self} is a table; apply it to a vector with labels: {self} @ v")
 
-    def _alone(self, *_):
+    def _alone(self, *_: object) -> NoReturn:
         raise DeclarationError(f"{self} is a table; apply it to a vector with @ before you add anything")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __neg__ = _alone
 
-    def __truediv__(self, scalar) -> Table:
-        return self * (1 / sp.sympify(scalar))
+    def __truediv__(self, scalar: Any) -> Table:
+        found: Table = self * (1 / sp.sympify(scalar))
+        return found
 
-    def __matmul__(self, other) -> sp.Expr:
+    def __matmul__(self, other: Any) -> sp.Expr:
         vector = named_fields(sp.sympify(other))
         where = f"{self} @ ({shown(vector)})"
         if sector_of(vector, where) is None:
@@ -111,10 +117,10 @@ class Given:
 
     data: Data
 
-    def __call__(self, time) -> DataAt | Table:
+    def __call__(self, time: Any) -> DataAt | Table:
         return _used(DataAt(self.data, sp.sympify(time)))
 
-    def _untimed(self, *_):
+    def _untimed(self, *_: object) -> NoReturn:
         raise _Unusable(f"data {self.data} lives on clock {self.data.clock}: write {self.data}({self.data.clock})")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _untimed

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import sympy as sp
 
@@ -28,7 +28,15 @@ class Disorder(_Named):
 
     __slots__ = ()
 
-    def __new__(cls, name: str, rows: Sector, columns: Sector, variance=1, symmetric=False, fresh: Clock | None = None):
+    def __new__(
+        cls,
+        name: str,
+        rows: Sector,
+        columns: Sector,
+        variance: Any = 1,
+        symmetric: bool = False,
+        fresh: Clock | None = None,
+    ) -> Self:
         for sector in (rows, columns):
             if not isinstance(sector, Sector):
                 raise DeclarationError(f"matrix {name}: {sector!r} is not a sector; make one with sectors('D')")
@@ -55,7 +63,7 @@ class Weights(_Named):
 
     __slots__ = ()
 
-    def __new__(cls, name: str, rows: Sector, columns: Sector, clock: Clock):
+    def __new__(cls, name: str, rows: Sector, columns: Sector, clock: Clock) -> Self:
         return super().__new__(cls, name, (rows, columns, clock))
 
     clock = property(lambda self: self.payload[2])
@@ -101,21 +109,21 @@ class Matrix(ABC):
     def __sub__(self, other: Matrix) -> Matrix:
         return self + (-other)
 
-    def __mul__(self, scalar) -> Matrix:
+    def __mul__(self, scalar: Any) -> Matrix:
         return Sum.of((_scalar(scalar, self), self))
 
     __rmul__ = __mul__
 
-    def __truediv__(self, scalar) -> Matrix:
+    def __truediv__(self, scalar: Any) -> Matrix:
         return Sum.of((1 / _scalar(scalar, self), self))
 
-    def __pow__(self, exponent) -> Matrix:
+    def __pow__(self, exponent: Any) -> Matrix:
         raise DeclarationError(
             f"{self} enters nonlinearly (power {exponent}); disorder may only be applied to vectors, "
             "so write products with @ and powers as repeated products"
         )
 
-    def __matmul__(self, other):
+    def __matmul__(self, other: Any) -> Any:
         if isinstance(other, Matrix):
             if self.columns != other.rows:
                 raise DeclarationError(
@@ -135,7 +143,7 @@ class Matrix(ABC):
         return self.applied_to(vector)
 
 
-def _scalar(value, matrix: Matrix) -> sp.Expr:
+def _scalar(value: Any, matrix: Matrix) -> sp.Expr:
     if isinstance(value, Matrix):
         raise DeclarationError(
             f"{value} and {matrix} are multiplied entry by entry, so disorder would enter nonlinearly; "
@@ -249,7 +257,7 @@ class Atom(Matrix):
     def applied_to(self, vector: sp.Expr) -> sp.Expr:
         return Apply(self.symbol, self.transposed, vector)
 
-    def __call__(self, time) -> Matrix:
+    def __call__(self, time: Any) -> Matrix:
         if not isinstance(self.symbol, Disorder) or self.symbol.fresh is None:
             raise DeclarationError(f"{self} does not change in time: write {self}, not {self}({time})")
         return Atom(self.rows, self.columns, DisorderAt(self.symbol, sp.sympify(time)), self.transposed)
@@ -265,8 +273,9 @@ class Evolving:
 
     weights: Weights
 
-    def __call__(self, time) -> Matrix:
-        return Atom(*self.weights.shape, WeightsAt(self.weights, sp.sympify(time)))
+    def __call__(self, time: Any) -> Matrix:
+        rows, columns = self.weights.shape
+        return Atom(rows, columns, WeightsAt(self.weights, sp.sympify(time)))
 
     def __str__(self) -> str:
         return str(self.weights)
@@ -341,12 +350,12 @@ class Product(Matrix):
         return " @ ".join(f"({factor})" if isinstance(factor, Sum) else str(factor) for factor in self.factors)
 
 
-def gaussian(name: str, rows: Sector, columns: Sector, variance=1, fresh: Clock | None = None) -> Matrix:
+def gaussian(name: str, rows: Sector, columns: Sector, variance: Any = 1, fresh: Clock | None = None) -> Matrix:
     """A rows x columns matrix of independent Gaussian entries; with `fresh`, drawn anew at each step: write X(t)."""
     return Atom(rows, columns, Disorder(name, rows, columns, variance, fresh=fresh))
 
 
-def goe(name: str, sector: Sector, variance=1) -> Matrix:
+def goe(name: str, sector: Sector, variance: Any = 1) -> Matrix:
     """A symmetric Gaussian matrix with off-diagonal variance `variance`/size and twice that on the diagonal.
 
     With variance 1 its spectrum fills [-2, 2].
@@ -359,7 +368,7 @@ def weights(name: str, rows: Sector, columns: Sector, clock: Clock) -> Evolving:
     return Evolving(Weights(name, rows, columns, clock))
 
 
-def outer(left, right) -> Matrix:
+def outer(left: Any, right: Any) -> Matrix:
     """The matrix left right^T; on a clock with class labels, summed over the labels."""
     left, right = named_fields(sp.sympify(left)), named_fields(sp.sympify(right))
     where = f"outer({shown(left)}, {shown(right)})"

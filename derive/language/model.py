@@ -37,7 +37,7 @@ class Eq:
     target: FieldAt | Atom
     value: sp.Expr | Matrix
 
-    def __init__(self, target, value):
+    def __init__(self, target: Any, value: Any) -> None:
         if isinstance(target, Field):
             target = target()
         if isinstance(target, Atom) and isinstance(target.symbol, WeightsAt) and not target.transposed:
@@ -136,7 +136,7 @@ class Model:
     arrays: Any = None
     refuses: Any = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", tuple(self.parameters))
         object.__setattr__(self, "equations", tuple(self.equations))
         object.__setattr__(self, "observe", tuple((name, exact(e)) for name, e in dict(self.observe).items()))
@@ -161,7 +161,7 @@ class Model:
         return replace(self, probe=dict(self.probes)[label], observe=dict(self.observe))
 
 
-def expressions(node) -> list[sp.Basic]:
+def expressions(node: Any) -> list[sp.Basic]:
     """All SymPy expressions inside a matrix expression."""
     if isinstance(node, Sum):
         return [e for scale, part in node.terms for e in (scale, *expressions(part))]
@@ -185,10 +185,10 @@ def everything(model: Model) -> list[sp.Basic]:
     return found
 
 
-def atoms(model: Model, kind: type | tuple[type, ...]) -> tuple:
+def atoms(model: Model, kind: type | tuple[type, ...]) -> tuple[Any, ...]:
     """The symbols of one kind, also those inside sizes, scales and variances, in order of first use."""
-    found: dict = {}
-    seen: set = set()
+    found: dict[Any, None] = {}
+    seen: set[Any] = set()
 
     def visit(expression: sp.Basic) -> None:
         for node in sp.preorder_traversal(expression):
@@ -292,7 +292,7 @@ def _check_definitions(model: Model) -> None:
     for equation in model.equations:
         if isinstance(equation.target, FieldAt) and equation.target.field.role == "normal":
             raise DeclarationError(f"{equation.name} is a normal(...) vector: it is drawn, so it takes no equation")
-        if _start(equation):
+        if equation.time is not None and equation.time.is_Integer:
             key = (equation.name, int(equation.time))
             if key in starts:
                 raise DeclarationError(f"{equation.target} is defined twice; keep one of the two equations")
@@ -335,7 +335,8 @@ def _check_definitions(model: Model) -> None:
 
 def _clock(equation: Eq) -> Clock | None:
     target = equation.target
-    return target.field.clock if isinstance(target, FieldAt) else target.symbol.weights.clock
+    found: Clock | None = target.field.clock if isinstance(target, FieldAt) else target.symbol.weights.clock
+    return found
 
 
 def _check_use_of_disorder(model: Model) -> None:
@@ -485,7 +486,7 @@ def _shown_argument(node: Apply | Project) -> str:
     return text if isinstance(node.vector, FieldAt) else f"({text})"
 
 
-def _outermost(expression: sp.Basic) -> set:
+def _outermost(expression: sp.Basic) -> set[Any]:
     """Applied matrices that are not inside another one, nor inside a mean."""
     if isinstance(expression, (Apply, Project)):
         return {expression}

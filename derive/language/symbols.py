@@ -11,13 +11,14 @@ import math
 import numbers
 import unicodedata
 from dataclasses import dataclass
+from typing import Any, Self
 
 import sympy as sp
 
 from derive.errors import DeclarationError, ParameterError
 
 
-def exact(value) -> sp.Expr:
+def exact(value: Any) -> sp.Expr:
     """The expression with decimals as the fractions that they are written as: 0.9 is 9/10. Elimination needs them."""
     expression = sp.sympify(value)
     return expression.xreplace({number: sp.Rational(repr(float(number))) for number in expression.atoms(sp.Float)})
@@ -79,19 +80,23 @@ class _Named(sp.Symbol):
     """A symbol with a payload; two are equal when name, payload and assumptions are."""
 
     __slots__ = ("fingerprint", "payload")
+    fingerprint: tuple[Any, ...]
+    payload: tuple[Any, ...]
 
-    def __new__(cls, name: str, payload: tuple, **assumptions):
+    def __new__(cls, name: str, payload: tuple[Any, ...], **assumptions: bool) -> Self:
         _check_name(name, cls.__name__.lower())
-        obj = sp.Symbol.__xnew__(cls, name, **assumptions)
+        obj: Self = sp.Symbol.__xnew__(cls, name, **assumptions)
         obj.payload = payload
         inner = [part.atoms(_Named) if isinstance(part, sp.Basic) else () for part in payload]
         obj.fingerprint = (str(payload), tuple(sorted(symbol.fingerprint for atoms in inner for symbol in atoms)))
         return obj
 
-    def _hashable_content(self):
+    def _hashable_content(self) -> tuple[Any, ...]:
         return (*super()._hashable_content(), self.fingerprint)
 
-    def __getnewargs_ex__(self):  # symbols with a payload are rebuilt by their own constructors
+    def __getnewargs_ex__(
+        self,
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:  # symbols with a payload are rebuilt by their own constructors
         raise TypeError(f"{type(self).__name__} {self.name} is not pickled; declare it again")
 
 
@@ -102,20 +107,21 @@ class EngineSymbol(sp.Symbol):
     """
 
     __slots__ = ("belongs",)
+    belongs: sp.Tuple
 
-    def __new__(cls, name: str, *belongs: sp.Basic, **assumptions):
-        obj = sp.Symbol.__xnew__(cls, name, **assumptions)
+    def __new__(cls, name: str, *belongs: sp.Basic, **assumptions: bool) -> Self:
+        obj: Self = sp.Symbol.__xnew__(cls, name, **assumptions)
         obj.belongs = sp.Tuple(*belongs)
         return obj
 
-    def _hashable_content(self):
+    def _hashable_content(self) -> tuple[Any, ...]:
         return (*super()._hashable_content(), self.belongs)
 
-    def __getnewargs_ex__(self):
+    def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return (self.name, *self.belongs), self._assumptions_orig
 
     @classmethod
-    def class_key(cls):
+    def class_key(cls) -> Any:
         """Printed in the same order as any other symbol."""
         return sp.Symbol.class_key()
 
@@ -130,7 +136,7 @@ class Parameter(_Named):
 
     __slots__ = ()
 
-    def __new__(cls, name: str, default: float | Parameter, domain: Domain = real, doc: str = ""):
+    def __new__(cls, name: str, default: float | Parameter, domain: Domain = real, doc: str = "") -> Self:
         if not isinstance(domain, Domain):
             raise DeclarationError(
                 f"parameter {name}: the domain must be one of real, positive, nonnegative, whole_positive, "
@@ -152,11 +158,12 @@ class Parameter(_Named):
 
     @property
     def domain(self) -> Domain:
-        return self.payload[1]
+        found: Domain = self.payload[1]
+        return found
 
     @property
     def doc(self) -> str:
-        return self.payload[2]
+        return str(self.payload[2])
 
     def checked(self, value: float) -> float:
         """The value, if the domain has it."""
@@ -170,7 +177,7 @@ class Sector(_Named):
 
     __slots__ = ()
 
-    def __new__(cls, name: str, ratio=1):
+    def __new__(cls, name: str, ratio: Any = 1) -> Self:
         symbols = () if isinstance(ratio, str) else sp.sympify(ratio).free_symbols
         unknown = [ratio] if isinstance(ratio, str) else sorted(str(x) for x in symbols if not isinstance(x, Parameter))
         if unknown:
@@ -185,7 +192,7 @@ class Sector(_Named):
         return self.payload[0]
 
 
-def sectors(base: str, /, **ratios) -> tuple[Sector, ...] | Sector:
+def sectors(base: str, /, **ratios: Any) -> tuple[Sector, ...] | Sector:
     """Index spaces: the base first, every other one by its size over the base's.
 
     >>> alpha = parameter("alpha", default=2.0, domain=positive)
@@ -211,7 +218,7 @@ class Clock(_Named):
 
     __slots__ = ()
 
-    def __new__(cls, name: str, steps: Parameter, channels: Parameter | None = None, endpoint: bool = True):
+    def __new__(cls, name: str, steps: Parameter, channels: Parameter | None = None, endpoint: bool = True) -> Self:
         for what, value in (("steps", steps), ("channels", channels)):
             if value is not None and not (isinstance(value, Parameter) and value.domain.whole):
                 raise DeclarationError(
@@ -222,15 +229,17 @@ class Clock(_Named):
 
     @property
     def steps(self) -> Parameter:
-        return self.payload[0]
+        found: Parameter = self.payload[0]
+        return found
 
     @property
     def channels(self) -> Parameter | None:
-        return self.payload[1]
+        found: Parameter | None = self.payload[1]
+        return found
 
     @property
     def endpoint(self) -> bool:
-        return self.payload[2]
+        return bool(self.payload[2])
 
     @property
     def points(self) -> sp.Expr:

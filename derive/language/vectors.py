@@ -7,6 +7,7 @@ new nodes are the value of a field at a time, a matrix applied to a vector, and 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, NoReturn, Self
 
 import sympy as sp
 from sympy.printing.str import StrPrinter
@@ -28,7 +29,16 @@ class Field(_Named):
 
     __slots__ = ()
 
-    def __new__(cls, name, sector, clock=None, role="field", scale=1, timed=True, labels=OF_CLOCK):
+    def __new__(
+        cls,
+        name: str,
+        sector: Sector,
+        clock: Clock | None = None,
+        role: str = "field",
+        scale: Any = 1,
+        timed: bool = True,
+        labels: Parameter | str | None = OF_CLOCK,
+    ) -> Self:
         if not isinstance(sector, Sector):
             raise DeclarationError(f"{name}: {sector!r} is not a sector; make one with sectors('D')")
         if clock is not None and not isinstance(clock, Clock):
@@ -48,7 +58,7 @@ class Field(_Named):
     labels = property(lambda self: self.payload[5])
     labelled = property(lambda self: self.payload[5] is not None)
 
-    def __call__(self, time=None) -> FieldAt:
+    def __call__(self, time: Any = None) -> FieldAt:
         return FieldAt(self) if time is None else FieldAt(self, time)
 
 
@@ -57,25 +67,35 @@ class FieldAt(sp.Expr):
 
     is_commutative = True
 
-    def __new__(cls, field: Field, *time):
+    def __new__(cls, field: Field, *time: Any) -> Self:
         if field.timed and not time:
             raise DeclarationError(f"{field} lives on clock {field.clock}: write {field}({field.clock})")
         if not field.timed and time:
             raise DeclarationError(f"{field} has no clock: write {field}, not {field}({time[0]})")
-        return sp.Expr.__new__(cls, field, *map(sp.sympify, time))
+        found: Self = sp.Expr.__new__(cls, field, *map(sp.sympify, time))
+        return found
 
     field = property(lambda self: self.args[0])
     time = property(lambda self: self.args[1] if len(self.args) > 1 else None)
 
-    def _eval_is_real(self):
+    def _eval_is_real(self) -> bool:
         return True
 
-    def _eval_subs(self, old, new):
+    def _eval_subs(self, old: sp.Basic, new: sp.Basic) -> Any:
         """Simplifications may put another symbol for a symbol; a field stays what it is."""
         return self if old == self.field else None
 
-    def __call__(self, *_):
+    def __call__(self, *_: object) -> NoReturn:
         raise DeclarationError(f"{shown(self)} is already a value; write {self.field}(time) once")
+
+
+class GivenNumbers(sp.Expr):
+    """One number per label that the user gives; it says itself which labels it has."""
+
+    is_commutative = True
+
+    def own_labels(self, where: str) -> Parameter:
+        raise NotImplementedError
 
 
 class Apply(sp.Expr):
@@ -83,14 +103,15 @@ class Apply(sp.Expr):
 
     is_commutative = True
 
-    def __new__(cls, matrix, transposed, vector):
-        return sp.Expr.__new__(cls, matrix, sp.sympify(bool(transposed)), vector)
+    def __new__(cls, matrix: sp.Basic, transposed: bool | sp.Basic, vector: sp.Basic) -> Self:
+        found: Self = sp.Expr.__new__(cls, matrix, sp.sympify(bool(transposed)), vector)
+        return found
 
     matrix = property(lambda self: self.args[0])
     transposed = property(lambda self: bool(self.args[1]))
     vector = property(lambda self: self.args[2])
 
-    def _eval_is_real(self):
+    def _eval_is_real(self) -> bool:
         return True
 
 
@@ -103,7 +124,7 @@ class Project(sp.Expr):
     right = property(lambda self: self.args[1])
     vector = property(lambda self: self.args[2])
 
-    def _eval_is_real(self):
+    def _eval_is_real(self) -> bool:
         return True
 
 
@@ -112,14 +133,15 @@ class Mix(sp.Expr):
 
     is_commutative = True
 
-    def __new__(cls, table, transposed, vector):
-        return sp.Expr.__new__(cls, table, sp.sympify(bool(transposed)), vector)
+    def __new__(cls, table: sp.Basic, transposed: bool | sp.Basic, vector: sp.Basic) -> Self:
+        found: Self = sp.Expr.__new__(cls, table, sp.sympify(bool(transposed)), vector)
+        return found
 
     table = property(lambda self: self.args[0])
     transposed = property(lambda self: bool(self.args[1]))
     vector = property(lambda self: self.args[2])
 
-    def _eval_is_real(self):
+    def _eval_is_real(self) -> bool:
         return True
 
 
@@ -128,12 +150,13 @@ class Total(sp.Expr):
 
     is_commutative = True
 
-    def __new__(cls, expression):
-        return sp.Expr.__new__(cls, sp.sympify(expression))
+    def __new__(cls, expression: Any) -> Self:
+        found: Self = sp.Expr.__new__(cls, sp.sympify(expression))
+        return found
 
     expression = property(lambda self: self.args[0])
 
-    def _eval_is_real(self):
+    def _eval_is_real(self) -> bool:
         return True
 
 
@@ -146,12 +169,13 @@ class Mean(sp.Expr):
 
     is_commutative = True
 
-    def __new__(cls, expression):
-        return sp.Expr.__new__(cls, sp.sympify(expression))
+    def __new__(cls, expression: Any) -> Self:
+        found: Self = sp.Expr.__new__(cls, sp.sympify(expression))
+        return found
 
     expression = property(lambda self: self.args[0])
 
-    def _eval_is_real(self):
+    def _eval_is_real(self) -> bool:
         return True
 
 
@@ -162,36 +186,36 @@ VECTORS = (FieldAt, Apply, Project, Mix, sp.Sum)
 class _Typed(StrPrinter):
     """Prints expressions as they are written in a declaration."""
 
-    def _print_FieldAt(self, node) -> str:
+    def _print_FieldAt(self, node: sp.Basic) -> str:
         return f"{node.args[0]}" if node.time is None else f"{node.args[0]}({node.time})"
 
     _print_DataAt = _print_FieldAt
 
-    def _print_Mean(self, node) -> str:
+    def _print_Mean(self, node: sp.Basic) -> str:
         return f"{type(node).__name__.lower()}({self._print(node.expression)})"
 
     _print_Total = _print_Each = _print_Mean
 
-    def _print_Apply(self, node) -> str:
+    def _print_Apply(self, node: sp.Basic) -> str:
         name = node.matrix if not node.matrix.args else f"{node.matrix.args[0]}({self._print(node.matrix.time)})"
         vector = self._print(node.vector)
         inner = vector if isinstance(node.vector, (FieldAt, Apply)) else f"({vector})"
         return f"{name}{'.T' if node.transposed else ''} @ {inner}"
 
-    def _print_Project(self, node) -> str:
+    def _print_Project(self, node: sp.Basic) -> str:
         left, right, vector = map(self._print, node.args)
         return f"outer({left}, {right}) @ {vector if isinstance(node.vector, FieldAt) else f'({vector})'}"
 
-    def _print_Sum(self, node) -> str:
+    def _print_Sum(self, node: sp.Basic) -> str:
         return f"past_sum(lambda s: {self._print(node.function)}, {self._print(node.limits[0][2] + 1)})"
 
-    def _print_Mix(self, node) -> str:
+    def _print_Mix(self, node: sp.Basic) -> str:
         return f"{self._print(node.table)}{'.T' if node.transposed else ''} @ {self._print(node.vector)}"
 
 
 def shown(expression: sp.Basic) -> str:
     """An expression as it was typed, for messages."""
-    return _Typed().doprint(expression)
+    return str(_Typed().doprint(expression))
 
 
 def named_fields(expression: sp.Expr) -> sp.Expr:
@@ -214,7 +238,7 @@ def _outside_values(expression: sp.Basic) -> set[Field]:
     return set().union(*(_outside_values(arg) for arg in expression.args)) if expression.args else set()
 
 
-def _replace_outside_values(expression: sp.Basic, replacement: dict) -> sp.Basic:
+def _replace_outside_values(expression: sp.Basic, replacement: dict[sp.Basic, sp.Basic]) -> sp.Basic:
     if isinstance(expression, Field):
         return replacement.get(expression, expression)
     if isinstance(expression, FieldAt) or not expression.args:
@@ -274,18 +298,14 @@ def sector_of(expression: sp.Basic, where: str = "an expression") -> Sector | No
 
 def labels_of(expression: sp.Basic, where: str = "an expression") -> Parameter | None:
     """The labels of a vector or number; None if it has none. Different ones do not mix."""
-    from derive.language.data import DataAt
-
     found: dict[Parameter, str] = {}
 
     def walk(node: sp.Basic) -> None:
         if isinstance(node, FieldAt):
             if node.field.labelled:
                 found.setdefault(node.field.labels, str(node.field))
-        elif isinstance(node, DataAt):
-            if len(node.data.axes) != 1:
-                raise DeclarationError(f"{where}: {node.data} is a table; apply it to a vector with @")
-            found.setdefault(node.data.axes[0], str(node.data))
+        elif isinstance(node, GivenNumbers):
+            found.setdefault(node.own_labels(where), str(node.args[0]))
         elif isinstance(node, Mix):
             rows, columns = node.table.data.axes[:: -1 if node.transposed else 1]
             inner = labels_of(node.vector, where)
@@ -311,17 +331,17 @@ def labels_of(expression: sp.Basic, where: str = "an expression") -> Parameter |
     return next(iter(found), None)
 
 
-def total(expression) -> Total:
+def total(expression: Any) -> Total:
     """The sum over labels: of a vector, or of numbers such as mean(w(t) * phi(t)) with labels."""
     return Total(named_fields(sp.sympify(expression)))
 
 
-def each(expression) -> Each:
+def each(expression: Any) -> Each:
     """For observe={...}: follow numbers that have labels one by one instead of averaging over the labels."""
     return Each(named_fields(sp.sympify(expression)))
 
 
-def field(name: str, sector: Sector, clock: Clock | None = None, labels=OF_CLOCK) -> Field:
+def field(name: str, sector: Sector, clock: Clock | None = None, labels: Parameter | str | None = OF_CLOCK) -> Field:
     """A vector over `sector` that gets a defining equation; with a clock, one vector a time.
 
     `labels`: how many copies it has, a whole-number parameter, or None; as many as its clock has unless given.
@@ -329,7 +349,9 @@ def field(name: str, sector: Sector, clock: Clock | None = None, labels=OF_CLOCK
     return Field(name, sector, clock, labels=labels)
 
 
-def fields(names: str, sector: Sector, clock: Clock | None = None, labels=OF_CLOCK) -> tuple[Field, ...]:
+def fields(
+    names: str, sector: Sector, clock: Clock | None = None, labels: Parameter | str | None = OF_CLOCK
+) -> tuple[Field, ...]:
     """Several fields over the same sector and clock: `phi, xi = fields("phi xi", N0, t)`."""
     return tuple(Field(name, sector, clock, labels=labels) for name in names.split())
 
@@ -338,7 +360,7 @@ def normal(
     name: str,
     sector: Sector,
     clock: Clock | None = None,
-    scale=1,
+    scale: Any = 1,
     per_class: Clock | None = None,
     labels: Parameter | None = None,
 ) -> Field:
@@ -356,7 +378,7 @@ def normal(
     return Field(name, sector, clock, role="normal", scale=scale)
 
 
-def mean(expression) -> Mean:
+def mean(expression: Any) -> Mean:
     """The average of an elementwise expression over the sites of its sector, for instance mean(v(t)**2)."""
     expression = named_fields(sp.sympify(expression))
     if sector_of(expression, f"mean({shown(expression)})") is None:
@@ -364,7 +386,7 @@ def mean(expression) -> Mean:
     return Mean(expression)
 
 
-def overlap(left, right) -> Mean:
+def overlap(left: Any, right: Any) -> Mean:
     """mean(left * right): the normalised scalar product of two vectors."""
     return mean(sp.sympify(left) * sp.sympify(right))
 

@@ -7,7 +7,9 @@ an elementwise law of the earlier ones. The spectrum is that of W(S)^T W(S) / N1
 `declare` takes the two laws, so that another law is one short file (see coupled_spikes_tanh).
 """
 
-from sympy import sqrt
+from collections.abc import Callable
+
+from sympy import Expr, sqrt
 
 from derive import (
     Eq,
@@ -36,7 +38,7 @@ kappa = parameter("kappa", default=0.5, domain=real, doc="how much a spike depen
 S = parameter("S", default=3, domain=whole_positive, doc="number of spikes")
 
 
-def declare(phi_law, g_law) -> Model:
+def declare(phi_law: Callable[[Expr, Expr], Expr], g_law: Callable[[Expr, Expr], Expr]) -> Model:
     """The model for laws phi(t) = phi_law(a(t), sum of earlier xi) and g(t) = g_law(b(t), sum of earlier chi)."""
     N0, N1 = sectors("N0", N1=alpha)
     t = training_clock("t", steps=S, endpoint=False)

@@ -12,8 +12,9 @@ wanted, order (T by B positions in them).
 """
 
 from functools import partial
+from typing import Any
 
-from sympy import Derivative, DiracDelta, Symbol, diff, exp, log, sqrt
+from sympy import Derivative, DiracDelta, Expr, Symbol, diff, exp, log, sqrt
 
 from derive import (
     Eq,
@@ -54,7 +55,7 @@ T = parameter("T", default=20, domain=whole_positive, doc="training steps")
 draw = parameter("draw", default=0, domain=whole_nonnegative, doc="which draw of the teacher's points and batches")
 
 
-def single_index(values: dict, signs: bool = False) -> dict:
+def single_index(values: dict[str, Any], signs: bool = False) -> dict[str, Any]:
     """Points of the teacher, or only the signs of their labels, in the order in which training takes them."""
     import numpy as np
 
@@ -67,14 +68,14 @@ def single_index(values: dict, signs: bool = False) -> dict:
     return {"x": x[order], "y": y[order]}
 
 
-def signs_only(arrays: dict) -> str:
+def signs_only(arrays: dict[str, Any]) -> str:
     """What is wrong with labels that must be signs."""
     if (abs(arrays["y"]) == 1).all():
         return ""
     return "labels y of cross_entropy must be 1 or -1; for 0 and 1 take 2*y - 1"
 
 
-def declare(L, activation, loss, responses) -> Model:
+def declare(L: int, activation: Expr, loss: Expr, responses: str) -> Model:
     """The network with L hidden layers; activation is an expression in x, loss one in f and y."""
     hidden, output, label = (Symbol(name, real=True) for name in ("x", "f", "y"))
     slope, pull = diff(activation, hidden), -diff(loss, output)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import textwrap
+from typing import Any
 
 import sympy as sp
 
+from derive.language.matrices import Matrix
 from derive.language.model import Model
 from derive.pipeline import PROBE_STAGES, TRAINING_STAGES, Derivation
 from derive.printing.layout import signed_sum, tidy
@@ -256,24 +258,24 @@ def cell(words: str) -> str:
     return comparisons(re.sub(r"([|*\\])", r"\\\1", words).replace("\n", " "))
 
 
-def text(expression, record: Record | None = None) -> str:
+def text(expression: sp.Basic | Matrix, record: Record | None = None) -> str:
     """One expression, or a matrix of a declaration, as plain ASCII; a record tells what the engine's names mean."""
     printer = TextPrinter(Names.of(record))
-    return printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression)
+    return str(printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression))
 
 
-def latex(expression, record: Record | None = None) -> str:
+def latex(expression: sp.Basic | Matrix, record: Record | None = None) -> str:
     """One expression, or a matrix of a declaration, as LaTeX; a record tells what the engine's names mean."""
     printer = TexPrinter(Names.of(record))
-    return printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression)
+    return str(printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression))
 
 
-def sections_as_data(record: Record) -> list[dict]:
+def sections_as_data(record: Record) -> list[dict[str, Any]]:
     """The record for machines: each section with its statements as text and LaTeX."""
     names = Names.of(record)
     plain, tex = TextPrinter(names), TexPrinter(names)
 
-    def both(expression) -> dict[str, str] | None:
+    def both(expression: sp.Basic | Matrix) -> dict[str, str] | None:
         if expression is None:
             return None
         return {"text": plain.doprint(tidy(expression)), "latex": tex.doprint(tidy(expression))}

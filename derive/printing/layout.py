@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sympy as sp
 from sympy.core.function import AppliedUndef
+from sympy.printing.str import StrPrinter
 
 from derive.algebra.nodes import TAU, Correlation, Dot, Hat, Noise, Response, Source, TauDerivative
 from derive.language.data import DataAt
@@ -50,7 +53,7 @@ def juxtaposed(factors: list[str], space: str, sign: str) -> str:
     return text
 
 
-def with_positive_first(terms: list) -> list:
+def with_positive_first(terms: list[Any]) -> list[Any]:
     """Terms of a sum with one that carries no minus sign in front, if there is one."""
     for position, term in enumerate(terms):
         if not is_negative(term):
@@ -121,18 +124,18 @@ def matrix_terms(expression: sp.MatrixExpr) -> list[tuple[sp.Expr, tuple[sp.Matr
 class Times:
     """Which time a spectral field is at: the second of two spectral times is tau'."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.later = False
 
-    def later_copy(self, printer, node: sp.Basic) -> str:
+    def later_copy(self, printer: StrPrinter, node: sp.Basic) -> str:
         """A node printed with tau' for its spectral time."""
         before, self.later = self.later, True
         try:
-            return printer._print(node)
+            return str(printer._print(node))
         finally:
             self.later = before
 
-    def pair(self, printer, left: sp.Basic, right: sp.Basic) -> tuple[str, str]:
+    def pair(self, printer: StrPrinter, left: sp.Basic, right: sp.Basic) -> tuple[str, str]:
         """Two values at two times: tau and tau' if both are spectral."""
         if is_spectral(left) and is_spectral(right):
             return printer._print(left), self.later_copy(printer, right)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import sympy as sp
 
@@ -32,7 +33,7 @@ def system_sections(record: System) -> tuple[Section, ...]:
     printer = TextPrinter(Names())
 
     def plain(field: Field) -> str:
-        return printer.doprint(tidy(field))
+        return str(printer.doprint(tidy(field)))
 
     recurrences = tuple(line for r in record.recurrences for line in recurrence_lines(r, record.model))
     random = [Statement(sp.Function("variance")(m), m.variance, remark=matrix_law(m)) for m in record.disorder]
@@ -45,7 +46,7 @@ def system_sections(record: System) -> tuple[Section, ...]:
         for x in record.sources
         if x.role == "normal"
     ]
-    owners: dict = {}
+    owners: dict[Any, Any] = {}
     for f in record.fields:
         if f.field.labelled:
             owners.setdefault(f.field.labels, []).append(plain(f.field))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -58,7 +59,7 @@ class TextPrinter(StrPrinter):
 
     def _print_Symbol(self, symbol: sp.Symbol) -> str:
         if not isinstance(symbol, EngineSymbol) and type(symbol) is not sp.Symbol:
-            return symbol.name
+            return str(symbol.name)
         return self._meaning(symbol.name)
 
     def _meaning(self, name: str) -> str:
@@ -84,80 +85,80 @@ class TextPrinter(StrPrinter):
     # -- values
 
     def _time(self, time: sp.Expr) -> str:
-        return self._print(time).replace(" + ", "+").replace(" - ", "-")
+        return str(self._print(time).replace(" + ", "+").replace(" - ", "-"))
 
     def _tau(self) -> str:
         return "tau'" if self.times.later else "tau"
 
-    def _print_FieldAt(self, value) -> str:
+    def _print_FieldAt(self, value: sp.Basic) -> str:
         name = self._print_Field(value.field)
         if value.field.role == "spectral":
             return f"{name}({self._tau()})"
         return f"{name}({self._time(value.time)})" if value.time is not None else name
 
-    def _print_Noise(self, noise) -> str:
+    def _print_Noise(self, noise: sp.Basic) -> str:
         name = "u" + self._index(noise.field)
         if noise.time is None:
             return name
         return f"{name}({self._tau() if noise.time == TAU else self._time(noise.time)})"
 
-    def _order_parameter(self, kind: str, left, right, times) -> str:
+    def _order_parameter(self, kind: str, left: sp.Basic, right: sp.Basic, times: Sequence[sp.Basic]) -> str:
         name = kind + self._index(left, right)
         if times == (TAU, TAU):
             return f"{name}(tau,tau')"
         return f"{name}({','.join(map(self._time, times))})" if times else name
 
-    def _print_Correlation(self, node) -> str:
+    def _print_Correlation(self, node: sp.Basic) -> str:
         return self._order_parameter("C", node.left, node.right, node.times)
 
-    def _print_Response(self, node) -> str:
+    def _print_Response(self, node: sp.Basic) -> str:
         return self._order_parameter("R", node.left, node.noise, node.times)
 
-    def _print_Hat(self, node) -> str:
+    def _print_Hat(self, node: sp.Basic) -> str:
         return f"hat {self._print(node.value)}"
 
-    def _print_Dot(self, node) -> str:
+    def _print_Dot(self, node: sp.Basic) -> str:
         left, right = self.times.pair(self, node.left, node.right)
         return f"({left} . {right})"
 
-    def _print_Source(self, node) -> str:
+    def _print_Source(self, node: sp.Basic) -> str:
         return f"{self.names.source}({self._tau()})"
 
-    def _print_TauDerivative(self, node) -> str:
+    def _print_TauDerivative(self, node: sp.Basic) -> str:
         return f"d/d{self._tau()} {self._print(node.value)}"
 
-    def _print_Mean(self, node) -> str:
+    def _print_Mean(self, node: sp.Basic) -> str:
         return f"<{self._print(node.expression)}>"
 
-    def _print_Apply(self, node) -> str:
+    def _print_Apply(self, node: sp.Basic) -> str:
         return f"{self._print(node.matrix)}{'^T' if node.transposed else ''} {self._factor(node.vector)}"
 
-    def _print_Project(self, node) -> str:
+    def _print_Project(self, node: sp.Basic) -> str:
         return f"{self._factor(node.left)} ({self._factor(node.right)} . {self._factor(node.vector)})"
 
-    def _print_Mix(self, node) -> str:
+    def _print_Mix(self, node: sp.Basic) -> str:
         return f"{self._print(node.table)}{'^T' if node.transposed else ''} {self._factor(node.vector)}"
 
-    def _print_Total(self, node) -> str:
+    def _print_Total(self, node: sp.Basic) -> str:
         return f"total({self._print(node.expression)})"
 
-    def _print_Each(self, node) -> str:
-        return self._print(node.expression)
+    def _print_Each(self, node: sp.Basic) -> str:
+        return str(self._print(node.expression))
 
-    def _print_DataAt(self, node) -> str:
+    def _print_DataAt(self, node: sp.Basic) -> str:
         return f"{node.data}" if node.time is None else f"{node.data}({self._time(node.time)})"
 
-    def _print_WeightsAt(self, node) -> str:
+    def _print_WeightsAt(self, node: sp.Basic) -> str:
         return f"{node.args[0]}({self._time(node.time)})"
 
     _print_DisorderAt = _print_WeightsAt
 
     # -- functions used in records
 
-    def _print_Function(self, node) -> str:
+    def _print_Function(self, node: sp.Basic) -> str:
         name, arguments = node.func.__name__, node.args
         if not isinstance(node, AppliedUndef):
-            return super()._print_Function(node)
+            return str(super()._print_Function(node))
         if is_memory(node):
             return self._memory(arguments[0])
         if name in ("mean", "cov"):
@@ -178,22 +179,22 @@ class TextPrinter(StrPrinter):
             return f"int_0^tau dtau' {self.times.later_copy(self, body)}"
         return f"sum_s {self._print(body)}"
 
-    def _print_Sum(self, node) -> str:
+    def _print_Sum(self, node: sp.Basic) -> str:
         if isinstance(node, matrices.Sum):
             return self._matrix_sum(node)
         if len(node.limits) != 1 or node.limits[0][1] != 0:
-            return super()._print_Sum(node)
+            return str(super()._print_Sum(node))
         index, _, high = node.limits[0]
         body = self._print(node.function)
         limit = f"{index}<={self._time(high)}" if high.is_Symbol else f"{index}<{self._time(high + 1)}"
         return f"sum_{{{limit}}} " + (f"({body})" if node.function.is_Add else body)
 
-    def _print_KroneckerDelta(self, node) -> str:
+    def _print_KroneckerDelta(self, node: sp.Basic) -> str:
         return f"delta({','.join(map(self._time, node.args))})"
 
     # -- sums, products, powers
 
-    def _print_Add(self, expression, order=None) -> str:
+    def _print_Add(self, expression: sp.Basic, order: str | None = None) -> str:
         return signed_sum(
             [
                 signed(f"({self._print(term)})" if term.is_Add else self._print(term))
@@ -204,7 +205,7 @@ class TextPrinter(StrPrinter):
     def _factor(self, factor: sp.Expr) -> str:
         return f"({self._print(factor)})" if factor.is_Add or factor.is_Mul else self._print(factor)
 
-    def _print_Mul(self, expression) -> str:
+    def _print_Mul(self, expression: sp.Basic) -> str:
         negative, above, below, values, sums = split_product(expression)
         scalar = juxtaposed([self._factor(x) for x in in_reading_order(above, self.names)], " ", " * ")
         follow = " ".join(
@@ -226,7 +227,7 @@ class TextPrinter(StrPrinter):
             text = " ".join(part for part in (scalar, follow) if part) or "1"
         return f"-{text}" if negative else text
 
-    def _print_Pow(self, expression, rational=False) -> str:
+    def _print_Pow(self, expression: sp.Basic, rational: bool = False) -> str:
         base, exponent = expression.base, expression.exp
         if exponent == sp.Rational(1, 2):
             return f"sqrt({self._print(base)})"
@@ -242,7 +243,7 @@ class TextPrinter(StrPrinter):
 
     # -- matrices over training times
 
-    def _print_MatAdd(self, expression) -> str:
+    def _print_MatAdd(self, expression: sp.Basic) -> str:
         return signed_sum(
             self._matrix_parts(
                 [(scalar, " ".join(map(self._matrix_factor, factors))) for scalar, factors in matrix_terms(expression)]
@@ -266,19 +267,19 @@ class TextPrinter(StrPrinter):
         printed = self._print(factor)
         return f"({printed})" if isinstance(factor, (sp.MatAdd, sp.MatMul)) else printed
 
-    def _print_Transpose(self, node) -> str:
+    def _print_Transpose(self, node: sp.Basic) -> str:
         return f"{self._matrix_factor(node.arg)}^T"
 
-    def _print_Identity(self, node) -> str:
+    def _print_Identity(self, node: sp.Basic) -> str:
         return "I"
 
-    def _print_ZeroMatrix(self, node) -> str:
+    def _print_ZeroMatrix(self, node: sp.Basic) -> str:
         return "0"
 
-    def _print_DiagonalWeight(self, node) -> str:
+    def _print_DiagonalWeight(self, node: sp.Basic) -> str:
         return f"diag[{self._print(node.weight)}]"
 
-    def _print_BlockMatrix(self, node) -> str:
+    def _print_BlockMatrix(self, node: sp.Basic) -> str:
         rows = [
             [
                 f"A[{r + 1},{c + 1}]" if not isinstance(node.blocks[r, c], sp.ZeroMatrix) else "0"
@@ -289,25 +290,25 @@ class TextPrinter(StrPrinter):
         width = max(len(entry) for row in rows for entry in row)
         return "\n".join("[ " + "  ".join(entry.ljust(width) for entry in row) + " ]" for row in rows)
 
-    def _print_Tuple(self, node) -> str:
+    def _print_Tuple(self, node: sp.Basic) -> str:
         return "(" + ", ".join(map(self._print, node)) + ")"
 
     # -- matrices of a declaration
 
-    def _print_Atom(self, node) -> str:
+    def _print_Atom(self, node: sp.Basic) -> str:
         if not isinstance(node, matrices.Atom):
-            return super()._print_Basic(node)
-        return self._print(node.symbol) + ("^T" if node.transposed else "")
+            return str(super()._print_Basic(node))
+        return str(self._print(node.symbol) + ("^T" if node.transposed else ""))
 
-    def _print_Dyad(self, node) -> str:
+    def _print_Dyad(self, node: sp.Basic) -> str:
         return f"{self._factor(node.left)} {self._factor(node.right)}^T"
 
-    def _print_Evolving(self, node) -> str:
-        return self._print(node.weights)
+    def _print_Evolving(self, node: sp.Basic) -> str:
+        return str(self._print(node.weights))
 
-    def _print_Product(self, node) -> str:
+    def _print_Product(self, node: sp.Basic) -> str:
         if not isinstance(node, matrices.Product):
-            return super()._print_Product(node)
+            return str(super()._print_Product(node))
         return " ".join(f"({self._print(f)})" if isinstance(f, matrices.Sum) else self._print(f) for f in node.factors)
 
     def _matrix_sum(self, node: matrices.Sum) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -62,7 +64,7 @@ class TexPrinter(LatexPrinter):
         composed = any(f in self.names.products for f in fields)
         return "_{" + (", " if composed else " ").join(names) + "}"
 
-    def _print_Symbol(self, symbol: sp.Symbol, style="plain") -> str:
+    def _print_Symbol(self, symbol: sp.Symbol, style: str = "plain") -> str:
         engine = isinstance(symbol, EngineSymbol) or type(symbol) is sp.Symbol
         return self._meaning(symbol.name) if engine else latex_name(symbol.name)
 
@@ -83,7 +85,7 @@ class TexPrinter(LatexPrinter):
             return f"q^{{(0)}}_{{{right[1]}}}"
         return LATEX_SYMBOLS.get(name) or latex_name(name)
 
-    def _print_MatrixSymbol(self, symbol: sp.MatrixSymbol, style="plain") -> str:
+    def _print_MatrixSymbol(self, symbol: sp.MatrixSymbol, style: str = "plain") -> str:
         return self._meaning(symbol.name)
 
     _print_Parameter = _print_Sector = _print_Clock = _print_Disorder = _print_Weights = _print_Symbol
@@ -96,81 +98,81 @@ class TexPrinter(LatexPrinter):
     def _tau(self) -> str:
         return r"\tau'" if self.times.later else r"\tau"
 
-    def _argument(self, value) -> str:
+    def _argument(self, value: sp.Basic) -> str:
         if value.field.role == "spectral":
             return f"({self._tau()})"
         return f"({self._print(value.time)})" if value.time is not None else ""
 
-    def _print_FieldAt(self, value) -> str:
+    def _print_FieldAt(self, value: sp.Basic) -> str:
         return self._print_Field(value.field) + self._argument(value)
 
-    def _print_Noise(self, noise) -> str:
+    def _print_Noise(self, noise: sp.Basic) -> str:
         return "u" + self._index(noise.field) + self._argument(noise)
 
-    def _order_parameter(self, kind: str, left, right, times) -> str:
+    def _order_parameter(self, kind: str, left: sp.Basic, right: sp.Basic, times: Sequence[sp.Basic]) -> str:
         name = kind + self._index(left, right)
         if times == (TAU, TAU):
             return rf"{name}(\tau, \tau')"
         return f"{name}({', '.join(map(self._print, times))})" if times else name
 
-    def _print_Correlation(self, node) -> str:
+    def _print_Correlation(self, node: sp.Basic) -> str:
         return self._order_parameter("C", node.left, node.right, node.times)
 
-    def _print_Response(self, node) -> str:
+    def _print_Response(self, node: sp.Basic) -> str:
         return self._order_parameter("R", node.left, node.noise, node.times)
 
-    def _print_Hat(self, node) -> str:
+    def _print_Hat(self, node: sp.Basic) -> str:
         field = node.value.field
         if field in self.names.products:
             return rf"\widehat{{{self._print_Field(field)}}}{self._argument(node.value)}"
         return latex_name(field.name, accent=r"\hat") + self._argument(node.value)
 
-    def _print_Dot(self, node) -> str:
+    def _print_Dot(self, node: sp.Basic) -> str:
         left, right = self.times.pair(self, node.left, node.right)
         return rf"\bigl({left} \cdot {right}\bigr)"
 
-    def _print_Source(self, node) -> str:
+    def _print_Source(self, node: sp.Basic) -> str:
         return f"{self._source()}({self._tau()})"
 
-    def _print_TauDerivative(self, node) -> str:
+    def _print_TauDerivative(self, node: sp.Basic) -> str:
         return rf"\partial_{{{self._tau()}}} {self._print(node.value)}"
 
-    def _print_Mean(self, node) -> str:
+    def _print_Mean(self, node: sp.Basic) -> str:
         return rf"\left\langle {self._print(node.expression)} \right\rangle"
 
-    def _print_Apply(self, node) -> str:
+    def _print_Apply(self, node: sp.Basic) -> str:
         return rf"{self._print(node.matrix)}{TOP if node.transposed else ''}\, {self._factor(node.vector)}"
 
-    def _print_Project(self, node) -> str:
+    def _print_Project(self, node: sp.Basic) -> str:
         return rf"{self._factor(node.left)} \bigl({self._factor(node.right)} \cdot {self._factor(node.vector)}\bigr)"
 
-    def _print_Mix(self, node) -> str:
+    def _print_Mix(self, node: sp.Basic) -> str:
         return rf"{self._print(node.table)}{TOP if node.transposed else ''}\, {self._factor(node.vector)}"
 
-    def _print_Total(self, node) -> str:
+    def _print_Total(self, node: sp.Basic) -> str:
         return rf"\sum_{{\mathrm{{labels}}}} {self._factor(node.expression)}"
 
-    def _print_Each(self, node) -> str:
-        return self._print(node.expression)
+    def _print_Each(self, node: sp.Basic) -> str:
+        return str(self._print(node.expression))
 
-    def _print_DataAt(self, node) -> str:
+    def _print_DataAt(self, node: sp.Basic) -> str:
         name = latex_name(node.data.name)
         return name if node.time is None else f"{name}({self._print(node.time)})"
 
-    def _print_WeightsAt(self, node) -> str:
+    def _print_WeightsAt(self, node: sp.Basic) -> str:
         return f"{latex_name(node.args[0].name)}({self._print(node.time)})"
 
     _print_DisorderAt = _print_WeightsAt
 
     # -- functions used in records
 
-    def _print_Function(self, node, exp=None) -> str:
+    def _print_Function(self, node: sp.Basic, exp: str | None = None) -> str:
         if not isinstance(node, AppliedUndef):
-            return super()._print_Function(node, exp)
+            return str(super()._print_Function(node, exp))
         printed = self._applied(node.func.__name__, node.args)
         return printed if exp is None else rf"\left({printed}\right)^{{{exp}}}"
 
-    def _applied(self, name: str, arguments: tuple) -> str:
+    def _applied(self, name: str, arguments: tuple[Any, ...]) -> str:
         if name == "sum_s":
             return self._memory(arguments[0])
         if name in ("mean", "cov"):
@@ -190,17 +192,17 @@ class TexPrinter(LatexPrinter):
             return rf"\int_{{0}}^{{\tau}} \mathrm{{d}}\tau'\, {self.times.later_copy(self, body)}"
         return rf"\sum_{{s}} {self._print(body)}"
 
-    def _print_Sum(self, node) -> str:
+    def _print_Sum(self, node: sp.Basic) -> str:
         if isinstance(node, matrices.Sum):
             return self._matrix_sum(node.terms)
         if len(node.limits) != 1:
-            return super()._print_Sum(node)
+            return str(super()._print_Sum(node))
         index, low, high = node.limits[0]
         limits = rf"_{{{self._print(index)}={self._print(low)}}}^{{{self._print(high)}}}"
         body = self._print(node.function)
         return rf"\sum{limits} " + (rf"\left({body}\right)" if node.function.is_Add else body)
 
-    def _print_KroneckerDelta(self, node, exp=None) -> str:
+    def _print_KroneckerDelta(self, node: sp.Basic, exp: str | None = None) -> str:
         printed = rf"\delta_{{{', '.join(map(self._print, node.args))}}}"
         return printed if exp is None else f"{printed}^{{{exp}}}"
 
@@ -222,14 +224,14 @@ class TexPrinter(LatexPrinter):
             for term in ordered_terms(expression)
         ]
 
-    def _print_Add(self, expression, order=None) -> str:
+    def _print_Add(self, expression: sp.Basic, order: str | None = None) -> str:
         return signed_sum(self.terms(expression))
 
     def _factor(self, factor: sp.Expr) -> str:
         printed = self._print(factor)
         return rf"\left({printed}\right)" if factor.is_Add or factor.is_Mul else printed
 
-    def _print_Mul(self, expression) -> str:
+    def _print_Mul(self, expression: sp.Basic) -> str:
         negative, above, below, values, sums = split_product(expression)
         alone = len(above) == 1 and bool(below)
         scalar = juxtaposed(
@@ -249,7 +251,7 @@ class TexPrinter(LatexPrinter):
         printed = r"\, ".join(part for part in (scalar, follow) if part) or "1"
         return f"-{printed}" if negative else printed
 
-    def _print_Pow(self, expression) -> str:
+    def _print_Pow(self, expression: sp.Basic) -> str:
         base, exponent = expression.base, expression.exp
         if exponent == sp.Rational(1, 2):
             return rf"\sqrt{{{self._print(base)}}}"
@@ -281,7 +283,7 @@ class TexPrinter(LatexPrinter):
     def _scalar(self, scalar: sp.Expr) -> str:
         return rf"\left({self._print(scalar)}\right)" if scalar.is_Add else self._print(scalar)
 
-    def _print_MatAdd(self, expression) -> str:
+    def _print_MatAdd(self, expression: sp.Basic) -> str:
         return signed_sum(self.terms(expression))
 
     _print_MatMul = _print_MatAdd
@@ -290,47 +292,47 @@ class TexPrinter(LatexPrinter):
         printed = self._print(factor)
         return rf"\left({printed}\right)" if isinstance(factor, (sp.MatAdd, sp.MatMul)) else printed
 
-    def _print_Transpose(self, node) -> str:
+    def _print_Transpose(self, node: sp.Basic) -> str:
         return self._matrix_factor(node.arg) + TOP
 
-    def _print_Identity(self, node) -> str:
+    def _print_Identity(self, node: sp.Basic) -> str:
         return "I"
 
-    def _print_ZeroMatrix(self, node) -> str:
+    def _print_ZeroMatrix(self, node: sp.Basic) -> str:
         return "0"
 
-    def _print_DiagonalWeight(self, node) -> str:
+    def _print_DiagonalWeight(self, node: sp.Basic) -> str:
         return rf"\mathrm{{diag}}\left[{self._print(node.weight)}\right]"
 
-    def _print_BlockMatrix(self, node) -> str:
+    def _print_BlockMatrix(self, node: sp.Basic) -> str:
         rows = [
             " & ".join(self._print(node.blocks[r, c]) for c in range(node.blockshape[1]))
             for r in range(node.blockshape[0])
         ]
         return "\\begin{bmatrix}\n" + " \\\\\n".join(rows) + "\n\\end{bmatrix}"
 
-    def _print_Tuple(self, node) -> str:
+    def _print_Tuple(self, node: sp.Basic) -> str:
         return "(" + ", ".join(map(self._print, node)) + ")"
 
     # -- matrices of a declaration
 
-    def _print_Atom(self, node) -> str:
+    def _print_Atom(self, node: sp.Basic) -> str:
         if not isinstance(node, matrices.Atom):
-            return self._print_Basic(node)
-        return self._print(node.symbol) + (TOP if node.transposed else "")
+            return str(self._print_Basic(node))
+        return str(self._print(node.symbol) + (TOP if node.transposed else ""))
 
-    def _print_Dyad(self, node) -> str:
+    def _print_Dyad(self, node: sp.Basic) -> str:
         return rf"{self._factor(node.left)}\, {self._factor(node.right)}{TOP}"
 
-    def _print_Evolving(self, node) -> str:
-        return self._print(node.weights)
+    def _print_Evolving(self, node: sp.Basic) -> str:
+        return str(self._print(node.weights))
 
-    def _print_Product(self, node) -> str:
+    def _print_Product(self, node: sp.Basic) -> str:
         if not isinstance(node, matrices.Product):
-            return super()._print_Product(node)
+            return str(super()._print_Product(node))
         return r"\, ".join(
             rf"\left({self._print(f)}\right)" if isinstance(f, matrices.Sum) else self._print(f) for f in node.factors
         )
 
-    def _matrix_sum(self, terms: tuple) -> str:
+    def _matrix_sum(self, terms: tuple[Any, ...]) -> str:
         return signed_sum(self._matrix_parts([(scale, self._print(part)) for scale, part in terms])) or "0"

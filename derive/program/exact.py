@@ -171,7 +171,16 @@ class _Build:
         results, self.lines = tuple(self.lines), []
         return self._without_dead(start, step, results, tuple(order), tuple(observables), timed, letters)
 
-    def _without_dead(self, start, step, results, order, observables, timed, letters) -> ExactPass:
+    def _without_dead(
+        self,
+        start: tuple[Let, ...],
+        step: tuple[Let, ...],
+        results: tuple[Let, ...],
+        order: tuple[tuple[Key, Value], ...],
+        observables: tuple[tuple[str, Value], ...],
+        timed: list[SystemField],
+        letters: tuple[Letter, ...],
+    ) -> ExactPass:
         """Keep what the results need, through all times."""
         wanted: dict[Symbol, None] = {}
         for _, value in (*order, *observables):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import sympy as sp
 
@@ -119,7 +120,7 @@ class ExactText:
     def _state(self) -> str:
         return f"({joined(self.text.names.of(c.symbol) for c in self.program.carried)})"
 
-    def _prelude(self, statements: Iterable[Let], values: Iterable = ()) -> list[str]:
+    def _prelude(self, statements: Iterable[Let], values: Iterable[Any] = ()) -> list[str]:
         """What a function begins with: sites, their blocks as far as they are used, the clock's times."""
         used: dict[Symbol, None] = {}
         for value in (*(s.value for s in statements), *values):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import sympy as sp
 
@@ -30,7 +30,12 @@ class Symbol:
 class Value:
     """Base of all values."""
 
-    shape: Shape | None
+    if (
+        TYPE_CHECKING
+    ):  # a field of some values and computed by others: a dataclass would take the property for a default
+
+        @property
+        def shape(self) -> Shape | None: ...
 
 
 def shape_of(value: Value) -> Shape:
@@ -47,7 +52,7 @@ class Ref(Value):
     symbol: Symbol
 
     @property
-    def shape(self) -> Shape | None:  # type: ignore[override]
+    def shape(self) -> Shape | None:
         return self.symbol.shape
 
 
@@ -58,13 +63,15 @@ class Slot(sp.Symbol):
     """A leaf of a formula that holds a value of the program. No two are equal."""
 
     __slots__ = ("number", "value")
+    number: int
+    value: Value
 
-    def __new__(cls, value: Value, hint: str = "value"):
-        obj = sp.Symbol.__xnew__(cls, hint, real=True)
+    def __new__(cls, value: Value, hint: str = "value") -> Self:
+        obj: Self = sp.Symbol.__xnew__(cls, hint, real=True)
         obj.value, obj.number = value, next(_slots)
         return obj
 
-    def _hashable_content(self):
+    def _hashable_content(self) -> tuple[Any, ...]:
         return (*super()._hashable_content(), self.number)
 
 
@@ -92,7 +99,7 @@ class Sum(Value):
     terms: tuple[tuple[Formula, Value], ...]
     shape: Shape | None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for _, value in self.terms:
             check_fits(value.shape, self.shape)
 
@@ -102,13 +109,13 @@ class MatMul(Value):
     left: Value
     right: Value
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         a, b = self.left.shape, self.right.shape
         if a is not None and b is not None and sp.expand(a[-1] - b[0]) != 0:
             raise AssertionError(f"a matrix with {a[-1]} columns meets one with {b[0]} rows")
 
     @property
-    def shape(self) -> Shape | None:  # type: ignore[override]
+    def shape(self) -> Shape | None:
         a, b = self.left.shape, self.right.shape
         return None if a is None or b is None else (*a[:-1], *b[1:])
 
@@ -118,7 +125,7 @@ class Transposed(Value):
     value: Value
 
     @property
-    def shape(self) -> Shape | None:  # type: ignore[override]
+    def shape(self) -> Shape | None:
         return None if self.value.shape is None else self.value.shape[::-1]
 
 
@@ -131,7 +138,7 @@ class Chosen(Value):
     otherwise: Value
 
     @property
-    def shape(self) -> Shape | None:  # type: ignore[override]
+    def shape(self) -> Shape | None:
         return self.otherwise.shape
 
 

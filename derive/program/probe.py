@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -105,7 +106,7 @@ class _Spectral:
         steps = sp.S.One if self.clock is None else self.clock.steps
         self.steps, self.when = steps, Symbol("when", (steps,))
         self.coefficients = Coefficients(layout)
-        self.letters: dict[tuple, Symbol] = {}
+        self.letters: dict[tuple[Any, ...], Symbol] = {}
         self.leaves: dict[sp.Symbol, Slot] = {b: Slot(Ref(made), b.name) for b, made in self.responses.items()}
         self.leaves |= {Z: Slot(Ref(self.z), "z"), MAP: Slot(Ref(self.s), "s"), PAST: Slot(Ref(self.when), "s")}
 
@@ -147,7 +148,7 @@ class _Spectral:
         labels = letter.field.labels if letter.field.labelled else sp.S.One
         return Call("diagonal", (self.number(letter.weight), Formula(size), Formula(labels)), (size, size))
 
-    def word(self, word: tuple, size: sp.Expr) -> Value:
+    def word(self, word: tuple[Any, ...], size: sp.Expr) -> Value:
         if not word:
             return Call("eye", (Formula(size),), (size, size))
         product = self.letter(word[0])

@@ -50,7 +50,7 @@ Array = Any
 class Scalars:
     """Expressions in the parameters as quotients of polynomials; a root of something is a generator of its own."""
 
-    def __init__(self, expressions: Iterable[sp.Expr], substitution: dict):
+    def __init__(self, expressions: Iterable[sp.Expr], substitution: dict[Any, Any]):
         self.substitution = substitution
         plain = [sp.sympify(e).subs(substitution) for e in expressions]
         symbols = {s for e in plain for s in e.free_symbols if isinstance(s, Parameter)}
@@ -125,12 +125,12 @@ class ExactRun:
     def __init__(self, scalars: Scalars):
         self.scalars = scalars
         self.known: dict[Symbol, Any] = {}
-        self.functions: dict[str, Callable] = {
+        self.functions: dict[str, Callable[..., Any]] = {
             name.removeprefix("_call_"): getattr(self, name) for name in dir(self) if name.startswith("_call_")
         }
 
     @staticmethod
-    def of(program: ExactPass, substitution: dict, others: Iterable[Value] = ()) -> ExactRun:
+    def of(program: ExactPass, substitution: dict[Any, Any], others: Iterable[Value] = ()) -> ExactRun:
         """A machine for a forward pass, and for other values beside it."""
         statements = (*program.tables, *program.start, *program.step, *program.results)
         values = [*(let.value for let in statements), *others]
@@ -139,7 +139,7 @@ class ExactRun:
 
     # -- programs
 
-    def order(self, program: ExactPass) -> dict:
+    def order(self, program: ExactPass) -> dict[Any, Any]:
         """The order parameters that a forward pass gives."""
         times = 1 if program.clock is None else self.whole(Formula(program.clock.points))
         self.known[program.times] = times
@@ -341,46 +341,46 @@ class ExactRun:
 
     # -- functions of the runtime, each under its name there
 
-    def _call_arange(self, count):
+    def _call_arange(self, count: Value) -> Array:
         return np.arange(self.whole(count))
 
-    def _call_eye(self, size):
+    def _call_eye(self, size: Value) -> Array:
         return self.eye(self.whole(size))
 
-    def _call_unit(self, block, t=0):
+    def _call_unit(self, block: Value, t: Value | int = 0) -> Array:
         place, time = self.value(block), self.whole(t)
         found = self.zeros((place.labels, place.size))
         for label in range(place.labels if time >= 0 else 0):
             found[label, place.start + time * place.labels + label] = self.scalars.one
         return found
 
-    def _call_units(self, block):
+    def _call_units(self, block: Value) -> Array:
         place = self.value(block)
         found = self.zeros((place.length, place.size))
         for i in range(place.length):
             found[i, place.start + i] = self.scalars.one
         return found
 
-    def _call_lines(self, rows, labels):
+    def _call_lines(self, rows: Value, labels: Value) -> Array:
         array = self.value(rows)
         return np.broadcast_to(array, (self.whole(labels), array.shape[1]))
 
-    def _call_part(self, rows, block):
+    def _call_part(self, rows: Value, block: Value) -> Array:
         place = self.value(block)
         return self.value(rows)[:, place.start : place.start + place.length]
 
-    def _call_part_before(self, rows, block, count):
+    def _call_part_before(self, rows: Value, block: Value, count: Value) -> Array:
         place = self.value(block)
         return self.value(rows)[:, place.start : place.start + self.whole(count)]
 
-    def _call_first(self, rows, count):
+    def _call_first(self, rows: Value, count: Value) -> Array:
         return self.value(rows)[: self.whole(count)]
 
-    def _call_earlier(self, past, labels, t, lag):
+    def _call_earlier(self, past: Value, labels: Value, t: Value, lag: int) -> Array:
         rows, count, time = self.value(past), self.whole(labels), self.whole(t) - lag
         return rows[time * count : (time + 1) * count] if time >= 0 else self.zeros((count, rows.shape[1]))
 
-    def _call_past_sum(self, weights, past, labels):
+    def _call_past_sum(self, weights: Value, past: Value, labels: Value) -> Array:
         w, rows, count = self.value(weights), self.value(past), self.whole(labels)
         total = self.zeros((count, rows.shape[1]))
         for s, weight in enumerate(w):
@@ -388,48 +388,48 @@ class ExactRun:
                 total = self.plus(total, self.times(weight, rows[s * count : (s + 1) * count]))
         return total
 
-    def _call_summed(self, past, labels):
+    def _call_summed(self, past: Value, labels: Value) -> Array:
         rows, count = self.value(past), self.whole(labels)
         total = self.zeros((count, rows.shape[1]))
         for s in range(len(rows) // count if count else 0):
             total = self.plus(total, rows[s * count : (s + 1) * count])
         return total
 
-    def _call_weighted(self, overlaps, weights, labels):
+    def _call_weighted(self, overlaps: Value, weights: Value, labels: Value) -> Array:
         w = np.repeat(self.value(weights), self.whole(labels))
         return self.times(self.value(overlaps), w[None, :])
 
-    def _call_at_time(self, row, labels, t):
+    def _call_at_time(self, row: Value, labels: Value, t: Value) -> Array:
         count, time = self.whole(labels), self.whole(t)
         return self.value(row)[:, time * count : (time + 1) * count]
 
-    def _call_dual(self, rows, place, *covariances):
+    def _call_dual(self, rows: Value, place: Value, *covariances: Value) -> Array:
         array, start, pieces = self.value(rows), 0, []
         for covariance in map(self.value, covariances):
             pieces.append(self.product(array[:, start : start + len(covariance)], covariance))
             start += len(covariance)
         return np.concatenate([*pieces, array[:, start:]], axis=1)
 
-    def _call_overlaps(self, seen, past):
+    def _call_overlaps(self, seen: Value, past: Value) -> Array:
         return self.product(self.value(seen), self.value(past).T)
 
-    def _call_after(self, t, *rows):
+    def _call_after(self, t: Value, *rows: Value) -> int:
         return self.whole(t)
 
-    def _call_store(self, past, rows, t):
+    def _call_store(self, past: Value, rows: Value, t: Value) -> Array:
         found, new = self.value(past), self.value(rows)
         time = t if isinstance(t, int) else self.value(t)
         found[time * len(new) : (time + 1) * len(new)] = new
         return found
 
-    def _call_products(self, seen, rows):
+    def _call_products(self, seen: Value, rows: Value) -> Array:
         a, b = np.broadcast_arrays(self.value(seen), self.value(rows))
         found = self.zeros((len(a), 1))
         for i, (x, y) in enumerate(zip(a, b, strict=True)):
             found[i, 0] = self.total(p * q for p, q in zip(x, y, strict=True) if not (p.is_zero or q.is_zero))
         return found
 
-    def _call_products_by_time(self, seen, seen_labels, rows, labels):
+    def _call_products_by_time(self, seen: Value, seen_labels: Value, rows: Value, labels: Value) -> Array:
         size = self.value(rows).shape[1]
         a = self.value(seen).reshape(-1, self.whole(seen_labels), size)
         b = self.value(rows).reshape(-1, self.whole(labels), size)
@@ -440,27 +440,27 @@ class ExactRun:
             found[index] = self.total(p * q for p, q in pairs if not (p.is_zero or q.is_zero))
         return found
 
-    def _call_total_of_labels(self, table):
+    def _call_total_of_labels(self, table: Value) -> Array:
         array = self.value(table)
         found = self.zeros((len(array), 1))
         for i, row in enumerate(array):
             found[i, 0] = self.total(row)
         return found
 
-    def _call_mean_of_labels(self, table):
+    def _call_mean_of_labels(self, table: Value) -> Array:
         array = self.value(table)
         share = self.scalars.one / self.scalars.of(sp.Integer(array.shape[1]))
         return self.times(self._call_total_of_labels(table), share)
 
-    def _call_series(self, table):
+    def _call_series(self, table: Value) -> Array:
         return np.atleast_1d(self.value(table)).reshape(-1)
 
-    def _call_delayed(self, past, labels, lag):
+    def _call_delayed(self, past: Value, labels: Value, lag: int) -> Array:
         rows = self.value(past)
         shift = min(lag * self.whole(labels), len(rows))
         return np.concatenate([self.zeros((shift, rows.shape[1])), rows[: len(rows) - shift]])
 
-    def _call_put(self, covariance, a, t, b, s, values):
+    def _call_put(self, covariance: Value, a: Value, t: Value, b: Value, s: Value, values: Value) -> Array:
         found, here, there = self.value(covariance), self.value(a), self.value(b)
         block = self.value(values)
         row = here.place + self.whole(t) * here.labels
@@ -469,25 +469,25 @@ class ExactRun:
         found[column : column + block.shape[1], row : row + block.shape[0]] = block.T
         return found
 
-    def _call_entry(self, column):
+    def _call_entry(self, column: Value) -> Array:
         return self.value(column).reshape(-1)[0]
 
-    def _call_store_number(self, table, value, t):
+    def _call_store_number(self, table: Value, value: Value, t: Value) -> Array:
         found = self.value(table)
         found[self.whole(t)] = self.value(value)
         return found
 
-    def _call_total(self, column):
+    def _call_total(self, column: Value) -> Array:
         array = self.value(column)
         found = self.zeros((1, array.shape[1]))
         for j in range(array.shape[1]):
             found[0, j] = self.total(array[:, j])
         return found
 
-    def _call_given(self, data, t, lag):
+    def _call_given(self, data: Value, t: Value, lag: int) -> None:
         raise DeriveError("data are numbers, not symbols, so there is no exact expansion; use `derive solve`")
 
-    def _call_diagonal(self, weights, size, labels):
+    def _call_diagonal(self, weights: Value, size: Value, labels: Value) -> Array:
         count = self.whole(size)
         w = np.repeat(np.atleast_1d(self.value(weights)).reshape(-1), self.whole(labels))
         found = self.zeros((count, count))
@@ -495,7 +495,7 @@ class ExactRun:
             found[i, i] = w[i if len(w) > 1 else 0]
         return found
 
-    def _call_over_time(self, table, count):
+    def _call_over_time(self, table: Value, count: Value) -> Array:
         assert isinstance(table, Table)
         times = self.whole(count)
         found = self.zeros((times, len(table.rows), len(table.rows[0])))
@@ -504,7 +504,7 @@ class ExactRun:
                 found[:, i, j] = np.broadcast_to(self.value(entry), (times,))
         return found
 
-    def _call_initial_coefficients(self, matrix, entry, forcing):
+    def _call_initial_coefficients(self, matrix: Value, entry: Value, forcing: Value) -> Array:
         steps, start, added = (self.value(x) for x in (matrix, entry, forcing))
         now, found = start[0], []
         for step, more in zip(steps, added, strict=True):
@@ -512,7 +512,7 @@ class ExactRun:
             now = self.plus(self.product(step, now), more)
         return np.array(found, object)
 
-    def _call_history_coefficients(self, matrix, entry, forcing):
+    def _call_history_coefficients(self, matrix: Value, entry: Value, forcing: Value) -> Array:
         steps, start = self.value(matrix), self.value(entry)
         count = len(steps)
         now, found = self.zeros((steps.shape[1], count)), []
@@ -522,8 +522,8 @@ class ExactRun:
             now[:, t] = start[t][:, 0]
         return np.array(found, object)
 
-    def _call_coefficient(self, table, t, position):
+    def _call_coefficient(self, table: Value, t: Value, position: Value) -> Array:
         return self.value(table)[max(self.whole(t), 0), position]
 
-    def _call_coefficients(self, table, t, position, times):
+    def _call_coefficients(self, table: Value, t: Value, position: Value, times: Value) -> Array:
         return self.value(table)[max(self.whole(t), 0), position, : self.whole(times)]

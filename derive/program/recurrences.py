@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -53,7 +54,7 @@ class Coefficients:
         def entry(expression: sp.Expr) -> Formula:
             return Formula(sp.sympify(expression).xreplace({self.layout.clock: slot, PAST: slot}), None)
 
-        def matrix(rows) -> Call:
+        def matrix(rows: Any) -> Call:
             made = Table(tuple(tuple(map(entry, row)) for row in rows), None)
             return Call("over_time", (made, Formula(self.count)), None)
 

@@ -263,7 +263,8 @@ class _Build:
         return self._without_dead(start, step, results, tuple(moments), tuple(observables))
 
     def _observed(self) -> tuple[tuple[str, sp.Expr], ...]:
-        return self.layout.system.model.observe
+        found: tuple[tuple[str, sp.Expr], ...] = self.layout.system.model.observe
+        return found
 
     def _begin(self) -> None:
         """What each time starts from: spans of matrices drawn anew are empty, and what is drawn is known."""
@@ -300,7 +301,14 @@ class _Build:
     def _drawn_anew(self, field: Field) -> tuple[Channel, ...]:
         return tuple(c for c in self.sharing.noises(self.sharing.group_of(field)) if c.fresh)
 
-    def _without_dead(self, start, step, results, moments, observables) -> SampledPass:
+    def _without_dead(
+        self,
+        start: tuple[Statement, ...],
+        step: tuple[Statement, ...],
+        results: tuple[Statement, ...],
+        moments: tuple[tuple[MomentKey, Value], ...],
+        observables: tuple[tuple[str, Value], ...],
+    ) -> SampledPass:
         """Keep what the results need, through all times."""
         wanted: dict[Symbol, None] = {}
         for _, value in (*moments, *observables):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import sympy as sp
 from sympy.printing.codeprinter import CodePrinter, PrintMethodNotImplementedError
@@ -70,15 +70,15 @@ class _Arithmetic(CodePrinter):
         super().__init__()
         self.text = text
 
-    def _print_Slot(self, leaf) -> str:
+    def _print_Slot(self, leaf: sp.Basic) -> str:
         return self.text.inside(leaf.value)
 
-    def _print_Parameter(self, leaf) -> str:
+    def _print_Parameter(self, leaf: sp.Basic) -> str:
         return f"{self.text.names.of(PARAMETERS)}.{leaf.name}"
 
     _print_Data = _print_Parameter
 
-    def _print_Symbol(self, leaf) -> str:
+    def _print_Symbol(self, leaf: sp.Basic) -> str:
         symbol = self.text.bound.get(leaf)
         if symbol is None:
             raise DeclarationError(f"{leaf} stands where only numbers may stand")
@@ -86,34 +86,34 @@ class _Arithmetic(CodePrinter):
 
     _print_Clock = _print_Sector = _print_Dummy = _print_Symbol
 
-    def _print_Pow(self, expr, rational=False) -> str:
+    def _print_Pow(self, expr: sp.Basic, rational: bool = False) -> str:
         if expr.exp.is_Integer and expr.exp < 0:
             base = self.parenthesize(expr.base, PRECEDENCE["Pow"])
             return f"1 / {base}" if expr.exp == -1 else f"1 / {base}**{-expr.exp}"
         if not expr.exp.is_number and _may_be_whole(expr.base):
             # a negative power of a whole number is not a whole number: it must not be computed as one
             return f"(1.0 * {self.parenthesize(expr.base, PRECEDENCE['Mul'])})**({self._print(expr.exp)})"
-        return super()._print_Pow(expr, rational=rational)
+        return str(super()._print_Pow(expr, rational=rational))
 
-    def _nested(self, name: str, arguments) -> str:
+    def _nested(self, name: str, arguments: Sequence[sp.Basic]) -> str:
         first, *rest = arguments
         return self._print(first) if not rest else f"{name}({self._print(first)}, {self._nested(name, rest)})"
 
-    def _print_Max(self, expr) -> str:
+    def _print_Max(self, expr: sp.Basic) -> str:
         return self._nested(f"{self.module}.maximum", expr.args)
 
-    def _print_Min(self, expr) -> str:
+    def _print_Min(self, expr: sp.Basic) -> str:
         return self._nested(f"{self.module}.minimum", expr.args)
 
-    def _print_KroneckerDelta(self, expr) -> str:
+    def _print_KroneckerDelta(self, expr: sp.Basic) -> str:
         return f"({self._print(expr.args[0])} == {self._print(expr.args[1])})"
 
-    def _special(self, expr) -> str:
+    def _special(self, expr: sp.Basic) -> str:
         return f"{self.special}.{expr.func.__name__}({self._print(expr.args[0])})"
 
     _print_erf = _print_erfc = _print_gamma = _special
 
-    def _refuse(self, expr) -> str:
+    def _refuse(self, expr: sp.Basic) -> str:
         raise DeclarationError(f"{expr} cannot be written as array code; use functions that NumPy and JAX have")
 
     emptyPrinter = _refuse
@@ -168,7 +168,7 @@ class Text:
             raise DeclarationError(
                 f"{expression} cannot be written as array code; use functions that NumPy and JAX have"
             )
-        return code
+        return str(code)
 
     def value(self, value: Value | int | None) -> str:
         """The code of a value."""

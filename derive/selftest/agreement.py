@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from derive.selftest.engine import Broken, Numbers, Refused, Spectrum, simulated, solved
 from derive.selftest.laws import BROKE, HELD, UNDECIDED, Outcome
@@ -90,7 +91,7 @@ def differences(text: str, theory: Numbers, sizes: tuple[int, int], seed: int) -
     return tuple(found)
 
 
-def _difference(quantity: str, theory: float, error: float, small, large) -> Difference:
+def _difference(quantity: str, theory: float, error: float, small: Any, large: Any) -> Difference:
     """The simulation extrapolated linearly in 1/size; the sizes are one to two."""
     import numpy as np
 
@@ -100,7 +101,7 @@ def _difference(quantity: str, theory: float, error: float, small, large) -> Dif
     return Difference(quantity, theory, value, math.hypot(spread, error) + floor)
 
 
-def _outliers(spectrum: Spectrum, spectra: list[list]) -> list[Difference]:
+def _outliers(spectrum: Spectrum, spectra: list[list[Any]]) -> list[Difference]:
     """Outliers well above the bulk by their rank, and where there are no more of them the largest other eigenvalue."""
     import numpy as np
 

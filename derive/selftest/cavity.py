@@ -110,5 +110,5 @@ def _apart(derived: Table, expected: Table, what: str) -> str:
     return ""
 
 
-def _shown(entries: list) -> str:
+def _shown(entries: list[Any]) -> str:
     return ", ".join(f"{e[0]} with {e[1]}, {e[2]}" for e in entries) or "nothing"

@@ -190,11 +190,11 @@ def forget() -> None:
         kept.cache_clear()
     import jax
 
-    jax.clear_caches()
+    jax.clear_caches()  # type: ignore[no-untyped-call]  # JAX gives it no types
 
 
 def keep_nothing() -> None:
     """Do not keep compiled code on disk: declarations drawn at random are not met again."""
     import jax
 
-    jax.config.update("jax_enable_compilation_cache", False)
+    jax.config.update("jax_enable_compilation_cache", False)  # type: ignore[no-untyped-call]  # JAX gives it no types

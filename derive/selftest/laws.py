@@ -12,9 +12,10 @@ drawn is added or reordered; they are compared within their standard errors, at 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 from derive.selftest import partners
 from derive.selftest.cavity import cavity_disagrees
@@ -124,7 +125,7 @@ def _far(spectrum: Spectrum, distance: float) -> list[tuple[float, float]]:
     ]
 
 
-def _list(values) -> str:
+def _list(values: Iterable[object]) -> str:
     return "[" + ", ".join(f"{v:.12g}" for v in values) + "]"
 
 
@@ -163,7 +164,7 @@ def _partnered(partner: partners.Partner, tolerance: float, strict: bool, read: 
     return check
 
 
-def _paired(partner: Callable, tolerance: float, read: Reading = _solved) -> Check:
+def _paired(partner: Callable[..., Any], tolerance: float, read: Reading = _solved) -> Check:
     def check(draft: Draft, rng: Random) -> Outcome:
         pair = partner(draft, rng)
         return Outcome(IDLE) if pair is None else compared(pair[0], pair[1], tolerance, False, read)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
+from typing import Any
 
 from derive.selftest.drafts import (
     Clock,
@@ -90,7 +91,7 @@ def with_names(draft: Draft, new: dict[str, str]) -> Draft:
 def reordered(draft: Draft, rng: Random) -> Draft | None:
     """Declarations, equations and terms in another order; observables and probes stay, for they are compared in it."""
 
-    def shuffled(things: tuple) -> tuple:
+    def shuffled(things: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(rng.sample(things, len(things)))
 
     def node(old: Node) -> Node:
@@ -261,7 +262,9 @@ def copied(draft: Draft, rng: Random) -> Draft | None:
 
     def node(old: Node) -> Node:
         if old.op == "at" and old.leaf == chosen.name:
-            return at(word, old.args[1] if chosen.kind == "timed" else (0 if timed else None))  # type: ignore[arg-type]
+            kept = old.args[1]
+            assert kept is None or isinstance(kept, int)
+            return at(word, kept if chosen.kind == "timed" else (0 if timed else None))
         return old
 
     # a vector drawn once per class is there at all times, but a copy of it has times, and none before the first

@@ -15,10 +15,10 @@ from derive.equations.made import Applied, Made
 from derive.equations.probing import Probing
 from derive.equations.rules import Rules
 from derive.errors import DeclarationError
-from derive.language.matrices import Disorder, DisorderAt, WeightsAt
+from derive.language.matrices import Disorder, DisorderAt, Matrix, WeightsAt
 from derive.language.model import Eq, Model
 from derive.language.symbols import Clock
-from derive.language.vectors import Apply, FieldAt, Mean
+from derive.language.vectors import Apply, Field, FieldAt, Mean
 from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, System, SystemField
 
 
@@ -29,10 +29,10 @@ def expand_declaration(model: Model) -> System:
     rules = Rules(made, history)
     for equation in model.equations:
         if isinstance(equation.target, FieldAt):
-            _claim_product(model, made, equation)
+            _claim_product(model, made, equation, equation.target.field)
     for equation in model.equations:
         if isinstance(equation.target, FieldAt):
-            _add_equation(model, made, rules, equation)
+            _add_equation(model, made, rules, equation, equation.target.field)
     probes = tuple(Probing(made, rules, history).spectral_fields(label, p.matrix) for label, p in model.probes)
     fields = tuple(made.rules.values())
     spectral = [f for probe in probes for f in probe.fields]
@@ -50,9 +50,9 @@ def expand_declaration(model: Model) -> System:
     )
 
 
-def _claim_product(model: Model, made: Made, equation: Eq) -> None:
+def _claim_product(model: Model, made: Made, equation: Eq, field: Field) -> None:
     """Let a field declared as number * W @ x stand for that product wherever it occurs."""
-    field = equation.target.field
+    assert not isinstance(equation.value, Matrix)
     scale, node = equation.value.as_independent(Apply, as_Add=False)
     if not isinstance(node, Apply) or not isinstance(node.vector, FieldAt):
         return
@@ -72,8 +72,7 @@ def _claim_product(model: Model, made: Made, equation: Eq) -> None:
             made.add_product(field, product, scale)
 
 
-def _add_equation(model: Model, made: Made, rules: Rules, equation: Eq) -> None:
-    field = equation.target.field
+def _add_equation(model: Model, made: Made, rules: Rules, equation: Eq, field: Field) -> None:
     if field in made.rules:
         return
     where = f"the equation of {field}"
@@ -81,11 +80,14 @@ def _add_equation(model: Model, made: Made, rules: Rules, equation: Eq) -> None:
         made.put(SystemField(field, rules.rule(equation.value, None, field, where)))
         return
     clock = field.clock
+    assert equation.time is not None and not isinstance(equation.value, Matrix)
     if equation.time.is_Integer:
         return
     shift = int(equation.time - clock)
     rule = rules.rule(equation.value.subs(clock, clock - shift), clock, field, where)
-    starts = sorted(((int(e.time), e.value) for e in model.equations if _starts(e, equation)), key=lambda pair: pair[0])
+    given = [e for e in model.equations if isinstance(e.target, FieldAt) and e.target.field == field]
+    fixed = [(e.time, e.value) for e in given if e.time is not None and e.time.is_Integer]
+    starts = sorted(((int(time), value) for time, value in fixed), key=lambda pair: pair[0])
     if [first for first, _ in starts] != list(range(len(starts))):
         raise DeclarationError(f"{field}: starting values must be given at 0, 1, ... without gaps")
     start_rules = tuple(
@@ -93,12 +95,6 @@ def _add_equation(model: Model, made: Made, rules: Rules, equation: Eq) -> None:
         for first, value in starts
     )
     made.put(SystemField(field, rule, max(shift, len(starts)), start_rules))
-
-
-def _starts(equation: Eq, rule: Eq) -> bool:
-    """Whether an equation gives a starting value of the field that the rule is for."""
-    same = isinstance(equation.target, FieldAt) and equation.target.field == rule.target.field
-    return same and equation.time is not None and equation.time.is_Integer
 
 
 def _from_start(expression: sp.Expr, clock: Clock, first: int, where: str) -> sp.Expr:

@@ -69,7 +69,8 @@ class _Projection:
                 name += "_"
             self.taken.add(name)
             self.responses[probe, noise] = BulkResponse(EngineSymbol(name, probe, noise), probe, noise)
-        return self.responses[probe, noise].symbol
+        found: EngineSymbol = self.responses[probe, noise].symbol
+        return found
 
     def responds(self, field: Field, noise: Field) -> bool:
         """Whether a training field answers a kick to another, at any delay."""
@@ -130,7 +131,7 @@ class _Projection:
             return sp.S.One if self.rules[probe].derivative else sp.S.Zero
         return sp.Add(*(scale for scale, noise in self.noise_terms(probe) if noise == column))
 
-    def _connected(self, column: Field | None, table: dict) -> list[int]:
+    def _connected(self, column: Field | None, table: dict[tuple[int, int], sp.Expr]) -> list[int]:
         """Probe fields that a kick reaches within one site."""
         reached = {i for i, probe in enumerate(self.probes) if self._drive(probe, column) != 0}
         while True:
@@ -220,7 +221,7 @@ class _Projection:
             found.append(Directions(side, probe, fields, tuple(drive.items())))
         return tuple(found)
 
-    def close(self):
+    def close(self) -> tuple[tuple[Unknown, ...], tuple[tuple[tuple[int, int], Combination], ...]]:
         """Start from the overlaps in the probe equations and follow what their own equations need."""
         rows: dict[Unknown, dict[Unknown, Combination]] = {}
         waiting = [other for probe in self.probes for _, _, other, _ in self.spikes(probe)]
@@ -241,7 +242,9 @@ class _Projection:
         return tuple(order), tuple(sorted(table.items(), key=lambda item: item[0]))
 
 
-def _without_zeros(rows: dict, neighbours: dict) -> dict:
+def _without_zeros(
+    rows: dict[Unknown, dict[Unknown, Combination]], neighbours: dict[Field, list[Field]]
+) -> dict[Unknown, dict[Unknown, Combination]]:
     """Keep unknowns that the source reaches: a response that no overlap drives, however indirectly, vanishes."""
     driven = {u for u in rows if u.kind == "C"}
     while True:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +33,7 @@ def bulk(references: Path | None) -> list[Figure]:
     return [*density_figures(branch), *edge_figures(branch)]
 
 
-def fixed_point(branch: Branch, damping: float = 0.5):
+def fixed_point(branch: Branch, damping: float = 0.5) -> Any:
     """The usual way to a density: each equation solved for its own response in turn, damped, and again.
 
     Returns a compiled function of points z, start values, reference values of the resolvent, a tolerance and the most
@@ -42,24 +43,24 @@ def fixed_point(branch: Branch, damping: float = 0.5):
     slope = np.abs(branch.equations(np.array([1j * branch.start.height]), branch.start.responses[None])[2][0])
     owner = linear_sum_assignment(-np.log(slope + 1e-300).T)[1]
 
-    def correction(z, r: list, i: int):
+    def correction(z: Any, r: list[Any], i: int) -> Any:
         """Response i minus its value from its own equation, which is linear in it."""
 
-        def equation(x):
+        def equation(x: Any) -> Any:
             return branch.law.equations(branch.p, z, [*r[:i], x, *r[i + 1 :]])[owner[i]]
 
         value, rate = jax.jvp(equation, (r[i],), (jnp.ones_like(r[i]),))
         return value / rate
 
-    def once(z, responses):
+    def once(z: Any, responses: Any) -> Any:
         r = list(responses)
         for i in range(len(r)):
             r[i] = r[i] - damping * correction(z, r, i)
         return jnp.stack(r)
 
     @jax.jit
-    def run(z, r, reference, tolerance, most):
-        def busy(state):
+    def run(z: Any, r: Any, reference: Any, tolerance: Any, most: Any) -> Any:
+        def busy(state: Any) -> Any:
             r, number = state
             return (jnp.max(jnp.abs(r[index] - reference)) > tolerance) & (number < most)
 
@@ -81,7 +82,7 @@ def density_figures(branch: Branch, points: int = 400) -> list[Figure]:
     bias = float(np.max(np.abs(resolvent_at(branch, x)[0] - reference))) / np.pi
     iterate = fixed_point(branch)
     start = jnp.asarray(np.tile(branch.start.responses[:, None], (1, points)))
-    result: list = []
+    result: list[Any] = []
 
     def slow() -> None:
         result[:] = [np.asarray(v) for v in iterate(z, start, reference, np.pi * bias, MOST_ITERATIONS)]

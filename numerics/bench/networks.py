@@ -7,8 +7,11 @@ import math
 import statistics
 import sys
 import types
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -33,16 +36,19 @@ def forward_pass(references: Path | None) -> list[Figure]:
     solver, values = _solver(), {**VALUES, "T": 100}
 
     @in_float64
-    def forward() -> dict:
-        return jax.block_until_ready(solver.forward_pass(solver.point(values)))[1]
+    def forward() -> dict[str, Any]:
+        found: dict[str, Any] = jax.block_until_ready(  # type: ignore[no-untyped-call]  # JAX gives it no types
+            solver.forward_pass(solver.point(values))
+        )[1]
+        return found
 
     exact = np.asarray(forward()["test_loss"])  # and compile once, outside the clock
     fast = statistics.median(timed(forward) for _ in range(9))
     figures = []
     for weight in (0.5, 1.0):
-        results: list = []
+        results: list[Any] = []
 
-        def iterate(weight: float = weight, results: list = results) -> None:
+        def iterate(weight: float = weight, results: list[Any] = results) -> None:
             results[:] = [by_hand.solve(L=2, **values, method="fixed_point", weight=weight, tolerance=1e-10)]
 
         slow = statistics.median(timed(iterate) for _ in range(3))
@@ -65,7 +71,7 @@ def outlier_path(references: Path | None) -> list[Figure]:
     solver, values = _solver(), {**VALUES, "gamma0": 3.0, "eta": 0.05, "T": 200}
     layer = "0"
     whole = solve(solver, values, layers=(layer,))
-    found: list = []
+    found: list[Any] = []
 
     def follow() -> None:
         found[:] = [solve(solver, values, layers=(layer,), path=True)]
@@ -82,7 +88,7 @@ def outlier_path(references: Path | None) -> list[Figure]:
         then = replace(problem, p=replaced(problem.p, T=time), order=early)
         grid = np.linspace(whole.bulk_edges[-1][1] * 1.01, whole.bulk_edges[-1][1] * 1.5, points)
         a_matrices(then, grid)
-        matrices: list = []
+        matrices: list[Any] = []
         made = timed(lambda: matrices.extend(a_matrices(then, grid)))
         return (made + timed(lambda: [np.linalg.svd(a, compute_uv=False)[-1] for a in matrices])) / points
 
@@ -125,7 +131,7 @@ def growth(references: Path | None) -> list[Figure]:
     for steps in (100, 200, 400, 800):
         p = solver.point({**VALUES, "T": steps})
         compiled, memory = _compiled(solver, p)
-        seconds[steps] = min(timed(in_float64(lambda c=compiled, p=p: jax.block_until_ready(c(p)))) for _ in range(2))
+        seconds[steps] = min(timed(in_float64(partial(_run, compiled, p))) for _ in range(2))
     slope = np.polyfit(np.log(list(seconds)), np.log(list(seconds.values())), 1)[0]
     last = math.log(seconds[800] / seconds[400]) / math.log(2)
     listed = ", ".join(f"{s:.2f} s at {t}" for t, s in seconds.items())
@@ -137,11 +143,16 @@ def growth(references: Path | None) -> list[Figure]:
     ]
 
 
+def _run(compiled: Callable[[Point], Any], p: Point) -> None:
+    jax.block_until_ready(compiled(p))  # type: ignore[no-untyped-call]  # JAX gives it no types
+
+
 @in_float64
-def _compiled(solver: Solver, p: Point):
+def _compiled(solver: Solver, p: Point) -> tuple[Callable[[Point], Any], int]:
     """The forward pass ready to run, and the bytes it takes."""
     compiled = solver.forward_pass.lower(p).compile()
     used = compiled.memory_analysis()
+    assert used is not None
     return compiled, used.temp_size_in_bytes + used.output_size_in_bytes + used.argument_size_in_bytes
 
 

@@ -8,10 +8,16 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from derive.errors import DeriveError
 from numerics.bench import bulk as bench_bulk, networks, wide as bench_wide
 from numerics.bench.tools import Figure, side_by_side, timed
+from numerics.outliers.finding import by_eigenvalues, smallest_singular_values
+from numerics.precision import in_float64
+from numerics.solver import load_built, solve
 
 Progress = Callable[[float, str], None]
 
@@ -29,7 +35,7 @@ def run(progress: Progress | None = None, references: Path | None = None, only: 
     return figures
 
 
-def _title(measure: Callable) -> str:
+def _title(measure: Callable[..., Any]) -> str:
     return (measure.__doc__ or "").partition("\n")[0].rstrip(".").lower()
 
 
@@ -59,12 +65,6 @@ def build_everything(references: Path | None) -> list[Figure]:
 
 def outliers(references: Path | None) -> list[Figure]:
     """All outliers of 60 coupled spikes: one eigenproblem against a scan of A(z)."""
-    import numpy as np
-
-    from numerics.outliers.finding import by_eigenvalues, smallest_singular_values
-    from numerics.precision import in_float64
-    from numerics.solver import load_built, solve
-
     spikes, points = 60, 400
     solver = load_built("coupled_spikes")
     if solver is None:
@@ -73,7 +73,7 @@ def outliers(references: Path | None) -> list[Figure]:
     solution = solve(solver, values)
     problem = solution.problem()
     grid = np.linspace(solution.bulk_edges[-1][1] * 1.001, max(solution.outliers) * 1.05, points)
-    found: list = []
+    found: list[Any] = []
 
     @in_float64
     def reduced() -> None:

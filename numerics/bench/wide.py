@@ -20,7 +20,7 @@ WIDTH, SPREAD_WIDTH, SPREAD_SEEDS = 4000, 500, 8
 SAMPLES = 10_000
 
 
-def _problem(steps: int, points: int = 6) -> tuple[Solver, dict]:
+def _problem(steps: int, points: int = 6) -> tuple[Solver, dict[str, Any]]:
     """The setting as built, with points of its teacher."""
     solver = load_built(SETTING)
     if solver is None:
@@ -36,7 +36,7 @@ def _problem(steps: int, points: int = 6) -> tuple[Solver, dict]:
     return solver, values
 
 
-def _largest(solver: Solver, values: dict, width: int, seed: int) -> float:
+def _largest(solver: Solver, values: dict[str, Any], width: int, seed: int) -> float:
     """The largest eigenvalue of the last hidden layer of one trained network."""
     matrices, _, _ = solver.simulation.simulate(solver.point(values), size=width, rng=np.random.default_rng(seed))
     return float(eigsh(matrices[solver.matrices[-1].label], k=1, return_eigenvectors=False)[0])

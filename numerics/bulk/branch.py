@@ -12,6 +12,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,8 @@ from numerics.progress import Report
 from numerics.runtime.interface import BulkLaw
 from numerics.runtime.point import Point
 
-Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]
+Improved = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], Improved]
 """Points z, guesses r and their usual sizes to: improved r, relative size of first and last correction, dr/dz."""
 
 FARTHEST = 1e16
@@ -33,7 +35,7 @@ SMALL, GROUP = 30, 4
 """Systems of more equations than the first are followed to many points together: groups of the second share the way."""
 
 
-def relative_to(xp, r, usual):
+def relative_to(xp: Any, r: Any, usual: Any) -> Any:
     """What a correction of the responses is measured by: each by its own size, unless it just passes through zero."""
     size = xp.maximum(xp.abs(r), usual)
     return size + 1e-12 * xp.max(size, axis=-1, keepdims=True) + 1e-300
@@ -65,7 +67,8 @@ class Start:
     def above(self, heights: np.ndarray) -> np.ndarray:
         """A good guess of the responses at `heights` i, all at least `height`: they are smooth in 1/z."""
         share = (self.height / heights)[:, None]
-        return self.at_infinity + (self.responses - self.at_infinity) * share
+        found: np.ndarray = self.at_infinity + (self.responses - self.at_infinity) * share
+        return found
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ class Branch:
         """Newton's method on the generated equations."""
         equations = self.equations
 
-        def some(z: np.ndarray, r: np.ndarray, usual: np.ndarray):
+        def some(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
             residual, _, slope = equations(z, r)
             first = solved(slope, residual[..., None], relative_to(np, r, usual))[..., 0]
             r = r - first
@@ -103,14 +106,16 @@ class Branch:
             both = solved(slope, np.stack([residual, -rate], axis=-1), relative_to(np, r, usual))
             r = r - both[..., 0]
             measure = relative_to(np, r, usual)
-            sizes = (np.max(np.abs(step) / measure, axis=-1) for step in (first, both[..., 0]))
-            return r, *sizes, both[..., 1]
+            before, after = (np.max(np.abs(step) / measure, axis=-1) for step in (first, both[..., 0]))
+            return r, before, after, both[..., 1]
 
-        def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray):
+        def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
             if z.size <= BATCH:
                 return some(z, r, usual)
             rows = [slice(begin, begin + BATCH) for begin in range(0, z.size, BATCH)]
-            return tuple(np.concatenate(x) for x in zip(*(some(z[k], r[k], usual[k]) for k in rows), strict=True))
+            parts = zip(*(some(z[k], r[k], usual[k]) for k in rows), strict=True)
+            r, before, after, rate = (np.concatenate(part) for part in parts)
+            return r, before, after, rate
 
         return run
 
@@ -173,13 +178,8 @@ class Branch:
         return r.T
 
     def resolvent(self, z: np.ndarray) -> np.ndarray:
-        return self.responses(z)[self.resolvent_index]
-
-    def density(self, x: np.ndarray, edges: list, tell: Report | None = None) -> np.ndarray:
-        """-Im G / pi inside the support, zero outside."""
-        from numerics.bulk.density import density_on
-
-        return density_on(self, np.asarray(x, float), edges, tell)
+        found: np.ndarray = self.responses(z)[self.resolvent_index]
+        return found
 
 
 @lru_cache(maxsize=256)

@@ -6,21 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import flint
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.bulk.branch import Kernel
-from numerics.runtime.interface import BulkLaw
+from numerics.bulk.branch import Improved, Kernel
+from numerics.runtime.interface import BulkLaw, Coefficients
 from numerics.runtime.point import Point, exact as exact_point
 
 
-def _exact(number) -> Fraction:
+def _exact(number: Any) -> Fraction:
     return Fraction(number) if isinstance(number, int | float | Fraction) else Fraction(float(number))
 
 
-def _evaluated(function: Callable, p: Point) -> tuple[tuple, bool]:
+def _evaluated(function: Callable[[Point], Coefficients], p: Point) -> tuple[tuple[tuple[Fraction, ...], ...], bool]:
     """Coefficients as fractions, and whether they are exact: so if they are rational in the parameters."""
     try:
         table = function(exact_point(p))
@@ -35,12 +36,12 @@ def _evaluated(function: Callable, p: Point) -> tuple[tuple, bool]:
         ) from None
 
 
-def _fractions(table):
-    return tuple(_fractions(row) if isinstance(row, tuple) else _exact(row) for row in table)
+def _fractions(table: Coefficients) -> tuple[tuple[Fraction, ...], ...]:
+    return tuple(tuple(map(_exact, row)) for row in table)
 
 
-def _rational(table) -> bool:
-    return all(_rational(row) if isinstance(row, tuple) else isinstance(row, int | Fraction) for row in table)
+def _rational(table: Coefficients) -> bool:
+    return all(isinstance(entry, int | Fraction) for row in table for entry in row)
 
 
 def _integers(coefficients: tuple[Fraction, ...]) -> list[int]:
@@ -99,7 +100,7 @@ class Curve:
         """Newton's method on the curve, in the form in which the whole system is followed."""
         slope_table = self.table[:, 1:] * np.arange(1, self.table.shape[1])
 
-        def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray):
+        def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
             rows = self.polynomials(z)
             g, steps = r[:, 0], []
             for _ in range(2):
@@ -120,7 +121,8 @@ class Curve:
         sizes = np.abs(self.table) @ np.abs(z) ** np.arange(self.table.shape[1])[:, None]
         _, slope = horner(self.polynomials(z), g)
         with np.errstate(all="ignore"):
-            return 4e-16 * horner(sizes, np.abs(g))[0] / np.abs(slope)
+            found: np.ndarray = 4e-16 * horner(sizes, np.abs(g))[0] / np.abs(slope)
+            return found
 
     def residues(self, at: float) -> np.ndarray:
         """All w for which a branch may behave like w / (z - at) near a point."""

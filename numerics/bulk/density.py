@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +58,9 @@ def _on_curve(branch: Branch, curve: Curve, z: np.ndarray) -> tuple[np.ndarray, 
     return g, np.where(np.isfinite(bound), bound, np.inf)
 
 
-def density_on(branch: Branch, x: np.ndarray, edges, tell: Report | None = None) -> np.ndarray:
+def density_on(
+    branch: Branch, x: np.ndarray, edges: Sequence[tuple[float, float]], tell: Report | None = None
+) -> np.ndarray:
     """-Im G / pi at points inside the given intervals, zero outside."""
     inside = np.zeros(x.shape, bool)
     for low, high in edges:
@@ -89,7 +93,10 @@ class Piece:
 
     def rate(self, t: np.ndarray) -> np.ndarray:
         """dx/dt."""
-        return (self.high - self.low) * self.a * self.b * t ** (self.a - 1) * (1 - t**self.a) ** (self.b - 1)
+        found: np.ndarray = (
+            (self.high - self.low) * self.a * self.b * t ** (self.a - 1) * (1 - t**self.a) ** (self.b - 1)
+        )
+        return found
 
     def t(self, x: np.ndarray) -> np.ndarray:
         share = np.clip((x - self.low) / (self.high - self.low), 0.0, 1.0)
@@ -118,7 +125,7 @@ class Panel:
     def mass(self) -> float:
         return float(self.integral(np.array(self.t1)))
 
-    def average(self, function) -> complex:
+    def average(self, function: Callable[[Any], Any]) -> complex:
         """The integral of a smooth function of x against the density."""
         nodes, weights = np.polynomial.legendre.leggauss(NODES + 8)
         t = (self.t0 + self.t1) / 2 + (self.t1 - self.t0) / 2 * nodes
@@ -126,7 +133,7 @@ class Panel:
         return complex(np.sum(weights * density * function(self.piece.x(t))) * (self.t1 - self.t0) / 2)
 
 
-def pieces_of(branch: Branch, intervals, breaks: np.ndarray) -> list[Piece]:
+def pieces_of(branch: Branch, intervals: Any, breaks: np.ndarray) -> list[Piece]:
     """Intervals cut at the given points inside them, with the exponents by which the density starts at each end."""
     cuts = []
     for low, high in intervals:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +17,7 @@ import numpy as np
 from derive.errors import NumericalError
 from numerics.bulk.branch import FARTHEST, Branch
 from numerics.precision import in_float64
-from numerics.runtime.interface import BulkLaw
+from numerics.runtime.interface import Array, BulkLaw
 from numerics.runtime.point import Point, replaced
 
 FOLD, POLE = "fold", "pole"
@@ -30,12 +31,12 @@ class End:
     kind: str
 
 
-def residual_of(law: BulkLaw, p: Point, z, r):
+def residual_of(law: BulkLaw, p: Point, z: Array, r: Array) -> Array:
     """The bulk equations as one array."""
     return jnp.stack(law.equations(p, z, r))
 
 
-def fold_residual(law: BulkLaw, p: Point, unknowns):
+def fold_residual(law: BulkLaw, p: Point, unknowns: Array) -> Array:
     """Zero at an edge: there the responses r can move along v while z stands still."""
     count = len(law.responses)
     z, r, v = unknowns[0], unknowns[1 : count + 1], unknowns[count + 1 :]
@@ -140,7 +141,7 @@ def _turning_point(branch: Branch, before: _Real, behind: _Real) -> float | None
 
 
 @lru_cache(maxsize=64)
-def upper_edge_program(law: BulkLaw):
+def upper_edge_program(law: BulkLaw) -> Any:
     """The upper edge as a pure function of the parameters: `edge, residual = program(p)`.
 
     It can be compiled, mapped over parameters and differentiated in them. Far out z G = 1; from there G grows in steps
@@ -149,17 +150,17 @@ def upper_edge_program(law: BulkLaw):
     """
     count, index = len(law.responses), law.resolvent
 
-    def solve_scaled(matrix, right):
+    def solve_scaled(matrix: Array, right: Array) -> Array:
         rows = jax.lax.stop_gradient(jnp.max(jnp.abs(matrix), axis=1))
         return jnp.linalg.solve(matrix / rows[:, None], right / rows[:, None])
 
-    def at_fixed_g(p, g, unknowns):
+    def at_fixed_g(p: Point, g: Array, unknowns: Array) -> Array:
         """Newton in z G (in place of G) and the other responses, at fixed G; with the tangent in G."""
 
-        def residual(unknowns, g):
+        def residual(unknowns: Array, g: Array) -> Array:
             return residual_of(law, p, unknowns[index] / g, unknowns.at[index].set(g))
 
-        def step(number, state):
+        def step(number: Array, state: Any) -> Any:
             unknowns, _, first, _ = state
             slope, rate = jax.jacfwd(residual, argnums=(0, 1))(unknowns, g)
             both = solve_scaled(slope, jnp.stack([residual(unknowns, g), -rate], axis=1))
@@ -168,21 +169,21 @@ def upper_edge_program(law: BulkLaw):
 
         return jax.lax.fori_loop(0, 3, step, (unknowns, jnp.zeros(count), 0.0, 0.0))
 
-    def marched(p):
+    def marched(p: Point) -> Any:
         """A point of the branch shortly before the fold, as unknowns of the bordered system."""
 
-        def at_infinity(_, r):
+        def at_infinity(_: Array, r: Array) -> Array:
             value, slope = (f(r) for f in (far_residual, jax.jacfwd(far_residual)))
             return r - solve_scaled(slope, value[:, None])[:, 0]
 
-        def far_residual(r):
+        def far_residual(r: Array) -> Array:
             return residual_of(law, p, FARTHEST, r)
 
-        def busy(state):
+        def busy(state: Any) -> Array:
             *_, found, number = state
             return ~found & (number < 400)
 
-        def step(state):
+        def step(state: Any) -> Any:
             g, unknowns, tangent, factor, _, number = state
             further = g * (1 + factor)
             new, along, first, last = at_fixed_g(p, further, unknowns + tangent * (further - g))
@@ -199,7 +200,7 @@ def upper_edge_program(law: BulkLaw):
         g, unknowns, tangent, *_ = jax.lax.while_loop(busy, step, begin)
         return jnp.concatenate([unknowns[index][None] / g, unknowns.at[index].set(g), tangent.at[index].set(1.0)])
 
-    def refined(p, unknowns):
+    def refined(p: Point, unknowns: Array) -> Array:
         """One Newton step on the bordered system, and its relative size."""
         value = fold_residual(law, p, unknowns)
         slope = jax.jacfwd(lambda u: fold_residual(law, p, u))(unknowns)
@@ -207,7 +208,7 @@ def upper_edge_program(law: BulkLaw):
         step = scale * solve_scaled(slope * scale, value[:, None])[:, 0]
         return unknowns - step, jnp.abs(step[0]) / scale[0]
 
-    def upper_edge(p: Point):
+    def upper_edge(p: Point) -> Any:
         fixed = jax.lax.stop_gradient(p)
         unknowns = jax.lax.fori_loop(0, 7, lambda _, u: refined(fixed, u)[0], marched(fixed))
         unknowns, residual = refined(p, jax.lax.stop_gradient(unknowns))
@@ -217,11 +218,11 @@ def upper_edge_program(law: BulkLaw):
 
 
 @lru_cache(maxsize=64)
-def _mapped(law: BulkLaw, name: str):
+def _mapped(law: BulkLaw, name: str) -> Any:
     """The upper edge and its derivative by one parameter, at many values of it."""
     program = upper_edge_program(law)
 
-    def one(value, p):
+    def one(value: Array, p: Point) -> Any:
         (edge, residual), (derivative, _) = jax.jvp(
             lambda x: program(replaced(p, **{name: x})), (value,), (jnp.ones_like(value),)
         )

@@ -6,8 +6,10 @@ their Stieltjes transform is the resolvent that came from infinity.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -79,7 +81,7 @@ class Law:
         """The mean of 1 / (z - eigenvalue), by integration, for z away from the support."""
         return self._average(lambda x: 1 / (z - x))
 
-    def _average(self, function) -> complex:
+    def _average(self, function: Callable[[Any], Any]) -> complex:
         total = sum(panel.average(function) for panel in self.panels.panels)
         return complex(total + sum(weight * function(at) for at, weight in self.atoms))
 
@@ -157,7 +159,7 @@ def support(branch: Branch, tell: Report | None = None) -> list[tuple[float, flo
     return list(law_of(branch, tell).edges)
 
 
-def atoms_of(branch: Branch, edges: list) -> list[dict[str, float]]:
+def atoms_of(branch: Branch, edges: list[Any]) -> list[dict[str, float]]:
     """Point masses of the bulk, ascending. They belong to the same law as the `edges` of `support`."""
     return [{"at": at, "weight": weight} for at, weight in law_of(branch).atoms]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
 from numerics.outliers.linear import eigenvalue_conditions, leading_eigenvalues, smallest_singular_value
 from numerics.precision import in_float64
-from numerics.runtime.interface import Order, Probe, Ring
+from numerics.runtime.interface import Array, Order, Probe, Ring
 from numerics.runtime.point import Point
 
 FIRST_EIGENVALUES = 32
@@ -123,7 +124,7 @@ def physical(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> lis
 
 
 @lru_cache(maxsize=64)
-def compiled_pencil(ring: Ring) -> Callable:
+def compiled_pencil(ring: Ring) -> Callable[..., Any]:
     """The matrix of a ring, compiled once."""
     return jax.jit(ring.pencil)
 
@@ -146,7 +147,8 @@ def real_among(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
     if np.any(unsure):
         reach = np.clip(1e-13 * eigenvalue_conditions(matrix, values[unsure]), 1e-9, 1e-3)
         close[unsure] = imaginary[unsure] <= reach * size[unsure]
-    return values[close].real
+    found: np.ndarray = values[close].real
+    return found
 
 
 def _with_conditions(problem: SpikedProblem, ring: Ring) -> list[tuple[float, float]]:
@@ -173,10 +175,10 @@ def outside(z: float, edges: Sequence[tuple[float, float]]) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _assembler(probe: Probe) -> Callable:
+def _assembler(probe: Probe) -> Callable[..., Any]:
     """A(z) at many points, compiled once for each setting and set of whole numbers."""
 
-    def many(p, z, responses, order):
+    def many(p: Point, z: Array, responses: Array, order: Order) -> Any:
         return jax.vmap(lambda point, r: probe.a_matrix(p, point, r, order))(z, responses)
 
     return jax.jit(many)
@@ -218,13 +220,14 @@ def by_contour(problem: SpikedProblem, nodes: int = 192) -> list[float]:
     centre, radius = (low + high) / 2, (high - low) / 2
     turn = np.exp(2j * np.pi * (np.arange(nodes) + 0.5) / nodes)
 
-    def outside(w):
+    def outside(w: np.ndarray) -> np.ndarray:
         return centre + radius * (w + 1 / w) / 2
 
+    paths: list[tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]]
     paths = [(circle * turn, outside) for circle in (0.995, 0.9, 0.5, 0.1, 1e-2, 1e-4)]
     for (_, left), (right, _) in zip(intervals, intervals[1:], strict=False):
         middle, half = (left + right) / 2, 0.995 * (right - left) / 2
-        paths.append((half * (turn + 0.5 / turn) / 1.5, middle.__add__))
+        paths.append((half * (turn + 0.5 / turn) / 1.5, partial(np.add, middle)))
     found: list[list[float]] = []
     for w, to_z in paths:
         starts = _inside_contour(problem, w, to_z)
@@ -232,7 +235,7 @@ def by_contour(problem: SpikedProblem, nodes: int = 192) -> list[float]:
     return _merged(found)
 
 
-def _inside_contour(problem: SpikedProblem, w: np.ndarray, to_z) -> list[float]:
+def _inside_contour(problem: SpikedProblem, w: np.ndarray, to_z: Callable[[np.ndarray], np.ndarray]) -> list[float]:
     """Beyn's method: eigenvalues inside a closed path, from two moments of the inverse of A(z)."""
     z = to_z(w)
     matrices = a_matrices(problem, np.where(z.imag >= 0, z, z.conj()))

@@ -55,7 +55,8 @@ def eigenvalue_conditions(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
             known, left, right = scipy.linalg.eig(matrix, left=True, right=True)
             overlap = np.abs(np.sum(left.conj() * right, axis=0))
             nearest = np.argmin(np.abs(np.asarray(values)[:, None] - known[None, :]), axis=1)
-            return scale / np.maximum(np.abs(known[nearest]) * overlap[nearest], 1e-300)
+            made: np.ndarray = scale / np.maximum(np.abs(known[nearest]) * overlap[nearest], 1e-300)
+            return made
         found = []
         for value in values:
             count = int(np.sum(np.abs(np.asarray(values) - value) <= 1e-6 * abs(value)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,8 @@ from numerics.bulk.folds import residual_of
 from numerics.outliers.finding import SpikedProblem
 from numerics.outliers.linear import null_spaces
 from numerics.precision import in_float64
-from numerics.runtime.interface import BulkLaw, Probe, Side
+from numerics.runtime.interface import Array, BulkLaw, Order, Probe, Side
+from numerics.runtime.point import Point
 
 SAME = 1e-7
 """Outliers closer than this, relatively, are one with multiplicity: only the sum of their residues is defined."""
@@ -70,7 +72,7 @@ def _spikes(problem: SpikedProblem, side: Side) -> tuple[np.ndarray, np.ndarray,
 
 
 @lru_cache(maxsize=64)
-def _compiled(side: Side) -> Callable:
+def _compiled(side: Side) -> Callable[..., Any]:
     return jax.jit(side.spikes)
 
 
@@ -96,11 +98,11 @@ def _with_slope(problem: SpikedProblem, z: float) -> tuple[np.ndarray, np.ndarra
 
 
 @lru_cache(maxsize=64)
-def _sloped(probe: Probe, bulk: BulkLaw) -> Callable:
+def _sloped(probe: Probe, bulk: BulkLaw) -> Callable[..., Any]:
     """A(z) with its derivative, compiled; the bulk responses move with z as their equations say."""
 
-    def sloped(p, z, r, order):
-        def residual(z, r):
+    def sloped(p: Point, z: Array, r: Array, order: Order) -> Any:
+        def residual(z: Array, r: Array) -> Any:
             return jnp.real(residual_of(bulk, p, z, r))
 
         rate = jnp.linalg.solve(jax.jacfwd(residual, argnums=1)(z, r), -jax.jacfwd(residual, argnums=0)(z, r))
@@ -112,7 +114,8 @@ def _sloped(probe: Probe, bulk: BulkLaw) -> Callable:
 def _over_gram(gram: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """The inverse of the Gram matrix, on the directions that are there to rounding, times vectors."""
     lengths, weights, directions = _spanned(gram)
-    return directions @ ((directions.T @ (vectors / lengths)) / weights[:, None]) / lengths
+    found: np.ndarray = directions @ ((directions.T @ (vectors / lengths)) / weights[:, None]) / lengths
+    return found
 
 
 def _spanned(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ from numerics.outliers.finding import (
     ring_outliers,
 )
 from numerics.outliers.linear import ALL_EIGENVALUES
-from numerics.runtime.interface import Key, Ring
+from numerics.runtime.interface import Key, Ring, Strides
 from numerics.runtime.point import replaced
 
 CHUNK = 16
@@ -34,7 +34,7 @@ class Steps:
 
     name: str
     count: int
-    strides: dict[Key, tuple[int, ...]]
+    strides: Mapping[Key, Strides]
 
 
 Path = list[tuple[list[float], float]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -104,7 +104,7 @@ def _draw_layer(top: Axes, strip: Axes, solution: Solution, layer: Layer, simula
     strip.set_xlabel("eigenvalue")
 
 
-def interval_groups(intervals: list[Interval], density_at: Callable) -> list[list[Interval]]:
+def interval_groups(intervals: list[Interval], density_at: Callable[..., Any]) -> list[list[Interval]]:
     """Which intervals of the bulk share an axis: all of them, unless one would be too narrow or too low to be seen.
 
     Otherwise they are parted at their widest gaps, relative to the intervals next to them, into at most four groups.
@@ -124,7 +124,12 @@ def interval_groups(intervals: list[Interval], density_at: Callable) -> list[lis
 
 
 def _draw_side_by_side(
-    axes: Axes, density_at: Callable, nonzero: np.ndarray, total: int, groups: list[list[Interval]], atoms: bool
+    axes: Axes,
+    density_at: Callable[..., Any],
+    nonzero: np.ndarray,
+    total: int,
+    groups: list[list[Interval]],
+    atoms: bool,
 ) -> Axes:
     """One set of axes a group of intervals, each with a scale of its own and the share of the eigenvalues in it.
 
@@ -219,7 +224,7 @@ def _draw_density(
         axes.spines[side].set_visible(False)
 
 
-def _draw_outliers(axes: Axes, outliers: tuple, intervals: list[Interval], shown: float) -> None:
+def _draw_outliers(axes: Axes, outliers: tuple[Any, ...], intervals: list[Interval], shown: float) -> None:
     for left, right in intervals:
         axes.axvspan(left, right, color=GREY, linewidth=0)
     if intervals:

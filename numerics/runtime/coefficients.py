@@ -10,7 +10,7 @@ import jax.numpy as jnp
 Array = Any
 
 
-def over_time(rows, count: int) -> Array:
+def over_time(rows: Any, count: int) -> Array:
     """A matrix at each of `count` times, from entries that are numbers or have one entry per time."""
     return jnp.stack(
         [jnp.stack([jnp.broadcast_to(jnp.asarray(e, float), (count,)) for e in row]) for row in rows]
@@ -21,7 +21,7 @@ def over_time(rows, count: int) -> Array:
 def initial_coefficients(matrix: Array, entry: Array, forcing: Array) -> Array:
     """k(t + 1) = matrix(t) k(t) + forcing(t) from k(0) = entry: times x weights."""
 
-    def following(now, at):
+    def following(now: Array, at: Array) -> Array:
         return at[0] @ now + at[1][:, 0], now
 
     return jax.lax.scan(following, entry[0, :, 0], (matrix, forcing))[1]
@@ -32,7 +32,7 @@ def history_coefficients(matrix: Array, entry: Array, forcing: Array) -> Array:
     """k(t + 1, s) = matrix(t) k(t, s) with k(s + 1, s) = entry(s): times x weights x times."""
     count = matrix.shape[0]
 
-    def following(now, at):
+    def following(now: Array, at: Array) -> Array:
         step, start, t = at
         return (step @ now).at[:, t].set(start[:, 0]), now
 

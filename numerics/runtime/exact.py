@@ -208,7 +208,14 @@ def _grown(array: Array, before: Axes, after: Axes) -> Array:
     return array
 
 
-def forward(p: Any, times: int, carried: Callable, step: Callable, start: Callable | None = None, *tables: Array):
+def forward(
+    p: Any,
+    times: int,
+    carried: Callable[..., Any],
+    step: Callable[..., Any],
+    start: Callable[..., Any] | None = None,
+    *tables: Array,
+) -> Any:
     """All that is carried through time, after the last step.
 
     carried(p, times): the axes of what is carried. start: what is known before the first time. step: one time.

@@ -10,9 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .point import Point
+
 Array = Any
 Key = tuple[str, str, str] | tuple[str, int]
 Order = Mapping[Key, Array]
+Strides = tuple[int, int]
+Coefficients = tuple[tuple[Any, ...], ...]
+"""Rows of numbers: fractions, or decimals where something is not rational."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +72,8 @@ class ExactTraining:
     """forward_pass(p) -> order, observables, number of times before anything overflowed. strides(p): entries per time
     step along each axis of each order parameter."""
 
-    forward_pass: Callable
-    strides: Callable
+    forward_pass: Callable[[Point], tuple[Order, Mapping[str, Array], Array]]
+    strides: Callable[[Point], Mapping[Key, Strides]]
 
 
 @dataclass(frozen=True)
@@ -80,11 +85,11 @@ class SampledTraining:
     responses: "stein" or "pathwise".
     """
 
-    forward_pass: Callable
-    strides: Callable
-    shapes: Callable
-    order_parameters: Callable
-    footprint: Callable
+    forward_pass: Callable[..., tuple[Mapping[tuple[str | int, ...], Array], Mapping[str, Array], Array, Any]]
+    strides: Callable[[Point], Mapping[Key, Strides]]
+    shapes: Callable[[Point, int], dict[str, tuple[int, ...]]]
+    order_parameters: Callable[..., Order]
+    footprint: Callable[[Point, int], int]
     groups: tuple[tuple[str, ...], ...]
     responses: str
 
@@ -98,10 +103,10 @@ class Ring:
     relation(p, s): coefficients in z, highest power first, of the polynomial relation between z and s.
     """
 
-    pencil: Callable
-    scalar_map: Callable
-    relation: Callable
-    inverse: Callable | None = None
+    pencil: Callable[[Point, Order], Array]
+    scalar_map: Callable[[Point, Array, Array], Array]
+    relation: Callable[[Point, Array], Array]
+    inverse: Callable[[Point, Array], Array] | None = None
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,7 @@ class Side:
     along them, the rows of q that are its overlaps with them, and their Gram matrix."""
 
     name: str
-    spikes: Callable
+    spikes: Callable[[Point, Order], tuple[Array, Array, Array]]
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,7 @@ class Probe:
     """
 
     unknowns: tuple[str, ...]
-    a_matrix: Callable
+    a_matrix: Callable[[Point, Array, Array, Order], Array]
     rings: tuple[Ring, ...]
     sides: tuple[Side, ...]
     reduced: bool
@@ -142,10 +147,10 @@ class BulkLaw:
 
     responses: tuple[str, ...]
     resolvent: int
-    equations: Callable
+    equations: Callable[[Point, Array, Array], Array]
     curve_text: str | None = None
-    curve: Callable | None = None
-    edge_polynomials: Callable | None = None
+    curve: Callable[[Point], Coefficients] | None = None
+    edge_polynomials: Callable[[Point], Coefficients] | None = None
 
     @property
     def eliminated(self) -> bool:
@@ -157,6 +162,6 @@ class FiniteSize:
     """The declaration at finite size. simulate(p, size, rng, ...): one sample. sectors(p, size): sizes before they are
     rounded. numbers(p, size): roughly how many numbers a sample holds at once."""
 
-    simulate: Callable
-    sectors: Callable
-    numbers: Callable
+    simulate: Callable[..., tuple[dict[str, Array], dict[str, Any], dict[str, Array]]]
+    sectors: Callable[[Point, int], dict[str, float]]
+    numbers: Callable[[Point, int], float]

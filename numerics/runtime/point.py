@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
+from typing import Any
 
 import jax
+
+Layout = tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, int], ...]]
+"""All names in their order, those of leaves, and whole numbers with their values."""
 
 
 class Point:
@@ -14,20 +19,20 @@ class Point:
     act on it. Names are the declaration's own; the class itself has none but those that begin with an underscore.
     """
 
-    def __init__(self, /, **values):
+    def __init__(self, /, **values: Any) -> None:
         self.__dict__.update(values)
 
     def __repr__(self) -> str:
         return f"Point({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
-    def __eq__(self, other) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Point) and vars(self) == vars(other)
 
     def __hash__(self) -> int:
         return hash(tuple(vars(self).items()))
 
 
-def replaced(p: Point, /, **values) -> Point:
+def replaced(p: Point, /, **values: Any) -> Point:
     """The point with some of its values changed."""
     return Point(**{**vars(p), **values})
 
@@ -37,18 +42,18 @@ def exact(p: Point) -> Point:
     return Point(**{name: value if _is_whole(value) else Fraction(value) for name, value in vars(p).items()})
 
 
-def _is_whole(value) -> bool:
+def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _flatten(p: Point):
+def _flatten(p: Point) -> tuple[tuple[Any, ...], Layout]:
     moving = tuple(name for name, value in vars(p).items() if not _is_whole(value))
     order = tuple(vars(p))
     fixed = tuple((name, value) for name, value in vars(p).items() if _is_whole(value))
     return tuple(vars(p)[name] for name in moving), (order, moving, fixed)
 
 
-def _unflatten(layout, leaves) -> Point:
+def _unflatten(layout: Layout, leaves: Iterable[Any]) -> Point:
     order, moving, fixed = layout
     values = {**dict(zip(moving, leaves, strict=True)), **dict(fixed)}
     return Point(**{name: values[name] for name in order})

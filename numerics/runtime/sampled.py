@@ -61,7 +61,7 @@ def pivoted(gram: Array, floor: Array) -> tuple[Array, Array, Array]:
     """Cholesky factor of a Gram matrix, largest remainder first, down to the floor; the order; what is left."""
     size = gram.shape[0]
 
-    def one(k, state):
+    def one(k: Array, state: Any) -> Any:
         left, factor, chosen, free = state
         candidates = jnp.where(free, jnp.diagonal(left), -1.0)
         i = jnp.argmax(candidates)
@@ -239,7 +239,9 @@ def once(value: Array) -> Array:
 # -- slopes
 
 
-def law_and_slopes(law: Callable, values: tuple[Array, ...], slopes: tuple[Array, ...]) -> tuple[Array, Array]:
+def law_and_slopes(
+    law: Callable[..., Any], values: tuple[Array, ...], slopes: tuple[Array, ...]
+) -> tuple[Array, Array]:
     """A law at the given values, and its derivatives by every slot from those of its arguments."""
     value, push = jax.linearize(law, *values)
     return value, jax.vmap(push, in_axes=-1, out_axes=-1)(*slopes)
@@ -285,9 +287,10 @@ def forgetting(span: Span, start: int, size: int) -> Span:
 # -- time
 
 
-def forward(times: int, step: Callable, state: tuple) -> tuple[tuple, Array]:
+def forward(times: int, step: Callable[..., Any], state: tuple[Any, ...]) -> tuple[tuple[Any, ...], Array]:
     """All that is carried through time, after the last step, and how many times are free of overflow."""
-    return jax.lax.fori_loop(0, times, step, (state, jnp.zeros((), int)))
+    found: tuple[tuple[Any, ...], Array] = jax.lax.fori_loop(0, times, step, (state, jnp.zeros((), int)))
+    return found
 
 
 # -- responses
@@ -339,7 +342,7 @@ def response_matrix(seen: Array, noise: Array, rows: Array, entries: Array, reac
     # by the time from which on they count, so that those that count at any time are the first of the sequence
     sequence = jnp.argsort(entries + reach, stable=True)
 
-    def one(k, state):
+    def one(k: Array, state: Any) -> Any:
         factor, taken = state
         i = sequence[k]
         left = noise[:, i] - factor @ factor[i]

@@ -75,12 +75,14 @@ def bulk_intervals(edges: Sequence[Sequence[float]]) -> list[tuple[float, float]
 def without_null_space(eigenvalues: np.ndarray) -> np.ndarray:
     """The eigenvalues that are not zero to rounding: a product of rectangular matrices has an exact null space."""
     largest = np.abs(eigenvalues).max(initial=0.0)
-    return eigenvalues[np.abs(eigenvalues) > 1e-11 * largest]
+    found: np.ndarray = eigenvalues[np.abs(eigenvalues) > 1e-11 * largest]
+    return found
 
 
 def at_atom(eigenvalues: np.ndarray, at: float) -> np.ndarray:
     """Which eigenvalues are those of a point mass, to rounding."""
-    return np.abs(eigenvalues - at) <= 1e-9 * np.max(np.abs(eigenvalues), initial=0.0)
+    found: np.ndarray = np.abs(eigenvalues - at) <= 1e-9 * np.max(np.abs(eigenvalues), initial=0.0)
+    return found
 
 
 def match(layer: Layer, spectra: Sequence[np.ndarray]) -> Matches:
@@ -119,7 +121,7 @@ def match_outliers(
     return Matches(tuple(found), edges)
 
 
-def _ranked(outliers: list[tuple[float, float | None]], side: str, draws: list[np.ndarray]) -> list:
+def _ranked(outliers: list[tuple[float, float | None]], side: str, draws: list[np.ndarray]) -> list[Any]:
     """Outliers on one side with the eigenvalues of their rank; equal ones, which a finite size splits, by the mean."""
     groups: list[list[int]] = []
     for k, (value, error) in enumerate(outliers):

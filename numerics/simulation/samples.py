@@ -6,10 +6,12 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
+from numerics.modules import Solver
 from numerics.precision import in_float64
 
 SPAN = 1e-6
@@ -78,7 +80,7 @@ class Simulation:
     """Spectra and observables, one entry a seed."""
 
     setting: str
-    parameters: dict
+    parameters: dict[str, Any]
     size: int
     layers: list[SimulatedLayer]
     observables: dict[str, np.ndarray]
@@ -92,13 +94,15 @@ class Simulation:
         return next(layer for layer in self.layers if layer.label == label)
 
     def mean(self, name: str) -> np.ndarray:
-        return self.observables[name].mean(axis=0)
+        found: np.ndarray = self.observables[name].mean(axis=0)
+        return found
 
     def stderr(self, name: str) -> np.ndarray:
         values = self.observables[name]
         if len(values) < 2:
             return np.full(values.shape[1:], np.nan)
-        return values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        found: np.ndarray = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        return found
 
 
 @contextmanager
@@ -126,13 +130,13 @@ def available_memory() -> float | None:
         return None
 
 
-def check_memory(solver, values: dict, size: int) -> None:
+def check_memory(solver: Solver, values: dict[str, Any], size: int) -> None:
     """Refuse a sample that does not fit into memory, and name a size that does. Seeds are drawn one after another."""
     there, point = available_memory(), solver.point(values)
 
     def needed(size: int) -> float:
         with _at_these_parameters():
-            return 8.0 * solver.simulation.numbers(point, size)
+            return float(8.0 * solver.simulation.numbers(point, size))
 
     if there is None or needed(size) <= MEMORY_SHARE * there:
         return
@@ -149,7 +153,7 @@ def check_memory(solver, values: dict, size: int) -> None:
     )
 
 
-def smaller_size(solver, values: dict, size: int) -> int | None:
+def smaller_size(solver: Solver, values: dict[str, Any], size: int) -> int | None:
     """About half a size, to extrapolate from; None unless all sectors have whole sizes at both, as their ratios ask."""
     point = solver.point(values)
 
@@ -164,8 +168,8 @@ def smaller_size(solver, values: dict, size: int) -> int | None:
 
 @in_float64
 def simulate(
-    solver,
-    values: dict,
+    solver: Solver,
+    values: dict[str, Any],
     size: int,
     seeds: int,
     *,
@@ -200,7 +204,7 @@ def simulate(
 
         early: dict[int, dict[str, np.ndarray]] = {}
 
-        def watch(time: int, probed, early=early) -> None:
+        def watch(time: int, probed: Any, early: Any = early) -> None:
             if time in times:
                 matrices = probed()
                 early[time] = {p.label: _ends(_spectrum(matrices[p.label], time)) for p in probes}
@@ -242,7 +246,7 @@ def simulate(
     )
 
 
-def _backend(name: str) -> tuple:
+def _backend(name: str) -> tuple[Any, ...]:
     """Where arrays and special functions come from, and how results become NumPy arrays."""
     if name == "numpy":
         import scipy.special
@@ -257,14 +261,14 @@ def _backend(name: str) -> tuple:
     return jnp, jax.scipy.special, lambda table: jax.tree.map(np.asarray, table)
 
 
-def _converted(made: Callable, convert: Callable) -> Callable:
+def _converted(made: Callable[..., Any], convert: Callable[..., Any]) -> Callable[..., Any]:
     return lambda: convert(made())
 
 
-def _gathered(label: str, samples: list, times: tuple[int, ...]) -> SimulatedLayer:
+def _gathered(label: str, samples: list[Any], times: tuple[int, ...]) -> SimulatedLayer:
     """One layer of all samples, with what is added to the diagonal."""
 
-    def moved(values: np.ndarray, shift: list | None, time: int) -> np.ndarray:
+    def moved(values: np.ndarray, shift: list[Any] | None, time: int) -> np.ndarray:
         return values if shift is None else values + shift[time if len(shift) > 1 else 0]
 
     sides = samples[0][0][label][1]
@@ -290,7 +294,7 @@ def _ends(eigenvalues: np.ndarray) -> np.ndarray:
     return np.concatenate([eigenvalues[:KEPT], eigenvalues[-KEPT:]])
 
 
-def _last(matrix: np.ndarray, spikes: dict, overlaps: bool) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def _last(matrix: np.ndarray, spikes: dict[str, Any], overlaps: bool) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """The spectrum after the last step, and how much of each vector lies in the span of the spikes."""
     if not overlaps:
         return _spectrum(matrix, -1), {}
@@ -311,4 +315,5 @@ def _in_span(directions: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """Squared length of the projections on the span of the directions."""
     lengths = np.linalg.norm(directions, axis=0)
     basis, weights, _ = np.linalg.svd(directions / np.where(lengths > 0, lengths, 1.0), full_matrices=False)
-    return np.sum((basis[:, weights > SPAN * weights[0]].T @ vectors) ** 2, axis=0)
+    found: np.ndarray = np.sum((basis[:, weights > SPAN * weights[0]].T @ vectors) ** 2, axis=0)
+    return found

@@ -97,7 +97,7 @@ class Spectrum:
     @property
     def entry_threshold(self) -> float:
         """How many sigma a single entry must have to make an outlier all by itself."""
-        return float(self.rows * self.columns) ** 0.25
+        return float(float(self.rows * self.columns) ** 0.25)
 
     @property
     def eigenvalues(self) -> np.ndarray:
@@ -148,7 +148,8 @@ def squared_singular_values(matrix: np.ndarray) -> np.ndarray:
     for begin in range(0, small.shape[0], 4096):
         piece = small[begin : begin + 4096].astype(np.float64)
         gram += piece.T @ piece
-    return np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0)
+    found: np.ndarray = np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0)
+    return found
 
 
 # Two laws
@@ -170,7 +171,8 @@ def marchenko_pastur_density(singular: np.ndarray, ratio: float) -> np.ndarray:
     """Density of the singular values, for entries of variance 1/longer side and ratio = shorter/longer."""
     root = math.sqrt(ratio)
     inside = (((1 + root) ** 2 - singular**2) * (singular**2 - (1 - root) ** 2)).clip(min=0.0)
-    return np.sqrt(inside) / (np.pi * ratio * np.where(singular > 0.0, singular, 1.0))
+    found: np.ndarray = np.sqrt(inside) / (np.pi * ratio * np.where(singular > 0.0, singular, 1.0))
+    return found
 
 
 @lru_cache(maxsize=1)

@@ -9,17 +9,19 @@ which is then taken off.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import signature
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
-from numerics.runtime.interface import SampledTraining
+from numerics.progress import Report
+from numerics.runtime.interface import Array, SampledTraining
 from numerics.runtime.point import Point
 
 DEFAULT_SAMPLES = 100_000
@@ -55,7 +57,10 @@ class Sampling:
     debias: bool = True
 
 
-Order = dict[tuple, np.ndarray]
+K = TypeVar("K")
+Sides = dict[str, float | None]
+"""Overlaps of an eigenvector with spikes, by the side they are on; None where there is none to name."""
+Order = dict[tuple[Any, ...], np.ndarray]
 """Order parameters, or what they are made of, by ("C", a, b), ("R", a, b), ("M", i) and the like."""
 
 
@@ -72,10 +77,10 @@ class Sampled:
     observables: dict[str, np.ndarray]
     finite: int
     errors: dict[str, np.ndarray]
-    method: dict
+    method: dict[str, Any]
 
 
-def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Callable) -> Sampled:
+def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Report) -> Sampled:
     """The training level by independent replicas of a sampled forward pass, at parameter values and data p."""
     if how.draws not in DRAWS:
         raise ParameterError(f"draws={how.draws} is not known; it must be one of {', '.join(DRAWS)}")
@@ -151,7 +156,7 @@ class _Pass:
     directions: int
 
     @staticmethod
-    def of(result) -> _Pass:
+    def of(result: Any) -> _Pass:
         moments, observables, finite, report = result
         return _Pass(_arrays(moments), _arrays(observables), int(finite), float(report.lost), int(report.directions))
 
@@ -159,7 +164,7 @@ class _Pass:
     def mean(passes: list[_Pass]) -> _Pass:
         """Means over several passes, and the worst of their reports."""
 
-        def over(tables: list[dict]) -> dict:
+        def over(tables: list[dict[K, np.ndarray]]) -> dict[K, np.ndarray]:
             return {name: np.mean([t[name] for t in tables], axis=0) for name in tables[0]}
 
         return _Pass(
@@ -171,7 +176,7 @@ class _Pass:
         )
 
 
-def extrapolated_table(fine: dict, coarse: dict) -> dict[str, np.ndarray]:
+def extrapolated_table(fine: Mapping[K, np.ndarray], coarse: Mapping[K, np.ndarray]) -> dict[K, np.ndarray]:
     """Twice the value of all sites minus that of halves: a bias of order 1/sites drops out."""
     return {name: 2 * value - coarse[name] for name, value in fine.items()}
 
@@ -181,7 +186,7 @@ def extrapolated(fine: list[float], coarse: list[float]) -> list[float]:
     return [2 * a - b for a, b in zip(fine, coarse, strict=True)] if len(fine) == len(coarse) else list(fine)
 
 
-def _without_one(tables: list[dict]) -> list[dict]:
+def _without_one(tables: list[dict[K, np.ndarray]]) -> list[dict[K, np.ndarray]]:
     """The means over all replicas but one."""
     count = len(tables)
     total = {name: np.sum([t[name] for t in tables], axis=0) for name in tables[0]}
@@ -205,23 +210,27 @@ def path_errors(path: list[list[float]], groups: list[list[list[float]]]) -> lis
     return found
 
 
-def overlap_errors(found: list[dict], groups: list[list[dict]]) -> list[dict]:
+def overlap_errors(found: list[Sides], groups: list[list[Sides]]) -> list[Sides]:
     """Standard errors of overlaps by side, from what they are without each group of replicas."""
 
     def error(k: int, side: str) -> float | None:
-        values = [found[k][side], *(g[k][side] for g in groups)]
-        return None if None in values or len(values) < 2 else math.sqrt(sum((v - values[0]) ** 2 for v in values[1:]))
+        here, others = found[k][side], [g[k][side] for g in groups]
+        known = [value for value in others if value is not None]
+        if here is None or not others or len(known) < len(others):
+            return None
+        return math.sqrt(sum((value - here) ** 2 for value in known))
 
     return [{side: error(k, side) for side in one} for k, one in enumerate(found)]
 
 
-def _arrays(table: dict) -> dict:
+def _arrays(table: Mapping[K, Any]) -> dict[K, np.ndarray]:
     return {name: np.asarray(value) for name, value in table.items()}
 
 
 def stderr(values: list[np.ndarray]) -> np.ndarray:
     """The standard error of the mean of replicas."""
-    return np.std(values, axis=0, ddof=1) / math.sqrt(len(values))
+    found: np.ndarray = np.std(values, axis=0, ddof=1) / math.sqrt(len(values))
+    return found
 
 
 def _check_room(passes: list[_Pass], rank: int, lost: float) -> None:
@@ -236,7 +245,9 @@ def _check_room(passes: list[_Pass], rank: int, lost: float) -> None:
 # -- normals
 
 
-def draw(groups: tuple, shapes: dict[str, tuple], sites: int, seed: tuple[int, ...], how: str) -> dict:
+def draw(
+    groups: tuple[tuple[str, ...], ...], shapes: dict[str, tuple[int, ...]], sites: int, seed: tuple[int, ...], how: str
+) -> dict[str, Array]:
     """Standard normals for so many sites, by name; the same seed gives the same numbers."""
     rng = np.random.default_rng(seed)
     made: dict[str, np.ndarray] = {}
@@ -261,11 +272,13 @@ def draw(groups: tuple, shapes: dict[str, tuple], sites: int, seed: tuple[int, .
 
 def _table(rng: np.random.Generator, sites: int, width: int, how: str) -> np.ndarray:
     if how == "sobol":
+        # slow to load, and no other way of drawing needs it
         from scipy.special import ndtri
         from scipy.stats import qmc
 
         points = qmc.Sobol(width, scramble=True, rng=rng).random(sites)
-        return ndtri(np.clip(points, 1e-12, 1 - 1e-12))
+        found: np.ndarray = ndtri(np.clip(points, 1e-12, 1 - 1e-12))
+        return found
     return rng.standard_normal((sites, width))
 
 
@@ -280,7 +293,7 @@ def _signs(kinds: int, how: str) -> np.ndarray:
     return rows[:, np.arange(kinds) % 2] if kinds != 3 else np.concatenate([rows, rows[:, :1] * rows[:, 1:]], axis=1)
 
 
-def matched(groups: tuple, normals: dict) -> dict[str, np.ndarray]:
+def matched(groups: tuple[tuple[str, ...], ...], normals: Mapping[str, Array]) -> dict[str, np.ndarray]:
     """The normals of each group of sites turned and stretched so that their second moments are exactly those of
     independent standard normals; where there are too few sites for that they are left alone."""
     found = {name: np.asarray(x) for name, x in normals.items()}
@@ -299,14 +312,14 @@ def matched(groups: tuple, normals: dict) -> dict[str, np.ndarray]:
     return found
 
 
-def _part(normals, half: int):
+def _part(normals: Array, half: int) -> Array:
     """One half of the sites, pairs kept together."""
     middle = len(normals) // 2
     return normals[:middle] if half == 0 else normals[middle:]
 
 
 @lru_cache(maxsize=64)
-def compiled(function: Callable) -> Callable:
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of a generated module, compiled once for each set of whole numbers and each rank."""
     ranked = ("rank",) if "rank" in signature(function).parameters else ()
     return jax.jit(function, static_argnames=ranked)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -13,9 +14,11 @@ import numpy as np
 from derive.errors import NumericalError, ParameterError
 from numerics.modules import Solver
 from numerics.precision import in_float64
+from numerics.progress import Report
 from numerics.runtime.interface import Key, Order, SampledTraining
 from numerics.training.sampling import RESOLVED, WIDEST_SPAN, Sampling, sampled_pass
 
+K = TypeVar("K")
 GROWTH = 1e25
 """Observables and variances that exceed so many times their first value have diverged: double precision is used up."""
 PATH_GROUPS = 5
@@ -39,12 +42,12 @@ class Trained:
     finite: int
     errors: dict[str, np.ndarray] | None
     without_one: tuple[Order, ...]
-    method: dict
+    method: dict[str, Any]
     coarse: Order | None = None
     coarse_without_one: tuple[Order, ...] = ()
 
     @staticmethod
-    def of(order, observables, finite) -> Trained:
+    def of(order: Any, observables: Any, finite: Any) -> Trained:
         exact = {"method": "exact forward pass"}
         return Trained(_as_numpy(order), _as_numpy(observables), int(finite), None, (), exact)
 
@@ -73,7 +76,7 @@ class Trained:
         ]
 
     @staticmethod
-    def sampled(solver: Solver, values: dict, sampling: Sampling, tell) -> Trained:
+    def sampled(solver: Solver, values: dict[str, Any], sampling: Sampling, tell: Report) -> Trained:
         """Means over independent replicas of the sampled forward pass."""
         assert isinstance(solver.training, SampledTraining), "an exact pass draws nothing"
         found = sampled_pass(solver.training, solver.point(values), sampling, tell)
@@ -90,14 +93,14 @@ class Trained:
 
 
 @in_float64
-def train_together(solver: Solver, points: Sequence[dict]) -> list[Trained]:
+def train_together(solver: Solver, points: Sequence[dict[str, Any]]) -> list[Trained]:
     """The training level of several points side by side; whole numbers are the same at all of them."""
     together = jax.tree.map(lambda *x: jnp.stack([jnp.asarray(v, float) for v in x]), *map(solver.point, points))
     found = jax.tree.map(np.asarray, solver.forward_passes(together))
     return [Trained.of(*jax.tree.map(lambda x, k=k: x[k], found)) for k in range(len(points))]
 
 
-def chunks(solver: Solver, points: Sequence[dict]) -> Iterator[list[dict]]:
+def chunks(solver: Solver, points: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     """Points in groups whose order parameters fit into a modest share of the memory."""
     if not points:
         return
@@ -107,11 +110,11 @@ def chunks(solver: Solver, points: Sequence[dict]) -> Iterator[list[dict]]:
         yield list(points[start : start + count])
 
 
-def check_memory(solver: Solver, values: dict) -> int:
+def check_memory(solver: Solver, values: dict[str, Any]) -> int:
     """How many numbers the order parameters are; sizes that cannot be meant are refused before any array is made."""
     p = solver.point(values)
     if isinstance(solver.training, SampledTraining):
-        entries = solver.training.footprint(p, rank=WIDEST_SPAN)
+        entries = solver.training.footprint(p, WIDEST_SPAN)
     else:
         results = jax.eval_shape(solver.training.forward_pass, p)
         entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
@@ -120,7 +123,7 @@ def check_memory(solver: Solver, values: dict) -> int:
         raise ParameterError(
             f"{whole} needs about {8 * entries / 1e9:.0f} GB for its order parameters; take smaller numbers"
         )
-    return entries
+    return int(entries)
 
 
 def check_finite(trained: Trained) -> None:
@@ -150,5 +153,5 @@ def _shown(name: str | Key) -> str:
     return name if isinstance(name, str) else f"{name[0]}[{', '.join(map(str, name[1:]))}]"
 
 
-def _as_numpy(table: dict) -> dict:
+def _as_numpy(table: Mapping[K, Any]) -> dict[K, np.ndarray]:
     return {name: np.asarray(value) for name, value in table.items()}

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -66,7 +67,7 @@ class StableRate:
 
 def stable_rate(
     solver: Solver,
-    values: dict,
+    values: dict[str, Any],
     *,
     rate: str = "eta",
     loss: str = "train_loss",
@@ -93,7 +94,7 @@ def stable_rate(
 
     def sharpest(solution: Solution) -> float:
         """Rate times curvature at the sharpest step; the matrix after the last step drives no step any more."""
-        return solution.parameters[rate] * max((solution.layers[0].largest_path or [math.inf, math.inf])[:-1])
+        return float(solution.parameters[rate] * max((solution.layers[0].largest_path or [math.inf, math.inf])[:-1]))
 
     def below(solution: Solution | NumericalError) -> bool:
         return isinstance(solution, Solution) and sharpest(solution) <= OVERSHOOT
@@ -185,7 +186,11 @@ def _extrapolated(horizons: tuple[Horizon, ...], tolerance: float) -> tuple[floa
 
 
 def _noise(
-    run: Callable[[list[dict]], Iterator[Solution | NumericalError]], values: dict, rate: str, loss: str, limit: float
+    run: Callable[[list[dict[str, Any]]], Iterator[Solution | NumericalError]],
+    values: dict[str, Any],
+    rate: str,
+    loss: str,
+    limit: float,
 ) -> tuple[float | None, float | None]:
     """How large a simulation must be to follow near the limit, and beyond which rate none can.
 
@@ -222,8 +227,8 @@ def _check(solver: Solver, rate: str, loss: str, layer: str | None) -> None:
 
 
 def _limit(
-    solve_all: Callable[[list[dict]], Iterator[Solution | NumericalError]],
-    values: dict,
+    solve_all: Callable[[list[dict[str, Any]]], Iterator[Solution | NumericalError]],
+    values: dict[str, Any],
     rate: str,
     holds: Callable[[Solution | NumericalError], bool],
     tolerance: float,
