@@ -14,7 +14,7 @@ import jax
 from numerics.arrays import checked_array
 from numerics.bulk.branch import Branch
 from numerics.runtime.interface import BulkLaw, ExactTraining, FiniteSize, Probe, SampledTraining, Setting
-from numerics.runtime.point import Point
+from numerics.runtime.point import Point, replaced
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,10 @@ class Solver:
 
     def point(self, values: dict[str, Any]) -> Point:
         """Parameter values, and data if the setting has any, as generated functions take them."""
-        numbers = {q.name: int(values[q.name]) if q.whole else float(values[q.name]) for q in self.setting.parameters}
         sizes = {**values, "times": self.times(values)}
-        return Point(**numbers, **{d.name: checked_array(d.name, d.axes, sizes) for d in self.setting.data})
+        return replaced(
+            self.numbers(values), **{d.name: checked_array(d.name, d.axes, sizes) for d in self.setting.data}
+        )
 
     def times(self, values: dict[str, Any]) -> int:
         """How many times a field has."""
@@ -74,9 +75,10 @@ class Solver:
         return Branch((matrix or self.matrices[0]).bulk, self.numbers(values))
 
     def numbers(self, values: dict[str, Any]) -> Point:
-        """Parameter values alone: spectra depend on data through order parameters only."""
-        point = vars(self.point(values))
-        return Point(**{q.name: point[q.name] for q in self.setting.parameters})
+        """Parameter values alone: spectra depend on data through order parameters only, so that none is needed."""
+        return Point(
+            **{q.name: int(values[q.name]) if q.whole else float(values[q.name]) for q in self.setting.parameters}
+        )
 
 
 def load_solver(files: dict[str, str]) -> Solver:

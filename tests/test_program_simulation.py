@@ -632,6 +632,7 @@ def _solver(model: Model) -> SimpleNamespace:
         simulation=loaded(model),
         matrices=tuple(SimpleNamespace(label=label, plus=probe.plus) for label, probe in model.probes),
         point=lambda values: Point(**values),
+        numbers=lambda values: Point(**values),
     )
 
 

@@ -132,7 +132,7 @@ def available_memory() -> float | None:
 
 def check_memory(solver: Solver, values: dict[str, Any], size: int) -> None:
     """Refuse a sample that does not fit into memory, and name a size that does. Seeds are drawn one after another."""
-    there, point = available_memory(), solver.point(values)
+    there, point = available_memory(), solver.numbers(values)
 
     def needed(size: int) -> float:
         with _at_these_parameters():
@@ -155,7 +155,7 @@ def check_memory(solver: Solver, values: dict[str, Any], size: int) -> None:
 
 def smaller_size(solver: Solver, values: dict[str, Any], size: int) -> int | None:
     """About half a size, to extrapolate from; None unless all sectors have whole sizes at both, as their ratios ask."""
-    point = solver.point(values)
+    point = solver.numbers(values)
 
     def whole(size: int) -> bool:
         with _at_these_parameters():
