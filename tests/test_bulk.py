@@ -14,11 +14,12 @@ from derive.algebra.nodes import Z
 from derive.codegen import generate_files
 from derive.errors import DeclarationError
 from derive.pipeline import derive_model
+from derive.stages.probe import RESOLVENT
 from numerics.bulk.density import density_on
 from numerics.bulk.support import atoms_of, edge_candidates, support
 from numerics.solver import load_solver, solve
 
-G = sp.Symbol("G")
+G = RESOLVENT
 
 
 def _wishart(ratio: float):

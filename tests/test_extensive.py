@@ -19,8 +19,9 @@ from derive.loading import load_model
 from derive.pipeline import derive_model
 from derive.printing import text_of_record
 from derive.stages.expand import expand_declaration
+from derive.stages.probe import RESOLVENT
 
-G = sp.Symbol("G")
+G = RESOLVENT
 
 
 def _moments(name: str, order: int, **values) -> list[sp.Expr]:

@@ -41,13 +41,13 @@ class Probing:
         root = self.made.probe_field(matrix.rows)
         expression = self._applied(matrix, root)
         rule = self.rules.rule(expression, None, root, "the probed matrix")
-        self._check_bulk()
-        inner = self.made.take_spectral()
-        return SpectralFields(label, (SystemField(root, rule, derivative=True), *inner), self._middle(matrix, root))
+        fields = (SystemField(root, rule, derivative=True), *self.made.take_spectral())
+        self._check_bulk(fields)
+        return SpectralFields(label, fields, self._middle(matrix, root))
 
-    def _check_bulk(self) -> None:
+    def _check_bulk(self, fields: tuple[SystemField, ...]) -> None:
         """The random part of the matrix has coefficients that are known without the training level."""
-        rules = [f.rule for f in self.made.rules.values() if f.field.role == "spectral"]
+        rules = [f.rule for f in fields]
         for term in (t for rule in rules if isinstance(rule, LinearRule) for t in rule.terms):
             if term.vector.field.role == "spectral" and term.coefficient.has(Mean):
                 average = min(term.coefficient.atoms(Mean), key=sp.default_sort_key)
