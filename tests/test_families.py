@@ -151,7 +151,6 @@ def one(**choices):
         (lambda: family(one), "nothing to choose"),
         (lambda: family(one, L=3), "whole_choice"),
         (lambda: family(lambda L: None, K=whole_choice(1)), "takes no argument 'K'"),
-        (lambda: family(lambda order: None, order=whole_choice(1)), "generated code uses itself"),
         (lambda: whole_choice(0), "its default 0"),
         (lambda: whole_choice(5, high=4), "its default 5"),
         (lambda: one_of("alone"), "two or more words"),

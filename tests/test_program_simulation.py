@@ -571,7 +571,7 @@ def test_sizes_and_numbers():
 
 
 def test_means_in_the_coefficients_of_the_probed_matrix():
-    """The last time is read as the current one where the matrix is watched before."""
+    """Where the matrix is watched, the weights are those of the current time."""
     x, M = field("x", D, t), weights("M", D, D, t)
     model = Model(
         parameters=(b, c, T),
@@ -581,7 +581,7 @@ def test_means_in_the_coefficients_of_the_probed_matrix():
             Eq(x(0), v),
             Eq(x(t + 1), b * M(t) @ x(t)),
         ],
-        probe=spectrum(M(T) / mean(v**2) + mean(x(T) ** 2) / D * outer(v, v)),
+        probe=spectrum(M(T) / mean(v**2) + mean(v**4) / D * outer(v, v)),
     )
     seen = {}
     matrices, spikes, _ = loaded(model).simulate(
@@ -591,7 +591,7 @@ def test_means_in_the_coefficients_of_the_probed_matrix():
     M_now, v_ = drawn_goe(rng), rng.standard_normal(SIZE)
     x_, xs = v_, []
     for now in range(5):
-        expected = M_now / np.mean(v_**2) + np.mean(x_**2) / SIZE * np.outer(v_, v_)
+        expected = M_now / np.mean(v_**2) + np.mean(v_**4) / SIZE * np.outer(v_, v_)
         close(seen[now], expected)
         xs.append(x_)
         x_, M_now = 0.4 * M_now @ x_, M_now + 2.0 / SIZE * np.outer(x_, x_)
