@@ -307,7 +307,9 @@ def _layer(
     return layer
 
 
-def _with_overlaps(layer: Layer, problem: SpikedProblem, trained: Trained, here: Any, positions: Any) -> Layer:
+def _with_overlaps(
+    layer: Layer, problem: SpikedProblem, trained: Trained, here: list[float], positions: Callable[[Order], list[float]]
+) -> Layer:
     """The layer with the overlaps of its outliers, `here` where order parameters put them, with the spikes."""
     if not here and not layer.outliers:
         return replace(layer, overlaps=[])
@@ -351,5 +353,5 @@ def _moved_moments(values: list[float], shift: float) -> list[float]:
     return [sum(math.comb(k, j) * values[j] * shift ** (k - j) for j in range(k + 1)) for k in range(len(values))]
 
 
-def _nearest_edge(z: float, edges: list[Any]) -> float:
-    return float(min((e for pair in edges for e in pair), key=lambda e: abs(e - z)))
+def _nearest_edge(z: float, edges: Sequence[tuple[float, float]]) -> float:
+    return min((e for pair in edges for e in pair), key=lambda e: abs(e - z))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import sympy as sp
 
 from derive.language.vectors import Field
 from derive.program.exact import Carried, ExactPass, SiteLayout, lines_of
-from derive.program.nodes import Let, Symbol, symbols_in
+from derive.program.nodes import Let, Symbol, Value, symbols_in
 from derive.program.text import PARAMETERS, Names, Text, indented, joined
 
 IN_EXACT = (
@@ -120,7 +119,7 @@ class ExactText:
     def _state(self) -> str:
         return f"({joined(self.text.names.of(c.symbol) for c in self.program.carried)})"
 
-    def _prelude(self, statements: Iterable[Let], values: Iterable[Any] = ()) -> list[str]:
+    def _prelude(self, statements: Iterable[Let], values: Iterable[Value] = ()) -> list[str]:
         """What a function begins with: sites, their blocks as far as they are used, the clock's times."""
         used: dict[Symbol, None] = {}
         for value in (*(s.value for s in statements), *values):

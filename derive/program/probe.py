@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import Z, index_size
-from derive.algebra.words import Combination, Diagonal, Letter
+from derive.algebra.words import Combination, Diagonal, Letter, Word
 from derive.language.vectors import PAST, Field, Mean
 from derive.printing import text
-from derive.program.exact import key_of
+from derive.program.exact import Key, key_of
 from derive.program.layout import Layout
 from derive.program.nodes import (
     SCALAR,
@@ -106,7 +105,7 @@ class _Spectral:
         steps = sp.S.One if self.clock is None else self.clock.steps
         self.steps, self.when = steps, Symbol("when", (steps,))
         self.coefficients = Coefficients(layout)
-        self.letters: dict[tuple[Any, ...], Symbol] = {}
+        self.letters: dict[Key, Symbol] = {}
         self.leaves: dict[sp.Symbol, Slot] = {b: Slot(Ref(made), b.name) for b, made in self.responses.items()}
         self.leaves |= {Z: Slot(Ref(self.z), "z"), MAP: Slot(Ref(self.s), "s"), PAST: Slot(Ref(self.when), "s")}
 
@@ -148,7 +147,7 @@ class _Spectral:
         labels = letter.field.labels if letter.field.labelled else sp.S.One
         return Call("diagonal", (self.number(letter.weight), Formula(size), Formula(labels)), (size, size))
 
-    def word(self, word: tuple[Any, ...], size: sp.Expr) -> Value:
+    def word(self, word: Word, size: sp.Expr) -> Value:
         if not word:
             return Call("eye", (Formula(size),), (size, size))
         product = self.letter(word[0])

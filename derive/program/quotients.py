@@ -19,7 +19,7 @@ from derive.algebra.polynomials import TooLarge
 from derive.algebra.quotients import Quotient, RationalFunctions
 from derive.errors import DeriveError
 from derive.language.symbols import Parameter
-from derive.program.exact import ExactPass, lines_of
+from derive.program.exact import ExactPass, Key, lines_of
 from derive.program.nodes import (
     Blocks,
     Call,
@@ -50,7 +50,7 @@ Array = Any
 class Scalars:
     """Expressions in the parameters as quotients of polynomials; a root of something is a generator of its own."""
 
-    def __init__(self, expressions: Iterable[sp.Expr], substitution: dict[Any, Any]):
+    def __init__(self, expressions: Iterable[sp.Expr], substitution: dict[sp.Basic, sp.Basic]):
         self.substitution = substitution
         plain = [sp.sympify(e).subs(substitution) for e in expressions]
         symbols = {s for e in plain for s in e.free_symbols if isinstance(s, Parameter)}
@@ -130,7 +130,7 @@ class ExactRun:
         }
 
     @staticmethod
-    def of(program: ExactPass, substitution: dict[Any, Any], others: Iterable[Value] = ()) -> ExactRun:
+    def of(program: ExactPass, substitution: dict[sp.Basic, sp.Basic], others: Iterable[Value] = ()) -> ExactRun:
         """A machine for a forward pass, and for other values beside it."""
         statements = (*program.tables, *program.start, *program.step, *program.results)
         values = [*(let.value for let in statements), *others]
@@ -139,7 +139,7 @@ class ExactRun:
 
     # -- programs
 
-    def order(self, program: ExactPass) -> dict[Any, Any]:
+    def order(self, program: ExactPass) -> dict[Key, Array]:
         """The order parameters that a forward pass gives."""
         times = 1 if program.clock is None else self.whole(Formula(program.clock.points))
         self.known[program.times] = times

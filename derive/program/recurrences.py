@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -54,7 +53,7 @@ class Coefficients:
         def entry(expression: sp.Expr) -> Formula:
             return Formula(sp.sympify(expression).xreplace({self.layout.clock: slot, PAST: slot}), None)
 
-        def matrix(rows: Any) -> Call:
+        def matrix(rows: Iterable[Iterable[sp.Expr]]) -> Call:
             made = Table(tuple(tuple(map(entry, row)) for row in rows), None)
             return Call("over_time", (made, Formula(self.count)), None)
 

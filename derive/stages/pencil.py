@@ -7,7 +7,6 @@ det A(z) = det(d1 ... dn I - K1 ... Kn): one eigenproblem, and one scalar map s 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import sympy as sp
 
@@ -99,7 +98,7 @@ def _ring(component: list[int], into: dict[int, set[int]]) -> list[int] | None:
     return ring
 
 
-def _cycle(blocks: BlockMatrix, rows: tuple[Any, ...], scalars: tuple[sp.Expr, ...]) -> Cycle | None:
+def _cycle(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...], scalars: tuple[sp.Expr, ...]) -> Cycle | None:
     """The ring with the inverse of its scalar map; None if there is no relation within the work bound."""
     projected = blocks.projected
     resolvent = projected.resolvent
@@ -136,7 +135,7 @@ def _critical_points(inverse: sp.Expr) -> list[sp.Expr]:
     return sorted(found, key=lambda r: (str(r).startswith("-"), str(r)), reverse=True)
 
 
-def _explicit_eigenvalue(blocks: BlockMatrix, rows: tuple[Any, ...]) -> sp.Expr | None:
+def _explicit_eigenvalue(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...]) -> sp.Expr | None:
     """The eigenvalue of a one-by-one pencil whose letters are known: directions drawn independently of everything."""
     if any(len(group) != 1 for group in rows):
         return None

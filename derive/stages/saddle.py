@@ -7,8 +7,6 @@ covariance of a Gaussian noise; what multiplies hat . field is a memory term.
 
 from __future__ import annotations
 
-from typing import Any
-
 import sympy as sp
 
 from derive.algebra.nodes import Response, times_of
@@ -21,8 +19,8 @@ from derive.records.saddle import Covariance, Memory, SaddlePoint, TimeOrder
 
 def take_saddle_point(averaged: AveragedAction, order: TimeOrder) -> SaddlePoint:
     """Collect the effective quadratic action and drop responses that causality forbids."""
-    covariances: dict[tuple[Any, ...], sp.Expr] = {}
-    memories: dict[tuple[Any, ...], sp.Expr] = {}
+    covariances: dict[tuple[Field, Field, Field, Field, bool], sp.Expr] = {}
+    memories: dict[tuple[Field, Field, Field, Field, bool], sp.Expr] = {}
     for term in averaged.terms:
         fresh = term.matrix.fresh is not None
         for kept, meant in ((term.left, term.right), (term.right, term.left)):

@@ -18,6 +18,7 @@ from numerics.bulk.curve import singular_points
 from numerics.bulk.density import resolvent_at
 from numerics.bulk.edges import support_from_curve
 from numerics.precision import in_float64
+from numerics.runtime.interface import Array
 from numerics.solver import load_built
 
 IMAGINARY = 1e-6
@@ -43,24 +44,24 @@ def fixed_point(branch: Branch, damping: float = 0.5) -> Any:
     slope = np.abs(branch.equations(np.array([1j * branch.start.height]), branch.start.responses[None])[2][0])
     owner = linear_sum_assignment(-np.log(slope + 1e-300).T)[1]
 
-    def correction(z: Any, r: list[Any], i: int) -> Any:
+    def correction(z: Array, r: list[Array], i: int) -> Array:
         """Response i minus its value from its own equation, which is linear in it."""
 
-        def equation(x: Any) -> Any:
+        def equation(x: Array) -> Array:
             return branch.law.equations(branch.p, z, [*r[:i], x, *r[i + 1 :]])[owner[i]]
 
         value, rate = jax.jvp(equation, (r[i],), (jnp.ones_like(r[i]),))
         return value / rate
 
-    def once(z: Any, responses: Any) -> Any:
+    def once(z: Array, responses: Array) -> Array:
         r = list(responses)
         for i in range(len(r)):
             r[i] = r[i] - damping * correction(z, r, i)
         return jnp.stack(r)
 
     @jax.jit
-    def run(z: Any, r: Any, reference: Any, tolerance: Any, most: Any) -> Any:
-        def busy(state: Any) -> Any:
+    def run(z: Array, r: Array, reference: Array, tolerance: Array, most: Any) -> Any:
+        def busy(state: Any) -> Array:
             r, number = state
             return (jnp.max(jnp.abs(r[index] - reference)) > tolerance) & (number < most)
 

@@ -133,7 +133,7 @@ class Panel:
         return complex(np.sum(weights * density * function(self.piece.x(t))) * (self.t1 - self.t0) / 2)
 
 
-def pieces_of(branch: Branch, intervals: Any, breaks: np.ndarray) -> list[Piece]:
+def pieces_of(branch: Branch, intervals: Sequence[tuple[float, float]], breaks: np.ndarray) -> list[Piece]:
     """Intervals cut at the given points inside them, with the exponents by which the density starts at each end."""
     cuts = []
     for low, high in intervals:

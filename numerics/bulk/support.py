@@ -6,7 +6,7 @@ their Stieltjes transform is the resolvent that came from infinity.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -159,7 +159,7 @@ def support(branch: Branch, tell: Report | None = None) -> list[tuple[float, flo
     return list(law_of(branch, tell).edges)
 
 
-def atoms_of(branch: Branch, edges: list[Any]) -> list[dict[str, float]]:
+def atoms_of(branch: Branch, edges: Sequence[tuple[float, float]]) -> list[dict[str, float]]:
     """Point masses of the bulk, ascending. They belong to the same law as the `edges` of `support`."""
     return [{"at": at, "weight": weight} for at, weight in law_of(branch).atoms]
 

@@ -178,7 +178,7 @@ def outside(z: float, edges: Sequence[tuple[float, float]]) -> bool:
 def _assembler(probe: Probe) -> Callable[..., Any]:
     """A(z) at many points, compiled once for each setting and set of whole numbers."""
 
-    def many(p: Point, z: Array, responses: Array, order: Order) -> Any:
+    def many(p: Point, z: Array, responses: Array, order: Order) -> Array:
         return jax.vmap(lambda point, r: probe.a_matrix(p, point, r, order))(z, responses)
 
     return jax.jit(many)

@@ -102,7 +102,7 @@ def _sloped(probe: Probe, bulk: BulkLaw) -> Callable[..., Any]:
     """A(z) with its derivative, compiled; the bulk responses move with z as their equations say."""
 
     def sloped(p: Point, z: Array, r: Array, order: Order) -> Any:
-        def residual(z: Array, r: Array) -> Any:
+        def residual(z: Array, r: Array) -> Array:
             return jnp.real(residual_of(bulk, p, z, r))
 
         rate = jnp.linalg.solve(jax.jacfwd(residual, argnums=1)(z, r), -jax.jacfwd(residual, argnums=0)(z, r))
