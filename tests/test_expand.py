@@ -432,3 +432,15 @@ def test_a_past_sum_that_ends_with_now(under):
 
     apart = norms(past_sum(lambda s: x(s), t) + x(t))
     assert np.allclose(norms(past_sum(lambda s: x(s), t + 1)), apart, rtol=1e-12)
+
+
+@pytest.mark.parametrize("inside", [lambda v: v, sp.cos], ids=["beside a static vector", "under a law"])
+def test_what_is_not_zero_before_the_start_is_not_delayed_as_a_whole(inside):
+    """A field of the engine's own at t - 1 would be zero at t = 0, where its static part, or a law of zero, is not."""
+    x, part = field("x", D, t), field("part", D, t)
+    inlined = [Eq(x(t), M0 @ (inside(x(t - 1)) + a))]
+    named = [Eq(part(t), inside(x(t - 1)) + a), Eq(x(t), M0 @ part(t))]
+    found = [solved(Model((T,), e, {"norm": mean(x(t) ** 2)}))[2].observables["norm"] for e in (inlined, named)]
+    assert np.allclose(*found, rtol=1e-9) and found[0][0] == pytest.approx(
+        1.0 if inside is not sp.cos else 2.0, rel=0.05
+    )

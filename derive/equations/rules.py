@@ -8,7 +8,7 @@ import sympy as sp
 from derive.algebra.scaling import size_free, size_order, split_sizes
 from derive.equations.history import History
 from derive.equations.made import Applied, Content, Made
-from derive.equations.times import Moment, in_clock, latest_moment
+from derive.equations.times import Moment, home_moment, in_clock, latest_moment
 from derive.errors import DeclarationError
 from derive.language.data import DataAt
 from derive.language.matrices import DisorderAt, WeightsAt
@@ -232,7 +232,7 @@ class Rules:
         in_time = drawn is None or (isinstance(value, FieldAt) and value.time == drawn.time)
         if isinstance(value, FieldAt) and not factor.has(Mean, DataAt) and in_time:
             return factor, value
-        moment = latest_moment(expression, where) if drawn is None else drawn
+        moment = home_moment(expression, where) if drawn is None else drawn
         if drawn is not None:
             self._check_drawn(expression, drawn, where)
         home = clock or _clock_in(expression) or (self.made.clock if moment is not None else None)

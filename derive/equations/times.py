@@ -10,7 +10,7 @@ from derive.errors import DeclarationError
 from derive.language.data import DataAt
 from derive.language.matrices import DisorderAt, WeightsAt
 from derive.language.symbols import Clock
-from derive.language.vectors import PAST, FieldAt, shown
+from derive.language.vectors import PAST, Apply, FieldAt, Mean, Mix, Project, Total, shown
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,40 @@ def used_times(expression: sp.Basic) -> tuple[list[sp.Expr], list[sp.Expr]]:
     return list(found), list(ends)
 
 
+def home_moment(expression: sp.Expr, where: str) -> Moment | None:
+    """The time at which a field that stands for an expression is taken; None if it does not depend on time.
+
+    It is the last time that the expression needs. But before the start a field is zero: an expression that is not,
+    because it has a part without time, say, must not be taken there.
+    """
+    latest = latest_moment(expression, where)
+    if latest is None or latest.shift >= 0 or vanishes_before_start(expression):
+        return latest
+    return Moment(latest.variable, 0)
+
+
+def vanishes_before_start(expression: sp.Basic) -> bool:
+    """Whether an expression is zero wherever its values with a time are."""
+    if isinstance(expression, FieldAt):
+        return expression.time is not None
+    if isinstance(expression, sp.Sum):
+        return True
+    if isinstance(expression, (Apply, Mix)):
+        return vanishes_before_start(expression.vector)
+    if isinstance(expression, Total):
+        return vanishes_before_start(expression.expression)
+    if isinstance(expression, (sp.Mul, Project)):
+        return any(map(vanishes_before_start, expression.args))
+    if isinstance(expression, sp.Add):
+        return all(map(vanishes_before_start, expression.args))
+    if isinstance(expression, Mean) or not expression.args:
+        return bool(expression == 0)
+    inside = {arg: sp.S.Zero for arg in expression.args if vanishes_before_start(arg)}
+    return bool(inside) and bool(expression.func(*(inside.get(arg, arg) for arg in expression.args)) == 0)
+
+
 def latest_moment(expression: sp.Expr, where: str) -> Moment | None:
-    """The time that an expression belongs to, the last that it needs; None if it does not depend on time."""
+    """The last time that an expression needs; None if it does not depend on time."""
     needed, ends = ([Moment.of(time, where) for time in times] for times in used_times(expression))
     bare = {s for s in expression.free_symbols if isinstance(s, Clock) or s == PAST}
     variables = {m.variable for m in (*needed, *ends)} | bare
