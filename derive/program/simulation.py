@@ -469,7 +469,10 @@ class _Build:
     def _spikes(self, matrix: Matrix) -> Spikes:
         half = half_product(matrix)
         if not half:
-            return Spikes(None, self._sides({"right": (matrix.rows, [a for a, _ in self._dyads(matrix)])}))
+            # the low-rank parts of what acts last span what is joined to the random part of an eigenvector
+            terms = [part for _, part in matrix.terms] if isinstance(matrix, MatrixSum) else [matrix]
+            found = [a for part in terms for a, _ in self._dyads(factors_of(part)[0])]
+            return Spikes(None, self._sides({"right": (matrix.rows, found)}))
         factors = factors_of(matrix.terms[0][1] if isinstance(matrix, MatrixSum) else matrix)
         first, last = factors[half], factors[-1]
         sides = {
