@@ -33,16 +33,9 @@ def forward_pass(references: Path | None) -> list[Figure]:
     by_hand = _by_hand(references)
     if by_hand is None:
         return []
-    solver, values = _solver(), {**VALUES, "T": 100}
-
-    @in_float64
-    def forward() -> dict[str, Any]:
-        found: dict[str, Any] = jax.block_until_ready(  # type: ignore[no-untyped-call]  # JAX gives it no types
-            solver.forward_pass(solver.point(values))
-        )[1]
-        return found
-
-    exact = np.asarray(forward()["test_loss"])  # and compile once, outside the clock
+    values = {**VALUES, "T": 100}
+    forward, _ = _forward(values)  # and compile once, outside the clock
+    exact = np.asarray(forward()["test_loss"])
     fast = statistics.median(timed(forward) for _ in range(9))
     figures = []
     for weight in (0.5, 1.0):
@@ -64,6 +57,55 @@ def forward_pass(references: Path | None) -> list[Figure]:
             )
         )
     return figures
+
+
+CLASSES = ((100, 1), (200, 1), (50, 2), (50, 4), (50, 8), (400, 1))
+"""Steps and class labels at which the forward pass is set against plain NumPy."""
+
+
+def growing_arrays(references: Path | None) -> list[Figure]:
+    """One forward pass, L = 2, against a hand-written one in plain NumPy whose arrays grow with time."""
+    by_hand = _by_hand(references)
+    if by_hand is None:
+        return []
+    figures = []
+    for steps, labels in CLASSES:
+        values = {**VALUES, "T": steps, "C": labels}
+        results: list[Any] = []
+
+        def march(values: dict[str, Any] = values, results: list[Any] = results) -> None:
+            results[:] = [by_hand.solve(L=2, **values)]
+
+        ours, first = _forward(values)
+        fast = statistics.median(timed(ours) for _ in range(3))
+        slow = timed(march)
+        error = float(np.max(np.abs(results[0].test_loss - np.asarray(ours()["test_loss"]))))
+        figures.append(
+            Figure(
+                f"forward pass over growing NumPy arrays, T = {steps}, C = {labels}",
+                slow / fast,
+                "times",
+                f"{fast:.4f} s against {slow:.3f} s, losses equal to {error:.0e}; the first call, which compiles, "
+                f"takes {first:.1f} s",
+            )
+        )
+    return figures
+
+
+@in_float64
+def _forward(values: dict[str, Any]) -> tuple[Callable[[], dict[str, Any]], float]:
+    """A call of the compiled forward pass, and how long the first one took."""
+    solver = _solver()
+    p = solver.point(values)
+
+    @in_float64
+    def run() -> dict[str, Any]:
+        found: dict[str, Any] = jax.block_until_ready(  # type: ignore[no-untyped-call]  # JAX gives it no types
+            solver.forward_pass(p)
+        )[1]
+        return found
+
+    return run, timed(run)
 
 
 def outlier_path(references: Path | None) -> list[Figure]:

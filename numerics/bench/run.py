@@ -137,6 +137,7 @@ def elimination(references: Path | None) -> list[Figure]:
 MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     outliers,
     networks.forward_pass,
+    networks.growing_arrays,
     networks.outlier_path,
     networks.theory_and_simulation,
     networks.growth,
