@@ -1,7 +1,8 @@
 """How large a rate may be: until the dynamics itself diverges, and until the sharpest direction of a kernel does.
 
 Whether the loss stays bounded as the number of steps grows is read off how its increments grow at late times: far below
-the limit they shrink by a factor per step, far above they grow by one, whatever the loss has done before. The rate at
+the limit they shrink by a factor per step, far above they grow by one, whatever the loss has done before (a loss that
+falls faster and faster leaves a saddle, and is bounded). The rate at
 which that factor passes 1 hardly depends on the number of steps; what is left is extrapolated from a half and a quarter
 of them.
 
@@ -29,6 +30,8 @@ POINTS = 12
 OVERSHOOT = 2.0
 LARGEST_SIZE = 10_000
 """Simulations beyond this size are out of reach."""
+SETTLED = 0.05
+"""The limit for many steps is given where its error is below this share; elsewhere that of the steps that were run."""
 SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
 """Shares of the limit at which the noise of a finite size is estimated."""
 
@@ -47,8 +50,9 @@ class Horizon:
 class StableRate:
     """The largest rate with a bounded loss, and the smallest at which a direction overshoots within the same steps.
 
-    by_divergence is for any number of steps, extrapolated from the horizons, with an estimate of its error (None where
-    there are too few steps for a second horizon).
+    by_divergence is for any number of steps, extrapolated from the horizons, with an estimate of its error. Where late
+    growth has not settled at these steps (training that still learns features, say), it is the limit within the steps
+    that were run, and its error is what late growth would make of it.
     size is how large a simulation must be to follow the theory at SHARES[-2] of that limit, and noisy_above the rate
     beyond which it would have to be larger than LARGEST_SIZE (None where no rate below the limit needs that).
     by_curvature and at_start are None where no matrix stands for the curvature, the former also where the loss
@@ -59,7 +63,7 @@ class StableRate:
     by_curvature: float | None
     at_start: float | None
     tolerance: float
-    by_divergence_error: float | None
+    by_divergence_error: float
     horizons: tuple[Horizon, ...]
     size: float | None
     noisy_above: float | None
@@ -120,6 +124,8 @@ def stable_rate(
     whole = _limit(run, start, rate, within, tolerance, spread)
     found = tuple(Horizon(n, limit, whole if n == steps else None) for n, limit in horizons)
     by_divergence, error = _extrapolated(found, tolerance)
+    if error is None or error > SETTLED * by_divergence:  # late growth does not tell yet: the run itself stands
+        by_divergence, error = whole, abs(whole - by_divergence) + tolerance * whole
     size, noisy_above = _noise(run, values, rate, loss, by_divergence)
     told = (error, found, size, noisy_above)
     if layer is None:
@@ -165,7 +171,20 @@ def late_growth(series: np.ndarray, noise: float = 0.0) -> float:
     rank = min(max(1, int(np.sum(values > smallest * values[0]))), columns)
     span = vh[:rank].T
     shift = np.linalg.lstsq(span[:-1], span[1:], rcond=None)[0]
-    return common + math.log(max(float(np.max(np.abs(np.linalg.eigvals(shift)))), 1e-300))
+    powers = _that_can_last(np.linalg.eigvals(shift), scaled, common)
+    return common + math.log(max(float(np.max(np.abs(powers))), 1e-300)) if len(powers) else -math.inf
+
+
+def _that_can_last(powers: np.ndarray, increments: np.ndarray, common: float) -> np.ndarray:
+    """The powers that increments of a loss may keep: a loss cannot fall faster and faster for ever.
+
+    Where features are learnt, the loss falls with growing increments as training leaves a saddle. That is a transient,
+    whatever the rate: such a power grows, is positive and has negative weight. exp(common) multiplies all powers.
+    """
+    table = powers[None, :] ** np.arange(len(increments))[:, None]
+    weights = np.linalg.lstsq(table, increments.astype(complex), rcond=None)[0]
+    steady = (np.abs(powers.imag) <= 1e-6 * np.abs(powers)) & (powers.real > math.exp(-common))
+    return np.asarray(powers[~(steady & (weights.real < 0))])
 
 
 def _extrapolated(horizons: tuple[Horizon, ...], tolerance: float) -> tuple[float, float | None]:

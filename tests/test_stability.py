@@ -25,7 +25,8 @@ def test_limits_are_where_the_loss_and_the_curvature_say():
     assert found.at_start == pytest.approx(2 / ((1 + 2**-0.5) ** 2 + 1), rel=1e-5)
     assert found.by_curvature is not None and found.by_curvature <= found.at_start * 1.001
     assert [h.steps for h in found.horizons] == [6, 3]
-    assert found.by_divergence_error is not None and found.by_divergence < found.horizons[0].within
+    assert found.by_divergence <= found.horizons[0].within
+    assert abs(found.by_divergence - found.horizons[0].by_growth) <= found.by_divergence_error
     for share, bounded in ((0.998, True), (1.002, False)):
         eta = share * found.horizons[0].within
         losses = solve(solver, {**values, "eta": eta}, layers=()).observables["train_loss"]

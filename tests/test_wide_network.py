@@ -21,8 +21,7 @@ from derive.pipeline import derive_model
 from derive.printing import text_of_record
 from numerics.outliers.finding import outlier_positions
 from numerics.simulation.samples import simulate
-from numerics.solver import Solution, Trained, load_solver, solve
-from numerics.training.sampling import Sampling
+from numerics.solver import Solution, load_solver, solve
 
 _path = Path(__file__).parent / "reference_formulas" / "wide_network_by_hand.py"
 _spec = importlib.util.spec_from_file_location("wide_network_by_hand", _path)
@@ -57,14 +56,14 @@ LAZY = ("L=2", "activation=erf", "P=4", "T=6", "D=3", "gamma=0.001", "eta=0.5")
 
 
 @pytest.mark.slow
-def test_a_linear_network_is_exact_although_it_is_sampled():
-    """Second moments of the normals are exact, and a linear network needs no others."""
+def test_a_linear_network_is_solved_exactly():
+    """Labels and data are no reason to sample."""
     solver, values = problem("L=2", "activation=linear", "P=4", "T=6", "D=3")
-    with jax.enable_x64(True):
-        found = Trained.sampled(solver, values, Sampling(20 * 400, tolerance=1e-13, debias=False), quiet)
+    found = solve(solver, values)
+    assert solver.setting.exact and found.observable_errors is None
     expected = by_hand.linear_network(*points(values), values["sigma"], values["gamma"], values["eta"], values["T"])
     for name, series in expected.items():
-        assert found.observables[name] == pytest.approx(series, abs=1e-9), name
+        assert np.allclose(found.observables[name], series, atol=1e-12), name
 
 
 @pytest.mark.slow

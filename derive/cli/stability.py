@@ -32,7 +32,7 @@ def stability(
     Two limits are found to one part in a thousand. The first is the rate beyond which the loss does not stay bounded
     however many steps are taken: where the increments of the loss, at late times, pass from shrinking to growing. It is
     found for T, T/2 and T/4 steps and extrapolated where the changes shrink; the error is the change over the last
-    doubling, so give a larger T where it is too large.
+    doubling. Where that is more than five percent, the limit within the T steps is given instead: take a larger T.
 
     The second is the rate beyond which rate times the largest eigenvalue of the curvature exceeds 2 at some step, so
     that its direction overshoots. The curvature depends on the rate, because training sharpens it; the limit from the
@@ -49,8 +49,9 @@ def stability(
     \b
     Keys of --json:
       setting, rate, axes, points
-                               each point: parameters, by_divergence (extrapolated), by_divergence_error (null for
-                               fewer than 4 steps), by_curvature, at_start (null without a curvature), tolerance
+                               each point: parameters, by_divergence (extrapolated where late growth has settled, else
+                               within the steps that were run), by_divergence_error, by_curvature, at_start (null
+                               without a curvature), tolerance
       horizons of a point      steps that were run, by_growth (the limit from the late growth of the loss there) and
                                within (from where the loss exceeds 100 times its initial value in those steps)
       size, noisy_above        how large a simulation must be at 0.95 of the limit, and the rate above which it would
@@ -117,10 +118,11 @@ def _remarks(point: dict[str, Any], rate: str) -> list[str]:
     horizons = point["horizons"]
     runs = ", ".join(f"{number(h['by_growth'])} from {h['steps']} steps" for h in horizons)
     last = horizons[0]
-    found = [
-        f"late growth of the loss: {runs}; extrapolated {number(point['by_divergence'])}"
-        f" (within {last['steps']} steps it exceeds 100 times its start only above {number(last['within'])})"
-    ]
+    inside = f"within {last['steps']} steps it exceeds 100 times its start only above {number(last['within'])}"
+    if point["by_divergence"] == last["within"]:
+        found = [f"late growth of the loss: {runs}; not settled, so that of the steps that were run is given: {inside}"]
+    else:
+        found = [f"late growth of the loss: {runs}; extrapolated {number(point['by_divergence'])} ({inside})"]
     if point["noisy_above"] is not None:
         found.append(
             f"warning: above {rate} = {number(point['noisy_above'])} no simulation below size 10000 can follow"
