@@ -247,3 +247,19 @@ def test_linear_laws_with_labels_and_data_are_solved_exactly():
     sampled = solve(nearly, values, samples=20000)
     for name, series in exactly.observables.items():
         assert np.allclose(series, sampled.observables[name], rtol=2e-2, atol=2e-3), name
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_a_covariance_is_not_read_before_it_is_written(split):
+    """y(2) = (2 A^T A + A^T A A + A^T A^T A + A^T A^T + A^T) n. By pairings that do not cross the squares of these have
+    traces 4 * 2, 2, 2, 1 and 1, and the third and the last overlap by 1: 16 in all."""
+    y, u = field("y", D, t), field("u", D, t)
+    inner = A.T @ y(t - 1) + A.T @ u(t - 1) if split else A.T @ (y(t - 1) + u(t - 1))
+    equations = [
+        Eq(y(t), A.T @ (A @ u(t - 1) / sqrt(D)) / sqrt(D) + inner / sqrt(D)),
+        Eq(u(0), n),
+        Eq(u(t + 1), n + A @ u(t) / sqrt(D)),
+    ]
+    model = Model((T,), equations, {"norm": mean(y(t) ** 2)}, name="products")
+    found = solve(load_solver(generate_files(model)), {"T": 2}).observables["norm"]
+    assert np.allclose(found, [0, 3, 16], rtol=1e-13)

@@ -131,7 +131,7 @@ class _Build:
         self.noises_known: dict[Sector, int] = dict.fromkeys(layout.sectors, 0)
         """How many noises of a sector have their covariances at the current time."""
         self.known_after: dict[Field, int] = {}
-        """The same, when a field became known: its rows hold no noise that came later."""
+        """The same, with the last noise that the rows of a field hold at the current time."""
         self.met: dict[tuple[Field, int, Field, bool], Symbol] = {}
         self.means: dict[Mean, Symbol] = {}
         self.lines: list[Let] = []
@@ -369,7 +369,8 @@ class _Build:
             value = Chosen(sp.Eq(self.now_slot, first), self._rule(f, rule), value)
         self.lines.append(Let(symbol, value, f"{left} = {self.layout.shown(f)}"))
         self.done[field] = symbol
-        self.known_after[field] = self.noises_known[field.sector]
+        own = int(isinstance(f.rule, DisorderRule))  # its own noise, whose covariances follow
+        self.known_after[field] = self.noises_known[field.sector] + own
         if field.timed:
             self.lines.append(self._stored(field, symbol))
         if isinstance(f.rule, DisorderRule):
