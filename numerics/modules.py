@@ -112,3 +112,13 @@ def _assembled(setting: Setting, modules: dict[str, types.ModuleType]) -> Solver
         for probe in setting.probes
     )
     return Solver(setting, modules["training"].TRAINING, modules["simulation"].SIMULATION, matrices)
+
+
+def forget_compiled() -> None:
+    """Drop all compiled code."""
+    jax.clear_caches()  # type: ignore[no-untyped-call]  # JAX gives it no types
+
+
+def keep_compiled_in_memory() -> None:
+    """Write no compiled code to disk from now on."""
+    jax.config.update("jax_enable_compilation_cache", False)  # type: ignore[no-untyped-call]  # JAX gives it no types

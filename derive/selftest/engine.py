@@ -188,13 +188,13 @@ def forget() -> None:
     """Drop everything that is kept of earlier declarations, compiled code above all."""
     for kept in (load, _solver, solved, training_level, exact_observables):
         kept.cache_clear()
-    import jax
+    from numerics.modules import forget_compiled
 
-    jax.clear_caches()  # type: ignore[no-untyped-call]  # JAX gives it no types
+    forget_compiled()
 
 
 def keep_nothing() -> None:
     """Do not keep compiled code on disk: declarations drawn at random are not met again."""
-    import jax
+    from numerics.modules import keep_compiled_in_memory
 
-    jax.config.update("jax_enable_compilation_cache", False)  # type: ignore[no-untyped-call]  # JAX gives it no types
+    keep_compiled_in_memory()
