@@ -19,7 +19,7 @@ from derive.language.matrices import Disorder
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import PAST, Each, Field, FieldAt, Mean, Total, labels_of, shown
 from derive.printing import text
-from derive.program.layout import Layout, lag_of
+from derive.program.layout import Layout, lag_of, outermost
 from derive.program.nodes import (
     SCALAR,
     Attribute,
@@ -226,7 +226,7 @@ class _Build:
         expression = sp.sympify(expression)
         inner: dict[sp.Basic, sp.Expr] = {}
         over = bool(expression.has(PAST))
-        for node in _outermost(expression, (Mean, AppliedUndef, DataAt, Total)):
+        for node in outermost(expression, (Mean, AppliedUndef, DataAt, Total)):
             if isinstance(node, Mean):
                 inner[node] = self._mean(node)
             elif isinstance(node, AppliedUndef):
@@ -549,7 +549,7 @@ class _Build:
         if isinstance(value, Each):
             return self._by_label(value.expression)
         inner: dict[sp.Basic, sp.Expr] = {}
-        for node in _outermost(value, (Mean, Total)):
+        for node in outermost(value, (Mean, Total)):
             if isinstance(node, Total):
                 inner[node] = Slot(Call("total_of_labels", (self._by_label(node.expression),), None), shown(node))
             else:
@@ -558,7 +558,7 @@ class _Build:
 
     def _by_label(self, expression: sp.Expr) -> Value:
         inner: dict[sp.Basic, sp.Expr] = {}
-        for node in _outermost(expression, (Mean, DataAt, Total)):
+        for node in outermost(expression, (Mean, DataAt, Total)):
             if isinstance(node, Mean):
                 inner[node] = Slot(self._table(node), shown(node))
             elif isinstance(node, Total):
@@ -582,18 +582,3 @@ def _labels(expression: sp.Basic) -> sp.Expr:
 
 def _joint(a: FieldAt, b: FieldAt) -> sp.Expr:
     return lines_of(a.field) if a.field.labelled else lines_of(b.field)
-
-
-def _outermost(expression: sp.Basic, kinds: tuple[type, ...]) -> list[sp.Basic]:
-    """Nodes of these kinds that do not stand inside another of them, in a fixed order."""
-    found: dict[sp.Basic, None] = {}
-
-    def walk(node: sp.Basic) -> None:
-        if isinstance(node, kinds):
-            found[node] = None
-            return
-        for arg in node.args:
-            walk(arg)
-
-    walk(sp.sympify(expression))
-    return sorted(found, key=sp.default_sort_key)

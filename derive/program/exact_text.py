@@ -9,7 +9,7 @@ import sympy as sp
 from derive.language.vectors import Field
 from derive.program.exact import Carried, ExactPass, SiteLayout, lines_of
 from derive.program.nodes import Let, Symbol, Value, symbols_in
-from derive.program.text import PARAMETERS, Names, Text, indented, joined
+from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text, indented, joined
 
 IN_EXACT = (
     "after at_time delayed dual earlier empty entry finite_times first forward given given_series lines mean_of_labels "
@@ -17,7 +17,6 @@ IN_EXACT = (
     "past_sum products products_by_time put series site store store_number summed total total_of_labels "
     "unit units weighted"
 ).split()
-IN_COEFFICIENTS = "arange coefficient coefficients history_coefficients initial_coefficients over_time".split()
 FUNCTIONS = ("forward_pass", "sites", "carried", "tables", "start", "step", "results", "strides")
 
 

@@ -70,3 +70,18 @@ class Layout:
 def lag_of(value: FieldAt, clock: Clock | None) -> int:
     """How many steps before the current time a value is taken."""
     return 0 if value.time is None else int(sp.expand(clock - value.time))
+
+
+def outermost(expression: sp.Basic, kinds: tuple[type, ...]) -> list[sp.Basic]:
+    """Nodes of these kinds that do not stand inside another of them, in a fixed order."""
+    found: dict[sp.Basic, None] = {}
+
+    def walk(node: sp.Basic) -> None:
+        if isinstance(node, kinds):
+            found[node] = None
+            return
+        for arg in node.args:
+            walk(arg)
+
+    walk(sp.sympify(expression))
+    return sorted(found, key=sp.default_sort_key)

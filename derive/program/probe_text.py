@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 from derive.program.nodes import Definition
 from derive.program.probe import BulkProgram, ProbeProgram
-from derive.program.text import PARAMETERS, Names, Text
+from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text
 
-IN_COEFFICIENTS = "coefficient coefficients history_coefficients initial_coefficients over_time".split()
 IN_MATRICES = ("diagonal",)
 
 

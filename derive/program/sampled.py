@@ -18,7 +18,7 @@ from derive.language.data import DataAt
 from derive.language.symbols import Clock
 from derive.language.vectors import PAST, Each, Field, FieldAt, Mean, Total, labels_of, shown, values as values_of
 from derive.printing import text
-from derive.program.layout import Layout, lag_of
+from derive.program.layout import Layout, lag_of, outermost
 from derive.program.nodes import (
     SCALAR,
     Call,
@@ -385,7 +385,7 @@ class _Build:
         last: of earlier times the last one that is asked for, whose value later ones get too."""
         inner: dict[sp.Basic, sp.Expr] = {}
         over = bool(expression.has(PAST))
-        for node in _outermost(expression, (FieldAt, Mean, AppliedUndef, DataAt, Total)):
+        for node in outermost(expression, (FieldAt, Mean, AppliedUndef, DataAt, Total)):
             if isinstance(node, FieldAt):
                 inner[node] = known[node] if known else Slot(self.value(node), shown(node))
             elif isinstance(node, AppliedUndef):
@@ -654,7 +654,7 @@ class _Build:
         """The coefficient of each earlier time, zero outside the sum."""
         assert term.past is not None
         if sp.expand(term.past - self.clock) > 0:  # the sum includes the current time
-            for node in _outermost(term.coefficient, (Mean, Total)):
+            for node in outermost(term.coefficient, (Mean, Total)):
                 if node.has(PAST):
                     self._at_earlier_times(node)
                     self._recorded(*self._table(node))
@@ -853,7 +853,7 @@ class _Build:
         if isinstance(value, Each):
             return self.number(value.expression)
         inner: dict[sp.Basic, sp.Expr] = {}
-        for node in _outermost(value, (Mean, Total)):
+        for node in outermost(value, (Mean, Total)):
             if isinstance(node, Mean) and labels_of(node) is not None:
                 inner[node] = Slot(Call("label_mean", (self._mean(node),), SCALAR), shown(node))
             else:
@@ -875,18 +875,3 @@ def _width(factor: Formula, value: Value) -> sp.Expr:
     """How many columns a product has."""
     width = shape_of(value)[1]
     return factor.shape[1] if width == 1 and factor.shape else width
-
-
-def _outermost(expression: sp.Basic, kinds: tuple[type, ...]) -> list[sp.Basic]:
-    """Nodes of these kinds that do not stand inside another of them, in a fixed order."""
-    found: dict[sp.Basic, None] = {}
-
-    def walk(node: sp.Basic) -> None:
-        if isinstance(node, kinds):
-            found[node] = None
-            return
-        for arg in node.args:
-            walk(arg)
-
-    walk(sp.sympify(expression))
-    return sorted(found, key=sp.default_sort_key)

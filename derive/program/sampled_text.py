@@ -9,7 +9,7 @@ from derive.language.vectors import Field, Mean
 from derive.program.layout import Layout
 from derive.program.nodes import Formula, Statement, Symbol, Value, symbols_in
 from derive.program.sampled import SampledPass, lines_of, sampled_pass
-from derive.program.text import PARAMETERS, Names, Text, indented, joined
+from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text, indented, joined
 
 IN_SAMPLED = (
     "Entries answers before between drawn drawn_at emptied empty_span expressed expressed_slopes extend forgetting "
@@ -18,7 +18,6 @@ IN_SAMPLED = (
     "seen_from spread stacked still_finite total"
 ).split()
 IN_EXACT = "first past_sum store weighted".split()
-IN_COEFFICIENTS = "coefficient coefficients history_coefficients initial_coefficients over_time".split()
 FUNCTIONS = ("sizes", "shapes", "footprint", "tables", "start", "step", "results", "forward_pass", "order_parameters")
 OTHERS = ("strides", "partial", "jax", "jnp", "jsp", "state", "rank", "finite", "one", "SampledTraining", "TRAINING")
 

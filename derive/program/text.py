@@ -39,6 +39,8 @@ PARAMETERS = Symbol("p")
 """What holds the parameters and the data of a model: they are printed as its attributes."""
 
 
+IN_COEFFICIENTS = "coefficient coefficients history_coefficients initial_coefficients over_time".split()
+"""What numerics/runtime/coefficients.py has for every kind of module."""
 ARRAY_FUNCTIONS = ("arange", "eye")
 """Functions that NumPy and JAX have; all others are the runtime's."""
 
