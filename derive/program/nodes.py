@@ -215,6 +215,9 @@ class Unpack:
     remark: str = ""
 
 
+UNUSED = Symbol("_")
+"""Takes the parts of a value that nothing needs."""
+
 Statement = Let | Unpack
 S = TypeVar("S", Let, Statement)
 

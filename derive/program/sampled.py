@@ -21,6 +21,7 @@ from derive.printing import text
 from derive.program.layout import Layout, lag_of, outermost
 from derive.program.nodes import (
     SCALAR,
+    UNUSED,
     Call,
     Chosen,
     Formula,
@@ -74,6 +75,10 @@ class NormalsOf:
 
     key: str
     shape: Shape
+
+
+Kind = Channel | Field | tuple[Channel, Field]
+"""What has normals of its own: a random matrix, a drawn vector, the part of a field outside of the span of a matrix."""
 
 
 @dataclass(frozen=True)
@@ -151,9 +156,14 @@ class _Build:
         self.size = {made.span: Slot(Ref(made.size), made.size.hint) for made in self.spans}
         self.kinds = self._kinds()
         self.coefficients = Coefficients(layout)
+        self.correlated = {f for x in self.letters if x.kind == "C" for f in self._with_same_root(x)}
+        """Fields of correlations to which what is left out adds."""
         self.done: dict[Field, Symbol] = {}
         self.slopes: dict[Field, Symbol] = {}
         self.rows: dict[tuple[Field, Span], Symbol] = {}
+        self.rests: dict[tuple[Field, Span], Symbol] = {}
+        """Factors of the covariance of what is left out of a field at the current time, in spans that may lack room."""
+        self.past_rests: dict[Field, Symbol] = {}
         self.pasts: dict[Field, Symbol] = {}
         self.answered: dict[tuple[Field, Channel], Symbol] = {}
         self.lates: dict[Field, list[tuple[Symbol, Symbol]]] = {}
@@ -169,24 +179,50 @@ class _Build:
         entries = sp.Add(*(lines_of(f) * (often if f.timed else 1) for f in span.fields))
         return SpanLayout(span, Symbol(f"span_{span.hint}"), Symbol(f"size_{span.hint}", SCALAR), entries)
 
-    def _kinds(self) -> dict[Channel | Field, NormalsOf]:
-        """Each random matrix and each drawn vector, with keys that no two of them share."""
-        made: dict[Channel | Field, NormalsOf] = {}
+    def _kinds(self) -> dict[Kind, NormalsOf]:
+        """Everything that has normals of its own, with keys that no two of them share."""
+        made: dict[Kind, NormalsOf] = {}
         taken: set[str] = set()
-        kinds: list[Channel | Field] = [*self.sharing.channels]
-        kinds += [s for s in self.layout.system.sources if s.role == "normal"]
-        for kind in kinds:
-            key = kind.hint if isinstance(kind, Channel) else str(kind)
+        kinds: list[tuple[Kind, str, Shape]] = []
+        for channel in self.sharing.channels:
+            size = self.size[self.sharing.channel_span(channel)]
+            kinds.append((channel, channel.hint, (self.points, size) if channel.fresh else (size,)))
+        for source in self.layout.system.sources:
+            if source.role == "normal":
+                times = (self.points,) if source.timed else ()
+                kinds.append((source, str(source), (*times, *((source.labels,) if source.labelled else ()))))
+        for channel in self.sharing.channels:
+            span = self.sharing.channel_span(channel)
+            for root in dict.fromkeys(self.sharing.root(a)[0] for a in channel.arguments):
+                if self._may_lack_room(root, span):
+                    kinds.append(((channel, root), f"{channel.hint}_beyond", (self.points, self._beyond(root, span))))
+        for kind, key, shape in kinds:
             while key in taken:
                 key += "_"
             taken.add(key)
-            if isinstance(kind, Channel):
-                size = self.size[self.sharing.channel_span(kind)]
-                shape = (self.points, size) if kind.fresh else (size,)
-            else:
-                shape = (*((self.points,) if kind.timed else ()), *((kind.labels,) if kind.labelled else ()))
             made[kind] = NormalsOf(key, shape)
         return made
+
+    def _with_same_root(self, letter: Letter) -> tuple[Field, ...]:
+        roots = {self.sharing.root(f)[0] for f in (letter.a, letter.b)}
+        return (letter.a, letter.b) if len(roots) == 1 else ()
+
+    def _may_lack_room(self, field: Field, span: Span) -> bool:
+        """Whether something of a field may be left out of a span: what has no time comes first and is always kept."""
+        return field.timed and not span.fresh
+
+    def _is_drawn_anew(self, field: Field, span: Span) -> bool:
+        """Whether what is left out of a field is needed: for the noise of a random matrix, or in a correlation."""
+        base = self.sharing.root(field)[0]
+        under = any((c, base) in self.kinds and self.sharing.channel_span(c) == span for c in self.sharing.channels)
+        relatives = [f for f in (*self.correlated, base) if self.sharing.root(f)[0] == base]
+        correlated = any(f in self.correlated and self.sharing.past_span(f) == span for f in relatives)
+        return self._may_lack_room(field, span) and (under or correlated)
+
+    def _beyond(self, field: Field, span: Span) -> Slot:
+        made = self.home[span]
+        entries = Formula(made.entries)
+        return Slot(Call("beyond", (Ref(made.size), entries, Formula(lines_of(field))), SCALAR), "beyond")
 
     def _groups(self) -> tuple[tuple[str, ...], ...]:
         found = []
@@ -638,17 +674,20 @@ class _Build:
         else:
             left, right = term.pair
             other = self.series(left.field)
-            seen = Call(
-                "seen_from",
-                (self.directions(left.field), self.value(right)),
-                (lines_of(right.field), shape_of(other)[1]),
-            )
-            met = MatMul(seen, Transposed(other))
+            met = MatMul(self._coordinates(right, left.field), Transposed(other))
             rows = MatMul(Call("weighted", (met, weights, labels), met.shape), past)
         shape = (self.sites_slot, shape_of(rows)[0])
         span = self.directions(vector)
         slopes = Call("expressed_slopes", (span, rows), None) if self.pathwise else None
         return ONE, Call("expressed", (span, rows), shape), slopes
+
+    def _coordinates(self, value: FieldAt, other: Field) -> Value:
+        """The coordinates of a value in the span that holds the past of another field."""
+        span = self.sharing.past_span(other)
+        if lag_of(value, self.clock) == 0 and (value.field, span) in self.rows:
+            return Ref(self.rows[value.field, span])
+        shape = (lines_of(value.field), self.size[span])
+        return Call("seen_from", (Ref(self.home[span].symbol), self.value(value)), shape)
 
     def _weights(self, term: Term) -> Chosen:
         """The coefficient of each earlier time, zero outside the sum."""
@@ -675,9 +714,7 @@ class _Build:
         channel = self.sharing.channel_of(field)
         row = Ref(self.rows[self.sharing.argument(field), self.sharing.channel_span(channel)])
         strength = self.number(self.sharing.strength(field))
-        terms: list[tuple[Formula, Value]] = [
-            (strength, Call("noise", (self._normals_now(channel), row), self.shape(field)))
-        ]
+        terms: list[tuple[Formula, Value]] = [(strength, self._noise(field, channel, row))]
         start, _ = self._place(channel)
         slots = Formula(self._slots(field))
         slopes: list[tuple[Formula, Value]] = [
@@ -695,6 +732,17 @@ class _Build:
             terms.append((scale, Call("expressed", (span, answers), self.shape(field))))
             slopes.append((scale, Call("expressed_slopes", (span, answers), None)))
         return Sum(tuple(terms), self.shape(field)), Sum(tuple(slopes), None) if self.pathwise else None
+
+    def _noise(self, product: Field, channel: Channel, row: Ref) -> Call:
+        """What the random matrix makes of its argument: of its coordinates, and of what lies beyond its span."""
+        argument = self.sharing.argument(product)
+        rest = self.rests.get((argument, self.sharing.channel_span(channel)))
+        outside: tuple[Value, ...] = ()
+        if rest is not None:
+            beyond = self.kinds[channel, self.sharing.root(argument)[0]]
+            normals = Item(self.normals, beyond.key)
+            outside = Call("drawn_at", (normals, Ref(self.time)), (self.sites_slot, beyond.shape[1])), Ref(rest)
+        return Call("noise", (self._normals_now(channel), row, *outside), self.shape(product))
 
     def _answers(self, a: Field, channel: Channel) -> Call:
         """The mean derivatives of a field by the normals of a random matrix."""
@@ -735,6 +783,8 @@ class _Build:
     def _join(self, field: Field, span: Span) -> None:
         base, factor = self.sharing.root(field)
         row = Symbol(f"{field}_in_{span.hint}", (lines_of(field), self.size[span]))
+        rest_shape = (lines_of(field), lines_of(base))
+        rest = Symbol(f"{field}_beyond_{span.hint}", rest_shape) if self._is_drawn_anew(field, span) else None
         if factor is None:
             value = self.value(self.present(field))
             slope: tuple[Value, ...] = ()
@@ -742,12 +792,24 @@ class _Build:
                 nothing = Call("no_slopes", (value, Formula(self._slots(field))), None)
                 slope = (self.slope(self.present(field)) or nothing,)
             directions = self.home[span].symbol
-            call = Call("extend", (Ref(directions), value, Ref(self.tolerance), *slope), None)
-            self.lines.append(Unpack((row, directions), call))
+            least = Ref(self.tolerance) if self._may_lack_room(field, span) else Formula(sp.S.Zero)
+            call = Call("extend", (Ref(directions), value, least, *slope), None)
+            self.lines.append(Unpack((row, rest or UNUSED, directions), call))
         else:
             rows = Ref(self.rows[base, span])
             self.lines.append(Let(row, Call("scaled_rows", (self.number(factor), rows), row.shape)))
+            if rest is not None:
+                scaled = Call("scaled_rows", (self.number(factor), Ref(self.rests[base, span])), rest.shape)
+                self.lines.append(Let(rest, scaled))
         self.rows[field, span] = row
+        if rest is not None:
+            self.rests[field, span] = rest
+            if field in self.correlated and span == self.sharing.past_span(field):
+                shape = (self.points, lines_of(field), self._beyond(base, span))
+                past_rest = self._carry(Symbol(f"{field}_rest_past", shape))
+                self.past_rests[field] = past_rest
+                call = Call("store_rest", (Ref(past_rest), Ref(rest), Ref(self.time)), shape)
+                self.lines.append(Let(past_rest, call))
         if field.timed and not span.fresh and field in self.sharing.kept:
             past = self.past(field)
             self.lines.append(Let(past.symbol, Call("store", (past, Ref(row), Ref(self.time)), past.shape)))
@@ -783,7 +845,11 @@ class _Build:
                 if spans[0] != spans[1]:
                     homes = tuple(Ref(self.home[s].symbol) for s in spans)
                     a = MatMul(a, Call("between", homes, (shape_of(a)[1], shape_of(b)[1])))
-                found.append((key_of(letter), MatMul(a, Transposed(b))))
+                value: Value = MatMul(a, Transposed(b))
+                if self._with_same_root(letter) and {letter.a, letter.b} <= set(self.past_rests):
+                    rests = tuple(Ref(self.past_rests[f]) for f in (letter.a, letter.b))
+                    value = Call("with_rest", (value, *rests, Formula(self.steps)), value.shape)
+                found.append((key_of(letter), value))
         noises: dict[Channel, Ref] = {}
         for channel in dict.fromkeys(c for _, c in self._asked()):
             rows = [

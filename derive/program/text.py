@@ -14,6 +14,7 @@ from sympy.printing.precedence import PRECEDENCE
 from derive.errors import DeclarationError
 from derive.language.symbols import Parameter
 from derive.program.nodes import (
+    UNUSED,
     Attribute,
     Blocks,
     Call,
@@ -49,8 +50,8 @@ class Names:
     """A name for every symbol of one module, none of them twice and none that means something else there."""
 
     def __init__(self, taken: Iterable[str] = ()):
-        self.taken = {*taken, *keyword.kwlist, *dir(builtins)}
-        self.given: dict[Symbol, str] = {}
+        self.taken = {UNUSED.hint, *taken, *keyword.kwlist, *dir(builtins)}
+        self.given: dict[Symbol, str] = {UNUSED: UNUSED.hint}
 
     def of(self, symbol: Symbol) -> str:
         if symbol not in self.given:

@@ -12,6 +12,7 @@ from numerics.runtime.exact import first, past_sum, store
 from numerics.runtime.sampled import (
     Entries,
     answers,
+    beyond,
     drawn_at,
     empty_span,
     expressed,
@@ -24,6 +25,8 @@ from numerics.runtime.sampled import (
     responses,
     room,
     still_finite,
+    store_rest,
+    with_rest,
 )
 
 
@@ -45,6 +48,8 @@ def shapes(p, rank=None):
         "W0T": (size_W0T,),
         "a": (p.S,),
         "b": (p.S,),
+        "W0_beyond": (p.S, beyond(size_W0, p.S, 1)),
+        "W0T_beyond": (p.S, beyond(size_W0T, p.S, 1)),
     }
 
 
@@ -63,9 +68,11 @@ def start(p, normals, rank, tolerance):
     span_chi = empty_span(sites, size_chi)
     span_xi = empty_span(sites, size_xi)
     xi_past = jnp.zeros((p.S, size_xi))
+    phi_rest_past = jnp.zeros((p.S, 1, beyond(size_W0, p.S, 1)))
     phi_past = jnp.zeros((p.S, size_W0))
     phi_to_W0T = jnp.zeros((p.S, size_W0T))
     chi_past = jnp.zeros((p.S, size_chi))
+    g_rest_past = jnp.zeros((p.S, 1, beyond(size_W0T, p.S, 1)))
     g_past = jnp.zeros((p.S, size_W0T))
     g_to_W0 = jnp.zeros((p.S, size_W0))
     phi_norm_series = jnp.zeros((p.S,))
@@ -77,9 +84,11 @@ def start(p, normals, rank, tolerance):
         span_chi,
         span_xi,
         xi_past,
+        phi_rest_past,
         phi_past,
         phi_to_W0T,
         chi_past,
+        g_rest_past,
         g_past,
         g_to_W0,
         phi_norm_series,
@@ -98,9 +107,11 @@ def step(p, normals, rank, tolerance, t, state):
             span_chi,
             span_xi,
             xi_past,
+            phi_rest_past,
             phi_past,
             phi_to_W0T,
             chi_past,
+            g_rest_past,
             g_past,
             g_to_W0,
             phi_norm_series,
@@ -113,27 +124,29 @@ def step(p, normals, rank, tolerance, t, state):
     phi_input = expressed(span_xi, past_sum(jnp.where(jnp.less(when, t), 1, 0), xi_past, 1))
     # phi(t) = tanh(kappa phi_input(t) + a(t))
     phi = jnp.tanh(p.kappa * phi_input + drawn_at(normals["a"], t))
-    phi_in_W0, span_W0 = extend(span_W0, phi, tolerance)
+    phi_in_W0, phi_beyond_W0, span_W0 = extend(span_W0, phi, tolerance)
+    phi_rest_past = store_rest(phi_rest_past, phi_beyond_W0, t)
     phi_past = store(phi_past, phi_in_W0, t)
     phi_to_W0T = store(phi_to_W0T, answers(phi, normals["W0T"], span_W0T), t)
     # chi(t) = u[chi] + sum_s (sigma^2/alpha) R[phi,xi](t,s) g(s)
-    chi = p.sigma * noise(normals["W0"], phi_in_W0) + (p.sigma / jnp.sqrt(p.alpha)) * expressed(
-        span_W0T, answers(phi, normals["W0T"], span_W0T)
-    )
-    chi_in_chi, span_chi = extend(span_chi, chi, tolerance)
+    chi = p.sigma * noise(normals["W0"], phi_in_W0, drawn_at(normals["W0_beyond"], t), phi_beyond_W0) + (
+        p.sigma / jnp.sqrt(p.alpha)
+    ) * expressed(span_W0T, answers(phi, normals["W0T"], span_W0T))
+    chi_in_chi, _, span_chi = extend(span_chi, chi, tolerance)
     chi_past = store(chi_past, chi_in_chi, t)
     # g_input(t) = sum_{s<t} chi(s)
     g_input = expressed(span_chi, past_sum(jnp.where(jnp.less(when, t), 1, 0), chi_past, 1))
     # g(t) = theta tanh(kappa g_input(t) + b(t))
     g = p.theta * jnp.tanh(p.kappa * g_input + drawn_at(normals["b"], t))
-    g_in_W0T, span_W0T = extend(span_W0T, g, tolerance)
+    g_in_W0T, g_beyond_W0T, span_W0T = extend(span_W0T, g, tolerance)
+    g_rest_past = store_rest(g_rest_past, g_beyond_W0T, t)
     g_past = store(g_past, g_in_W0T, t)
     g_to_W0 = store(g_to_W0, answers(g, normals["W0"], span_W0), t)
     # xi(t) = u[xi] + sum_s sigma^2 R[g,chi](t,s) phi(s)
-    xi = (p.sigma / jnp.sqrt(p.alpha)) * noise(normals["W0T"], g_in_W0T) + p.sigma * expressed(
-        span_W0, answers(g, normals["W0"], span_W0)
-    )
-    xi_in_xi, span_xi = extend(span_xi, xi, tolerance)
+    xi = (p.sigma / jnp.sqrt(p.alpha)) * noise(
+        normals["W0T"], g_in_W0T, drawn_at(normals["W0T_beyond"], t), g_beyond_W0T
+    ) + p.sigma * expressed(span_W0, answers(g, normals["W0"], span_W0))
+    xi_in_xi, _, span_xi = extend(span_xi, xi, tolerance)
     xi_past = store(xi_past, xi_in_xi, t)
     phi_norm_series = record(phi_norm_series, mean(phi**2), t)
     g_norm_series = record(g_norm_series, mean(g**2), t)
@@ -145,9 +158,11 @@ def step(p, normals, rank, tolerance, t, state):
         span_chi,
         span_xi,
         xi_past,
+        phi_rest_past,
         phi_past,
         phi_to_W0T,
         chi_past,
+        g_rest_past,
         g_past,
         g_to_W0,
         phi_norm_series,
@@ -164,9 +179,11 @@ def results(p, normals, rank, tolerance, state):
         span_chi,
         span_xi,
         xi_past,
+        phi_rest_past,
         phi_past,
         phi_to_W0T,
         chi_past,
+        g_rest_past,
         g_past,
         g_to_W0,
         phi_norm_series,
@@ -178,8 +195,10 @@ def results(p, normals, rank, tolerance, state):
     # the noises of W0T in terms of its normals
     noise_W0T = (p.sigma / jnp.sqrt(p.alpha)) * first(g_past, p.S)
     moments = {
-        ("C", "g", "g"): first(g_past, p.S) @ first(g_past, p.S).T,
-        ("C", "phi", "phi"): first(phi_past, p.S) @ first(phi_past, p.S).T,
+        ("C", "g", "g"): with_rest(first(g_past, p.S) @ first(g_past, p.S).T, g_rest_past, g_rest_past, p.S),
+        ("C", "phi", "phi"): with_rest(
+            first(phi_past, p.S) @ first(phi_past, p.S).T, phi_rest_past, phi_rest_past, p.S
+        ),
         ("G", "W0"): noise_W0 @ noise_W0.T,
         ("G", "W0T"): noise_W0T @ noise_W0T.T,
         ("K", "g", "W0"): first(g_to_W0, p.S) @ noise_W0.T,

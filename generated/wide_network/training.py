@@ -12,7 +12,9 @@ from numerics.runtime.exact import first, store, weighted
 from numerics.runtime.sampled import (
     Entries,
     answers,
+    beyond,
     drawn,
+    drawn_at,
     empty_span,
     expressed,
     extend,
@@ -27,9 +29,10 @@ from numerics.runtime.sampled import (
     responses,
     room,
     scaled_rows,
-    seen_from,
     still_finite,
+    store_rest,
     total,
+    with_rest,
 )
 
 
@@ -53,6 +56,10 @@ def shapes(p, rank=None):
         "J1T": (size_J1T,),
         "V0": (p.D,),
         "w0": (),
+        "J1_beyond": (p.T + 1, beyond(size_J1, p.B * (p.T + 1), p.B)),
+        "J2_beyond": (p.T + 1, beyond(size_J2, p.B * (p.T + 1), p.B)),
+        "J2T_beyond": (p.T + 1, beyond(size_J2T, p.B * (p.T + 1), p.B)),
+        "J1T_beyond": (p.T + 1, beyond(size_J1T, p.B * (p.T + 1), p.B)),
     }
 
 
@@ -74,17 +81,23 @@ def start(p, normals, rank, tolerance):
     V_1_before = jnp.zeros((sites, p.D))
     pushed_1_before = jnp.zeros((sites, p.B))
     w_1_before = jnp.zeros((sites, 1))
+    phi1_rest_past = jnp.zeros((p.T + 1, p.B, beyond(size_J1, p.B * (p.T + 1), p.B)))
     phi1_past = jnp.zeros((p.B * (p.T + 1), size_J1))
     phi1_to_J1T = jnp.zeros((p.B * (p.T + 1), size_J1T))
     spike2_past = jnp.zeros((p.B * (p.T + 1), size_J1T))
+    phi2_rest_past = jnp.zeros((p.T + 1, p.B, beyond(size_J2, p.B * (p.T + 1), p.B)))
     phi2_past = jnp.zeros((p.B * (p.T + 1), size_J2))
     phi2_to_J2T = jnp.zeros((p.B * (p.T + 1), size_J2T))
     spike3_past = jnp.zeros((p.B * (p.T + 1), size_J2T))
+    g3_rest_past = jnp.zeros((p.T + 1, p.B, beyond(size_J2T, p.B * (p.T + 1), p.B)))
     g3_past = jnp.zeros((p.B * (p.T + 1), size_J2T))
     g3_to_J2 = jnp.zeros((p.B * (p.T + 1), size_J2))
+    g2_rest_past = jnp.zeros((p.T + 1, p.B, beyond(size_J1T, p.B * (p.T + 1), p.B)))
     g2_past = jnp.zeros((p.B * (p.T + 1), size_J1T))
     g2_to_J1 = jnp.zeros((p.B * (p.T + 1), size_J1))
+    spike2_rest_past = jnp.zeros((p.T + 1, p.B, beyond(size_J1T, p.B * (p.T + 1), p.B)))
     spike2_to_J1 = jnp.zeros((p.B * (p.T + 1), size_J1))
+    spike3_rest_past = jnp.zeros((p.T + 1, p.B, beyond(size_J2T, p.B * (p.T + 1), p.B)))
     spike3_to_J2 = jnp.zeros((p.B * (p.T + 1), size_J2))
     loss_series = jnp.zeros((p.T + 1,))
     prediction_series = jnp.zeros((p.T + 1, p.B))
@@ -103,17 +116,23 @@ def start(p, normals, rank, tolerance):
         V_1_before,
         pushed_1_before,
         w_1_before,
+        phi1_rest_past,
         phi1_past,
         phi1_to_J1T,
         spike2_past,
+        phi2_rest_past,
         phi2_past,
         phi2_to_J2T,
         spike3_past,
+        g3_rest_past,
         g3_past,
         g3_to_J2,
+        g2_rest_past,
         g2_past,
         g2_to_J1,
+        spike2_rest_past,
         spike2_to_J1,
+        spike3_rest_past,
         spike3_to_J2,
         loss_series,
         prediction_series,
@@ -139,17 +158,23 @@ def step(p, normals, rank, tolerance, t, state):
             V_1_before,
             pushed_1_before,
             w_1_before,
+            phi1_rest_past,
             phi1_past,
             phi1_to_J1T,
             spike2_past,
+            phi2_rest_past,
             phi2_past,
             phi2_to_J2T,
             spike3_past,
+            g3_rest_past,
             g3_past,
             g3_to_J2,
+            g2_rest_past,
             g2_past,
             g2_to_J1,
+            spike2_rest_past,
             spike2_to_J1,
+            spike3_rest_past,
             spike3_to_J2,
             loss_series,
             prediction_series,
@@ -178,40 +203,38 @@ def step(p, normals, rank, tolerance, t, state):
     h1 = (1 / jnp.sqrt(p.D)) * (V @ given(p.x, t, 0).T)
     # phi1(t) = tanh(h1(t))
     phi1 = jnp.tanh(h1)
-    phi1_in_J1, span_J1 = extend(span_J1, phi1, tolerance)
+    phi1_in_J1, phi1_beyond_J1, span_J1 = extend(span_J1, phi1, tolerance)
+    phi1_rest_past = store_rest(phi1_rest_past, phi1_beyond_J1, t)
     phi1_past = store(phi1_past, phi1_in_J1, t)
     phi1_to_J1T = store(phi1_to_J1T, answers(phi1, normals["J1T"], span_J1T), t)
     # J1_phi1(t) = u[J1_phi1] + sum_s sigma^2 R[phi1,J1T_g2](t,s) g2(s)
-    J1_phi1 = p.sigma * noise(normals["J1"], phi1_in_J1) + p.sigma * expressed(
-        span_J1T, answers(phi1, normals["J1T"], span_J1T)
-    )
+    J1_phi1 = p.sigma * noise(
+        normals["J1"], phi1_in_J1, drawn_at(normals["J1_beyond"], t), phi1_beyond_J1
+    ) + p.sigma * expressed(span_J1T, answers(phi1, normals["J1T"], span_J1T))
     # h2(t) = J1_phi1(t) + eta gamma sum_{s<t} <phi1(t) phi1(s)> spike2(s)
     h2 = (
         expressed(
             span_J1T,
-            weighted(
-                seen_from(span_J1, phi1) @ phi1_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B
-            )
+            weighted(phi1_in_J1 @ phi1_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
             @ spike2_past,
         )
         + J1_phi1
     )
     # phi2(t) = tanh(h2(t))
     phi2 = jnp.tanh(h2)
-    phi2_in_J2, span_J2 = extend(span_J2, phi2, tolerance)
+    phi2_in_J2, phi2_beyond_J2, span_J2 = extend(span_J2, phi2, tolerance)
+    phi2_rest_past = store_rest(phi2_rest_past, phi2_beyond_J2, t)
     phi2_past = store(phi2_past, phi2_in_J2, t)
     phi2_to_J2T = store(phi2_to_J2T, answers(phi2, normals["J2T"], span_J2T), t)
     # J2_phi2(t) = u[J2_phi2] + sum_s sigma^2 R[phi2,J2T_g3](t,s) g3(s)
-    J2_phi2 = p.sigma * noise(normals["J2"], phi2_in_J2) + p.sigma * expressed(
-        span_J2T, answers(phi2, normals["J2T"], span_J2T)
-    )
+    J2_phi2 = p.sigma * noise(
+        normals["J2"], phi2_in_J2, drawn_at(normals["J2_beyond"], t), phi2_beyond_J2
+    ) + p.sigma * expressed(span_J2T, answers(phi2, normals["J2T"], span_J2T))
     # h3(t) = J2_phi2(t) + eta gamma sum_{s<t} <phi2(t) phi2(s)> spike3(s)
     h3 = (
         expressed(
             span_J2T,
-            weighted(
-                seen_from(span_J2, phi2) @ phi2_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B
-            )
+            weighted(phi2_in_J2 @ phi2_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
             @ spike3_past,
         )
         + J2_phi2
@@ -222,40 +245,38 @@ def step(p, normals, rank, tolerance, t, state):
     pushed = (given(p.y, t, 0) / p.B) * phi3 + (-mean_by_label(phi3 * w) / (p.B * p.gamma)) * phi3
     # g3(t) = w(t) - tanh(h3(t))^2 w(t)
     g3 = -w * jnp.tanh(h3) ** 2 + w
-    g3_in_J2T, span_J2T = extend(span_J2T, g3, tolerance)
+    g3_in_J2T, g3_beyond_J2T, span_J2T = extend(span_J2T, g3, tolerance)
+    g3_rest_past = store_rest(g3_rest_past, g3_beyond_J2T, t)
     g3_past = store(g3_past, g3_in_J2T, t)
     g3_to_J2 = store(g3_to_J2, answers(g3, normals["J2"], span_J2), t)
     # J2T_g3(t) = u[J2T_g3] + sum_s sigma^2 R[g3,J2_phi2](t,s) phi2(s)
-    J2T_g3 = p.sigma * noise(normals["J2T"], g3_in_J2T) + p.sigma * expressed(
-        span_J2, answers(g3, normals["J2"], span_J2)
-    )
+    J2T_g3 = p.sigma * noise(
+        normals["J2T"], g3_in_J2T, drawn_at(normals["J2T_beyond"], t), g3_beyond_J2T
+    ) + p.sigma * expressed(span_J2, answers(g3, normals["J2"], span_J2))
     # z2(t) = J2T_g3(t) + eta gamma sum_{s<t} <g3(t) spike3(s)> phi2(s)
     z2 = (
         expressed(
             span_J2,
-            weighted(
-                seen_from(span_J2T, g3) @ spike3_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B
-            )
+            weighted(g3_in_J2T @ spike3_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
             @ phi2_past,
         )
         + J2T_g3
     )
     # g2(t) = z2(t) - tanh(h2(t))^2 z2(t)
     g2 = -z2 * jnp.tanh(h2) ** 2 + z2
-    g2_in_J1T, span_J1T = extend(span_J1T, g2, tolerance)
+    g2_in_J1T, g2_beyond_J1T, span_J1T = extend(span_J1T, g2, tolerance)
+    g2_rest_past = store_rest(g2_rest_past, g2_beyond_J1T, t)
     g2_past = store(g2_past, g2_in_J1T, t)
     g2_to_J1 = store(g2_to_J1, answers(g2, normals["J1"], span_J1), t)
     # J1T_g2(t) = u[J1T_g2] + sum_s sigma^2 R[g2,J1_phi1](t,s) phi1(s)
-    J1T_g2 = p.sigma * noise(normals["J1T"], g2_in_J1T) + p.sigma * expressed(
-        span_J1, answers(g2, normals["J1"], span_J1)
-    )
+    J1T_g2 = p.sigma * noise(
+        normals["J1T"], g2_in_J1T, drawn_at(normals["J1T_beyond"], t), g2_beyond_J1T
+    ) + p.sigma * expressed(span_J1, answers(g2, normals["J1"], span_J1))
     # z1(t) = J1T_g2(t) + eta gamma sum_{s<t} <g2(t) spike2(s)> phi1(s)
     z1 = (
         expressed(
             span_J1,
-            weighted(
-                seen_from(span_J1T, g2) @ spike2_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B
-            )
+            weighted(g2_in_J1T @ spike2_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
             @ phi1_past,
         )
         + J1T_g2
@@ -267,11 +288,19 @@ def step(p, normals, rank, tolerance, t, state):
     # spike2(t) = y(t) g2(t)/B - <phi3(t) w(t)> g2(t)/(B gamma)
     spike2 = (given(p.y, t, 0) / p.B) * g2 + (-mean_by_label(phi3 * w) / (p.B * p.gamma)) * g2
     spike2_in_J1T = scaled_rows(given(p.y, t, 0) / p.B - mean_by_label(phi3 * w) / (p.B * p.gamma), g2_in_J1T)
+    spike2_beyond_J1T = scaled_rows(
+        given(p.y, t, 0) / p.B - mean_by_label(phi3 * w) / (p.B * p.gamma), g2_beyond_J1T
+    )
+    spike2_rest_past = store_rest(spike2_rest_past, spike2_beyond_J1T, t)
     spike2_past = store(spike2_past, spike2_in_J1T, t)
     spike2_to_J1 = store(spike2_to_J1, answers(spike2, normals["J1"], span_J1), t)
     # spike3(t) = y(t) g3(t)/B - <phi3(t) w(t)> g3(t)/(B gamma)
     spike3 = (given(p.y, t, 0) / p.B) * g3 + (-mean_by_label(phi3 * w) / (p.B * p.gamma)) * g3
     spike3_in_J2T = scaled_rows(given(p.y, t, 0) / p.B - mean_by_label(phi3 * w) / (p.B * p.gamma), g3_in_J2T)
+    spike3_beyond_J2T = scaled_rows(
+        given(p.y, t, 0) / p.B - mean_by_label(phi3 * w) / (p.B * p.gamma), g3_beyond_J2T
+    )
+    spike3_rest_past = store_rest(spike3_rest_past, spike3_beyond_J2T, t)
     spike3_past = store(spike3_past, spike3_in_J2T, t)
     spike3_to_J2 = store(spike3_to_J2, answers(spike3, normals["J2"], span_J2), t)
     loss_series = record(
@@ -326,17 +355,23 @@ def step(p, normals, rank, tolerance, t, state):
         V_1_before,
         pushed_1_before,
         w_1_before,
+        phi1_rest_past,
         phi1_past,
         phi1_to_J1T,
         spike2_past,
+        phi2_rest_past,
         phi2_past,
         phi2_to_J2T,
         spike3_past,
+        g3_rest_past,
         g3_past,
         g3_to_J2,
+        g2_rest_past,
         g2_past,
         g2_to_J1,
+        spike2_rest_past,
         spike2_to_J1,
+        spike3_rest_past,
         spike3_to_J2,
         loss_series,
         prediction_series,
@@ -360,17 +395,23 @@ def results(p, normals, rank, tolerance, state):
         V_1_before,
         pushed_1_before,
         w_1_before,
+        phi1_rest_past,
         phi1_past,
         phi1_to_J1T,
         spike2_past,
+        phi2_rest_past,
         phi2_past,
         phi2_to_J2T,
         spike3_past,
+        g3_rest_past,
         g3_past,
         g3_to_J2,
+        g2_rest_past,
         g2_past,
         g2_to_J1,
+        spike2_rest_past,
         spike2_to_J1,
+        spike3_rest_past,
         spike3_to_J2,
         loss_series,
         prediction_series,
@@ -390,14 +431,36 @@ def results(p, normals, rank, tolerance, state):
     # the noises of J2T in terms of its normals
     noise_J2T = p.sigma * first(g3_past, p.B * p.T)
     moments = {
-        ("C", "g2", "g2"): first(g2_past, p.B * p.T) @ first(g2_past, p.B * p.T).T,
-        ("C", "g2", "spike2"): first(g2_past, p.B * p.T) @ first(spike2_past, p.B * p.T).T,
-        ("C", "g3", "g3"): first(g3_past, p.B * p.T) @ first(g3_past, p.B * p.T).T,
-        ("C", "g3", "spike3"): first(g3_past, p.B * p.T) @ first(spike3_past, p.B * p.T).T,
-        ("C", "phi1", "phi1"): first(phi1_past, p.B * p.T) @ first(phi1_past, p.B * p.T).T,
-        ("C", "phi2", "phi2"): first(phi2_past, p.B * p.T) @ first(phi2_past, p.B * p.T).T,
-        ("C", "spike2", "spike2"): first(spike2_past, p.B * p.T) @ first(spike2_past, p.B * p.T).T,
-        ("C", "spike3", "spike3"): first(spike3_past, p.B * p.T) @ first(spike3_past, p.B * p.T).T,
+        ("C", "g2", "g2"): with_rest(
+            first(g2_past, p.B * p.T) @ first(g2_past, p.B * p.T).T, g2_rest_past, g2_rest_past, p.T
+        ),
+        ("C", "g2", "spike2"): with_rest(
+            first(g2_past, p.B * p.T) @ first(spike2_past, p.B * p.T).T, g2_rest_past, spike2_rest_past, p.T
+        ),
+        ("C", "g3", "g3"): with_rest(
+            first(g3_past, p.B * p.T) @ first(g3_past, p.B * p.T).T, g3_rest_past, g3_rest_past, p.T
+        ),
+        ("C", "g3", "spike3"): with_rest(
+            first(g3_past, p.B * p.T) @ first(spike3_past, p.B * p.T).T, g3_rest_past, spike3_rest_past, p.T
+        ),
+        ("C", "phi1", "phi1"): with_rest(
+            first(phi1_past, p.B * p.T) @ first(phi1_past, p.B * p.T).T, phi1_rest_past, phi1_rest_past, p.T
+        ),
+        ("C", "phi2", "phi2"): with_rest(
+            first(phi2_past, p.B * p.T) @ first(phi2_past, p.B * p.T).T, phi2_rest_past, phi2_rest_past, p.T
+        ),
+        ("C", "spike2", "spike2"): with_rest(
+            first(spike2_past, p.B * p.T) @ first(spike2_past, p.B * p.T).T,
+            spike2_rest_past,
+            spike2_rest_past,
+            p.T,
+        ),
+        ("C", "spike3", "spike3"): with_rest(
+            first(spike3_past, p.B * p.T) @ first(spike3_past, p.B * p.T).T,
+            spike3_rest_past,
+            spike3_rest_past,
+            p.T,
+        ),
         ("G", "J1"): noise_J1 @ noise_J1.T,
         ("G", "J2"): noise_J2 @ noise_J2.T,
         ("G", "J1T"): noise_J1T @ noise_J1T.T,

@@ -25,19 +25,23 @@ Array = Any
 
 class Span(NamedTuple):
     """Orthonormal directions over the sites. lost: the largest share of its variance that a field has left out.
-    slopes: derivatives of the directions by every slot, where they are followed."""
+    full: whether something has found no room. slopes: derivatives of the directions by every slot, where they are
+    followed."""
 
     directions: Array
     used: Array
     lost: Array
+    full: Array
     slopes: Array | None = None
 
 
 class Report(NamedTuple):
-    """On the directions of a pass: the largest share of variance left out, and the most that a span has used."""
+    """On the directions of a pass: the largest share of variance left out, the most directions that a span has used,
+    and whether some span was full."""
 
     lost: Array
     directions: Array
+    full: Array
 
 
 def room(entries: int, rank: int | None) -> int:
@@ -45,38 +49,49 @@ def room(entries: int, rank: int | None) -> int:
     return entries if rank is None else min(entries, rank)
 
 
+def beyond(size: int, entries: int, labels: int) -> int:
+    """How many normals the part of a field outside of its span needs: none where there is room for all."""
+    return labels if size < entries else 0
+
+
 def empty_span(sites: int, size: int, slots: int | None = None) -> Span:
     """A span without directions, with room for so many."""
     slopes = None if slots is None else jnp.zeros((sites, size, slots))
-    return Span(jnp.zeros((sites, size)), jnp.zeros((), int), jnp.zeros(()), slopes)
+    return Span(jnp.zeros((sites, size)), jnp.zeros((), int), jnp.zeros(()), jnp.zeros((), bool), slopes)
 
 
 def emptied(span: Span) -> Span:
     """The span without its directions."""
     slopes = None if span.slopes is None else jnp.zeros_like(span.slopes)
-    return Span(jnp.zeros_like(span.directions), jnp.zeros_like(span.used), span.lost, slopes)
+    return Span(jnp.zeros_like(span.directions), jnp.zeros_like(span.used), span.lost, span.full, slopes)
 
 
 def pivoted(gram: Array, floor: Array) -> tuple[Array, Array, Array]:
-    """Cholesky factor of a Gram matrix, largest remainder first, down to the floor; the order; what is left."""
+    """Cholesky factor of a Gram matrix, largest remainder first, down to the floor; the order; the remainders."""
     size = gram.shape[0]
 
     def one(k: Array, state: Any) -> Any:
-        left, factor, chosen, free = state
+        left, factor, chosen, remainders, free = state
         candidates = jnp.where(free, jnp.diagonal(left), -1.0)
         i = jnp.argmax(candidates)
         take = candidates[i] > floor
         column = jnp.where(take, left[:, i], 0.0) / jnp.sqrt(jnp.where(take, candidates[i], 1.0))
         left = left - column[:, None] * column[None, :]
-        return left, factor.at[:, k].set(column), chosen.at[k].set(i), free.at[i].set(False)
+        found = remainders.at[k].set(jnp.where(take, candidates[i], 0.0))
+        return left, factor.at[:, k].set(column), chosen.at[k].set(i), found, free.at[i].set(False)
 
-    start = gram, jnp.zeros_like(gram), jnp.zeros(size, int), jnp.ones(size, bool)
-    left, factor, chosen, _ = jax.lax.fori_loop(0, size, one, start)
-    return factor, chosen, jnp.trace(left)
+    start = gram, jnp.zeros_like(gram), jnp.zeros(size, int), jnp.zeros(size), jnp.ones(size, bool)
+    _, factor, chosen, remainders, _ = jax.lax.fori_loop(0, size, one, start)
+    return factor, chosen, remainders
 
 
-def extend(span: Span, values: Array, tolerance: Array, slopes: Array | None = None) -> tuple[Array, Span]:
-    """The coordinates of values, and the span joined by what is new in them.
+ROUNDING = 1e-14
+"""Share of its variance below which what is new in a field is rounding error."""
+
+
+def extend(span: Span, values: Array, tolerance: Array = 0.0, slopes: Array | None = None) -> tuple[Array, Array, Span]:
+    """The coordinates of values, a factor of the covariance of what is left out of them (labels x labels), and the
+    span joined by what is new in them.
 
     A direction with less than the share `tolerance` of the variance is left out, and so is what finds no room.
     """
@@ -87,24 +102,27 @@ def extend(span: Span, values: Array, tolerance: Array, slopes: Array | None = N
     # projected twice: once leaves rounding errors along directions that are nearly those of the values
     again = left.T @ span.directions / sites
     rows, left = rows + again, left - span.directions @ again.T
-    size = jnp.max(jnp.mean(values**2, axis=0))
-    factor, chosen, lost = pivoted(left.T @ left / sites, tolerance * size)
-    taken = jnp.any(factor != 0.0, axis=0)
-    places = jnp.where(taken, span.used + jnp.arange(labels), most)
+    variances = jnp.mean(values**2, axis=0)
+    size = jnp.max(variances)
+    factor, chosen, remainders = pivoted(left.T @ left / sites, ROUNDING * size)
+    wanted = remainders > jnp.maximum(tolerance, ROUNDING) * size  # the first ones: remainders descend
+    places = jnp.where(wanted, span.used + jnp.arange(labels), most)
+    taken = places < most
     lower = jnp.where(taken, factor[chosen], jnp.eye(labels))
-    made = solve_triangular(lower, left[:, chosen].T, lower=True).T
+    inverse = solve_triangular(lower, jnp.eye(labels), lower=True)  # small: a product per site is faster than solving
+    made = left[:, chosen] @ inverse.T
     directions = span.directions.at[:, places].set(made, mode="drop")
     new_slopes = None
     if span.slopes is not None:
         assert slopes is not None, "a span with slopes is joined by values with slopes"
         d_left = (slopes - jnp.einsum("ck,mkn->mcn", rows, span.slopes))[:, chosen]
-        inverse = solve_triangular(lower, jnp.eye(labels), lower=True)
         new_slopes = span.slopes.at[:, places].set(jnp.einsum("kc,mcn->mkn", inverse, d_left), mode="drop")
     rows = rows.at[:, places].add(factor, mode="drop")
-    lost = lost + jnp.sum(jnp.where(places >= most, jnp.sum(factor**2, axis=0), 0.0))
-    used = jnp.minimum(span.used + jnp.sum(taken), most)
-    share = lost / jnp.maximum(jnp.sum(jnp.mean(values**2, axis=0)), 1e-300)
-    return rows, Span(directions, used, jnp.maximum(span.lost, share), new_slopes)
+    rest = jnp.where(taken, 0.0, factor)
+    share = jnp.sum(rest**2) / jnp.maximum(jnp.sum(variances), 1e-300)
+    used = span.used + jnp.sum(taken)
+    full = span.full | jnp.any(wanted & ~taken)
+    return rows, rest, Span(directions, used, jnp.maximum(span.lost, share), full, new_slopes)
 
 
 def expressed(span: Span, rows: Array) -> Array:
@@ -128,7 +146,7 @@ def between(left: Span, right: Span) -> Array:
 
 
 def scaled_rows(factor: Array, rows: Array) -> Array:
-    """Coordinates times a number, or times one number per label."""
+    """Coordinates, or a factor of what is left out, times a number or times one number per label."""
     return jnp.reshape(jnp.asarray(factor), (-1, 1)) * rows
 
 
@@ -146,7 +164,8 @@ def report_on(kept: tuple[Span, ...], fresh: tuple[Span, ...] = ()) -> Report:
     """What the directions of a pass have left out, and how many there are in the spans that are kept."""
     lost = jnp.stack([jnp.zeros(()), *(span.lost for span in (*kept, *fresh))])
     used = jnp.stack([jnp.zeros((), int), *(span.used for span in kept)])
-    return Report(jnp.max(lost), jnp.max(used))
+    full = jnp.stack([jnp.zeros((), bool), *(span.full for span in kept)])
+    return Report(jnp.max(lost), jnp.max(used), jnp.any(full))
 
 
 # -- values
@@ -209,9 +228,31 @@ def label_mean(row: Array) -> Array:
     return jnp.mean(row)
 
 
-def noise(normals: Array, rows: Array) -> Array:
-    """What a random matrix makes of a field with these coordinates, but for memory: sites x labels."""
-    return normals @ rows.T
+def noise(normals: Array, rows: Array, beyond: Array | None = None, rest: Array | None = None) -> Array:
+    """What a random matrix makes of a field with these coordinates, but for memory: sites x labels.
+
+    rest: a factor of the covariance of what is left out of the field, and beyond: normals for it.
+    """
+    made = normals @ rows.T
+    return made if beyond is None or rest is None else made + beyond @ rest[:, : beyond.shape[1]].T
+
+
+def store_rest(past: Array, rest: Array, t: Array) -> Array:
+    """Factors of what is left out at all times, with that of time t in its place."""
+    return past.at[t].set(rest[:, : past.shape[2]])
+
+
+def with_rest(covariance: Array, left: Array, right: Array, count: int) -> Array:
+    """A covariance over the first times with what was left out of the two fields at equal times added.
+
+    left, right: factors of what was left out, times x labels x labels.
+    """
+    if left.shape[2] == 0:
+        return covariance
+    blocks = jnp.einsum("tck,tdk->tcd", left[:count], right[:count])
+    shape = (count, blocks.shape[1], count, blocks.shape[2])
+    when = jnp.arange(count)
+    return covariance.reshape(shape).at[when, :, when, :].add(blocks).reshape(covariance.shape)
 
 
 def answers(values: Array, normals: Array, span: Span) -> Array:

@@ -1,79 +1,78 @@
-"""The sampled forward pass: normals for many sites, replicas that fit into memory, means, errors and bias.
+"""The sampled forward pass: replicas that fit into memory, their mean, its error, and the bias that is taken off.
 
 A replica is a forward pass over some sites. Its order parameters are means over those sites, so they carry an error
 of order sites^(-1/2) and, because they feed back into the laws, a bias of order 1/sites. Replicas are independent:
-their mean has the smaller error, their spread says how large it is, and passes over half of the sites show the bias,
-which is then taken off.
+their mean has the smaller error and their spread says how large it is. Passes over the halves of the sites of a few
+replicas show the bias, which is taken off. Where there is no room for all directions of the past, what is left out is
+drawn as independent noise, and passes that leave out more show what that does, which is counted as an error.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import signature
 from typing import Any, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
 from numerics.progress import Report
-from numerics.runtime.interface import Array, SampledTraining
+from numerics.runtime.interface import SampledTraining
 from numerics.runtime.point import Point
+from numerics.training.draws import DRAWS, draw, halves
 
 DEFAULT_SAMPLES = 100_000
-REPLICAS = 20
-SITES_BYTES = 1.5e9
+REPLICAS, FEWEST_REPLICAS = 20, 10
+"""How many replicas there are, and down to how many there may be where sites are few for all directions."""
+BIAS_REPLICAS = 5
+"""Replicas whose halves show the bias: halves share the numbers of the whole, so that a few are enough."""
+SITES_BYTES = 1.2e9
 """What the sites of one replica may take."""
 WORKING_COPIES = 3
 """A pass takes about so many times what it keeps for each site."""
-DRAWS = ("matched", "antithetic", "plain", "sobol")
-"""How normals are drawn: in pairs of opposite sign with their second moments made exact, in such pairs, independently,
-or from a scrambled Sobol sequence with second moments made exact."""
+ROUNDING = 1e-12
+"""Share of its variance below which a direction is rounding error."""
+SITES_WANTED, FEWEST_SITES = 16, 4
+"""Sites per direction of the past: as many as one wants, and fewer than which one must not have."""
+COARSE = (1e-6, 1e-5, 1e-4, 1e-3)
+"""Shares below which a direction is left out where there is no room for all, the smallest that makes room."""
+COARSER = 4.0
+"""Passes that show what leaving out does leave out so many times more."""
 RESOLVED = 10.0
 """Noises that earlier ones determine, but for so many times 1/sites of their variance, carry no response."""
-MOST_LOST = 0.02
-"""Share of the variance of a field that may be left out because there is no room for more directions."""
-WIDEST_SPAN = 96
-"""Directions of the past that are kept unless the user asks for more."""
-DROPPED = 2.0
-"""A direction with less than so many times 1/sites of a field's variance is left out: sampling cannot resolve it, and
-its answers to the noise would be noise themselves."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a sampled pass is made. samples: sites over all replicas. rank: most directions of the past. tolerance:
-    share of its variance below which a direction is left out; by the number of sites if None."""
+    """How a sampled pass is made. samples: sites over all replicas. rank: most directions of the past, as many as fit
+    into memory if None. tolerance: share of its variance below which a direction is left out; chosen if None."""
 
     samples: int = DEFAULT_SAMPLES
     seed: int = 0
-    draws: str = "matched"
+    draws: str = "sobol"
     rank: int | None = None
     tolerance: float | None = None
     debias: bool = True
 
 
 K = TypeVar("K")
-Sides = dict[str, float | None]
-"""Overlaps of an eigenvector with spikes, by the side they are on; None where there is none to name."""
 Order = dict[tuple[Any, ...], np.ndarray]
 """Order parameters, or what they are made of, by ("C", a, b), ("R", a, b), ("M", i) and the like."""
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """Order parameters of all replicas together, then without each of them, for errors by the jackknife.
+    """Order parameters of all replicas together, then those that differ from them by each contribution to the error:
+    without one replica, or with more left out, scaled so that the jackknife gives the variance.
 
-    coarse: the same from passes over half of the sites, for the bias; empty if it is not wanted. errors: standard
-    errors of the observables.
+    errors: standard errors of the observables.
     """
 
-    fine: tuple[Order, ...]
-    coarse: tuple[Order, ...]
+    orders: tuple[Order, ...]
     observables: dict[str, np.ndarray]
     finite: int
     errors: dict[str, np.ndarray]
@@ -84,113 +83,178 @@ def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repor
     """The training level by independent replicas of a sampled forward pass, at parameter values and data p."""
     if how.draws not in DRAWS:
         raise ParameterError(f"draws={how.draws} is not known; it must be one of {', '.join(DRAWS)}")
-    rank = how.rank or WIDEST_SPAN
-    shapes = training.shapes(p, rank)
-    sites, count = _plan(training.footprint(p, rank), how.samples)
+    plan = _plan(training, p, how)
+    shapes = training.shapes(p, plan.rank)
     forward = compiled(training.forward_pass)
-    tolerance = DROPPED / sites if how.tolerance is None else how.tolerance
+
+    def run(normals: Mapping[str, Any], tolerance: float) -> _Pass:
+        return _Pass.of(forward(p, normals, rank=plan.rank, tolerance=tolerance))
+
     wholes: list[_Pass] = []
-    halves: list[_Pass] = []
-    for number in range(count):
-        normals = draw(training.groups, shapes, sites, (how.seed, number), how.draws)
-        wholes.append(_Pass.of(forward(p, normals, rank=rank, tolerance=tolerance)))
-        if how.debias:
-            parts = [{name: _part(x, k) for name, x in normals.items()} for k in (0, 1)]
-            parts = [matched(training.groups, h) if how.draws in ("matched", "sobol") else h for h in parts]
-            passes = [_Pass.of(forward(p, h, rank=rank, tolerance=tolerance)) for h in parts]
-            halves.append(_Pass.mean(passes))
-        tell((number + 1) / count, f"sampling, replica {number + 1} of {count}")
-    lost = max(one.lost for one in (*wholes, *halves))
-    _check_room(wholes, rank, lost)
+    smaller: list[_Pass] = []
+    coarser: list[_Pass] = []
+    tolerance = plan.tolerances[0]
+    for number in range(plan.replicas):
+        normals = draw(training.groups, shapes, plan.sites, (how.seed, number), how.draws)
+        whole = run(normals, tolerance)
+        for coarse in plan.tolerances[1:] if number == 0 else ():
+            if not whole.full:
+                break
+            tolerance, whole = coarse, run(normals, coarse)
+        if number == 0:
+            _check_room(whole, plan, tolerance)
+        wholes.append(whole)
+        if number < BIAS_REPLICAS and how.debias:
+            smaller.append(_Pass.mean([run(h, tolerance) for h in halves(training.groups, normals, how.draws)]))
+        if number < BIAS_REPLICAS and tolerance > ROUNDING:
+            coarser.append(run(normals, COARSER * tolerance))
+        tell((number + 1) / plan.replicas, f"sampling, replica {number + 1} of {plan.replicas}")
+    mean, deviations = _mean_and_deviations(wholes, smaller, coarser)
     make = compiled(training.order_parameters)
-    kept = RESOLVED / sites if how.tolerance is None else how.tolerance
+    kept = RESOLVED / plan.sites if how.tolerance is None else how.tolerance
+    scale = math.sqrt(len(deviations) / (len(deviations) - 1))  # so that the jackknife gives the sum of their squares
 
-    def orders(passes: list[_Pass]) -> tuple[Order, ...]:
-        """Order parameters of all replicas, and then without each of them."""
-        tables = [one.moments for one in passes]
-        every = {name: np.mean([t[name] for t in tables], axis=0) for name in tables[0]}
-        return tuple(_arrays(make(m, p, tolerance=kept)) for m in (every, *_without_one(tables)))
+    def order(part: float, deviation: Tables) -> Order:
+        moments, _ = _combined((1.0, mean), (part, deviation))
+        return _arrays(make(moments, p, tolerance=kept))
 
-    fine = orders(wholes)
-    coarse = orders(halves) if halves else ()
-    observables = [
-        whole.observables if not halves else extrapolated_table(whole.observables, halves[k].observables)
-        for k, whole in enumerate(wholes)
-    ]
+    variances = _combined(*((1.0, jax.tree.map(np.square, d)) for d in deviations))
     return Sampled(
-        fine,
-        coarse,
-        {k: np.mean([o[k] for o in observables], axis=0) for k in observables[0]},
-        min(one.finite for one in (*wholes, *halves)),
-        {k: stderr([o[k] for o in observables]) for k in observables[0]},
+        (order(0.0, mean), *(order(scale, d) for d in deviations)),
+        mean[1],
+        min(one.finite for one in (*wholes, *smaller, *coarser)),
+        {name: np.sqrt(value) for name, value in variances[1].items()},
         {
             "method": "sampled forward pass",
             "responses": training.responses,
-            "samples": count * sites,
-            "replicas": count,
+            "samples": plan.replicas * plan.sites,
+            "replicas": plan.replicas,
             "seed": how.seed,
             "draws": how.draws,
             "bias": "order 1/sites taken off by passes over halves" if how.debias else "not taken off",
             "directions": max(one.directions for one in wholes),
-            "variance_left_out": float(lost),
+            "variance_drawn_anew": max(one.lost for one in wholes),
         },
     )
 
 
-def _plan(footprint: int, samples: int) -> tuple[int, int]:
-    """Sites of each replica, a multiple of eight because of signs and halves, and the number of replicas."""
-    most = max(8, int(SITES_BYTES / (8 * WORKING_COPIES * footprint)))
-    sites = max(8, 8 * math.ceil(samples / REPLICAS / 8))
-    if sites <= most:
-        return sites, REPLICAS
-    sites = 8 * (most // 8)
-    return sites, math.ceil(samples / sites)
+@dataclass(frozen=True)
+class _Plan:
+    """rank: most directions, None where there is room for all. tolerances: shares below which directions are left out,
+    tried one after the other until there is room."""
+
+    sites: int
+    replicas: int
+    rank: int | None
+    tolerances: tuple[float, ...]
+
+
+def _plan(training: SampledTraining, p: Point, how: Sampling) -> _Plan:
+    """Sites of each replica, a power of two near to what is wanted, replicas, and room for directions."""
+
+    def width(rank: int | None) -> int:
+        """Normals of one site, of the kind that has most: no span has more directions."""
+        return max(map(math.prod, training.shapes(p, rank).values()), default=1)
+
+    def sites(rank: int | None) -> int:
+        normals = sum(map(math.prod, training.shapes(p, rank).values()))
+        most = SITES_BYTES / (8 * (WORKING_COPIES * training.footprint(p, rank) + normals))
+        wanted = max(how.samples / REPLICAS, min(how.samples / FEWEST_REPLICAS, SITES_WANTED * width(rank)))
+        return 2 ** max(4, math.floor(math.log2(min(1.42 * wanted, most))))
+
+    def fits(rank: int | None) -> bool:
+        return sites(rank) >= FEWEST_SITES * width(rank)
+
+    rank = how.rank
+    if rank is None and not fits(None):
+        rank = max(filter(fits, (2**k for k in range(4, 13))), default=16)
+    tolerances = (ROUNDING,) if rank is None else (ROUNDING, *COARSE)
+    if how.tolerance is not None:
+        tolerances = (how.tolerance,)
+    count = sites(rank)
+    return _Plan(count, max(FEWEST_REPLICAS, math.ceil(how.samples / count)), rank, tolerances)
+
+
+Tables = tuple[Order, dict[str, np.ndarray]]
+"""What a pass gives: moments and observables."""
 
 
 @dataclass(frozen=True)
 class _Pass:
-    moments: Order
-    observables: dict[str, np.ndarray]
+    tables: Tables
     finite: int
     lost: float
     directions: int
+    full: bool
+    """Whether something found no room."""
 
     @staticmethod
     def of(result: Any) -> _Pass:
         moments, observables, finite, report = result
-        return _Pass(_arrays(moments), _arrays(observables), int(finite), float(report.lost), int(report.directions))
+        tables = _arrays(moments), _arrays(observables)
+        return _Pass(tables, int(finite), float(report.lost), int(report.directions), bool(report.full))
 
     @staticmethod
     def mean(passes: list[_Pass]) -> _Pass:
         """Means over several passes, and the worst of their reports."""
-
-        def over(tables: list[dict[K, np.ndarray]]) -> dict[K, np.ndarray]:
-            return {name: np.mean([t[name] for t in tables], axis=0) for name in tables[0]}
-
         return _Pass(
-            over([p.moments for p in passes]),
-            over([p.observables for p in passes]),
-            min(p.finite for p in passes),
-            max(p.lost for p in passes),
+            _mean([one.tables for one in passes]),
+            min(one.finite for one in passes),
+            max(one.lost for one in passes),
             passes[0].directions,
+            any(one.full for one in passes),
         )
 
 
-def extrapolated_table(fine: Mapping[K, np.ndarray], coarse: Mapping[K, np.ndarray]) -> dict[K, np.ndarray]:
-    """Twice the value of all sites minus that of halves: a bias of order 1/sites drops out."""
-    return {name: 2 * value - coarse[name] for name, value in fine.items()}
+def _combined(*parts: tuple[float, Tables]) -> Tables:
+    """A sum of tables times numbers."""
+    found: Tables = jax.tree.map(
+        lambda *x: sum(c * y for (c, _), y in zip(parts, x, strict=True)), *(t for _, t in parts)
+    )
+    return found
+
+
+def _mean(tables: Sequence[Tables]) -> Tables:
+    return _combined(*((1 / len(tables), one) for one in tables))
+
+
+def _mean_and_deviations(
+    wholes: Sequence[_Pass], smaller: Sequence[_Pass], coarser: Sequence[_Pass]
+) -> tuple[Tables, list[Tables]]:
+    """The mean of replicas with their bias taken off, and deviations from it whose squares add up to its variance.
+
+    smaller, coarser: passes over halves, and passes that leave out more, of the first replicas.
+    """
+    wholes, halved, left = ([one.tables for one in passes] for passes in (wholes, smaller, coarser))
+    mean = _mean(wholes)
+    deviations = _deviations(wholes, mean)
+    if halved:
+        # twice the value of all sites minus that of halves: a bias of order 1/sites drops out
+        bias = [_combined((1.0, whole), (-1.0, half)) for whole, half in zip(wholes, halved, strict=False)]
+        correction = _mean(bias)
+        more = _deviations(bias, correction)
+        mean = _combined((1.0, mean), (1.0, correction))
+        deviations = [_combined((1.0, d), (1.0, more[k])) if k < len(more) else d for k, d in enumerate(deviations)]
+    if left:
+        deviations.append(
+            _mean([_combined((1.0, more), (-1.0, whole)) for whole, more in zip(wholes, left, strict=False)])
+        )
+    return mean, deviations
+
+
+def _deviations(tables: Sequence[Tables], mean: Tables) -> list[Tables]:
+    """Of each replica from the mean, scaled so that their squares add up to the variance of the mean."""
+    scale = 1 / math.sqrt(len(tables) * (len(tables) - 1))
+    return [_combined((scale, one), (-scale, mean)) for one in tables]
+
+
+Sides = dict[str, float | None]
+"""Overlaps of an eigenvector with spikes, by the side they are on; None where there is none to name."""
 
 
 def extrapolated(fine: list[float], coarse: list[float]) -> list[float]:
-    """The same for outliers, where both have as many; they are left alone otherwise."""
+    """Twice the first minus the second, where both have as many."""
     return [2 * a - b for a, b in zip(fine, coarse, strict=True)] if len(fine) == len(coarse) else list(fine)
-
-
-def _without_one(tables: list[dict[K, np.ndarray]]) -> list[dict[K, np.ndarray]]:
-    """The means over all replicas but one."""
-    count = len(tables)
-    total = {name: np.sum([t[name] for t in tables], axis=0) for name in tables[0]}
-    return [{name: (total[name] - t[name]) / (count - 1) for name in total} for t in tables]
 
 
 def jackknife(spread: float, count: int) -> float:
@@ -227,95 +291,12 @@ def _arrays(table: Mapping[K, Any]) -> dict[K, np.ndarray]:
     return {name: np.asarray(value) for name, value in table.items()}
 
 
-def stderr(values: list[np.ndarray]) -> np.ndarray:
-    """The standard error of the mean of replicas."""
-    found: np.ndarray = np.std(values, axis=0, ddof=1) / math.sqrt(len(values))
-    return found
-
-
-def _check_room(passes: list[_Pass], rank: int, lost: float) -> None:
-    full = max(one.directions for one in passes) >= rank
-    if full and lost > MOST_LOST:
+def _check_room(first: _Pass, plan: _Plan, tolerance: float) -> None:
+    if plan.rank is not None and first.full:
         raise NumericalError(
-            f"{rank} directions of the past are too few: {lost:.1%} of the variance of a field is left out; "
-            f"raise --rank, for instance to {2 * rank}, or take fewer steps or samples"
+            f"{plan.rank} directions of the past are too few: with a share {tolerance:g} of the variance left out of "
+            f"each field there are still more; raise --rank, for instance to {2 * plan.rank}, or take fewer steps"
         )
-
-
-# -- normals
-
-
-def draw(
-    groups: tuple[tuple[str, ...], ...], shapes: dict[str, tuple[int, ...]], sites: int, seed: tuple[int, ...], how: str
-) -> dict[str, Array]:
-    """Standard normals for so many sites, by name; the same seed gives the same numbers."""
-    rng = np.random.default_rng(seed)
-    made: dict[str, np.ndarray] = {}
-    for names in groups:
-        widths = [math.prod(shapes[name]) for name in names]
-        signs = _signs(len(names), how)
-        table = _table(rng, sites // len(signs), sum(widths), how)
-        stops = np.cumsum([0, *widths])
-        for k, name in enumerate(names):
-            part = table[:, None, stops[k] : stops[k + 1]] * signs[None, :, k, None]
-            made[name] = part.reshape(sites, *shapes[name])
-    made.update(
-        {
-            name: rng.standard_normal((sites, *shape))
-            for name, shape in sorted(shapes.items())
-            if not any(name in group for group in groups)
-        }
-    )
-    found = matched(groups, made) if how in ("matched", "sobol") else made
-    return {name: jnp.asarray(x) for name, x in found.items()}
-
-
-def _table(rng: np.random.Generator, sites: int, width: int, how: str) -> np.ndarray:
-    if how == "sobol":
-        # slow to load, and no other way of drawing needs it
-        from scipy.special import ndtri
-        from scipy.stats import qmc
-
-        points = qmc.Sobol(width, scramble=True, rng=rng).random(sites)
-        found: np.ndarray = ndtri(np.clip(points, 1e-12, 1 - 1e-12))
-        return found
-    return rng.standard_normal((sites, width))
-
-
-def _signs(kinds: int, how: str) -> np.ndarray:
-    """Signs with which the same numbers are used again, for each kind of normal of a site: products of an odd number
-    of kinds cancel, and for two kinds or three products of two as well."""
-    if how == "plain":
-        return np.ones((1, kinds))
-    if how == "antithetic" or kinds == 1:
-        return np.array([[1.0], [-1.0]]) * np.ones((1, kinds))
-    rows = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]], float)
-    return rows[:, np.arange(kinds) % 2] if kinds != 3 else np.concatenate([rows, rows[:, :1] * rows[:, 1:]], axis=1)
-
-
-def matched(groups: tuple[tuple[str, ...], ...], normals: Mapping[str, Array]) -> dict[str, np.ndarray]:
-    """The normals of each group of sites turned and stretched so that their second moments are exactly those of
-    independent standard normals; where there are too few sites for that they are left alone."""
-    found = {name: np.asarray(x) for name, x in normals.items()}
-    for names in groups:
-        parts = [found[name].reshape(len(found[name]), -1) for name in names]
-        table = np.concatenate(parts, axis=1)
-        sites, width = table.shape
-        if sites < 4 * width:
-            continue
-        factor = np.linalg.cholesky(table.T @ table / sites)
-        table = np.linalg.solve(factor, table.T).T
-        start = 0
-        for name, part in zip(names, parts, strict=True):
-            found[name] = table[:, start : start + part.shape[1]].reshape(found[name].shape)
-            start += part.shape[1]
-    return found
-
-
-def _part(normals: Array, half: int) -> Array:
-    """One half of the sites, pairs kept together."""
-    middle = len(normals) // 2
-    return normals[:middle] if half == 0 else normals[middle:]
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,7 @@ from numerics.modules import Solver
 from numerics.precision import in_float64
 from numerics.progress import Report
 from numerics.runtime.interface import Key, Order, SampledTraining
-from numerics.training.sampling import RESOLVED, WIDEST_SPAN, Sampling, sampled_pass
+from numerics.training.sampling import RESOLVED, Sampling, sampled_pass
 
 K = TypeVar("K")
 GROWTH = 1e25
@@ -81,14 +81,12 @@ class Trained:
         assert isinstance(solver.training, SampledTraining), "an exact pass draws nothing"
         found = sampled_pass(solver.training, solver.point(values), sampling, tell)
         return Trained(
-            found.fine[0],
+            found.orders[0],
             found.observables,
             found.finite,
             found.errors,
-            found.fine[1:],
+            found.orders[1:],
             found.method,
-            found.coarse[0] if found.coarse else None,
-            found.coarse[1:],
         )
 
 
@@ -114,7 +112,7 @@ def check_memory(solver: Solver, values: dict[str, Any]) -> int:
     """How many numbers the order parameters are; sizes that cannot be meant are refused before any array is made."""
     p = solver.point(values)
     if isinstance(solver.training, SampledTraining):
-        entries = solver.training.footprint(p, WIDEST_SPAN)
+        entries = solver.training.footprint(p, None)
     else:
         results = jax.eval_shape(solver.training.forward_pass, p)
         entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
