@@ -18,7 +18,6 @@ from derive.models.coupled_spikes import declare, kappa, theta
 from numerics.precision import in_float64
 from numerics.runtime.point import replaced
 from numerics.solver import load_built, load_solver, solve
-from numerics.training.sampling import WIDEST_SPAN
 
 # a name with what is chosen of a family and which values are changed
 DEEP = tuple(("deep_linear", {"L": L, "T": 2, "C": C}) for L, C in ((1, 2), (2, 1)))
@@ -47,7 +46,7 @@ def _call(case):
     point = solver.point(values)
     if solver.setting.exact:
         return solver, point, ()
-    shapes = solver.training.shapes(point, WIDEST_SPAN)
+    shapes = solver.training.shapes(point, None)
     normals = {k: jax.random.normal(jax.random.key(1), (64, *shape), dtype=float) for k, shape in shapes.items()}
     return solver, point, (normals,)
 

@@ -15,7 +15,8 @@ from derive.errors import NumericalError, ParameterError
 from numerics.precision import in_float64
 from numerics.simulation.samples import simulate
 from numerics.solver import Trained, load_solver, solve
-from numerics.training.sampling import DRAWS, Sampling, draw, matched
+from numerics.training.draws import DRAWS, LEADING, draw, matched
+from numerics.training.sampling import Sampling
 
 GROUPS = (("J", "JT", "w"), ("V",))
 SHAPES = {"J": (3,), "JT": (2, 2), "w": (), "V": (2,)}
@@ -39,23 +40,22 @@ def test_the_same_seed_gives_the_same_normals(how):
         assert not np.allclose(first[name], other[name])
 
 
-@pytest.mark.parametrize("how", ["matched", "sobol"])
-def test_second_moments_are_exact_within_each_group(how):
-    normals = in_float64(draw)(GROUPS, SHAPES, 256, (3, 0), how)
+def test_first_and_second_moments_are_exact_within_each_group():
+    normals = in_float64(draw)(GROUPS, SHAPES, 256, (3, 0), "matched")
     for names in GROUPS:
         table = tables(normals, names)
         assert np.allclose(table.T @ table / 256, np.eye(table.shape[1]), atol=1e-12)
-
-
-@pytest.mark.parametrize("how", ["matched", "antithetic"])
-def test_signs_make_odd_moments_vanish(how):
-    normals = in_float64(draw)(GROUPS, SHAPES, 256, (3, 0), how)
-    for name in SHAPES:
-        table = tables(normals, (name,))
         assert np.allclose(table.mean(axis=0), 0, atol=1e-12)
-        assert np.allclose((table**3).mean(axis=0), 0, atol=1e-11)
-    plain = tables(in_float64(draw)(GROUPS, SHAPES, 256, (3, 0), "plain"), ("J",))
-    assert np.abs(plain.mean(axis=0)).max() > 1e-3
+
+
+def test_beside_a_sobol_sequence_the_other_normals_have_exact_moments():
+    shapes, groups = {"J": (20,), "w": ()}, (("J", "w"),)
+    table = tables(in_float64(draw)(groups, shapes, 256, (3, 0), "sobol"), ("J", "w"))
+    others = list(range(LEADING, 20))
+    around = np.concatenate([np.ones((256, 1)), table], axis=1)
+    exact = np.concatenate([np.zeros((1, 21)), np.eye(21)])[:, others]
+    assert np.allclose(around.T @ table[:, others] / 256, exact, atol=1e-12)
+    assert np.max(np.abs(table.mean(axis=0))) < 0.02 < 1 / 16  # leading ones as close as a sequence brings them
 
 
 def test_fourth_moments_stay_those_of_normals():
@@ -63,10 +63,12 @@ def test_fourth_moments_stay_those_of_normals():
     assert np.allclose((table**4).mean(axis=0), 3, atol=5 * math.sqrt(96 / 40_000))
 
 
-def test_too_few_sites_are_left_alone():
-    normals = {"J": np.random.default_rng(0).standard_normal((8, 3))}
-    assert matched((("J",),), normals)["J"] is not None
-    assert np.array_equal(matched((("J",),), normals)["J"], normals["J"])
+def test_where_sites_are_few_the_first_normals_of_each_kind_have_exact_moments():
+    normals = {name: np.random.default_rng(k).standard_normal((32, 8)) for k, name in enumerate("JK")}
+    found = matched((("J", "K"),), normals)
+    table = np.concatenate([found["J"][:, :4], found["K"][:, :4]], axis=1)
+    assert np.allclose(table.T @ table / 32, np.eye(8), atol=1e-12)
+    assert all(np.array_equal(found[name][:, 4:], normals[name][:, 4:]) for name in "JK")
 
 
 # -- errors, bias and responses
@@ -92,10 +94,10 @@ def test_the_same_seed_gives_the_same_results():
 
 
 @pytest.mark.slow
-def test_errors_fall_as_the_root_of_the_samples():
+def test_errors_fall_at_least_as_the_root_of_the_samples():
     few, many = (np.sqrt(np.mean([stacked(trained(n, k).errors) ** 2 for k in range(6)], axis=0)) for n in (FEW, MANY))
     sites = [trained(n, 0).method["samples"] for n in (FEW, MANY)]
-    assert np.exp(np.mean(np.log(few / many))) == pytest.approx(math.sqrt(sites[1] / sites[0]), rel=0.2)
+    assert np.exp(np.mean(np.log(few / many))) > 0.8 * math.sqrt(sites[1] / sites[0])
 
 
 @pytest.mark.slow
@@ -140,7 +142,7 @@ def test_too_small_a_rank_is_refused():
 
 
 def test_an_unknown_way_of_drawing_is_refused():
-    with pytest.raises(ParameterError, match="draws=lattice is not known; it must be one of matched, antithetic"):
+    with pytest.raises(ParameterError, match="draws=lattice is not known; it must be one of sobol, matched, plain"):
         in_float64(Trained.sampled)(
             solver_of("coupled_spikes_tanh"),
             values_of("coupled_spikes_tanh", **SPIKES),

@@ -30,30 +30,26 @@ def draw(
     made: dict[str, np.ndarray] = {}
     alone = tuple((name,) for name in sorted(shapes) if not any(name in group for group in groups))
     for names in (*groups, *alone):
-        widths = [math.prod(shapes[name]) for name in names]
-        table = rng.standard_normal((sites, sum(widths)))
+        tables = [rng.standard_normal((sites, math.prod(shapes[name]))) for name in names]
         if how == "sobol":
-            starts = np.cumsum([0, *widths])
-            leading = [
-                start + k for start, width in zip(starts, widths, strict=False) for k in range(min(width, LEADING))
-            ]
-            table[:, leading] = _sobol(rng, sites, len(leading))
-        for name, part in zip(names, np.split(table, np.cumsum(widths)[:-1], axis=1), strict=True):
-            made[name] = part.reshape(sites, *shapes[name])
+            leading = [table[:, :LEADING] for table in tables]
+            stops = np.cumsum([part.shape[1] for part in leading])
+            for part, values in zip(leading, np.split(_sobol(rng, sites, stops[-1]), stops[:-1], axis=1), strict=True):
+                part[:] = values
+        made.update({name: table.reshape(sites, *shapes[name]) for name, table in zip(names, tables, strict=True)})
     return as_wanted(groups, made, how)
 
 
 def halves(groups: Groups, normals: Mapping[str, Array], how: str) -> list[dict[str, Array]]:
     """The normals of the first and of the second half of the sites."""
     middle = len(next(iter(normals.values()))) // 2
-    parts = (
-        {name: np.asarray(x)[half] for name, x in normals.items()} for half in (slice(middle), slice(middle, None))
-    )
-    return [as_wanted(groups, part, how) for part in parts]
+    sides = slice(middle), slice(middle, None)
+    return [as_wanted(groups, {name: np.asarray(x)[side] for name, x in normals.items()}, how) for side in sides]
 
 
 def as_wanted(groups: Groups, normals: Mapping[str, np.ndarray], how: str) -> dict[str, Array]:
-    found = normals if how == "plain" else matched(groups, normals)
+    """The normals with the moments that a way of drawing promises."""
+    found = normals if how == "plain" else matched(groups, normals, LEADING if how == "sobol" else 0)
     return {name: jnp.asarray(x) for name, x in found.items()}
 
 
@@ -70,27 +66,40 @@ def _sobol(rng: np.random.Generator, sites: int, width: int) -> np.ndarray:
     return found
 
 
-def matched(groups: Groups, normals: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def matched(groups: Groups, normals: Mapping[str, np.ndarray], leading: int = 0) -> dict[str, np.ndarray]:
     """The normals of each group of sites moved, turned and stretched so that their first and second moments are exactly
-    those of independent standard normals; where sites are few, only the first normals of each kind: they come first
-    in the order of directions, and those carry most of the variance."""
-    # slow to load, and plain draws do not need it
-    from scipy.linalg.blas import dsyrk, dtrsm
+    those of independent standard normals.
 
+    leading: so many of each kind are left as they are, and the others made exact among themselves and with them: a
+    Sobol sequence has no bias, and would have one if it were stretched. Where sites are few, only the first normals of
+    each kind are made exact: they come first in the order of directions, and those carry most of the variance.
+    """
     found = {name: np.asarray(x) for name, x in normals.items()}
     for names in groups:
         parts = [found[name].reshape(len(found[name]), -1) for name in names]
         sites, width = len(parts[0]), sum(part.shape[1] for part in parts)
         share = min(1.0, sites / (SITES_PER_NORMAL * width))
-        counts = [int(share * part.shape[1]) for part in parts]
-        table = np.asfortranarray(
-            np.concatenate([part[:, :n] for part, n in zip(parts, counts, strict=True)], axis=1).T
-        )
-        table -= table.mean(axis=1, keepdims=True)
-        factor = np.linalg.cholesky(dsyrk(1 / sites, table, lower=1))  # only the lower triangle is there, and read
-        table = dtrsm(1.0, factor, table, lower=1, overwrite_b=1)
-        starts = np.cumsum([0, *counts])
-        for k, (name, part) in enumerate(zip(names, parts, strict=True)):
-            whole = np.concatenate([table[starts[k] : starts[k + 1]].T, part[:, counts[k] :]], axis=1)
-            found[name] = whole.reshape(found[name].shape)
+        stops = [(min(leading, part.shape[1]), int(share * part.shape[1])) for part in parts]
+        given = np.concatenate([part[:, :first].T for part, (first, _) in zip(parts, stops, strict=True)])
+        moved = np.concatenate([part[:, first:last].T for part, (first, last) in zip(parts, stops, strict=True)])
+        turned = iter(_turned(given, moved))
+        for name, part, (first, last) in zip(names, parts, stops, strict=True):
+            inside = [next(turned) for _ in range(first, last)]
+            columns = [part[:, :first], *(column[:, None] for column in inside), part[:, max(first, last) :]]
+            found[name] = np.concatenate(columns, axis=1).reshape(found[name].shape)
+    return found
+
+
+def _turned(given: np.ndarray, moved: np.ndarray) -> np.ndarray:
+    """Rows moved to mean zero, without correlation to the given rows and among themselves, with variance one."""
+    # slow to load, and plain draws do not need it
+    from scipy.linalg.blas import dsyrk, dtrsm
+
+    if not len(moved):
+        return moved
+    sites = moved.shape[1]
+    around = np.concatenate([np.ones((1, sites)), given])
+    moved = moved - np.linalg.solve(around @ around.T, around @ moved.T).T @ around
+    factor = np.linalg.cholesky(dsyrk(1 / sites, moved, lower=1))  # only the lower triangle is there, and read
+    found: np.ndarray = dtrsm(1.0, factor, moved, lower=1)
     return found
