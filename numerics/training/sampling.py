@@ -38,10 +38,11 @@ ROUNDING = 1e-12
 """Share of its variance below which a direction is rounding error."""
 SITES_WANTED, FEWEST_SITES = 16, 4
 """Sites per direction of the past: as many as one wants, and fewer than which one must not have."""
-COARSE = (1e-6, 1e-5, 1e-4, 1e-3)
+COARSE = (1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 """Shares below which a direction is left out where there is no room for all, the smallest that makes room."""
-COARSER = 4.0
-"""Passes that show what leaving out does leave out so many times more."""
+COARSER, SHARE_OF_DIFFERENCE = 4.0, 0.5
+"""Passes that show what leaving out does leave out so many times more; of the difference so much counts as an error,
+more than the third that it would be if it grew in proportion."""
 RESOLVED = 10.0
 """Noises that earlier ones determine, but for so many times 1/sites of their variance, carry no response."""
 
@@ -96,14 +97,10 @@ def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repor
     tolerance = plan.tolerances[0]
     for number in range(plan.replicas):
         normals = draw(training.groups, shapes, plan.sites, (how.seed, number), how.draws)
-        whole = run(normals, tolerance)
-        for coarse in plan.tolerances[1:] if number == 0 else ():
-            if not whole.full:
-                break
-            tolerance, whole = coarse, run(normals, coarse)
-        if number == 0:
-            _check_room(whole, plan, tolerance)
-        wholes.append(whole)
+        if number == 0 and len(plan.tolerances) > 1:
+            half = halves(training.groups, normals, how.draws)[0]
+            tolerance = _with_room(plan, lambda coarse, half=half: run(half, coarse).full)
+        wholes.append(run(normals, tolerance))
         if number < BIAS_REPLICAS and how.debias:
             smaller.append(_Pass.mean([run(h, tolerance) for h in halves(training.groups, normals, how.draws)]))
         if number < BIAS_REPLICAS and tolerance > ROUNDING:
@@ -236,8 +233,9 @@ def _mean_and_deviations(
         mean = _combined((1.0, mean), (1.0, correction))
         deviations = [_combined((1.0, d), (1.0, more[k])) if k < len(more) else d for k, d in enumerate(deviations)]
     if left:
+        part = SHARE_OF_DIFFERENCE
         deviations.append(
-            _mean([_combined((1.0, more), (-1.0, whole)) for whole, more in zip(wholes, left, strict=False)])
+            _mean([_combined((part, more), (-part, whole)) for whole, more in zip(wholes, left, strict=False)])
         )
     return mean, deviations
 
@@ -291,12 +289,20 @@ def _arrays(table: Mapping[K, Any]) -> dict[K, np.ndarray]:
     return {name: np.asarray(value) for name, value in table.items()}
 
 
-def _check_room(first: _Pass, plan: _Plan, tolerance: float) -> None:
-    if plan.rank is not None and first.full:
+def _with_room(plan: _Plan, is_full: Callable[[float], bool]) -> float:
+    """The smallest share to leave out with which there is room for the rest, found on half of the sites, where noise
+    takes more directions than on all."""
+    first, last = 0, len(plan.tolerances)
+    while first < last:
+        middle = (first + last) // 2
+        first, last = (middle + 1, last) if is_full(plan.tolerances[middle]) else (first, middle)
+    if first == len(plan.tolerances):
         raise NumericalError(
-            f"{plan.rank} directions of the past are too few: with a share {tolerance:g} of the variance left out of "
-            f"each field there are still more; raise --rank, for instance to {2 * plan.rank}, or take fewer steps"
+            f"{plan.rank} directions of the past are too few: with a share {plan.tolerances[-1]:g} of the variance of "
+            f"each field left out there are still more; raise --rank, for instance to {2 * (plan.rank or 1)}, or take "
+            "fewer steps"
         )
+    return plan.tolerances[first]
 
 
 @lru_cache(maxsize=64)
