@@ -16,6 +16,11 @@ from numerics.bulk.branch import Branch
 from numerics.runtime.interface import BulkLaw, ExactTraining, FiniteSize, Probe, SampledTraining, Setting
 from numerics.runtime.point import Point, replaced
 
+SHORT = 64
+"""So many times and labels together run within milliseconds even if the compiler hardly optimises."""
+QUICKLY: dict[str, bool | str] = {"xla_backend_optimization_level": "0"}
+"""Compile in half the time, for code that takes longer to compile than to run."""
+
 
 @dataclass(frozen=True)
 class ProbedMatrix:
@@ -64,6 +69,16 @@ class Solver:
     def forward_pass(self) -> jax.stages.Wrapped:
         """The exact training level, compiled once for each set of whole-number parameters."""
         return jax.jit(self.training.forward_pass)
+
+    @cached_property
+    def short_pass(self) -> jax.stages.Wrapped:
+        """The same, compiled in half the time, where running it takes none."""
+        return jax.jit(self.training.forward_pass, compiler_options=QUICKLY)
+
+    def pass_of(self, values: dict[str, Any]) -> jax.stages.Wrapped:
+        """The exact training level, compiled as it pays for one point: a short pass is not worth much optimising."""
+        labels = 1 if self.setting.labels is None else int(values[self.setting.labels])
+        return self.short_pass if self.times(values) * labels <= SHORT else self.forward_pass
 
     @cached_property
     def forward_passes(self) -> jax.stages.Wrapped:
