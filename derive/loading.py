@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ _MODELS = Path(__file__).parent / "models"
 _PRIVATE = "_declaration_"
 
 
+@cache
 def settings() -> tuple[tuple[str, str], ...]:
     """The shipped settings: name and the first line of the docstring, in alphabetical order."""
     found = []
@@ -56,7 +57,7 @@ def is_file_target(target: str) -> bool:
     """Whether a target means a file: it has a directory, ends in .py, or is a file and no setting."""
     if target.endswith(".py") or "/" in target or "\\" in target:
         return True
-    return target not in setting_names() and Path(target).is_file()
+    return Path(target).is_file() and target not in setting_names()
 
 
 def load_model(target: str, chosen: Mapping[str, int | str] | None = None) -> Model:

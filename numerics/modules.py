@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import linecache
 import types
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import jax
 
+from derive.errors import DeriveError
 from numerics.arrays import checked_array
 from numerics.bulk.branch import Branch
 from numerics.runtime.interface import BulkLaw, ExactTraining, FiniteSize, Probe, SampledTraining, Setting
 from numerics.runtime.point import Point, replaced
+
+SHORT = 64
+"""So many times and labels together run within milliseconds even if the compiler hardly optimises."""
+QUICKLY: dict[str, bool | str] = {"xla_backend_optimization_level": "0"}
+"""Compile in half the time, for code that takes longer to compile than to run."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +37,11 @@ class ProbedMatrix:
 
 @dataclass(frozen=True)
 class Solver:
-    """The generated parts of one setting."""
+    """The generated parts of one setting. `finite_size` loads the simulation, which a solution does not need."""
 
     setting: Setting
     training: ExactTraining | SampledTraining
-    simulation: FiniteSize
+    finite_size: Callable[[], FiniteSize]
     matrices: tuple[ProbedMatrix, ...]
 
     @property
@@ -61,9 +69,24 @@ class Solver:
         return 1 if steps is None else int(values[steps]) + int(self.setting.endpoint)
 
     @cached_property
+    def simulation(self) -> FiniteSize:
+        """The declaration at finite size."""
+        return self.finite_size()
+
+    @cached_property
     def forward_pass(self) -> jax.stages.Wrapped:
         """The exact training level, compiled once for each set of whole-number parameters."""
         return jax.jit(self.training.forward_pass)
+
+    @cached_property
+    def short_pass(self) -> jax.stages.Wrapped:
+        """The same, compiled in half the time, where running it takes none."""
+        return jax.jit(self.training.forward_pass, compiler_options=QUICKLY)
+
+    def pass_of(self, values: dict[str, Any]) -> jax.stages.Wrapped:
+        """The exact training level, compiled as it pays for one point: a short pass is not worth much optimising."""
+        labels = 1 if self.setting.labels is None else int(values[self.setting.labels])
+        return self.short_pass if self.times(values) * labels <= SHORT else self.forward_pass
 
     @cached_property
     def forward_passes(self) -> jax.stages.Wrapped:
@@ -83,35 +106,46 @@ class Solver:
 
 def load_solver(files: dict[str, str]) -> Solver:
     """Execute generated text in memory; nothing is written to disk."""
-    modules = {}
-    for name, text in files.items():
-        if name.endswith(".py"):
-            stem = name[:-3]
-            label = f"<generated {stem}>"
-            linecache.cache[label] = (len(text), None, text.splitlines(keepends=True), label)
-            module = types.ModuleType(f"generated_in_memory_{stem}")
-            exec(compile(text, label, "exec"), module.__dict__)  # noqa: S102 - our own generated source
-            modules[stem] = module
-    return _assembled(modules["__init__"].SETTING, modules)
+
+    def module(stem: str) -> types.ModuleType:
+        text, label = files[f"{stem}.py"], f"<generated {stem}>"
+        linecache.cache[label] = (len(text), None, text.splitlines(keepends=True), label)
+        made = types.ModuleType(f"generated_in_memory_{stem}")
+        exec(compile(text, label, "exec"), made.__dict__)  # noqa: S102 - our own generated source
+        return made
+
+    return _assembled(module("__init__").SETTING, module)
 
 
 def load_built(name: str) -> Solver | None:
     """The setting as it stands in generated/; None if it has not been built."""
     try:
+        if importlib.util.find_spec(f"generated.{name}.simulation") is None:
+            return None
         setting: Setting = importlib.import_module(f"generated.{name}").SETTING
-        stems = {"training", "simulation", *(stem for probe in setting.probes for stem in (probe.probe, probe.bulk))}
-        modules = {stem: importlib.import_module(f"generated.{name}.{stem}") for stem in stems}
-        return _assembled(setting, modules)
+        return _assembled(setting, lambda stem: importlib.import_module(f"generated.{name}.{stem}"))
     except (ImportError, AttributeError):
         return None
 
 
-def _assembled(setting: Setting, modules: dict[str, types.ModuleType]) -> Solver:
+def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> Solver:
+    stems = dict.fromkeys(stem for probe in setting.probes for stem in (probe.probe, probe.bulk))
+    modules = {stem: module(stem) for stem in stems}
     matrices = tuple(
         ProbedMatrix(probe.label, modules[probe.probe].PROBE, modules[probe.bulk].BULK, probe.plus)
         for probe in setting.probes
     )
-    return Solver(setting, modules["training"].TRAINING, modules["simulation"].SIMULATION, matrices)
+
+    def finite_size() -> FiniteSize:
+        try:
+            made: FiniteSize = module("simulation").SIMULATION
+        except (ImportError, AttributeError) as error:
+            raise DeriveError(
+                f"the simulation of {setting.name} was written by another version ({error}); run derive build"
+            ) from None
+        return made
+
+    return Solver(setting, module("training").TRAINING, finite_size, matrices)
 
 
 def forget_compiled() -> None:

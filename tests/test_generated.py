@@ -10,10 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from conftest import HERE, SHIPPED, STRANGERS, solver_and_values, solver_of, values_of
+from conftest import HERE, SHIPPED, STRANGERS, model_named, solver_and_values, solver_of, values_of
 from sympy import tanh
 
 from derive.codegen import generate_files
+from derive.errors import DeriveError
 from derive.models.coupled_spikes import declare, kappa, theta
 from numerics.precision import in_float64
 from numerics.runtime.point import replaced
@@ -107,6 +108,23 @@ def test_vectorised_over_all_real_parameters_equals_one_at_a_time(case):
             assert np.allclose(many[k], one, rtol=1e-12, atol=1e-13)
     moving = [np.ptp(np.asarray(x), axis=0).max(initial=0.0) > 1e-3 for x in jax.tree.leaves(together)]
     assert any(moving) or solver.setting.steps is None, "nothing depends on the parameters"
+
+
+@in_float64
+def test_a_short_pass_is_compiled_quickly_and_gives_the_same():
+    solver, values = solver_and_values("coupled_spikes", S=5)
+    assert solver.pass_of(values) is solver.short_pass
+    assert solver.pass_of({**values, "S": 200}) is solver.forward_pass
+    optimised = jax.jit(solver.training.forward_pass, compiler_options={"xla_backend_optimization_level": "3"})
+    point = solver.point(values)
+    for quick, full in zip(*(jax.tree.leaves(run(point)) for run in (solver.short_pass, optimised)), strict=True):
+        assert np.allclose(quick, full, rtol=1e-12, atol=1e-13)
+
+
+def test_a_simulation_of_another_version_is_refused_in_a_sentence():
+    files = {**generate_files(model_named("spiked_wigner")), "simulation.py": "SIMULATED = None\n"}
+    with pytest.raises(DeriveError, match="written by another version .* run derive build"):
+        _ = load_solver(files).simulation
 
 
 @pytest.mark.slow

@@ -236,15 +236,17 @@ def after(t: Array, *rows: Array) -> Array:
 
 def finite_times(times: int, pasts: tuple[Array, ...], variances: tuple[tuple[tuple[Block, ...], Array], ...]) -> Array:
     """How many times are free of overflow: up to the first with a row or a variance that is not finite."""
-    fine = [jnp.all(jnp.isfinite(past).reshape(times, -1), axis=1) for past in pasts if past.size]
+    # one table and one reduction: what a compiler spends goes with the number of operations, not with their sizes
+    table = [past.reshape(times, -1) for past in pasts if past.size]
     for blocks, covariance in variances:
-        diagonal = jnp.isfinite(jnp.diagonal(covariance))
+        diagonal = covariance.reshape(-1)[:: covariance.shape[0] + 1]
         for block in blocks:
             if block.times == times:
-                mine = diagonal[block.place : block.place + block.length]
-                fine.append(jnp.all(mine.reshape(times, block.labels), axis=1))
-    together = jnp.all(jnp.stack([jnp.ones(times, bool), *fine]), axis=0)
-    return jnp.sum(jnp.cumprod(together.astype(int)))
+                table.append(diagonal[block.place : block.place + block.length].reshape(times, block.labels))
+    if not table:
+        return jnp.asarray(times)
+    when = jnp.arange(times)[:, None]
+    return jnp.min(jnp.where(jnp.isfinite(jnp.concatenate(table, axis=1)), times, when), initial=times)
 
 
 # -- numbers of labels and times
