@@ -151,7 +151,8 @@ def _plan(training: SampledTraining, p: Point, how: Sampling) -> _Plan:
 
     def width(rank: int | None) -> int:
         """Normals of one site, of the kind that has most: no span has more directions."""
-        return max(map(math.prod, training.shapes(p, rank).values()), default=1)
+        shapes = training.shapes(p, rank)
+        return max((math.prod(shapes[name]) for group in training.groups for name in group), default=1)
 
     def sites(rank: int | None) -> int:
         normals = sum(map(math.prod, training.shapes(p, rank).values()))
