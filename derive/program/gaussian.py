@@ -162,7 +162,7 @@ class _Build(ExactBuild):
         grams = [
             Call("products", (self.dual(a, b.field), self.value(b)), (lines, sp.S.One))
             for i, a in enumerate(arguments)
-            for b in arguments[i:]
+            for b in arguments[: i + 1]
         ]
         at = [Call("part", (self.value(a), Ref(self.place[one])), (lines, sp.S.One)) for a in arguments]
         numbers = Tuple(tuple(self._factor(n) for n in law.numbers))
@@ -298,7 +298,7 @@ class _Build(ExactBuild):
 def _columns(law: Law) -> int:
     """How many numbers are known of a law per time and label."""
     k = len(law.arguments)
-    return 2 + 2 * k + k * k + len(law.numbers)
+    return 2 + 2 * k + k * (k + 1) // 2 + len(law.numbers)
 
 
 def _plain(parts: Parts) -> bool:

@@ -147,6 +147,10 @@ class Laws:
         groups: dict[tuple[FieldAt, ...], list[tuple[sp.Expr, sp.Expr]]] = {}
         for coefficient, core in nonlinear:
             groups.setdefault(tuple(values_of(core)), []).append((coefficient, core))
+        for few in sorted(groups, key=len):  # one integral is less work than two
+            wider = next((many for many in groups if set(few) < set(many)), None)
+            if wider is not None:
+                groups[wider] += groups.pop(few)
         laws = []
         for members in groups.values():
             if len(members) == 1:

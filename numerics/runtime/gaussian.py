@@ -15,7 +15,7 @@ Gauss-Hermite nodes are exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,7 +87,7 @@ def split_axis(nodes: int, breaks: Array) -> tuple[Array, Array]:
     inside = jnp.sort(jnp.clip(jnp.concatenate([breaks, middle], axis=-1), -reach, reach), axis=-1)
     edge = jnp.full((*inside.shape[:-1], 1), reach)
     ends = jnp.concatenate([-edge, inside, edge], axis=-1)
-    left, right, weights = map(jnp.asarray, double_exponential(nodes))
+    left, right, weights = double_exponential(3 * nodes // 2)  # then both rules have about the same digits
     low, high = ends[..., :-1, None], ends[..., 1:, None]
     z = jnp.where(left < 0.5, low + (high - low) * left, high - (high - low) * right)
     density = jnp.exp(-z * z / 2) / math.sqrt(2 * math.pi)
@@ -97,40 +97,45 @@ def split_axis(nodes: int, breaks: Array) -> tuple[Array, Array]:
 
 # -- several variables
 
+Square = list[list[Array]]
+"""A matrix entry by entry: a few numbers, of which the compiler sees each; below the diagonal is enough."""
 
-def factor(covariance: Array) -> Array:
+
+def factor(covariance: Square) -> Square:
     """Lower-triangular L with L L^T the covariance; a column is zero where a variable follows from those before it."""
-    size = covariance.shape[0]
-    columns: list[Array] = []
-    rest = covariance
-    for i in range(size):
-        pivot = rest[i, i]
-        fine = pivot > DEGENERATE * covariance[i, i]
+    lower: Square = []
+    inverse: list[Array] = []
+    for i, row in enumerate(covariance):
+        made: list[Array] = []
+        for j in range(i):
+            rest = row[j] - sum(made[k] * lower[j][k] for k in range(j))
+            made.append(rest * inverse[j])
+        pivot = row[i] - sum(x * x for x in made)
+        fine = pivot > DEGENERATE * row[i]
         root = jnp.sqrt(jnp.where(fine, pivot, 1.0))
-        below = jnp.where((jnp.arange(size) >= i) & fine, rest[:, i] / root, 0.0)
-        columns.append(below)
-        rest = rest - jnp.outer(below, below)
-    return jnp.stack(columns, axis=1) if columns else jnp.zeros((0, 0))
+        inverse.append(jnp.where(fine, 1 / root, 0.0))
+        lower.append([*made, jnp.where(fine, root, 0.0)])
+    return lower
 
 
-def order_of(kinds: tuple[int, ...]) -> tuple[int, ...]:
+def order_of(kinds: Sequence[int]) -> tuple[int, ...]:
     """Places of the arguments in the order in which they are integrated from the outside: split, smooth, polynomial."""
     rank = [0 if k == SPLIT else 1 if k == SMOOTH else 2 for k in kinds]
     return tuple(sorted(range(len(kinds)), key=lambda i: rank[i]))
 
 
-def points_of(nodes: int, kinds: tuple[int, ...], kinks: int) -> int:
+def points_of(nodes: int, kinds: Sequence[int], kinks: int) -> int:
     """About how many values of a law an integral takes."""
     exact = sum(k for k in kinds if k > 0) // 2 + 1
-    sizes = {SMOOTH: nodes + 1, SPLIT: (nodes + 1) * (3 + kinks)}
+    sizes = {SMOOTH: nodes + 1, SPLIT: 3 * nodes // 2 * (3 + kinks)}
     return math.prod(sizes.get(k, exact) for k in kinds)
 
 
 def integrate(
     nodes: int,
-    kinds: tuple[int, ...],
-    mean: Array,
-    covariance: Array,
+    kinds: Sequence[int],
+    mean: Sequence[Array],
+    covariance: Square,
     integrands: Callable[..., tuple[Array, ...]],
     kinks: Callable[..., tuple[Array, ...]] | None = None,
     stein: bool = False,
@@ -142,86 +147,81 @@ def integrate(
     count = len(kinds)
     places = order_of(kinds)
     back = tuple(sorted(range(count), key=lambda i: places[i]))
-    lower = factor(covariance[jnp.ix_(jnp.asarray(places, int), jnp.asarray(places, int))]) if count else None
-    axes = [kinds[i] for i in places]
+    lower = factor([[covariance[max(i, j)][min(i, j)] for j in places[: k + 1]] for k, i in enumerate(places)])
     exact = hermite(sum(k for k in kinds if k > 0))
 
     def along(i: int, array: Array) -> Array:
         """An array over the first axes, the last of them being i, with room for the axes behind."""
         return array.reshape(array.shape + (1,) * (count - 1 - i))
 
-    planes = _planes(kinks, mean, places, lower) if kinks is not None and count else None
+    planes = None if kinks is None else _planes(kinks, mean, places, lower)
     normals: list[Array] = []
     weights: list[Array] = []
-    for i, kind in enumerate(axes):
-        if kind == SPLIT:
+    for i, place in enumerate(places):
+        if kinds[place] == SPLIT:
             assert planes is not None
-            z, w = split_axis(nodes, _breaks(planes, i, normals))
-            z, w = along(i, z), along(i, w)
+            z, w = split_axis(nodes, jnp.stack(_breaks(planes, i, normals), axis=-1))
+            z, w = along(i, z.reshape((*z.shape[:i], -1))), along(i, w.reshape((*w.shape[:i], -1)))
         else:
-            z, w = (jnp.asarray(x) for x in (trapezoid(nodes) if kind == SMOOTH else exact))
+            z, w = trapezoid(nodes) if kinds[place] == SMOOTH else exact
             z, w = (along(i, x.reshape((1,) * i + (-1,))) for x in (z, w))
         normals.append(z)
         weights.append(w)
-    values = [
-        mean[places[i]] + sum((lower[i, j] * normals[j] for j in range(i + 1)), jnp.zeros(())) for i in range(count)
-    ]
-    found = integrands(*(values[k] for k in back))
+    values = [mean[places[i]] + sum(lower[i][j] * normals[j] for j in range(i + 1)) for i in range(count)]
 
     def averaged(value: Array) -> Array:
-        value = jnp.asarray(value, float)
-        value = value.reshape((1,) * (count - value.ndim) + value.shape)
-        for i in range(count - 1, -1, -1):
-            value = jnp.sum(value * weights[i], axis=i, keepdims=True)
-        return value.reshape(())
+        for w in weights:  # one by one: their product would be a large constant
+            value = value * w
+        return jnp.sum(value)
 
+    found = integrands(*(values[k] for k in back))
     if not stein:
         return tuple(map(averaged, found))
     (value,) = found
-    seen = [averaged(value * z) for z in normals]
-    slopes: list[Array] = [jnp.zeros(())] * count
-    for i in range(count - 1, -1, -1):  # L^T slopes = seen
-        known = seen[i] - sum((lower[j, i] * slopes[j] for j in range(i + 1, count)), jnp.zeros(()))
-        fine = lower[i, i] > 0
-        slopes[i] = jnp.where(fine, known / jnp.where(fine, lower[i, i], 1.0), 0.0)
+    slopes: list[Array] = [0.0] * count
+    for i in range(count - 1, -1, -1):  # L^T slopes = correlations with the normals
+        rest = averaged(value * normals[i]) - sum(lower[j][i] * slopes[j] for j in range(i + 1, count))
+        fine = lower[i][i] > 0
+        slopes[i] = jnp.where(fine, rest / jnp.where(fine, lower[i][i], 1.0), 0.0)
     return (averaged(value), *(slopes[k] for k in back))
 
 
-def _planes(kinks: Callable[..., tuple[Array, ...]], mean: Array, places: tuple[int, ...], lower: Array) -> Array:
-    """Kinks in the normals: one row per kink, its coefficients and then its offset."""
+def _planes(
+    kinks: Callable[..., tuple[Array, ...]], mean: Sequence[Array], places: tuple[int, ...], lower: Square
+) -> list[tuple[list[Array], Array]]:
+    """Kinks in the normals: the coefficients of each, and its offset."""
     count = len(places)
-    offsets = jnp.stack([jnp.asarray(x, float) for x in kinks(*mean)])
-    steps = [
-        jnp.stack([jnp.asarray(x, float) for x in kinks(*(mean + jnp.eye(count)[k]))]) - offsets for k in range(count)
-    ]
-    by_place = jnp.stack([steps[k] for k in places], axis=1)
-    return jnp.concatenate([by_place @ lower, offsets[:, None]], axis=1)
+    offsets = kinks(*mean)
+    moved = [kinks(*(m + 1.0 if k == place else m for k, m in enumerate(mean))) for place in places]
+    found = []
+    for number, offset in enumerate(offsets):
+        slopes = [moved[i][number] - offset for i in range(count)]
+        found.append(([sum(slopes[i] * lower[i][j] for i in range(j, count)) for j in range(count)], offset))
+    return found
 
 
-def _breaks(planes: Array, axis: int, before: list[Array]) -> Array:
+FAR = 1e9
+
+
+def _breaks(planes: list[tuple[list[Array], Array]], axis: int, before: list[Array]) -> list[Array]:
     """Where the integrand of an axis is not smooth, or nearly so, given the normals before: kinks that this axis
     crosses, where kinks cross each other on the next axis, and the middle of layers that the next axis makes."""
-    slope = planes[:, axis]
-    rest = planes[:, -1]
-    shape = before[-1].shape if before else ()
-    held = rest.reshape((1,) * len(shape) + (-1,))
-    for j, z in enumerate(before):
-        held = held + z[..., None] * planes[:, j]
-    if before:
-        held = held.reshape((*(n for n in held.shape[:axis]), -1))
-    else:
-        held = rest
-    crossing = slope != 0
-    found = jnp.where(crossing, -held / jnp.where(crossing, slope, 1.0), jnp.inf)
-    if axis == 0 and planes.shape[1] > 2 and planes.shape[0] > 1:
-        first, second = np.triu_indices(planes.shape[0], 1)
-        one, two = planes[first], planes[second]
-        det = one[:, 0] * two[:, 1] - one[:, 1] * two[:, 0]
-        meet = -(one[:, -1] * two[:, 1] - one[:, 1] * two[:, -1])
-        apart = det != 0
-        met = jnp.where(apart, meet / jnp.where(apart, det, 1.0), jnp.inf)
-        found = jnp.concatenate([found, met])
-    return jnp.nan_to_num(found, nan=0.0, posinf=1e9, neginf=-1e9)
+
+    def ratio(above: Array, below: Array) -> Array:
+        fine = below != 0
+        return jnp.where(fine, above / jnp.where(fine, below, 1.0), FAR)
+
+    held = []
+    for slopes, offset in planes:
+        rest = offset + sum(slopes[j] * z for j, z in enumerate(before))
+        held.append(rest.reshape(rest.shape[:axis]) if before else rest)
+    found = [ratio(-rest, slopes[axis]) for (slopes, _), rest in zip(planes, held, strict=True)]
+    if axis == 0 and len(planes[0][0]) > 1:
+        for i, (one, a) in enumerate(planes):
+            for two, b in planes[:i]:
+                found.append(ratio(one[1] * b - a * two[1], one[0] * two[1] - one[1] * two[0]))
+    shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in found))
+    return [jnp.broadcast_to(x, shape) for x in found]
 
 
 def _batched(function: Callable[..., Any], points: int, *arguments: Array) -> Any:
@@ -242,84 +242,93 @@ def columns(numbers: tuple[Array, ...], labels: int) -> Array:
     return jnp.concatenate(made, axis=1) if made else jnp.zeros((labels, 0))
 
 
+def _column(table: Array, number: int) -> Array:
+    return jax.lax.index_in_dim(table, number, axis=1, keepdims=False)
+
+
 @dataclass(frozen=True)
 class _Facts:
-    """What is known of a law at one time and label: whether it holds, its mean, its mean slopes, the means and
-    covariances of its arguments, its numbers."""
+    """What is known of a law, each with one entry per time and label: whether it holds, its mean, its mean slopes, the
+    means and covariances of its arguments, its numbers."""
 
     holds: Array
     mean: Array
-    slopes: Array
-    at: Array
-    covariance: Array
-    numbers: Array
+    slopes: list[Array]
+    at: list[Array]
+    covariance: Square
+    numbers: list[Array]
 
     @staticmethod
     def of(law: Law, table: Array) -> _Facts:
         k = law.arguments
-        ends = np.cumsum([1, 1, k, k, k * k])
-        holds, mean, slopes, at, covariance, numbers = jnp.split(table, ends, axis=-1)
-        square = covariance.reshape((*covariance.shape[:-1], k, k))
-        return _Facts(holds[..., 0], mean[..., 0], slopes, at, square, numbers)
+        each = [_column(table, i) for i in range(table.shape[1])]
+        holds, mean, slopes, at, rest = each[0], each[1], each[2 : 2 + k], each[2 + k : 2 + 2 * k], each[2 + 2 * k :]
+        square = [[rest.pop(0) for _ in range(i + 1)] for i in range(k)]
+        return _Facts(holds, mean, slopes, at, square, rest)
+
+    def table(self) -> Array:
+        each = [self.holds, self.mean, *self.slopes, *self.at, *(x for row in self.covariance for x in row)]
+        known = jnp.stack([*each, *self.numbers], axis=1)
+        return jnp.where(self.holds[:, None] > 0, known, 0.0)
 
 
-def _moments(law: Law, grams: tuple[Array, ...], at: tuple[Array, ...], labels: int) -> tuple[Array, Array]:
-    """Means and covariances of the arguments of a law, one line per label."""
-    k = law.arguments
-    means, pairs = columns(at, labels), columns(grams, labels)
-    square = jnp.zeros((labels, k, k))
-    for column, (i, j) in enumerate(zip(*np.triu_indices(k), strict=True)):
-        value = pairs[:, column] - means[:, i] * means[:, j]
-        square = square.at[:, i, j].set(value).at[:, j, i].set(value)
+def _moments(law: Law, grams: tuple[Array, ...], at: tuple[Array, ...]) -> tuple[list[Array], Square]:
+    """Means and covariances of the arguments of a law, each with one entry per label."""
+    means, pairs = [x.reshape(-1) for x in at], [x.reshape(-1) for x in grams]
+    square = [[pairs.pop(0) - means[i] * means[j] for j in range(i + 1)] for i in range(law.arguments)]
     return means, square
 
 
-def _averages(nodes: int, law: Law, slopes: bool) -> Callable[[Array, Array, Array], Array]:
-    """The mean of a law, and its mean slopes, from the moments of its arguments and its numbers."""
+def _averages(
+    nodes: int, law: Law, slopes: bool, means: list[Array], square: Square, numbers: list[Array]
+) -> list[Array]:
+    """The mean of a law, and its mean slopes, each with one entry per label."""
+    k = law.arguments
 
-    def one(mean: Array, covariance: Array, numbers: Array) -> Array:
-        given = tuple(numbers)
+    def one(*given: Array) -> tuple[Array, ...]:
+        mean, rest = given[:k], list(given[k : len(given) - len(numbers)])
+        own = given[len(given) - len(numbers) :]
 
         def values(*u: Array) -> tuple[Array, ...]:
-            more = law.slopes(*u, *given) if slopes and law.slopes is not None else ()
-            return (law.value(*u, *given), *more)
+            more = law.slopes(*u, *own) if slopes and law.slopes is not None else ()
+            return (law.value(*u, *own), *more)
 
         def kinks(*u: Array) -> tuple[Array, ...]:
-            return () if law.kinks is None else law.kinks(*u, *given)
+            return () if law.kinks is None else law.kinks(*u, *own)
 
+        covariance = [[rest.pop(0) for _ in range(i + 1)] for i in range(k)]
         bent = None if law.kinks is None else kinks
-        stein = slopes and law.slopes is None
-        return jnp.stack(integrate(nodes, law.kinds, mean, covariance, values, bent, stein))
+        return integrate(nodes, law.kinds, mean, covariance, values, bent, slopes and law.slopes is None)
 
-    return one
+    flat = [*means, *(x for row in square for x in row), *numbers]
+    return list(_batched(one, points_of(nodes, law.kinds, 1), *flat))
 
 
 def facts(nodes: int, law: Law, grams: tuple[Array, ...], at: tuple[Array, ...], numbers: Array, holds: Array) -> Array:
     """What is known of a law at one time, one line per label.
 
-    grams: means of the products of its arguments, pair by pair, as columns; at: their means. holds: whether the law is
-    the one of this time; elsewhere everything is zero.
+    grams: means of the products of its arguments, pair by pair (each with those up to it), as columns; at: their
+    means. holds: whether the law is the one of this time; elsewhere everything is zero.
     """
-    labels, k = numbers.shape[0], law.arguments
-    means, square = _moments(law, grams, at, labels)
-    found = _batched(_averages(nodes, law, True), points_of(nodes, law.kinds, 1), means, square, numbers)
-    there = jnp.broadcast_to(jnp.asarray(holds, float), (labels, 1))
-    table = jnp.concatenate([there, found, means, square.reshape(labels, k * k), numbers], axis=1)
-    return jnp.where(there > 0, table, 0.0)
+    means, square = _moments(law, grams, at)
+    own = [_column(numbers, i) for i in range(numbers.shape[1])]
+    mean, *slopes = _averages(nodes, law, True, means, square, own)
+    there = jnp.broadcast_to(jnp.asarray(holds, float), mean.shape)
+    return _Facts(there, mean, slopes, means, square, own).table()
 
 
 def average(nodes: int, law: Law, grams: tuple[Array, ...], at: tuple[Array, ...], numbers: Array) -> Array:
     """The mean of a law, as a column over labels; arguments as for `facts`."""
-    moments = _moments(law, grams, at, numbers.shape[0])
-    return _batched(_averages(nodes, law, False), points_of(nodes, law.kinds, 1), *moments, numbers)
+    own = [_column(numbers, i) for i in range(numbers.shape[1])]
+    return _averages(nodes, law, False, *_moments(law, grams, at), own)[0][:, None]
 
 
 def projection(law: Law, known: Array, rows: tuple[Array, ...], one: Block) -> Array:
     """The rows of a law without what is its own: mean slopes times the rows of its arguments, and its mean."""
     here = _Facts.of(law, known)
-    constant = here.mean - jnp.sum(here.slopes * here.at, axis=1)
+    constant = here.mean - sum(d * m for d, m in zip(here.slopes, here.at, strict=True))
     unit = (jnp.arange(one.size) == one.start).astype(float)
-    return sum((here.slopes[:, i, None] * row for i, row in enumerate(rows)), constant[:, None] * unit)
+    return constant[:, None] * unit + sum(d[:, None] * row for d, row in zip(here.slopes, rows, strict=True))
 
 
 def own(block: Block, t: Array, known: Array) -> Array:
@@ -343,42 +352,57 @@ def residuals(
     shared: places in a and b of arguments that are the same variable.
     """
     left, right = _Facts.of(a, here), _Facts.of(b, there)
-    lines, width = here.shape[0], there.shape[0]
+    shape = (here.shape[0], there.shape[0])
     ka, kb = a.arguments, b.arguments
-    cross = jnp.stack(crosses, axis=-1).reshape(lines, width, ka, kb)
-    cross = cross - left.at[:, None, :, None] * right.at[None, :, None, :]
     of_a = {j: i for i, j in shared}
     apart = [j for j in range(kb) if j not in of_a]
     place = [of_a[j] if j in of_a else ka + apart.index(j) for j in range(kb)]
     kinds = [*a.kinds, *(b.kinds[j] for j in apart)]
     for i, j in shared:
         kinds[i] = _of_both(a.kinds[i], b.kinds[j])
-    kept = np.array([*range(ka), *(ka + j for j in apart)])
     bent = a.kinks is not None or b.kinks is not None
 
-    def one(i: Array, j: Array) -> Array:
-        between = cross[i, j]
-        mean = jnp.concatenate([left.at[i], right.at[j]])[kept]
-        covariance = jnp.block([[left.covariance[i], between], [between.T, right.covariance[j]]])
-        numbers_a, numbers_b = tuple(left.numbers[i]), tuple(right.numbers[j])
+    def down(x: Array) -> Array:
+        return jnp.broadcast_to(x[:, None], shape).reshape(-1)
+
+    def across(x: Array) -> Array:
+        return jnp.broadcast_to(x[None, :], shape).reshape(-1)
+
+    at_a, at_b = [down(x) for x in left.at], [across(x) for x in right.at]
+    between = [[crosses[i * kb + j].reshape(-1) - at_a[i] * at_b[j] for j in range(kb)] for i in range(ka)]
+    means = [*at_a, *(at_b[j] for j in apart)]
+    square = [[down(x) for x in row] for row in left.covariance]
+    for k, j in enumerate(apart):
+        square.append([*(between[i][j] for i in range(ka)), *(across(_entry(right.covariance, j, m)) for m in apart[: k + 1])])
+    numbers_a, numbers_b = [down(x) for x in left.numbers], [across(x) for x in right.numbers]
+    flat = [*means, *(x for row in square for x in row), *numbers_a, *numbers_b]
+
+    def one(*given: Array) -> Array:
+        rest = list(given[len(means) :])
+        covariance = [[rest.pop(0) for _ in range(i + 1)] for i in range(len(means))]
+        own_a, own_b = rest[: len(numbers_a)], rest[len(numbers_a) :]
 
         def product(*u: Array) -> tuple[Array, ...]:
-            return (a.value(*u[:ka], *numbers_a) * b.value(*(u[k] for k in place), *numbers_b),)
+            return (a.value(*u[:ka], *own_a) * b.value(*(u[k] for k in place), *own_b),)
 
         def kinks(*u: Array) -> tuple[Array, ...]:
-            mine = () if a.kinks is None else a.kinks(*u[:ka], *numbers_a)
-            theirs = () if b.kinks is None else b.kinks(*(u[k] for k in place), *numbers_b)
+            mine = () if a.kinks is None else a.kinks(*u[:ka], *own_a)
+            theirs = () if b.kinks is None else b.kinks(*(u[k] for k in place), *own_b)
             return (*mine, *theirs)
 
-        square = covariance[np.ix_(kept, kept)]
-        (found,) = integrate(nodes, tuple(kinds), mean, square, product, kinks if bent else None)
-        linear = left.slopes[i] @ between @ right.slopes[j] + left.mean[i] * right.mean[j]
-        known = left.holds[i] * right.holds[j] > 0
-        return jnp.where(known, found - linear, 0.0)
+        return integrate(nodes, kinds, given[: len(means)], covariance, product, kinks if bent else None)[0]
 
-    row, column = (x.reshape(-1) for x in jnp.meshgrid(jnp.arange(lines), jnp.arange(width), indexing="ij"))
-    points = points_of(nodes, tuple(kinds), 2 if bent else 0)
-    return _batched(one, points, row, column).reshape(lines, width)
+    found = _batched(one, points_of(nodes, kinds, 2 if bent else 0), *flat)
+    linear = down(left.mean) * across(right.mean)
+    for i in range(ka):
+        for j in range(kb):
+            linear = linear + down(left.slopes[i]) * across(right.slopes[j]) * between[i][j]
+    known = down(left.holds) * across(right.holds) > 0
+    return jnp.where(known, found - linear, 0.0).reshape(shape)
+
+
+def _entry(square: Square, i: int, j: int) -> Array:
+    return square[max(i, j)][min(i, j)]
 
 
 def _of_both(one: int, two: int) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 
 from derive.errors import NumericalError
 
-FIRST_NODES, MOST_NODES = 32, 512
+FIRST_NODES, MOST_NODES = 64, 512
 SETTLED = 1e-10
 """Nodes are doubled until order parameters and observables move by less than this, each relative to its largest."""
 USABLE = 1e-6
