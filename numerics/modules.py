@@ -86,7 +86,7 @@ class Solver:
 
     @property
     def quadrature(self) -> bool:
-        """Whether the exact training level holds integrals; then a forward pass can be told how many nodes they take."""
+        """Whether the exact training level holds integrals: a forward pass can be told how many nodes they take."""
         return isinstance(self.training, GaussianTraining)
 
     def branch(self, values: dict[str, Any], matrix: ProbedMatrix | None = None) -> Branch:

@@ -31,7 +31,7 @@ def generate_files(model: Model, derivation: Derivation | None = None, runtime: 
     from derive.printing import markdown_of_derivation
     from derive.program.exact import exact_pass
     from derive.program.exact_text import ExactText
-    from derive.program.gaussian import gaussian_pass
+    from derive.program.gaussian import pass_by_integrals
     from derive.program.gaussian_text import GaussianText
     from derive.program.layout import Layout
     from derive.program.module import front_text
@@ -50,9 +50,10 @@ def generate_files(model: Model, derivation: Derivation | None = None, runtime: 
     if derivation.system.linear:
         training = ExactText(exact_pass(layout, letters, means), runtime).module()
     else:
-        try:
-            training = GaussianText(gaussian_pass(layout, letters, means), runtime).module()
-        except DeclarationError:  # what the sampled pass refuses too is refused there
+        by_integrals = pass_by_integrals(derivation)
+        if by_integrals is not None:
+            training = GaussianText(by_integrals, runtime).module()
+        else:
             exact, training = False, write_sampled(layout, letters, means, model.responses, runtime)
     files = {
         "training.py": training,

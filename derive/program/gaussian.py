@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 import sympy as sp
 
 from derive.algebra.words import Letter
+from derive.errors import DeclarationError
 from derive.language.symbols import Sector
 from derive.language.vectors import PAST, Field, FieldAt, Mean, labels_of, values as values_of
+from derive.pipeline import Derivation
 from derive.program.exact import ONE, Carried, ExactBuild, ExactPass, SiteLayout, lines_of
 from derive.program.gaussian_laws import Law, Laws, Parts, factors, joint, product_of
 from derive.program.layout import Layout
@@ -34,6 +36,7 @@ from derive.program.nodes import (
     Value,
     shape_of,
 )
+from derive.program.probe import letters_needed
 from derive.records.system import ElementwiseRule, Rule, SystemField
 
 
@@ -53,6 +56,17 @@ def gaussian_pass(layout: Layout, letters: Iterable[Letter], means: Iterable[Mea
     letters, means = tuple(letters), tuple(means)
     build = _Build(layout, Laws(layout, letters, means))
     return GaussianPass(build.program(letters, means), build.nodes)
+
+
+def pass_by_integrals(derivation: Derivation) -> GaussianPass | None:
+    """The pass of a model that is not linear, with all that its probes need; None where it has to be sampled."""
+    found = [letters_needed(probed.blocks) for probed in derivation.probes.values()]
+    letters = sorted({letter for some, _ in found for letter in some}, key=lambda x: x.name)
+    means = tuple(dict.fromkeys(mean for _, some in found for mean in some))
+    try:
+        return gaussian_pass(Layout(derivation.order, derivation.saddle), letters, means)
+    except DeclarationError:  # what no pass can have is refused by the sampled one
+        return None
 
 
 class _Build(ExactBuild):

@@ -15,6 +15,7 @@ from functools import cached_property
 import sympy as sp
 from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
+from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import Boolean, BooleanFunction
 
 from derive.algebra.words import Letter
@@ -23,7 +24,7 @@ from derive.language.data import DataAt
 from derive.language.symbols import Sector
 from derive.language.vectors import PAST, Field, FieldAt, Mean, Total, labels_of, sector_of, shown, values as values_of
 from derive.program.layout import Layout, lag_of, outermost
-from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, SystemField, Term
+from derive.records.system import ElementwiseRule, LinearRule, Rule, SystemField, Term
 
 SMOOTH, SPLIT = 0, -1
 """Kinds of arguments: one the law is analytic in, one with kinks or jumps; a polynomial has its degree."""
@@ -180,8 +181,7 @@ class Laws:
 
     def _written_out(self, value: FieldAt, where: str) -> sp.Expr:
         """A value that is not Gaussian by its own law."""
-        f, lag = self.rules[value.field], lag_of(value, self.clock)
-        rule = f.rule
+        f, lag, rule = self.rules[value.field], lag_of(value, self.clock), self.rules[value.field].rule
         refusal = NotGaussian(f"{where} is nonlinear in {shown(value)}, which is not Gaussian")
         if f.starts or lag < 0:
             raise refusal
@@ -191,7 +191,7 @@ class Laws:
             law = rule.law
         else:
             raise refusal
-        if lag:
+        if lag and self.clock is not None:
             # before the start the field is zero, not its law
             at_rest = law.xreplace({v: sp.S.Zero for v in values_of(law)})
             moving = law.has(*NUMBERS) or law.xreplace({v: sp.S.Zero for v in values_of(law)}).has(self.clock)
@@ -239,7 +239,8 @@ class Laws:
         if len(terms) == 1:
             coefficient, value = terms[0]
             f = value.field
-            if coefficient == 1 and lag_of(value, self.clock) == 0 and (f.timed, f.labels) == (like.timed, like.labels):
+            same = (f.timed, f.labels) == (like.timed, like.labels)
+            if coefficient == 1 and lag_of(value, self.clock) == 0 and same and isinstance(f, Field):
                 return f
         rule = LinearRule(tuple(Term(c, v) for c, v in terms))
         for field, other in self.arguments.items():
@@ -530,9 +531,7 @@ def _kinks(expression: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> tup
             return
         if isinstance(node, Relational):
             kink(node.lhs - node.rhs)
-        elif isinstance(node, (BooleanFunction, Boolean)) or isinstance(
-            node, sp.functions.elementary.piecewise.ExprCondPair
-        ):
+        elif isinstance(node, (BooleanFunction, Boolean, ExprCondPair)):
             pass
         elif isinstance(node, (sp.Max, sp.Min)):
             for i, a in enumerate(node.args):

@@ -373,7 +373,8 @@ def residuals(
     means = [*at_a, *(at_b[j] for j in apart)]
     square = [[down(x) for x in row] for row in left.covariance]
     for k, j in enumerate(apart):
-        square.append([*(between[i][j] for i in range(ka)), *(across(_entry(right.covariance, j, m)) for m in apart[: k + 1])])
+        theirs = (across(_entry(right.covariance, j, m)) for m in apart[: k + 1])
+        square.append([*(between[i][j] for i in range(ka)), *theirs])
     numbers_a, numbers_b = [down(x) for x in left.numbers], [across(x) for x in right.numbers]
     flat = [*means, *(x for row in square for x in row), *numbers_a, *numbers_b]
 

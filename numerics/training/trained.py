@@ -59,7 +59,7 @@ class Trained:
         if not solver.quadrature:
             return Trained.of(*solver.forward_pass(p))
         found, (method,) = settle(lambda nodes: solver.forward_pass(p, nodes=nodes))
-        return Trained.of(*found, method)
+        return Trained.of(*found, method=method)
 
     @property
     def noise(self) -> float:
@@ -106,11 +106,13 @@ class Trained:
 def train_together(solver: Solver, points: Sequence[dict[str, Any]]) -> list[Trained]:
     """The training level of several points side by side; whole numbers are the same at all of them."""
     together = jax.tree.map(lambda *x: jnp.stack([jnp.asarray(v, float) for v in x]), *map(solver.point, points))
+    methods: Sequence[dict[str, Any] | None] = [None] * len(points)
     if solver.quadrature:
         found, methods = settle(lambda nodes: solver.forward_passes(together, nodes=nodes), len(points))
     else:
-        found, methods = jax.tree.map(np.asarray, solver.forward_passes(together)), [None] * len(points)
-    return [Trained.of(*jax.tree.map(lambda x, k=k: x[k], found), methods[k]) for k in range(len(points))]
+        found = jax.tree.map(np.asarray, solver.forward_passes(together))
+    results = [jax.tree.map(lambda x, k=k: x[k], found) for k in range(len(points))]
+    return [Trained.of(*each[:3], how) for each, how in zip(results, methods, strict=True)]
 
 
 def chunks(solver: Solver, points: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
