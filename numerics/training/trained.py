@@ -111,8 +111,11 @@ def train_together(solver: Solver, points: Sequence[dict[str, Any]]) -> list[Tra
         found, methods = settle(lambda nodes: solver.forward_passes(together, nodes=nodes), len(points))
     else:
         found = jax.tree.map(np.asarray, solver.forward_passes(together))
-    results = [jax.tree.map(lambda x, k=k: x[k], found) for k in range(len(points))]
-    return [Trained.of(*each[:3], how) for each, how in zip(results, methods, strict=True)]
+    made = []
+    for k, how in enumerate(methods):
+        order, observables, finite = jax.tree.map(lambda x, k=k: x[k], found)
+        made.append(Trained.of(order, observables, finite, how))
+    return made
 
 
 def chunks(solver: Solver, points: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
