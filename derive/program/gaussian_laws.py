@@ -148,10 +148,13 @@ class Laws:
         groups: dict[tuple[FieldAt, ...], list[tuple[sp.Expr, sp.Expr]]] = {}
         for coefficient, core in nonlinear:
             groups.setdefault(tuple(values_of(core)), []).append((coefficient, core))
-        for few in sorted(groups, key=len):  # one integral is less work than two
-            wider = next((many for many in groups if set(few) < set(many)), None)
-            if wider is not None:
-                groups[wider] += groups.pop(few)
+        for few in sorted(groups, key=len):  # one integral is less work than two, if it is not a harder one
+            for many in [many for many in groups if set(few) < set(many)]:
+                before = sp.Add(*(c * e for c, e in groups[many]))
+                both = before + sp.Add(*(c * e for c, e in groups[few]))
+                if _manners(before, where) == _manners(both, where):
+                    groups[many] += groups.pop(few)
+                    break
         laws = []
         for members in groups.values():
             if len(members) == 1:
@@ -564,6 +567,17 @@ def _kind(expression: sp.Expr, symbol: sp.Symbol, kinks: tuple[sp.Expr, ...]) ->
     if polynomial is not None and not any(c.has(symbol) for c in polynomial.coeffs()):
         return max(1, int(polynomial.degree()))
     return SMOOTH
+
+
+def _manners(core: sp.Expr, where: str) -> list[int]:
+    """How an expression depends on each of its values: with kinks, smoothly, or as a polynomial."""
+    values = values_of(core)
+    symbols = [sp.Symbol(f"u{i}", real=True) for i in range(len(values))]
+    numbers = [n for n in outermost(core, (*NUMBERS, FieldAt)) if not isinstance(n, FieldAt)]
+    plain = core.xreplace({n: sp.Symbol(f"n{i}", real=True) for i, n in enumerate(numbers)})
+    plain = plain.xreplace(dict(zip(values, symbols, strict=True)))
+    kinks = _kinks(plain, symbols, where)
+    return [min(1, _kind(plain, u, kinks)) for u in symbols]
 
 
 def _check_size(kinds: tuple[int, ...], what: str) -> None:

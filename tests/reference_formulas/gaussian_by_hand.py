@@ -79,15 +79,15 @@ def online_perceptron(eta: float, alpha: float, noise: float, steps: int, count:
     q, m = 1.0, 0.0
     found = []
     for _ in range(steps + 1):
-        l = np.sqrt(q) * z[:, None]
+        local = np.sqrt(q) * z[:, None]
         slope = m / np.sqrt(q)
         y = slope * z[:, None] + np.sqrt(1 - slope**2) * z[None, :]
         weight = w[:, None] * w[None, :]
-        gate = 1 - np.tanh(l) ** 2
-        error = np.tanh(y) - np.tanh(l)
+        gate = 1 - np.tanh(local) ** 2
+        error = np.tanh(y) - np.tanh(local)
         loss = np.sum(weight * error**2) + noise**2
         found.append((loss, q, m))
-        by_l = np.sum(weight * (-(gate**2) - 2 * error * np.tanh(l) * gate))
+        by_l = np.sum(weight * (-(gate**2) - 2 * error * np.tanh(local) * gate))
         by_y = np.sum(weight * gate * (1 - np.tanh(y) ** 2))
         square = np.sum(weight * gate**2 * (error**2 + noise**2))
         keep, push = 1 + eta * by_l, eta * by_y
