@@ -8,7 +8,7 @@ import linecache
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -16,7 +16,15 @@ import jax
 from derive.errors import DeriveError
 from numerics.arrays import checked_array
 from numerics.bulk.branch import Branch
-from numerics.runtime.interface import BulkLaw, ExactTraining, FiniteSize, Probe, SampledTraining, Setting
+from numerics.runtime.interface import (
+    BulkLaw,
+    ExactTraining,
+    FiniteSize,
+    GaussianTraining,
+    Probe,
+    SampledTraining,
+    Setting,
+)
 from numerics.runtime.point import Point, replaced
 
 SHORT = 64
@@ -40,7 +48,7 @@ class Solver:
     """The generated parts of one setting. `finite_size` loads the simulation, which a solution does not need."""
 
     setting: Setting
-    training: ExactTraining | SampledTraining
+    training: ExactTraining | GaussianTraining | SampledTraining
     finite_size: Callable[[], FiniteSize]
     matrices: tuple[ProbedMatrix, ...]
 
@@ -76,7 +84,7 @@ class Solver:
     @cached_property
     def forward_pass(self) -> jax.stages.Wrapped:
         """The exact training level, compiled once for each set of whole-number parameters."""
-        return jax.jit(self.training.forward_pass)
+        return jax.jit(self.training.forward_pass, static_argnames=("nodes",) if self.quadrature else ())
 
     @cached_property
     def short_pass(self) -> jax.stages.Wrapped:
@@ -91,7 +99,18 @@ class Solver:
     @cached_property
     def forward_passes(self) -> jax.stages.Wrapped:
         """The exact training level at many values of the other parameters side by side."""
-        return jax.jit(jax.vmap(self.training.forward_pass))
+        if not self.quadrature:
+            return jax.jit(jax.vmap(self.training.forward_pass))
+
+        def together(p: Point, **how: int) -> Any:
+            return jax.vmap(partial(self.training.forward_pass, **how))(p)
+
+        return jax.jit(together, static_argnames=("nodes",))
+
+    @property
+    def quadrature(self) -> bool:
+        """Whether the exact training level holds integrals: a forward pass can be told how many nodes they take."""
+        return isinstance(self.training, GaussianTraining)
 
     def branch(self, values: dict[str, Any], matrix: ProbedMatrix | None = None) -> Branch:
         """The physical branch of the bulk at these parameters; of the first probed matrix unless one is given."""

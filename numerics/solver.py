@@ -138,7 +138,7 @@ def solve(
     tell(0.0, "training level")
     check_memory(solver, values)
     if solver.setting.exact:
-        trained = Trained.of(*solver.pass_of(values)(solver.point(values)))
+        trained = Trained.exact(solver, values)
     else:
         sampling = Sampling(samples or DEFAULT_SAMPLES, seed, rank=rank)
         trained = Trained.sampled(solver, values, sampling, part(tell, 0.0, 0.7))

@@ -62,8 +62,9 @@ def solve(
     """Solve the theory at infinite size: bulk edges, outliers, order parameters along the training.
 
     Outliers are eigenvalues of the declared matrix outside its bulk, largest first, repeated by multiplicity; for
-    W^T W / N they are squared singular values over N. Linear laws are solved exactly and carry no error; nonlinear
-    ones are sampled, and errors are one Monte Carlo standard error. Times count training steps from 0.
+    W^T W / N they are squared singular values over N. Linear laws are solved exactly and carry no error, nor do
+    nonlinear ones of Gaussian fields, which are integrated; others are sampled, and errors are one Monte Carlo
+    standard error. Times count training steps from 0.
 
     A value may be a list or a range, and several make a grid: nu=0.5,1,2 or eta=0.01:0.5:20 (twenty values from 0.01
     to 0.5). Points that differ in real parameters only are solved side by side; a point that diverges says so

@@ -31,6 +31,8 @@ def generate_files(model: Model, derivation: Derivation | None = None, runtime: 
     from derive.printing import markdown_of_derivation
     from derive.program.exact import exact_pass
     from derive.program.exact_text import ExactText
+    from derive.program.gaussian import pass_by_integrals
+    from derive.program.gaussian_text import GaussianText
     from derive.program.layout import Layout
     from derive.program.module import front_text
     from derive.program.probe import bulk_program, letters_needed, probe_program
@@ -44,11 +46,17 @@ def generate_files(model: Model, derivation: Derivation | None = None, runtime: 
     found = [letters_needed(probed.blocks) for probed in derivation.probes.values()]
     letters = sorted({letter for some, _ in found for letter in some}, key=lambda x: x.name)
     means = tuple(dict.fromkeys(mean for _, some in found for mean in some))
-    exact = derivation.system.linear
+    exact = True
+    if derivation.system.linear:
+        training = ExactText(exact_pass(layout, letters, means), runtime).module()
+    else:
+        by_integrals = pass_by_integrals(derivation)
+        if by_integrals is not None:
+            training = GaussianText(by_integrals, runtime).module()
+        else:
+            exact, training = False, write_sampled(layout, letters, means, model.responses, runtime)
     files = {
-        "training.py": ExactText(exact_pass(layout, letters, means), runtime).module()
-        if exact
-        else write_sampled(layout, letters, means, model.responses, runtime),
+        "training.py": training,
         "simulation.py": write_simulation(model, derivation.order.order, runtime),
     }
     for label, stem in stems.items():

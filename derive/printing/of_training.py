@@ -183,12 +183,13 @@ def order_sections(record: TimeOrder) -> tuple[Section, ...]:
         condition = f"s <= {t}" if lag == 0 else (f"s < {t}" if lag == 1 else f"s <= {t} - {lag}")
         timed = a.timed and j.timed
         reach.append(Statement(left, remark=f"nonzero only for {condition}" if timed else "nonzero"))
+    nonlinear = "some laws are nonlinear: integrals where all that enters them is Gaussian, else sampled"
     if record.system.linear:
         method = "every law is linear: one exact forward pass in time"
     elif record.system.model.responses == "pathwise":
-        method = "some laws are nonlinear: sampled forward in time, responses by derivatives along each path"
+        method = f"{nonlinear} forward in time, responses by derivatives along each path"
     else:
-        method = "some laws are nonlinear: sampled forward in time, responses by Stein's lemma"
+        method = f"{nonlinear} forward in time, responses by Stein's lemma"
     return (
         Section("each time is computed in this order", sequence),
         Section("reach of the responses", tuple(reach)),

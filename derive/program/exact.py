@@ -80,6 +80,8 @@ class Carried:
     field: Field | None
     site: SiteLayout
     channel: int | None = None
+    columns: sp.Expr | None = None
+    """Columns of a table that has one line per time and label."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +111,12 @@ def lines_of(field: Field) -> sp.Expr:
 
 def exact_pass(layout: Layout, letters: Iterable[Letter], means: Iterable[Mean] = ()) -> ExactPass:
     """The program that gives these matrices over training times, these means at all times, and the observables."""
-    return _Build(layout).program(tuple(letters), tuple(means))
+    return ExactBuild(layout).program(tuple(letters), tuple(means))
 
 
-class _Build:
+class ExactBuild:
+    """Makes the program; the pass by quadrature adds to it what laws need that are not linear."""
+
     def __init__(self, layout: Layout):
         self.layout, self.clock = layout, layout.clock
         self.time = Symbol("t" if self.clock is None else self.clock.name, SCALAR)
@@ -198,6 +202,7 @@ class _Build:
             *(Carried(self.done[f], f, self.home[f.sector]) for f in self.done if not f.timed),
             *(Carried(cov, None, site, number) for site in self.sites for number, (cov, _) in enumerate(site.channels)),
             *(Carried(s, None, self.sites[0], None) for s in self.means.values()),
+            *self._more_carried(),
         ]
         tables = self.coefficients.statements({**wanted, **{s: None for let in kept for s in symbols_in(let.value)}})
         return ExactPass(
@@ -215,6 +220,10 @@ class _Build:
             tuple((key_of(x), (x.a, x.b)) for x in letters),
             observables,
         )
+
+    def _more_carried(self) -> tuple[Carried, ...]:
+        """What else goes from one time to the next."""
+        return ()
 
     # -- numbers
 
@@ -277,8 +286,11 @@ class _Build:
         found = quadratic_pairs(average)
         if found is None:
             raise DeclarationError(f"{shown(average)} is not quadratic, so the exact pass cannot have it")
-        rank = {f.field: i for i, f in enumerate(self.layout.fields)}
-        return [(c, *sorted((a, b), key=lambda v: (-self.lag(v), rank.get(v.field, -1)))[::-1]) for c, a, b in found]
+        return [(c, *self._later_first(a, b)) for c, a, b in found]
+
+    def _later_first(self, a: FieldAt, b: FieldAt) -> tuple[FieldAt, FieldAt]:
+        first, last = sorted((a, b), key=lambda v: (-self.lag(v), self.layout.rank.get(v.field, -1)))
+        return last, first
 
     def _data(self, node: DataAt) -> Slot:
         """Data with one axis, as a column."""

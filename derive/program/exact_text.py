@@ -23,9 +23,17 @@ FUNCTIONS = ("forward_pass", "sites", "carried", "tables", "start", "step", "res
 class ExactText:
     """One module: what a site is made of, what is carried through time, one step, the results."""
 
+    kind = "ExactTraining"
+    doc = "Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."
+    runtime_functions: tuple[tuple[str, list[str]], ...] = (("coefficients", IN_COEFFICIENTS), ("exact", IN_EXACT))
+
+    default = ""
+    """What is taken where that which is extra is not given."""
+
     def __init__(self, program: ExactPass, runtime: str):
         self.program, self.runtime = program, runtime
-        names = Names((*IN_EXACT, *IN_COEFFICIENTS, *FUNCTIONS, "ExactTraining", "TRAINING", "jnp", "jsp", "state"))
+        known = (name for _, functions in self.runtime_functions for name in functions)
+        names = Names((*known, *FUNCTIONS, self.kind, "TRAINING", "jnp", "jsp", "state"))
         self.text = Text(names)
         for symbol in (PARAMETERS, program.time, program.times, program.when):
             names.of(symbol)
@@ -49,12 +57,12 @@ class ExactText:
         called = {*self.text.called, "site", *(("finite_times", "forward") if self.program.clock else ("empty",))}
         imports = [
             f"from {self.runtime}.{module} import {', '.join(sorted(called & set(known)))}"
-            for module, known in (("coefficients", IN_COEFFICIENTS), ("exact", IN_EXACT))
+            for module, known in self.runtime_functions
             if called & set(known)
         ]
-        imports.append(f"from {self.runtime}.interface import ExactTraining")
+        imports.append(f"from {self.runtime}.interface import {self.kind}")
         head = [
-            '"""Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."""',
+            f'"""{self.doc}"""',
             "",
             "import jax.numpy as jnp",
             "import jax.scipy.special as jsp",
@@ -64,6 +72,11 @@ class ExactText:
             "",
         ]
         return "\n".join([*head, *body]) + "\n"
+
+    @property
+    def extra(self) -> tuple[str, ...]:
+        """What the functions of a pass take beside the parameters."""
+        return ()
 
     # -- parts
 
@@ -94,6 +107,11 @@ class ExactText:
 
     def _axes(self, c: Carried) -> str:
         site = self.text.names.of(c.site.symbol)
+        if c.columns is not None:
+            many = sp.Symbol("times") if c.field is None or c.field.timed else sp.S.One
+            bound = Text(self.text.names, {sp.Symbol("times"): self.program.times})
+            lines = many if c.field is None else many * lines_of(c.field)
+            return f"(({bound.formula(lines)},), ({self.text.formula(c.columns)},))"
         if c.field is not None:
             lines = lines_of(c.field) * (sp.Symbol("times") if c.field.timed else 1)
             bound = Text(self.text.names, {sp.Symbol("times"): self.program.times})
@@ -135,7 +153,8 @@ class ExactText:
         return lines
 
     def _with_tables(self, *arguments: str) -> str:
-        return ", ".join([self.p, self.times, *(self.text.names.of(s) for s in self.tables), *arguments])
+        tables = (self.text.names.of(s) for s in self.tables)
+        return ", ".join([self.p, self.times, *self.extra, *tables, *arguments])
 
     def _tables(self) -> list[str]:
         if not self.tables:
@@ -189,7 +208,7 @@ class ExactText:
             f"return order, observables, {self._finite()}",
         ]
         doc = "Order parameters before the last update, observables at all times, times before anything overflowed."
-        return self._function(f"results({self.p}, state)", doc, lines)
+        return self._function(f"results({', '.join((self.p, *self.extra, 'state'))})", doc, lines)
 
     def _finite(self) -> str:
         """The number of times before anything overflowed."""
@@ -211,14 +230,16 @@ class ExactText:
             "anything overflowed. Whole-number parameters fix shapes.",
         ]
         start = "start" if self.program.start else "None"
+        given = ", ".join((self.p, *self.extra))
         if self.program.clock is None:
             state = f"empty(carried({self.p}, 1))"
-            state = f"start({self.p}, 1, {state})" if self.program.start else state
-            lines = [f"return results({self.p}, {state})"]
+            state = f"start({', '.join((self.p, '1', *self.extra, state))})" if self.program.start else state
+            lines = [f"return results({given}, {state})"]
         else:
-            tables = f", *tables({self.p})" if self.tables else ""
-            lines = [f"return results({self.p}, forward({self.p}, {self.points}, carried, step, {start}{tables}))"]
-        return self._function(f"forward_pass({self.p})", "\n    ".join(doc) + "\n    ", lines)
+            more = "".join(f", {name}" for name in self.extra) + (f", *tables({self.p})" if self.tables else "")
+            lines = [f"return results({given}, forward({self.p}, {self.points}, carried, step, {start}{more}))"]
+        defaults = ", ".join((self.p, *(f"{name}={self.default}" for name in self.extra)))
+        return self._function(f"forward_pass({defaults})", "\n    ".join(doc) + "\n    ", lines)
 
     def _strides(self) -> list[str]:
         """How order parameters grow with time."""
@@ -229,4 +250,4 @@ class ExactText:
         entries = [f"{key!r}: ({', '.join(map(stride, ends))})," for key, ends in self.program.ends]
         doc = "Entries per time step along each axis of the order parameters; 0 along an axis without time."
         lines = self._function(f"strides({self.p})", doc, ["return {", *indented(entries), "}"])
-        return [*lines, "TRAINING = ExactTraining(forward_pass, strides)"]
+        return [*lines, f"TRAINING = {self.kind}(forward_pass, strides)"]

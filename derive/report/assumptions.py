@@ -14,6 +14,7 @@ from derive.language.vectors import Mean
 from derive.pipeline import PROBE_STAGES, Derivation, ProbedMatrix
 from derive.printing.documents import latex
 from derive.printing.statements import matrix_law
+from derive.program.gaussian import pass_by_integrals
 from derive.records.action import Action, AveragedAction
 from derive.records.base import Record
 from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
@@ -63,7 +64,8 @@ def _told(level: Level, stage: str) -> Iterator[tuple[Words, Words]]:
     """What a stage assumes, with one particular each time."""
     record = level.record(stage)
     new = [words(_sentence(a)) for a in record.assumptions if a not in _before(level, stage)]
-    for belongs, line in _particulars(record):
+    told = _of_order(record, level) if isinstance(record, TimeOrder) else _particulars(record)
+    for belongs, line in told:
         for statement in new if belongs is None else [words(belongs)]:
             yield statement, line
     for statement in new:
@@ -101,7 +103,6 @@ def _particulars(record: Record) -> Told:
         (AveragedAction, _of_average),
         (SaddlePoint, _of_saddle),
         (SingleSite, _of_single_site),
-        (TimeOrder, _of_order),
         (ProjectedProbe, _of_probe),
         (BlockMatrix, _of_blocks),
         (Pencil, _of_pencil),
@@ -194,7 +195,7 @@ def _of_single_site(record: SingleSite) -> Told:
         yield None, words("a site of ", Math(latex(sector)), f": {inside}")
 
 
-def _of_order(record: TimeOrder) -> Told:
+def _of_order(record: TimeOrder, level: Level) -> Told:
     same = [(a, j) for a, j, lag in record.lags if lag == 0]
     yield (
         None,
@@ -210,6 +211,14 @@ def _of_order(record: TimeOrder) -> Told:
         yield (
             "Laws are exact: all fields of a site are jointly Gaussian",
             words("every law is linear and every average quadratic, so one forward pass in time has no sampling error"),
+        )
+        return
+    if pass_by_integrals(level if isinstance(level, Derivation) else level.training) is not None:
+        yield (
+            "Laws are integrated: what enters nonlinear laws is Gaussian",
+            words(
+                "averages are integrals over few Gaussian variables, so one forward pass in time has no sampling error"
+            ),
         )
         return
     statement = "Laws are sampled: fields of a site are not Gaussian"

@@ -410,14 +410,15 @@ def longer(draft: Draft, rng: Random) -> Draft | None:
 
 
 def sampled(draft: Draft, rng: Random) -> Draft | None:
-    """The same with a nonlinear observable of a vector that nothing else knows, so that the theory is sampled."""
-    vector = Vector(draft.free_name("aside"), draft.sectors[0].name, "static")
+    """The same with a nonlinear observable of vectors that nothing else knows, too many for an integral, so that the
+    theory is sampled."""
+    vectors = [Vector(draft.free_name(f"aside{letter}"), draft.sectors[0].name, "static") for letter in "abcd"]
     field = Vector(draft.free_name("bent"), draft.sectors[0].name, "static")
-    equation = Equation(field.name, "", call("tanh", at(vector.name, None)))
+    equation = Equation(field.name, "", times(*(call("tanh", at(vector.name, None)) for vector in vectors)))
     observable = (draft.free_name("extra"), mean(power(at(field.name, None), 2)))
     return replace(
         draft,
-        normals=(*draft.normals, vector),
+        normals=(*draft.normals, *vectors),
         fields=(*draft.fields, field),
         equations=(*draft.equations, equation),
         observables=(*draft.observables, observable),

@@ -49,7 +49,7 @@ class Setting:
     data: tuple[DataOf, ...]
     observables: tuple[str, ...]
     exact: bool
-    """Whether the forward pass is exact; it is sampled otherwise."""
+    """Whether the forward pass is exact, or exact up to integrals that settle; it is sampled otherwise."""
     steps: str | None
     labels: str | None
     endpoint: bool
@@ -73,6 +73,14 @@ class ExactTraining:
     step along each axis of each order parameter."""
 
     forward_pass: Callable[[Point], tuple[Order, Mapping[str, Array], Array]]
+    strides: Callable[[Point], Mapping[Key, Strides]]
+
+
+@dataclass(frozen=True)
+class GaussianTraining:
+    """forward_pass(p, nodes) -> the same as of ExactTraining, with so many nodes along each axis of an integral."""
+
+    forward_pass: Callable[[Point, int], tuple[Order, Mapping[str, Array], Array]]
     strides: Callable[[Point], Mapping[Key, Strides]]
 
 

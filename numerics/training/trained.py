@@ -16,6 +16,7 @@ from numerics.modules import Solver
 from numerics.precision import in_float64
 from numerics.progress import Report
 from numerics.runtime.interface import Key, Order, SampledTraining
+from numerics.training.quadrature import check_settled, settle
 from numerics.training.sampling import RESOLVED, Sampling, sampled_pass
 
 K = TypeVar("K")
@@ -47,9 +48,18 @@ class Trained:
     coarse_without_one: tuple[Order, ...] = ()
 
     @staticmethod
-    def of(order: Any, observables: Any, finite: Any) -> Trained:
-        exact = {"method": "exact forward pass"}
-        return Trained(_as_numpy(order), _as_numpy(observables), int(finite), None, (), exact)
+    def of(order: Any, observables: Any, finite: Any, method: dict[str, Any] | None = None) -> Trained:
+        how = method or {"method": "exact forward pass"}
+        return Trained(_as_numpy(order), _as_numpy(observables), int(finite), None, (), how)
+
+    @staticmethod
+    def exact(solver: Solver, values: dict[str, Any]) -> Trained:
+        """The training level at one point, without sampling."""
+        p = solver.point(values)
+        if not solver.quadrature:
+            return Trained.of(*solver.pass_of(values)(p))
+        found, (method,) = settle(lambda nodes: solver.forward_pass(p, nodes=nodes))
+        return Trained.of(*found, method=method)
 
     @property
     def noise(self) -> float:
@@ -94,8 +104,16 @@ class Trained:
 def train_together(solver: Solver, points: Sequence[dict[str, Any]]) -> list[Trained]:
     """The training level of several points side by side; whole numbers are the same at all of them."""
     together = jax.tree.map(lambda *x: jnp.stack([jnp.asarray(v, float) for v in x]), *map(solver.point, points))
-    found = jax.tree.map(np.asarray, solver.forward_passes(together))
-    return [Trained.of(*jax.tree.map(lambda x, k=k: x[k], found)) for k in range(len(points))]
+    methods: Sequence[dict[str, Any] | None] = [None] * len(points)
+    if solver.quadrature:
+        found, methods = settle(lambda nodes: solver.forward_passes(together, nodes=nodes), len(points))
+    else:
+        found = jax.tree.map(np.asarray, solver.forward_passes(together))
+    made = []
+    for k, how in enumerate(methods):
+        order, observables, finite = jax.tree.map(lambda x, k=k: x[k], found)
+        made.append(Trained.of(order, observables, finite, how))
+    return made
 
 
 def chunks(solver: Solver, points: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
@@ -125,7 +143,8 @@ def check_memory(solver: Solver, values: dict[str, Any]) -> int:
 
 
 def check_finite(trained: Trained) -> None:
-    """Refuse a training that has overflowed, or grown so far that its order parameters have no digits left."""
+    """Refuse a training that has overflowed, or grown so far that its order parameters have no digits left, or whose
+    integrals have not settled."""
     for name, value in (*trained.observables.items(), *trained.order.items()):
         if not np.all(np.isfinite(value)):
             raise NumericalError(
@@ -145,6 +164,7 @@ def check_finite(trained: Trained) -> None:
             raise NumericalError(
                 f"diverged within {trained.finite} steps ({_shown(name)} explodes); try a smaller step or fewer steps"
             )
+    check_settled(trained.method)
 
 
 def _shown(name: str | Key) -> str:

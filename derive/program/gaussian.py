@@ -1,0 +1,329 @@
+"""The training level where nonlinear laws have Gaussian arguments: the exact forward pass with integrals, as a program.
+
+A law is a row like any other field: its projection on the Gaussian variables of its site, and an entry of its own for
+what is left. The covariances of the latter are integrals over the arguments of two laws. See
+numerics/runtime/gaussian.py for the functions that are called here by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import sympy as sp
+
+from derive.algebra.words import Letter
+from derive.errors import DeclarationError
+from derive.language.symbols import Sector
+from derive.language.vectors import PAST, Field, FieldAt, Mean, labels_of, values as values_of
+from derive.pipeline import Derivation
+from derive.program.exact import ONE, Carried, ExactBuild, ExactPass, SiteLayout, lines_of
+from derive.program.gaussian_laws import Law, Laws, Parts, factors, joint, product_of
+from derive.program.layout import Layout
+from derive.program.nodes import (
+    SCALAR,
+    Call,
+    Formula,
+    Function,
+    Let,
+    MatMul,
+    Ref,
+    Slot,
+    Sum,
+    Symbol,
+    Transposed,
+    Tuple,
+    Value,
+    shape_of,
+)
+from derive.program.probe import letters_needed
+from derive.records.system import ElementwiseRule, Rule, SystemField
+
+
+@dataclass(frozen=True)
+class GaussianPass:
+    """The program; `nodes` is the symbol of how many nodes an axis of an integral has."""
+
+    program: ExactPass
+    nodes: Symbol
+
+
+def gaussian_pass(layout: Layout, letters: Iterable[Letter], means: Iterable[Mean] = ()) -> GaussianPass:
+    """The program that gives these matrices over training times, these means at all times, and the observables.
+
+    Raises NotGaussian where some average is no Gaussian integral in few variables.
+    """
+    letters, means = tuple(letters), tuple(means)
+    build = _Build(layout, Laws(layout, letters, means))
+    return GaussianPass(build.program(letters, means), build.nodes)
+
+
+def pass_by_integrals(derivation: Derivation) -> GaussianPass | None:
+    """The pass of a model that is not linear, with all that its probes need; None where it has to be sampled."""
+    found = [letters_needed(probed.blocks) for probed in derivation.probes.values()]
+    letters = sorted({letter for some, _ in found for letter in some}, key=lambda x: x.name)
+    means = tuple(dict.fromkeys(mean for _, some in found for mean in some))
+    try:
+        return gaussian_pass(Layout(derivation.order, derivation.saddle), letters, means)
+    except DeclarationError:  # what no pass can have is refused by the sampled one
+        return None
+
+
+class _Build(ExactBuild):
+    def __init__(self, layout: Layout, laws: Laws):
+        self.laws = laws
+        self.nodes = Symbol("nodes", SCALAR)
+        self.law_symbols: dict[Law, Symbol] = {}
+        self.known: dict[Law, Symbol] = {}
+        """What is known of a law at the current time."""
+        self.histories: dict[Law, Symbol] = {}
+        """The same at all times."""
+        self.followed: dict[Mean, Symbol] = {}
+        self.bound: dict[str, Symbol] = {}
+        """What the arguments of laws are called."""
+        super().__init__(layout)
+
+    def _site(self, sector: Sector) -> SiteLayout:
+        site = super()._site(sector)
+        mine = tuple(law.own for law in self.laws.owned if law.own.sector == sector)
+        one = self.laws.ones[sector]
+        drawn = site.drawn if any(f == one for f, _ in site.drawn) else (*site.drawn, (one, Symbol(f"in_{one}")))
+        if not mine:
+            return replace(site, drawn=drawn)
+        extent = sp.Add(*(lines_of(f) * (self.times_dim if f.timed else 1) for f in mine))
+        channel = Symbol(f"cov_laws_{sector}", (extent, extent)), tuple((f, Symbol(f"in_{f}")) for f in mine)
+        return replace(site, channels=(*site.channels, channel), drawn=drawn)
+
+    def _more_carried(self) -> tuple[Carried, ...]:
+        return (
+            *(Carried(self.pasts[f], f, self.home[f.sector]) for f in self.laws.arguments if f in self.pasts),
+            *(
+                Carried(symbol, law.own, self.home[law.own.sector], columns=sp.Integer(_columns(law)))
+                for law, symbol in self.histories.items()
+            ),
+            *(
+                Carried(symbol, None, self.sites[0], columns=_labels(average))
+                for average, symbol in self.followed.items()
+            ),
+        )
+
+    # -- laws
+
+    def _rule(self, f: SystemField, rule: Rule) -> Value:
+        if not isinstance(rule, ElementwiseRule):
+            return super()._rule(f, rule)
+        number = next(i for i, other in enumerate((f.rule, *f.starts)) if other is rule)
+        parts = self.laws.parts[f.field, number]
+        terms: list[tuple[Formula, Value]] = [(self._factor(c), self.value(v)) for c, v in parts.linear]
+        terms += [(self._factor(c), self._law_rows(law)) for c, law in parts.laws]
+        if parts.number != 0:
+            terms.append((self._factor(parts.number), self.value(self._one(f.field.sector))))
+        return self._filled(tuple(terms), self.rows_shape(f.field))
+
+    def _factor(self, coefficient: sp.Expr) -> Formula:
+        labels = _labels(coefficient)
+        return self.number(coefficient, SCALAR if labels == 1 else (labels, sp.S.One))
+
+    def _one(self, sector: Sector) -> FieldAt:
+        return self.laws.ones[sector]()
+
+    def _now(self, field: Field) -> FieldAt:
+        return field(self.clock) if field.timed else field()
+
+    def _argument(self, field: Field) -> FieldAt:
+        """An argument of a law at the current time; what is a combination of fields is computed where first needed."""
+        rule = self.laws.arguments.get(field)
+        if rule is not None and field not in self.done:
+            symbol = Symbol(field.name, self.rows_shape(field))
+            value = self._filled(tuple(self._term(term, field) for term in rule.terms), self.rows_shape(field))
+            self.lines.append(Let(symbol, value))
+            self.done[field] = symbol
+            self.known_after[field] = self.noises_known[field.sector]
+            if field.timed:
+                self.lines.append(self._stored(field, symbol))
+        return self._now(field)
+
+    def _law(self, law: Law) -> Ref:
+        """The law itself, as an object of the runtime."""
+        symbol = self.law_symbols.setdefault(law, Symbol(f"law_{law.own}"))
+        if all(let.symbol is not symbol for let in self.lines):
+
+            def function(*bodies: sp.Expr, together: bool = True) -> Function:
+                given = (*law.symbols, *law.number_symbols)
+                made = [self.bound.setdefault(str(s), Symbol(str(s), SCALAR)) for s in given]
+                slots = {s: Slot(Ref(name), str(s)) for s, name in zip(given, made, strict=True)}
+                values = tuple(Formula(sp.sympify(body).xreplace(slots)) for body in bodies)
+                return Function(tuple(made), Tuple(values) if together else values[0])
+
+            value = Call(
+                "Law",
+                (
+                    function(law.expression, together=False),
+                    None if law.slopes is None or law not in self.laws.owned else function(*law.slopes),
+                    function(*law.kinks) if law.kinks else None,
+                    Tuple(tuple(Formula(sp.Integer(k)) for k in law.kinds)),
+                ),
+                None,
+            )
+            self.lines.append(Let(symbol, value, law.shown))
+        return Ref(symbol)
+
+    def _moments(self, law: Law) -> tuple[Value, Value, Value]:
+        """Means of products of the arguments, their means, and the numbers of a law."""
+        arguments = [self._argument(f) for f in law.arguments]
+        lines = lines_of(law.own)
+        one = self.laws.ones[law.own.sector]
+        grams = [
+            Call("products", (self.dual(a, b.field), self.value(b)), (lines, sp.S.One))
+            for i, a in enumerate(arguments)
+            for b in arguments[: i + 1]
+        ]
+        at = [Call("part", (self.value(a), Ref(self.place[one])), (lines, sp.S.One)) for a in arguments]
+        numbers = Tuple(tuple(self._factor(n) for n in law.numbers))
+        columns = Call("columns", (numbers, Formula(lines)), (lines, sp.Integer(len(law.numbers))))
+        return Tuple(tuple(grams)), Tuple(tuple(at)), columns
+
+    def _law_rows(self, law: Law) -> Ref:
+        """The rows of a law at the current time."""
+        own = law.own
+        if own in self.done:
+            return Ref(self.done[own])
+        grams, at, numbers = self._moments(law)
+        shape = (lines_of(own), sp.Integer(_columns(law)))
+        known = Symbol(f"{own}_known", shape)
+        self.lines.append(
+            Let(known, Call("facts", (Ref(self.nodes), self._law(law), grams, at, numbers, self._holds(law)), shape))
+        )
+        self.known[law] = known
+        rows = Tuple(tuple(self.value(self._now(f)) for f in law.arguments))
+        one = Ref(self.place[self.laws.ones[own.sector]])
+        shadow = Call("projection", (self._law(law), Ref(known), rows, one), self.rows_shape(own))
+        when = Ref(self.time) if own.timed else 0
+        mine = Call("own", (Ref(self.place[own]), when, Ref(known)), self.rows_shape(own))
+        symbol = Symbol(f"rows_{own}", self.rows_shape(own))
+        self.lines.append(Let(symbol, Sum(((ONE, shadow), (ONE, mine)), symbol.shape)))
+        self.done[own] = symbol
+        history = self._history(law)
+        if own.timed:
+            self.lines.append(Let(history, Call("store", (Ref(history), Ref(known), Ref(self.time)), history.shape)))
+        else:
+            self.lines.append(Let(history, Ref(known)))
+        for other in self.laws.owned:
+            if (law, other) in self.laws.meetings and not (other.own.timed and not own.timed):
+                self._meet(law, other)
+        self.noises_known[own.sector] += 1
+        self.known_after[own] = self.noises_known[own.sector]
+        return Ref(symbol)
+
+    def _history(self, law: Law) -> Symbol:
+        if law not in self.histories:
+            lines = lines_of(law.own) * (self.times_dim if law.own.timed else 1)
+            self.histories[law] = Symbol(f"{law.own}_history", (lines, sp.Integer(_columns(law))))
+        return self.histories[law]
+
+    def _holds(self, law: Law) -> Formula:
+        """Whether a law is that of the current time, as a number."""
+        first, end = law.holds
+        if not law.own.timed or (first == 0 and end is None):
+            return ONE
+        if end is not None:
+            return Formula(sp.Piecewise((1, sp.Eq(self.now_slot, first)), (0, True)))
+        return Formula(sp.Piecewise((1, self.now_slot >= first), (0, True)))
+
+    def _meet(self, law: Law, other: Law) -> None:
+        """Write the covariance of what is left of a law with what is left of another, as far as it is known."""
+        site = self.home[law.own.sector]
+        covariance = site.channels[-1][0]
+        together = self.laws.meetings[law, other]
+        if (together or not other.own.timed) and other.own not in self.done:
+            return
+        arguments = [self._now(f) for f in law.arguments]
+        column: Value | None = None
+        shared = None
+        if together:
+            column = Ref(self.time)
+            there: Value = Ref(self.known[other])
+            crosses: list[Value] = [
+                MatMul(self.dual(a, b), Transposed(self.value(self._now(b))))
+                for a in arguments
+                for b in other.arguments
+            ]
+            same = [(i, j) for _, i, j in joint(law, other) if i is not None and j is not None]
+            pairs = (Tuple((Formula(sp.Integer(i)), Formula(sp.Integer(j)))) for i, j in same)
+            shared = Tuple(tuple(pairs)) if same else None
+        else:
+            there = Ref(self._history(other))
+            crosses = [self.with_past(a, b) for a in arguments for b in other.arguments]
+        shape = (lines_of(law.own), shape_of(there)[0])
+        laws = (self._law(law), Ref(self.known[law]), self._law(other), there)
+        call = Call("residuals", (Ref(self.nodes), *laws, Tuple(tuple(crosses)), *((shared,) if shared else ())), shape)
+        when = Ref(self.time) if law.own.timed else 0
+        places = Ref(self.place[law.own]), Ref(self.place[other.own])
+        put = Call("put", (Ref(covariance), places[0], when, places[1], column, call), covariance.shape)
+        self.lines.append(Let(covariance, put))
+
+    # -- averages
+
+    def column(self, average: Mean) -> Value:
+        parts, shape = self.laws.average(average), (_labels(average), sp.S.One)
+        terms: list[tuple[Formula, Value]] = []
+        for term in sp.Add.make_args(sp.expand(average.expression)):
+            coefficient, core = factors(term)
+            pair = product_of(core)
+            if pair is not None:
+                terms.append((self._factor(coefficient), self._product(*self._later_first(*pair))))
+        for coefficient, value in parts.linear:
+            one = self._one(value.field.sector)
+            terms.append((self._factor(coefficient), self._product(value, one)))
+        for coefficient, law in parts.laws:
+            grams, at, numbers = self._moments(law)
+            call = Call("average", (Ref(self.nodes), self._law(law), grams, at, numbers), (lines_of(law.own), sp.S.One))
+            terms.append((self._factor(coefficient), call))
+        if parts.number != 0:
+            number = Call("columns", (Tuple((self._factor(parts.number),)), Formula(_labels(parts.number))), None)
+            terms.append((ONE, number))
+        return Sum(tuple(terms), shape)
+
+    def _product(self, a: FieldAt, b: FieldAt) -> Call:
+        lines = lines_of(a.field) if a.field.labelled else lines_of(b.field)
+        return Call("products", (self.dual(a, b.field), self.value(b)), (lines, sp.S.One))
+
+    def _mean_tables(self) -> list[tuple[Symbol, Mean]]:
+        """At the end of a step: also means that are no sums of products are written down."""
+        if self.clock is not None:
+            for average, parts in list(self.laws.averages.items()):
+                if _plain(parts) or not _timed(average):
+                    continue
+                symbol = Symbol("followed", (self.times_dim, _labels(average)))
+                self.followed[average] = symbol
+                row = Transposed(self.column(average))
+                self.lines.append(Let(symbol, Call("store", (Ref(symbol), row, Ref(self.time)), symbol.shape)))
+        return super()._mean_tables()
+
+    def _table(self, average: Mean) -> Value:
+        moved = average.xreplace({PAST: self.clock}) if self.clock is not None else average
+        if _plain(self.laws.average(moved)):
+            return super()._table(moved)
+        if moved in self.followed:
+            return Ref(self.followed[moved])
+        return Transposed(self.column(moved))
+
+
+def _columns(law: Law) -> int:
+    """How many numbers are known of a law per time and label."""
+    k = len(law.arguments)
+    return 2 + 2 * k + k * (k + 1) // 2 + len(law.numbers)
+
+
+def _plain(parts: Parts) -> bool:
+    """Whether a mean is a sum of means of products of two values."""
+    return not parts.linear and not parts.laws and parts.number == 0
+
+
+def _timed(average: Mean) -> bool:
+    return any(v.time is not None for v in values_of(average.expression))
+
+
+def _labels(expression: sp.Basic) -> sp.Expr:
+    found = labels_of(sp.sympify(expression))
+    return sp.S.One if found is None else found

@@ -1,0 +1,587 @@
+"""Which nonlinear laws have Gaussian arguments, and what their averages are integrals over.
+
+A field is Gaussian if it is drawn, a combination of Gaussian fields (over the past, over labels), or a random matrix
+applied to anything, as long as its memory acts on Gaussian fields. A law is taken apart into a linear part and
+nonlinear parts, each of which needs Gaussian arguments; what it is linear in may be anything. Where this holds for
+all laws and averages, the forward pass is one of Gaussian integrals; otherwise NotGaussian says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+from sympy.core.relational import Relational
+from sympy.functions.elementary.piecewise import ExprCondPair
+from sympy.logic.boolalg import Boolean, BooleanFunction
+
+from derive.algebra.words import Letter
+from derive.errors import DeclarationError
+from derive.language.data import DataAt
+from derive.language.symbols import Sector
+from derive.language.vectors import PAST, Field, FieldAt, Mean, Total, labels_of, sector_of, shown, values as values_of
+from derive.program.layout import Layout, lag_of, outermost
+from derive.records.system import ElementwiseRule, LinearRule, Rule, SystemField, Term
+
+SMOOTH, SPLIT = 0, -1
+"""Kinds of arguments: one the law is analytic in, one with kinks or jumps; a polynomial has its degree."""
+MOST_SMOOTH, MOST_SPLIT, MOST_EXACT = 3, 2, 300
+"""Most arguments of an integral that are integrated by many nodes, without and with kinks, and most nodes for all
+that enter as polynomials."""
+ANALYTIC = (sp.tanh, sp.sinh, sp.cosh, sp.sech, sp.sin, sp.cos, sp.exp, sp.erf, sp.erfc, sp.atan, sp.asinh)
+KINKED = (sp.Abs, sp.sign, sp.Heaviside)
+JUMPS = (sp.Heaviside, sp.sign, sp.Piecewise)
+NUMBERS = (Mean, AppliedUndef, DataAt, Total)
+"""What a law holds of other times' and sites' numbers."""
+
+Key = tuple[sp.Expr, tuple[Field, ...], tuple[sp.Expr, ...], tuple[int, int | None]]
+
+
+class NotGaussian(DeclarationError):
+    """The averages of this declaration are no Gaussian integrals in few variables: it has to be sampled."""
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """A nonlinear part of a law, or what is averaged: an expression in its Gaussian arguments and in numbers.
+
+    holds: the first time at which it is the law, and the one after the last, None if there is none. own: stands for
+    what is left of it beside its projection on Gaussian variables.
+    """
+
+    expression: sp.Expr
+    symbols: tuple[sp.Symbol, ...]
+    number_symbols: tuple[sp.Symbol, ...]
+    arguments: tuple[Field, ...]
+    numbers: tuple[sp.Expr, ...]
+    kinds: tuple[int, ...]
+    kinks: tuple[sp.Expr, ...]
+    slopes: tuple[sp.Expr, ...] | None
+    holds: tuple[int, int | None]
+    own: Field
+    shown: str
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A right-hand side: linear terms, a number, and nonlinear parts with their coefficients."""
+
+    linear: tuple[tuple[sp.Expr, FieldAt], ...]
+    number: sp.Expr
+    laws: tuple[tuple[sp.Expr, Law], ...]
+
+
+class Laws:
+    """All laws and averages of a training level taken apart. letters, means: the order parameters asked for."""
+
+    def __init__(self, layout: Layout, letters: Iterable[Letter], means: Iterable[Mean]):
+        self.layout, self.clock = layout, layout.clock
+        self.letters, self.asked = tuple(letters), tuple(means)
+        self.rules = {f.field: f for f in layout.fields}
+        self.taken = {f.field.name for f in layout.fields} | {s.name for s in layout.system.sources}
+        self.ones = {sector: self._one(sector) for sector in layout.sectors}
+        self.arguments: dict[Field, LinearRule] = {}
+        """Arguments that are combinations of fields, each with its rule."""
+        self.laws: dict[Key, Law] = {}
+        self.averages: dict[Mean, Parts] = {}
+        self.parts = {
+            (f.field, i): self._law_parts(f, rule, i)
+            for f in layout.fields
+            for i, rule in enumerate((f.rule, *f.starts))
+            if isinstance(rule, ElementwiseRule)
+        }
+        for average in self._averages():
+            self.average(average)
+        self.meetings = self._meetings()
+        for law in (*self.laws.values(), *(law for p in self.averages.values() for _, law in p.laws)):
+            _check_size(law.kinds, law.shown)
+        for (a, b), together in self.meetings.items():
+            kinds = (*a.kinds, *b.kinds) if not together else [k for k, _, _ in joint(a, b)]
+            _check_size(tuple(kinds), f"{a.shown} with {b.shown}")
+
+    def _one(self, sector: Sector) -> Field:
+        found = [s for s in self.layout.system.sources if s.role == "constant" and s.sector == sector]
+        return found[0] if found else Field(self._name(f"one_{sector}"), sector, role="constant")
+
+    def _name(self, hint: str) -> str:
+        while hint in self.taken:
+            hint += "_"
+        self.taken.add(hint)
+        return hint
+
+    # -- Gaussian fields
+
+    @cached_property
+    def gaussian(self) -> frozenset[Field]:
+        kept = {f.field for f in self.layout.fields} | set(self.layout.system.sources) | set(self.ones.values())
+        while True:
+            left = {f for f in kept if f not in self.rules or self._stays(self.rules[f], kept)}
+            if left == kept:
+                return frozenset(kept)
+            kept = left
+
+    def _stays(self, f: SystemField, kept: set[Field]) -> bool:
+        if any(m.on not in kept for m in self.layout.memories(f.field)):
+            return False
+        for rule in (f.rule, *f.starts):
+            if isinstance(rule, LinearRule) and any(term.vector.field not in kept for term in rule.terms):
+                return False
+            if isinstance(rule, ElementwiseRule):
+                linear, _, nonlinear = _taken_apart(rule.law)
+                if nonlinear or any(v.field not in kept for _, v in linear):
+                    return False
+        return True
+
+    # -- taking apart
+
+    def _law_parts(self, f: SystemField, rule: ElementwiseRule, number: int) -> Parts:
+        count = len(f.starts)
+        holds = (count, None) if number == 0 else (number - 1, number)
+        return self._parts(rule.law, f.field, holds, f"the law of {f.field}")
+
+    def _parts(self, expression: sp.Expr, like: Field, holds: tuple[int, int | None], where: str) -> Parts:
+        """An expression over the sites of a field, with laws that have its times and labels."""
+        linear, number, nonlinear = self._resolved(expression, where)
+        groups: dict[tuple[FieldAt, ...], list[tuple[sp.Expr, sp.Expr]]] = {}
+        for coefficient, core in nonlinear:
+            groups.setdefault(tuple(values_of(core)), []).append((coefficient, core))
+        for few in sorted(groups, key=len):  # one integral is less work than two, if it is not a harder one
+            for many in [many for many in groups if set(few) < set(many)]:
+                before = sp.Add(*(c * e for c, e in groups[many]))
+                both = before + sp.Add(*(c * e for c, e in groups[few]))
+                if _manners(before, where) == _manners(both, where):
+                    groups[many] += groups.pop(few)
+                    break
+        laws = []
+        for members in groups.values():
+            if len(members) == 1:
+                coefficient, core = members[0]
+            else:
+                coefficient, core = sp.S.One, sp.Add(*(c * e for c, e in members))
+            laws.append((coefficient, self._law(core, like, holds, where)))
+        return Parts(tuple(linear), number, tuple(laws))
+
+    def _resolved(
+        self, expression: sp.Expr, where: str
+    ) -> tuple[list[tuple[sp.Expr, FieldAt]], sp.Expr, list[tuple[sp.Expr, sp.Expr]]]:
+        """Taken apart, with fields that are not Gaussian written out inside nonlinear parts."""
+        linear, number, nonlinear = _taken_apart(expression)
+        done: list[tuple[sp.Expr, sp.Expr]] = []
+        for coefficient, core in nonlinear:
+            others = [v for v in values_of(core) if v.field not in self.gaussian]
+            if not others:
+                done.append((coefficient, core))
+                continue
+            inner = _outside_means(core, {v: self._written_out(v, where) for v in others})
+            more, plus, rest = self._resolved(inner, where)
+            linear += [(coefficient * c, v) for c, v in more]
+            number += coefficient * plus
+            done += [(coefficient * c, e) for c, e in rest]
+        return linear, number, done
+
+    def _written_out(self, value: FieldAt, where: str) -> sp.Expr:
+        """A value that is not Gaussian by its own law."""
+        f, lag, rule = self.rules[value.field], lag_of(value, self.clock), self.rules[value.field].rule
+        refusal = NotGaussian(f"{where} is nonlinear in {shown(value)}, which is not Gaussian")
+        if f.starts or lag < 0:
+            raise refusal
+        if isinstance(rule, LinearRule) and all(t == Term(t.coefficient, t.vector) for t in rule.terms):
+            law = sp.Add(*(t.coefficient * t.vector for t in rule.terms))
+        elif isinstance(rule, ElementwiseRule):
+            law = rule.law
+        else:
+            raise refusal
+        if lag and self.clock is not None:
+            # before the start the field is zero, not its law
+            at_rest = law.xreplace({v: sp.S.Zero for v in values_of(law)})
+            moving = law.has(*NUMBERS) or law.xreplace({v: sp.S.Zero for v in values_of(law)}).has(self.clock)
+            if moving or at_rest != 0 or any(v.time is None for v in values_of(law)):
+                raise refusal
+            law = law.xreplace({self.clock: self.clock - lag})
+        return law
+
+    # -- one law
+
+    def _law(self, core: sp.Expr, like: Field, holds: tuple[int, int | None], where: str) -> Law:
+        arguments = values_of(core)
+        nodes = [n for n in outermost(core, (*NUMBERS, FieldAt)) if not isinstance(n, FieldAt)]
+        number_symbols = [sp.Symbol(f"n{i}", real=True) for i in range(len(nodes))]
+        symbols = [sp.Symbol(f"u{i}", real=True) for i in range(len(arguments))]
+        plain = core.xreplace(dict(zip(nodes, number_symbols, strict=True)))
+        plain = plain.xreplace(dict(zip(arguments, symbols, strict=True)))
+        if self.clock is not None and plain.has(self.clock):
+            number_symbols.append(sp.Symbol(f"n{len(nodes)}", real=True))
+            nodes.append(self.clock)
+            plain = plain.xreplace({self.clock: number_symbols[-1]})
+        values = dict(zip(symbols, arguments, strict=True))
+        back = dict(zip(number_symbols, nodes, strict=True))
+        plain, combinations = _reduced(plain, symbols)
+        fields = []
+        for combination in combinations:
+            terms = [(c.xreplace(back), values[u]) for u, c in combination]
+            fields.append(self._argument(terms, like))
+        key: Key = (plain, tuple(fields), tuple(nodes), holds)
+        if key not in self.laws:
+            us = tuple(sp.Symbol(f"u{i}", real=True) for i in range(len(fields)))
+            kinks = _kinks(plain, us, where)
+            kinds = tuple(_kind(plain, u, kinks) for u in us)
+            slopes = None if plain.has(*JUMPS) else tuple(plain.diff(u) for u in us)
+            if slopes is not None and any(s.has(sp.DiracDelta, sp.Derivative, sp.Subs) for s in slopes):
+                raise NotGaussian(f"{where}: {shown(core)} has no derivative that can be written down")
+            own = Field(self._name(f"{like}_own"), like.sector, like.clock, timed=like.timed, labels=like.labels)
+            used = tuple(n for n in number_symbols if plain.has(n))
+            numbers = tuple(back[n] for n in used)
+            self.laws[key] = Law(plain, us, used, tuple(fields), numbers, kinds, kinks, slopes, holds, own, shown(core))
+        return self.laws[key]
+
+    def _argument(self, terms: Sequence[tuple[sp.Expr, FieldAt]], like: Field) -> Field:
+        """The Gaussian field that an argument is, with the times and labels of another."""
+        if len(terms) == 1:
+            coefficient, value = terms[0]
+            f = value.field
+            same = (f.timed, f.labels) == (like.timed, like.labels)
+            if coefficient == 1 and lag_of(value, self.clock) == 0 and same and isinstance(f, Field):
+                return f
+        rule = LinearRule(tuple(Term(c, v) for c, v in terms))
+        for field, other in self.arguments.items():
+            if other == rule and (field.timed, field.labels, field.sector) == (like.timed, like.labels, like.sector):
+                return field
+        made = Field(self._name(f"{like}_argument"), like.sector, like.clock, timed=like.timed, labels=like.labels)
+        self.arguments[made] = rule
+        return made
+
+    # -- averages
+
+    def _averages(self) -> list[Mean]:
+        """All means over sites that are asked for, each at the current time."""
+        found: list[sp.Basic] = [value for _, value in self.layout.system.model.observe]
+        found += list(self.asked)
+        for f in self.layout.fields:
+            for rule in (f.rule, *f.starts):
+                found += _coefficients(rule)
+        found += [m.coefficient for m in self.layout.saddle.memories]
+        found += [c.coefficient for c in self.layout.saddle.covariances]
+        means = {m for expression in found for m in sp.sympify(expression).atoms(Mean)}
+        return sorted(means, key=sp.default_sort_key)
+
+    def average(self, average: Mean) -> Parts:
+        """What is averaged, taken apart: a mean is that of its linear terms, its number and its laws.
+
+        Products of two values are left out: their means follow from the rows of the two, see `product_of`.
+        """
+        moved = average.xreplace({PAST: self.clock}) if self.clock is not None else average
+        if moved not in self.averages:
+            where = shown(moved)
+            linear: list[tuple[sp.Expr, FieldAt]] = []
+            number = sp.S.Zero
+            laws: list[tuple[sp.Expr, Law]] = []
+            for term in sp.Add.make_args(sp.expand(moved.expression)):
+                coefficient, core = factors(term)
+                if product_of(core) is not None:
+                    continue
+                sector = sector_of(core, where)
+                values = values_of(core)
+                if sector is None:
+                    number += term
+                    continue
+                timed = any(v.time is not None for v in values)
+                like = Field(
+                    "average",
+                    sector,
+                    self.clock if timed or labels_of(core) else None,
+                    timed=timed,
+                    labels=labels_of(core),
+                )
+                found = self._parts(core, like, (0, None), where)
+                linear += [(coefficient * c, v) for c, v in found.linear]
+                number += coefficient * found.number
+                laws += [(coefficient * c, law) for c, law in found.laws]
+            self.averages[moved] = Parts(tuple(linear), number, tuple(laws))
+        return self.averages[moved]
+
+    @cached_property
+    def owned(self) -> tuple[Law, ...]:
+        """The laws that fields have, in the order of the fields."""
+        return tuple(dict.fromkeys(law for parts in self.parts.values() for _, law in parts.laws))
+
+    # -- which laws meet
+
+    @cached_property
+    def carried(self) -> dict[Field, dict[Law, int | None]]:
+        """For each field the laws whose own entries its rows hold, and how many steps earlier; None for several."""
+        table: dict[Field, dict[Law, int | None]] = {f.field: {} for f in self.layout.fields}
+        changed = True
+        while changed:
+            changed = False
+            for f in self.layout.fields:
+                for law, lag in self._held(f, table):
+                    mine = table[f.field]
+                    if law not in mine:
+                        mine[law], changed = lag, True
+                    elif mine[law] is not None and mine[law] != lag:
+                        mine[law], changed = None, True
+        return table
+
+    def _held(self, f: SystemField, table: dict[Field, dict[Law, int | None]]) -> Iterable[tuple[Law, int | None]]:
+        def of(field: Field, lag: int | None) -> Iterable[tuple[Law, int | None]]:
+            for law, before in list(table.get(field, {}).items()):
+                yield law, None if lag is None or before is None else lag + before
+
+        for memory in self.layout.memories(f.field):
+            yield from of(memory.on, 0 if memory.fresh else None)
+        for i, rule in enumerate((f.rule, *f.starts)):
+            if isinstance(rule, LinearRule):
+                for term in rule.terms:
+                    yield from of(term.vector.field, None if term.past is not None else lag_of(term.vector, self.clock))
+            elif isinstance(rule, ElementwiseRule):
+                parts = self.parts[f.field, i]
+                for _, value in parts.linear:
+                    yield from of(value.field, lag_of(value, self.clock))
+                yield from ((law, 0) for _, law in parts.laws)
+
+    def _meetings(self) -> dict[tuple[Law, Law], bool]:
+        """Pairs of laws whose correlations are needed; whether at equal times only."""
+        found: dict[tuple[Law, Law], bool] = {}
+
+        def meet(a: Field, b: Field, apart: int | None) -> None:
+            """apart: how many steps later a is taken than b; None for all."""
+            for one, lag in self.carried.get(a, {}).items():
+                for two, other in self.carried.get(b, {}).items():
+                    now = apart is not None and lag is not None and other is not None and lag - other == apart
+                    now = now and one.own.timed and two.own.timed
+                    for pair in ((one, two), (two, one)):
+                        found[pair] = found.get(pair, True) and now
+
+        for c in self.layout.saddle.covariances:
+            if "spectral" not in (c.left.role, c.right.role):
+                meet(c.a, c.b, 0 if c.fresh else None)
+        for letter in self.letters:
+            if letter.kind == "C":
+                meet(letter.a, letter.b, None)
+        for f in self.layout.fields:
+            for rule in (f.rule, *f.starts):
+                for term in rule.terms if isinstance(rule, LinearRule) else ():
+                    if term.pair is not None:
+                        a, b = term.pair
+                        apart = lag_of(b, self.clock) - lag_of(a, self.clock) if term.past is None else None
+                        meet(a.field, b.field, apart)
+        for average in self.averages:
+            for term in sp.Add.make_args(sp.expand(average.expression)):
+                pair = product_of(factors(term)[1])
+                if pair is not None:
+                    a, b = pair
+                    meet(a.field, b.field, lag_of(b, self.clock) - lag_of(a, self.clock))
+        return found
+
+
+def product_of(core: sp.Expr) -> tuple[FieldAt, FieldAt] | None:
+    """The two values that an expression is the product of."""
+    factors = sp.Mul.make_args(core)
+    if len(factors) == 1 and factors[0].is_Pow and factors[0].exp == 2 and isinstance(factors[0].base, FieldAt):
+        return factors[0].base, factors[0].base
+    if len(factors) == 2 and all(isinstance(f, FieldAt) for f in factors):
+        return factors[0], factors[1]
+    return None
+
+
+def joint(a: Law, b: Law) -> list[tuple[int, int | None, int | None]]:
+    """The arguments of two laws at equal times, common ones once: kind, place in a, place in b."""
+    shared = a.own.labels is None and b.own.labels is None
+    found: list[tuple[int, int | None, int | None]] = []
+    for i, field in enumerate(a.arguments):
+        j = b.arguments.index(field) if shared and field in b.arguments else None
+        found.append((a.kinds[i] if j is None else both_kinds(a.kinds[i], b.kinds[j]), i, j))
+    met = {j for _, _, j in found}
+    return [*found, *((b.kinds[j], None, j) for j in range(len(b.arguments)) if j not in met)]
+
+
+def both_kinds(one: int, two: int) -> int:
+    """The kind of an argument of both factors of a product."""
+    if SPLIT in (one, two):
+        return SPLIT
+    return SMOOTH if SMOOTH in (one, two) else one + two
+
+
+# -- expressions
+
+
+def factors(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """The factors of a product without a site, and those with one."""
+    factors = sp.Mul.make_args(term)
+    return sp.Mul(*(f for f in factors if not values_of(f))), sp.Mul(*(f for f in factors if values_of(f)))
+
+
+def _taken_apart(
+    expression: sp.Expr,
+) -> tuple[list[tuple[sp.Expr, FieldAt]], sp.Expr, list[tuple[sp.Expr, sp.Expr]]]:
+    """Linear terms, a number, and the other terms, each with its coefficient."""
+    linear, number, nonlinear = [], sp.S.Zero, []
+    for term in sp.Add.make_args(sp.expand_mul(expression)):
+        coefficient, core = factors(term)
+        if isinstance(core, FieldAt):
+            linear.append((coefficient, core))
+        elif core == 1:
+            number += coefficient
+        else:
+            nonlinear.append((coefficient, core))
+    return linear, number, nonlinear
+
+
+def _outside_means(expression: sp.Expr, replacement: dict[FieldAt, sp.Expr]) -> sp.Expr:
+    if expression in replacement:
+        return replacement[expression]
+    if isinstance(expression, (Mean, FieldAt)) or not expression.args:
+        return expression
+    return expression.func(*(_outside_means(arg, replacement) for arg in expression.args))
+
+
+def _coefficients(rule: Rule) -> list[sp.Expr]:
+    """Numbers of a rule, in which means may stand, and the expressions of laws."""
+    if isinstance(rule, LinearRule):
+        return [term.coefficient for term in rule.terms]
+    return [rule.law] if isinstance(rule, ElementwiseRule) else [rule.coefficient]
+
+
+Combination = tuple[tuple[sp.Symbol, sp.Expr], ...]
+
+
+def _affine(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Expr] | None:
+    """The slopes of an expression that is affine in the symbols; None if it is not."""
+    slopes = {u: expression.diff(u) for u in symbols if expression.has(u)}
+    return None if any(s.has(*symbols) for s in slopes.values()) else slopes
+
+
+def _reduced(expression: sp.Expr, symbols: list[sp.Symbol]) -> tuple[sp.Expr, list[Combination]]:
+    """The expression in as few linear combinations of the symbols as it shows, written u0, u1, ...
+
+    tanh(a + k b) is a function of one argument.
+    """
+    found: list[dict[sp.Symbol, sp.Expr]] = []
+    places: dict[sp.Expr, tuple[int, sp.Expr]] = {}
+
+    def record(node: sp.Expr, slopes: dict[sp.Symbol, sp.Expr]) -> None:
+        for i, other in enumerate(found):
+            if set(other) == set(slopes):
+                first = next(iter(other))
+                ratio = sp.cancel(slopes[first] / other[first])
+                if all(sp.cancel(slopes[u] - ratio * other[u]) == 0 for u in other):
+                    places[node] = (i, ratio)
+                    return
+        places[node] = (len(found), sp.S.One)
+        found.append(slopes)
+
+    def walk(node: sp.Basic) -> None:
+        if not node.has(*symbols):
+            return
+        if isinstance(node, sp.Expr):
+            slopes = _affine(node, symbols) if node.is_Add or node.is_Mul or node.is_Symbol else None
+            if slopes:
+                record(node, slopes)
+                return
+            if node.is_Add:
+                straight = [arg for arg in node.args if arg.has(*symbols) and _affine(arg, symbols)]
+                if straight:
+                    total = sp.Add(*straight)
+                    record(total, _affine(total, symbols) or {})
+                for arg in node.args:
+                    if arg not in straight:
+                        walk(arg)
+                return
+        for arg in node.args:
+            walk(arg)
+
+    walk(expression)
+    if len(found) >= len(symbols):
+        return expression, [((u, sp.S.One),) for u in symbols]
+    new = [sp.Symbol(f"u{i}", real=True) for i in range(len(found))]
+
+    def rewrite(node: sp.Basic) -> sp.Basic:
+        if not node.has(*symbols):
+            return node
+        if node in places:
+            i, ratio = places[node]
+            return ratio * new[i] + node.xreplace({u: sp.S.Zero for u in symbols})
+        if node.is_Add:
+            straight = [arg for arg in node.args if arg.has(*symbols) and _affine(arg, symbols)]
+            rest = [rewrite(arg) for arg in node.args if arg not in straight]
+            return sp.Add(rewrite(sp.Add(*straight)) if straight else sp.S.Zero, *rest)
+        return node.func(*(rewrite(arg) for arg in node.args))
+
+    combinations = [tuple((u, combination[u]) for u in symbols if u in combination) for combination in found]
+    return rewrite(expression), combinations
+
+
+def _kinks(expression: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> tuple[sp.Expr, ...]:
+    """Affine functions whose zeros are the kinks and jumps of a law; everywhere else it must be analytic."""
+    found: dict[sp.Expr, None] = {}
+
+    def kink(function: sp.Expr) -> None:
+        function = sp.expand(function)
+        if not function.has(*symbols):
+            return
+        if _affine(function, symbols) is None:
+            raise NotGaussian(f"{where} has a kink or jump where {function} vanishes, which is not linear in fields")
+        if -function not in found:
+            found.setdefault(function)
+
+    def walk(node: sp.Basic) -> None:
+        if not node.has(*symbols):
+            return
+        if isinstance(node, sp.Symbol):
+            return
+        if isinstance(node, Relational):
+            kink(node.lhs - node.rhs)
+        elif isinstance(node, (BooleanFunction, Boolean, ExprCondPair)):
+            pass
+        elif isinstance(node, (sp.Max, sp.Min)):
+            for i, a in enumerate(node.args):
+                for b in node.args[:i]:
+                    kink(a - b)
+        elif isinstance(node, KINKED):
+            kink(node.args[0])
+        elif node.is_Pow:
+            whole = node.exp.is_Integer and node.exp >= 0
+            positive = node.base.is_positive and not node.exp.has(*symbols)
+            constant_base = not node.base.has(*symbols) and node.base.is_positive
+            if not (whole or positive or constant_base):
+                raise NotGaussian(f"{where} takes a power of {node.base}, which may vanish")
+        elif isinstance(node, sp.log):
+            if not node.args[0].is_positive:
+                raise NotGaussian(f"{where} takes a logarithm of {node.args[0]}, which may vanish")
+        elif not (node.is_Add or node.is_Mul or isinstance(node, (sp.Piecewise, *ANALYTIC))):
+            raise NotGaussian(f"{where} has {node.func.__name__}, which is not known to be analytic")
+        for arg in node.args:
+            walk(arg)
+
+    walk(expression)
+    return tuple(found)
+
+
+def _kind(expression: sp.Expr, symbol: sp.Symbol, kinks: tuple[sp.Expr, ...]) -> int:
+    if any(kink.has(symbol) for kink in kinks):
+        return SPLIT
+    polynomial = expression.as_poly(symbol)
+    if polynomial is not None and not any(c.has(symbol) for c in polynomial.coeffs()):
+        return max(1, int(polynomial.degree()))
+    return SMOOTH
+
+
+def _manners(core: sp.Expr, where: str) -> list[int]:
+    """How an expression depends on each of its values: with kinks, smoothly, or as a polynomial."""
+    values = values_of(core)
+    symbols = [sp.Symbol(f"u{i}", real=True) for i in range(len(values))]
+    numbers = [n for n in outermost(core, (*NUMBERS, FieldAt)) if not isinstance(n, FieldAt)]
+    plain = core.xreplace({n: sp.Symbol(f"n{i}", real=True) for i, n in enumerate(numbers)})
+    plain = plain.xreplace(dict(zip(values, symbols, strict=True)))
+    kinks = _kinks(plain, symbols, where)
+    return [min(1, _kind(plain, u, kinks)) for u in symbols]
+
+
+def _check_size(kinds: tuple[int, ...], what: str) -> None:
+    many, split = sum(k <= 0 for k in kinds), sum(k == SPLIT for k in kinds)
+    exact = (sum(k for k in kinds if k > 0) // 2 + 1) ** sum(k > 0 for k in kinds)
+    if many > MOST_SMOOTH or (split and (many > MOST_SPLIT or split > MOST_SPLIT)) or exact > MOST_EXACT:
+        raise NotGaussian(f"the average of {what} is an integral over {len(kinds)} Gaussian variables")

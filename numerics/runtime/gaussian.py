@@ -1,0 +1,413 @@
+"""Averages of nonlinear laws of Gaussian variables, by quadrature.
+
+A law takes a few arguments that are Gaussian over the sites. Its projection on the site's Gaussian variables is a row
+of coefficients, the mean derivatives of the law times the rows of its arguments (Stein's lemma); what is left is
+correlated with no Gaussian variable and gets an entry of its own in the rows of its site, whose covariances are
+integrals over the arguments of two laws. With that the exact forward pass goes on as if the law were linear.
+
+Arguments are written in independent normals, each law's own order kept. Axes come in three kinds. A smooth axis has
+the trapezoidal rule on the Gaussian weight, which converges exponentially for analytic laws, at large variance too. An
+axis that crosses kinks or jumps is split there, and each piece has a double-exponential rule, which sees layers at the
+ends of a piece however thin they are. Along the last axes, those of arguments that enter as polynomials, a few
+Gauss-Hermite nodes are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .exact import Block
+
+Array = Any
+Law1 = Callable[..., Array]
+
+SMOOTH, SPLIT = 0, -1
+"""Kinds of arguments; one that enters as a polynomial has its degree, at least 1, as its kind."""
+DEGENERATE = 1e-13
+"""A variance below so many times that of an argument itself is taken for rounding: the argument follows from others."""
+AT_ONCE = 4_000_000
+"""About so many values of a law are held at a time."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law of Gaussian arguments and numbers: value(*arguments, *numbers).
+
+    slopes: its derivatives by the arguments, None where it jumps. kinks: affine functions of the arguments whose zeros
+    are its kinks and jumps, None if there are none. kinds: of each argument.
+    """
+
+    value: Law1
+    slopes: Callable[..., tuple[Array, ...]] | None
+    kinks: Callable[..., tuple[Array, ...]] | None
+    kinds: tuple[int, ...]
+
+    @property
+    def arguments(self) -> int:
+        return len(self.kinds)
+
+
+# -- rules for one normal variable
+
+
+def trapezoid(nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights for the mean over a standard normal; more nodes are closer and reach further."""
+    reach = 6.0 + 0.5 * math.log2(nodes)
+    z = np.linspace(-reach, reach, nodes + 1)
+    weights = np.exp(-z * z / 2)
+    return z, weights / weights.sum()
+
+
+def hermite(degree: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same, exact for polynomials of this degree."""
+    z, weights = np.polynomial.hermite_e.hermegauss(degree // 2 + 1)
+    return z, weights / weights.sum()
+
+
+def double_exponential(nodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Distances of the nodes from the two ends of [0, 1], and their weights."""
+    t = np.linspace(-3.2, 3.2, nodes + 1)  # the ends are reached to rounding
+    s = np.pi / 2 * np.sinh(t)
+    left, right = 1 / (1 + np.exp(-2 * s)), 1 / (1 + np.exp(2 * s))
+    weights = np.pi * np.cosh(t) * left * right * (t[1] - t[0])
+    return left, right, weights / weights.sum()
+
+
+def split_axis(nodes: int, breaks: Array) -> tuple[Array, Array]:
+    """Nodes and weights along an axis that is split; breaks: where, along the last axis of the array."""
+    reach = 6.0 + 0.5 * math.log2(nodes)
+    middle = jnp.zeros((*breaks.shape[:-1], 1))  # a long piece is quickest where its ends are
+    inside = jnp.sort(jnp.clip(jnp.concatenate([breaks, middle], axis=-1), -reach, reach), axis=-1)
+    edge = jnp.full((*inside.shape[:-1], 1), reach)
+    ends = jnp.concatenate([-edge, inside, edge], axis=-1)
+    left, right, weights = double_exponential(3 * nodes // 2)  # then both rules have about the same digits
+    low, high = ends[..., :-1, None], ends[..., 1:, None]
+    z = jnp.where(left < 0.5, low + (high - low) * left, high - (high - low) * right)
+    density = jnp.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    shape = (*inside.shape[:-1], -1)
+    return z.reshape(shape), ((high - low) * weights * density).reshape(shape)
+
+
+# -- several variables
+
+Square = list[list[Array]]
+"""A matrix entry by entry: a few numbers, of which the compiler sees each; below the diagonal is enough."""
+
+
+def factor(covariance: Square) -> Square:
+    """Lower-triangular L with L L^T the covariance; a column is zero where a variable follows from those before it."""
+    lower: Square = []
+    inverse: list[Array] = []
+    for i, row in enumerate(covariance):
+        made: list[Array] = []
+        for j in range(i):
+            rest = row[j] - sum(made[k] * lower[j][k] for k in range(j))
+            made.append(rest * inverse[j])
+        pivot = row[i] - sum(x * x for x in made)
+        fine = pivot > DEGENERATE * row[i]
+        root = jnp.sqrt(jnp.where(fine, pivot, 1.0))
+        inverse.append(jnp.where(fine, 1 / root, 0.0))
+        lower.append([*made, jnp.where(fine, root, 0.0)])
+    return lower
+
+
+def order_of(kinds: Sequence[int]) -> tuple[int, ...]:
+    """Places of the arguments in the order in which they are integrated from the outside: split, smooth, polynomial."""
+    rank = [0 if k == SPLIT else 1 if k == SMOOTH else 2 for k in kinds]
+    return tuple(sorted(range(len(kinds)), key=lambda i: rank[i]))
+
+
+def points_of(nodes: int, kinds: Sequence[int], kinks: int) -> int:
+    """About how many values of a law an integral takes."""
+    exact = sum(k for k in kinds if k > 0) // 2 + 1
+    sizes = {SMOOTH: nodes + 1, SPLIT: 3 * nodes // 2 * (3 + kinks)}
+    return math.prod(sizes.get(k, exact) for k in kinds)
+
+
+def integrate(
+    nodes: int,
+    kinds: Sequence[int],
+    mean: Sequence[Array],
+    covariance: Square,
+    integrands: Callable[..., tuple[Array, ...]],
+    kinks: Callable[..., tuple[Array, ...]] | None = None,
+    stein: bool = False,
+) -> tuple[Array, ...]:
+    """Means of functions of Gaussian variables. kinks: affine functions where they are not smooth.
+
+    With `stein`, for one function: its mean and its mean derivatives, from its correlations with the variables.
+    """
+    count = len(kinds)
+    places = order_of(kinds)
+    back = tuple(sorted(range(count), key=lambda i: places[i]))
+    lower = factor([[covariance[max(i, j)][min(i, j)] for j in places[: k + 1]] for k, i in enumerate(places)])
+    exact = hermite(sum(k for k in kinds if k > 0))
+
+    def along(i: int, array: Array) -> Array:
+        """An array over the first axes, the last of them being i, with room for the axes behind."""
+        return array.reshape(array.shape + (1,) * (count - 1 - i))
+
+    planes = None if kinks is None else _planes(kinks, mean, places, lower)
+    normals: list[Array] = []
+    weights: list[Array] = []
+    for i, place in enumerate(places):
+        if kinds[place] == SPLIT:
+            assert planes is not None
+            z, w = split_axis(nodes, jnp.stack(_breaks(planes, i, normals), axis=-1))
+            z, w = along(i, z.reshape((*z.shape[:i], -1))), along(i, w.reshape((*w.shape[:i], -1)))
+        else:
+            z, w = trapezoid(nodes) if kinds[place] == SMOOTH else exact
+            z, w = (along(i, x.reshape((1,) * i + (-1,))) for x in (z, w))
+        normals.append(z)
+        weights.append(w)
+    values = [mean[places[i]] + sum(lower[i][j] * normals[j] for j in range(i + 1)) for i in range(count)]
+
+    def averaged(value: Array) -> Array:
+        for w in weights:  # one by one: their product would be a large constant
+            value = value * w
+        return jnp.sum(value)
+
+    found = integrands(*(values[k] for k in back))
+    if not stein:
+        return tuple(map(averaged, found))
+    (value,) = found
+    slopes: list[Array] = [0.0] * count
+    for i in range(count - 1, -1, -1):  # L^T slopes = correlations with the normals
+        rest = averaged(value * normals[i]) - sum(lower[j][i] * slopes[j] for j in range(i + 1, count))
+        fine = lower[i][i] > 0
+        slopes[i] = jnp.where(fine, rest / jnp.where(fine, lower[i][i], 1.0), 0.0)
+    return (averaged(value), *(slopes[k] for k in back))
+
+
+def _planes(
+    kinks: Callable[..., tuple[Array, ...]], mean: Sequence[Array], places: tuple[int, ...], lower: Square
+) -> list[tuple[list[Array], Array]]:
+    """Kinks in the normals: the coefficients of each, and its offset."""
+    count = len(places)
+    offsets = kinks(*mean)
+    moved = [kinks(*(m + 1.0 if k == place else m for k, m in enumerate(mean))) for place in places]
+    found = []
+    for number, offset in enumerate(offsets):
+        slopes = [moved[i][number] - offset for i in range(count)]
+        found.append(([sum(slopes[i] * lower[i][j] for i in range(j, count)) for j in range(count)], offset))
+    return found
+
+
+FAR = 1e9
+
+
+def _breaks(planes: list[tuple[list[Array], Array]], axis: int, before: list[Array]) -> list[Array]:
+    """Where the integrand of an axis is not smooth, or nearly so, given the normals before: kinks that this axis
+    crosses, where kinks cross each other on the next axis, and the middle of layers that the next axis makes."""
+
+    def ratio(above: Array, below: Array) -> Array:
+        fine = below != 0
+        return jnp.where(fine, above / jnp.where(fine, below, 1.0), FAR)
+
+    held = []
+    for slopes, offset in planes:
+        rest = offset + sum(slopes[j] * z for j, z in enumerate(before))
+        held.append(rest.reshape(rest.shape[:axis]) if before else rest)
+    found = [ratio(-rest, slopes[axis]) for (slopes, _), rest in zip(planes, held, strict=True)]
+    if axis == 0 and len(planes[0][0]) > 1:
+        for i, (one, a) in enumerate(planes):
+            for two, b in planes[:i]:
+                found.append(ratio(one[1] * b - a * two[1], one[0] * two[1] - one[1] * two[0]))
+    shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in found))
+    return [jnp.broadcast_to(x, shape) for x in found]
+
+
+def _batched(function: Callable[..., Any], points: int, *arguments: Array) -> Any:
+    """A function over the first axis of its arguments, as many side by side as memory allows."""
+    count = arguments[0].shape[0]
+    together = max(1, AT_ONCE // max(points, 1))
+    if count <= together:
+        return jax.vmap(function)(*arguments)
+    return jax.lax.map(lambda each: function(*each), arguments, batch_size=together)
+
+
+# -- laws
+
+
+def columns(numbers: tuple[Array, ...], labels: int) -> Array:
+    """Numbers, or columns over labels, side by side."""
+    made = [jnp.broadcast_to(jnp.asarray(x, float).reshape(-1, 1), (labels, 1)) for x in numbers]
+    return jnp.concatenate(made, axis=1) if made else jnp.zeros((labels, 0))
+
+
+def _column(table: Array, number: int) -> Array:
+    return jax.lax.index_in_dim(table, number, axis=1, keepdims=False)
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What is known of a law, each with one entry per time and label: whether it holds, its mean, its mean slopes, the
+    means and covariances of its arguments, its numbers."""
+
+    holds: Array
+    mean: Array
+    slopes: list[Array]
+    at: list[Array]
+    covariance: Square
+    numbers: list[Array]
+
+    @staticmethod
+    def of(law: Law, table: Array) -> _Facts:
+        k = law.arguments
+        each = [_column(table, i) for i in range(table.shape[1])]
+        holds, mean, slopes, at, rest = each[0], each[1], each[2 : 2 + k], each[2 + k : 2 + 2 * k], each[2 + 2 * k :]
+        square = [[rest.pop(0) for _ in range(i + 1)] for i in range(k)]
+        return _Facts(holds, mean, slopes, at, square, rest)
+
+    def table(self) -> Array:
+        each = [self.holds, self.mean, *self.slopes, *self.at, *(x for row in self.covariance for x in row)]
+        known = jnp.stack([*each, *self.numbers], axis=1)
+        return jnp.where(self.holds[:, None] > 0, known, 0.0)
+
+
+def _moments(law: Law, grams: tuple[Array, ...], at: tuple[Array, ...]) -> tuple[list[Array], Square]:
+    """Means and covariances of the arguments of a law, each with one entry per label."""
+    means, pairs = [x.reshape(-1) for x in at], [x.reshape(-1) for x in grams]
+    square = [[pairs.pop(0) - means[i] * means[j] for j in range(i + 1)] for i in range(law.arguments)]
+    return means, square
+
+
+def _averages(
+    nodes: int, law: Law, slopes: bool, means: list[Array], square: Square, numbers: list[Array]
+) -> list[Array]:
+    """The mean of a law, and its mean slopes, each with one entry per label."""
+    k = law.arguments
+
+    def one(*given: Array) -> tuple[Array, ...]:
+        mean, rest = given[:k], list(given[k : len(given) - len(numbers)])
+        own = given[len(given) - len(numbers) :]
+
+        def values(*u: Array) -> tuple[Array, ...]:
+            more = law.slopes(*u, *own) if slopes and law.slopes is not None else ()
+            return (law.value(*u, *own), *more)
+
+        def kinks(*u: Array) -> tuple[Array, ...]:
+            return () if law.kinks is None else law.kinks(*u, *own)
+
+        covariance = [[rest.pop(0) for _ in range(i + 1)] for i in range(k)]
+        bent = None if law.kinks is None else kinks
+        return integrate(nodes, law.kinds, mean, covariance, values, bent, slopes and law.slopes is None)
+
+    flat = [*means, *(x for row in square for x in row), *numbers]
+    return list(_batched(one, points_of(nodes, law.kinds, 1), *flat))
+
+
+def facts(nodes: int, law: Law, grams: tuple[Array, ...], at: tuple[Array, ...], numbers: Array, holds: Array) -> Array:
+    """What is known of a law at one time, one line per label.
+
+    grams: means of the products of its arguments, pair by pair (each with those up to it), as columns; at: their
+    means. holds: whether the law is the one of this time; elsewhere everything is zero.
+    """
+    means, square = _moments(law, grams, at)
+    own = [_column(numbers, i) for i in range(numbers.shape[1])]
+    mean, *slopes = _averages(nodes, law, True, means, square, own)
+    there = jnp.broadcast_to(jnp.asarray(holds, float), mean.shape)
+    return _Facts(there, mean, slopes, means, square, own).table()
+
+
+def average(nodes: int, law: Law, grams: tuple[Array, ...], at: tuple[Array, ...], numbers: Array) -> Array:
+    """The mean of a law, as a column over labels; arguments as for `facts`."""
+    own = [_column(numbers, i) for i in range(numbers.shape[1])]
+    return _averages(nodes, law, False, *_moments(law, grams, at), own)[0][:, None]
+
+
+def projection(law: Law, known: Array, rows: tuple[Array, ...], one: Block) -> Array:
+    """The rows of a law without what is its own: mean slopes times the rows of its arguments, and its mean."""
+    here = _Facts.of(law, known)
+    constant = here.mean - sum(d * m for d, m in zip(here.slopes, here.at, strict=True))
+    unit = (jnp.arange(one.size) == one.start).astype(float)
+    return constant[:, None] * unit + sum(d[:, None] * row for d, row in zip(here.slopes, rows, strict=True))
+
+
+def own(block: Block, t: Array, known: Array) -> Array:
+    """The rows that are a law's own entries at one time, where the law holds."""
+    place = block.start + t * block.labels + jnp.arange(block.labels)
+    return ((place[:, None] == jnp.arange(block.size)) & (known[:, :1] > 0)).astype(float)
+
+
+def residuals(
+    nodes: int,
+    a: Law,
+    here: Array,
+    b: Law,
+    there: Array,
+    crosses: tuple[Array, ...],
+    shared: tuple[tuple[int, int], ...] = (),
+) -> Array:
+    """Covariances of what is left of two laws beside their projections: a at one time, b at other times.
+
+    crosses: means of the products of the arguments, those of b running fastest; lines for a, columns for b.
+    shared: places in a and b of arguments that are the same variable.
+    """
+    left, right = _Facts.of(a, here), _Facts.of(b, there)
+    shape = (here.shape[0], there.shape[0])
+    ka, kb = a.arguments, b.arguments
+    of_a = {j: i for i, j in shared}
+    apart = [j for j in range(kb) if j not in of_a]
+    place = [of_a[j] if j in of_a else ka + apart.index(j) for j in range(kb)]
+    kinds = [*a.kinds, *(b.kinds[j] for j in apart)]
+    for i, j in shared:
+        kinds[i] = _of_both(a.kinds[i], b.kinds[j])
+    bent = a.kinks is not None or b.kinks is not None
+
+    def down(x: Array) -> Array:
+        return jnp.broadcast_to(x[:, None], shape).reshape(-1)
+
+    def across(x: Array) -> Array:
+        return jnp.broadcast_to(x[None, :], shape).reshape(-1)
+
+    at_a, at_b = [down(x) for x in left.at], [across(x) for x in right.at]
+    between = [[crosses[i * kb + j].reshape(-1) - at_a[i] * at_b[j] for j in range(kb)] for i in range(ka)]
+    means = [*at_a, *(at_b[j] for j in apart)]
+    square = [[down(x) for x in row] for row in left.covariance]
+    for k, j in enumerate(apart):
+        theirs = (across(_entry(right.covariance, j, m)) for m in apart[: k + 1])
+        square.append([*(between[i][j] for i in range(ka)), *theirs])
+    numbers_a, numbers_b = [down(x) for x in left.numbers], [across(x) for x in right.numbers]
+    flat = [*means, *(x for row in square for x in row), *numbers_a, *numbers_b]
+
+    def one(*given: Array) -> Array:
+        rest = list(given[len(means) :])
+        covariance = [[rest.pop(0) for _ in range(i + 1)] for i in range(len(means))]
+        own_a, own_b = rest[: len(numbers_a)], rest[len(numbers_a) :]
+
+        def product(*u: Array) -> tuple[Array, ...]:
+            return (a.value(*u[:ka], *own_a) * b.value(*(u[k] for k in place), *own_b),)
+
+        def kinks(*u: Array) -> tuple[Array, ...]:
+            mine = () if a.kinks is None else a.kinks(*u[:ka], *own_a)
+            theirs = () if b.kinks is None else b.kinks(*(u[k] for k in place), *own_b)
+            return (*mine, *theirs)
+
+        return integrate(nodes, kinds, given[: len(means)], covariance, product, kinks if bent else None)[0]
+
+    found = _batched(one, points_of(nodes, kinds, 2 if bent else 0), *flat)
+    linear = down(left.mean) * across(right.mean)
+    for i in range(ka):
+        for j in range(kb):
+            linear = linear + down(left.slopes[i]) * across(right.slopes[j]) * between[i][j]
+    known = down(left.holds) * across(right.holds) > 0
+    return jnp.where(known, found - linear, 0.0).reshape(shape)
+
+
+def _entry(square: Square, i: int, j: int) -> Array:
+    return square[max(i, j)][min(i, j)]
+
+
+def _of_both(one: int, two: int) -> int:
+    """The kind of an argument of both factors of a product."""
+    if SPLIT in (one, two):
+        return SPLIT
+    return SMOOTH if SMOOTH in (one, two) else one + two
