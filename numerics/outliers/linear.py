@@ -8,7 +8,7 @@ import scipy.sparse.linalg
 
 ALL_EIGENVALUES = 500
 """Up to this size all eigenvalues of a matrix are computed; beyond, those of largest modulus."""
-DENSE = 400
+DENSE = 128
 """Up to this size all eigenvectors or singular values are computed; beyond, only those that are asked for."""
 
 

@@ -1,0 +1,165 @@
+"""Zeros of one matrix followed to those of nearby ones, by the vectors that belong to them.
+
+With right and left null vectors R and L of A at a zero, a nearby matrix has its zeros where the small matrix L^T A(z) R
+has them, to second order in how far the vectors are off; R and L themselves are improved by the residual, solved with
+the factors of the first matrix. One pass of this is first-order perturbation theory for the vectors and third-order for
+the zeros; passes are repeated until the zeros stand still. Zeros that lie together are one block, so that they may
+split or cross.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.linalg
+
+from numerics.outliers.linear import null_spaces
+
+PASSES = 8
+"""Zeros that still move after so many passes are not followed."""
+STILL = 1e-8
+"""Zeros that move by less than this, relatively, stand still; the next pass would move them by about its square."""
+SAME = 1e-6
+"""Zeros closer than this, relatively, share their null vectors."""
+
+
+class Lost(Exception):
+    """Zeros could not be followed; the text says why, for a diagnostic."""
+
+
+class Sloped(Protocol):
+    """A matrix A and its derivative A' in z, known by what they do to vectors."""
+
+    def right(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A v and A' v."""
+
+    def left(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same for the transposes."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """M - z at z = 0, with M a product of factors that is not carried out."""
+
+    factors: tuple[np.ndarray, ...]
+
+    def right(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return reduce(lambda v, factor: factor @ v, reversed(self.factors), vectors), -vectors
+
+    def left(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return reduce(lambda v, factor: factor.T @ v, self.factors, vectors), -vectors
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A and A' at one point."""
+
+    matrix: np.ndarray
+    slope: np.ndarray
+
+    def right(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.matrix @ vectors, self.slope @ vectors
+
+    def left(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.matrix.T @ vectors, self.slope.T @ vectors
+
+
+@dataclass(frozen=True)
+class Block:
+    """Right and left vectors of some zeros, and for each set of columns a factored matrix that improves them."""
+
+    right: np.ndarray
+    left: np.ndarray
+    solves: tuple[tuple[slice, Any], ...]
+
+    def improvement(self, residual: np.ndarray, transposed: bool) -> np.ndarray:
+        """What is to be taken off vectors that leave this residual; nothing along the vectors of the block."""
+        padded = np.concatenate([residual, np.zeros((self.right.shape[1], residual.shape[1]))])
+        parts = [
+            scipy.linalg.lu_solve(factored, padded[:, columns], trans=int(transposed), check_finite=False)
+            for columns, factored in self.solves
+        ]
+        found: np.ndarray = np.concatenate(parts, axis=1)[: len(residual)]
+        return found
+
+
+@dataclass(frozen=True)
+class Followed:
+    """Zeros of a nearby matrix, and the vectors that span what belongs to them. centre + the eigenvalues of `step` are
+    the zeros."""
+
+    zeros: np.ndarray
+    right: np.ndarray
+    left: np.ndarray
+    centre: float
+    step: np.ndarray
+
+
+def eigenvalue_block(matrix: np.ndarray, values: Sequence[float]) -> Block:
+    """The block of some real eigenvalues of a matrix."""
+    return _block([(matrix - s * np.eye(len(matrix)), count) for s, count in repeated(values)])
+
+
+def zero_block(matrix: np.ndarray, count: int) -> Block:
+    """The block of a zero of A(z) that is there so many times; `matrix` is A at the zero."""
+    return _block([(matrix, count)])
+
+
+def _block(singular: list[tuple[np.ndarray, int]]) -> Block:
+    pairs = [null_spaces(matrix, count) for matrix, count in singular]
+    right = np.concatenate([pair[0] for pair in pairs], axis=1)
+    left = np.concatenate([pair[1] for pair in pairs], axis=1)
+    # the border keeps the singular matrix invertible, and what is solved for away from the vectors of the block
+    rows, columns = np.linalg.qr(right)[0].T, np.linalg.qr(left)[0]
+    corner = np.zeros((len(rows), len(rows)))
+    stops = np.cumsum([0, *(count for _, count in singular)])
+    solves = []
+    for k, (matrix, _) in enumerate(singular):
+        scale = max(float(np.max(np.abs(matrix))), 1e-280)
+        bordered = np.block([[matrix, scale * columns], [scale * rows, corner]])
+        solves.append((slice(stops[k], stops[k + 1]), scipy.linalg.lu_factor(bordered, check_finite=False)))
+    return Block(right, left, tuple(solves))
+
+
+def repeated(values: Sequence[float]) -> list[tuple[float, int]]:
+    """Values, descending, with how often each is there."""
+    found: list[tuple[float, int]] = []
+    for value in sorted(values, reverse=True):
+        if found and abs(found[-1][0] - value) <= SAME * abs(value):
+            found[-1] = (found[-1][0], found[-1][1] + 1)
+        else:
+            found.append((value, 1))
+    return found
+
+
+def follow(block: Block, at: Callable[[float], Sloped], centre: float | None = None) -> Followed:
+    """The zeros of a nearby matrix that belong to a block.
+
+    at(z): the matrix there. centre: where the search begins; None for one that is M - z, which is asked at z = 0 only.
+    """
+    right, left = block.right, block.left
+    here, before = centre or 0.0, None
+    for _ in range(PASSES):
+        matrix = at(here)
+        applied, sloped = matrix.right(right)
+        left_applied, left_sloped = matrix.left(left)
+        small, slope = left.T @ applied, left.T @ sloped
+        try:
+            step, left_step = -np.linalg.solve(slope, small), -np.linalg.solve(slope.T, small.T)
+        except np.linalg.LinAlgError:
+            break
+        if not np.all(np.isfinite(step)):
+            break
+        zeros = np.sort_complex(here + np.linalg.eigvals(step))
+        if before is not None and np.all(np.abs(zeros - before) <= STILL * np.abs(zeros)):
+            return Followed(zeros, right, left, here, step)
+        before = zeros
+        right = right - block.improvement(applied + sloped @ step, transposed=False)
+        left = left - block.improvement(left_applied + left_sloped @ left_step, transposed=True)
+        if centre is not None:
+            here = float(np.mean(zeros.real))
+    raise Lost("replicas differ too much for that")
