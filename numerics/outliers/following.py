@@ -9,7 +9,7 @@ split or cross.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Protocol
@@ -39,6 +39,9 @@ class Sloped(Protocol):
 
     def left(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The same for the transposes."""
+
+
+Matrices = Callable[[Sequence[int], Sequence[float]], Iterable[Sloped]]
 
 
 @dataclass(frozen=True)
@@ -90,13 +93,14 @@ class Block:
 @dataclass(frozen=True)
 class Followed:
     """Zeros of a nearby matrix, and the vectors that span what belongs to them. centre + the eigenvalues of `step` are
-    the zeros."""
+    the zeros; slope: the derivative of the matrix between the vectors."""
 
     zeros: np.ndarray
     right: np.ndarray
     left: np.ndarray
     centre: float
     step: np.ndarray
+    slope: np.ndarray
 
 
 def eigenvalue_block(matrix: np.ndarray, values: Sequence[float]) -> Block:
@@ -136,17 +140,46 @@ def repeated(values: Sequence[float]) -> list[tuple[float, int]]:
     return found
 
 
-def follow(block: Block, at: Callable[[float], Sloped], centre: float | None = None) -> Followed:
-    """The zeros of a nearby matrix that belong to a block.
+def follow_eigenvalues(block: Block, matrix: Product) -> Followed:
+    """The eigenvalues of a nearby matrix that belong to a block of eigenvalues."""
+    passes = _passes(block, None)
+    try:
+        next(passes)
+        while True:
+            passes.send(matrix)
+    except StopIteration as done:
+        found: Followed = done.value
+        return found
 
-    at(z): the matrix there. centre: where the search begins; None for one that is M - z, which is asked at z = 0 only.
+
+def follow_zeros(block: Block, centre: float, matrices: Matrices, count: int) -> list[Followed]:
+    """The zeros of each of several nearby A(z) that belong to the block of a zero at `centre`.
+
+    matrices(numbers, points): those with these numbers, each at its point. They go side by side because the bulk is
+    known at many points for the price of one.
     """
+    passes = [_passes(block, centre) for _ in range(count)]
+    points = {k: next(one) for k, one in enumerate(passes)}
+    found: dict[int, Followed] = {}
+    while points:
+        for k, matrix in zip(list(points), matrices(list(points), list(points.values())), strict=True):
+            try:
+                points[k] = passes[k].send(matrix)
+            except StopIteration as done:
+                found[k] = done.value
+                del points[k]
+    return [found[k] for k in range(count)]
+
+
+def _passes(block: Block, centre: float | None) -> Generator[float, Sloped, Followed]:
+    """Asks for the matrix at points until the zeros stand still; one without a centre is M - z, asked for at zero."""
     right, left = block.right, block.left
     here, before = centre or 0.0, None
     for _ in range(PASSES):
-        matrix = at(here)
+        matrix = yield here
         applied, sloped = matrix.right(right)
         left_applied, left_sloped = matrix.left(left)
+        del matrix  # it may be large, and others wait for their turn
         small, slope = left.T @ applied, left.T @ sloped
         try:
             step, left_step = -np.linalg.solve(slope, small), -np.linalg.solve(slope.T, small.T)
@@ -156,7 +189,7 @@ def follow(block: Block, at: Callable[[float], Sloped], centre: float | None = N
             break
         zeros = np.sort_complex(here + np.linalg.eigvals(step))
         if before is not None and np.all(np.abs(zeros - before) <= STILL * np.abs(zeros)):
-            return Followed(zeros, right, left, here, step)
+            return Followed(zeros, right, left, here, step, slope)
         before = zeros
         right = right - block.improvement(applied + sloped @ step, transposed=False)
         left = left - block.improvement(left_applied + left_sloped @ left_step, transposed=True)

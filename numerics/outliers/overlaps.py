@@ -36,7 +36,8 @@ def spike_overlaps(problem: SpikedProblem, outliers: list[float]) -> list[Sides]
     found: list[Sides] = []
     for z, count in _clusters(outliers):
         matrix, slope = with_slope(problem, z)
-        found += [_overlaps(problem, z, slope, *null_spaces(matrix, count))] * count
+        right, left = null_spaces(matrix, count)
+        found += [_overlaps(problem, z, left.T @ slope @ right, right, left)] * count
     return found
 
 
@@ -47,9 +48,8 @@ def replica_overlaps(problem: SpikedProblem, outliers: list[float], orders: Sequ
     found: list[list[Sides]] = [[] for _ in orders]
     for z, count in _clusters(outliers):
         for one, order, there in zip(found, orders, follow_zero(problem, z, count, orders), strict=True):
-            replica = problem.with_order(order)
-            slope = with_slope(replica, there.centre)[1]
-            one += [_overlaps(replica, there.centre, slope, there.right, there.left)] * count
+            seen = _overlaps(problem.with_order(order), there.centre, there.slope, there.right, there.left)
+            one += [seen] * count
     return found
 
 
@@ -95,9 +95,8 @@ def _compiled(side: Side) -> Callable[..., Any]:
     return jax.jit(side.spikes)
 
 
-def _overlaps(problem: SpikedProblem, z: float, slope: np.ndarray, right: np.ndarray, left: np.ndarray) -> Sides:
-    """Overlaps of the outlier at z, with null vectors of A and its transpose there and the derivative of A."""
-    middle = left.T @ slope @ right
+def _overlaps(problem: SpikedProblem, z: float, middle: np.ndarray, right: np.ndarray, left: np.ndarray) -> Sides:
+    """Overlaps of the outlier at z, with null vectors of A and its transpose there, and A' between them."""
     squared: Sides = {"right": None, "left": None}
     for side in problem.probe.sides:
         driven, seen, gram = _spikes(problem, side)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,17 @@ from numerics.outliers.finding import (
     real_among,
     ring_factors,
 )
-from numerics.outliers.following import Dense, Followed, Lost, Product, eigenvalue_block, follow, repeated, zero_block
+from numerics.outliers.following import (
+    Dense,
+    Followed,
+    Lost,
+    Product,
+    eigenvalue_block,
+    follow_eigenvalues,
+    follow_zeros,
+    repeated,
+    zero_block,
+)
 from numerics.outliers.sloped import with_slope
 from numerics.precision import in_float64
 from numerics.runtime.interface import Order, Ring
@@ -149,7 +159,7 @@ def followed_eigenvalues(
     block = eigenvalue_block(spectrum.matrix, chosen)
     found = []
     for factors in products:
-        there = follow(block, lambda _, factors=factors: Product(factors))  # type: ignore[misc]
+        there = follow_eigenvalues(block, Product(factors))
         found.append(real_among(there.step, there.zeros.astype(complex)).tolist())
     return found
 
@@ -162,14 +172,16 @@ def _followed_zeros(problem: SpikedProblem, outliers: list[float], orders: Seque
     return [sorted(one, reverse=True) for one in found]
 
 
-def follow_zero(problem: SpikedProblem, z: float, count: int, orders: Iterable[Order]) -> list[Followed]:
+def follow_zero(problem: SpikedProblem, z: float, count: int, orders: Sequence[Order]) -> list[Followed]:
     """The zero of A(z) at z, there so many times, followed to each of several order parameters."""
+
+    def matrices(numbers: Sequence[int], points: Sequence[float]) -> Iterator[Dense]:
+        responses = problem.branch.responses(np.array(points)).T.real
+        for k, x, r in zip(numbers, points, responses, strict=True):
+            yield Dense(*with_slope(problem.with_order(orders[k]), x, r))
+
     block = zero_block(with_slope(problem, z)[0], count)
-    found = []
-    for order in orders:
-        there = problem.with_order(order)
-        try:
-            found.append(follow(block, lambda x, there=there: Dense(*with_slope(there, x)), z))  # type: ignore[misc]
-        except NumericalError as error:
-            raise Lost("one is so close to the edge that it meets the bulk in a replica") from error
-    return found
+    try:
+        return follow_zeros(block, z, matrices, len(orders))
+    except NumericalError as error:
+        raise Lost("one is so close to the edge that it meets the bulk in a replica") from error

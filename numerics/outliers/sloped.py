@@ -16,10 +16,10 @@ from numerics.runtime.interface import Array, BulkLaw, Order, Probe
 from numerics.runtime.point import Point
 
 
-def with_slope(problem: SpikedProblem, z: float) -> tuple[np.ndarray, np.ndarray]:
-    """A(z) and its derivative."""
-    r = jnp.asarray(problem.branch.responses(np.array([z]))[:, 0].real)
-    matrix, slope = _sloped(problem.probe, problem.branch.law)(problem.p, z, r, dict(problem.order))
+def with_slope(problem: SpikedProblem, z: float, responses: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """A(z) and its derivative; `responses` of the bulk at z where they are known."""
+    r = problem.branch.responses(np.array([z]))[:, 0].real if responses is None else responses
+    matrix, slope = _sloped(problem.probe, problem.branch.law)(problem.p, z, jnp.asarray(r), dict(problem.order))
     return np.asarray(matrix), np.asarray(slope)
 
 
