@@ -21,7 +21,7 @@ from numerics.outliers.linear import null_spaces
 
 PASSES = 8
 """Zeros that still move after so many passes are not followed."""
-STILL = 1e-8
+STILL = 1e-6
 """Zeros that move by less than this, relatively, stand still; the next pass would move them by about its square."""
 SAME = 1e-6
 """Zeros closer than this, relatively, share their null vectors."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial, reduce
-from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from numerics.outliers.finding import (
     ring_spectrum,
 )
 from numerics.outliers.following import Lost
-from numerics.outliers.linear import ALL_EIGENVALUES
+from numerics.outliers.linear import ALL_EIGENVALUES, all_eigenvalues
 from numerics.outliers.replicas import edge_images, followed_eigenvalues, followed_outliers, placed
 from numerics.precision import in_float64
 from numerics.runtime.interface import Key, Order, Ring, Strides
@@ -85,32 +84,33 @@ def _by_restriction(
     for ring in problem.probe.rings:
         points = partial(physical, problem, ring)
         edges = edge_images(problem, ring) if orders else np.zeros(0)
-        whole = _Restricted(problem, ring, steps)
-        keep = len(orders) * sum(x.nbytes for x in whole.whole) <= KEPT_BYTES
-        others = [_Restricted(problem.with_order(order), ring, steps, keep) for order in orders]
+        restriction = _Restriction(problem, ring, steps)
+        whole = restriction.of(problem.order)
+        keep = len(orders) * restriction.bytes <= KEPT_BYTES
+        others = [(order, restriction.of(order) if keep else None) for order in orders]
+        listed: list[tuple[list[list[float]], list[float]]] = []
         with ThreadPoolExecutor(max_workers=2) as pool:  # eigenvalues are found outside the interpreter's lock
             for start in range(1, steps.count + 1, CHUNK):
                 times = range(start, min(start + CHUNK, steps.count + 1))
                 tell(start / steps.count, f"outliers at time {start} of {steps.count}")
-                kept = [whole.kept(time) for time in times]
-                matrices = [reduce(np.matmul, whole.factors(time, at)) for time, at in zip(times, kept, strict=True)]
+                matrices = [reduce(np.matmul, restriction.at(time, problem.order, whole)) for time in times]
                 check_size(*matrices)
-                spectra = _spectra(matrices, points, pool.map)
-                for time, at, spectrum in zip(times, kept, spectra, strict=True):
+                for time, spectrum in zip(times, _spectra(matrices, points, pool.map), strict=True):
                     path[time] += [z for z, _ in spectrum.outliers]
                     if not orders:
                         continue
-                    products = partial(map, methodcaller("factors", time, at), others)
+                    products = [partial(restriction.at, time, *other) for other in others]
                     try:
-                        values = followed_eigenvalues(spectrum, edges, points, products())
+                        values = followed_eigenvalues(spectrum, edges, points, products)
                     except Lost:
                         anew.add(time)
                         values = [
-                            [s for _, s in ring_spectrum(reduce(np.matmul, factors), points).outliers]
-                            for factors in products()
+                            [s for _, s in ring_spectrum(reduce(np.matmul, factors()), points).outliers]
+                            for factors in products
                         ]
-                    for one, zs in zip(replicas, placed(points, values), strict=True):
-                        one[time] += zs
+                    listed += [(one[time], these) for one, these in zip(replicas, values, strict=True)]
+        for (now, _), zs in zip(listed, placed(points, [these for _, these in listed]), strict=True):
+            now += zs
     top = max((high for _, high in problem.excluded), default=float("nan"))
     ordered = [[sorted(now, reverse=True) for now in one] for one in replicas]
     return Course([(sorted(now, reverse=True), top) for now in path], ordered, len(anew))
@@ -121,7 +121,7 @@ def _spectra(
 ) -> list[RingSpectrum]:
     """The spectra of several matrices; the points of all small ones are asked for together."""
     small = [matrix for matrix in matrices if len(matrix) <= ALL_EIGENVALUES]
-    values = list(spread(np.linalg.eigvals, small))
+    values = list(spread(all_eigenvalues, small))
     real = [real_among(matrix, these) for matrix, these in zip(small, values, strict=True)]
     places = iter(points([s for these in real for s in these.tolist()]))
     found = iter(
@@ -133,52 +133,64 @@ def _spectra(
     return [next(found) if len(m) <= ALL_EIGENVALUES else ring_spectrum(m, points) for m in matrices]
 
 
-class _Restricted:
-    """The factors of a ring's matrix with the spikes of later times left out."""
+class _Restriction:
+    """The factors of a ring's matrix when the spikes of later times are left out.
 
-    def __init__(self, problem: SpikedProblem, ring: Ring, steps: Steps, keep: bool = True) -> None:
-        self.problem, self.ring, self.steps = problem, ring, steps
-        self.known = ring_factors(problem, ring) if keep else None
+    What is left at each time is asked of order parameters without any zeros, since sampled ones may vanish here in one
+    replica and there in another. If it is a part of what is left later, with the same entries, rows and columns are put
+    in the order in which they appear, so that the factors of every time are the corners of those of the last one.
+    """
 
-    @property
-    def whole(self) -> tuple[np.ndarray, ...]:
-        return ring_factors(self.problem, self.ring) if self.known is None else self.known
+    def __init__(self, problem: SpikedProblem, ring: Ring, steps: Steps) -> None:
+        draw = np.random.default_rng(0).uniform
+        generic = {key: draw(0.5, 1.5, np.shape(x)) for key, x in problem.order.items()}
+        self.problem, self.ring, self.strides = problem, ring, steps.strides
+        whole = self._early(generic, steps.count)
+        self.bytes = sum(x.nbytes for x in whole)
+        last = steps.count + 1
+        births = [np.full(len(x), last) for x in whole]
+        self.nested = True
+        for time in range(steps.count, 0, -1):
+            early = self._early(generic, time)
+            alive = [
+                np.any(one, axis=0) & np.any(other, axis=1)
+                for one, other in zip((early[-1], *early[:-1]), early, strict=True)
+            ]
+            self.nested &= all(np.all(birth[now] == time + 1) for birth, now in zip(births, alive, strict=True))
+            for birth, now in zip(births, alive, strict=True):
+                birth[now] = time
+            pairs = zip(_parts(early, alive), _parts(whole, alive), strict=True)
+            self.nested &= all(np.array_equal(now, then) for now, then in pairs)
+        self.appearing = [np.argsort(birth, kind="stable") for birth in births]
+        self.sizes = [[int(np.sum(birth <= time)) for birth in births] for time in range(last)]
 
-    def kept(self, time: int) -> _Kept:
-        """What is not zero at a time, between each factor and the next, and whether that is a part of the whole."""
-        early = self._early(time)
-        neither = [
-            np.any(one != 0, axis=0) & np.any(other != 0, axis=1)
-            for one, other in zip((early[-1], *early[:-1]), early, strict=True)
-        ]
-        alive = [np.flatnonzero(mask) for mask in neither]
-        nested = all(
-            np.array_equal(now, then) for now, then in zip(_parts(early, alive), _parts(self.whole, alive), strict=True)
-        )
-        return _Kept(alive, nested)
+    def of(self, order: Order) -> tuple[np.ndarray, ...]:
+        """The factors of the last time at given order parameters, rows and columns as they appear."""
+        if not self.nested:
+            return ()
+        return _parts(ring_factors(self.problem.with_order(order), self.ring), self.appearing)
 
-    def factors(self, time: int, kept: _Kept) -> tuple[np.ndarray, ...]:
-        return _parts(self.whole if kept.nested else self._early(time), kept.alive)
+    def at(self, time: int, order: Order, last: tuple[np.ndarray, ...] | None) -> tuple[np.ndarray, ...]:
+        """The factors at a time; last: what `of` gives, where it is at hand."""
+        if not self.nested:
+            return self._early(order, time)
+        rows = self.sizes[time]
+        ends = zip(last or self.of(order), rows, [*rows[1:], rows[0]], strict=True)
+        return tuple(x[:height, :width] for x, height, width in ends)
 
-    def _early(self, time: int) -> tuple[np.ndarray, ...]:
-        strides = self.steps.strides
-        early = {
-            key: np.where(_before(x.shape, strides[key], time), x, 0.0) if key in strides else x
-            for key, x in self.problem.order.items()
+    def _early(self, order: Order, time: int) -> tuple[np.ndarray, ...]:
+        """The factors with order parameters of later times set to zero."""
+        kept = {
+            key: np.where(_before(x.shape, self.strides[key], time), x, 0.0) if key in self.strides else x
+            for key, x in order.items()
         }
-        return ring_factors(self.problem.with_order(early), self.ring)
+        return ring_factors(self.problem.with_order(kept), self.ring)
 
 
-@dataclass(frozen=True)
-class _Kept:
-    alive: list[np.ndarray]
-    nested: bool
-
-
-def _parts(factors: Sequence[np.ndarray], alive: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+def _parts(factors: Sequence[np.ndarray], chosen: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
     """Rows and columns of each factor; what leaves the last one enters the first."""
-    ends = [*alive[1:], alive[0]]
-    return tuple(x[np.ix_(rows, columns)] for x, rows, columns in zip(factors, alive, ends, strict=True))
+    ends = [*chosen[1:], chosen[0]]
+    return tuple(x[np.ix_(rows, columns)] for x, rows, columns in zip(factors, chosen, ends, strict=True))
 
 
 def _one_by_one(

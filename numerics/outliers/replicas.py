@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -115,7 +116,7 @@ def followed_outliers(
         def points(values: Sequence[float], ring: Ring = ring) -> list[list[float]]:
             return physical(problem, ring, values)
 
-        products = (ring_factors(problem.with_order(order), ring) for order in orders)
+        products = [partial(ring_factors, problem.with_order(order), ring) for order in orders]
         values = followed_eigenvalues(spectrum, edge_images(problem, ring), points, products)
         for one, zs in zip(found, placed(points, values), strict=True):
             one += zs
@@ -139,12 +140,12 @@ def edge_images(problem: SpikedProblem, ring: Ring) -> np.ndarray:
 
 
 def followed_eigenvalues(
-    spectrum: RingSpectrum, edges: np.ndarray, points: Points, products: Iterable[tuple[np.ndarray, ...]]
+    spectrum: RingSpectrum, edges: np.ndarray, points: Points, products: Sequence[Callable[[], tuple[np.ndarray, ...]]]
 ) -> list[list[float]]:
     """Real eigenvalues of matrices near that of a spectrum, those that may belong to an outlier.
 
-    edges: of the bulk, as the scalar map has them. products: each matrix as factors. Lost if eigenvalues cannot be
-    followed.
+    edges: of the bulk, as the scalar map has them. products: make each matrix, as factors. Lost if eigenvalues cannot
+    be followed.
     """
     outlying = np.array([bool(zs) for zs in spectrum.places], bool)
     marks = np.concatenate([spectrum.real[outlying], edges])
@@ -152,14 +153,14 @@ def followed_eigenvalues(
     chosen = spectrum.real[(outlying | near) & (spectrum.real != 0)].tolist()
     complex_ones = spectrum.values[(spectrum.values.imag > 0) & ~np.isin(spectrum.values.real, spectrum.real)]
     meeting = complex_ones[complex_ones.imag <= MEETING * np.abs(complex_ones)].real.tolist()
-    if any(points(meeting)):
+    if meeting and any(points(meeting)):
         raise Lost("two eigenvalues are about to meet and leave the real axis")
     if not chosen:
         return [[] for _ in products]
     block = eigenvalue_block(spectrum.matrix, chosen)
     found = []
     for factors in products:
-        there = follow_eigenvalues(block, Product(factors))
+        there = follow_eigenvalues(block, Product(factors()))
         found.append(real_among(there.step, there.zeros.astype(complex)).tolist())
     return found
 
