@@ -149,12 +149,12 @@ def physical(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> lis
 def _compiled_factors(ring: Ring) -> Callable[..., Any]:
     """The matrix of a ring before the last products are carried out, compiled once."""
 
-    def factors(p: Point, order: Order) -> list[Array]:
+    def factors(p: Point, order: Order) -> Any:
         traced = jax.make_jaxpr(ring.pencil)(p, order)
-        outputs = _factors_of(traced.jaxpr.outvars[0], {v: e for e in traced.jaxpr.eqns for v in e.outvars})
-        return jaxpr_as_fun(ClosedJaxpr(traced.jaxpr.replace(outvars=outputs), traced.consts))(
-            *jax.tree.leaves((p, order))
-        )
+        made_by = {variable: equation for equation in traced.jaxpr.eqns for variable in equation.outvars}
+        outputs = _factors_of(traced.jaxpr.outvars[0], made_by)
+        unfinished = ClosedJaxpr(traced.jaxpr.replace(outvars=outputs), traced.consts)
+        return jaxpr_as_fun(unfinished)(*jax.tree.leaves((p, order)))
 
     return jax.jit(factors)
 

@@ -88,7 +88,7 @@ def _by_restriction(
         whole = restriction.of(problem.order)
         keep = len(orders) * restriction.bytes <= KEPT_BYTES
         others = [(order, restriction.of(order) if keep else None) for order in orders]
-        listed: list[tuple[list[list[float]], list[float]]] = []
+        listed: list[tuple[list[float], list[float]]] = []
         with ThreadPoolExecutor(max_workers=2) as pool:  # eigenvalues are found outside the interpreter's lock
             for start in range(1, steps.count + 1, CHUNK):
                 times = range(start, min(start + CHUNK, steps.count + 1))

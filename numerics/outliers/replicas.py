@@ -87,7 +87,7 @@ def _check(
         start += len(family)
         if not here.size:
             continue
-        errors = np.array([jackknife(column) for column in here.T])
+        errors = np.array([jackknife(column.tolist()) for column in here.T])
         if len(family) == 1:
             errors = np.abs(here[0] - outliers)
         allowed = np.maximum(AGREE * errors, 1e-9 * np.abs(here[0]))
