@@ -105,28 +105,29 @@ class Followed:
 
 def eigenvalue_block(matrix: np.ndarray, values: Sequence[float]) -> Block:
     """The block of some real eigenvalues of a matrix."""
-    return _block([(matrix - s * np.eye(len(matrix)), count) for s, count in repeated(values)])
+    singular = [(matrix - s * np.eye(len(matrix)), count) for s, count in repeated(values)]
+    pairs = [null_spaces(shifted, count) for shifted, count in singular]
+    right, left = (np.concatenate(vectors, axis=1) for vectors in zip(*pairs, strict=True))
+    stops = np.cumsum([0, *(count for _, count in singular)])
+    # with these borders a residual without a part along any right vector is answered without one
+    solves = [
+        (slice(stops[k], stops[k + 1]), _bordered(shifted, np.linalg.qr(right)[0], np.linalg.qr(left)[0]))
+        for k, (shifted, _) in enumerate(singular)
+    ]
+    return Block(right, left, tuple(solves))
 
 
 def zero_block(matrix: np.ndarray, count: int) -> Block:
     """The block of a zero of A(z) that is there so many times; `matrix` is A at the zero."""
-    return _block([(matrix, count)])
+    right, left = null_spaces(matrix, count)
+    return Block(right, left, ((slice(0, count), _bordered(matrix, left, right)),))
 
 
-def _block(singular: list[tuple[np.ndarray, int]]) -> Block:
-    pairs = [null_spaces(matrix, count) for matrix, count in singular]
-    right = np.concatenate([pair[0] for pair in pairs], axis=1)
-    left = np.concatenate([pair[1] for pair in pairs], axis=1)
-    # the border keeps the singular matrix invertible, and what is solved for away from the vectors of the block
-    rows, columns = np.linalg.qr(right)[0].T, np.linalg.qr(left)[0]
-    corner = np.zeros((len(rows), len(rows)))
-    stops = np.cumsum([0, *(count for _, count in singular)])
-    solves = []
-    for k, (matrix, _) in enumerate(singular):
-        scale = max(float(np.max(np.abs(matrix))), 1e-280)
-        bordered = np.block([[matrix, scale * columns], [scale * rows, corner]])
-        solves.append((slice(stops[k], stops[k + 1]), scipy.linalg.lu_factor(bordered, check_finite=False)))
-    return Block(right, left, tuple(solves))
+def _bordered(matrix: np.ndarray, columns: np.ndarray, rows: np.ndarray) -> Any:
+    """The factors of a singular matrix that orthonormal columns and rows at its border make invertible."""
+    scale = max(float(np.max(np.abs(matrix))), 1e-280)
+    corner = np.zeros((columns.shape[1], columns.shape[1]))
+    return scipy.linalg.lu_factor(np.block([[matrix, scale * columns], [scale * rows.T, corner]]), check_finite=False)
 
 
 def repeated(values: Sequence[float]) -> list[tuple[float, int]]:

@@ -26,7 +26,7 @@ from numerics.outliers.finding import (
 )
 from numerics.outliers.following import Lost
 from numerics.outliers.linear import ALL_EIGENVALUES, all_eigenvalues
-from numerics.outliers.replicas import edge_images, followed_eigenvalues, followed_outliers, placed
+from numerics.outliers.replicas import Points, agree, edge_images, followed_eigenvalues, followed_outliers, placed
 from numerics.precision import in_float64
 from numerics.runtime.interface import Key, Order, Ring, Strides
 from numerics.runtime.point import replaced
@@ -35,6 +35,13 @@ CHUNK = 16
 """Times whose eigenproblems are in memory together."""
 KEPT_BYTES = 1e9
 """Matrices of replicas that take more are made again for each time."""
+
+
+CHECKS = 4
+"""At about so many times a replica to which outliers were followed is solved anew."""
+
+Factors = Callable[[], tuple[np.ndarray, ...]]
+Others = Sequence[tuple[Order, tuple[np.ndarray, ...] | None]]
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,13 @@ def _by_restriction(
         whole = restriction.of(problem.order)
         keep = len(orders) * restriction.bytes <= KEPT_BYTES
         others = [(order, restriction.of(order) if keep else None) for order in orders]
-        listed: list[tuple[list[float], list[float]]] = []
+        checked = range(0, steps.count, max(1, steps.count // CHECKS))
+        trusted = True
+        listed: dict[int, list[list[float]]] = {}
+
+        def products(time: int, others: Others = others, restriction: _Restriction = restriction) -> list[Factors]:
+            return [partial(restriction.at, time, *other) for other in others]
+
         with ThreadPoolExecutor(max_workers=2) as pool:  # eigenvalues are found outside the interpreter's lock
             for start in range(1, steps.count + 1, CHUNK):
                 times = range(start, min(start + CHUNK, steps.count + 1))
@@ -97,28 +110,36 @@ def _by_restriction(
                 check_size(*matrices)
                 for time, spectrum in zip(times, _spectra(matrices, points, pool.map), strict=True):
                     path[time] += [z for z, _ in spectrum.outliers]
-                    if not orders:
+                    if not orders or not trusted:
                         continue
-                    products = [partial(restriction.at, time, *other) for other in others]
                     try:
-                        values = followed_eigenvalues(spectrum, edges, points, products)
+                        listed[time] = followed_eigenvalues(spectrum, edges, points, products(time))
                     except Lost:
-                        anew.add(time)
-                        values = [
-                            [s for _, s in ring_spectrum(reduce(np.matmul, factors()), points).outliers]
-                            for factors in products
-                        ]
-                    listed += [(one[time], these) for one, these in zip(replicas, values, strict=True)]
-        for (now, _), zs in zip(listed, placed(points, [these for _, these in listed]), strict=True):
+                        continue
+                    if time in checked and spectrum.outliers:
+                        number = time % len(orders)
+                        again = _outlying(products(time)[number], points)
+                        trusted = agree(points, listed[time], number, again)
+        if not trusted:
+            listed = {}
+        if orders:
+            missing = [time for time in range(1, steps.count + 1) if time not in listed]
+            anew |= set(missing)
+            listed.update({time: [_outlying(factors, points) for factors in products(time)] for time in missing})
+        pairs = [(one[time], these) for time in listed for one, these in zip(replicas, listed[time], strict=True)]
+        for (now, _), zs in zip(pairs, placed(points, [these for _, these in pairs]), strict=True):
             now += zs
     top = max((high for _, high in problem.excluded), default=float("nan"))
     ordered = [[sorted(now, reverse=True) for now in one] for one in replicas]
     return Course([(sorted(now, reverse=True), top) for now in path], ordered, len(anew))
 
 
-def _spectra(
-    matrices: list[np.ndarray], points: Callable[[Sequence[float]], list[list[float]]], spread: Callable[..., Any]
-) -> list[RingSpectrum]:
+def _outlying(factors: Factors, points: Points) -> list[float]:
+    """The eigenvalues of a matrix that outliers come from."""
+    return [s for _, s in ring_spectrum(reduce(np.matmul, factors()), points).outliers]
+
+
+def _spectra(matrices: list[np.ndarray], points: Points, spread: Callable[..., Any]) -> list[RingSpectrum]:
     """The spectra of several matrices; the points of all small ones are asked for together."""
     small = [matrix for matrix in matrices if len(matrix) <= ALL_EIGENVALUES]
     values = list(spread(all_eigenvalues, small))

@@ -102,6 +102,7 @@ def _check(
     return worst
 
 
+@in_float64
 def followed_outliers(
     problem: SpikedProblem, spectra: Sequence[RingSpectrum] | None, outliers: list[float], orders: Sequence[Order]
 ) -> list[list[float]]:
@@ -127,6 +128,17 @@ def placed(points: Points, values: Sequence[Sequence[float]]) -> list[list[float
     """The outliers that belong to each of several lists of eigenvalues."""
     places = iter(points([s for one in values for s in one]))
     return [[z for _ in one for z in next(places)] for one in values]
+
+
+def agree(points: Points, followed: Sequence[Sequence[float]], number: int, again: Sequence[float]) -> bool:
+    """Whether eigenvalues that were followed to a replica, one of several, have the outliers of those solved for."""
+    places = [sorted(zs) for zs in placed(points, [*followed, again])]
+    here, there = places[number], places[-1]
+    if len(here) != len(there):
+        return False
+    alike = [zs for zs in places[:-1] if len(zs) == len(there)]
+    allowed = np.maximum(AGREE * np.std(alike, axis=0), 1e-9 * np.abs(there))
+    return bool(np.all(np.abs(np.subtract(here, there)) <= allowed))
 
 
 def edge_images(problem: SpikedProblem, ring: Ring) -> np.ndarray:
