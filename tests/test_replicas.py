@@ -8,7 +8,7 @@ from functools import cache, reduce
 
 import numpy as np
 import pytest
-from conftest import solver_of, values_of
+from conftest import solver_and_values, solver_of, values_of
 
 from numerics.bulk.support import atoms_of, support
 from numerics.outliers import replicas as replicas_module
@@ -206,6 +206,24 @@ def test_the_path_of_a_replica_is_the_one_it_has_alone():
         assert [len(now) for now in path] == [len(now) for now, _ in alone]
         assert np.allclose([z for now in path for z in now], [z for now, _ in alone for z in now], rtol=1e-9)
     assert sum(map(bool, course.replicas[0])) >= 2
+
+
+@pytest.mark.parametrize(
+    "name, changes",
+    [("hebbian_momentum", {"T": 4, "rate": 0.6}), ("deep_linear", {"L": 1, "T": 5, "C": 2, "eta": 0.1, "gamma0": 6.0})],
+)
+def test_paths_of_nearby_order_parameters_are_those_they_have_alone(name, changes):
+    """Where the whole problem depends on the number of steps, and where rows and columns of labels come together."""
+    solver, values = solver_and_values(name, **changes)
+    one = solve(solver, values).problem()
+    steps = Steps("T", changes["T"], solver.training.strides(one.p))
+    rng = np.random.default_rng(0)
+    orders = [{key: x * (1 + 1e-3 * rng.standard_normal()) for key, x in one.order.items()} for _ in range(2)]
+    course = outlier_path(one, steps, lambda *_: None, orders)
+    for order, path in zip(orders, course.replicas, strict=True):
+        alone = [now for now, _ in outlier_path(one.with_order(order), steps, lambda *_: None).path]
+        assert [len(now) for now in path] == [len(now) for now in alone] and any(path)
+        assert np.allclose(np.concatenate(path), np.concatenate(alone), rtol=1e-7)
 
 
 # -- errors
