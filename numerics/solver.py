@@ -292,9 +292,8 @@ def _with_path(layer: Layer, problem: SpikedProblem, trained: Trained, steps: St
             whole[time] = [z for z in corrected if problem.outside(z)]
             replicas.append(others)
         errors = path_errors(whole, replicas)
-        layer.diagnostics["path_errors"] = (
-            f"followed from the mean at {steps.count - course.anew} of {steps.count} times, each replica solved anew "
-            "at the others"
+        layer.diagnostics["path_errors"] = "followed from the mean" + (
+            f"; at {course.anew} of {steps.count} times each replica is solved anew" if course.anew else ""
         )
     return replace(
         layer,

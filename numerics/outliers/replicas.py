@@ -85,20 +85,16 @@ def _check(
     for family in families:
         here = np.array(found[start : start + len(family)]).reshape(len(family), len(outliers))
         start += len(family)
-        if not here.size:
-            continue
         errors = np.array([jackknife(column.tolist()) for column in here.T])
-        if len(family) == 1:
-            errors = np.abs(here[0] - outliers)
-        allowed = np.maximum(AGREE * errors, 1e-9 * np.abs(here[0]))
-        far = int(np.argmax(np.max(np.abs(here - np.mean(here, axis=0)) / allowed, axis=1)))
+        allowed = np.maximum(AGREE * errors, 1e-9 * np.abs(outliers) + 1e-280)
+        far = int(np.argmax(np.max(np.abs(here - outliers) / allowed, axis=1, initial=0.0)))
         again = outlier_positions(problem.with_order(family[far]))
         if len(again) != len(outliers):
             raise Lost("a replica that was solved again has more or fewer outliers")
         off = np.abs(np.array(again) - here[far])
         if np.any(off > allowed):
             raise Lost("a replica that was solved again disagrees")
-        worst = max(worst, float(np.max(off * AGREE / allowed)))
+        worst = max(worst, float(np.max(off * AGREE / allowed, initial=0.0)))
     return worst
 
 
