@@ -32,7 +32,7 @@ from numerics.outliers.following import (
 from numerics.outliers.linear import all_eigenvalues
 from numerics.outliers.overlaps import replica_overlaps, spike_overlaps
 from numerics.outliers.paths import Steps, outlier_path
-from numerics.outliers.replicas import followed_outliers, replica_outliers
+from numerics.outliers.replicas import apart, followed_outliers, replica_outliers
 from numerics.precision import in_float64
 from numerics.solver import solve
 from numerics.training.sampling import Sampling
@@ -164,6 +164,15 @@ def test_zeros_of_a_matrix_that_does_not_reduce_are_followed_too():
     here = [o.z for o in find_outliers(one)]
     followed = followed_outliers(one, None, here, orders_of(0))
     assert np.allclose(followed, followed_outliers(one, ring_spectra(one), here, orders_of(0)), rtol=1e-8)
+
+
+def test_large_matrices_are_followed_in_parts(monkeypatch):
+    assert apart([3.0, 1.0, 1.1, 7.0], 2) == [[1.0, 1.1], [3.0], [7.0]] and apart([2.0], 1) == [[2.0]]
+    one = problem(0)
+    here = [o.z for o in find_outliers(one)]
+    whole = followed_outliers(one, ring_spectra(one), here, orders_of(0))
+    monkeypatch.setattr(replicas_module, "BLOCK_BYTES", 0)
+    assert np.allclose(followed_outliers(one, ring_spectra(one), here, orders_of(0)), whole, rtol=1e-9)
 
 
 def test_replicas_that_cannot_be_followed_are_solved_anew():

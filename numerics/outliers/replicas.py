@@ -40,6 +40,8 @@ MEETING = 0.05
 """Two eigenvalues with an imaginary part smaller than this, relatively, may be real in a replica."""
 AGREE = 0.05
 """Where a replica is solved again, the outliers that were followed to it may be off by this share of their error."""
+BLOCK_BYTES = 1e9
+"""What the factored matrices of eigenvalues that are followed together may take."""
 
 Points = Callable[[Sequence[float]], list[list[float]]]
 
@@ -165,12 +167,22 @@ def followed_eigenvalues(
         raise Lost("two eigenvalues are about to meet and leave the real axis")
     if not chosen:
         return [[] for _ in products]
-    block = eigenvalue_block(spectrum.matrix, chosen)
-    found = []
-    for factors in products:
-        there = follow_eigenvalues(block, Product(factors()))
-        found.append(real_among(there.step, there.zeros.astype(complex)).tolist())
+    found: list[list[float]] = [[] for _ in products]
+    for part in apart(chosen, max(1, int(BLOCK_BYTES / (8 * spectrum.matrix.size)))):
+        block = eigenvalue_block(spectrum.matrix, part)
+        for one, factors in zip(found, products, strict=True):
+            there = follow_eigenvalues(block, Product(factors()))
+            one += real_among(there.step, there.zeros.astype(complex)).tolist()
     return found
+
+
+def apart(values: Sequence[float], most: int) -> list[list[float]]:
+    """Values in lists of so many at most, cut where neighbours are farthest from each other."""
+    ordered = sorted(values)
+    if len(ordered) <= most:
+        return [ordered]
+    cut = 1 + int(np.argmax(np.diff(ordered)))
+    return [*apart(ordered[:cut], most), *apart(ordered[cut:], most)]
 
 
 def _followed_zeros(problem: SpikedProblem, outliers: list[float], orders: Sequence[Order]) -> list[list[float]]:
