@@ -14,20 +14,16 @@ from numerics.bulk.density import density_on
 from numerics.bulk.moments import moments
 from numerics.bulk.support import atoms_of, support
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
-from numerics.outliers.finding import SpikedProblem, find_outliers, match_replicas, outlier_positions, outside
-from numerics.outliers.overlaps import are_resolved, span_sizes, spike_overlaps
-from numerics.outliers.paths import Path, Steps, outlier_path
+from numerics.outliers.errors import extrapolated, extrapolated_sides, match_replicas, overlap_errors, path_errors
+from numerics.outliers.finding import SpikedProblem, find_outliers, outside, ring_spectra
+from numerics.outliers.following import Lost
+from numerics.outliers.overlaps import are_resolved, replica_overlaps, span_sizes, spike_overlaps
+from numerics.outliers.paths import Steps, outlier_path
+from numerics.outliers.replicas import replica_outliers
 from numerics.precision import in_float64
 from numerics.progress import Report, part
-from numerics.runtime.interface import Key, Order, Probe
-from numerics.training.sampling import (
-    DEFAULT_SAMPLES,
-    Sampling,
-    extrapolated,
-    jackknife,
-    overlap_errors,
-    path_errors,
-)
+from numerics.runtime.interface import Key, Probe
+from numerics.training.sampling import DEFAULT_SAMPLES, Sampling
 from numerics.training.trained import Trained, check_finite, check_memory, chunks, train_together
 
 __all__ = ["Layer", "Solution", "Solver", "Trained", "load_built", "load_solver", "solve", "solve_many", "spectra"]
@@ -242,7 +238,8 @@ def _layer(
     atoms = atoms_of(branch, edges)
     excluded = (*edges, *((atom["at"], atom["at"]) for atom in atoms))
     problem = SpikedProblem(matrix.probe, branch.p, trained.order, branch, excluded)
-    found = find_outliers(problem)
+    rings = ring_spectra(problem) if matrix.probe.reduced else None
+    found = find_outliers(problem, rings)
     diagnostics: dict[str, Any] = {
         "atoms": atoms,
         "residual": max((o.residual for o in found), default=0.0),
@@ -252,21 +249,15 @@ def _layer(
         if matrix.bulk.eliminated
         else f"{len(matrix.bulk.responses)} response equations, too many to eliminate, followed by Newton's method",
     }
-
-    def positions(order: Order) -> list[float]:
-        return outlier_positions(problem.with_order(order))
-
-    def unbiased(pair: tuple[Order, Order | None]) -> list[float]:
-        return positions(pair[0]) if pair[1] is None else extrapolated(positions(pair[0]), positions(pair[1]))
-
     here = [float(o.z) for o in found]
     outliers, errors = here, None
     if trained.without_one:
-        coarse = here if trained.coarse is None else positions(trained.coarse)
-        outliers = [z for z in extrapolated(here, coarse) if outside(z, excluded)]
-        spreads = match_replicas(outliers, [unbiased(pair) for pair in trained.pairs])
-        errors = [jackknife(spread, len(trained.without_one)) for spread in spreads]
-        if any(not math.isfinite(e) for e in errors) or len(coarse) != len(here):
+        replicas = replica_outliers(problem, rings, here, trained.families)
+        diagnostics["outlier_errors"] = replicas.method
+        corrected, others = trained.unbiased(here, replicas.positions, extrapolated)
+        outliers = [z for z in corrected if outside(z, excluded)]
+        errors = match_replicas(outliers, others)
+        if any(not math.isfinite(e) for e in errors) or any(len(one) != len(here) for one in replicas.positions):
             diagnostics["unsettled"] = "an outlier is so close to the edge that not all replicas have it; raise samples"
             errors = [
                 e if math.isfinite(e) else abs(z - _nearest_edge(z, edges))
@@ -281,35 +272,39 @@ def _layer(
         moments(branch, MOMENTS),
     )
     if overlaps:
-        layer = _with_overlaps(layer, problem, trained, here, positions)
+        layer = _with_overlaps(layer, problem, trained, here)
     if path and solver.setting.steps is not None and (matrix.probe.reduced or not matrix.probe.unknowns):
         strides = solver.training.strides(branch.p)
         steps = Steps(solver.setting.steps, int(values[solver.setting.steps]), strides)
-
-        def followed(pair: tuple[Order, Order | None]) -> Path:
-            paths = [outlier_path(problem.with_order(order), steps, tell) for order in pair if order]
-            if len(paths) == 1:
-                return paths[0]
-            return [
-                ([z for z in extrapolated(now, coarse) if outside(z, excluded)], top)
-                for (now, top), (coarse, _) in zip(paths[0], paths[1], strict=True)
-            ]
-
-        whole = followed((trained.order, trained.coarse))
-        groups = [[now for now, _ in followed(pair)] for pair in trained.groups()]
-        layer = replace(
-            layer,
-            outlier_path=[now for now, _ in whole],
-            outlier_path_errors=path_errors([now for now, _ in whole], groups) if groups else None,
-            largest_path=[max([top, *now]) for now, top in whole],
-            bbp_time=next((time for time, (now, _) in enumerate(whole) if now), None),
-        )
+        layer = _with_path(layer, problem, trained, steps, tell)
     return layer
 
 
-def _with_overlaps(
-    layer: Layer, problem: SpikedProblem, trained: Trained, here: list[float], positions: Callable[[Order], list[float]]
-) -> Layer:
+def _with_path(layer: Layer, problem: SpikedProblem, trained: Trained, steps: Steps, tell: Report) -> Layer:
+    """The layer with its outliers at all times."""
+    course = outlier_path(problem, steps, tell, [order for family in trained.families for order in family])
+    whole, tops = [now for now, _ in course.path], [top for _, top in course.path]
+    errors = None
+    if trained.without_one:
+        replicas: list[list[list[float]]] = []
+        for time, now in enumerate(whole):
+            corrected, others = trained.unbiased(now, [one[time] for one in course.replicas], extrapolated)
+            whole[time] = [z for z in corrected if problem.outside(z)]
+            replicas.append(others)
+        errors = path_errors(whole, replicas)
+        layer.diagnostics["path_errors"] = "followed from the mean" + (
+            f"; at {course.anew} of {steps.count} times each replica is solved anew" if course.anew else ""
+        )
+    return replace(
+        layer,
+        outlier_path=whole,
+        outlier_path_errors=errors,
+        largest_path=[max([top, *now]) for now, top in zip(whole, tops, strict=True)],
+        bbp_time=next((time for time, now in enumerate(whole) if now), None),
+    )
+
+
+def _with_overlaps(layer: Layer, problem: SpikedProblem, trained: Trained, here: list[float]) -> Layer:
     """The layer with the overlaps of its outliers, `here` where order parameters put them, with the spikes."""
     if not here and not layer.outliers:
         return replace(layer, overlaps=[])
@@ -320,12 +315,13 @@ def _with_overlaps(
     layer.diagnostics["spike_directions"] = span_sizes(problem)
     if not trained.without_one:
         return replace(layer, overlaps=found)
-    others = [
-        spike_overlaps(problem.with_order(order), there)
-        for order, _ in trained.groups()
-        if len(there := positions(order)) == len(here)
-    ]
-    return replace(layer, overlaps=found, overlap_errors=overlap_errors(found, others))
+    try:
+        replicas = replica_overlaps(problem, here, [order for family in trained.families for order in family])
+    except Lost as lost:
+        layer.diagnostics["overlap_errors"] = f"not given, nor is their bias taken off: {lost}"
+        return replace(layer, overlaps=found)
+    corrected, others = trained.unbiased(found, replicas, extrapolated_sides)
+    return replace(layer, overlaps=corrected, overlap_errors=overlap_errors(corrected, others))
 
 
 def _moved(layer: Layer, observable: np.ndarray) -> Layer:

@@ -12,11 +12,11 @@ from derive import spectrum
 from derive.codegen import generate_files
 from derive.errors import NumericalError
 from numerics.bulk.support import support
+from numerics.outliers.errors import match_replicas
 from numerics.outliers.finding import (
     SpikedProblem,
     by_contour,
     find_outliers,
-    match_replicas,
     smallest_singular_values,
 )
 from numerics.outliers.linear import null_spaces

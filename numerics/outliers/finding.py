@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
@@ -53,14 +54,32 @@ class SpikedProblem:
         return outside(z, self.excluded)
 
 
+@dataclass(frozen=True)
+class RingSpectrum:
+    """Eigenvalues of largest modulus of a ring's matrix, those among them that are real, and the outliers of each."""
+
+    matrix: np.ndarray
+    values: np.ndarray
+    real: np.ndarray
+    places: list[list[float]]
+
+    @property
+    def outliers(self) -> list[tuple[float, float]]:
+        """Outliers, each with the eigenvalue that it comes from."""
+        return [(z, float(s)) for s, zs in zip(self.real, self.places, strict=True) for z in zs]
+
+
 @in_float64
-def find_outliers(problem: SpikedProblem) -> list[Outlier]:
-    """All outliers above, below and between the intervals of the bulk, descending, repeated by multiplicity."""
+def find_outliers(problem: SpikedProblem, spectra: Sequence[RingSpectrum] | None = None) -> list[Outlier]:
+    """All outliers above, below and between the intervals of the bulk, descending, repeated by multiplicity.
+
+    spectra: of the rings, where they are known already.
+    """
     probe = problem.probe
     if not probe.unknowns:
         return []
     if probe.reduced:
-        found = [pair for ring in probe.rings for pair in _with_conditions(problem, ring)]
+        found = [pair for spectrum in spectra or ring_spectra(problem) for pair in _with_conditions(spectrum)]
     else:
         found = [(z, 1.0) for z in by_contour(problem)]
     found.sort(reverse=True)
@@ -68,15 +87,19 @@ def find_outliers(problem: SpikedProblem) -> list[Outlier]:
     return [Outlier(z, residual, condition) for (z, condition), residual in zip(found, residuals, strict=True)]
 
 
+@in_float64
+def ring_spectra(problem: SpikedProblem) -> list[RingSpectrum]:
+    """The spectrum of every ring of unknowns."""
+    return [ring_spectrum(_pencil(problem, ring), partial(physical, problem, ring)) for ring in problem.probe.rings]
+
+
 def by_eigenvalues(problem: SpikedProblem, ring: Ring) -> list[tuple[float, float]]:
     """Outliers of one ring of unknowns, each with the eigenvalue of the pencil that it comes from."""
-    return ring_outliers(_pencil(problem, ring), lambda values: physical(problem, ring, values))
+    return ring_spectrum(_pencil(problem, ring), partial(physical, problem, ring)).outliers
 
 
-def ring_outliers(
-    matrix: np.ndarray, points: Callable[[Sequence[float]], list[list[float]]]
-) -> list[tuple[float, float]]:
-    """Outliers, each with the real eigenvalue s of the matrix that it comes from; `points` gives those of each s.
+def ring_spectrum(matrix: np.ndarray, points: Callable[[Sequence[float]], list[list[float]]]) -> RingSpectrum:
+    """The part of a matrix's spectrum that outliers come from; `points` gives those of each real eigenvalue.
 
     The map s(z) grows with the distance from the bulk, so outliers belong to the eigenvalues of largest modulus: of a
     large matrix more and more of those are found until the smaller half gives no outlier.
@@ -86,9 +109,9 @@ def ring_outliers(
         values = leading_eigenvalues(matrix, count)
         real = real_among(matrix, values)
         found = points(real.tolist())
-        least = np.abs(values[len(values) // 2])
+        least = np.abs(values[len(values) // 2]) if len(values) else 0.0
         if len(values) == len(matrix) or not any(zs for s, zs in zip(real, found, strict=True) if abs(s) <= least):
-            return [(z, float(s)) for s, zs in zip(real, found, strict=True) for z in zs]
+            return RingSpectrum(matrix, values, real, found)
         count *= 2
 
 
@@ -99,8 +122,7 @@ def outlier_positions(problem: SpikedProblem) -> list[float]:
         return []
     if not problem.probe.reduced:
         return sorted(by_contour(problem), reverse=True)
-    rings = [by_eigenvalues(problem, ring) for ring in problem.probe.rings]
-    return sorted((z for ring in rings for z, _ in ring), reverse=True)
+    return sorted((z for spectrum in ring_spectra(problem) for z, _ in spectrum.outliers), reverse=True)
 
 
 def physical(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> list[list[float]]:
@@ -124,18 +146,48 @@ def physical(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> lis
 
 
 @lru_cache(maxsize=64)
-def compiled_pencil(ring: Ring) -> Callable[..., Any]:
-    """The matrix of a ring, compiled once."""
-    return jax.jit(ring.pencil)
+def _compiled_factors(ring: Ring) -> Callable[..., Any]:
+    """The matrix of a ring before the last products are carried out, compiled once."""
+
+    def factors(p: Point, order: Order) -> Any:
+        traced = jax.make_jaxpr(ring.pencil)(p, order)
+        made_by = {variable: equation for equation in traced.jaxpr.eqns for variable in equation.outvars}
+        outputs = _factors_of(traced.jaxpr.outvars[0], made_by)
+        unfinished = ClosedJaxpr(traced.jaxpr.replace(outvars=outputs), traced.consts)
+        return jaxpr_as_fun(unfinished)(*jax.tree.leaves((p, order)))
+
+    return jax.jit(factors)
 
 
-def _pencil(problem: SpikedProblem, ring: Ring) -> np.ndarray:
-    matrix = np.asarray(compiled_pencil(ring)(problem.p, dict(problem.order)))
-    if not np.all(np.abs(matrix) < LARGEST):
+def _factors_of(result: Any, made_by: Mapping[Any, Any]) -> list[Any]:
+    """The matrices whose product, from left to right, a traced function returns."""
+    equation = None if isinstance(result, Literal) else made_by.get(result)
+    if equation is None or equation.primitive.name != "dot_general":
+        return [result]
+    if equation.params["dimension_numbers"] != (((1,), (0,)), ((), ())):
+        return [result]
+    return [factor for one in equation.invars for factor in _factors_of(one, made_by)]
+
+
+def ring_factors(problem: SpikedProblem, ring: Ring) -> tuple[np.ndarray, ...]:
+    """Matrices whose product has the outliers among its eigenvalues: for many vectors cheaper than the product."""
+    found = tuple(np.asarray(x) for x in _compiled_factors(ring)(problem.p, dict(problem.order)))
+    check_size(*found)
+    return found
+
+
+def check_size(*matrices: np.ndarray) -> None:
+    """Refuse numbers that cannot be squared."""
+    if not all(np.all(np.abs(matrix) < LARGEST) for matrix in matrices):
         raise NumericalError(
             f"the matrix whose eigenvalues are the outliers has entries beyond {LARGEST:g}: the training level has "
             "diverged; try a smaller step, a weaker coupling or fewer steps"
         )
+
+
+def _pencil(problem: SpikedProblem, ring: Ring) -> np.ndarray:
+    matrix = reduce(np.matmul, ring_factors(problem, ring))
+    check_size(matrix)
     return matrix
 
 
@@ -151,11 +203,11 @@ def real_among(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
     return found
 
 
-def _with_conditions(problem: SpikedProblem, ring: Ring) -> list[tuple[float, float]]:
-    found = by_eigenvalues(problem, ring)
+def _with_conditions(spectrum: RingSpectrum) -> list[tuple[float, float]]:
+    found = spectrum.outliers
     if not found:
         return []
-    conditions = eigenvalue_conditions(_pencil(problem, ring), np.array([s for _, s in found]))
+    conditions = eigenvalue_conditions(spectrum.matrix, np.array([s for _, s in found]))
     return [(z, float(c)) for (z, _), c in zip(found, conditions, strict=True)]
 
 
@@ -298,27 +350,3 @@ def _refined(problem: SpikedProblem, z: float) -> float:
         x0, x1, f0 = x1, x1 - f1 * (x1 - x0) / (f1 - f0), f1
         f1 = value(x1)
     return float(x1)
-
-
-def match_replicas(outliers: list[float], replicas: list[list[float]]) -> list[float]:
-    """Standard error of each outlier over replicas; inf for one that fewer than nine in ten replicas have.
-
-    Outliers and those of each replica descend. A replica with as many is matched by rank; in one with more or fewer the
-    nearest is taken, and of two that are equally near the one whose rank is the closer, counted from the same end.
-    """
-    errors = []
-    for rank, z in enumerate(outliers):
-        values = []
-        for found in replicas:
-            if len(found) == len(outliers):
-                values.append(found[rank])
-            elif found:
-                from_top = rank < len(outliers) / 2
-                expected = rank if from_top else rank + len(found) - len(outliers)
-                nearest = min(range(len(found)), key=lambda k: (abs(found[k] - z), abs(k - expected)))
-                values.append(found[nearest])
-        if len(values) < 0.9 * len(replicas):
-            errors.append(float("inf"))
-        else:
-            errors.append(float(np.std(values, ddof=1) / np.sqrt(len(values))))
-    return errors

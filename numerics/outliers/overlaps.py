@@ -8,20 +8,20 @@ left vector K v, with a residue that is larger by z0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from numerics.bulk.folds import residual_of
+from numerics.outliers.errors import Sides
 from numerics.outliers.finding import SpikedProblem
 from numerics.outliers.linear import null_spaces
+from numerics.outliers.replicas import follow_zero
+from numerics.outliers.sloped import with_slope
 from numerics.precision import in_float64
-from numerics.runtime.interface import Array, BulkLaw, Order, Probe, Side
-from numerics.runtime.point import Point
+from numerics.runtime.interface import Order, Side
 
 SAME = 1e-7
 """Outliers closer than this, relatively, are one with multiplicity: only the sum of their residues is defined."""
@@ -31,18 +31,37 @@ span, here as in the simulation: spikes of many steps are nearly dependent, and 
 
 
 @in_float64
-def spike_overlaps(problem: SpikedProblem, outliers: list[float]) -> list[dict[str, float | None]]:
+def spike_overlaps(problem: SpikedProblem, outliers: list[float]) -> list[Sides]:
     """For each outlier the squared overlap of its right and left vector; equal outliers share their mean."""
-    found: list[dict[str, float | None]] = []
-    start = 0
-    while start < len(outliers):
-        stop = start + 1
-        while stop < len(outliers) and abs(outliers[stop] - outliers[start]) <= SAME * (1 + abs(outliers[start])):
-            stop += 1
-        z = float(np.mean(outliers[start:stop]))
-        found += [_overlaps(problem, z, stop - start)] * (stop - start)
-        start = stop
+    found: list[Sides] = []
+    for z, count in _clusters(outliers):
+        matrix, slope = with_slope(problem, z)
+        right, left = null_spaces(matrix, count)
+        found += [_overlaps(problem, z, left.T @ slope @ right, right, left)] * count
     return found
+
+
+@in_float64
+def replica_overlaps(problem: SpikedProblem, outliers: list[float], orders: Sequence[Order]) -> list[list[Sides]]:
+    """The same for each of several order parameters near those of the problem, by following its outliers; Lost if
+    that fails."""
+    found: list[list[Sides]] = [[] for _ in orders]
+    for z, count in _clusters(outliers):
+        for one, order, there in zip(found, orders, follow_zero(problem, z, count, orders), strict=True):
+            seen = _overlaps(problem.with_order(order), there.centre, there.slope, there.right, there.left)
+            one += [seen] * count
+    return found
+
+
+def _clusters(outliers: list[float]) -> list[tuple[float, int]]:
+    """Outliers that are one with multiplicity: their mean and how many there are."""
+    groups: list[list[float]] = []
+    for z in outliers:
+        if groups and abs(z - groups[-1][0]) <= SAME * (1 + abs(z)):
+            groups[-1].append(z)
+        else:
+            groups.append([z])
+    return [(float(np.mean(group)), len(group)) for group in groups]
 
 
 @in_float64
@@ -76,39 +95,16 @@ def _compiled(side: Side) -> Callable[..., Any]:
     return jax.jit(side.spikes)
 
 
-def _overlaps(problem: SpikedProblem, z: float, count: int) -> dict[str, float | None]:
-    matrix, slope = _with_slope(problem, z)
-    right, left = null_spaces(matrix, count)
-    middle = left.T @ slope @ right
-    squared: dict[str, float | None] = {"right": None, "left": None}
+def _overlaps(problem: SpikedProblem, z: float, middle: np.ndarray, right: np.ndarray, left: np.ndarray) -> Sides:
+    """Overlaps of the outlier at z, with null vectors of A and its transpose there, and A' between them."""
+    squared: Sides = {"right": None, "left": None}
     for side in problem.probe.sides:
         driven, seen, gram = _spikes(problem, side)
         column = seen @ right
         row = np.linalg.solve(middle, left.T @ driven)
         weight = float(np.sum(row.T * _over_gram(gram, column)))
-        squared[side.name] = weight / count / (z if side.name == "left" else 1.0)
+        squared[side.name] = weight / right.shape[1] / (z if side.name == "left" else 1.0)
     return squared
-
-
-def _with_slope(problem: SpikedProblem, z: float) -> tuple[np.ndarray, np.ndarray]:
-    """A(z) and its derivative."""
-    r = jnp.asarray(problem.branch.responses(np.array([z]))[:, 0].real)
-    matrix, slope = _sloped(problem.probe, problem.branch.law)(problem.p, z, r, dict(problem.order))
-    return np.asarray(matrix), np.asarray(slope)
-
-
-@lru_cache(maxsize=64)
-def _sloped(probe: Probe, bulk: BulkLaw) -> Callable[..., Any]:
-    """A(z) with its derivative, compiled; the bulk responses move with z as their equations say."""
-
-    def sloped(p: Point, z: Array, r: Array, order: Order) -> Any:
-        def residual(z: Array, r: Array) -> Array:
-            return jnp.real(residual_of(bulk, p, z, r))
-
-        rate = jnp.linalg.solve(jax.jacfwd(residual, argnums=1)(z, r), -jax.jacfwd(residual, argnums=0)(z, r))
-        return jax.jvp(lambda z, r: probe.a_matrix(p, z, r, order), (z, r), (jnp.ones_like(z), rate))
-
-    return jax.jit(sloped)
 
 
 def _over_gram(gram: np.ndarray, vectors: np.ndarray) -> np.ndarray:

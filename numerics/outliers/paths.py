@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 
 from numerics.bulk.branch import Branch
 from numerics.bulk.support import atoms_of, support
 from numerics.outliers.finding import (
+    RingSpectrum,
     SpikedProblem,
-    compiled_pencil,
+    check_size,
     find_outliers,
+    outlier_positions,
     physical,
     real_among,
-    ring_outliers,
+    ring_factors,
+    ring_spectra,
+    ring_spectrum,
 )
-from numerics.outliers.linear import ALL_EIGENVALUES
-from numerics.runtime.interface import Key, Ring, Strides
+from numerics.outliers.following import Lost
+from numerics.outliers.linear import ALL_EIGENVALUES, all_eigenvalues
+from numerics.outliers.replicas import Points, agree, edge_images, followed_eigenvalues, followed_outliers, placed
+from numerics.precision import in_float64
+from numerics.runtime.interface import Key, Order, Ring, Strides
 from numerics.runtime.point import replaced
 
 CHUNK = 16
 """Times whose eigenproblems are in memory together."""
+KEPT_BYTES = 1e9
+"""Matrices of replicas that take more are made again for each time."""
+
+
+CHECKS = 4
+"""At about so many times a replica to which outliers were followed is solved anew."""
+
+Factors = Callable[[], tuple[np.ndarray, ...]]
+Others = Sequence[tuple[Order, tuple[np.ndarray, ...] | None]]
 
 
 @dataclass(frozen=True)
@@ -41,72 +58,199 @@ Path = list[tuple[list[float], float]]
 """For each time 0, 1, ..., T the outliers, descending, and the upper edge of the bulk."""
 
 
-def outlier_path(problem: SpikedProblem, steps: Steps, tell: Callable[[float, str], None]) -> Path:
-    """Outliers at every time.
+@dataclass(frozen=True)
+class Course:
+    """Outliers at every time. replicas: the same of each of several other order parameters, where they were asked for;
+    anew: how many times their outliers could not be followed from the first ones and were solved for."""
+
+    path: Path
+    replicas: list[list[list[float]]]
+    anew: int = 0
+
+
+@in_float64
+def outlier_path(
+    problem: SpikedProblem, steps: Steps, tell: Callable[[float, str], None], orders: Sequence[Order] = ()
+) -> Course:
+    """Outliers at every time, also of other order parameters near those of the problem.
 
     The matrix at time t holds the spikes of the times before t, and the order parameters of those do not depend on
     what comes later.
     """
-    return _by_restriction(problem, steps, tell) if problem.probe.steady else _one_by_one(problem, steps, tell)
+    way = _by_restriction if problem.probe.steady else _one_by_one
+    return way(problem, steps, tell, orders)
 
 
-def _by_restriction(problem: SpikedProblem, steps: Steps, tell: Callable[[float, str], None]) -> Path:
+def _by_restriction(
+    problem: SpikedProblem, steps: Steps, tell: Callable[[float, str], None], orders: Sequence[Order]
+) -> Course:
     """Spikes of later times set to zero in the eigenproblem of the last time, which keeps its shape."""
-
-    def restricted(ring: Ring, time: int) -> np.ndarray:
-        early = {
-            key: np.where(_before(x.shape, steps.strides[key], time), x, 0.0) if key in steps.strides else x
-            for key, x in problem.order.items()
-        }
-        matrix = np.asarray(compiled_pencil(ring)(problem.p, early))
-        alive = np.any(matrix != 0, axis=0) | np.any(matrix != 0, axis=1)
-        return matrix[np.ix_(alive, alive)]
-
     path: list[list[float]] = [[] for _ in range(steps.count + 1)]
+    replicas: list[list[list[float]]] = [[[] for _ in path] for _ in orders]
+    anew = set()
     for ring in problem.probe.rings:
         points = partial(physical, problem, ring)
-        listed: list[tuple[int, float]] = []
+        edges = edge_images(problem, ring) if orders else np.zeros(0)
+        restriction = _Restriction(problem, ring, steps)
+        whole = restriction.of(problem.order)
+        keep = len(orders) * restriction.bytes <= KEPT_BYTES
+        others = [(order, restriction.of(order) if keep else None) for order in orders]
+        checked = range(0, steps.count, max(1, steps.count // CHECKS))
+        trusted = True
+        listed: dict[int, list[list[float]]] = {}
+
+        def products(time: int, others: Others = others, restriction: _Restriction = restriction) -> list[Factors]:
+            return [partial(restriction.at, time, *other) for other in others]
+
         with ThreadPoolExecutor(max_workers=2) as pool:  # eigenvalues are found outside the interpreter's lock
             for start in range(1, steps.count + 1, CHUNK):
                 times = range(start, min(start + CHUNK, steps.count + 1))
                 tell(start / steps.count, f"outliers at time {start} of {steps.count}")
-                matrices = [restricted(ring, time) for time in times]
-                large = [len(matrix) > ALL_EIGENVALUES for matrix in matrices]
-                found = pool.map(_all_real, [m for m, is_large in zip(matrices, large, strict=True) if not is_large])
-                small = [time for time, is_large in zip(times, large, strict=True) if not is_large]
-                listed += [(time, s) for time, values in zip(small, found, strict=True) for s in values]
-                for time, matrix, is_large in zip(times, matrices, large, strict=True):
-                    if is_large:
-                        path[time] += [z for z, _ in ring_outliers(matrix, points)]
-        for (time, _), zs in zip(listed, points([s for _, s in listed]), strict=True):
-            path[time] += zs
+                matrices = [reduce(np.matmul, restriction.at(time, problem.order, whole)) for time in times]
+                check_size(*matrices)
+                for time, spectrum in zip(times, _spectra(matrices, points, pool.map), strict=True):
+                    path[time] += [z for z, _ in spectrum.outliers]
+                    if not orders or not trusted:
+                        continue
+                    try:
+                        listed[time] = followed_eigenvalues(spectrum, edges, points, products(time))
+                    except Lost:
+                        continue
+                    if time in checked and spectrum.outliers:
+                        number = time % len(orders)
+                        again = _outlying(products(time)[number], points)
+                        trusted = agree(points, listed[time], number, again)
+        if not trusted:
+            listed = {}
+        if orders:
+            missing = [time for time in range(1, steps.count + 1) if time not in listed]
+            anew |= set(missing)
+            listed.update({time: [_outlying(factors, points) for factors in products(time)] for time in missing})
+        pairs = [(one[time], these) for time in listed for one, these in zip(replicas, listed[time], strict=True)]
+        for (now, _), zs in zip(pairs, placed(points, [these for _, these in pairs]), strict=True):
+            now += zs
     top = max((high for _, high in problem.excluded), default=float("nan"))
-    return [(sorted(found, reverse=True), top) for found in path]
+    ordered = [[sorted(now, reverse=True) for now in one] for one in replicas]
+    return Course([(sorted(now, reverse=True), top) for now in path], ordered, len(anew))
 
 
-def _one_by_one(problem: SpikedProblem, steps: Steps, tell: Callable[[float, str], None]) -> Path:
+def _outlying(factors: Factors, points: Points) -> list[float]:
+    """The eigenvalues of a matrix that outliers come from."""
+    return [s for _, s in ring_spectrum(reduce(np.matmul, factors()), points).outliers]
+
+
+def _spectra(matrices: list[np.ndarray], points: Points, spread: Callable[..., Any]) -> list[RingSpectrum]:
+    """The spectra of several matrices; the points of all small ones are asked for together."""
+    small = [matrix for matrix in matrices if len(matrix) <= ALL_EIGENVALUES]
+    values = list(spread(all_eigenvalues, small))
+    real = [real_among(matrix, these) for matrix, these in zip(small, values, strict=True)]
+    places = iter(points([s for these in real for s in these.tolist()]))
+    found = iter(
+        [
+            RingSpectrum(matrix, these, some, [next(places) for _ in some])
+            for matrix, these, some in zip(small, values, real, strict=True)
+        ]
+    )
+    return [next(found) if len(m) <= ALL_EIGENVALUES else ring_spectrum(m, points) for m in matrices]
+
+
+class _Restriction:
+    """The factors of a ring's matrix when the spikes of later times are left out.
+
+    What is left at each time is asked of order parameters without any zeros, since sampled ones may vanish here in one
+    replica and there in another. If it is a part of what is left later, with the same entries, rows and columns are put
+    in the order in which they appear, so that the factors of every time are the corners of those of the last one.
+    """
+
+    def __init__(self, problem: SpikedProblem, ring: Ring, steps: Steps) -> None:
+        draw = np.random.default_rng(0).uniform
+        generic = {key: draw(0.5, 1.5, np.shape(x)) for key, x in problem.order.items()}
+        self.problem, self.ring, self.strides = problem, ring, steps.strides
+        whole = self._early(generic, steps.count)
+        self.bytes = sum(x.nbytes for x in whole)
+        last = steps.count + 1
+        births = [np.full(len(x), last) for x in whole]
+        self.nested = True
+        for time in range(steps.count, 0, -1):
+            early = self._early(generic, time)
+            alive = [
+                np.any(one, axis=0) & np.any(other, axis=1)
+                for one, other in zip((early[-1], *early[:-1]), early, strict=True)
+            ]
+            self.nested &= all(np.all(birth[now] == time + 1) for birth, now in zip(births, alive, strict=True))
+            for birth, now in zip(births, alive, strict=True):
+                birth[now] = time
+            pairs = zip(_parts(early, alive), _parts(whole, alive), strict=True)
+            self.nested &= all(np.array_equal(now, then) for now, then in pairs)
+        self.appearing = [np.argsort(birth, kind="stable") for birth in births]
+        self.sizes = [[int(np.sum(birth <= time)) for birth in births] for time in range(last)]
+
+    def of(self, order: Order) -> tuple[np.ndarray, ...]:
+        """The factors of the last time at given order parameters, rows and columns as they appear."""
+        if not self.nested:
+            return ()
+        return _parts(ring_factors(self.problem.with_order(order), self.ring), self.appearing)
+
+    def at(self, time: int, order: Order, last: tuple[np.ndarray, ...] | None) -> tuple[np.ndarray, ...]:
+        """The factors at a time; last: what `of` gives, where it is at hand."""
+        if not self.nested:
+            return self._early(order, time)
+        rows = self.sizes[time]
+        ends = zip(last or self.of(order), rows, [*rows[1:], rows[0]], strict=True)
+        return tuple(x[:height, :width] for x, height, width in ends)
+
+    def _early(self, order: Order, time: int) -> tuple[np.ndarray, ...]:
+        """The factors with order parameters of later times set to zero."""
+        kept = {
+            key: np.where(_before(x.shape, self.strides[key], time), x, 0.0) if key in self.strides else x
+            for key, x in order.items()
+        }
+        return ring_factors(self.problem.with_order(kept), self.ring)
+
+
+def _parts(factors: Sequence[np.ndarray], chosen: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Rows and columns of each factor; what leaves the last one enters the first."""
+    ends = [*chosen[1:], chosen[0]]
+    return tuple(x[np.ix_(rows, columns)] for x, rows, columns in zip(factors, chosen, ends, strict=True))
+
+
+def _one_by_one(
+    problem: SpikedProblem, steps: Steps, tell: Callable[[float, str], None], orders: Sequence[Order]
+) -> Course:
     """The whole problem at each time, where coefficients or the bulk itself depend on the number of steps."""
-    path = []
+    path: Path = []
+    replicas: list[list[list[float]]] = [[] for _ in orders]
+    anew = 0
     for time in range(steps.count + 1):
         tell(time / (steps.count + 1), f"outliers at time {time} of {steps.count}")
         then = replaced(problem.p, **{steps.name: time})
         branch = Branch(problem.branch.law, then)
         edges = support(branch)
         excluded = (*edges, *((atom["at"], atom["at"]) for atom in atoms_of(branch, edges)))
-        found = []
+        now: list[float] = []
+        theirs: list[list[float]] = [[] for _ in orders]
         if time:
-            early = {
-                key: x[_slices(x.shape, steps.strides[key], time)] if key in steps.strides else x[:time]
-                for key, x in problem.order.items()
-            }
-            at_time = SpikedProblem(problem.probe, then, early, branch, excluded)
-            found = [o.z for o in find_outliers(at_time)]
-        path.append((found, max((high for _, high in edges), default=float("nan"))))
-    return path
+            early = [_first(order, steps, time) for order in (problem.order, *orders)]
+            at_time = SpikedProblem(problem.probe, then, early[0], branch, excluded)
+            spectra = ring_spectra(at_time) if problem.probe.reduced else None
+            now = [o.z for o in find_outliers(at_time, spectra)]
+            try:
+                theirs = followed_outliers(at_time, spectra, now, early[1:])
+            except Lost:
+                anew += 1
+                theirs = [outlier_positions(at_time.with_order(order)) for order in early[1:]]
+        path.append((now, max((high for _, high in edges), default=float("nan"))))
+        for one, zs in zip(replicas, theirs, strict=True):
+            one.append(zs)
+    return Course(path, replicas, anew)
 
 
-def _all_real(matrix: np.ndarray) -> np.ndarray:
-    return real_among(matrix, np.linalg.eigvals(matrix))
+def _first(order: Order, steps: Steps, time: int) -> Order:
+    """Order parameters of the times before one."""
+    return {
+        key: x[_slices(x.shape, steps.strides[key], time)] if key in steps.strides else x[:time]
+        for key, x in order.items()
+    }
 
 
 def _slices(shape: tuple[int, ...], stride: tuple[int, ...], time: int) -> tuple[slice, ...]:

@@ -247,45 +247,6 @@ def _deviations(tables: Sequence[Tables], mean: Tables) -> list[Tables]:
     return [_combined((scale, one), (-scale, mean)) for one in tables]
 
 
-Sides = dict[str, float | None]
-"""Overlaps of an eigenvector with spikes, by the side they are on; None where there is none to name."""
-
-
-def extrapolated(fine: list[float], coarse: list[float]) -> list[float]:
-    """Twice the first minus the second, where both have as many."""
-    return [2 * a - b for a, b in zip(fine, coarse, strict=True)] if len(fine) == len(coarse) else list(fine)
-
-
-def jackknife(spread: float, count: int) -> float:
-    """The standard error of a function of a mean, from the error of the mean of its values without one replica."""
-    return spread * (count - 1)
-
-
-def path_errors(path: list[list[float]], groups: list[list[list[float]]]) -> list[list[float | None]]:
-    """Standard errors of the outliers at each time, from what they are without each group of replicas."""
-    found: list[list[float | None]] = []
-    for time, outliers in enumerate(path):
-        others = [g[time] for g in groups]
-        same = all(len(other) == len(outliers) for other in others)
-        found.append(
-            [math.sqrt(sum((other[k] - z) ** 2 for other in others)) if same else None for k, z in enumerate(outliers)]
-        )
-    return found
-
-
-def overlap_errors(found: list[Sides], groups: list[list[Sides]]) -> list[Sides]:
-    """Standard errors of overlaps by side, from what they are without each group of replicas."""
-
-    def error(k: int, side: str) -> float | None:
-        here, others = found[k][side], [g[k][side] for g in groups]
-        known = [value for value in others if value is not None]
-        if here is None or not others or len(known) < len(others):
-            return None
-        return math.sqrt(sum((value - here) ** 2 for value in known))
-
-    return [{side: error(k, side) for side in one} for k, one in enumerate(found)]
-
-
 def _arrays(table: Mapping[K, Any]) -> dict[K, np.ndarray]:
     return {name: np.asarray(value) for name, value in table.items()}
 

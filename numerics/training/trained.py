@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,10 +20,9 @@ from numerics.training.quadrature import check_settled, settle
 from numerics.training.sampling import RESOLVED, Sampling, sampled_pass
 
 K = TypeVar("K")
+R = TypeVar("R")
 GROWTH = 1e25
 """Observables and variances that exceed so many times their first value have diverged: double precision is used up."""
-PATH_GROUPS = 5
-"""Groups of replicas whose spread gives the errors of outliers at all times."""
 MOST_BYTES = 8e9
 """Order parameters larger than this are refused."""
 BATCH_BYTES = 1e9
@@ -67,22 +66,23 @@ class Trained:
         return 0.0 if not self.without_one else 2 * RESOLVED * self.method["replicas"] / self.method["samples"]
 
     @property
-    def pairs(self) -> list[tuple[Order, Order | None]]:
-        """Order parameters without one replica, each with its coarse counterpart."""
-        return list(zip(self.without_one, self.coarse_without_one or [None] * len(self.without_one), strict=True))
+    def families(self) -> tuple[tuple[Order, ...], ...]:
+        """Order parameters near the mean ones: without each replica, and, where bias is taken off, those of half of
+        the sites, of all replicas and without each of them."""
+        return (self.without_one, *(((self.coarse, *self.coarse_without_one),) if self.coarse is not None else ()))
 
-    def groups(self, count: int = PATH_GROUPS) -> list[tuple[Order, Order | None]]:
-        """Order parameters without each of a few groups of replicas, to first order in what a replica contributes."""
+    def unbiased(self, here: R, found: Sequence[R], extrapolated: Callable[[R, R], R]) -> tuple[R, list[R]]:
+        """A result without its bias, and what it is without each replica.
 
-        def without(whole: Order, group: Sequence[Order]) -> Order:
-            return {name: x + sum(one[name] - x for one in group) for name, x in whole.items()}
-
-        return [
-            (
-                without(self.order, self.without_one[k::count]),
-                without(self.coarse, self.coarse_without_one[k::count]) if self.coarse is not None else None,
-            )
-            for k in range(min(count, len(self.without_one)))
+        here: of the mean order parameters; found: of those of each of the families. extrapolated: what all sites and
+        halves of them say together.
+        """
+        count = len(self.without_one)
+        if self.coarse is None:
+            return here, list(found)
+        halves = found[count + 1 :]
+        return extrapolated(here, found[count]), [
+            extrapolated(*pair) for pair in zip(found[:count], halves, strict=True)
         ]
 
     @staticmethod

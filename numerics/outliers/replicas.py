@@ -1,0 +1,208 @@
+"""Outliers of order parameters that differ little, such as those without one replica, from one eigenproblem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from derive.errors import NumericalError
+from numerics.outliers.errors import jackknife
+from numerics.outliers.finding import (
+    RingSpectrum,
+    SpikedProblem,
+    outlier_positions,
+    physical,
+    real_among,
+    ring_factors,
+)
+from numerics.outliers.following import (
+    Dense,
+    Followed,
+    Lost,
+    Product,
+    eigenvalue_block,
+    follow_eigenvalues,
+    follow_zeros,
+    repeated,
+    zero_block,
+)
+from numerics.outliers.sloped import with_slope
+from numerics.precision import in_float64
+from numerics.runtime.interface import Order, Ring
+
+NEAR = 0.1
+"""Real eigenvalues so close, relatively, to that of an outlier or of an edge are followed too: they may change places
+with it, or become one."""
+MEETING = 0.05
+"""Two eigenvalues with an imaginary part smaller than this, relatively, may be real in a replica."""
+AGREE = 0.05
+"""Where a replica is solved again, the outliers that were followed to it may be off by this share of their error."""
+BLOCK_BYTES = 1e9
+"""What the factored matrices of eigenvalues that are followed together may take."""
+
+Points = Callable[[Sequence[float]], list[list[float]]]
+
+
+@dataclass(frozen=True)
+class Replicas:
+    """Outliers, descending, of several sets of order parameters, and how they were found."""
+
+    positions: list[list[float]]
+    method: str
+
+
+@in_float64
+def replica_outliers(
+    problem: SpikedProblem,
+    spectra: Sequence[RingSpectrum] | None,
+    outliers: list[float],
+    families: Sequence[Sequence[Order]],
+) -> Replicas:
+    """Outliers of order parameters near those of a problem, whose rings have these spectra, and these outliers.
+
+    families: order parameters in sets; the one of each set that is farthest off is solved again as a check. If that
+    disagrees, or the outliers of one set cannot be followed or are not as many, all are solved again.
+    """
+    orders = [order for family in families for order in family]
+    try:
+        found = followed_outliers(problem, spectra, outliers, orders)
+        if any(len(one) != len(outliers) for one in found):
+            raise Lost("one is so close to the edge that not all replicas have it")
+        worst = _check(problem, outliers, found, families)
+        return Replicas(found, f"followed from the mean; {len(families)} solved again agree to {worst:.1g} errors")
+    except Lost as lost:
+        return Replicas(
+            [outlier_positions(problem.with_order(order)) for order in orders], f"each replica solved anew: {lost}"
+        )
+
+
+def _check(
+    problem: SpikedProblem, outliers: list[float], found: list[list[float]], families: Sequence[Sequence[Order]]
+) -> float:
+    """How far, in standard errors, outliers that were followed are from those that are solved for."""
+    worst, start = 0.0, 0
+    for family in families:
+        here = np.array(found[start : start + len(family)]).reshape(len(family), len(outliers))
+        start += len(family)
+        errors = np.array([jackknife(column.tolist()) for column in here.T])
+        allowed = np.maximum(AGREE * errors, 1e-9 * np.abs(outliers) + 1e-280)
+        far = int(np.argmax(np.max(np.abs(here - outliers) / allowed, axis=1, initial=0.0)))
+        again = outlier_positions(problem.with_order(family[far]))
+        if len(again) != len(outliers):
+            raise Lost("a replica that was solved again has more or fewer outliers")
+        off = np.abs(np.array(again) - here[far])
+        if np.any(off > allowed):
+            raise Lost("a replica that was solved again disagrees")
+        worst = max(worst, float(np.max(off * AGREE / allowed, initial=0.0)))
+    return worst
+
+
+@in_float64
+def followed_outliers(
+    problem: SpikedProblem, spectra: Sequence[RingSpectrum] | None, outliers: list[float], orders: Sequence[Order]
+) -> list[list[float]]:
+    """The outliers of each of several order parameters, followed from those of a problem; Lost if that fails."""
+    if not problem.probe.unknowns or not orders:
+        return [[] for _ in orders]
+    if spectra is None:
+        return _followed_zeros(problem, outliers, orders)
+    found: list[list[float]] = [[] for _ in orders]
+    for ring, spectrum in zip(problem.probe.rings, spectra, strict=True):
+
+        def points(values: Sequence[float], ring: Ring = ring) -> list[list[float]]:
+            return physical(problem, ring, values)
+
+        products = [partial(ring_factors, problem.with_order(order), ring) for order in orders]
+        values = followed_eigenvalues(spectrum, edge_images(problem, ring), points, products)
+        for one, zs in zip(found, placed(points, values), strict=True):
+            one += zs
+    return [sorted(one, reverse=True) for one in found]
+
+
+def placed(points: Points, values: Sequence[Sequence[float]]) -> list[list[float]]:
+    """The outliers that belong to each of several lists of eigenvalues."""
+    places = iter(points([s for one in values for s in one]))
+    return [[z for _ in one for z in next(places)] for one in values]
+
+
+def agree(points: Points, followed: Sequence[Sequence[float]], number: int, again: Sequence[float]) -> bool:
+    """Whether eigenvalues that were followed to a replica, one of several, have the outliers of those solved for."""
+    places = [sorted(zs) for zs in placed(points, [*followed, again])]
+    here, there = places[number], places[-1]
+    if len(here) != len(there):
+        return False
+    alike = [zs for zs in places[:-1] if len(zs) == len(there)]
+    allowed = np.maximum(AGREE * np.std(alike, axis=0), 1e-9 * np.abs(there))
+    return bool(np.all(np.abs(np.subtract(here, there)) <= allowed))
+
+
+def edge_images(problem: SpikedProblem, ring: Ring) -> np.ndarray:
+    """What the scalar map of a ring is just outside the bulk."""
+    bulk = [pair for pair in problem.excluded if pair[1] > pair[0]]
+    if not bulk:
+        return np.zeros(0)
+    beside = 1e-6 * (max(high for _, high in bulk) - min(low for low, _ in bulk))
+    ends = np.array([z for low, high in bulk for z in (low - beside, high + beside)])
+    return np.real(np.asarray(ring.scalar_map(problem.p, ends, problem.branch.responses(ends))) * np.ones(ends.shape))
+
+
+def followed_eigenvalues(
+    spectrum: RingSpectrum, edges: np.ndarray, points: Points, products: Sequence[Callable[[], tuple[np.ndarray, ...]]]
+) -> list[list[float]]:
+    """Real eigenvalues of matrices near that of a spectrum, those that may belong to an outlier.
+
+    edges: of the bulk, as the scalar map has them. products: make each matrix, as factors. Lost if eigenvalues cannot
+    be followed.
+    """
+    outlying = np.array([bool(zs) for zs in spectrum.places], bool)
+    marks = np.concatenate([spectrum.real[outlying], edges])
+    near = np.any(np.abs(spectrum.real[:, None] - marks) <= NEAR * np.abs(marks), axis=1)
+    chosen = spectrum.real[(outlying | near) & (spectrum.real != 0)].tolist()
+    complex_ones = spectrum.values[(spectrum.values.imag > 0) & ~np.isin(spectrum.values.real, spectrum.real)]
+    meeting = complex_ones[complex_ones.imag <= MEETING * np.abs(complex_ones)].real.tolist()
+    if meeting and any(points(meeting)):
+        raise Lost("two eigenvalues are about to meet and leave the real axis")
+    if not chosen:
+        return [[] for _ in products]
+    found: list[list[float]] = [[] for _ in products]
+    for part in apart(chosen, max(1, int(BLOCK_BYTES / (8 * spectrum.matrix.size)))):
+        block = eigenvalue_block(spectrum.matrix, part)
+        for one, factors in zip(found, products, strict=True):
+            there = follow_eigenvalues(block, Product(factors()))
+            one += real_among(there.step, there.zeros.astype(complex)).tolist()
+    return found
+
+
+def apart(values: Sequence[float], most: int) -> list[list[float]]:
+    """Values in lists of so many at most, cut where neighbours are farthest from each other."""
+    ordered = sorted(values)
+    if len(ordered) <= most:
+        return [ordered]
+    cut = 1 + int(np.argmax(np.diff(ordered)))
+    return [*apart(ordered[:cut], most), *apart(ordered[cut:], most)]
+
+
+def _followed_zeros(problem: SpikedProblem, outliers: list[float], orders: Sequence[Order]) -> list[list[float]]:
+    found: list[list[float]] = [[] for _ in orders]
+    for z, count in repeated(outliers):
+        for one, there in zip(found, follow_zero(problem, z, count, orders), strict=True):
+            one += [float(x.real) for x in there.zeros if abs(x.imag) <= 1e-6 * abs(x) and problem.outside(x.real)]
+    return [sorted(one, reverse=True) for one in found]
+
+
+def follow_zero(problem: SpikedProblem, z: float, count: int, orders: Sequence[Order]) -> list[Followed]:
+    """The zero of A(z) at z, there so many times, followed to each of several order parameters."""
+
+    def matrices(numbers: Sequence[int], points: Sequence[float]) -> Iterator[Dense]:
+        responses = problem.branch.responses(np.array(points)).T.real
+        for k, x, r in zip(numbers, points, responses, strict=True):
+            yield Dense(*with_slope(problem.with_order(orders[k]), x, r))
+
+    block = zero_block(with_slope(problem, z)[0], count)
+    try:
+        return follow_zeros(block, z, matrices, len(orders))
+    except NumericalError as error:
+        raise Lost("one is so close to the edge that it meets the bulk in a replica") from error
