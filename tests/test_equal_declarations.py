@@ -1,0 +1,109 @@
+"""Declarations that say the same in other words: the same numbers from each.
+
+Each case is one way to write a model that was once refused, beside a plain way to write it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from derive.selftest.engine import Refused, solved, training_level
+from derive.selftest.laws import same_numbers
+
+HEAD = """
+from sympy import sqrt, tanh
+from derive import *
+
+T = parameter("T", default=3, domain=whole_positive)
+C = parameter("C", default=2, domain=whole_positive)
+nu = parameter("nu", default=1.5, domain=positive)
+c = parameter("c", default=0.5)
+D, N = sectors("D", N=nu)
+t = training_clock("t", steps=T)
+l = training_clock("l", steps=T, channels=C)
+A, B, E = gaussian("A", N, D), gaussian("B", D, N), gaussian("E", N, D, variance=1 / D)
+M = goe("M", D)
+n, m = normal("n", D), normal("m", N)
+k = normal("k", D, per_class=l)
+x, y, z = fields("x y z", D, t)
+h = field("h", N, t)
+g, q = field("g", N, l), field("q", N, l)
+W, V = weights("W", N, D, t), weights("V", N, D, t)
+U = weights("U", N, D, l)
+S = weights("S", D, D, t)
+MODEL = Model(
+    parameters=(T, C, nu, c),
+    equations=[EQUATIONS],
+    observe={OBSERVE},
+    PROBE
+)
+"""
+
+
+def text(equations: str, observe: str = "", probe: str = "") -> str:
+    probed = f"probe=spectrum({probe})," if probe else ""
+    return HEAD.replace("EQUATIONS", equations).replace("OBSERVE", observe).replace("PROBE", probed)
+
+
+SEEN = "'a': mean(x(t)**2), 'b': mean(y(t)**2), 'c': mean(x(t) * y(t - 1))"
+START = "Eq(x(0), n), "
+MOMENTUM = "Eq(W(0), {start}), Eq(V(0), 0), Eq(h(t), W(t) @ n), Eq(V(t + 1), V(t) / 2 + {old} * W(t) / 5 + {spike}), "
+MOMENTUM += "Eq(W(t + 1), W(t) * (9 - t / (1 + t)) / 10 + V(t + 1) * {new} + {more} / 10)"
+SMALL = {"old": "1", "spike": "outer(h(t), n) / D", "new": "1"}
+LARGE = {"old": "sqrt(D)", "spike": "sqrt(nu) * outer(h(t), n) / sqrt(N)", "new": "1 / sqrt(D)"}
+TRAINED = ("'a': mean(h(t)**2), 'b': mean(h(t) * h(t - 1))", "W(T).T @ W(T)")
+LABELLED = "Eq(U(0), E), Eq(g(l), U(l) @ k), Eq(U(l + 1), U(l) + {update})"
+BY_LABEL = ("'a': mean(g(l)**2), 'b': mean(g(l) * g(l - 1))", "U(T).T @ U(T)")
+
+CASES = {
+    "sizes inside a nested product": (
+        text(START + "Eq(x(t + 1), B @ (A @ x(t) / sqrt(D)) / sqrt(N)), Eq(y(t), B @ (A @ x(t) / sqrt(N * D)))", SEEN),
+        text(
+            START + "Eq(h(t), A @ x(t) / sqrt(D)), Eq(x(t + 1), B @ h(t) / sqrt(N)), Eq(y(t), B @ h(t) / sqrt(N))", SEEN
+        ),
+    ),
+    "sizes inside a sum inside a product": (
+        text(
+            START + "Eq(x(t + 1), B @ (c * A @ x(t) / D + tanh(1) * m / sqrt(D))), Eq(y(t), B @ (A @ (x(t) / D) - m / "
+            "sqrt(N)))",
+            SEEN,
+        ),
+        text(
+            START + "Eq(h(t), A @ x(t) / sqrt(D)), Eq(x(t + 1), sqrt(nu) * B @ (c * h(t) + tanh(1) * m) / sqrt(N)), "
+            "Eq(y(t), sqrt(nu) * B @ h(t) / sqrt(N) - B @ m / sqrt(N))",
+            SEEN,
+        ),
+    ),
+    "a size in the start of weights with momentum": (
+        text(MOMENTUM.format(start="A / sqrt(D)", more="A / sqrt(D)", **SMALL), *TRAINED),
+        text(MOMENTUM.format(start="E", more="E", **SMALL), *TRAINED),
+    ),
+    "a transpose in the start of weights with momentum": (
+        text(MOMENTUM.format(start="B.T / sqrt(D)", more="B.T / sqrt(D)", **SMALL), *TRAINED),
+        text(MOMENTUM.format(start="E", more="E", **SMALL), *TRAINED),
+    ),
+    "sizes between weights that need each other": (
+        text(MOMENTUM.format(start="E", more="E", **LARGE), *TRAINED),
+        text(MOMENTUM.format(start="E", more="E", **SMALL), *TRAINED),
+    ),
+    "a mean with labels before an outer product": (
+        text(LABELLED.format(update="mean(g(l)**2) / D * outer(g(l), k)"), *BY_LABEL),
+        text(LABELLED.format(update="outer(q(l), k) / D") + ", Eq(q(l), mean(g(l)**2) * g(l))", *BY_LABEL),
+    ),
+    "a sum of means before an outer product": (
+        text(LABELLED.format(update="outer(g(l), k) * total(mean(g(l)**2)) / D / 4"), *BY_LABEL),
+        text(LABELLED.format(update="outer(g(l) * total(mean(g(l)**2)), k) / D / 4"), *BY_LABEL),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_other_words_have_the_same_numbers(case):
+    one, two = map(solved, CASES[case])
+    assert one.exact and two.exact and any(map(any, one.observables))
+    assert same_numbers(one, two, 1e-10) == ""
+
+
+def test_parts_of_weights_that_grow_differently_are_refused():
+    with pytest.raises(Refused, match="the updates of V, W: the same matrix is a part of W both like"):
+        training_level(text(MOMENTUM.format(start="E", more="sqrt(D) * E", **SMALL), *TRAINED))
