@@ -107,3 +107,39 @@ def test_other_words_have_the_same_numbers(case):
 def test_parts_of_weights_that_grow_differently_are_refused():
     with pytest.raises(Refused, match="the updates of V, W: the same matrix is a part of W both like"):
         training_level(text(MOMENTUM.format(start="E", more="sqrt(D) * E", **SMALL), *TRAINED))
+
+
+# a mean taken at one time, in the probed matrix
+
+GROWN = "Eq(x(0), n), Eq(x(t + 1), x(t) + {law})"
+LAWS = {"linear": "M @ x(t) / 2", "nonlinear": "2 * tanh(y(t)) / 3), Eq(y(t), M @ x(t)"}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_mean_at_one_time_weighs_the_spike(law):
+    """One spike of strength a along n, in a matrix that has seen n, pulls an eigenvalue to a + 1 / a."""
+    observe = "'a': mean(x(t)**2), 'b': mean(x(t) * x(t - 1))"
+    close = 1e-9 if law == "linear" else 1e-4  # of a sampled outlier the bias is taken off, to first order
+    for coefficient, series, late in (("mean(x(T)**2)", 0, 0), ("mean(x(T - 1) * x(T - 2))", 1, 1)):
+        matrix = f"M + 2 * {coefficient} / D * outer(n, n)"
+        found = solved(text(GROWN.format(law=LAWS[law]), observe, matrix), path=True)
+        strengths = [0.0] * late + [2 * a for a in found.observables[series]]
+        path = found.spectra[0].path
+        for time in range(1, 4):
+            expected = [strengths[time] + 1 / strengths[time]] if strengths[time] > 1 else []
+            assert path[time] == pytest.approx(expected, abs=close)
+        assert list(found.spectra[0].outliers) == pytest.approx(list(path[3]), abs=close)
+
+
+REFUSED = {
+    "mean(x(t)**2)": "which uses x at t; a coefficient is taken at T, T - 1, ..., or at 0",
+    "mean(x(2)**2)": "which uses x at 2; a coefficient is taken at T, T - 1, ..., or at 0",
+    "mean(x(0) * x(T))": "use times that count from the same end",
+}
+
+
+@pytest.mark.parametrize("coefficient", REFUSED)
+def test_other_times_in_the_probed_matrix_are_refused(coefficient):
+    with pytest.raises(Refused) as caught:
+        solved(text(GROWN.format(law=LAWS["linear"]), "'a': mean(x(t)**2)", f"M + {coefficient} / D * outer(n, n)"))
+    assert REFUSED[coefficient] in str(caught.value)

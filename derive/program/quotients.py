@@ -495,6 +495,10 @@ class ExactRun:
             found[i, i] = w[i if len(w) > 1 else 0]
         return found
 
+    def _call_taken_at(self, table: Value, time: Value) -> Array:
+        when = self.whole(time)
+        return self.value(table).reshape(-1)[when] if when >= 0 else self.zeros(())
+
     def _call_over_time(self, table: Value, count: Value) -> Array:
         assert isinstance(table, Table)
         times = self.whole(count)

@@ -96,7 +96,9 @@ def _one_by_one(problem: SpikedProblem, steps: Steps, tell: Callable[[float, str
         found = []
         if time:
             early = {
-                key: x[_slices(x.shape, steps.strides[key], time)] if key in steps.strides else x[:time]
+                key: x[_slices(x.shape, steps.strides[key], time)]
+                if key in steps.strides
+                else (x if key[0] == "F" else x[:time])
                 for key, x in problem.order.items()
             }
             at_time = SpikedProblem(problem.probe, then, early, branch, excluded)
