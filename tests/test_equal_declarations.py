@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from derive.selftest.engine import Refused, solved, training_level
+from derive.selftest.engine import Refused, exact_observables, solved, training_level
 from derive.selftest.laws import same_numbers
 
 HEAD = """
@@ -143,3 +143,34 @@ def test_other_times_in_the_probed_matrix_are_refused(coefficient):
     with pytest.raises(Refused) as caught:
         solved(text(GROWN.format(law=LAWS["linear"]), "'a': mean(x(t)**2)", f"M + {coefficient} / D * outer(n, n)"))
     assert REFUSED[coefficient] in str(caught.value)
+
+
+# what vanishes
+
+
+def test_a_field_without_a_source_is_zero():
+    """No variable drives it: its rows have no entries at all."""
+    equations = "Eq(x(t), x(t - 1)), Eq(y(t), past_sum(lambda s: x(s), t)), Eq(S(0), M), "
+    equations += "Eq(S(t + 1), S(t) + outer(x(t), x(t)) / D)"
+    found = solved(text(equations, "'a': mean(x(t)**2), 'b': mean(y(t)**2)", "S(T)"))
+    assert found.observables == ((0.0,) * 4,) * 2
+    assert exact_observables(text(equations, "'a': mean(x(t)**2), 'b': mean(y(t)**2)")) == found.observables
+    assert found.spectra[0].edges == ((-2.0, 2.0),) and not found.spectra[0].outliers
+
+
+OFF = {
+    "M @ M @ M + c * M @ O @ M": "M @ M @ M",
+    "M + c * O @ M @ O": "M",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("matrix", OFF)
+def test_a_coupling_at_zero_is_the_term_left_out(matrix):
+    """The density of a product of matrices diverges at zero, which no curve says where there is none."""
+    other = HEAD.replace("M = goe(\"M\", D)", "M, O = goe(\"M\", D), goe(\"O\", D)").replace("=0.5)", "=0.0)")
+    one, two = (
+        solved(other.replace("EQUATIONS", "").replace("OBSERVE", "").replace("PROBE", f"probe=spectrum({probed})"))
+        for probed in (matrix, OFF[matrix])
+    )
+    assert same_numbers(one, two, 1e-9) == "" and two.spectra[0].edges

@@ -437,10 +437,8 @@ class ExactRun:
         return found
 
     def _call_products_by_time(self, seen: Value, seen_labels: Value, rows: Value, labels: Value) -> Array:
-        size = self.value(rows).shape[1]
-        a = self.value(seen).reshape(-1, self.whole(seen_labels), size)
-        b = self.value(rows).reshape(-1, self.whole(labels), size)
-        a, b = np.broadcast_arrays(a, b)
+        sides = ((self.value(seen), self.whole(seen_labels)), (self.value(rows), self.whole(labels)))
+        a, b = np.broadcast_arrays(*(x.reshape(len(x) // count, count, x.shape[1]) for x, count in sides))
         found = self.zeros(a.shape[:2])
         for index in np.ndindex(*found.shape):
             pairs = zip(a[index], b[index], strict=True)
