@@ -55,7 +55,14 @@ TRAINED = ("'a': mean(h(t)**2), 'b': mean(h(t) * h(t - 1))", "W(T).T @ W(T)")
 LABELLED = "Eq(U(0), E), Eq(g(l), U(l) @ k), Eq(U(l + 1), U(l) + {update})"
 BY_LABEL = ("'a': mean(g(l)**2), 'b': mean(g(l) * g(l - 1))", "U(T).T @ U(T)")
 
+DECAYED = "Eq(S(0), M), Eq(x(0), n), Eq(x(t + 1), S(t) @ x(t) / 2 + x(t)), Eq(S(t + 1), 9 * S(t) / 10 + {update})"
+DECAY = ("'a': mean(x(t)**2)", "S(T).T @ S(T)")
+
 CASES = {
+    "a mean before an outer product, and decay": (
+        text(DECAYED.format(update="mean(x(t)**2) / D / 4 * outer(x(t), x(t))"), *DECAY),
+        text(DECAYED.format(update="outer(y(t), x(t)) / D / 4") + ", Eq(y(t), mean(x(t)**2) * x(t))", *DECAY),
+    ),
     "sizes inside a nested product": (
         text(START + "Eq(x(t + 1), B @ (A @ x(t) / sqrt(D)) / sqrt(N)), Eq(y(t), B @ (A @ x(t) / sqrt(N * D)))", SEEN),
         text(
@@ -158,6 +165,13 @@ def test_a_field_without_a_source_is_zero():
     assert found.spectra[0].edges == ((-2.0, 2.0),) and not found.spectra[0].outliers
 
 
+def test_a_law_whose_terms_cancel_is_zero():
+    """Nothing is left of the rule, and nothing acts on the sites of its sector."""
+    seen = "'a': mean(h(t)**2), 'b': mean(h(t) * h(t - 2)), 'c': mean(x(t)**2)"
+    cancelled = text("Eq(h(t), h(t - 1) / 2 - h(t - 1) / 2), Eq(x(t), n)", seen)
+    assert exact_observables(cancelled) == solved(cancelled).observables == ((0.0,) * 4, (0.0,) * 4, (1.0,) * 4)
+
+
 OFF = {
     "M @ M @ M + c * M @ O @ M": "M @ M @ M",
     "M + c * O @ M @ O": "M",
@@ -168,7 +182,7 @@ OFF = {
 @pytest.mark.parametrize("matrix", OFF)
 def test_a_coupling_at_zero_is_the_term_left_out(matrix):
     """The density of a product of matrices diverges at zero, which no curve says where there is none."""
-    other = HEAD.replace("M = goe(\"M\", D)", "M, O = goe(\"M\", D), goe(\"O\", D)").replace("=0.5)", "=0.0)")
+    other = HEAD.replace('M = goe("M", D)', 'M, O = goe("M", D), goe("O", D)').replace("=0.5)", "=0.0)")
     one, two = (
         solved(other.replace("EQUATIONS", "").replace("OBSERVE", "").replace("PROBE", f"probe=spectrum({probed})"))
         for probed in (matrix, OFF[matrix])

@@ -127,7 +127,7 @@ class _Spectral:
         """A mean over the times before the last update, or one that is taken at a time."""
         table = Item(self.order, mean_key(average, self.means.index(average), self.clock), None)
         taken = weighing(average, self.clock)[1]
-        return table if taken is None else Call("taken_at", (table, Formula(taken)), SCALAR)
+        return Call("by_time", (table,), None) if taken is None else Call("taken_at", (table, Formula(taken)), SCALAR)
 
     def function(self, name: str, parameters: Iterable[Symbol], doc: str, result: Value) -> Definition:
         """A function with the tables of coefficients that its result needs."""

@@ -22,6 +22,7 @@ from derive.errors import DeriveError
 from derive.language.symbols import Parameter
 from derive.program.exact import ExactPass, Key, lines_of
 from derive.program.nodes import (
+    Attribute,
     Blocks,
     Call,
     Chosen,
@@ -232,6 +233,8 @@ class ExactRun:
             return value
         if isinstance(value, Ref):
             return int(self.known[value.symbol])
+        if isinstance(value, Attribute):  # the size of a site, which stands for the site here
+            return int(self.known[value.owner])
         assert isinstance(value, Formula)
         slots = {slot: sp.Integer(self.whole(slot.value)) for slot in value.expression.atoms(Slot)}
         return int(sp.sympify(value.expression).xreplace(slots).subs(self.scalars.substitution))
@@ -526,6 +529,9 @@ class ExactRun:
     def _call_taken_at(self, table: Value, time: Value) -> Array:
         when = self.whole(time)
         return self.value(table).reshape(-1)[when] if when >= 0 else self.zeros(())
+
+    def _call_by_time(self, table: Value) -> Array:
+        return self.value(table).reshape(-1)
 
     def _call_over_time(self, table: Value, count: Value) -> Array:
         assert isinstance(table, Table)

@@ -166,11 +166,12 @@ class Vector:
 
 @dataclass(frozen=True)
 class Data:
-    """An array that is given: the parameters that its axes count, after time if it is timed."""
+    """An array that is given: the parameters that its axes count, after time if it is timed; `phase` tells numbers."""
 
     name: str
     axes: tuple[str, ...]
-    timed: bool = False
+    timed: bool
+    phase: int
 
 
 @dataclass(frozen=True)

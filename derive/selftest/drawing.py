@@ -420,10 +420,10 @@ def _draw_labels(sketch: _Sketch) -> list[Node]:
         sketch.parameters.append(Parameter(f"{word}1", Fraction(value), "whole_positive"))
     labels = [p.name for p in sketch.parameters if p.name in ("P1", "K1")]
     sectors = [s.name for s in sketch.sectors]
-    sketch.data.append(Data("b1", ("P1",)))
+    sketch.data.append(Data("b1", ("P1",), False, 1))
     if timed:
-        sketch.data.append(Data("b2", ("P1",), True))
-    sketch.data.append(Data("b3", ("P1", labels[-1]), timed and sketch.chance(0.5)))
+        sketch.data.append(Data("b2", ("P1",), True, 2))
+    sketch.data.append(Data("b3", ("P1", labels[-1]), timed and sketch.chance(0.5), 3))
     sector = rng.choice(sectors)
     for k, label in enumerate(labels):
         sketch.normals.append(Vector(f"k{k + 1}", sector, "static", labels=label))

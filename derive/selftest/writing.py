@@ -100,13 +100,13 @@ class _Writer:
         if not self.draft.data:
             return []
         lines = ["def arrays(values):", "    return {"]
-        for k, d in enumerate(self.draft.data):
+        for d in self.draft.data:
             lengths = [f"values[{axis!r}]" for axis in d.axes]
             if d.timed and self.draft.clock is not None:
                 more = " + 1" if self.draft.clock.endpoint else ""
                 lengths.insert(0, f"values[{self.draft.clock.steps!r}]{more}")
             terms = [f"{j + 2}*n[{j}]" for j in range(len(lengths))]
-            wave = f"lambda *n: numpy.round(numpy.cos({k + 1} + {' + '.join(terms)}), 3)"
+            wave = f"lambda *n: numpy.round(numpy.cos({d.phase} + {' + '.join(terms)}), 3)"
             lines.append(f"        {d.name!r}: numpy.fromfunction({wave}, ({', '.join(lengths)},)),")
         return [*lines, "    }", "", ""]
 

@@ -15,6 +15,11 @@ def diagonal(weights: Array, size: int, labels: int) -> Array:
     return jnp.diag(jnp.broadcast_to(by_time[:, None], (size // labels, labels)).reshape(size))
 
 
+def by_time(table: Array) -> Array:
+    """A table with one row per time and one column as the list of its numbers."""
+    return jnp.ravel(table)
+
+
 def taken_at(table: Array, time: int) -> Array:
     """The number at one time of a table over times; before the first time it is zero."""
     return jnp.ravel(table)[time] if time >= 0 else jnp.zeros(())
