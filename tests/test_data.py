@@ -94,12 +94,16 @@ EQUATIONS = {
     "a sum over no labels": ("Eq(u(t), total(n))", "total(n) is over labels, but there are none; leave it out"),
     "each in an equation": ("Eq(v(t), each(many))", "the equation of v: each(...) is for observe={...} only"),
     "data as the factor of a matrix": (
-        STORED + "Eq(M(t + 1), M(t) + y * a / D * outer(v(t), v(t)))",
+        STORED + "Eq(M(t + 1), y * a * M(t) + outer(v(t), v(t)) / D)",
         "the coefficients of a matrix are free of data and labels",
     ),
     "a mean with labels as the factor of a matrix": (
-        STORED + "Eq(M(t + 1), M(t) + mean(v(t)**2) / D * outer(v(t), v(t)))",
+        STORED + "Eq(M(t + 1), mean(v(t)**2) * M(t) + outer(v(t), v(t)) / D)",
         "a matrix are free of data and labels",
+    ),
+    "a mean with labels as the factor of an outer product without": (
+        STORED + "Eq(M(t + 1), M(t) + mean(v(t)**2) / D * outer(n, n))",
+        "it has labels P, over which this outer product has no sum; wrap it in total(...)",
     ),
     "labels of an outer product": (
         STORED + "Eq(M(t + 1), M(t) + outer(v(t), parts) / D)",

@@ -106,7 +106,8 @@ def test_what_is_drawn_is_mostly_accepted():
 
 
 WORDS = ("fresh=", "per_class=", "past_sum", "goe(", "endpoint=False", "channels=", "tanh", "Max", "probe={", "- 5")
-WORDS += (".T @", "m(0), 0)", "mean(", "variance=", "scale=", "erf")
+WORDS += (".T @", "m(0), 0)", "mean(", "variance=", "scale=", "erf", "labels=", "data(", "clock=t)", "arrays=")
+WORDS += ("total(", "each(", "total(mean(", "b1 *", "b3 @", "b3(t - 1)", "b3.T @")
 
 
 @pytest.mark.parametrize("word", WORDS)

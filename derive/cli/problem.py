@@ -19,7 +19,7 @@ samples_option = click.option(
     "--samples",
     type=click.IntRange(min=100),
     metavar="N",
-    help="Monte Carlo samples of the single-site process; only nonlinear laws of fields that are not Gaussian are sampled.",
+    help="Monte Carlo samples of the single-site process; only nonlinear laws of non-Gaussian fields are sampled.",
 )
 rank_option = click.option(
     "--rank",

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import sympy as sp
 
+from derive.algebra.scaling import size_free, size_order
 from derive.errors import DeclarationError
 from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum, Weights, WeightsAt
 from derive.language.model import Eq, Model, declared_names
@@ -24,11 +25,22 @@ class Increment:
     dyad: Dyad
 
 
+@dataclass(frozen=True)
+class Start:
+    """A random matrix, or its transpose, that weights begin with or that is added at each step."""
+
+    disorder: Disorder
+    transposed: bool
+
+    def __str__(self) -> str:
+        return f"{self.disorder}{'T' if self.transposed else ''}"
+
+
 K = TypeVar("K")
 Coefficient = Callable[..., sp.Expr]
 Column = tuple[sp.Expr, ...]
 Rows = tuple[Column, ...]
-Update = tuple[dict[Weights, sp.Expr], dict[Disorder, sp.Expr], dict[Increment, sp.Expr], dict[Weights, sp.Expr]]
+Update = tuple[dict[Weights, sp.Expr], dict[Start, sp.Expr], dict[Increment, sp.Expr], dict[Weights, sp.Expr]]
 
 
 @dataclass(frozen=True)
@@ -36,20 +48,24 @@ class History:
     """All updated weights of a model, written out."""
 
     clocks: dict[Weights, Clock]
-    initial: dict[tuple[Weights, Disorder], Coefficient]
+    initial: dict[tuple[Weights, Start], Coefficient]
     """Functions of time."""
     kernels: dict[tuple[Weights, Increment], Coefficient]
     """Functions of time and PAST."""
     increments: tuple[Increment, ...]
     recurrences: tuple[Recurrence, ...]
 
+    def starts(self, weights: Weights) -> list[tuple[Start, Coefficient]]:
+        """The random matrices in some weights, with their coefficients as functions of time."""
+        return [(start, scale) for (name, start), scale in self.initial.items() if name == weights]
+
     def applied(self, node: Apply) -> sp.Expr:
         """Updated weights at a time, applied to a vector."""
         weights, time = node.matrix.weights, node.matrix.time
         total = sp.S.Zero
-        for (name, disorder), scale in self.initial.items():
-            if name == weights:
-                total += scale(time) * Apply(disorder, node.transposed and not disorder.symmetric, node.vector)
+        for start, scale in self.starts(weights):
+            turned = start.transposed != node.transposed and not start.disorder.symmetric
+            total += scale(time) * Apply(start.disorder, turned, node.vector)
         clock = self.clocks[weights]
         for (name, increment), kernel in self.kernels.items():
             if name == weights:
@@ -77,7 +93,7 @@ def write_out(model: Model) -> History:
 
     matrix = tuple(tuple(updates[w][0].get(v, sp.S.Zero) for v in order) for w in order)
     book = _Coefficients(order, clocks, matrix, declared_names(model))
-    initial: dict[tuple[Weights, Disorder], Coefficient] = {}
+    initial: dict[tuple[Weights, Start], Coefficient] = {}
     kernels: dict[tuple[Weights, Increment], Coefficient] = {}
     for d in disorder:
         entry = tuple(_initial(starts[w], w).get(d, sp.S.Zero) for w in order)
@@ -111,23 +127,60 @@ class _Coefficients:
             if form is not None:
                 found[w] = form if is_initial else _in_delay(form)
                 continue
-            names = names or self._recurrence(name, entry, forcing, is_initial)
-            found[w] = sp.Function(names[i])
+            if names is None:
+                powers = self._powers(entry, forcing)
+                names = self._recurrence(name, *self._without_sizes(powers, entry, forcing), is_initial)
+            found[w] = _scaled(powers[i], sp.Function(names[i]))
         return found
 
-    def _recurrence(self, name: str, entry: Column, forcing: Column, is_initial: bool) -> tuple[str, ...]:
+    def _powers(self, entry: Column, forcing: Column) -> list[sp.Expr | None]:
+        """The power of a size that each coefficient has at all times; None for coefficients that are always zero."""
+        where = f"the updates of {', '.join(map(str, self.order))}"
+        size = self.order[0].shape[1]
+        found: list[sp.Expr | None] = [None] * len(self.order)
+        waiting = [(i, e, sp.S.Zero) for i, pair in enumerate(zip(entry, forcing, strict=True)) for e in pair if e != 0]
+        while waiting:
+            i, coefficient, before = waiting.pop(0)
+            power = before + size_order(coefficient, where)
+            if found[i] is None:
+                found[i] = power
+                waiting += [(k, row[i], power) for k, row in enumerate(self.matrix) if row[i] != 0]
+            elif found[i] != power:
+                raise DeclarationError(
+                    f"{where}: the same matrix is a part of {self.order[i]} both like size^({found[i]}) and like "
+                    f"size^({power}); give it coefficients that grow alike"
+                )
+        return [None if power is None else size**power for power in found]
+
+    def _without_sizes(
+        self, powers: list[sp.Expr | None], entry: Column, forcing: Column
+    ) -> tuple[Rows, Column, Column]:
+        """The recurrence of the coefficients divided by their powers of the size."""
+        where = f"the updates of {', '.join(map(str, self.order))}"
+
+        def free(value: sp.Expr, after: sp.Expr | None, before: sp.Expr | None = sp.S.One) -> sp.Expr:
+            if after is None or before is None:  # what this multiplies, or adds to, is always zero
+                return sp.S.Zero if value.atoms(Sector) else value
+            scaled = value * before / after
+            return size_free(scaled, where) if scaled.atoms(Sector) else scaled
+
+        matrix = tuple(
+            tuple(free(value, after, before) for value, before in zip(row, powers, strict=True))
+            for row, after in zip(self.matrix, powers, strict=True)
+        )
+        entry, forcing = (
+            tuple(free(e, after) for e, after in zip(column, powers, strict=True)) for column in (entry, forcing)
+        )
+        return matrix, entry, forcing
+
+    def _recurrence(self, name: str, matrix: Rows, entry: Column, forcing: Column, is_initial: bool) -> tuple[str, ...]:
         """The names of a recurrence; one with the same numbers is used again."""
         for r in self.recurrences:
-            if (r.entry, r.forcing, r.initial) == (entry, forcing, is_initial):
+            if (r.matrix, r.entry, r.forcing, r.initial) == (matrix, entry, forcing, is_initial):
                 return r.names
-        if any(e.atoms(Sector) for e in (*entry, *forcing)):
-            raise DeclarationError(
-                f"{', '.join(map(str, self.order))}: a size multiplies an initial matrix of weights whose "
-                "coefficients have no closed form; put it into the variance of the random matrix"
-            )
         self.asked[name] = count = self.asked.get(name, 0) + 1
         names = tuple(self._new_name(f"{name}{count if count > 1 else ''}_{w}") for w in self.order)
-        self.recurrences.append(Recurrence(tuple(map(str, self.order)), names, self.matrix, entry, forcing, is_initial))
+        self.recurrences.append(Recurrence(tuple(map(str, self.order)), names, matrix, entry, forcing, is_initial))
         return names
 
     def _new_name(self, hint: str) -> str:
@@ -135,6 +188,11 @@ class _Coefficients:
             hint += "_"
         self.taken.add(hint)
         return hint
+
+
+def _scaled(power: sp.Expr | None, function: sp.Function) -> Coefficient:
+    """A coefficient with the power of the size that it has at all times."""
+    return function if power is None or power == 1 else lambda *times: power * function(*times)
 
 
 def _in_delay(form: Coefficient) -> Coefficient:
@@ -186,22 +244,23 @@ def _terms(matrix: sp.Expr | Matrix) -> tuple[tuple[sp.Expr, Matrix], ...]:
     return matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),)
 
 
-def _initial(equation: Eq, weights: Weights) -> dict[Disorder, sp.Expr]:
-    found: dict[Disorder, sp.Expr] = {}
+def _initial(equation: Eq, weights: Weights) -> dict[Start, sp.Expr]:
+    found: dict[Start, sp.Expr] = {}
     for scale, part in _terms(equation.value):
-        if not (isinstance(part, Atom) and isinstance(part.symbol, Disorder)) or part.transposed:
+        if not (isinstance(part, Atom) and isinstance(part.symbol, Disorder)):
             raise DeclarationError(
                 f"{weights}(0) must be a random matrix, a sum of them, or 0, not {part}; "
                 "put products into the probed matrix or into equations of fields"
             )
-        found[part.symbol] = found.get(part.symbol, sp.S.Zero) + scale
+        start = Start(part.symbol, part.transposed)
+        found[start] = found.get(start, sp.S.Zero) + scale
     return found
 
 
 def _update(equation: Eq, weights: Weights) -> Update:
     """The update rule as (coefficients of weights now, of random matrices, of dyads, of weights next)."""
     now: dict[Weights, sp.Expr] = {}
-    fixed: dict[Disorder, sp.Expr] = {}
+    fixed: dict[Start, sp.Expr] = {}
     added: dict[Increment, sp.Expr] = {}
     later: dict[Weights, sp.Expr] = {}
     clock = weights.clock
@@ -217,8 +276,9 @@ def _update(equation: Eq, weights: Weights) -> Update:
                 raise DeclarationError(f"{equation.target}: {part} may enter at {clock} or {clock} + 1 only")
             table = now if shift == 0 else later
             table[part.symbol.weights] = table.get(part.symbol.weights, sp.S.Zero) + scale
-        elif isinstance(part, Atom) and isinstance(part.symbol, Disorder) and not part.transposed:
-            fixed[part.symbol] = fixed.get(part.symbol, sp.S.Zero) + scale
+        elif isinstance(part, Atom) and isinstance(part.symbol, Disorder):
+            start = Start(part.symbol, part.transposed)
+            fixed[start] = fixed.get(start, sp.S.Zero) + scale
         else:
             what = "a product of matrices" if isinstance(part, Product) else f"{part}"
             raise DeclarationError(

@@ -95,14 +95,18 @@ class Probing:
             return Product(matrix.rows, matrix.columns, tuple(map(self._at_start, matrix.factors)))
         if not (isinstance(matrix, Atom) and isinstance(matrix.symbol, WeightsAt)):
             return matrix
-        parts = {
-            d: scale(matrix.symbol.time) for (w, d), scale in self.history.initial.items() if w == matrix.symbol.weights
-        }
+        parts = self.history.starts(matrix.symbol.weights)
         if not parts:
             raise DeclarationError(
                 f"{matrix.symbol.weights} starts from 0, so it has no bulk; probe weights with a random initial matrix"
             )
-        terms = ((scale, Atom(matrix.rows, matrix.columns, d, matrix.transposed)) for d, scale in parts.items())
+        terms = (
+            (
+                scale(matrix.symbol.time),
+                Atom(matrix.rows, matrix.columns, start.disorder, matrix.transposed != start.transposed),
+            )
+            for start, scale in parts
+        )
         return Sum(matrix.rows, matrix.columns, tuple(terms))
 
     def _check_symmetric(self, matrix: Matrix) -> None:
@@ -119,9 +123,9 @@ class Probing:
         if not isinstance(symbol, WeightsAt):
             return {((symbol, transposed),): sp.S.One}
         total: dict[Letters, sp.Expr] = {}
-        for (w, d), scale in self.history.initial.items():
-            if w == symbol.weights:
-                total[(d, transposed and not d.symmetric),] = scale(symbol.time)
+        for start, scale in self.history.starts(symbol.weights):
+            turned = transposed != start.transposed and not start.disorder.symmetric
+            total[(start.disorder, turned),] = scale(symbol.time)
         for (w, i), kernel in self.history.kernels.items():
             if w == symbol.weights:
                 ends = (i.dyad.left, i.dyad.right)

@@ -236,9 +236,10 @@ class Rules:
         if drawn is not None:
             self._check_drawn(expression, drawn, where)
         home = clock or _clock_in(expression) or (self.made.clock if moment is not None else None)
+        size, expression = _sizes_outside(expression, where)
         plain = drawn is not None and isinstance(expression, FieldAt) and expression.time is None
         hint = f"{expression.field}_each" if plain else None
-        return sp.S.One, self.named(expression, moment, home, where, hint)
+        return size, self.named(expression, moment, home, where, hint)
 
     def _check_drawn(self, expression: sp.Expr, drawn: Moment, where: str) -> None:
         latest = latest_moment(expression, where)
@@ -276,6 +277,29 @@ def _split(product: sp.Expr) -> tuple[sp.Expr, list[sp.Expr]]:
     """The factors of a product without a site, multiplied, and those with one."""
     factors = sp.Mul.make_args(product)
     return sp.Mul(*(f for f in factors if not _has_vector(f))), [f for f in factors if _has_vector(f)]
+
+
+def _sizes_outside(expression: sp.Expr, where: str) -> tuple[sp.Expr, sp.Expr]:
+    """A vector as (power of a size, vector of order one) where all its terms have the same power, else as it stands."""
+    terms = sp.Add.make_args(expression)
+    orders = {_growth(term, where) for term in terms if term.atoms(Sector)}
+    sector = sector_of(expression, where)
+    if len(orders) != 1 or not all(term.atoms(Sector) for term in terms) or sector is None:
+        return sp.S.One, expression
+    size = sector ** orders.pop()
+    return size, sp.Add(*(term / size for term in terms))
+
+
+def _growth(term: sp.Expr, where: str) -> sp.Rational:
+    """The power of the size with which a term grows; an overlap is a sum over sites, so that it grows like the size."""
+    scale, vectors = _split(term)
+    order = size_order(scale, where)
+    for vector in vectors:
+        if isinstance(vector, Project):
+            order += 1
+        elif isinstance(vector, sp.Sum):
+            order += max(_growth(part, where) for part in sp.Add.make_args(sp.expand(vector.function)))
+    return order
 
 
 def _moved(expression: sp.Expr) -> set[sp.Expr]:

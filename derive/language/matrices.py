@@ -16,7 +16,18 @@ import sympy as sp
 from derive.errors import DeclarationError
 from derive.language.data import DataAt
 from derive.language.symbols import Clock, Sector, _Named, exact
-from derive.language.vectors import VECTORS, Apply, Each, Project, Total, labels_of, named_fields, sector_of, shown
+from derive.language.vectors import (
+    VECTORS,
+    Apply,
+    Each,
+    Mean,
+    Project,
+    Total,
+    labels_of,
+    named_fields,
+    sector_of,
+    shown,
+)
 
 
 class Disorder(_Named):
@@ -110,12 +121,12 @@ class Matrix(ABC):
         return self + (-other)
 
     def __mul__(self, scalar: Any) -> Matrix:
-        return Sum.of((_scalar(scalar, self), self))
+        return _scaled(_scalar(scalar, self), self)
 
     __rmul__ = __mul__
 
     def __truediv__(self, scalar: Any) -> Matrix:
-        return Sum.of((1 / _scalar(scalar, self), self))
+        return _scaled(1 / _scalar(scalar, self), self)
 
     def __pow__(self, exponent: Any) -> Matrix:
         raise DeclarationError(
@@ -152,12 +163,29 @@ def _scalar(value: Any, matrix: Matrix) -> sp.Expr:
     scalar = exact(value)
     if sector_of(named_fields(scalar)) is not None:
         raise DeclarationError(f"{value} is a vector: a matrix takes scalar coefficients; use outer(...) or mean(...)")
-    if scalar.has(DataAt, Total) or labels_of(scalar) is not None:
-        raise DeclarationError(
-            f"{shown(scalar)} multiplies {matrix}: the coefficients of a matrix are free of data and labels; "
-            "multiply a vector inside outer(...) instead"
-        )
     return scalar
+
+
+def _scaled(scalar: sp.Expr, matrix: Matrix) -> Matrix:
+    """The multiple of a matrix. What depends on data or labels goes into the vectors of outer products."""
+    labels = labels_of(scalar, f"({shown(scalar)}) * ({matrix})")
+    if labels is None and not scalar.has(DataAt, Total):
+        return Sum.of((scalar, matrix))
+    outside, inside = scalar.as_independent(Mean, DataAt, Total, as_Add=False)
+    parts = []
+    for scale, part in matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),):
+        if not isinstance(part, Dyad):
+            raise DeclarationError(
+                f"{shown(scalar)} multiplies {part}: the coefficients of a matrix are free of data and labels; "
+                "only outer products may have such factors, as if they stood inside outer(...)"
+            )
+        if labels is not None and labels_of(part.left) != labels:
+            raise DeclarationError(
+                f"{shown(scalar)} multiplies {part}: it has labels {labels}, over which this outer product has no sum; "
+                "wrap it in total(...) to sum over them, or give the vectors the same labels"
+            )
+        parts.append((outside * scale, Dyad(part.rows, part.columns, inside * part.left, part.right)))
+    return Sum.of(*parts) if parts else matrix
 
 
 def factors_of(matrix: Matrix) -> tuple[Matrix, ...]:
@@ -369,7 +397,10 @@ def weights(name: str, rows: Sector, columns: Sector, clock: Clock) -> Evolving:
 
 
 def outer(left: Any, right: Any) -> Matrix:
-    """The matrix left right^T; on a clock with class labels, summed over the labels."""
+    """The matrix left right^T; on a clock with class labels, summed over the labels.
+
+    A factor with the same labels, such as mean(left**2) * outer(left, right), stands in that sum.
+    """
     left, right = named_fields(sp.sympify(left)), named_fields(sp.sympify(right))
     where = f"outer({shown(left)}, {shown(right)})"
     rows, columns = sector_of(left, where), sector_of(right, where)

@@ -409,19 +409,47 @@ def _check_times(model: Model) -> None:
             f"spectrum(...) has the coefficient {shown(coefficient)}, which changes in time; probe a matrix after the "
             "last step, with parameters only"
         )
-    for average in (n for e in probed for n in e.atoms(Mean)):
-        timed = sorted((v for v in average.atoms(FieldAt) if v.time is not None), key=sp.default_sort_key)
-        if timed:
-            raise DeclarationError(
-                f"spectrum(...) has the coefficient {shown(average)}, which uses {timed[0].field} at one time; put it "
-                "into an update of weights and probe the weights"
-            )
+    for e in probed:
+        for average in sorted(e.atoms(Mean), key=sp.default_sort_key):
+            _check_mean_in_probe(e, average)
     for node in (n for e in probed for n in sp.preorder_traversal(e)):
         if isinstance(node, WeightsAt) and node.time != node.weights.clock.steps:
             last = node.weights.clock.steps
             raise DeclarationError(
                 f"spectrum(...) uses {node.weights}({node.time}); probe the weights after the last step, "
                 f"{node.weights}({last}), and choose {last} as you like"
+            )
+
+
+def _check_mean_in_probe(coefficient: sp.Expr, average: Mean) -> None:
+    """A mean in the probed matrix is taken at the last time, some steps before it, or at the start."""
+    timed = sorted((v for v in average.atoms(FieldAt) if v.time is not None), key=sp.default_sort_key)
+    if not timed:
+        return
+    where = f"spectrum(...) has the coefficient {shown(average)}"
+    if sector_of(coefficient) is not None or coefficient.has(Total):
+        raise DeclarationError(
+            f"{where} inside a vector; multiply the outer product by it, or put it into an update of weights"
+        )
+    clock = timed[0].field.clock
+    if labels_of(average) is not None:
+        raise DeclarationError(f"{where}, which has labels; put it into an update of weights and probe the weights")
+    for value in timed:
+        before = sp.expand(clock.steps - value.time)
+        known = value.time.is_Integer and 0 <= value.time <= clock.steps.domain.low
+        if not known and not (before.is_Integer and before >= 0):
+            raise DeclarationError(
+                f"{where}, which uses {value.field} at {value.time}; a coefficient is taken at {clock.steps}, "
+                f"{clock.steps} - 1, ..., or at 0"
+            )
+        if not clock.endpoint and before == 0:
+            raise DeclarationError(
+                f"{where}, but {clock} ends at {clock.steps} - 1; take it there, or leave endpoint=False out"
+            )
+        if not sp.expand(value.time - timed[0].time).is_Integer:
+            raise DeclarationError(
+                f"{where}, which uses {timed[0].field}({timed[0].time}) and {value.field}({value.time}) together; "
+                f"use times that count from the same end"
             )
 
 

@@ -19,7 +19,7 @@ from derive.language.matrices import Disorder
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import PAST, Each, Field, FieldAt, Mean, Total, labels_of, shown
 from derive.printing import text
-from derive.program.layout import Layout, lag_of, outermost
+from derive.program.layout import Layout, lag_of, mean_key, outermost
 from derive.program.nodes import (
     SCALAR,
     Attribute,
@@ -48,10 +48,11 @@ from derive.records.system import (
     SystemField,
     Term,
     quadratic_pairs,
+    weighing,
 )
 
 Key = tuple[str, str, str] | tuple[str, int]
-"""An order parameter: ("C", a, b), ("R", a, b), or ("M", i) for a mean that weighs an update."""
+"""An order parameter: ("C", a, b), ("R", a, b), ("M", i) for a mean that weighs updates, ("F", i) for one at a time."""
 
 ONE = Formula(sp.S.One)
 
@@ -170,7 +171,7 @@ class ExactBuild:
             self.lines.append(Let(symbol, Call("store_number", (Ref(symbol), value, Ref(self.time)), symbol.shape)))
         step, self.lines, self.duals, self.met = tuple(self.lines), [], {}, {}
         order = [(key_of(x), self._letter(x)) for x in letters]
-        order += [(("M", i), self._mean_before(m)) for i, m in enumerate(means)]
+        order += [(mean_key(m, i, self.clock), self._mean_before(m)) for i, m in enumerate(means)]
         observables = [(name, self._observed(value)) for name, value in self.layout.system.model.observe]
         results, self.lines = tuple(self.lines), []
         return self._without_dead(start, step, results, tuple(order), tuple(observables), timed, letters)
@@ -532,8 +533,11 @@ class ExactBuild:
         return Call("part_before", (rows, Ref(self.place[letter.b]), Formula(count)), (shape_of(rows)[0], count))
 
     def _mean_before(self, average: Mean) -> Value:
-        """A mean that weighs updates, at all times before the last update."""
-        table = self._table(average.xreplace({PAST: self.clock}) if self.clock is not None else average)
+        """A mean in the probed matrix: at all times before the last update, or all times if it is taken at one."""
+        moved, taken = weighing(average, self.clock)
+        table = self._table(moved)
+        if taken is not None:
+            return table
         count = self.steps
         return Call("first", (table, Formula(count)), (count, _labels(average)))
 

@@ -8,10 +8,10 @@ from functools import cached_property
 import sympy as sp
 
 from derive.language.symbols import Clock, Sector
-from derive.language.vectors import Field, FieldAt
+from derive.language.vectors import Field, FieldAt, Mean
 from derive.printing import text
 from derive.records.saddle import Covariance, Memory, SaddlePoint, TimeOrder
-from derive.records.system import DisorderRule, System, SystemField
+from derive.records.system import DisorderRule, System, SystemField, weighing
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,11 @@ class Layout:
 def lag_of(value: FieldAt, clock: Clock | None) -> int:
     """How many steps before the current time a value is taken."""
     return 0 if value.time is None else int(sp.expand(clock - value.time))
+
+
+def mean_key(average: Mean, number: int, clock: Clock | None) -> tuple[str, int]:
+    """Means over the times before the last update are cut with the number of steps; those taken at one time are not."""
+    return ("M" if weighing(average, clock)[1] is None else "F", number)
 
 
 def outermost(expression: sp.Basic, kinds: tuple[type, ...]) -> list[sp.Basic]:

@@ -10,10 +10,11 @@ from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import Z, index_size
 from derive.algebra.words import Combination, Diagonal, Letter, Word
+from derive.language.symbols import Clock
 from derive.language.vectors import PAST, Field, Mean
 from derive.printing import text
 from derive.program.exact import Key, key_of
-from derive.program.layout import Layout
+from derive.program.layout import Layout, mean_key
 from derive.program.nodes import (
     SCALAR,
     Blocks,
@@ -35,6 +36,7 @@ from derive.program.nodes import (
 from derive.program.recurrences import Coefficients
 from derive.program.text import PARAMETERS
 from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle, Directions, Pencil, ProjectedProbe, Unknown
+from derive.records.system import weighing
 
 
 def letters_needed(blocks: BlockMatrix) -> tuple[tuple[Letter, ...], tuple[Mean, ...]]:
@@ -116,10 +118,16 @@ class _Spectral:
         over = expression.has(PAST)
         for node in sorted(expression.atoms(Mean, AppliedUndef), key=sp.default_sort_key):
             if isinstance(node, Mean):
-                inner[node] = Slot(Item(self.order, ("M", self.means.index(node)), None), "mean")
+                inner[node] = Slot(self._mean(node), "mean")
             else:
                 inner[node] = self.coefficients.at(node, self.number, (self.steps,))
         return Formula(expression.xreplace(inner).xreplace(self.leaves), (self.steps,) if over else SCALAR)
+
+    def _mean(self, average: Mean) -> Value:
+        """A mean over the times before the last update, or one that is taken at a time."""
+        table = Item(self.order, mean_key(average, self.means.index(average), self.clock), None)
+        taken = weighing(average, self.clock)[1]
+        return Call("by_time", (table,), None) if taken is None else Call("taken_at", (table, Formula(taken)), SCALAR)
 
     def function(self, name: str, parameters: Iterable[Symbol], doc: str, result: Value) -> Definition:
         """A function with the tables of coefficients that its result needs."""
@@ -181,13 +189,12 @@ def probe_program(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> Pr
     a_matrix = work.function("a_matrix", (work.z, work.r, work.order), doc, whole)
     sides = tuple((side.side, _side(work, side)) for side in projected.directions)
     rings = tuple(_ring(work, blocks, number, cycle) for number, cycle in enumerate(pencil.cycles))
-    return ProbeProgram(blocks.labels, a_matrix, sides, rings, not pencil.rest, _steady(blocks))
+    return ProbeProgram(blocks.labels, a_matrix, sides, rings, not pencil.rest, _steady(blocks, layout.clock))
 
 
-def _steady(blocks: BlockMatrix) -> bool:
+def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
     """Whether neither A(z) nor the bulk depends on the number of steps otherwise than through their shapes."""
     projected = blocks.projected
-    clock = next((u.field.clock for u in projected.unknowns if u.field.clock is not None), None)
     if clock is None:
         return True
     expressions = [*projected.bulk_equations, *(block.scalar for _, block in blocks.blocks)]

@@ -8,7 +8,7 @@ from derive.program.nodes import Definition
 from derive.program.probe import BulkProgram, ProbeProgram
 from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text
 
-IN_MATRICES = ("diagonal",)
+IN_MATRICES = ("by_time", "diagonal", "taken_at")
 
 
 def probe_text(program: ProbeProgram, runtime: str) -> str:

@@ -6,9 +6,10 @@ every function of the runtime that the exact forward pass and its eigenproblem c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from derive.errors import DeriveError
 from derive.language.symbols import Parameter
 from derive.program.exact import ExactPass, Key, lines_of
 from derive.program.nodes import (
+    Attribute,
     Blocks,
     Call,
     Chosen,
@@ -120,22 +122,28 @@ def formulas(values: Iterable[Value]) -> list[sp.Expr]:
 
 
 class ExactRun:
-    """Runs programs at given whole numbers. `substitution` gives those, and whatever else is fixed."""
+    """Runs programs at given whole numbers. `substitution` gives those, and whatever else is fixed; `arrays` the data,
+    in decimals that are taken at their word."""
 
-    def __init__(self, scalars: Scalars):
-        self.scalars = scalars
+    def __init__(self, scalars: Scalars, arrays: Mapping[str, Any] = MappingProxyType({})):
+        self.scalars, self.arrays = scalars, arrays
         self.known: dict[Symbol, Any] = {}
         self.functions: dict[str, Callable[..., Any]] = {
             name.removeprefix("_call_"): getattr(self, name) for name in dir(self) if name.startswith("_call_")
         }
 
     @staticmethod
-    def of(program: ExactPass, substitution: dict[sp.Basic, sp.Basic], others: Iterable[Value] = ()) -> ExactRun:
+    def of(
+        program: ExactPass,
+        substitution: dict[sp.Basic, sp.Basic],
+        others: Iterable[Value] = (),
+        arrays: Mapping[str, Any] = MappingProxyType({}),
+    ) -> ExactRun:
         """A machine for a forward pass, and for other values beside it."""
         statements = (*program.tables, *program.start, *program.step, *program.results)
         values = [*(let.value for let in statements), *others]
         values += [value for _, value in (*program.order, *program.observables)]
-        return ExactRun(Scalars(formulas(values), substitution))
+        return ExactRun(Scalars(formulas(values), substitution), arrays)
 
     # -- programs
 
@@ -225,6 +233,8 @@ class ExactRun:
             return value
         if isinstance(value, Ref):
             return int(self.known[value.symbol])
+        if isinstance(value, Attribute):  # the size of a site, which stands for the site here
+            return int(self.known[value.owner])
         assert isinstance(value, Formula)
         slots = {slot: sp.Integer(self.whole(slot.value)) for slot in value.expression.atoms(Slot)}
         return int(sp.sympify(value.expression).xreplace(slots).subs(self.scalars.substitution))
@@ -430,10 +440,8 @@ class ExactRun:
         return found
 
     def _call_products_by_time(self, seen: Value, seen_labels: Value, rows: Value, labels: Value) -> Array:
-        size = self.value(rows).shape[1]
-        a = self.value(seen).reshape(-1, self.whole(seen_labels), size)
-        b = self.value(rows).reshape(-1, self.whole(labels), size)
-        a, b = np.broadcast_arrays(a, b)
+        sides = ((self.value(seen), self.whole(seen_labels)), (self.value(rows), self.whole(labels)))
+        a, b = np.broadcast_arrays(*(x.reshape(len(x) // count, count, x.shape[1]) for x, count in sides))
         found = self.zeros(a.shape[:2])
         for index in np.ndindex(*found.shape):
             pairs = zip(a[index], b[index], strict=True)
@@ -484,8 +492,31 @@ class ExactRun:
             found[0, j] = self.total(array[:, j])
         return found
 
-    def _call_given(self, data: Value, t: Value, lag: int) -> None:
-        raise DeriveError("data are numbers, not symbols, so there is no exact expansion; use `derive solve`")
+    def _call_given(self, data: Value, t: Value | None, lag: int) -> Array:
+        table = self._array(data)
+        if t is not None:
+            now = self.whole(t) - lag
+            table = table[now] if now >= 0 else self.zeros(table.shape[1:])
+        return table if table.ndim == 2 else table[:, None]
+
+    def _call_given_series(self, data: Value, timed: int, lag: int) -> Array:
+        table = self._array(data)
+        if not timed:
+            return table[None, :]
+        lag = min(lag, len(table))
+        return np.concatenate([self.zeros((lag, *table.shape[1:])), table[: len(table) - lag]])
+
+    def _array(self, data: Value) -> np.ndarray:
+        """Data as quotients."""
+        assert isinstance(data, Formula)
+        name = str(data.expression)
+        if name not in self.arrays:
+            raise DeriveError("data are numbers, not symbols, so there is no exact expansion; use `derive solve`")
+        given = np.asarray(self.arrays[name], float)
+        found = self.zeros(given.shape)
+        for index in np.ndindex(*given.shape):
+            found[index] = self.scalars.of(sp.Rational(repr(float(given[index]))))
+        return found
 
     def _call_diagonal(self, weights: Value, size: Value, labels: Value) -> Array:
         count = self.whole(size)
@@ -494,6 +525,13 @@ class ExactRun:
         for i in range(count):
             found[i, i] = w[i if len(w) > 1 else 0]
         return found
+
+    def _call_taken_at(self, table: Value, time: Value) -> Array:
+        when = self.whole(time)
+        return self.value(table).reshape(-1)[when] if when >= 0 else self.zeros(())
+
+    def _call_by_time(self, table: Value) -> Array:
+        return self.value(table).reshape(-1)
 
     def _call_over_time(self, table: Value, count: Value) -> Array:
         assert isinstance(table, Table)

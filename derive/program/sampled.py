@@ -18,7 +18,7 @@ from derive.language.data import DataAt
 from derive.language.symbols import Clock
 from derive.language.vectors import PAST, Each, Field, FieldAt, Mean, Total, labels_of, shown, values as values_of
 from derive.printing import text
-from derive.program.layout import Layout, lag_of, outermost
+from derive.program.layout import Layout, lag_of, mean_key, outermost
 from derive.program.nodes import (
     SCALAR,
     UNUSED,
@@ -45,10 +45,10 @@ from derive.program.nodes import (
 )
 from derive.program.recurrences import Coefficients
 from derive.program.sites import Channel, Sharing, Span
-from derive.records.system import DisorderRule, ElementwiseRule, Rule, SystemField, Term
+from derive.records.system import DisorderRule, ElementwiseRule, Rule, SystemField, Term, weighing
 
 Key = tuple[str, str, str] | tuple[str, int]
-"""An order parameter: ("C", a, b), ("R", a, b), or ("M", i) for a mean that weighs an update."""
+"""An order parameter: ("C", a, b), ("R", a, b), ("M", i) for a mean that weighs updates, ("F", i) for one at a time."""
 MomentKey = tuple[str | int, ...]
 """What order parameters are made of: also ("G", matrix), the covariance of its noises, and ("K", a, matrix), the
 correlations of a field with them."""
@@ -289,8 +289,9 @@ class _Build:
         for i, followed in enumerate(weighing):
             mean = self.means[i]
             value = self.number(mean, (sp.S.One, _labels(mean))) if followed is None else followed
-            count = (Formula(self.steps), Formula(_labels(mean)))
-            moments.append((("M", i), Call("before", (value, *count), None)))
+            key = mean_key(mean, i, self.clock)
+            count = (Formula(self.steps if key[0] == "M" else self.points), Formula(_labels(mean)))
+            moments.append((key, Call("before", (value, *count), None)))
         observables = [
             (name, series[name] if name in series else Call("once", (self._observable(value),), None))
             for name, value in self._observed()
@@ -895,7 +896,8 @@ class _Build:
                 channel = self.sharing.channel_of(letter.b)
                 place = channel.products.index(letter.b)
                 order.append((key_of(letter), Item(made[letter.a, channel], place)))
-        order += [(("M", i), Item(self.moments_symbol, ("M", i))) for i in range(len(self.means))]
+        keys = [mean_key(mean, i, self.clock) for i, mean in enumerate(self.means)]
+        order += [(key, Item(self.moments_symbol, key)) for key in keys]
         return tuple(lines), tuple(order)
 
     def _followed(self, name: str, value: sp.Expr) -> Ref:
@@ -906,9 +908,9 @@ class _Build:
         return self._recorded(symbol, self._observable(value))
 
     def _followed_mean(self, average: Mean) -> Ref:
-        """A mean that weighs updates, at all times."""
+        """A mean in the probed matrix, at all times."""
         symbol = self._carry(Symbol("weighing", (self.points, _labels(average))))
-        return self._recorded(symbol, self.number(average.xreplace({PAST: self.clock})))
+        return self._recorded(symbol, self.number(weighing(average, self.clock)[0]))
 
     def _recorded(self, symbol: Symbol, value: Value) -> Ref:
         self.lines.append(Let(symbol, Call("record", (Ref(symbol), value, Ref(self.time)), symbol.shape)))

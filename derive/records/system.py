@@ -11,7 +11,7 @@ from derive.algebra.nodes import TAU, at
 from derive.language.data import DataAt
 from derive.language.matrices import Disorder
 from derive.language.model import Model
-from derive.language.symbols import Sector
+from derive.language.symbols import Clock, Sector
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, Total, labels_of
 from derive.records.base import Record
 
@@ -166,9 +166,10 @@ class System(Record):
     def linear(self) -> bool:
         """Whether every law and every average is linear or quadratic, so that all fields are Gaussian."""
         rules = [rule for f in self.training for rule in (f.rule, *f.starts)]
+        probing = [f.rule for probe in self.probes for f in probe.fields]
         averages = [
             m
-            for rule in rules
+            for rule in (*rules, *probing)
             if isinstance(rule, LinearRule)
             for term in rule.terms
             for m in term.coefficient.atoms(Mean)
@@ -187,6 +188,21 @@ class System(Record):
             return True
         terms = [t for f in self.training for r in (f.rule, *f.starts) if isinstance(r, LinearRule) for t in r.terms]
         return any(t.mixing is not None or labels_of(t.coefficient) is not None for t in terms)
+
+
+def weighing(average: Mean, clock: Clock | None) -> tuple[Mean, sp.Expr | None]:
+    """A mean in the probed matrix as one at the clock, and the time at which it is taken; None for all times.
+
+    One in a history of updates is taken at all times before the last update.
+    """
+    times = [v.time for v in average.atoms(FieldAt) if v.time is not None]
+    if clock is None or not times:
+        return average, None
+    if any(time.has(PAST) for time in times):
+        return average.xreplace({PAST: clock}), None
+    last = max(times, key=lambda time: int(sp.expand(time - times[0])))
+    moved = {v: v.field(clock + sp.expand(v.time - last)) for v in average.atoms(FieldAt) if v.time is not None}
+    return average.xreplace(moved), last
 
 
 def is_quadratic(average: Mean) -> bool:

@@ -23,6 +23,8 @@ class Node:
     past (vector, in which the delay counts from the index of the sum).
     matrices: matrix (name), fresh (name, delay), weights (name, time as text), turned (matrix), outer (left, right),
     matmul (matrices), also sum, and product with scalars; apply (matrix, vector) is a vector.
+    labels: data (name, delay or None) is a number per label, mix (name, delay or None, transposed or not, vector) a
+    table of data times a vector, total (vector or number) the sum over labels, each (number) all of them, observed.
     """
 
     op: str
@@ -45,7 +47,7 @@ class Node:
     @property
     def leaf(self) -> str:
         """The name that the node holds, if it holds one."""
-        holds = self.op in ("name", "at", "matrix", "fresh", "weights")
+        holds = self.op in ("name", "at", "matrix", "fresh", "weights", "data", "mix")
         return str(self.args[0]) if holds else ""
 
 
@@ -98,6 +100,10 @@ def apply(matrix: Node, vector: Node) -> Node:
     return Node("apply", (matrix, vector))
 
 
+def total(inner: Node) -> Node:
+    return Node("total", (inner,))
+
+
 def outer(left: Node, right: Node) -> Node:
     return Node("outer", (left, right))
 
@@ -146,12 +152,26 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Vector:
-    """A normal vector or a field; `kind` is static, timed or per_class, which is for normal vectors only."""
+    """A normal vector or a field; `kind` is static, timed or per_class, which is for normal vectors only.
+
+    `labels` is the parameter that counts its labels, if they are not those of the clock.
+    """
 
     name: str
     sector: str
     kind: str = "timed"
     scale: Fraction = Fraction(1)
+    labels: str = ""
+
+
+@dataclass(frozen=True)
+class Data:
+    """An array that is given: the parameters that its axes count, after time if it is timed; `phase` tells numbers."""
+
+    name: str
+    axes: tuple[str, ...]
+    timed: bool
+    phase: int
 
 
 @dataclass(frozen=True)
@@ -182,6 +202,7 @@ class Draft:
     equations: tuple[Equation, ...]
     observables: tuple[tuple[str, Node], ...]
     probes: tuple[tuple[str, Node], ...] = ()
+    data: tuple[Data, ...] = ()
 
     def trees(self) -> Iterator[Node]:
         """Every expression, in the order of the file."""
@@ -206,7 +227,7 @@ class Draft:
     def names(self) -> list[str]:
         """Every name that is declared, observables included."""
         found = [s.name for s in self.sectors] + [p.name for p in self.parameters]
-        found += list(self.shapes()) + [v.name for v in (*self.normals, *self.fields)]
+        found += list(self.shapes()) + [v.name for v in (*self.normals, *self.fields, *self.data)]
         return found + ([self.clock.name] if self.clock else []) + [label for label, _ in self.observables]
 
     def shapes(self) -> dict[str, tuple[str, str]]:
@@ -229,7 +250,11 @@ class Draft:
 
     def sector_of(self, word: str) -> str:
         """The sector of a normal vector or a field."""
-        return next(v.sector for v in (*self.normals, *self.fields) if v.name == word)
+        return self.vector(word).sector
+
+    def vector(self, word: str) -> Vector:
+        """The normal vector or field of that name."""
+        return next(v for v in (*self.normals, *self.fields) if v.name == word)
 
 
 def pruned(draft: Draft) -> Draft:
@@ -251,10 +276,13 @@ def pruned(draft: Draft) -> Draft:
             any(v.kind != "static" and v.name in wanted for v in vectors)
             or any(w.name in wanted for w in draft.weights)
             or any(m.kind == "fresh" and m.name in wanted for m in draft.matrices)
+            or any(d.timed and d.name in wanted for d in draft.data)
         )
         clock = draft.clock if clocked else None
         if clock is not None:
             wanted |= {clock.steps, clock.channels}
+        wanted |= {v.labels for v in vectors if v.name in wanted}
+        wanted |= {axis for d in draft.data if d.name in wanted for axis in d.axes}
         made = replace(
             draft,
             sectors=(draft.sectors[0], *(s for s in draft.sectors[1:] if s.name in used)),
@@ -265,6 +293,7 @@ def pruned(draft: Draft) -> Draft:
             fields=tuple(v for v in draft.fields if v.name in wanted),
             weights=tuple(w for w in draft.weights if w.name in wanted),
             equations=equations,
+            data=tuple(d for d in draft.data if d.name in wanted),
         )
         if made == draft:
             return draft

@@ -13,6 +13,7 @@ from random import Random
 from derive.selftest.drafts import (
     ONE,
     Clock,
+    Data,
     Draft,
     Equation,
     Matrix,
@@ -34,6 +35,7 @@ from derive.selftest.drafts import (
     pruned,
     root,
     times,
+    total,
     turned,
 )
 
@@ -57,6 +59,7 @@ class _Sketch:
     fields: list[Vector]
     weights: list[Weights]
     equations: list[Equation]
+    data: list[Data] = field(default_factory=list)
     skewed: set[str] = field(default_factory=set)
     """Weights that begin symmetric and are updated in another way."""
 
@@ -96,6 +99,8 @@ def draw(rng: Random, linear: bool | None = None, probes: bool = True) -> Draft:
             _draw_weights(sketch, word)
     _draw_equations(sketch)
     observables = _observables(sketch)
+    if not sketch.labelled() and sketch.chance(0.3):
+        observables += _draw_labels(sketch)
     found = _probes(sketch) if probes else []
     draft = Draft(
         tuple(sketch.sectors),
@@ -108,6 +113,7 @@ def draw(rng: Random, linear: bool | None = None, probes: bool = True) -> Draft:
         tuple(sketch.equations),
         tuple((f"o{k + 1}", value) for k, value in enumerate(observables)),
         tuple((str(k), value) for k, value in enumerate(found)),
+        tuple(sketch.data),
     )
     return pruned(draft)
 
@@ -404,6 +410,103 @@ def _observables(sketch: _Sketch) -> list[Node]:
     return found
 
 
+# labels and data
+
+
+def _draw_labels(sketch: _Sketch) -> list[Node]:
+    """Vectors with labels of their own and arrays of data, in equations and updates; what is observed of them."""
+    rng, timed = sketch.rng, sketch.clock is not None
+    for word, value in (("P", 2), ("K", 3))[: rng.choice((1, 2))]:
+        sketch.parameters.append(Parameter(f"{word}1", Fraction(value), "whole_positive"))
+    labels = [p.name for p in sketch.parameters if p.name in ("P1", "K1")]
+    sectors = [s.name for s in sketch.sectors]
+    sketch.data.append(Data("b1", ("P1",), False, 1))
+    if timed:
+        sketch.data.append(Data("b2", ("P1",), True, 2))
+    sketch.data.append(Data("b3", ("P1", labels[-1]), timed and sketch.chance(0.5), 3))
+    sector = rng.choice(sectors)
+    for k, label in enumerate(labels):
+        sketch.normals.append(Vector(f"k{k + 1}", sector, "static", labels=label))
+    known = len(sketch.fields)
+    kind = "timed" if timed and sketch.chance(0.85) else "static"
+    field = Vector("f", sector, kind, labels="P1")
+    sketch.equations.append(Equation("f", "t" if kind == "timed" else "", _labelled_side(sketch, field, known)))
+    sketch.fields.append(field)
+    now = _value(sketch, field, 0)
+    if kind == "timed":
+        _feed_back(sketch, field)
+    observed = rng.choice((now, at("k1", None)))
+    numbers = mean(times(now, observed))
+    found = [numbers, Node("each", (numbers,)), total(times(_given(sketch), numbers))]
+    return rng.sample(found, rng.choice((1, 2, 3)))
+
+
+def _given(sketch: _Sketch, static: bool = False) -> Node:
+    """A number per label, from the data with one axis."""
+    fitting = [d for d in sketch.data if len(d.axes) == 1 and not (static and d.timed)]
+    chosen = sketch.rng.choice(fitting)
+    return Node("data", (chosen.name, sketch.rng.choice((0, 0, 1)) if chosen.timed else None))
+
+
+def _labelled_side(sketch: _Sketch, field: Vector, rank: int) -> Node:
+    """The equation of a vector with labels: of others with labels, data, tables, means and plain vectors."""
+    rng, static = sketch.rng, field.kind == "static"
+    plain = [v for v in _usable(sketch, field.sector, rank, static, False) if not _has_labels(sketch, v)]
+    own = at("k1", None)
+    past = at(field.name, rng.choice((1, 1, 2))) if not static else own
+    table = next(d for d in sketch.data if len(d.axes) == 2)
+    terms = [own, times(sketch.coefficient(), past), times(_given(sketch, static), own)]
+    if plain:
+        value = rng.choice(plain)
+        terms.append(times(_given(sketch, static), value))
+        terms.append(times(number(Fraction(1, 4)), mean(times(past, rng.choice(plain))), value))
+    if not (static and table.timed):
+        delay = rng.choice((0, 1)) if table.timed else None
+        last = [v.name for v in sketch.normals if v.labels == table.axes[1]]
+        terms.append(times(number(Fraction(1, 2)), Node("mix", (table.name, delay, 0, at(last[-1], None)))))
+        if table.axes[0] == table.axes[1]:
+            terms.append(times(number(Fraction(1, 4)), Node("mix", (table.name, delay, 1, past))))
+    operators = [o for o in _operators(sketch, field.sector, static) if o[1] == field.sector]
+    if operators:
+        matrix, _, scale = rng.choice(operators)
+        inner = rng.choice((own, past, add(own, past)))
+        terms.append(times(sketch.coefficient(), scale, apply(matrix, inner)))
+    if not sketch.linear:
+        terms.append(times(sketch.coefficient(), call(rng.choice(LAWS), add(own, past))))
+        terms.append(call("tanh", times(_given(sketch, static), own)))
+    return add(*rng.sample(terms, min(len(terms), rng.choice((2, 2, 3)))))
+
+
+def _has_labels(sketch: _Sketch, value: Node) -> bool:
+    """Whether a value has labels of its own."""
+    return any(v.labels and v.name == value.leaf for v in (*sketch.fields, *sketch.normals))
+
+
+def _feed_back(sketch: _Sketch, field: Vector) -> None:
+    """Sums over labels in the equation of a plain field, and outer products with labels in an update."""
+    rng = sketch.rng
+    late = at(field.name, 1)
+    plain = {v.name for v in sketch.fields if v.sector == field.sector and v.kind == "timed" and not v.labels}
+    for k, e in enumerate(sketch.equations):
+        if e.target in plain and e.time == "t" and sketch.chance(0.5):
+            inner = rng.choice((late, times(_given(sketch), late), times(mean(power(late, 2)), late)))
+            value = rng.choice((total(inner), times(total(mean(times(late, at("k1", None)))), at(e.target, 1))))
+            sketch.equations[k] = replace(e, value=add(e.value, times(number(Fraction(1, 4)), value)))
+            break
+    square = [w for w in sketch.weights if w.rows == w.columns == field.sector and _rooted(sketch, w.name)]
+    for w in square:
+        if _symmetric_start(sketch, w) or sketch.chance(0.3):
+            continue
+        small = _weight_scale(sketch, w) == ONE
+        scale = over(ONE, name(w.columns)) if small else over(ONE, root(name(w.columns)))
+        now = at(field.name, 0)
+        weight = rng.choice((ONE, mean(power(now, 2)), total(mean(power(now, 2))), _given(sketch)))
+        spike = times(number(Fraction(1, 4)), weight, scale, outer(now, at("k1", None)))
+        for k, e in enumerate(sketch.equations):
+            if e.target == w.name and e.time == "t + 1":
+                sketch.equations[k] = replace(e, value=add(e.value, spike))
+
+
 def _probes(sketch: _Sketch) -> list[Node]:
     """Symmetric matrices made of weights after the last step, or of fixed matrices and spikes."""
     found = []
@@ -430,7 +533,7 @@ def _fixed_probe(sketch: _Sketch, m: Matrix) -> Node | None:
         return None
     start = Node("matrix", (m.name,))
     sides = [
-        [v for v in (*sketch.fields, *sketch.normals) if v.sector == s and v.kind == "static"]
+        [v for v in (*sketch.fields, *sketch.normals) if v.sector == s and v.kind == "static" and not v.labels]
         for s in (m.rows, m.columns)
     ]
     if all(sides):

@@ -107,7 +107,16 @@ def _solver(text: str) -> Solver:
 
 
 def _values(text: str) -> dict[str, Any]:
-    return {p.name: p.default for p in load(text).parameters}
+    model = load(text)
+    values = {p.name: p.default for p in model.parameters}
+    return values if model.arrays is None else {**values, **model.arrays(values)}
+
+
+def _series(values: Any) -> tuple[float, ...]:
+    """An observable over time; one with labels has them one after the other at each time."""
+    import numpy as np
+
+    return tuple(map(float, np.ravel(values)))
 
 
 @lru_cache(maxsize=16)
@@ -121,8 +130,8 @@ def solved(text: str, path: bool = False, samples: int = SAMPLES, seed: int = 0)
         names = [name for name, _ in load(text).observe]
         errors = solution.observable_errors
         return Numbers(
-            tuple(tuple(map(float, solution.observables[name])) for name in names),
-            None if errors is None else tuple(tuple(map(float, errors[name])) for name in names),
+            tuple(_series(solution.observables[name]) for name in names),
+            None if errors is None else tuple(_series(errors[name]) for name in names),
             tuple(
                 Spectrum(
                     layer.label,
@@ -175,11 +184,12 @@ def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
             return None
         program = exact_pass(Layout(derivation.order, derivation.saddle), ())
         values = {p: sp.Rational(repr(float(p.default))) for p in derivation.model.parameters}
-        machine = ExactRun.of(program, values)
+        arrays = {} if derivation.model.arrays is None else derivation.model.arrays(_values(text))
+        machine = ExactRun.of(program, values, arrays=arrays)
         machine.order(program)
         found = machine.observables(program)
         return tuple(
-            tuple(float(machine.scalars.expression(x).evalf(30)) for x in found[name])
+            tuple(float(machine.scalars.expression(x).evalf(30)) for x in found[name].ravel())
             for name, _ in derivation.model.observe
         )
 

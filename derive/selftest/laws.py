@@ -131,7 +131,10 @@ def _list(values: Iterable[object]) -> str:
 
 def compared(left: Draft, right: Draft, tolerance: float, strict: bool, read: Reading = _solved) -> Outcome:
     """Two declarations with the same numbers; `strict`: neither may be refused alone."""
-    texts = write(left), write(right)
+    return _compared((write(left), write(right)), tolerance, strict, read)
+
+
+def _compared(texts: tuple[str, str], tolerance: float, strict: bool, read: Reading) -> Outcome:
     found: list[Numbers | Refused] = []
     for text in texts:
         try:
@@ -162,6 +165,11 @@ def _partnered(partner: partners.Partner, tolerance: float, strict: bool, read: 
         return compared(draft, other, tolerance, strict, read)
 
     return check
+
+
+def _of_family(read: Reading = _solved) -> Check:
+    """The declaration against the same one as the first member of a family."""
+    return lambda draft, rng: _compared((write(draft), write(draft, family=True)), 1e-12, True, read)
 
 
 def _paired(partner: Callable[..., Any], tolerance: float, read: Reading = _solved) -> Check:
@@ -305,6 +313,7 @@ LAWS = (
     Law("solved, or refused in a sentence", _no_traceback),
     *(Law(name, _partnered(partner, tolerance, strict)) for name, partner, tolerance, strict in _SAME),
     *(Law(name, _paired(partner, tolerance)) for name, partner, tolerance in _PAIRS),
+    Law("a member of a family", _of_family()),
     Law("exact against sampled", _sampled),
     Law("more steps, the same before", _longer),
     Law("W^T W against W W^T", _other_side),
@@ -317,6 +326,7 @@ SYMBOLIC = (
     Law("the averaged action against the cavity argument", _cavity, compiled=False),
     *(Law(name, _partnered(p, tolerance, strict, in_exact_arithmetic), False) for name, p, tolerance, strict in _SAME),
     *(Law(name, _paired(p, tolerance, in_exact_arithmetic), False) for name, p, tolerance in _PAIRS),
+    Law("a member of a family", _of_family(in_exact_arithmetic), False),
 )
 """The laws that need no compiler: observables of linear laws in exact arithmetic."""
 

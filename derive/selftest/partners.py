@@ -68,6 +68,9 @@ def with_names(draft: Draft, new: dict[str, str]) -> Draft:
     def word(old: str) -> str:
         return new.get(old, old)
 
+    def vector(old: Vector) -> Vector:
+        return replace(old, name=word(old.name), sector=word(old.sector), labels=word(old.labels))
+
     clock = draft.clock
     if clock is not None:
         clock = replace(clock, name=word(clock.name), steps=word(clock.steps), channels=word(clock.channels))
@@ -80,8 +83,9 @@ def with_names(draft: Draft, new: dict[str, str]) -> Draft:
         matrices=tuple(
             replace(m, name=word(m.name), rows=word(m.rows), columns=word(m.columns)) for m in draft.matrices
         ),
-        normals=tuple(replace(v, name=word(v.name), sector=word(v.sector)) for v in draft.normals),
-        fields=tuple(replace(v, name=word(v.name), sector=word(v.sector)) for v in draft.fields),
+        normals=tuple(map(vector, draft.normals)),
+        fields=tuple(map(vector, draft.fields)),
+        data=tuple(replace(d, name=word(d.name), axes=tuple(map(word, d.axes))) for d in draft.data),
         weights=tuple(replace(w, name=word(w.name), rows=word(w.rows), columns=word(w.columns)) for w in draft.weights),
         equations=tuple(replace(e, target=word(e.target)) for e in changed.equations),
         observables=tuple((word(label), value) for label, value in changed.observables),
@@ -106,6 +110,7 @@ def reordered(draft: Draft, rng: Random) -> Draft | None:
         normals=shuffled(draft.normals),
         fields=shuffled(draft.fields),
         weights=shuffled(draft.weights),
+        data=shuffled(draft.data),
         equations=shuffled(mixed.equations),
     )
 
@@ -150,6 +155,18 @@ def _sector(draft: Draft, node: Node) -> str | None:
     return next((found for found in (_sector(draft, child) for child in node.children) if found is not None), None)
 
 
+def _labels(draft: Draft, node: Node) -> str:
+    """The parameter that counts the labels of a vector or number, if they are not those of the clock."""
+    if node.op == "at":
+        return draft.vector(node.leaf).labels
+    if node.op in ("data", "mix"):
+        axes = next(d.axes for d in draft.data if d.name == node.leaf)
+        return axes[-1] if node.op == "mix" and node.args[2] else axes[0]
+    if node.op == "total":
+        return ""
+    return next((found for found in (_labels(draft, child) for child in node.children) if found), "")
+
+
 def _shape(draft: Draft, node: Node) -> tuple[str, str]:
     if node.op == "turned":
         rows, columns = _shape(draft, node.children[0])
@@ -182,7 +199,8 @@ def named(draft: Draft, rng: Random) -> Draft | None:
     word = draft.free_name("part")
     timed = equation.time != ""
     made = at(word, 0 if timed else None)
-    vector = Vector(word, str(_sector(draft, node)), "timed" if timed else "static")
+    kind = "timed" if timed else "static"
+    vector = Vector(word, str(_sector(draft, node)), kind, labels=_labels(draft, node))
     value = made if node == equation.value else _swapped(equation.value, node, made)
     equations = (
         *draft.equations[:index],
@@ -258,7 +276,7 @@ def copied(draft: Draft, rng: Random) -> Draft | None:
     word = draft.free_name("copy")
     timed = draft.clock is not None and chosen.kind != "static"
     delay = 0 if chosen.kind == "timed" else None
-    made = Vector(word, chosen.sector, "timed" if timed else "static")
+    made = Vector(word, chosen.sector, "timed" if timed else "static", labels=chosen.labels)
 
     def node(old: Node) -> Node:
         if old.op == "at" and old.leaf == chosen.name:
@@ -378,7 +396,7 @@ def zero_parameter(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
 def one_class(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
     """A clock with one class label, and without labels."""
     clock = draft.clock
-    if clock is None:
+    if clock is None or any(v.labels for v in (*draft.normals, *draft.fields)):
         return None
     if clock.channels:
         plain = replace(

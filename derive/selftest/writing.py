@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from fractions import Fraction
 
-from derive.selftest.drafts import Draft, Node, Vector
+from derive.selftest.drafts import Data, Draft, Node, Vector
 
 _SUM, _PRODUCT, _ATOM = range(3)
 _FUNCTIONS = {"tanh": "tanh", "erf": "erf", "relu": "Max", "sin": "sin"}
@@ -13,8 +13,8 @@ _LIBRARY = ("Max", "Rational", "erf", "sin", "sqrt", "tanh")
 
 
 class _Writer:
-    def __init__(self, draft: Draft):
-        self.draft = draft
+    def __init__(self, draft: Draft, family: bool = False):
+        self.draft, self.family = draft, family
         self.words = {"Eq", "Model", "sectors"}
         self.functions: set[str] = set()
         self.variables: dict[str, str] = {}
@@ -41,7 +41,13 @@ class _Writer:
             more += "" if clock.endpoint else ", endpoint=False"
             steps = self.variables[clock.steps]
             lines.append(f"{self.variables[clock.name]} = training_clock({clock.name!r}, steps={steps}{more})")
-        lines += [*self._matrices(), *map(self._normal, draft.normals), *self._fields(), *self._weights()]
+        lines += [
+            *map(self._data, draft.data),
+            *self._matrices(),
+            *map(self._normal, draft.normals),
+            *self._fields(),
+            *self._weights(),
+        ]
         equations = [
             f"        Eq({self._target(e.target, e.time)}, {self.expression(e.value)})," for e in draft.equations
         ]
@@ -56,9 +62,13 @@ class _Writer:
             "    ],",
             *(["    observe={", *observed, "    },"] if observed else []),
             *probes,
+            *(["    arrays=arrays,"] if draft.data else []),
             ")",
         ]
-        imports = []
+        if self.family:
+            lines, body = self._as_family([*lines, "", *body])
+        lines = [*self._arrays(), *lines]
+        imports = ["import numpy", ""] if draft.data else []
         if self.functions:
             imports += [f"from sympy import {', '.join(sorted(self.functions))}", ""]
         imports += [f"from derive import {', '.join(sorted(self.words))}", ""]
@@ -75,6 +85,36 @@ class _Writer:
             value = int(p.value) if p.domain.startswith("whole") else float(p.value)
             lines.append(f"{self.variables[p.name]} = parameter({p.name!r}, default={value}{more})")
         return lines
+
+    def _as_family(self, lines: list[str]) -> tuple[list[str], list[str]]:
+        """The declaration as the first member of a family: a function of a word and of a whole number."""
+        self.words |= {"family", "one_of", "whole_choice"}
+        word, count = (self._variable(self.draft.free_name(wish)) for wish in ("kind", "members"))
+        made = ["    " + line if line else "" for line in lines]
+        made[made.index("    MODEL = Model(")] = "    return Model("
+        choices = f'{word}=one_of("plain", "other"), {count}=whole_choice(3)'
+        return [f"def declare({word}, {count}):", *made, ""], [f"MODEL = family(declare, {choices})"]
+
+    def _arrays(self) -> list[str]:
+        """A function that gives every array: waves in the sum of its indices, the same ones at any number of steps."""
+        if not self.draft.data:
+            return []
+        lines = ["def arrays(values):", "    return {"]
+        for d in self.draft.data:
+            lengths = [f"values[{axis!r}]" for axis in d.axes]
+            if d.timed and self.draft.clock is not None:
+                more = " + 1" if self.draft.clock.endpoint else ""
+                lengths.insert(0, f"values[{self.draft.clock.steps!r}]{more}")
+            terms = [f"{j + 2}*n[{j}]" for j in range(len(lengths))]
+            wave = f"lambda *n: numpy.round(numpy.cos({d.phase} + {' + '.join(terms)}), 3)"
+            lines.append(f"        {d.name!r}: numpy.fromfunction({wave}, ({', '.join(lengths)},)),")
+        return [*lines, "    }", "", ""]
+
+    def _data(self, d: Data) -> str:
+        self.words.add("data")
+        parts = [repr(d.name), *(self.variables[axis] for axis in d.axes)]
+        parts += [f"clock={self._clock()}"] if d.timed else []
+        return f"{self.variables[d.name]} = data({', '.join(parts)})"
 
     def _sectors(self) -> str:
         sectors = self.draft.sectors
@@ -99,6 +139,7 @@ class _Writer:
         parts += [self._clock()] if v.kind == "timed" else []
         parts += [f"per_class={self._clock()}"] if v.kind == "per_class" else []
         parts += [f"scale={self._number(v.scale)}"] if v.scale != 1 else []
+        parts += [f"labels={self.variables[v.labels]}"] if v.labels else []
         return f"{self.variables[v.name]} = normal({', '.join(parts)})"
 
     def _fields(self) -> list[str]:
@@ -106,7 +147,8 @@ class _Writer:
             self.words.add("field")
         return [
             f"{self.variables[v.name]} = field({v.name!r}, {self.variables[v.sector]}"
-            f"{f', {self._clock()}' if v.kind == 'timed' else ''})"
+            f"{f', {self._clock()}' if v.kind == 'timed' else ''}"
+            f"{f', labels={self.variables[v.labels]}' if v.labels else ''})"
             for v in self.draft.fields
         ]
 
@@ -163,9 +205,9 @@ class _Writer:
         if op == "number":
             value = Fraction(str(args[0]))
             return self._number(value), _SUM if value < 0 else _ATOM
-        if op in ("name", "matrix") or (op == "at" and args[1] is None):
+        if op in ("name", "matrix") or (op in ("at", "data") and args[1] is None):
             return self.variables[node.leaf], _ATOM
-        if op in ("at", "fresh"):
+        if op in ("at", "fresh", "data"):
             return f"{self.variables[node.leaf]}({self._when(args[1], clock)})", _ATOM
         if op == "weights":
             time = str(args[1])
@@ -188,9 +230,13 @@ class _Writer:
             self.functions.add(_FUNCTIONS[function])
             first = "0, " if function == "relu" else ""
             return f"{_FUNCTIONS[function]}({first}{self.expression(node.children[0], clock)})", _ATOM
-        if op == "mean":
-            self.words.add("mean")
-            return f"mean({self.expression(node.children[0], clock)})", _ATOM
+        if op in ("mean", "total", "each"):
+            self.words.add(op)
+            return f"{op}({self.expression(node.children[0], clock)})", _ATOM
+        if op == "mix":
+            time = "" if args[1] is None else f"({self._when(args[1], clock)})"
+            table = f"{self.variables[node.leaf]}{time}{'.T' if args[2] else ''}"
+            return f"({table} @ {self._inside(node.children[0], clock, _ATOM)})", _ATOM
         if op == "past":
             self.words.add("past_sum")
             return f"past_sum(lambda s: {self.expression(node.children[0], 's')}, {self._clock()})", _ATOM
@@ -215,6 +261,6 @@ class _Writer:
         return text
 
 
-def write(draft: Draft) -> str:
-    """The text of the declaration: readable, and runnable with `derive solve FILE`."""
-    return _Writer(draft).text()
+def write(draft: Draft, family: bool = False) -> str:
+    """The text of the declaration: readable, and runnable with `derive solve FILE`; or as a member of a family."""
+    return _Writer(draft, family).text()

@@ -122,6 +122,8 @@ def law_without_curve(branch: Branch, tell: Report | None = None) -> Law:
     for _ in range(12):
         intervals, empty = support_from_branch(branch, more, watched.part(0.0, 0.5))
         found = _assembled(branch, intervals, np.zeros(0), np.zeros(0), watched.part(0.5, 1.0))
+        if not found.panels.zeros and found.error > MASS_ERROR:  # products of matrices have a singular density at zero
+            found = _assembled(branch, intervals, np.zeros(0), np.zeros(1), watched.part(0.5, 1.0))
         if not found.panels.zeros and found.error > MASS_ERROR:  # mass on a scale of its own may have been overlooked
             found = _assembled(branch, intervals, np.zeros(0), decades(intervals), watched.part(0.5, 1.0))
         if not found.panels.zeros and found.error <= MASS_ERROR:

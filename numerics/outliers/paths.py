@@ -246,11 +246,14 @@ def _one_by_one(
 
 
 def _first(order: Order, steps: Steps, time: int) -> Order:
-    """Order parameters of the times before one."""
-    return {
-        key: x[_slices(x.shape, steps.strides[key], time)] if key in steps.strides else x[:time]
-        for key, x in order.items()
-    }
+    """Order parameters of the times before one; a mean at a fixed time, ("F", i), stays."""
+
+    def part(key: Key, x: np.ndarray) -> np.ndarray:
+        if key in steps.strides:
+            return x[_slices(x.shape, steps.strides[key], time)]
+        return x if key[0] == "F" else x[:time]
+
+    return {key: part(key, x) for key, x in order.items()}
 
 
 def _slices(shape: tuple[int, ...], stride: tuple[int, ...], time: int) -> tuple[slice, ...]:

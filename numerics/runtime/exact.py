@@ -120,7 +120,7 @@ def past_sum(weights: Array, past: Array, labels: int) -> Array:
 def summed(past: Array, labels: int) -> Array:
     """The sum over times of rows."""
     size = past.shape[1]
-    return jnp.sum(past.reshape(-1, labels * size), axis=0).reshape(labels, size)
+    return jnp.sum(past.reshape(len(past) // labels, labels * size), axis=0).reshape(labels, size)
 
 
 def weighted(overlaps: Array, weights: Array, labels: int) -> Array:
@@ -290,8 +290,8 @@ def total(column: Array) -> Array:
 
 def products_by_time(seen: Array, seen_labels: int, rows: Array, labels: int) -> Array:
     """Means of the products of two fields at all times: one row per time, one column per label."""
-    size = rows.shape[1]
-    return jnp.sum(seen.reshape(-1, seen_labels, size) * rows.reshape(-1, labels, size), axis=-1)
+    a, b = (x.reshape(len(x) // count, count, x.shape[1]) for x, count in ((seen, seen_labels), (rows, labels)))
+    return jnp.sum(a * b, axis=-1)
 
 
 def mean_of_labels(table: Array) -> Array:

@@ -1,7 +1,8 @@
 """What a generated solver promises: its parts, and what each of them can be asked.
 
 `p` is always a Point: the parameters of the model and its data. `order` holds order parameters: ("C", a, b) and
-("R", a, b) are matrices over training times before the last update (and labels), ("M", i) means over those times.
+("R", a, b) are matrices over training times before the last update (and labels), ("M", i) means over those times,
+("F", i) means over all times.
 """
 
 from __future__ import annotations

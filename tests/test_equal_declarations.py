@@ -1,0 +1,190 @@
+"""Declarations that say the same in other words: the same numbers from each.
+
+Each case is one way to write a model that was once refused, beside a plain way to write it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from derive.selftest.engine import Refused, exact_observables, solved, training_level
+from derive.selftest.laws import same_numbers
+
+HEAD = """
+from sympy import sqrt, tanh
+from derive import *
+
+T = parameter("T", default=3, domain=whole_positive)
+C = parameter("C", default=2, domain=whole_positive)
+nu = parameter("nu", default=1.5, domain=positive)
+c = parameter("c", default=0.5)
+D, N = sectors("D", N=nu)
+t = training_clock("t", steps=T)
+l = training_clock("l", steps=T, channels=C)
+A, B, E = gaussian("A", N, D), gaussian("B", D, N), gaussian("E", N, D, variance=1 / D)
+M = goe("M", D)
+n, m = normal("n", D), normal("m", N)
+k = normal("k", D, per_class=l)
+x, y, z = fields("x y z", D, t)
+h = field("h", N, t)
+g, q = field("g", N, l), field("q", N, l)
+W, V = weights("W", N, D, t), weights("V", N, D, t)
+U = weights("U", N, D, l)
+S = weights("S", D, D, t)
+MODEL = Model(
+    parameters=(T, C, nu, c),
+    equations=[EQUATIONS],
+    observe={OBSERVE},
+    PROBE
+)
+"""
+
+
+def text(equations: str, observe: str = "", probe: str = "") -> str:
+    probed = f"probe=spectrum({probe})," if probe else ""
+    return HEAD.replace("EQUATIONS", equations).replace("OBSERVE", observe).replace("PROBE", probed)
+
+
+SEEN = "'a': mean(x(t)**2), 'b': mean(y(t)**2), 'c': mean(x(t) * y(t - 1))"
+START = "Eq(x(0), n), "
+MOMENTUM = "Eq(W(0), {start}), Eq(V(0), 0), Eq(h(t), W(t) @ n), Eq(V(t + 1), V(t) / 2 + {old} * W(t) / 5 + {spike}), "
+MOMENTUM += "Eq(W(t + 1), W(t) * (9 - t / (1 + t)) / 10 + V(t + 1) * {new} + {more} / 10)"
+SMALL = {"old": "1", "spike": "outer(h(t), n) / D", "new": "1"}
+LARGE = {"old": "sqrt(D)", "spike": "sqrt(nu) * outer(h(t), n) / sqrt(N)", "new": "1 / sqrt(D)"}
+TRAINED = ("'a': mean(h(t)**2), 'b': mean(h(t) * h(t - 1))", "W(T).T @ W(T)")
+LABELLED = "Eq(U(0), E), Eq(g(l), U(l) @ k), Eq(U(l + 1), U(l) + {update})"
+BY_LABEL = ("'a': mean(g(l)**2), 'b': mean(g(l) * g(l - 1))", "U(T).T @ U(T)")
+
+DECAYED = "Eq(S(0), M), Eq(x(0), n), Eq(x(t + 1), S(t) @ x(t) / 2 + x(t)), Eq(S(t + 1), 9 * S(t) / 10 + {update})"
+DECAY = ("'a': mean(x(t)**2)", "S(T).T @ S(T)")
+
+CASES = {
+    "a mean before an outer product, and decay": (
+        text(DECAYED.format(update="mean(x(t)**2) / D / 4 * outer(x(t), x(t))"), *DECAY),
+        text(DECAYED.format(update="outer(y(t), x(t)) / D / 4") + ", Eq(y(t), mean(x(t)**2) * x(t))", *DECAY),
+    ),
+    "sizes inside a nested product": (
+        text(START + "Eq(x(t + 1), B @ (A @ x(t) / sqrt(D)) / sqrt(N)), Eq(y(t), B @ (A @ x(t) / sqrt(N * D)))", SEEN),
+        text(
+            START + "Eq(h(t), A @ x(t) / sqrt(D)), Eq(x(t + 1), B @ h(t) / sqrt(N)), Eq(y(t), B @ h(t) / sqrt(N))", SEEN
+        ),
+    ),
+    "sizes inside a sum inside a product": (
+        text(
+            START + "Eq(x(t + 1), B @ (c * A @ x(t) / D + tanh(1) * m / sqrt(D))), Eq(y(t), B @ (A @ (x(t) / D) - m / "
+            "sqrt(N)))",
+            SEEN,
+        ),
+        text(
+            START + "Eq(h(t), A @ x(t) / sqrt(D)), Eq(x(t + 1), sqrt(nu) * B @ (c * h(t) + tanh(1) * m) / sqrt(N)), "
+            "Eq(y(t), sqrt(nu) * B @ h(t) / sqrt(N) - B @ m / sqrt(N))",
+            SEEN,
+        ),
+    ),
+    "a size in the start of weights with momentum": (
+        text(MOMENTUM.format(start="A / sqrt(D)", more="A / sqrt(D)", **SMALL), *TRAINED),
+        text(MOMENTUM.format(start="E", more="E", **SMALL), *TRAINED),
+    ),
+    "a transpose in the start of weights with momentum": (
+        text(MOMENTUM.format(start="B.T / sqrt(D)", more="B.T / sqrt(D)", **SMALL), *TRAINED),
+        text(MOMENTUM.format(start="E", more="E", **SMALL), *TRAINED),
+    ),
+    "sizes between weights that need each other": (
+        text(MOMENTUM.format(start="E", more="E", **LARGE), *TRAINED),
+        text(MOMENTUM.format(start="E", more="E", **SMALL), *TRAINED),
+    ),
+    "a mean with labels before an outer product": (
+        text(LABELLED.format(update="mean(g(l)**2) / D * outer(g(l), k)"), *BY_LABEL),
+        text(LABELLED.format(update="outer(q(l), k) / D") + ", Eq(q(l), mean(g(l)**2) * g(l))", *BY_LABEL),
+    ),
+    "a sum of means before an outer product": (
+        text(LABELLED.format(update="outer(g(l), k) * total(mean(g(l)**2)) / D / 4"), *BY_LABEL),
+        text(LABELLED.format(update="outer(g(l) * total(mean(g(l)**2)), k) / D / 4"), *BY_LABEL),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_other_words_have_the_same_numbers(case):
+    one, two = map(solved, CASES[case])
+    assert one.exact and two.exact and any(map(any, one.observables))
+    assert same_numbers(one, two, 1e-10) == ""
+
+
+def test_parts_of_weights_that_grow_differently_are_refused():
+    with pytest.raises(Refused, match="the updates of V, W: the same matrix is a part of W both like"):
+        training_level(text(MOMENTUM.format(start="E", more="sqrt(D) * E", **SMALL), *TRAINED))
+
+
+# a mean taken at one time, in the probed matrix
+
+GROWN = "Eq(x(0), n), Eq(x(t + 1), x(t) + {law})"
+LAWS = {"linear": "M @ x(t) / 2", "nonlinear": "2 * tanh(y(t)) / 3), Eq(y(t), M @ x(t)"}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_mean_at_one_time_weighs_the_spike(law):
+    """One spike of strength a along n, in a matrix that has seen n, pulls an eigenvalue to a + 1 / a."""
+    observe = "'a': mean(x(t)**2), 'b': mean(x(t) * x(t - 1))"
+    close = 1e-9 if law == "linear" else 1e-4  # of a sampled outlier the bias is taken off, to first order
+    for coefficient, series, late in (("mean(x(T)**2)", 0, 0), ("mean(x(T - 1) * x(T - 2))", 1, 1)):
+        matrix = f"M + 2 * {coefficient} / D * outer(n, n)"
+        found = solved(text(GROWN.format(law=LAWS[law]), observe, matrix), path=True)
+        strengths = [0.0] * late + [2 * a for a in found.observables[series]]
+        path = found.spectra[0].path
+        for time in range(1, 4):
+            expected = [strengths[time] + 1 / strengths[time]] if strengths[time] > 1 else []
+            assert path[time] == pytest.approx(expected, abs=close)
+        assert list(found.spectra[0].outliers) == pytest.approx(list(path[3]), abs=close)
+
+
+REFUSED = {
+    "mean(x(t)**2)": "which uses x at t; a coefficient is taken at T, T - 1, ..., or at 0",
+    "mean(x(2)**2)": "which uses x at 2; a coefficient is taken at T, T - 1, ..., or at 0",
+    "mean(x(0) * x(T))": "use times that count from the same end",
+}
+
+
+@pytest.mark.parametrize("coefficient", REFUSED)
+def test_other_times_in_the_probed_matrix_are_refused(coefficient):
+    with pytest.raises(Refused) as caught:
+        solved(text(GROWN.format(law=LAWS["linear"]), "'a': mean(x(t)**2)", f"M + {coefficient} / D * outer(n, n)"))
+    assert REFUSED[coefficient] in str(caught.value)
+
+
+# what vanishes
+
+
+def test_a_field_without_a_source_is_zero():
+    """No variable drives it: its rows have no entries at all."""
+    equations = "Eq(x(t), x(t - 1)), Eq(y(t), past_sum(lambda s: x(s), t)), Eq(S(0), M), "
+    equations += "Eq(S(t + 1), S(t) + outer(x(t), x(t)) / D)"
+    found = solved(text(equations, "'a': mean(x(t)**2), 'b': mean(y(t)**2)", "S(T)"))
+    assert found.observables == ((0.0,) * 4,) * 2
+    assert exact_observables(text(equations, "'a': mean(x(t)**2), 'b': mean(y(t)**2)")) == found.observables
+    assert found.spectra[0].edges == ((-2.0, 2.0),) and not found.spectra[0].outliers
+
+
+def test_a_law_whose_terms_cancel_is_zero():
+    """Nothing is left of the rule, and nothing acts on the sites of its sector."""
+    seen = "'a': mean(h(t)**2), 'b': mean(h(t) * h(t - 2)), 'c': mean(x(t)**2)"
+    cancelled = text("Eq(h(t), h(t - 1) / 2 - h(t - 1) / 2), Eq(x(t), n)", seen)
+    assert exact_observables(cancelled) == solved(cancelled).observables == ((0.0,) * 4, (0.0,) * 4, (1.0,) * 4)
+
+
+OFF = {
+    "M @ M @ M + c * M @ O @ M": "M @ M @ M",
+    "M + c * O @ M @ O": "M",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("matrix", OFF)
+def test_a_coupling_at_zero_is_the_term_left_out(matrix):
+    """The density of a product of matrices diverges at zero, which no curve says where there is none."""
+    other = HEAD.replace('M = goe("M", D)', 'M, O = goe("M", D), goe("O", D)').replace("=0.5)", "=0.0)")
+    one, two = (
+        solved(other.replace("EQUATIONS", "").replace("OBSERVE", "").replace("PROBE", f"probe=spectrum({probed})"))
+        for probed in (matrix, OFF[matrix])
+    )
+    assert same_numbers(one, two, 1e-9) == "" and two.spectra[0].edges
