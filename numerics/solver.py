@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,8 +14,8 @@ from numerics.bulk.density import density_on
 from numerics.bulk.moments import moments
 from numerics.bulk.support import atoms_of, support
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
-from numerics.outliers.errors import extrapolated, extrapolated_sides, match_replicas, overlap_errors, path_errors
-from numerics.outliers.finding import SpikedProblem, find_outliers, outside, ring_spectra
+from numerics.outliers.errors import match_replicas, overlap_errors, path_errors
+from numerics.outliers.finding import SpikedProblem, find_outliers, ring_spectra
 from numerics.outliers.following import Lost
 from numerics.outliers.overlaps import are_resolved, replica_overlaps, span_sizes, spike_overlaps
 from numerics.outliers.paths import Steps, outlier_path
@@ -69,7 +69,7 @@ class Solution:
     observables: dict[str, list[float]]
     observable_errors: dict[str, list[float]] | None
     method: dict[str, Any]
-    order: dict[Key, np.ndarray]
+    order: Mapping[Key, np.ndarray]
     solver: Solver
 
     @property
@@ -250,29 +250,26 @@ def _layer(
         else f"{len(matrix.bulk.responses)} response equations, too many to eliminate, followed by Newton's method",
     }
     here = [float(o.z) for o in found]
-    outliers, errors = here, None
+    errors = None
     if trained.without_one:
-        replicas = replica_outliers(problem, rings, here, trained.families)
+        replicas = replica_outliers(problem, rings, here, trained.without_one)
         diagnostics["outlier_errors"] = replicas.method
-        corrected, others = trained.unbiased(here, replicas.positions, extrapolated)
-        outliers = [z for z in corrected if outside(z, excluded)]
-        errors = match_replicas(outliers, others)
+        errors = match_replicas(here, replicas.positions)
         if any(not math.isfinite(e) for e in errors) or any(len(one) != len(here) for one in replicas.positions):
             diagnostics["unsettled"] = "an outlier is so close to the edge that not all replicas have it; raise samples"
             errors = [
-                e if math.isfinite(e) else abs(z - _nearest_edge(z, edges))
-                for e, z in zip(errors, outliers, strict=True)
+                e if math.isfinite(e) else abs(z - _nearest_edge(z, edges)) for e, z in zip(errors, here, strict=True)
             ]
     layer = Layer(
         matrix.label,
         [[float(a), float(b)] for a, b in edges],
-        outliers,
+        here,
         errors,
         diagnostics,
         moments(branch, MOMENTS),
     )
     if overlaps:
-        layer = _with_overlaps(layer, problem, trained, here)
+        layer = _with_overlaps(layer, problem, trained)
     if path and solver.setting.steps is not None and (matrix.probe.reduced or not matrix.probe.unknowns):
         strides = solver.training.strides(branch.p)
         steps = Steps(solver.setting.steps, int(values[solver.setting.steps]), strides)
@@ -282,16 +279,11 @@ def _layer(
 
 def _with_path(layer: Layer, problem: SpikedProblem, trained: Trained, steps: Steps, tell: Report) -> Layer:
     """The layer with its outliers at all times."""
-    course = outlier_path(problem, steps, tell, [order for family in trained.families for order in family])
+    course = outlier_path(problem, steps, tell, trained.without_one)
     whole, tops = [now for now, _ in course.path], [top for _, top in course.path]
     errors = None
     if trained.without_one:
-        replicas: list[list[list[float]]] = []
-        for time, now in enumerate(whole):
-            corrected, others = trained.unbiased(now, [one[time] for one in course.replicas], extrapolated)
-            whole[time] = [z for z in corrected if problem.outside(z)]
-            replicas.append(others)
-        errors = path_errors(whole, replicas)
+        errors = path_errors(whole, [[one[time] for one in course.replicas] for time in range(len(whole))])
         layer.diagnostics["path_errors"] = "followed from the mean" + (
             f"; at {course.anew} of {steps.count} times each replica is solved anew" if course.anew else ""
         )
@@ -304,11 +296,12 @@ def _with_path(layer: Layer, problem: SpikedProblem, trained: Trained, steps: St
     )
 
 
-def _with_overlaps(layer: Layer, problem: SpikedProblem, trained: Trained, here: list[float]) -> Layer:
-    """The layer with the overlaps of its outliers, `here` where order parameters put them, with the spikes."""
-    if not here and not layer.outliers:
+def _with_overlaps(layer: Layer, problem: SpikedProblem, trained: Trained) -> Layer:
+    """The layer with the overlaps of its outliers with the spikes."""
+    here = layer.outliers
+    if not here:
         return replace(layer, overlaps=[])
-    if not are_resolved(problem, trained.noise) or len(here) != len(layer.outliers):
+    if not are_resolved(problem, trained.noise):
         layer.diagnostics["overlaps"] = "not given: the spikes are too nearly dependent for sampled order parameters"
         return layer
     found = spike_overlaps(problem, here)
@@ -316,12 +309,11 @@ def _with_overlaps(layer: Layer, problem: SpikedProblem, trained: Trained, here:
     if not trained.without_one:
         return replace(layer, overlaps=found)
     try:
-        replicas = replica_overlaps(problem, here, [order for family in trained.families for order in family])
+        replicas = replica_overlaps(problem, here, trained.without_one)
     except Lost as lost:
-        layer.diagnostics["overlap_errors"] = f"not given, nor is their bias taken off: {lost}"
+        layer.diagnostics["overlap_errors"] = f"not given: {lost}"
         return replace(layer, overlaps=found)
-    corrected, others = trained.unbiased(found, replicas, extrapolated_sides)
-    return replace(layer, overlaps=corrected, overlap_errors=overlap_errors(corrected, others))
+    return replace(layer, overlaps=found, overlap_errors=overlap_errors(found, replicas))
 
 
 def _moved(layer: Layer, observable: np.ndarray) -> Layer:

@@ -12,7 +12,7 @@ from conftest import solver_and_values, solver_of, values_of
 
 from numerics.bulk.support import atoms_of, support
 from numerics.outliers import replicas as replicas_module
-from numerics.outliers.errors import extrapolated, extrapolated_sides, jackknife, overlap_errors, path_errors
+from numerics.outliers.errors import jackknife, overlap_errors, path_errors
 from numerics.outliers.finding import (
     SpikedProblem,
     find_outliers,
@@ -59,7 +59,7 @@ def problem(seed: int) -> SpikedProblem:
 
 
 def orders_of(seed: int) -> list:
-    return [order for family in trained(seed).families for order in family]
+    return list(trained(seed).without_one)
 
 
 # -- matrices
@@ -154,8 +154,8 @@ def test_outliers_of_replicas_are_those_that_are_solved_for(monkeypatch):
     monkeypatch.setattr(
         replicas_module, "outlier_positions", lambda problem: calls.append(1) or outlier_positions(problem)
     )
-    found = replica_outliers(one, spectra, here, trained(0).families)
-    assert len(here) >= 1 and len(calls) == 2 and found.method.startswith("followed")
+    found = replica_outliers(one, spectra, here, trained(0).without_one)
+    assert len(here) >= 1 and len(calls) == 1 and found.method.startswith("followed")
     assert np.allclose(found.positions, solved, rtol=1e-9)
 
 
@@ -179,7 +179,7 @@ def test_replicas_that_cannot_be_followed_are_solved_anew():
     one = problem(0)
     here = [o.z for o in find_outliers(one)]
     far = [{key: value * (1 + 3 * k) for key, value in one.order.items()} for k in (0, 1, 2)]
-    found = replica_outliers(one, ring_spectra(one), here, [far])
+    found = replica_outliers(one, ring_spectra(one), here, far)
     assert found.method.startswith("each replica solved anew")
     assert found.positions == [outlier_positions(one.with_order(order)) for order in far]
 
@@ -189,7 +189,7 @@ def test_an_outlier_that_a_replica_has_lost_to_the_bulk_is_found_by_solving_anew
     here = [o.z for o in find_outliers(one)]
     bulk = (one.excluded[0][0], here[0] * (1 - 1e-4))
     squeezed = dataclasses.replace(one, excluded=(bulk,))
-    found = replica_outliers(squeezed, ring_spectra(squeezed), here[:1], trained(0).families)
+    found = replica_outliers(squeezed, ring_spectra(squeezed), here[:1], trained(0).without_one)
     assert "edge" in found.method
     assert sorted({len(positions) for positions in found.positions}) == [0, 1]
 
@@ -247,13 +247,6 @@ def test_the_jackknife_of_a_mean_is_its_standard_error():
     sides = [[{"right": x, "left": None}] for x in without]
     assert overlap_errors([{"right": 0.0, "left": None}], sides) == [
         {"right": pytest.approx(jackknife(without)), "left": None}
-    ]
-
-
-def test_a_bias_of_order_one_over_sites_drops_out():
-    assert extrapolated([1.1], [1.2]) == pytest.approx([1.0]) and extrapolated([1.1], []) == [1.1]
-    assert extrapolated_sides([{"right": 1.1, "left": None}], [{"right": 1.2, "left": None}]) == [
-        {"right": pytest.approx(1.0), "left": None}
     ]
 
 

@@ -16,7 +16,8 @@ from numerics.precision import in_float64
 from numerics.simulation.samples import simulate
 from numerics.solver import Trained, load_solver, solve
 from numerics.training.draws import DRAWS, LEADING, draw, matched
-from numerics.training.sampling import Sampling
+from numerics.training.sampling import SHARE_OF_DIFFERENCE, Sampling, _mean_and_deviations, _sum
+from numerics.training.shelf import Shelf
 
 GROUPS = (("J", "JT", "w"), ("V",))
 SHAPES = {"J": (3,), "JT": (2, 2), "w": (), "V": (2,)}
@@ -72,6 +73,29 @@ def test_where_sites_are_few_the_first_normals_of_each_kind_have_exact_moments()
 
 
 # -- errors, bias and responses
+
+
+def test_a_bias_of_order_one_over_sites_drops_out_and_squares_of_deviations_are_the_variance():
+    rng = np.random.default_rng(0)
+    wholes = rng.normal(1.0, 0.1, 8)
+    halves = [(wholes[k] + 0.05 + shift, wholes[k] + 0.05 - shift) for k, shift in enumerate([0.3, 0.1])]
+    tables = [({}, {"x": np.array(x)}) for x in wholes]
+    by_half = [[({}, {"x": np.array(x)}) for x in both] for both in halves]
+    coarser = [({}, {"x": np.array(wholes[0] + 0.02)})]
+    mean, deviations = _mean_and_deviations(tables, by_half, coarser, Shelf(0))
+    assert _sum(mean)[1]["x"] == pytest.approx(np.mean(wholes) - 0.05)
+    off = [float(_sum(one)[1]["x"]) for one in deviations]
+    assert sum(x**2 for x in off[:-1]) == pytest.approx(np.var(wholes, ddof=1) / 8)
+    assert off[-1] == pytest.approx(0.02 * SHARE_OF_DIFFERENCE)
+
+
+def test_large_tables_are_kept_on_disk_and_read_when_asked_for():
+    table = {("C", "x", "x"): np.arange(6.0).reshape(2, 3), ("M", 0): np.ones(2)}
+    small, large = Shelf(1.0), Shelf(1e12)
+    assert small.keep(table) is table
+    kept = large.keep(table)
+    assert list(kept) == list(table) and len(kept) == 2
+    assert all(np.array_equal(kept[name], table[name]) for name in table)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Standard errors from what a result is without each replica, and what is left of it without its bias."""
+"""Standard errors from what a result is without each replica."""
 
 from __future__ import annotations
 
@@ -19,20 +19,6 @@ def jackknife(values: Sequence[float]) -> float:
     """
     count = len(values)
     return float(np.std(values) * math.sqrt(count - 1))
-
-
-def extrapolated(fine: list[float], coarse: list[float]) -> list[float]:
-    """Twice the outliers of all sites minus those of halves: a bias of order 1/sites drops out. They are left alone
-    where there are not as many."""
-    return [2 * a - b for a, b in zip(fine, coarse, strict=True)] if len(fine) == len(coarse) else list(fine)
-
-
-def extrapolated_sides(fine: list[Sides], coarse: list[Sides]) -> list[Sides]:
-    """The same for overlaps."""
-    return [
-        {side: None if x is None or (y := other[side]) is None else 2 * x - y for side, x in one.items()}
-        for one, other in zip(fine, coarse, strict=True)
-    ]
 
 
 def match_replicas(outliers: list[float], without_one: list[list[float]]) -> list[float]:

@@ -59,45 +59,38 @@ def replica_outliers(
     problem: SpikedProblem,
     spectra: Sequence[RingSpectrum] | None,
     outliers: list[float],
-    families: Sequence[Sequence[Order]],
+    orders: Sequence[Order],
 ) -> Replicas:
     """Outliers of order parameters near those of a problem, whose rings have these spectra, and these outliers.
 
-    families: order parameters in sets; the one of each set that is farthest off is solved again as a check. If that
-    disagrees, or the outliers of one set cannot be followed or are not as many, all are solved again.
+    The one that is farthest off is solved again as a check. If that disagrees, or the outliers of one cannot be
+    followed or are not as many, all are solved again.
     """
-    orders = [order for family in families for order in family]
     try:
         found = followed_outliers(problem, spectra, outliers, orders)
         if any(len(one) != len(outliers) for one in found):
             raise Lost("one is so close to the edge that not all replicas have it")
-        worst = _check(problem, outliers, found, families)
-        return Replicas(found, f"followed from the mean; {len(families)} solved again agree to {worst:.1g} errors")
+        worst = _check(problem, outliers, found, orders)
+        return Replicas(found, f"followed from the mean; the farthest, solved again, agrees to {worst:.1g} errors")
     except Lost as lost:
         return Replicas(
             [outlier_positions(problem.with_order(order)) for order in orders], f"each replica solved anew: {lost}"
         )
 
 
-def _check(
-    problem: SpikedProblem, outliers: list[float], found: list[list[float]], families: Sequence[Sequence[Order]]
-) -> float:
+def _check(problem: SpikedProblem, outliers: list[float], found: list[list[float]], orders: Sequence[Order]) -> float:
     """How far, in standard errors, outliers that were followed are from those that are solved for."""
-    worst, start = 0.0, 0
-    for family in families:
-        here = np.array(found[start : start + len(family)]).reshape(len(family), len(outliers))
-        start += len(family)
-        errors = np.array([jackknife(column.tolist()) for column in here.T])
-        allowed = np.maximum(AGREE * errors, 1e-9 * np.abs(outliers) + 1e-280)
-        far = int(np.argmax(np.max(np.abs(here - outliers) / allowed, axis=1, initial=0.0)))
-        again = outlier_positions(problem.with_order(family[far]))
-        if len(again) != len(outliers):
-            raise Lost("a replica that was solved again has more or fewer outliers")
-        off = np.abs(np.array(again) - here[far])
-        if np.any(off > allowed):
-            raise Lost("a replica that was solved again disagrees")
-        worst = max(worst, float(np.max(off * AGREE / allowed, initial=0.0)))
-    return worst
+    here = np.array(found).reshape(len(orders), len(outliers))
+    errors = np.array([jackknife(column.tolist()) for column in here.T])
+    allowed = np.maximum(AGREE * errors, 1e-9 * np.abs(outliers) + 1e-280)
+    far = int(np.argmax(np.max(np.abs(here - outliers) / allowed, axis=1, initial=0.0)))
+    again = outlier_positions(problem.with_order(orders[far]))
+    if len(again) != len(outliers):
+        raise Lost("a replica that was solved again has more or fewer outliers")
+    off = np.abs(np.array(again) - here[far])
+    if np.any(off > allowed):
+        raise Lost("a replica that was solved again disagrees")
+    return float(np.max(off * AGREE / allowed, initial=0.0))
 
 
 @in_float64

@@ -96,9 +96,9 @@ class SampledTraining:
 
     forward_pass: Callable[..., tuple[Mapping[tuple[str | int, ...], Array], Mapping[str, Array], Array, Any]]
     strides: Callable[[Point], Mapping[Key, Strides]]
-    shapes: Callable[[Point, int], dict[str, tuple[int, ...]]]
+    shapes: Callable[[Point, int | None], dict[str, tuple[int, ...]]]
     order_parameters: Callable[..., Order]
-    footprint: Callable[[Point, int], int]
+    footprint: Callable[[Point, int | None], int]
     groups: tuple[tuple[str, ...], ...]
     responses: str
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from inspect import signature
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
@@ -24,11 +25,12 @@ from numerics.progress import Report
 from numerics.runtime.interface import SampledTraining
 from numerics.runtime.point import Point
 from numerics.training.draws import DRAWS, draw, halves
+from numerics.training.shelf import Shelf
 
 DEFAULT_SAMPLES = 100_000
 REPLICAS, FEWEST_REPLICAS = 20, 10
 """How many replicas there are, and down to how many there may be where sites are few for all directions."""
-BIAS_REPLICAS = 5
+BIAS_REPLICAS = 4
 """Replicas whose halves show the bias: halves share the numbers of the whole, so that a few are enough."""
 SITES_BYTES = 1.2e9
 """What the sites of one replica may take."""
@@ -61,7 +63,7 @@ class Sampling:
 
 
 K = TypeVar("K")
-Order = dict[tuple[Any, ...], np.ndarray]
+Order = Mapping[tuple[Any, ...], np.ndarray]
 """Order parameters, or what they are made of, by ("C", a, b), ("R", a, b), ("M", i) and the like."""
 
 
@@ -74,9 +76,9 @@ class Sampled:
     """
 
     orders: tuple[Order, ...]
-    observables: dict[str, np.ndarray]
+    observables: Mapping[str, np.ndarray]
     finite: int
-    errors: dict[str, np.ndarray]
+    errors: Mapping[str, np.ndarray]
     method: dict[str, Any]
 
 
@@ -87,40 +89,43 @@ def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repor
     plan = _plan(training, p, how)
     shapes = training.shapes(p, plan.rank)
     forward = compiled(training.forward_pass)
+    shelf = Shelf(2 * plan.replicas * moments_bytes(training, p))
 
     def run(normals: Mapping[str, Any], tolerance: float) -> _Pass:
-        return _Pass.of(forward(p, normals, rank=plan.rank, tolerance=tolerance))
+        return _Pass.of(forward(p, normals, rank=plan.rank, tolerance=tolerance), shelf)
 
     wholes: list[_Pass] = []
-    smaller: list[_Pass] = []
+    smaller: list[list[_Pass]] = []
     coarser: list[_Pass] = []
     tolerance = plan.tolerances[0]
     for number in range(plan.replicas):
         normals = draw(training.groups, shapes, plan.sites, (how.seed, number), how.draws)
         if number == 0 and len(plan.tolerances) > 1:
             half = halves(training.groups, normals, how.draws)[0]
-            tolerance = _with_room(plan, lambda coarse, half=half: run(half, coarse).full)
+            tolerance = _with_room(plan, partial(run, half))
         wholes.append(run(normals, tolerance))
         if number < BIAS_REPLICAS and how.debias:
-            smaller.append(_Pass.mean([run(h, tolerance) for h in halves(training.groups, normals, how.draws)]))
+            smaller.append([run(half, tolerance) for half in halves(training.groups, normals, how.draws)])
         if number < BIAS_REPLICAS and tolerance > ROUNDING:
             coarser.append(run(normals, COARSER * tolerance))
         tell((number + 1) / plan.replicas, f"sampling, replica {number + 1} of {plan.replicas}")
-    mean, deviations = _mean_and_deviations(wholes, smaller, coarser)
+    tables = [one.tables for one in wholes]
+    by_half = [[half.tables for half in both] for both in smaller]
+    mean, deviations = _mean_and_deviations(tables, by_half, [one.tables for one in coarser], shelf)
     make = compiled(training.order_parameters)
     kept = RESOLVED / plan.sites if how.tolerance is None else how.tolerance
     scale = math.sqrt(len(deviations) / (len(deviations) - 1))  # so that the jackknife gives the sum of their squares
 
-    def order(part: float, deviation: Tables) -> Order:
-        moments, _ = _combined((1.0, mean), (part, deviation))
-        return _arrays(make(moments, p, tolerance=kept))
+    def order(*terms: Term) -> Order:
+        return shelf.keep(_arrays(make(_sum(terms)[0], p, tolerance=kept)))
 
-    variances = _combined(*((1.0, jax.tree.map(np.square, d)) for d in deviations))
+    off = [_sum([(factor, ({}, table[1])) for factor, table in deviation])[1] for deviation in deviations]
+    found = _sum([(factor, ({}, table[1])) for factor, table in mean])[1]
     return Sampled(
-        (order(0.0, mean), *(order(scale, d) for d in deviations)),
-        mean[1],
-        min(one.finite for one in (*wholes, *smaller, *coarser)),
-        {name: np.sqrt(value) for name, value in variances[1].items()},
+        (order(*mean), *(order(*mean, *((scale * c, table) for c, table in one)) for one in deviations)),
+        found,
+        min(one.finite for one in (*wholes, *coarser, *(half for both in smaller for half in both))),
+        {name: np.sqrt(sum(one[name] ** 2 for one in off)) for name in found},
         {
             "method": "sampled forward pass",
             "responses": training.responses,
@@ -158,7 +163,7 @@ def _plan(training: SampledTraining, p: Point, how: Sampling) -> _Plan:
         normals = sum(map(math.prod, training.shapes(p, rank).values()))
         most = SITES_BYTES / (8 * (WORKING_COPIES * training.footprint(p, rank) + normals))
         wanted = max(how.samples / REPLICAS, min(how.samples / FEWEST_REPLICAS, SITES_WANTED * width(rank)))
-        return 2 ** max(4, math.floor(math.log2(min(1.42 * wanted, most))))
+        return 1 << max(4, math.floor(math.log2(min(1.42 * wanted, most))))
 
     def fits(rank: int | None) -> bool:
         return sites(rank) >= FEWEST_SITES * width(rank)
@@ -173,8 +178,10 @@ def _plan(training: SampledTraining, p: Point, how: Sampling) -> _Plan:
     return _Plan(count, max(FEWEST_REPLICAS, math.ceil(how.samples / count)), rank, tolerances)
 
 
-Tables = tuple[Order, dict[str, np.ndarray]]
+Tables = tuple[Order, Mapping[str, np.ndarray]]
 """What a pass gives: moments and observables."""
+Term = tuple[float, Tables]
+"""A part of a sum of tables, which are large: sums are made when they are needed, array by array."""
 
 
 @dataclass(frozen=True)
@@ -187,77 +194,86 @@ class _Pass:
     """Whether something found no room."""
 
     @staticmethod
-    def of(result: Any) -> _Pass:
+    def of(result: Any, shelf: Shelf) -> _Pass:
         moments, observables, finite, report = result
-        tables = _arrays(moments), _arrays(observables)
+        tables = shelf.keep(_arrays(moments)), _arrays(observables)
         return _Pass(tables, int(finite), float(report.lost), int(report.directions), bool(report.full))
 
-    @staticmethod
-    def mean(passes: list[_Pass]) -> _Pass:
-        """Means over several passes, and the worst of their reports."""
-        return _Pass(
-            _mean([one.tables for one in passes]),
-            min(one.finite for one in passes),
-            max(one.lost for one in passes),
-            passes[0].directions,
-            any(one.full for one in passes),
-        )
 
+def _sum(terms: Sequence[Term]) -> Tables:
+    """A sum of tables; each of them is read once, however often it occurs."""
+    factors: dict[int, float] = {}
+    tables: dict[int, Tables] = {}
+    for factor, table in terms:
+        factors[id(table)] = factors.get(id(table), 0.0) + factor
+        tables[id(table)] = table
 
-def _combined(*parts: tuple[float, Tables]) -> Tables:
-    """A sum of tables times numbers."""
-    found: Tables = jax.tree.map(
-        lambda *x: sum(c * y for (c, _), y in zip(parts, x, strict=True)), *(t for _, t in parts)
-    )
-    return found
+    def added(parts: Mapping[int, Mapping[K, np.ndarray]]) -> dict[K, np.ndarray]:
+        first, *rest = parts.items()
+        found = {}
+        for name in first[1]:
+            found[name] = factors[first[0]] * first[1][name]
+            for k, table in rest:
+                found[name] = found[name] + factors[k] * table[name]
+        return found
 
-
-def _mean(tables: Sequence[Tables]) -> Tables:
-    return _combined(*((1 / len(tables), one) for one in tables))
+    return added({k: t[0] for k, t in tables.items()}), added({k: t[1] for k, t in tables.items()})
 
 
 def _mean_and_deviations(
-    wholes: Sequence[_Pass], smaller: Sequence[_Pass], coarser: Sequence[_Pass]
-) -> tuple[Tables, list[Tables]]:
+    wholes: Sequence[Tables], halved: Sequence[Sequence[Tables]], coarser: Sequence[Tables], shelf: Shelf
+) -> tuple[list[Term], list[list[Term]]]:
     """The mean of replicas with their bias taken off, and deviations from it whose squares add up to its variance.
 
-    smaller, coarser: passes over halves, and passes that leave out more, of the first replicas.
+    wholes: of all replicas. halved: of both halves of the first ones. coarser: of the first ones with more left out.
     """
-    wholes, halved, left = ([one.tables for one in passes] for passes in (wholes, smaller, coarser))
-    mean = _mean(wholes)
-    deviations = _deviations(wholes, mean)
+    mean, deviations = _means([[(1.0, one)] for one in wholes], shelf)
     if halved:
         # twice the value of all sites minus that of halves: a bias of order 1/sites drops out
-        bias = [_combined((1.0, whole), (-1.0, half)) for whole, half in zip(wholes, halved, strict=False)]
-        correction = _mean(bias)
-        more = _deviations(bias, correction)
-        mean = _combined((1.0, mean), (1.0, correction))
-        deviations = [_combined((1.0, d), (1.0, more[k])) if k < len(more) else d for k, d in enumerate(deviations)]
-    if left:
-        part = SHARE_OF_DIFFERENCE
+        pairs = zip(wholes, halved, strict=False)
+        bias = [[(1.0, whole), *((-0.5, half) for half in both)] for whole, both in pairs]
+        correction, more = _means(bias, shelf)
+        mean = [*mean, *correction]
+        deviations = [[*one, *(more[k] if k < len(more) else ())] for k, one in enumerate(deviations)]
+    if coarser:
+        part = SHARE_OF_DIFFERENCE / len(coarser)
         deviations.append(
-            _mean([_combined((part, more), (-part, whole)) for whole, more in zip(wholes, left, strict=False)])
+            [term for whole, one in zip(wholes, coarser, strict=False) for term in ((part, one), (-part, whole))]
         )
     return mean, deviations
 
 
-def _deviations(tables: Sequence[Tables], mean: Tables) -> list[Tables]:
-    """Of each replica from the mean, scaled so that their squares add up to the variance of the mean."""
-    scale = 1 / math.sqrt(len(tables) * (len(tables) - 1))
-    return [_combined((scale, one), (-scale, mean)) for one in tables]
+def _means(values: Sequence[Sequence[Term]], shelf: Shelf) -> tuple[list[Term], list[list[Term]]]:
+    """The mean of values, and the deviations of each, scaled so that their squares add up to its variance."""
+    count = len(values)
+    scale = 1 / math.sqrt(count * (count - 1))
+    moments, observables = _sum([(factor / count, table) for value in values for factor, table in value])
+    mean = shelf.keep(moments), observables
+    return [(1.0, mean)], [[*((scale * factor, table) for factor, table in value), (-scale, mean)] for value in values]
+
+
+def moments_bytes(training: SampledTraining, p: Point) -> float:
+    """What the moments of one pass take; nothing is computed."""
+
+    def moments_of(p: Point) -> Any:
+        normals = {name: jnp.zeros((16, *shape)) for name, shape in training.shapes(p, 1).items()}
+        return training.forward_pass(p, normals, rank=1)[0]
+
+    moments = jax.eval_shape(moments_of, p)
+    return float(sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(moments)))
 
 
 def _arrays(table: Mapping[K, Any]) -> dict[K, np.ndarray]:
     return {name: np.asarray(value) for name, value in table.items()}
 
 
-def _with_room(plan: _Plan, is_full: Callable[[float], bool]) -> float:
+def _with_room(plan: _Plan, run: Callable[[float], _Pass]) -> float:
     """The smallest share to leave out with which there is room for the rest, found on half of the sites, where noise
     takes more directions than on all."""
     first, last = 0, len(plan.tolerances)
     while first < last:
         middle = (first + last) // 2
-        first, last = (middle + 1, last) if is_full(plan.tolerances[middle]) else (first, middle)
+        first, last = (middle + 1, last) if run(plan.tolerances[middle]).full else (first, middle)
     if first == len(plan.tolerances):
         raise NumericalError(
             f"{plan.rank} directions of the past are too few: with a share {plan.tolerances[-1]:g} of the variance of "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -32,19 +32,18 @@ WORKING_COPIES = 8
 
 @dataclass(frozen=True)
 class Trained:
-    """The training level: order parameters and observables, and, if sampled, what they are without one replica.
+    """The training level: order parameters and observables.
 
-    coarse: the same from half of the sites, from which the bias of sampling is known; None where there is none.
+    without_one: if sampled, order parameters that differ from them by each contribution to their error: without one
+    replica, or with more left out, scaled so that the jackknife gives the variance.
     """
 
-    order: dict[Key, np.ndarray]
-    observables: dict[str, np.ndarray]
+    order: Mapping[Key, np.ndarray]
+    observables: Mapping[str, np.ndarray]
     finite: int
-    errors: dict[str, np.ndarray] | None
+    errors: Mapping[str, np.ndarray] | None
     without_one: tuple[Order, ...]
     method: dict[str, Any]
-    coarse: Order | None = None
-    coarse_without_one: tuple[Order, ...] = ()
 
     @staticmethod
     def of(order: Any, observables: Any, finite: Any, method: dict[str, Any] | None = None) -> Trained:
@@ -64,26 +63,6 @@ class Trained:
     def noise(self) -> float:
         """How large the noise of sampling in normalised correlations is, in variance; zero if they are exact."""
         return 0.0 if not self.without_one else 2 * RESOLVED * self.method["replicas"] / self.method["samples"]
-
-    @property
-    def families(self) -> tuple[tuple[Order, ...], ...]:
-        """Order parameters near the mean ones: without each replica, and, where bias is taken off, those of half of
-        the sites, of all replicas and without each of them."""
-        return (self.without_one, *(((self.coarse, *self.coarse_without_one),) if self.coarse is not None else ()))
-
-    def unbiased(self, here: R, found: Sequence[R], extrapolated: Callable[[R, R], R]) -> tuple[R, list[R]]:
-        """A result without its bias, and what it is without each replica.
-
-        here: of the mean order parameters; found: of those of each of the families. extrapolated: what all sites and
-        halves of them say together.
-        """
-        count = len(self.without_one)
-        if self.coarse is None:
-            return here, list(found)
-        halves = found[count + 1 :]
-        return extrapolated(here, found[count]), [
-            extrapolated(*pair) for pair in zip(found[:count], halves, strict=True)
-        ]
 
     @staticmethod
     def sampled(solver: Solver, values: dict[str, Any], sampling: Sampling, tell: Report) -> Trained:
