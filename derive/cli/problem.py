@@ -19,7 +19,7 @@ samples_option = click.option(
     "--samples",
     type=click.IntRange(min=100),
     metavar="N",
-    help="Monte Carlo samples of the single-site process; only nonlinear laws of fields that are not Gaussian are sampled.",
+    help="Monte Carlo samples of the single-site process; for nonlinear laws of what is not Gaussian.",
 )
 rank_option = click.option(
     "--rank",
