@@ -197,12 +197,14 @@ def test_an_outlier_that_a_replica_has_lost_to_the_bulk_is_found_by_solving_anew
 def test_overlaps_of_replicas_are_those_that_are_solved_for():
     one = problem(0)
     here = [o.z for o in find_outliers(one)]
-    orders = orders_of(0)[:3]
+    orders = orders_of(0)
     found = replica_overlaps(one, here, orders)
-    for order, overlaps in zip(orders, found, strict=True):
+    errors = overlap_errors(spike_overlaps(one, here), found)
+    for order, overlaps in zip(orders[:3], found, strict=False):
         there = one.with_order(order)
-        for seen, known in zip(overlaps, spike_overlaps(there, outlier_positions(there)), strict=True):
-            assert seen == pytest.approx(known, rel=1e-6)
+        known = spike_overlaps(there, outlier_positions(there))
+        for seen, expected, error in zip(overlaps, known, errors, strict=True):
+            assert all(abs(seen[side] - expected[side]) < 2e-3 * error[side] for side in ("right", "left"))
 
 
 def test_the_path_of_a_replica_is_the_one_it_has_alone():

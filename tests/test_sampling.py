@@ -216,14 +216,13 @@ def test_an_unknown_backend_is_refused():
 def test_frozen_features_follow_the_kernel():
     """Only the readout learns, so predictions obey f(t+1) = f(t) + eta K (y - f(t)) / P with K = <phi phi>."""
     values = with_arrays("frozen_features")
-    theory = solve(solver_of("frozen_features"), values, samples=40_000)
+    theory = solve(solver_of("frozen_features"), values)
     x, y = values["x"], values["y"]
     inner = 2 * x @ x.T / x.shape[1]
     scale = np.sqrt(1 + np.diag(inner))
     kernel = 2 / np.pi * np.arcsin(inner / np.outer(scale, scale))
     f = np.zeros(len(y))
     for time in range(values["T"] + 1):
-        errors = np.array(theory.observable_errors["prediction"][time])
-        assert np.all(np.abs(np.array(theory.observables["prediction"][time]) - f) < 3.5 * errors + 1e-12)
+        np.testing.assert_allclose(theory.observables["prediction"][time], f, rtol=1e-10, atol=1e-12)
         f = f + values["eta"] / values["P"] * kernel @ (y - f)
-    assert np.all(np.array(theory.observable_errors["prediction"][-1]) < 0.01)
+    assert theory.observable_errors is None  # features of fixed Gaussian weights are integrated, not sampled

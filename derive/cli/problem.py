@@ -19,13 +19,13 @@ samples_option = click.option(
     "--samples",
     type=click.IntRange(min=100),
     metavar="N",
-    help="Monte Carlo samples of the single-site process; only nonlinear laws of non-Gaussian fields are sampled.",
+    help="Monte Carlo samples of the single-site process; for nonlinear laws of what is not Gaussian.",
 )
 rank_option = click.option(
     "--rank",
     type=click.IntRange(min=2),
     metavar="R",
-    help="Sampled laws: most directions of the past that are remembered of each field, 96 unless given.",
+    help="Sampled laws: most directions of the past that are remembered of each field, as many as there are if they fit.",
 )
 backend_option = click.option(
     "--backend",
