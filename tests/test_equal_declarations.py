@@ -111,6 +111,37 @@ def test_other_words_have_the_same_numbers(case):
     assert same_numbers(one, two, 1e-10) == ""
 
 
+NONLINEAR = {
+    "a size outside a history in a nonlinear law": (
+        "Eq(x(0), n), Eq(x(t + 1), tanh(x(t)) + S(t) @ x(t) / sqrt(N)), Eq(S(0), F), "
+        "Eq(S(t + 1), S(t) + outer(x(t), n) / sqrt(D))",
+        "Eq(x(0), n), Eq(x(t + 1), tanh(x(t)) + y(t)), Eq(y(t), S(t) @ x(t) / sqrt(N)), Eq(S(0), F), "
+        "Eq(S(t + 1), S(t) + outer(x(t), n) / sqrt(D))",
+    ),
+    "a size outside an outer product in a nonlinear law": (
+        "Eq(x(0), n), Eq(x(t + 1), tanh(x(t)) + (outer(n, n) @ x(t)) / N)",
+        "Eq(x(0), n), Eq(x(t + 1), tanh(x(t)) + mean(n * x(t)) * n / nu)",
+    ),
+    "a size inside a product with a nonlinear law": (
+        "Eq(x(0), n), Eq(x(t + 1), F @ (tanh(x(t)) / sqrt(D) + n / sqrt(D)))",
+        "Eq(x(0), n), Eq(y(t), tanh(x(t)) + n), Eq(x(t + 1), F @ y(t) / sqrt(D))",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NONLINEAR)
+def test_other_words_have_the_same_sampled_numbers(case):
+    """The same random numbers are drawn for the same fields, or the errors cover the difference."""
+    head = HEAD.replace("S = weights", 'F = gaussian("F", D, D)\nS = weights')
+    made = [
+        head.replace("EQUATIONS", e).replace("OBSERVE", "'a': mean(x(t)**2)").replace("PROBE", "")
+        for e in NONLINEAR[case]
+    ]
+    one, two = map(solved, made)
+    assert not one.exact and one.observables[0][-1] > 0.01
+    assert same_numbers(one, two, 1e-9) == ""
+
+
 def test_parts_of_weights_that_grow_differently_are_refused():
     with pytest.raises(Refused, match="the updates of V, W: the same matrix is a part of W both like"):
         training_level(text(MOMENTUM.format(start="E", more="sqrt(D) * E", **SMALL), *TRAINED))

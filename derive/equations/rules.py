@@ -140,8 +140,10 @@ class Rules:
         """A nonlinear law, with sums over time, projections and mixtures of labels moved into fields of their own."""
         for node in sorted(_moved(expression), key=sp.default_sort_key):
             now = Moment(clock, 0) if clock is not None else None
-            value = self.named(node, now, clock or target.clock, where, f"{target}_input")
-            expression = expression.xreplace({node: value})
+            size, limited = _sizes_outside(node, where)
+            value = self.named(limited, now, clock or target.clock, where, f"{target}_input")
+            expression = expression.xreplace({node: size * value})
+        expression = _in_ratios(expression, where)
         sizes = expression.atoms(Sector)
         if sizes:
             raise DeclarationError(
@@ -282,12 +284,29 @@ def _split(product: sp.Expr) -> tuple[sp.Expr, list[sp.Expr]]:
 def _sizes_outside(expression: sp.Expr, where: str) -> tuple[sp.Expr, sp.Expr]:
     """A vector as (power of a size, vector of order one) where all its terms have the same power, else as it stands."""
     terms = sp.Add.make_args(expression)
-    orders = {_growth(term, where) for term in terms if term.atoms(Sector)}
+    orders = {_growth(term, where) for term in terms}
     sector = sector_of(expression, where)
-    if len(orders) != 1 or not all(term.atoms(Sector) for term in terms) or sector is None:
+    if len(orders) != 1 or orders == {0} or sector is None:
         return sp.S.One, expression
     size = sector ** orders.pop()
-    return size, sp.Add(*(term / size for term in terms))
+    return size, sp.Add(*(_divided(term, size) for term in terms))
+
+
+def _divided(term: sp.Expr, size: sp.Expr) -> sp.Expr:
+    """The term over a power of a size, which goes into a sum over earlier times."""
+    return sp.Sum(sp.expand(term.function / size), *term.limits) if isinstance(term, sp.Sum) else term / size
+
+
+def _in_ratios(law: sp.Expr, where: str) -> sp.Expr:
+    """A nonlinear law with the factors that are made of sizes written as ratios, where they have a limit."""
+    if isinstance(law, (FieldAt, Mean)) or not law.atoms(Sector):
+        return law
+    if isinstance(law, sp.Mul):
+        scale, vectors = _split(law)
+        if scale.atoms(Sector) and size_order(scale, where) == 0:
+            scale = size_free(scale, where)
+        return sp.Mul(scale, *(_in_ratios(vector, where) for vector in vectors))
+    return law.func(*(_in_ratios(arg, where) for arg in law.args))
 
 
 def _growth(term: sp.Expr, where: str) -> sp.Rational:

@@ -227,7 +227,8 @@ class Draft:
     def names(self) -> list[str]:
         """Every name that is declared, observables included."""
         found = [s.name for s in self.sectors] + [p.name for p in self.parameters]
-        found += list(self.shapes()) + [v.name for v in (*self.normals, *self.fields, *self.data)]
+        found += list(self.shapes()) + [v.name for v in (*self.normals, *self.fields)]
+        found += [d.name for d in self.data]
         return found + ([self.clock.name] if self.clock else []) + [label for label, _ in self.observables]
 
     def shapes(self) -> dict[str, tuple[str, str]]:
