@@ -25,7 +25,7 @@ rank_option = click.option(
     "--rank",
     type=click.IntRange(min=2),
     metavar="R",
-    help="Sampled laws: most directions of the past that are remembered of each field, as many as there are if they fit.",
+    help="Sampled laws: most directions of the past to remember of each field; as many as fit unless given.",
 )
 backend_option = click.option(
     "--backend",
