@@ -42,6 +42,12 @@ class ProbedMatrix:
     bulk: BulkLaw
     plus: str = ""
 
+    @property
+    def curve(self) -> str | None:
+        """The curve of the resolvent as text, with what is added to the diagonal; None if it was too large to find."""
+        text = self.bulk.curve_text
+        return None if text is None else text.format(z=f"(z - {self.plus})" if self.plus else "z")
+
 
 @dataclass(frozen=True)
 class Solver:

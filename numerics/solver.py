@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.bulk.density import density_on
+from numerics.bulk.law import Law
 from numerics.bulk.moments import moments
-from numerics.bulk.support import atoms_of, support
+from numerics.bulk.support import law_of
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
 from numerics.outliers.errors import match_replicas, overlap_errors, path_errors
 from numerics.outliers.finding import SpikedProblem, find_outliers, ring_spectra
@@ -26,7 +26,18 @@ from numerics.runtime.interface import Key, Probe
 from numerics.training.sampling import DEFAULT_SAMPLES, Sampling
 from numerics.training.trained import Trained, check_finite, check_memory, chunks, train_together
 
-__all__ = ["Layer", "Solution", "Solver", "Trained", "load_built", "load_solver", "solve", "solve_many", "spectra"]
+__all__ = [
+    "Layer",
+    "Solution",
+    "Solver",
+    "Trained",
+    "load_built",
+    "load_solver",
+    "solve",
+    "solve_many",
+    "spectra",
+    "spiked_problem",
+]
 Progress = Callable[[float, str], None] | None
 MOMENTS = 8
 
@@ -38,17 +49,18 @@ class Layer:
     outlier_path: for each time the outliers; outlier_path_errors: their standard errors where the theory is sampled,
     None for one that is not always there; largest_path: the top of the spectrum, outlier or edge; bbp_time: the
     first time with an outlier, None if there is none. overlaps: for each outlier the squared overlap of its right
-    and left vector with the span of the spikes; overlap_errors: theirs where the theory is sampled. moments: of the
-    bulk, from order 0. shift: what was added to the
-    diagonal, also at all times.
+    and left vector with the span of the spikes; overlap_errors: theirs where the theory is sampled. law: of the bulk;
+    moments: its own, from order 0; curve: the polynomial in the resolvent G and z that is zero on it, None if it was
+    too large to find. shift: what was added to the diagonal, also at all times.
     """
 
     label: str
-    bulk_edges: list[list[float]]
+    law: Law
     outliers: list[float]
     outlier_errors: list[float] | None
     diagnostics: dict[str, Any]
     moments: list[float] = field(default_factory=list)
+    curve: str | None = None
     shift: float = 0.0
     shift_path: list[float] | None = None
     outlier_path: list[list[float]] | None = None
@@ -58,10 +70,20 @@ class Layer:
     overlaps: list[dict[str, float | None]] | None = None
     overlap_errors: list[dict[str, float | None]] | None = None
 
+    @property
+    def bulk_edges(self) -> list[list[float]]:
+        """The intervals of the bulk, ascending."""
+        return [[low, high] for low, high in self.law.edges]
+
+    @property
+    def atoms(self) -> list[dict[str, float]]:
+        """The point masses of the bulk, ascending."""
+        return [{"at": at, "weight": weight} for at, weight in self.law.atoms]
+
 
 @dataclass(frozen=True)
 class Solution:
-    """What the theory says at given parameters. Errors are None where the result is exact."""
+    """What the theory says at given parameters, as plain data. Errors are None where the result is exact."""
 
     setting: str
     parameters: dict[str, Any]
@@ -70,7 +92,6 @@ class Solution:
     observable_errors: dict[str, list[float]] | None
     method: dict[str, Any]
     order: Mapping[Key, np.ndarray]
-    solver: Solver
 
     @property
     def bulk_edges(self) -> list[list[float]]:
@@ -92,23 +113,26 @@ class Solution:
     def layer(self, label: str) -> Layer:
         return next(layer for layer in self.layers if layer.label == label)
 
-    def problem(self, label: str | None = None) -> SpikedProblem:
-        """What the outliers of a layer are found from, of the first one unless it is named."""
-        layer = self.layers[0] if label is None else self.layer(label)
-        matrix = self.solver.matrix(layer.label)
-        branch = self.solver.branch(self.parameters, matrix)
-        bulk = [(a - layer.shift, b - layer.shift) for a, b in layer.bulk_edges]
-        atoms = [(atom["at"] - layer.shift,) * 2 for atom in layer.diagnostics["atoms"]]
-        return SpikedProblem(matrix.probe, branch.p, self.order, branch, (*bulk, *atoms))
-
-    def density(self, x: np.ndarray, label: str | None = None, progress: Progress = None) -> np.ndarray:
+    def density(self, x: np.ndarray, label: str | None = None) -> np.ndarray:
         """The density of the bulk of a layer, of the first one unless it is named; atoms left out."""
         if not self.layers:
             raise NumericalError(f"{self.setting} probes no matrix, so it has no density")
         layer = self.layers[0] if label is None else self.layer(label)
-        branch = self.solver.branch(self.parameters, self.solver.matrix(layer.label))
-        edges = [(a - layer.shift, b - layer.shift) for a, b in layer.bulk_edges]
-        return density_on(branch, np.asarray(x, float) - layer.shift, edges, progress)
+        return layer.law.density(x)
+
+
+def spiked_problem(solver: Solver, solution: Solution, label: str | None = None) -> SpikedProblem:
+    """What the outliers of a layer of a solution are found from, of the first one unless it is named."""
+    layer = solution.layers[0] if label is None else solution.layer(label)
+    matrix = solver.matrix(layer.label)
+    branch = solver.branch(solution.parameters, matrix)
+    law = layer.law.moved(-layer.shift)
+    return SpikedProblem(matrix.probe, branch.p, solution.order, branch, _excluded(law))
+
+
+def _excluded(law: Law) -> tuple[tuple[float, float], ...]:
+    """Where no outlier is: the intervals of the bulk, and its atoms as intervals of length zero."""
+    return (*law.edges, *((at, at) for at, _ in law.atoms))
 
 
 @in_float64
@@ -208,7 +232,7 @@ def spectra(
         if matrix.probe not in bare:
             share = part(tell, number / len(chosen), (number + 1) / len(chosen))
             bare[matrix.probe] = _layer(solver, values, trained, matrix, path, overlaps, share)
-        layer = replace(bare[matrix.probe], label=matrix.label)
+        layer = replace(bare[matrix.probe], label=matrix.label, curve=matrix.curve)
         found.append(_moved(layer, trained.observables[matrix.plus]) if matrix.plus else layer)
     tell(1.0, "done")
     errors = trained.errors
@@ -220,7 +244,6 @@ def spectra(
         None if errors is None else {k: np.atleast_1d(v).tolist() for k, v in errors.items()},
         trained.method,
         trained.order,
-        solver,
     )
 
 
@@ -234,14 +257,11 @@ def _layer(
     tell: Report,
 ) -> Layer:
     branch = solver.branch(values, matrix)
-    edges = support(branch, part(tell, 0.0, 0.8))
-    atoms = atoms_of(branch, edges)
-    excluded = (*edges, *((atom["at"], atom["at"]) for atom in atoms))
-    problem = SpikedProblem(matrix.probe, branch.p, trained.order, branch, excluded)
+    law = law_of(branch, part(tell, 0.0, 0.8))
+    problem = SpikedProblem(matrix.probe, branch.p, trained.order, branch, _excluded(law))
     rings = ring_spectra(problem) if matrix.probe.reduced else None
     found = find_outliers(problem, rings)
     diagnostics: dict[str, Any] = {
-        "atoms": atoms,
         "residual": max((o.residual for o in found), default=0.0),
         "eigenvalue_condition": max((o.condition for o in found), default=1.0),
         "reduced": matrix.probe.reduced,
@@ -258,11 +278,12 @@ def _layer(
         if any(not math.isfinite(e) for e in errors) or any(len(one) != len(here) for one in replicas.positions):
             diagnostics["unsettled"] = "an outlier is so close to the edge that not all replicas have it; raise samples"
             errors = [
-                e if math.isfinite(e) else abs(z - _nearest_edge(z, edges)) for e, z in zip(errors, here, strict=True)
+                e if math.isfinite(e) else abs(z - _nearest_edge(z, law.edges))
+                for e, z in zip(errors, here, strict=True)
             ]
     layer = Layer(
         matrix.label,
-        [[float(a), float(b)] for a, b in edges],
+        law,
         here,
         errors,
         diagnostics,
@@ -321,12 +342,10 @@ def _moved(layer: Layer, observable: np.ndarray) -> Layer:
     shift = np.atleast_1d(observable)
     last = float(shift[-1])
     at = shift if shift.size > 1 else np.full(len(layer.outlier_path or [0]), last)
-    atoms = [{**atom, "at": atom["at"] + last} for atom in layer.diagnostics["atoms"]]
     return replace(
         layer,
-        bulk_edges=[[a + last, b + last] for a, b in layer.bulk_edges],
+        law=layer.law.moved(last),
         outliers=[z + last for z in layer.outliers],
-        diagnostics={**layer.diagnostics, "atoms": atoms},
         moments=_moved_moments(layer.moments, last),
         shift=last,
         shift_path=[float(x) for x in shift],

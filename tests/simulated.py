@@ -10,6 +10,7 @@ from agreement import Block, extrapolated, kept_controls, recorded, seed_of
 
 from numerics.simulation.compare import Row, bulk_intervals, compare
 from numerics.simulation.samples import simulate
+from numerics.solver import Solution, Solver
 
 SIZES = ((90, 240), (270, 120))
 """Base sizes, each with its number of samples: what is left of second order in 1/size is below the errors."""
@@ -21,7 +22,8 @@ NEAR = 1.0
 
 def block_of(
     name: str,
-    theory: Any,
+    solver: Solver,
+    theory: Solution,
     seed: int,
     sizes: Sequence[tuple[int, int]] = SIZES,
     values: Mapping[str, Any] | None = None,
@@ -33,7 +35,7 @@ def block_of(
     values: the parameters of the samples, the theory's own if None. looked: what else of the samples is looked at, as
     `simulate` takes it: times=..., overlaps=True.
     """
-    solver, values = theory.solver, dict(values or theory.parameters)
+    values = dict(values or theory.parameters)
     tables: list[dict[str, Row]] = []
     controls = []
     for size, seeds in sizes:

@@ -11,7 +11,7 @@ from conftest import solver_and_values
 from simulated import SIZES, block_of, stretched
 
 from numerics.simulation.samples import simulate
-from numerics.solver import Solution, solve
+from numerics.solver import Solution, Solver, solve
 
 CASES = {
     "planted direction": ("spiked_wigner", {"gamma0": 1.8}, "above"),
@@ -45,6 +45,11 @@ OTHER_SIZES = {
 
 
 @cache
+def solver_of_case(case: str) -> Solver:
+    return solver_and_values(CASES[case][0], **CASES[case][1])[0]
+
+
+@cache
 def theory_of(case: str) -> Solution:
     name, changes, _ = CASES[case]
     solver, values = solver_and_values(name, **changes)
@@ -53,7 +58,7 @@ def theory_of(case: str) -> Solution:
 
 @cache
 def block(case: str, seed: int) -> Block:
-    return block_of(case, theory_of(case), seed, OTHER_SIZES.get(case, SIZES), overlaps=True)
+    return block_of(case, solver_of_case(case), theory_of(case), seed, OTHER_SIZES.get(case, SIZES), overlaps=True)
 
 
 def each(cases):
@@ -115,8 +120,8 @@ def test_a_theory_solved_at_a_slightly_other_parameter_is_red_alone(name, parame
     assert other.outliers[0] - right.outliers[0] == pytest.approx(0.02 * distance, rel=0.1)
     assert other.bulk_edges == right.bulk_edges
     sizes = ((90, 400), (270, 200))
-    assert not wrong([block_of(name, right, simulation_seed, sizes)])
-    assert wrong([block_of(name, other, simulation_seed, sizes, values=values)])
+    assert not wrong([block_of(name, solver, right, simulation_seed, sizes)])
+    assert wrong([block_of(name, solver, other, simulation_seed, sizes, values=values)])
 
 
 def test_histogram_follows_the_bulk_density(simulation_seed):

@@ -88,7 +88,7 @@ def test_hard_edge_of_a_product_of_three():
     assert np.log(near[1] / near[0]) / np.log(1e-4) == pytest.approx(-3 / 4, abs=1e-3)
     exact = [comb(4 * k, k) / (3 * k + 1) for k in range(6)]
     assert [law.moment(k) for k in range(6)] == pytest.approx(exact, rel=1e-12)
-    assert series_moments(law.branch, 5) == pytest.approx(exact, rel=1e-11)
+    assert series_moments(_declared_branch("product of three", 1.0), 5) == pytest.approx(exact, rel=1e-11)
 
 
 def test_gap_between_two_intervals():

@@ -10,7 +10,7 @@ from simulated import block_of
 
 from derive.codegen.store import stored_files
 from derive.loading import load_problem
-from numerics.solver import Solution, load_solver, solve
+from numerics.solver import Solution, Solver, load_solver, solve
 
 pytestmark = pytest.mark.slow
 
@@ -27,14 +27,19 @@ TIMES = {case: times for case, (_, times) in CASES.items()}
 
 
 @cache
+def solver_of(case: str) -> Solver:
+    return load_solver(stored_files(load_problem("deep_linear", CASES[case][0].split()).model))
+
+
+@cache
 def theory_of(case: str) -> Solution:
     problem = load_problem("deep_linear", CASES[case][0].split())
-    return solve(load_solver(stored_files(problem.model)), problem.values, path=True, overlaps=True)
+    return solve(solver_of(case), problem.values, path=True, overlaps=True)
 
 
 @cache
 def block(case: str, seed: int) -> Block:
-    return block_of(case, theory_of(case), seed, SIZES, times=TIMES[case], overlaps=True)
+    return block_of(case, solver_of(case), theory_of(case), seed, SIZES, times=TIMES[case], overlaps=True)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -21,7 +21,7 @@ from numerics.bulk.support import counts_against, law_of
 from numerics.plots.solutions import draw_comparison, histogram_bins, interval_groups
 from numerics.simulation.compare import compare
 from numerics.simulation.samples import check_memory, simulate, smaller_size
-from numerics.solver import Solution, solve
+from numerics.solver import Solution, Solver, solve
 
 CASES = {
     "one step": ("extensive_two_layer", {"nu": 2.0, "chi": 0.5, "gamma": 1.5}),
@@ -34,6 +34,10 @@ CASES = {
 SIZES = ((100, 100), (300, 50))
 
 
+def solver_of_case(case: str) -> Solver:
+    return solver_and_values(CASES[case][0], **CASES[case][1])[0]
+
+
 @cache
 def theory_of(case: str) -> Solution:
     name, changes = CASES[case]
@@ -42,7 +46,7 @@ def theory_of(case: str) -> Solution:
 
 @cache
 def block(case: str, seed: int) -> Block:
-    return block_of(case, theory_of(case), seed, SIZES)
+    return block_of(case, solver_of_case(case), theory_of(case), seed, SIZES)
 
 
 @pytest.mark.slow
@@ -66,8 +70,8 @@ def test_bulks_have_no_common_bias(simulation_seed):
 def test_histogram_and_atom_agree_with_simulation(case, simulation_seed):
     """Eigenvalues repel, so that counts hardly fluctuate and corrections of order one eigenvalue show."""
     theory = theory_of(case)
-    sample = simulate(theory.solver, theory.parameters, 300, 12, seed=simulation_seed)
-    law = law_of(theory.solver.branch(theory.parameters))
+    sample = simulate(solver_of_case(case), theory.parameters, 300, 12, seed=simulation_seed)
+    law = theory.layers[0].law
     low, high = law.edges[0][0], law.edges[-1][1]
     counts = counts_against(law, sample.eigenvalues, np.linspace(max(low, 1e-9), high, 13)[1:-1])
     assert np.max(np.abs(counts.mean - counts.expected)) < 1.0 + 6 * np.max(counts.stderr)

@@ -400,7 +400,7 @@ def test_the_sampled_pass_agrees_within_its_errors(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROBED)
 def test_finite_size_samples_agree(name, simulation_seed):
-    assert not too_far([block_of(name, theory_of(name), simulation_seed)])
+    assert not too_far([block_of(name, solver_of(name), theory_of(name), simulation_seed)])
 
 
 @pytest.mark.parametrize("model", [recurrent, readout])

@@ -34,7 +34,7 @@ from numerics.outliers.overlaps import replica_overlaps, spike_overlaps
 from numerics.outliers.paths import Steps, outlier_path
 from numerics.outliers.replicas import apart, followed_outliers, replica_outliers
 from numerics.precision import in_float64
-from numerics.solver import solve
+from numerics.solver import solve, spiked_problem
 from numerics.training.sampling import Sampling
 from numerics.training.trained import Trained
 
@@ -134,7 +134,7 @@ def test_factors_of_a_ring_multiply_to_its_matrix(name):
     solver, values = solver_of(name), values_of(name)
     if solver.setting.exact:
         solution = solve(solver, values)
-        one = solution.problem()
+        one = spiked_problem(solver, solution)
     else:
         one = problem(0)
     for ring in one.probe.rings:
@@ -226,7 +226,7 @@ def test_the_path_of_a_replica_is_the_one_it_has_alone():
 def test_paths_of_nearby_order_parameters_are_those_they_have_alone(name, changes):
     """Where the whole problem depends on the number of steps, and where rows and columns of labels come together."""
     solver, values = solver_and_values(name, **changes)
-    one = solve(solver, values).problem()
+    one = spiked_problem(solver, solve(solver, values))
     steps = Steps("T", changes["T"], solver.training.strides(one.p))
     rng = np.random.default_rng(0)
     orders = [{key: x * (1 + 1e-3 * rng.standard_normal()) for key, x in one.order.items()} for _ in range(2)]

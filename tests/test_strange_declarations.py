@@ -34,7 +34,7 @@ from derive.codegen import generate_files
 from derive.codegen.store import stored_files
 from numerics.precision import in_float64
 from numerics.runtime.point import Point
-from numerics.solver import Solution, load_solver, solve
+from numerics.solver import Solution, Solver, load_solver, solve
 
 a = parameter("a", default=1.5, domain=positive)
 b = parameter("b", default=0.4)
@@ -306,15 +306,19 @@ QUICK = ("static_chain", "only_as_an_argument", "fresh_with_a_static_vector", "p
 
 
 @cache
+def solver_of(case: str) -> Solver:
+    return load_solver(stored_files(CASES[case]()))
+
+
+@cache
 def theory_of(case: str) -> Solution:
-    model = CASES[case]()
-    values = {**{p.name: p.default for p in model.parameters}, **CALMER.get(case, {})}
-    return solve(load_solver(stored_files(model)), values, samples=40_000)
+    values = {**{p.name: p.default for p in CASES[case]().parameters}, **CALMER.get(case, {})}
+    return solve(solver_of(case), values, samples=40_000)
 
 
 @cache
 def block(case: str, seed: int) -> Block:
-    return block_of(case, theory_of(case), seed)
+    return block_of(case, solver_of(case), theory_of(case), seed)
 
 
 @pytest.mark.parametrize("case", [pytest.param(c, marks=() if c in QUICK else pytest.mark.slow) for c in CASES])

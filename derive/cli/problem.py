@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from derive.cli.output import Progress
     from derive.language.model import Model
     from derive.loading import Sweep
-    from numerics.solver import Layer, Solution, Solver
+    from numerics.solver import Layer, Solver
 
 target_argument = click.argument("target", metavar="SETTING|FILE")
 values_argument = click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1)
@@ -87,21 +87,13 @@ def _belongs(built: Solver, model: Model) -> bool:
     return declaration_digest(model) == built.setting.declaration
 
 
-def bulk_data(
-    solution: Solution, layer: Layer, grid: Sequence[float] | None, progress: Progress | None = None
-) -> dict[str, Any]:
+def bulk_data(layer: Layer, grid: Sequence[float] | None) -> dict[str, Any]:
     """Atoms, moments, curve and density of the bulk of a layer for machines."""
     import numpy as np
 
-    matrix = solution.solver.matrix(layer.label)
-    place = f"(z - {matrix.plus})" if matrix.plus else "z"
-    data: dict[str, Any] = {
-        "atoms": layer.diagnostics["atoms"],
-        "moments": layer.moments,
-        "curve": None if matrix.bulk.curve_text is None else matrix.bulk.curve_text.format(z=place),
-    }
+    data: dict[str, Any] = {"atoms": layer.atoms, "moments": layer.moments, "curve": layer.curve}
     if grid is not None:
-        data["density"] = {"x": list(grid), "y": solution.density(np.array(grid), layer.label, progress)}
+        data["density"] = {"x": list(grid), "y": layer.law.density(np.array(grid))}
     return data
 
 

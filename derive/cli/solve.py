@@ -214,7 +214,7 @@ def _data(
     problem: Problem, solution: Solution, grid: list[float] | None, progress: Progress | None = None
 ) -> dict[str, Any]:
     """A solution for machines."""
-    layers = [{**layer_data(layer), **bulk_data(solution, layer, grid, progress)} for layer in solution.layers]
+    layers = [{**layer_data(layer), **bulk_data(layer, grid)} for layer in solution.layers]
     first = layers[0] if layers else {}
     bulk = ("atoms", "moments", "curve", "density")
     extra = (*bulk, "overlaps", "outlier_path", "outlier_path_errors", "largest_path", "bbp_time")
@@ -227,7 +227,7 @@ def _data(
         **{key: first[key] for key in extra if key in first},
         "observables": solution.observables,
         "observable_errors": solution.observable_errors,
-        **({"layers": layers} if solution.solver.layered else {}),
+        **({"layers": layers} if any(layer.label for layer in solution.layers) else {}),
         "diagnostics": solution.diagnostics,
     }
     found: dict[str, Any] = plain(with_observables(result, solution.observables))

@@ -22,7 +22,7 @@ from numerics.outliers.finding import a_matrices
 from numerics.precision import in_float64
 from numerics.runtime.point import Point, replaced
 from numerics.simulation.samples import simulate
-from numerics.solver import Solver, load_built, solve
+from numerics.solver import Solver, load_built, solve, spiked_problem
 
 SETTING = "deep_linear"
 VALUES = {"alpha": 2.0, "nu": 1.0, "gamma0": 1.0, "eta": 0.1, "sigma": 0.3, "C": 1}
@@ -120,7 +120,7 @@ def outlier_path(references: Path | None) -> list[Figure]:
 
     both, without = timed(follow), timed(lambda: solve(solver, values, layers=(layer,)))
     fast = max(both - without, 1e-3)
-    problem, points = whole.problem(layer), 6
+    problem, points = spiked_problem(solver, whole, layer), 6
 
     @in_float64
     def at(time: int) -> float:

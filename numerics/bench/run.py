@@ -17,7 +17,7 @@ from numerics.bench import bulk as bench_bulk, networks, wide as bench_wide
 from numerics.bench.tools import Figure, side_by_side, timed
 from numerics.outliers.finding import by_eigenvalues, smallest_singular_values
 from numerics.precision import in_float64
-from numerics.solver import load_built, solve
+from numerics.solver import load_built, solve, spiked_problem
 
 Progress = Callable[[float, str], None]
 
@@ -71,7 +71,7 @@ def outliers(references: Path | None) -> list[Figure]:
         raise DeriveError("the setting coupled_spikes has not been built; run derive build first")
     values = {"alpha": 2.0, "sigma": 1.0, "theta": 1.5, "kappa": 0.02, "S": spikes}
     solution = solve(solver, values)
-    problem = solution.problem()
+    problem = spiked_problem(solver, solution)
     grid = np.linspace(solution.bulk_edges[-1][1] * 1.001, max(solution.outliers) * 1.05, points)
     found: list[Any] = []
 

@@ -1,21 +1,17 @@
-"""The density of the bulk: point by point, and as an integrable function on adaptively chosen panels."""
+"""The density of the bulk from its branch: point by point, and on adaptively chosen panels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch, begun, follow, polished
 from numerics.bulk.curve import Curve
+from numerics.bulk.law import NODES, Panel, Panelled, Piece
 from numerics.precision import in_float64
 from numerics.progress import Report, part
-
-NODES = 20
-"""Chebyshev points in a panel."""
 
 PANEL_ERROR = 3e-14
 MOST_PANELS = 600
@@ -75,64 +71,6 @@ def density_on(
     return values
 
 
-@dataclass(frozen=True)
-class Piece:
-    """An interval on which the density is positive, uniformised: x - low = t^a at one end, high - x = (1-t)^b."""
-
-    low: float
-    high: float
-    a: int
-    b: int
-
-    def x(self, t: np.ndarray) -> np.ndarray:
-        """The point that t in [0, 1] stands for, measured from the nearer end."""
-        width, rest = self.high - self.low, (1 - t**self.a) ** self.b
-        return np.where(
-            rest > 0.5, self.low + width * -np.expm1(self.b * np.log1p(-(t**self.a))), self.high - width * rest
-        )
-
-    def rate(self, t: np.ndarray) -> np.ndarray:
-        """dx/dt."""
-        found: np.ndarray = (
-            (self.high - self.low) * self.a * self.b * t ** (self.a - 1) * (1 - t**self.a) ** (self.b - 1)
-        )
-        return found
-
-    def t(self, x: np.ndarray) -> np.ndarray:
-        share = np.clip((x - self.low) / (self.high - self.low), 0.0, 1.0)
-        rest = np.clip((self.high - x) / (self.high - self.low), 0.0, 1.0)
-        power = np.where(share < 0.5, -np.expm1(np.log1p(-np.minimum(share, 0.5)) / self.b), 1 - rest ** (1 / self.b))
-        return power ** (1 / self.a)
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Chebyshev series of density times dx/dt on a part [t0, t1] of a piece, and how well it has converged."""
-
-    piece: Piece
-    t0: float
-    t1: float
-    series: np.ndarray
-    error: float
-
-    def integral(self, t: np.ndarray) -> np.ndarray:
-        """Mass of the panel up to t."""
-        u = np.clip((2 * t - self.t0 - self.t1) / (self.t1 - self.t0), -1.0, 1.0)
-        whole = np.polynomial.chebyshev.chebint(self.series, lbnd=-1)
-        return np.polynomial.chebyshev.chebval(u, whole) * (self.t1 - self.t0) / 2
-
-    @property
-    def mass(self) -> float:
-        return float(self.integral(np.array(self.t1)))
-
-    def average(self, function: Callable[[Any], Any]) -> complex:
-        """The integral of a smooth function of x against the density."""
-        nodes, weights = np.polynomial.legendre.leggauss(NODES + 8)
-        t = (self.t0 + self.t1) / 2 + (self.t1 - self.t0) / 2 * nodes
-        density = np.polynomial.chebyshev.chebval(nodes, self.series)
-        return complex(np.sum(weights * density * function(self.piece.x(t))) * (self.t1 - self.t0) / 2)
-
-
 def pieces_of(branch: Branch, intervals: Sequence[tuple[float, float]], breaks: np.ndarray) -> list[Piece]:
     """Intervals cut at the given points inside them, with the exponents by which the density starts at each end."""
     cuts = []
@@ -164,22 +102,6 @@ def _root_of(exponent: float) -> int:
     if exponent < -0.1:
         return int(np.clip(round(1 / max(1 + exponent, 0.08)), 2, 12))
     return 3 if 0.28 < exponent < 0.4 else 2
-
-
-@dataclass(frozen=True)
-class Panelled:
-    """The density on panels; `zeros` are points inside the given intervals at which it vanished against expectation."""
-
-    panels: tuple[Panel, ...]
-    zeros: tuple[float, ...]
-
-    @property
-    def mass(self) -> float:
-        return float(sum(p.mass for p in self.panels))
-
-    @property
-    def error(self) -> float:
-        return float(sum(p.error for p in self.panels))
 
 
 def panelled(branch: Branch, pieces: list[Piece], tell: Report | None = None) -> Panelled:

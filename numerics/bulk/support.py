@@ -6,16 +6,15 @@ their Stieltjes transform is the resolvent that came from infinity.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
-from numerics.bulk.density import Panelled, density_on, panelled, pieces_of, resolvent_at
+from numerics.bulk.density import panelled, pieces_of, resolvent_at
 from numerics.bulk.edges import (
     Intervals,
     atom_at,
@@ -27,6 +26,7 @@ from numerics.bulk.edges import (
     support_from_curve,
 )
 from numerics.bulk.folds import edges_against
+from numerics.bulk.law import Law
 from numerics.precision import in_float64
 from numerics.progress import Report, part
 from numerics.runtime.interface import BulkLaw
@@ -46,44 +46,6 @@ __all__ = [
 
 MASS_ERROR = 1e-8
 """How far the total mass may be from one before the result is refused."""
-
-
-@dataclass(frozen=True)
-class Law:
-    """The limiting law of the eigenvalues. `error` is the measured defect of mass and transform."""
-
-    branch: Branch
-    edges: tuple[tuple[float, float], ...]
-    atoms: tuple[tuple[float, float], ...]
-    panels: Panelled
-    error: float
-
-    def density(self, x: np.ndarray) -> np.ndarray:
-        """The density of the continuous part."""
-        return density_on(self.branch, np.asarray(x, float), self.edges)
-
-    @in_float64
-    def cumulative(self, x: np.ndarray) -> np.ndarray:
-        """The share of eigenvalues at or below each x."""
-        x = np.asarray(x, float)
-        total = np.zeros(x.shape)
-        for panel in self.panels.panels:
-            total += panel.integral(panel.piece.t(np.clip(x, panel.piece.low, panel.piece.high)))
-        for at, weight in self.atoms:
-            total += weight * (x >= at)
-        return total
-
-    def moment(self, order: int) -> float:
-        """The mean of a power of the eigenvalues, by integration."""
-        return self._average(lambda x: x**order).real
-
-    def transform(self, z: complex) -> complex:
-        """The mean of 1 / (z - eigenvalue), by integration, for z away from the support."""
-        return self._average(lambda x: 1 / (z - x))
-
-    def _average(self, function: Callable[[Any], Any]) -> complex:
-        total = sum(panel.average(function) for panel in self.panels.panels)
-        return complex(total + sum(weight * function(at) for at, weight in self.atoms))
 
 
 @dataclass(frozen=True)
@@ -148,12 +110,12 @@ def _assembled(
     panels = panelled(branch, pieces_of(branch, intervals, np.unique(np.concatenate([candidates, more]))), tell)
     places = sorted({0.0, *candidates})
     atoms = tuple((x, w) for x, w in ((float(x), atom_at(branch, float(x), intervals)) for x in places) if w > 0)
-    found = Law(branch, tuple(intervals), atoms, panels, np.inf)
+    found = Law(tuple(intervals), atoms, panels, np.inf)
     total = panels.mass + sum(weight for _, weight in atoms)
     above = 1j * branch.start.height / 3
     right = resolvent_at(branch, np.array([above]))[0][0]
     defect = max(abs(total - 1), abs(found.transform(above) / right - 1))
-    return Law(branch, tuple(intervals), atoms, panels, float(defect) if np.isfinite(defect) else np.inf)
+    return Law(tuple(intervals), atoms, panels, float(defect) if np.isfinite(defect) else np.inf)
 
 
 def support(branch: Branch, tell: Report | None = None) -> list[tuple[float, float]]:

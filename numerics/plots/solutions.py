@@ -72,7 +72,7 @@ def _draw_layer(top: Axes, strip: Axes, solution: Solution, layer: Layer, simula
     intervals = bulk_intervals(layer.bulk_edges)
     eigenvalues = np.concatenate([np.asarray(e) for e in simulated.eigenvalues])
     nonzero = layer.shift + without_null_space(eigenvalues - layer.shift)
-    for atom in layer.diagnostics["atoms"]:
+    for atom in layer.atoms:
         nonzero = nonzero[~at_atom(nonzero, atom["at"])]
     theory = [value for _, value, _, _ in matches.outliers]
     drawn = [float(draws.mean()) for _, _, _, draws in matches.outliers]
@@ -157,7 +157,7 @@ def _draw_side_by_side(
 def _write_atoms(axes: Axes, layer: Layer, simulated: SimulatedLayer) -> None:
     """Point masses have no place in a density: their weights in words."""
     lines = []
-    for atom in layer.diagnostics["atoms"]:
+    for atom in layer.atoms:
         seen = np.mean([np.mean(at_atom(np.asarray(e), atom["at"])) for e in simulated.eigenvalues])
         lines.append(f"atom at {atom['at']:.4g}: weight {atom['weight']:.4g}\nin simulation {seen:.4g}")
     if lines:

@@ -219,7 +219,7 @@ def _moment_rows(name: str, layer: Layer, simulation: Simulation, smaller: Simul
 def _atom_rows(name: str, layer: Layer, spectra: Sequence[np.ndarray]) -> list[Row]:
     """The share of eigenvalues at each point mass. It is counted in whole eigenvalues: half of one is its error."""
     rows = []
-    for atom in layer.diagnostics["atoms"]:
+    for atom in layer.atoms:
         near = [np.mean(at_atom(np.asarray(e), atom["at"])) for e in spectra]
         mean, stderr = _mean_and_stderr(np.array(near))
         error = max(stderr, 0.5 / len(spectra[0]))

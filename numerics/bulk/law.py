@@ -1,0 +1,153 @@
+"""The law of the bulk as plain data: intervals, atoms, and the density as Chebyshev series on panels.
+
+It evaluates and integrates without the equations that it came from, so that it can be kept with a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+NODES = 20
+"""Chebyshev points in a panel."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """An interval on which the density is positive, uniformised: x - low = t^a at one end, high - x = (1-t)^b."""
+
+    low: float
+    high: float
+    a: int
+    b: int
+
+    def x(self, t: np.ndarray) -> np.ndarray:
+        """The point that t in [0, 1] stands for, measured from the nearer end."""
+        width, rest = self.high - self.low, (1 - t**self.a) ** self.b
+        return np.where(
+            rest > 0.5, self.low + width * -np.expm1(self.b * np.log1p(-(t**self.a))), self.high - width * rest
+        )
+
+    def rate(self, t: np.ndarray) -> np.ndarray:
+        """dx/dt."""
+        found: np.ndarray = (
+            (self.high - self.low) * self.a * self.b * t ** (self.a - 1) * (1 - t**self.a) ** (self.b - 1)
+        )
+        return found
+
+    def t(self, x: np.ndarray) -> np.ndarray:
+        share = np.clip((x - self.low) / (self.high - self.low), 0.0, 1.0)
+        rest = np.clip((self.high - x) / (self.high - self.low), 0.0, 1.0)
+        power = np.where(share < 0.5, -np.expm1(np.log1p(-np.minimum(share, 0.5)) / self.b), 1 - rest ** (1 / self.b))
+        return power ** (1 / self.a)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Chebyshev series of density times dx/dt on a part [t0, t1] of a piece, and how well it has converged."""
+
+    piece: Piece
+    t0: float
+    t1: float
+    series: np.ndarray
+    error: float
+
+    def density(self, t: np.ndarray) -> np.ndarray:
+        """The density at the points that t stands for, inside the panel."""
+        u = (2 * t - self.t0 - self.t1) / (self.t1 - self.t0)
+        found: np.ndarray = np.polynomial.chebyshev.chebval(u, self.series) / self.piece.rate(t)
+        return found
+
+    def integral(self, t: np.ndarray) -> np.ndarray:
+        """Mass of the panel up to t."""
+        u = np.clip((2 * t - self.t0 - self.t1) / (self.t1 - self.t0), -1.0, 1.0)
+        whole = np.polynomial.chebyshev.chebint(self.series, lbnd=-1)
+        return np.polynomial.chebyshev.chebval(u, whole) * (self.t1 - self.t0) / 2
+
+    @property
+    def mass(self) -> float:
+        return float(self.integral(np.array(self.t1)))
+
+    def average(self, function: Callable[[Any], Any]) -> complex:
+        """The integral of a smooth function of x against the density."""
+        nodes, weights = np.polynomial.legendre.leggauss(NODES + 8)
+        t = (self.t0 + self.t1) / 2 + (self.t1 - self.t0) / 2 * nodes
+        density = np.polynomial.chebyshev.chebval(nodes, self.series)
+        return complex(np.sum(weights * density * function(self.piece.x(t))) * (self.t1 - self.t0) / 2)
+
+
+@dataclass(frozen=True)
+class Panelled:
+    """The density on panels; `zeros` are points inside the given intervals at which it vanished against expectation."""
+
+    panels: tuple[Panel, ...]
+    zeros: tuple[float, ...]
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        return tuple(dict.fromkeys(panel.piece for panel in self.panels))
+
+    @property
+    def mass(self) -> float:
+        return float(sum(p.mass for p in self.panels))
+
+    @property
+    def error(self) -> float:
+        return float(sum(p.error for p in self.panels))
+
+
+@dataclass(frozen=True)
+class Law:
+    """The limiting law of the eigenvalues. `error` is the measured defect of mass and transform."""
+
+    edges: tuple[tuple[float, float], ...]
+    atoms: tuple[tuple[float, float], ...]
+    panels: Panelled
+    error: float
+
+    def density(self, x: np.ndarray) -> np.ndarray:
+        """The density of the continuous part; zero at the ends of intervals, where it may also diverge."""
+        x = np.asarray(x, float)
+        found = np.zeros(x.shape)
+        inside = np.any([(x > low) & (x < high) for low, high in self.edges] or [np.zeros(x.shape, bool)], axis=0)
+        for panel in self.panels.panels:
+            t = panel.piece.t(x)
+            here = inside & (x >= panel.piece.low) & (x <= panel.piece.high) & (t >= panel.t0) & (t <= panel.t1)
+            found[here] = panel.density(t[here])
+        return np.maximum(found, 0.0)
+
+    def cumulative(self, x: np.ndarray) -> np.ndarray:
+        """The share of eigenvalues at or below each x."""
+        x = np.asarray(x, float)
+        total = np.zeros(x.shape)
+        for panel in self.panels.panels:
+            total += panel.integral(panel.piece.t(np.clip(x, panel.piece.low, panel.piece.high)))
+        for at, weight in self.atoms:
+            total += weight * (x >= at)
+        return total
+
+    def moment(self, order: int) -> float:
+        """The mean of a power of the eigenvalues, by integration."""
+        return self._average(lambda x: x**order).real
+
+    def transform(self, z: complex) -> complex:
+        """The mean of 1 / (z - eigenvalue), by integration, for z away from the support."""
+        return self._average(lambda x: 1 / (z - x))
+
+    def moved(self, shift: float) -> Law:
+        """The law of eigenvalues that have all been moved."""
+        pieces = {piece: replace(piece, low=piece.low + shift, high=piece.high + shift) for piece in self.panels.pieces}
+        panels = tuple(replace(panel, piece=pieces[panel.piece]) for panel in self.panels.panels)
+        return Law(
+            tuple((low + shift, high + shift) for low, high in self.edges),
+            tuple((at + shift, weight) for at, weight in self.atoms),
+            Panelled(panels, tuple(x + shift for x in self.panels.zeros)),
+            self.error,
+        )
+
+    def _average(self, function: Callable[[Any], Any]) -> complex:
+        total = sum(panel.average(function) for panel in self.panels.panels)
+        return complex(total + sum(weight * function(at) for at, weight in self.atoms))
