@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,12 +33,38 @@ def declared_data(model: Model) -> tuple[Data, ...]:
     return atoms(model, Data)
 
 
-def read_archive(path: str, model: Model) -> dict[str, Any]:
-    """The arrays of a file that a model needs, checked for shape and for entries that are not numbers."""
+def shown_source(data: str | Mapping[str, Any]) -> str:
+    """How a source of arrays is called in a sentence."""
+    return f"data={data}" if isinstance(data, str) else "data={...}"
+
+
+def read_arrays(data: str | Mapping[str, Any], model: Model) -> dict[str, Any]:
+    """The arrays that a model needs, from a file or by name, checked for shape and for entries that are not numbers."""
     import numpy as np
 
     needed = declared_data(model)
-    names = ", ".join(d.name for d in needed)
+    names, where = ", ".join(d.name for d in needed), shown_source(data)
+    if isinstance(data, Mapping):
+        unknown = [str(name) for name in data if name not in {d.name for d in needed} | {ORDER}]
+        if unknown:
+            raise ParameterError(f"{where}: {model.setting} has no data {unknown[0]}; it takes {names}")
+        found = {name: np.asarray(array) for name, array in data.items()}
+    else:
+        found = _archive(data, {d.name for d in needed} | {ORDER}, names)
+    for d in needed:
+        if d.name not in found:
+            raise ParameterError(f"{where} has no array {d.name}; it must hold {names}")
+        found[d.name] = _numbers(found[d.name], d, where)
+    if ORDER in found:
+        found[ORDER] = _positions(found[ORDER], found, needed, where)
+    _check_alike(found, needed, where)
+    return found
+
+
+def _archive(path: str, wanted: set[str], names: str) -> dict[str, Any]:
+    """The wanted arrays of a file."""
+    import numpy as np
+
     if not Path(path).is_file():
         raise ParameterError(f"data={path}: there is no such file; give a NumPy archive (.npz) with {names}")
     try:
@@ -45,55 +72,48 @@ def read_archive(path: str, model: Model) -> dict[str, Any]:
         if isinstance(archive, np.ndarray):
             raise ParameterError(f"data={path} holds one array without a name; save {names} with numpy.savez")
         with archive:
-            found = {name: archive[name] for name in archive.files if name in {d.name for d in needed} | {ORDER}}
+            found = {name: archive[name] for name in archive.files if name in wanted}
     except (OSError, ValueError, EOFError, KeyError, MemoryError, NotImplementedError, zipfile.BadZipFile, zlib.error):
         raise ParameterError(f"data={path} is no NumPy archive of numbers; save {names} with numpy.savez") from None
     if not all(isinstance(array, np.ndarray) for array in found.values()):
         raise ParameterError(f"data={path} is no NumPy archive of numbers; save {names} with numpy.savez")
-    for d in needed:
-        if d.name not in found:
-            raise ParameterError(f"data={path} has no array {d.name}; it must hold {names}")
-        found[d.name] = _numbers(found[d.name], d, path)
-    if ORDER in found:
-        found[ORDER] = _positions(found[ORDER], found, needed, path)
-    _check_alike(found, needed, path)
     return found
 
 
-def _numbers(array: np.ndarray, d: Data, path: str) -> np.ndarray:
+def _numbers(array: np.ndarray, d: Data, where: str) -> np.ndarray:
     import numpy as np
 
     axes = [axis.name for axis in d.axes]
     if array.dtype.kind not in "fiub":
-        raise ParameterError(f"data={path}: {d.name} is not made of numbers")
+        raise ParameterError(f"{where}: {d.name} is not made of numbers")
     if array.ndim not in ({len(axes), len(axes) + 1} if d.clock is not None else {len(axes)}):
         shape = " by ".join(axes)
         raise ParameterError(
-            f"data={path}: {d.name} has shape {array.shape}; it must be {shape}"
+            f"{where}: {d.name} has shape {array.shape}; it must be {shape}"
             + (f", or times by {shape}" if d.clock is not None else "")
         )
     if not np.all(np.isfinite(array)):
-        raise ParameterError(f"data={path}: {d.name} has an entry that is not a finite number; mend the data")
+        raise ParameterError(f"{where}: {d.name} has an entry that is not a finite number; mend the data")
     if array.size == 0:
-        raise ParameterError(f"data={path}: {d.name} is empty")
+        raise ParameterError(f"{where}: {d.name} is empty")
     return array.astype(float)
 
 
-def _positions(order: np.ndarray, found: dict[str, Any], needed: tuple[Data, ...], path: str) -> np.ndarray:
+def _positions(order: np.ndarray, found: dict[str, Any], needed: tuple[Data, ...], where: str) -> np.ndarray:
     taken = [d for d in needed if d.clock is not None and d.axes[0] == d.clock.channels]
     streams = [d.name for d in taken if found[d.name].ndim > len(d.axes)]
     if not taken or streams:
         why = f"{streams[0]} has a row a time already" if streams else "no array has points to choose from"
-        raise ParameterError(f"data={path}: {ORDER} is given, but {why}; leave one of the two out")
+        raise ParameterError(f"{where}: {ORDER} is given, but {why}; leave one of the two out")
     points = len(found[taken[0].name])
     if order.size == 0 or order.ndim != 2 or order.dtype.kind not in "iu" or order.min() < 0 or order.max() >= points:
         raise ParameterError(
-            f"data={path}: {ORDER} must be whole numbers from 0 to {points - 1}, steps by points of a batch"
+            f"{where}: {ORDER} must be whole numbers from 0 to {points - 1}, steps by points of a batch"
         )
     return order
 
 
-def _check_alike(found: dict[str, Any], needed: tuple[Data, ...], path: str) -> None:
+def _check_alike(found: dict[str, Any], needed: tuple[Data, ...], where: str) -> None:
     """The same axis has the same length in all arrays."""
     seen: dict[str, tuple[int, str]] = {}
     for d in needed:
@@ -103,7 +123,7 @@ def _check_alike(found: dict[str, Any], needed: tuple[Data, ...], path: str) -> 
             other, name = seen.setdefault(axis, (length, d.name))
             if other != length:
                 raise ParameterError(
-                    f"data={path}: {d.name} of shape {shape} has {length} entries along {axis}, but {name} has "
+                    f"{where}: {d.name} of shape {shape} has {length} entries along {axis}, but {name} has "
                     f"{other}; they must be the same"
                 )
 

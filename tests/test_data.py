@@ -16,7 +16,8 @@ from derive.cli import main
 from derive.data_files import batches
 from derive.errors import DeclarationError, ParameterError
 from derive.language.formulas import read_formula
-from derive.loading import load_declaration, load_problem, load_sweep
+from derive.loading import load_declaration
+from derive.problems import load_grid, load_problem
 from derive.pipeline import derive_model
 from derive.printing import latex_of_record, text_of_record
 
@@ -296,7 +297,7 @@ def test_nested_powers_are_not_multiplied_out():
 
 def test_commas_inside_brackets_do_not_make_a_list():
     assert load_problem("wide_network", ["L=1", "activation=max(x,tanh(x))"]).values["activation"] == "max(x,tanh(x))"
-    assert len(load_sweep("wide_network", ["L=1", "activation=max(x,0),x"]).problems) == 2
+    assert len(load_grid("wide_network", ["L=1", "activation=max(x,0),x"]).problems) == 2
 
 
 def test_the_same_formula_has_the_same_name_however_it_is_spaced():

@@ -15,7 +15,7 @@ import pytest
 from derive.claims import check_claims, load_claims, project_claims
 from derive.codegen import generate_files
 from derive.errors import ClaimError, NumericalError
-from derive.loading import load_problem
+from derive.problems import load_problem
 from numerics.solver import load_solver, solve_many
 
 sys.path.insert(0, str(Path(__file__).parent / "reference_formulas"))

@@ -15,7 +15,8 @@ from derive import Model, family, goe, one_of, parameter, sectors, spectrum, who
 from derive.cli import main
 from derive.codegen import generate_files, store
 from derive.errors import DeclarationError, ParameterError
-from derive.loading import load_declaration, load_model, load_problem
+from derive.loading import load_declaration, load_model
+from derive.problems import load_problem
 from numerics import runtime
 from numerics.solver import load_solver, solve
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from derive.loading import load_sweep, setting_names
+from derive.loading import setting_names
+from derive.problems import load_grid
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -29,7 +30,7 @@ def test_parameters_of_their_commands_exist():
         pairs = [word for word in words if re.fullmatch(r"\w+=[\w./,:-]+", word)]
         if pairs and words[0] != "expand":
             (target,) = [word for word in words if word in setting_names()]
-            assert load_sweep(target, pairs).problems, command
+            assert load_grid(target, pairs).problems, command
 
 
 def test_pictures_are_those_of_the_notebooks_and_small():

@@ -36,7 +36,7 @@ from derive import (
     whole_positive,
 )
 from derive.codegen import generate_files
-from derive.loading import load_sweep
+from derive.problems import load_grid
 from derive.pipeline import derive_model
 from derive.program.gaussian import pass_by_integrals
 from derive.program.layout import Layout
@@ -355,7 +355,7 @@ def test_learning_from_fresh_data_by_hand():
 
 def test_fixed_features_have_their_kernel():
     place = Path(__file__).parent / "declarations" / "frozen_features.py"
-    (problem,) = load_sweep(str(place), ()).problems
+    (problem,) = load_grid(str(place), ()).problems
     solver = load_solver(generate_files(problem.model))
     assert isinstance(solver.training, GaussianTraining)
     found = solve(solver, problem.inputs)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from derive.errors import DeclarationError, ParameterError
-from derive.loading import load_model, load_problem, setting_names, settings
+from derive.loading import load_model, setting_names, settings
+from derive.problems import load_problem
 
 SMALL = '''"""A GOE matrix."""
 from derive import Model, Domain, goe, parameter, positive, real, sectors, spectrum, whole_positive

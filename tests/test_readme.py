@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from derive.cli import main
-from derive.loading import load_sweep, setting_names
+from derive.loading import setting_names
+from derive.problems import load_grid
 from derive.pipeline import STAGES
 
 ROOT = Path(__file__).parents[1]
@@ -72,7 +73,7 @@ def test_parameters_in_the_commands_exist(workplace):
         targets = [word for word in words if word in setting_names() or word.endswith(".py")]
         pairs = [word for word in words if re.fullmatch(r"\w+=[\w./,:-]+", word)]
         if pairs:
-            assert load_sweep(targets[0], pairs).problems, line
+            assert load_grid(targets[0], pairs).problems, line
 
 
 def test_two_lines_set_up_and_run():

@@ -16,7 +16,7 @@ from conftest import solver_and_values, solver_of, values_of
 from derive.cli import main
 from derive.cli.tables import write_table
 from derive.errors import NumericalError, ParameterError
-from derive.loading import MOST_POINTS, load_problem, load_sweep
+from derive.problems import MOST_POINTS, load_grid, load_problem
 from numerics.solver import solve, solve_many
 
 
@@ -41,7 +41,7 @@ def points_of(*arguments: str) -> list[dict]:
 
 
 def test_a_list_keeps_its_order():
-    sweep = load_sweep("spiked_wigner", ["gamma0=2,0.5,1/4"])
+    sweep = load_grid("spiked_wigner", ["gamma0=2,0.5,1/4"])
     assert sweep.axes == (("gamma0", ("2", "0.5", "1/4")),)
     assert [problem.values["gamma0"] for problem in sweep.problems] == [2.0, 0.5, 0.25]
 
@@ -56,12 +56,12 @@ def test_a_list_keeps_its_order():
     ],
 )
 def test_a_range_has_both_ends(text: str, values):
-    found = [problem.values["gamma0"] for problem in load_sweep("spiked_wigner", [f"gamma0={text}"]).problems]
+    found = [problem.values["gamma0"] for problem in load_grid("spiked_wigner", [f"gamma0={text}"]).problems]
     assert found == pytest.approx(list(values), rel=1e-15)
 
 
 def test_a_grid_has_every_combination_and_the_last_axis_is_fastest():
-    sweep = load_sweep("deep_linear", ["L=1:3:3", "eta=0.1,0.2", "T=2:4:2", "layer=0"])
+    sweep = load_grid("deep_linear", ["L=1:3:3", "eta=0.1,0.2", "T=2:4:2", "layer=0"])
     assert [name for name, _ in sweep.axes] == ["L", "eta", "T"]
     found = [(p.values["L"], p.values["eta"], p.values["T"]) for p in sweep.problems]
     assert found == [(L, eta, T) for L in (1, 2, 3) for eta in (0.1, 0.2) for T in (2, 4)]
@@ -70,7 +70,7 @@ def test_a_grid_has_every_combination_and_the_last_axis_is_fastest():
 
 
 def test_words_are_swept_too():
-    sweep = load_sweep("deep_linear", ["data=full_batch,online", "param=mup,ntk"])
+    sweep = load_grid("deep_linear", ["data=full_batch,online", "param=mup,ntk"])
     assert [p.model.name for p in sweep.problems] == [
         "deep_linear",
         "deep_linear_ntk",
@@ -80,7 +80,7 @@ def test_words_are_swept_too():
 
 
 def test_one_value_is_no_sweep():
-    assert load_sweep("spiked_wigner", ["gamma0=2"]).axes == ()
+    assert load_grid("spiked_wigner", ["gamma0=2"]).axes == ()
     with pytest.raises(ParameterError, match="`derive solve` and `stability` take several"):
         load_problem("spiked_wigner", ["gamma0=1:3:5"])
 
@@ -115,13 +115,13 @@ def test_one_value_is_no_sweep():
 )
 def test_bad_lists_and_ranges_are_refused_in_one_sentence(pair: str, word: str):
     with pytest.raises(ParameterError, match=word) as caught:
-        load_sweep("deep_linear", [pair])
+        load_grid("deep_linear", [pair])
     assert "\n" not in str(caught.value)
 
 
 def test_a_grid_that_is_too_large_is_refused():
     with pytest.raises(ParameterError, match="fewer values"):
-        load_sweep("deep_linear", ["eta=0.1:0.5:1000", "nu=1:2:1000"])
+        load_grid("deep_linear", ["eta=0.1:0.5:1000", "nu=1:2:1000"])
 
 
 @pytest.mark.parametrize("command", ["simulate", "compare", "show"])

@@ -16,7 +16,7 @@ from agreement import Block, too_far, wrong
 from simulated import block_of
 
 from derive.codegen.store import stored_files
-from derive.loading import load_problem
+from derive.problems import load_problem
 from derive.pipeline import derive_model
 from derive.printing import text_of_record
 from numerics.outliers.finding import outlier_positions

@@ -102,7 +102,7 @@ def compare(
     check_plot(plot)
     if seeds < 2:
         raise click.UsageError("--seeds must be at least 2 here: one seed gives no standard error")
-    from derive.loading import load_problem
+    from derive.problems import load_problem
 
     problem = load_problem(target, pairs)
     setting, values = problem.model.setting, problem.values

@@ -175,7 +175,7 @@ def show(target: str, pairs: tuple[str, ...], stage: str | None, style: str, as_
       derive show SETTING L=3 layer=2 --stage blocks
     """
     from derive.errors import DeriveError
-    from derive.loading import load_problem
+    from derive.problems import load_problem
 
     problem = load_problem(target, pairs)
     model = problem.model

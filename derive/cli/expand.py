@@ -92,7 +92,7 @@ def expand(
       derive expand SETTING --of threshold --parameter theta --at S=1
     """
     from derive.errors import DeriveError, ParameterError
-    from derive.loading import load_problem
+    from derive.problems import load_problem
 
     problem = load_problem(target, chosen)
     given = [pair.partition("=")[0] for pair in chosen if pair.partition("=")[0] in _parameters(problem.model)]

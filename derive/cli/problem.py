@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from derive.cli.output import Progress
     from derive.language.model import Model
-    from derive.loading import Sweep
+    from derive.problems import Grid
     from numerics.solver import Layer, Solver
 
 target_argument = click.argument("target", metavar="SETTING|FILE")
@@ -97,7 +97,7 @@ def bulk_data(layer: Layer, grid: Sequence[float] | None) -> dict[str, Any]:
     return data
 
 
-def axes_of(sweep: Sweep) -> dict[str, list[Any]]:
+def axes_of(sweep: Grid) -> dict[str, list[Any]]:
     """The values along each axis of a grid, as they are among the parameters."""
     return {name: list(dict.fromkeys(p.values[name] for p in sweep.problems)) for name, _ in sweep.axes}
 

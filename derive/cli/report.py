@@ -17,7 +17,7 @@ from derive.cli.simulate import times_to_watch
 
 if TYPE_CHECKING:
     from derive.cli.output import Progress
-    from derive.loading import Problem
+    from derive.problems import Problem
     from derive.pipeline import Derivation
     from derive.report import Comparison, Figure
     from numerics.simulation.samples import Simulation
@@ -90,7 +90,8 @@ def report(
       derive report SETTING L=3 --no-simulation -o report.tex
     """
     path, style = check_out(out, style)
-    from derive.loading import declaration_sources, load_problem
+    from derive.loading import declaration_sources
+    from derive.problems import load_problem
 
     problem = load_problem(target, pairs)
     setting = problem.model.setting

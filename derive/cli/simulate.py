@@ -73,7 +73,7 @@ def simulate(
       derive simulate SETTING --size 2000 --seeds 20
       derive simulate my_model.py eta=0.5 T=4 --size 500 --seeds 4 --json
     """
-    from derive.loading import load_problem
+    from derive.problems import load_problem
 
     problem = load_problem(target, pairs)
     setting = problem.model.setting

@@ -34,7 +34,7 @@ from derive.cli.problem import (
 
 if TYPE_CHECKING:
     from derive.cli.output import Progress
-    from derive.loading import Problem, Sweep
+    from derive.problems import Grid, Problem
     from numerics.solver import Solution
 
 
@@ -102,11 +102,11 @@ def solve(
       derive solve my_model.py nu=0.5,1,2 eta=0.01:0.5:20 --out sweep.csv
     """
     from derive.cli.tables import check_table, write_table
-    from derive.loading import load_sweep
+    from derive.problems import load_grid
 
     check_table(out)
     points_of_grid = _grid(grid)
-    sweep = load_sweep(target, pairs)
+    sweep = load_grid(target, pairs)
     sampling = {"samples": samples, "seed": seed, "rank": rank}
     with progress_bar(f"solving {sweep.problems[0].model.setting}", as_json) as progress:
         if sweep.axes:
@@ -152,7 +152,7 @@ def _solve_one(
 
 def _solve_grid(
     target: str,
-    sweep: Sweep,
+    sweep: Grid,
     sampling: dict[str, Any],
     path: bool | None,
     grid: list[float] | None,
@@ -284,7 +284,7 @@ def _print_layer(layer: dict[str, Any], named: str) -> None:
         click.echo(f"first outlier{named} at time {layer['bbp_time']}\n")
 
 
-def _print_grid(setting: str, sweep: Sweep, points: list[dict[str, Any]]) -> None:
+def _print_grid(setting: str, sweep: Grid, points: list[dict[str, Any]]) -> None:
     from derive.cli.tables import row_of
 
     rows = [row_of(point) for point in points]

@@ -67,10 +67,10 @@ def stability(
 
     from derive.cli.tables import check_table, write_rows
     from derive.errors import NumericalError
-    from derive.loading import load_sweep
+    from derive.problems import load_grid
 
     check_table(out)
-    sweep = load_sweep(target, pairs)
+    sweep = load_grid(target, pairs)
     if rate in dict(sweep.axes):
         raise click.UsageError(f"{rate} is what is looked for; give one value to start from, or none")
     points: list[dict[str, Any]] = []

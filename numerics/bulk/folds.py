@@ -140,19 +140,20 @@ def _turning_point(branch: Branch, before: _Real, behind: _Real) -> float | None
     return None
 
 
-@lru_cache(maxsize=64)
-def upper_edge_program(law: BulkLaw) -> Any:
-    """The upper edge as a pure function of the parameters: `edge, residual = program(p)`.
+def solve_scaled(matrix: Array, right: Array) -> Array:
+    """A linear system whose equations may be of very different sizes."""
+    rows = jax.lax.stop_gradient(jnp.max(jnp.abs(matrix), axis=1))
+    return jnp.linalg.solve(matrix / rows[:, None], right / rows[:, None])
 
-    It can be compiled, mapped over parameters and differentiated in them. Far out z G = 1; from there G grows in steps
-    that Newton's method checks, until dz/dG changes sign. The fold is then refined on the bordered system, and one last
-    step of that refinement carries the derivatives. `residual` is the size of that step, relative.
+
+@lru_cache(maxsize=64)
+def marching_program(law: BulkLaw) -> Any:
+    """`g, unknowns, tangent = program(p, lowest)`: the branch on the real axis, from infinity down towards its first
+    fold, or to the last step before z = `lowest` where that comes first. The unknowns have z G in the place of G.
+
+    Far out z G = 1; from there G grows in steps that Newton's method checks, until dz/dG changes sign.
     """
     count, index = len(law.responses), law.resolvent
-
-    def solve_scaled(matrix: Array, right: Array) -> Array:
-        rows = jax.lax.stop_gradient(jnp.max(jnp.abs(matrix), axis=1))
-        return jnp.linalg.solve(matrix / rows[:, None], right / rows[:, None])
 
     def at_fixed_g(p: Point, g: Array, unknowns: Array) -> Array:
         """Newton in z G (in place of G) and the other responses, at fixed G; with the tangent in G."""
@@ -169,8 +170,7 @@ def upper_edge_program(law: BulkLaw) -> Any:
 
         return jax.lax.fori_loop(0, 3, step, (unknowns, jnp.zeros(count), 0.0, 0.0))
 
-    def marched(p: Point) -> Any:
-        """A point of the branch shortly before the fold, as unknowns of the bordered system."""
+    def marched(p: Point, lowest: Array) -> Any:
 
         def at_infinity(_: Array, r: Array) -> Array:
             value, slope = (f(r) for f in (far_residual, jax.jacfwd(far_residual)))
@@ -189,7 +189,7 @@ def upper_edge_program(law: BulkLaw) -> Any:
             new, along, first, last = at_fixed_g(p, further, unknowns + tangent * (further - g))
             good = (first < 0.1) & (last < 1e-8)
             # G^2 dz/dG is -1 far out and zero at the fold
-            crossed = good & (further * along[index] >= new[index])
+            crossed = good & ((further * along[index] >= new[index]) | (new[index] <= lowest * further))
             go = good & ~crossed
             grown = jnp.where(go, jnp.minimum(4 * factor, 9.0), jnp.minimum(0.4 * factor, 0.5))
             now = [jnp.where(go, a, b) for a, b in ((further, g), (new, unknowns), (along, tangent))]
@@ -198,6 +198,23 @@ def upper_edge_program(law: BulkLaw) -> Any:
         far = jax.lax.fori_loop(0, 16, at_infinity, jnp.zeros(count))
         begin = (far[index], far.at[index].set(1.0), jnp.zeros(count), 0.01, False, 0)
         g, unknowns, tangent, *_ = jax.lax.while_loop(busy, step, begin)
+        return g, unknowns, tangent
+
+    return marched
+
+
+@lru_cache(maxsize=64)
+def upper_edge_program(law: BulkLaw) -> Any:
+    """The upper edge as a pure function of the parameters: `edge, residual = program(p)`.
+
+    It can be compiled, mapped over parameters and differentiated in them. The fold is refined on the bordered system,
+    and one last step of that refinement carries the derivatives. `residual` is the size of that step, relative.
+    """
+    index, march_down = law.resolvent, marching_program(law)
+
+    def marched(p: Point) -> Array:
+        """A point of the branch shortly before the fold, as unknowns of the bordered system."""
+        g, unknowns, tangent = march_down(p, -FARTHEST)
         return jnp.concatenate([unknowns[index][None] / g, unknowns.at[index].set(g), tangent.at[index].set(1.0)])
 
     def refined(p: Point, unknowns: Array) -> Array:
@@ -215,6 +232,26 @@ def upper_edge_program(law: BulkLaw) -> Any:
         return unknowns[0], jax.lax.stop_gradient(residual)
 
     return upper_edge
+
+
+@lru_cache(maxsize=64)
+def responses_program(law: BulkLaw) -> Any:
+    """`r = program(p, z)`: the bulk responses at a real z above the support, as a pure function of the parameters."""
+    index, march_down = law.resolvent, marching_program(law)
+
+    def responses(p: Point, z: Array) -> Array:
+        fixed, place = jax.lax.stop_gradient((p, z))
+        g, unknowns, _ = march_down(fixed, place)
+
+        def newton(_: Array, r: Array) -> Array:
+            slope = jax.jacfwd(lambda r: residual_of(law, fixed, place, r))(r)
+            return r - solve_scaled(slope, residual_of(law, fixed, place, r)[:, None])[:, 0]
+
+        r = jax.lax.stop_gradient(jax.lax.fori_loop(0, 8, newton, unknowns.at[index].set(g)))
+        slope = jax.lax.stop_gradient(jax.jacfwd(lambda r: residual_of(law, fixed, place, r))(r))
+        return r - solve_scaled(slope, residual_of(law, p, z, r)[:, None])[:, 0]  # this step carries the derivatives
+
+    return responses
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,48 @@
+"""From a name, a path or a declaration to what can be done with it."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from typing import Any
+
+from derive.api.theory import Theory
+from derive.errors import DeclarationError, ParameterError
+from derive.language.family import Family
+from derive.language.model import Model
+from derive.loading import load_declaration, nearest
+from derive.places import keep_compiled_code
+
+
+def load(target: str | os.PathLike[str] | Model | Family, /, **choices: int | str) -> Theory:
+    """A model with its verbs: a shipped setting by name, your own file by its path, or a `Model` declared in Python.
+
+    choices: of a family, which member is meant; every verb takes them too.
+
+    >>> import derive
+    >>> m = derive.load("deep_linear", L=1, data="online")
+    >>> m.solve(nu=2, T=4)["test_loss"].shape
+    (5,)
+    """
+    keep_compiled_code()
+    name = ""
+    if isinstance(target, (Model, Family)):
+        declared = target
+    else:
+        name = os.fspath(target)
+        declared = load_declaration(name)
+    if isinstance(declared, Family):
+        known = [choice for choice, _ in declared.choices]
+        for choice in choices:
+            if choice not in known:
+                raise ParameterError(
+                    f"{declared.name} has no choice {choice!r}{nearest(choice, known)}; its choices are "
+                    f"{', '.join(known)}, and parameters belong to solve, simulate and the other verbs"
+                )
+    elif choices:
+        raise ParameterError(
+            f"{declared.name} is one model: there is no {next(iter(choices))!r} to choose; parameters belong to solve, "
+            "simulate and the other verbs"
+        )
+    return Theory(declared, name, tuple(choices.items()))

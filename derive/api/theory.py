@@ -1,0 +1,420 @@
+"""A model with its verbs: derive, solve, simulate, compare, sweep, and what else follows from a declaration."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from derive.api.options import Asked, Number, asked
+from derive.api.solvers import declaration_text, solver_of
+from derive.errors import NumericalError, ParameterError
+from derive.language.family import Family
+from derive.language.model import Model
+from derive.language.symbols import Parameter
+from derive.pipeline import Derivation, derive_model
+from derive.problems import Problem, grid_of, problem_of
+from derive.results import Comparison, Made, Simulation, Solution, Sweep, compare
+from derive.results.made import fingerprints, versions
+from numerics.progress import handful, part
+from numerics.simulation import samples as finite_size
+from numerics.solver import Solver, solve, solve_many
+
+if TYPE_CHECKING:
+    from derive.api.expanding import Expansion
+    from derive.api.verifying import Verdicts
+
+Progress = Callable[[float, str], None]
+Values = Mapping[str, Any]
+SIZE, SEEDS, SEED = Number(1000), Number(20), Number(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Theory:
+    """A loaded model. Its verbs take parameters and choices as keywords, checked before any work is done.
+
+    A parameter that is called like an option of a verb goes into a dictionary: `m.solve({"seed": 2.0}, seed=1)`.
+    """
+
+    declared: Model | Family
+    target: str = ""
+    chosen: tuple[tuple[str, int | str], ...] = ()
+    _solvers: dict[str, Solver] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def model(self) -> Model:
+        """The declared model; of a family the member that was chosen."""
+        return self._problem({}).model
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return self.model.parameters
+
+    @cached_property
+    def derivation(self) -> Derivation:
+        """Everything that follows from the declaration, record by record."""
+        return derive_model(self.model)
+
+    @property
+    def solver(self) -> Solver:
+        """The generated code, loaded."""
+        return self._solver(self.model, None)
+
+    # -- theory
+
+    def solve(
+        self,
+        values: Values | None = None,
+        /,
+        *,
+        samples: int | None = None,
+        seed: int = SEED,
+        rank: int | None = None,
+        path: bool | None = None,
+        overlaps: bool | None = None,
+        progress: Progress | None = None,
+        **parameters: Any,
+    ) -> Solution:
+        """Solve the theory at infinite size: bulk, outliers, order parameters along the training.
+
+        Parameters that are left out take their defaults; `layer=` picks one of several probed matrices, `data=` is a
+        file of arrays or the arrays by name. samples, seed, rank: for laws that are sampled. path: outliers at every
+        time, by default where layers have names. overlaps: of the outliers' vectors with the spikes, by default yes.
+        A solution that diverged is false in a condition and says why.
+
+        >>> import derive
+        >>> derive.load("spiked_wigner").solve(gamma0=2).outliers
+        array([2.5])
+        """
+        options = asked(samples=samples, seed=seed, rank=rank, path=path, overlaps=overlaps, progress=progress)
+        problem = self._problem(self._given("solve", options, values, parameters))
+        solver = self._solver(problem.model, progress)
+        made = self._made("solve", problem, {"samples": samples, "seed": int(seed), "rank": rank, "path": path})
+        with _quietly():
+            try:
+                found = solve(
+                    solver,
+                    problem.inputs,
+                    samples=samples,
+                    seed=int(seed),
+                    rank=rank,
+                    layers=problem.layers,
+                    path=solver.layered if path is None else path,
+                    overlaps=overlaps is not False,
+                    progress=None if progress is None else part(progress, 0.1, 1.0),
+                )
+            except NumericalError as error:
+                return Solution(made, None, (str(error),))
+        return Solution.of(made, found)
+
+    def sweep(
+        self,
+        values: Values | None = None,
+        /,
+        *,
+        samples: int | None = None,
+        seed: int = SEED,
+        rank: int | None = None,
+        path: bool | None = None,
+        overlaps: bool | None = None,
+        progress: Progress | None = None,
+        **parameters: Any,
+    ) -> Sweep:
+        """Solve on a grid: every parameter or choice that is given several values (a list, an array) is an axis.
+
+        Points that differ in real parameters only are solved side by side. A point that diverges says so, and the
+        others go on.
+
+        >>> import derive
+        >>> derive.load("spiked_wigner").sweep(gamma0=[2, 4]).to_xarray()["outliers"].values[:, 0]
+        array([2.5 , 4.25])
+        """
+        options = asked(samples=samples, seed=seed, rank=rank, path=path, overlaps=overlaps, progress=progress)
+        given = self._given("sweep", options, values, parameters)
+        grid = grid_of(self.declared, {name: _several(value) for name, value in given.items()})
+        how = {"samples": samples, "seed": int(seed), "rank": rank, "path": path}
+        points: list[Solution | None] = [None] * len(grid.problems)
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for index, problem in enumerate(grid.problems):
+            groups.setdefault(problem.shapes, []).append(index)
+        done = 0
+        with _quietly():
+            for members in groups.values():
+                first = grid.problems[members[0]]
+                share = _part(progress, done / len(points), (done + len(members)) / len(points))
+                solver = self._solver(first.model, share)
+                found = solve_many(
+                    solver,
+                    [grid.problems[i].inputs for i in members],
+                    samples=samples,
+                    seed=int(seed),
+                    rank=rank,
+                    layers=first.layers,
+                    path=solver.layered if path is None else path,
+                    overlaps=overlaps is not False,
+                    progress=share,
+                )
+                for index, one in zip(members, found, strict=True):
+                    made = self._made("solve", grid.problems[index], how)
+                    failed = isinstance(one, NumericalError)
+                    points[index] = Solution(made, None, (str(one),)) if failed else Solution.of(made, one)
+                done += len(members)
+        fixed = {name: value for name, value in grid.problems[0].values.items() if name not in dict(grid.axes)}
+        made = self._made("solve", grid.problems[0], how)
+        made = Made(made.verb, made.setting, made.target, fixed, made.options, made.declaration, made.data, made.versions)
+        return Sweep(made, dict(grid.axes), tuple(point for point in points if point is not None))
+
+    # -- finite size
+
+    def simulate(
+        self,
+        values: Values | None = None,
+        /,
+        *,
+        size: int = SIZE,
+        seeds: int = SEEDS,
+        seed: int = SEED,
+        backend: str | None = None,
+        path: bool | None = None,
+        overlaps: bool | None = None,
+        progress: Progress | None = None,
+        **parameters: Any,
+    ) -> Simulation:
+        """Simulate the declaration at finite size: draw the disorder, run the equations, diagonalise.
+
+        size: of the base sector, the first one declared. seeds: independent samples. path: the spectrum at every time;
+        by default at a handful where layers have names. backend: "numpy" (the default) or "jax".
+
+        >>> import derive
+        >>> derive.load("spiked_wigner").simulate(gamma0=2, size=100, seeds=3).eigenvalues.shape
+        (3, 100)
+        """
+        options = asked(
+            size=size, seeds=seeds, seed=seed, backend=backend, path=path, overlaps=overlaps, progress=progress
+        )
+        problem = self._problem(self._given("simulate", options, values, parameters))
+        solver = self._solver(problem.model, progress)
+        times = times_to_watch(solver, problem.values, path)
+        return self._simulated(
+            problem, solver, size, seeds, seed, backend, times, solver.layered if overlaps is None else overlaps, progress
+        )
+
+    def _simulated(
+        self,
+        problem: Problem,
+        solver: Solver,
+        size: int,
+        seeds: int,
+        seed: int,
+        backend: str | None,
+        times: Sequence[int],
+        overlaps: bool,
+        progress: Progress | None,
+    ) -> Simulation:
+        made = self._made("simulate", problem, {"size": int(size), "seeds": int(seeds), "seed": int(seed)})
+        with _quietly():
+            try:
+                found = finite_size.simulate(
+                    solver,
+                    problem.inputs,
+                    int(size),
+                    int(seeds),
+                    seed=int(seed),
+                    layers=problem.layers,
+                    times=times,
+                    overlaps=overlaps,
+                    backend=backend or "numpy",
+                    progress=None if progress is None else part(progress, 0.05, 1.0),
+                )
+            except NumericalError as error:
+                return Simulation(made, None, (str(error),))
+        return Simulation(made, found)
+
+    def compare(
+        self,
+        values: Values | None = None,
+        /,
+        *,
+        size: int = SIZE,
+        seeds: int = SEEDS,
+        samples: int | None = None,
+        rank: int | None = None,
+        seed: int = SEED,
+        backend: str | None = None,
+        path: bool | None = None,
+        progress: Progress | None = None,
+        **parameters: Any,
+    ) -> Comparison:
+        """Solve the theory, simulate the declaration, and set one against the other.
+
+        >>> import derive
+        >>> derive.load("spiked_wigner").compare(gamma0=2, size=200, seeds=4).agrees
+        True
+        """
+        options = asked(
+            size=size, seeds=seeds, samples=samples, rank=rank, seed=seed, backend=backend, path=path, progress=progress
+        )
+        given = self._given("compare", options, values, parameters)
+        if seeds < 2:
+            raise ParameterError("seeds must be at least 2 to compare: one seed gives no standard error")
+        problem = self._problem(given)
+        solver = self._solver(problem.model, progress)
+        finite_size.check_memory(solver, problem.values, int(size))
+        times = times_to_watch(solver, problem.values, path)
+        theory = self.solve(
+            given, samples=samples, seed=int(seed), rank=rank, path=bool(times), progress=_part(progress, 0.05, 0.3)
+        )
+        simulation = self._simulated(
+            problem, solver, size, seeds, seed, backend, times, True, _part(progress, 0.3, 0.9)
+        )
+        smaller = None
+        if theory.found is not None and any(not layer.outliers for layer in theory.found.layers):
+            half = finite_size.smaller_size(solver, problem.values, int(size))
+            if half is not None:
+                share = _part(progress, 0.9, 1.0)
+                smaller = self._simulated(problem, solver, half, seeds, int(seed) + 1, None, (), False, share)
+        return compare(theory, simulation, smaller)
+
+    # -- what else follows
+
+    def expand(
+        self,
+        of: str = "edge",
+        variable: str | None = None,
+        *,
+        order: int = 3,
+        at: Mapping[str, Any] | None = None,
+        parameter: str | None = None,
+        layer: int | str | None = None,
+    ) -> Expansion:
+        """An edge of the bulk, the largest outlier or a threshold as an exact series in a parameter.
+
+        of: "edge", "lower_edge", "outlier" or "threshold" (of `parameter`). variable: what is small, "gamma", "1/nu" or
+        "gamma0-2"; the quantity itself if None. at: parameters fixed to exact numbers.
+
+        >>> import derive
+        >>> derive.load("spiked_wigner").expand("outlier").series
+        '(gamma0 + 1/gamma0)'
+        """
+        from derive.api.expanding import expand
+
+        return expand(self, of, variable, order, at or {}, parameter, layer)
+
+    def verify(self, claims: str | Path | None = None) -> Verdicts:
+        """Hand-written formulas against what is derived: those of a claims file, or the project's own for the setting.
+
+        >>> import derive
+        >>> bool(derive.load("spiked_wigner").verify())
+        True
+        """
+        from derive.api.verifying import verify
+
+        return verify(self, None if claims is None else str(claims))
+
+    def function(self, quantity: str = "outlier", of: str | Sequence[str] = (), **fixed: Any) -> Callable[..., Any]:
+        """A quantity as a plain JAX function of some parameters; `jax.grad`, `jit` and `vmap` act on it.
+
+        quantity: "outlier" (the largest), "edge" (the upper one), or the name of an observable, which gives an array
+        over time. of: the parameters that the function takes, in this order; the others are fixed or take defaults.
+
+        >>> import derive, jax
+        >>> outlier = derive.load("spiked_wigner").function("outlier", of="gamma0")
+        >>> float(jax.grad(outlier)(2.0))
+        0.75
+        """
+        from derive.api.functions import function
+
+        return function(self, quantity, (of,) if isinstance(of, str) else tuple(of), fixed)
+
+    def report(self, path: str | Path = "report.html", values: Values | None = None, /, **options: Any) -> list[str]:
+        """Write the whole derivation as one page (.html) or LaTeX document (.tex); the files that were written.
+
+        Takes parameters, and the options size, seeds, samples, seed and simulation=False for the derivation alone.
+        """
+        from derive.api.reporting import report
+
+        return report(self, Path(path), values or {}, **options).written
+
+    def build(self, directory: str | Path) -> list[Path]:
+        """Write the solver into DIRECTORY/<name>/ with what it needs, so that it stands alone."""
+        from derive.api.building import build
+
+        return build(self.model, Path(directory))
+
+    # -- displays
+
+    def __repr__(self) -> str:
+        chosen = "".join(f", {name}={value!r}" for name, value in self.chosen)
+        return f"derive.load({self.target or self.declared.name!r}{chosen})"
+
+    # -- inside
+
+    def _given(self, verb: str, options: Asked, values: Values | None, parameters: Values) -> dict[str, Any]:
+        """All values by name; an option that is called like a parameter is refused, as it might be meant as either."""
+        names = {parameter.name for parameter in self.parameters} | {name for name, _ in self.model.choices}
+        for name in sorted(names & set(options) - set(values or {})):
+            raise ParameterError(
+                f"{name} is an option of {verb} and a parameter of {self.model.setting}: write "
+                f"{verb}({{{name!r}: ...}}) for the parameter, and {name}=... beside it for the option"
+            )
+        twice = sorted(set(values or {}) & set(parameters))
+        if twice:
+            raise ParameterError(f"{twice[0]} is given twice; keep one of the two values")
+        return {**dict(self.chosen), **(values or {}), **parameters}
+
+    def _problem(self, given: Values) -> Problem:
+        return problem_of(self.declared, {**dict(self.chosen), **given})
+
+    def _solver(self, model: Model, progress: Progress | None) -> Solver:
+        if model.name not in self._solvers:
+            self._solvers[model.name] = solver_of(model, self.target, progress)
+        return self._solvers[model.name]
+
+    def _made(self, verb: str, problem: Problem, options: dict[str, Any]) -> Made:
+        return Made(
+            verb,
+            problem.model.setting,
+            self.target,
+            dict(problem.values),
+            {name: value for name, value in options.items() if value is not None},
+            declaration_text(self.target, problem.model),
+            fingerprints(problem.inputs),
+            versions(),
+        )
+
+
+def times_to_watch(solver: Solver, values: Mapping[str, Any], path: bool | None) -> list[int]:
+    """When to diagonalise besides the end: at a handful of times where layers have names, at all if asked for."""
+    if solver.setting.steps is None or path is False or (path is None and not solver.layered):
+        return []
+    count = int(values[solver.setting.steps]) + 1
+    return list(range(count)) if path else handful(count)
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    """The values along an axis; text, numbers and arrays of data by name are one."""
+    if isinstance(value, (str, Mapping)) or np.ndim(value) == 0:
+        return (value,)
+    return tuple(value)
+
+
+def _part(progress: Progress | None, low: float, high: float) -> Progress | None:
+    return None if progress is None else part(progress, low, high)
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Overflow ends in a sentence of ours, not in warnings of NumPy."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield

@@ -1,0 +1,296 @@
+"""A model with values: names, domains and whole numbers are checked here, whether they are typed or come from Python.
+
+A value is a number, or text that means one ("1/2"). Several values of one name make an axis of a grid.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import numbers
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from derive.errors import DeclarationError, DeriveError, ParameterError
+from derive.loading import load_declaration, nearest
+
+if TYPE_CHECKING:
+    from derive.language.family import Family
+    from derive.language.model import Model
+    from derive.language.symbols import Parameter
+
+    Declared = Model | Family
+
+Given = Mapping[str, tuple[Any, ...]]
+"""For each name the values that are asked for."""
+MOST_POINTS = 100_000
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A model with a value for each of its choices and parameters, and the layers that are asked for.
+
+    data: a file of arrays, or the arrays themselves by name; None where the declaration makes them or has none.
+    """
+
+    model: Model
+    values: dict[str, int | float | str]
+    layers: tuple[str, ...]
+    data: str | Mapping[str, Any] | None = None
+
+    @cached_property
+    def inputs(self) -> dict[str, Any]:
+        """The values together with the arrays of data, as given or from the declaration."""
+        from derive.data_files import declared_data, read_arrays, shown_source, spread
+
+        if not declared_data(self.model):
+            return dict(self.values)
+        if self.data is not None:
+            given = read_arrays(self.data, self.model)
+            if self.model.refuses is not None and (wrong := self.model.refuses(given)):
+                raise ParameterError(f"{shown_source(self.data)}: {wrong}")
+            return {**self.values, **spread(given, self.model, self.values)}
+        if self.model.arrays is None:
+            raise ParameterError(f"{self.model.setting} needs data: give data=FILE.npz")
+        return {**self.values, **_made(self.model, dict(self.values))}
+
+    @property
+    def shapes(self) -> tuple[Any, ...]:
+        """What problems must share to be solved side by side: the model, its layers and its whole numbers."""
+        whole = [self.values[p.name] for p in self.model.parameters if p.domain.whole]
+        return (self.model.name, self.layers, *whole)
+
+
+def _made(model: Model, values: dict[str, Any]) -> dict[str, Any]:
+    """The arrays of a declaration's own function."""
+    try:
+        made = model.arrays(values)
+    except DeriveError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever the function raises
+        what = " ".join(f"{type(error).__name__}: {error}".split())
+        raise DeclarationError(f"{model.setting}: its function arrays=... fails with {what}") from None
+    if not isinstance(made, dict):
+        raise DeclarationError(
+            f"{model.setting}: its function arrays=... returns {type(made).__name__}; return a dictionary of arrays"
+        )
+    return made
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Problems on a grid: the values along each axis as they were checked, and one problem per point, the last axis
+    fastest. Without axes there is one problem."""
+
+    axes: tuple[tuple[str, tuple[Any, ...]], ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def one(self) -> Problem:
+        """The only problem."""
+        if self.axes:
+            name, values = self.axes[0]
+            shown = ",".join(map(str, values[:3]))
+            raise ParameterError(f"{name}={shown}...: one value here; sweeps take several")
+        return self.problems[0]
+
+
+def load_problem(target: str, pairs: Iterable[str]) -> Problem:
+    """The model and all its values, from texts such as "alpha=2"; checked before any work is done."""
+    return load_grid(target, pairs).one
+
+
+def load_grid(target: str, pairs: Iterable[str]) -> Grid:
+    """All problems that lists (nu=0.5,1,2) and ranges (eta=0.01:0.5:20) among the texts ask for."""
+    declared = load_declaration(target)
+    return grid_of(declared, typed_values(declared, pairs))
+
+
+def problem_of(declared: Declared, given: Mapping[str, Any]) -> Problem:
+    """The model with one value for each name."""
+    return grid_of(declared, {name: (value,) for name, value in given.items()}).one
+
+
+def grid_of(declared: Declared, given: Given) -> Grid:
+    """All problems on the grid of the given values."""
+    from derive.language.family import Family
+
+    count = math.prod(len(values) for values in given.values())
+    if count > MOST_POINTS:
+        raise ParameterError(f"the grid has more than {MOST_POINTS} points; take fewer values")
+    for name, values in given.items():
+        if not values:
+            raise ParameterError(f"{name} has no values; give at least one")
+    choices = [name for name, _ in declared.choices] if isinstance(declared, Family) else []
+    members: dict[tuple[Any, ...], Model] = {}
+    problems = []
+    for point in itertools.product(*given.values()):
+        values = dict(zip(given, point, strict=True))
+        chosen = {name: values[name] for name in choices if name in values}
+        key = tuple((name, str(value)) for name, value in chosen.items())
+        if key not in members:
+            members[key] = declared.member(chosen) if isinstance(declared, Family) else declared
+        problems.append(_problem(members[key], {n: v for n, v in values.items() if n not in choices}))
+    several = [name for name, values in given.items() if len(values) > 1]
+    for name in several:
+        if name not in problems[0].values:
+            one = "layer, or write layer=all" if name == "layer" else "value"
+            raise ParameterError(f"{name}={','.join(map(str, given[name][:3]))}: name one {one}")
+    axes = tuple((name, tuple(dict.fromkeys(p.values[name] for p in problems))) for name in several)
+    for name, values in axes:
+        if len(values) < len(given[name]):
+            raise ParameterError(f"{name} has one of its values twice; keep each value once")
+    return Grid(axes, tuple(problems))
+
+
+# -- what is typed
+
+
+def typed_values(declared: Declared, pairs: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Each name with the texts of its values."""
+    found: dict[str, tuple[str, ...]] = {}
+    for pair in pairs:
+        name, equals, text = (part.strip() for part in pair.partition("="))
+        if not equals:
+            raise ParameterError(f"{pair!r} is not a parameter setting; {_hint(declared, name)}")
+        if name in found:
+            raise ParameterError(f"{name} is given twice; keep one of the two values")
+        found[name] = (text,) if name == "data" and not _has_name(declared, "data") else _spread(name, text)
+    return found
+
+
+def _has_name(declared: Declared, name: str) -> bool:
+    """Whether a choice or a parameter has this name."""
+    names = [choice for choice, _ in declared.choices]
+    return name in (*names, *(p.name for p in getattr(declared, "parameters", ())))
+
+
+def _hint(declared: Declared, name: str) -> str:
+    """How a setting is written, with a name that there is."""
+    from derive.language.family import Family
+
+    model = declared.member({}) if isinstance(declared, Family) else declared
+    known = [*model.choices, *((p.name, f"{p.default:g}") for p in model.parameters)]
+    if name in dict(known):
+        return f"write {name}=VALUE"
+    return "write parameters as name=value" + (f", for instance {known[0][0]}={known[0][1]}" if known else "")
+
+
+def _spread(name: str, text: str) -> tuple[str, ...]:
+    """The values of a list a,b,c or of a range low:high:count; one value otherwise. Commas in brackets do not count."""
+    if ":" in text:
+        parts = text.split(":")
+        try:
+            low, high, count = float(parts[0]), float(parts[1]), int(parts[2])
+        except (ValueError, IndexError):
+            count = 0
+        if len(parts) != 3 or count < 2 or not (math.isfinite(low) and math.isfinite(high)) or low == high:
+            raise ParameterError(f"{name}={text} is no range; write {name}=low:high:count, such as {name}=0.1:0.5:9")
+        if count > MOST_POINTS:
+            raise ParameterError(f"{name}={text} has more than {MOST_POINTS} points; take fewer values")
+        spread = (low + (high - low) * i / (count - 1) for i in range(count))
+        return tuple(str(int(value)) if value.is_integer() else repr(value) for value in spread)
+    values = tuple(part.strip() for part in _listed(text))
+    if "" in values and len(values) > 1:
+        raise ParameterError(f"{name}={text} has an empty entry; write {name}=1,2,3")
+    twice = [value for value in values if values.count(value) > 1]
+    if twice:
+        raise ParameterError(f"{name}={text} has {twice[0]} twice; keep each value once")
+    return values
+
+
+def _listed(text: str) -> list[str]:
+    """The parts between commas, but those inside brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+# -- one problem
+
+
+def _problem(model: Model, given: dict[str, Any]) -> Problem:
+    """The model with its values; `layer` picks one of several probed matrices, `data` is a file of arrays or arrays."""
+    known = {parameter.name: parameter for parameter in model.parameters}
+    data = None
+    if "data" in given and "data" not in known and _takes_data(model):
+        data = given.pop("data")
+        if isinstance(data, str) and not data:
+            raise ParameterError("data= names no file; write data=FILE.npz, or leave it out")
+        given = _with_sizes(model, given, data)
+    labels = tuple(label for label, _ in model.probes)
+    layered = labels not in ((), ("",)) and "layer" not in known
+    values: dict[str, int | float] = {}
+    layers = labels
+    for name, value in given.items():
+        if name == "layer" and layered:
+            label = str(value)
+            if label not in (*labels, "all"):
+                raise ParameterError(f"layer={label} is not there; the layers are {', '.join(labels)}, or all of them")
+            layers = labels if label == "all" else (label,)
+        elif name not in known:
+            raise ParameterError(_unknown(model, name, layered))
+        else:
+            values[name] = known[name].checked(_number(name, value, str(known[name].domain)))
+    filled = {name: known[name].checked(_filled(known[name], values)) for name in known}
+    return Problem(model, {**dict(model.choices), **filled}, layers, data)
+
+
+def _takes_data(model: Model) -> bool:
+    from derive.data_files import declared_data
+
+    return bool(declared_data(model))
+
+
+def _with_sizes(model: Model, given: dict[str, Any], data: str | Mapping[str, Any]) -> dict[str, Any]:
+    """The values, joined by what data say about sizes; they must not contradict what was given."""
+    from derive.data_files import read_arrays, shown_source, sizes
+
+    told = sizes(read_arrays(data, model), model)
+    for name, size in told.items():
+        if name in given and _number(name, given[name], "a whole number") != size:
+            raise ParameterError(f"{name}={given[name]}, but {shown_source(data)} has {name}={size}; leave {name} out")
+    return {**told, **given}
+
+
+def _filled(parameter: Parameter, values: dict[str, int | float]) -> float:
+    """The value given, that of the parameter which it follows, or the default."""
+    if parameter.name in values:
+        return values[parameter.name]
+    return parameter.default if parameter.follows is None else _filled(parameter.follows, values)
+
+
+def _unknown(model: Model, name: str, layered: bool) -> str:
+    names = [*(choice for choice, _ in model.choices), *(p.name for p in model.parameters), *(["layer"] * layered)]
+    have = f"its parameters are {', '.join(names)}" if names else "it has none"
+    return f"{model.setting} has no parameter {name!r}{nearest(name, names)}; {have}"
+
+
+def _number(name: str, value: Any, domain: str) -> float:
+    """The number that a value is or means."""
+    found: float
+    if isinstance(value, str):
+        try:
+            found = float(value)
+        except ValueError:
+            try:
+                found = float(Fraction(value))
+            except (ValueError, ZeroDivisionError, OverflowError):
+                raise ParameterError(f"{name}={value}: {value!r} is not a number; {name} must be {domain}") from None
+    else:
+        item = value.item() if getattr(value, "shape", None) == () else value  # a NumPy scalar, or an array without axes
+        if isinstance(item, bool) or not isinstance(item, numbers.Real):
+            kind = type(value).__name__
+            raise ParameterError(f"{name} is given a {kind}, which is not one number; {name} must be {domain}")
+        found = float(item)
+    if not math.isfinite(found):
+        raise ParameterError(f"{name}={value} is not finite; {name} must be {domain}")
+    return found

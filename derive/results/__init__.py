@@ -1,0 +1,10 @@
+"""What the verbs return: frozen results of plain data, which know how they were made, convert, save, open and draw."""
+
+from derive.results.comparison import Comparison, compare
+from derive.results.files import open_result
+from derive.results.made import Made
+from derive.results.simulation import Simulation
+from derive.results.solution import Layer, Solution
+from derive.results.sweep import Sweep
+
+__all__ = ["Comparison", "Layer", "Made", "Simulation", "Solution", "Sweep", "compare", "open_result"]

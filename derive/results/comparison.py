@@ -1,0 +1,144 @@
+"""Theory against simulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from derive.errors import ParameterError
+from derive.results.saving import Saved
+from derive.results.simulation import Simulation, layer_as_dict
+from derive.results.solution import Solution
+from derive.results.words import html_table, shown_number
+from numerics.simulation.compare import Row, compare as rows_of, mean_and_error, verdict
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Comparison(Saved):
+    """Theory against simulation, quantity by quantity in standard errors; false in a condition if they differ."""
+
+    theory: Solution
+    simulation: Simulation
+    rows: tuple[Row, ...]
+    agrees: bool
+    verdict: str
+
+    def __bool__(self) -> bool:
+        return self.agrees
+
+    @property
+    def title(self) -> str:
+        return self.simulation.title
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per quantity."""
+        import pandas
+
+        return pandas.DataFrame([row.as_dict() for row in self.rows]).set_index("quantity")
+
+    def to_xarray(self) -> xarray.DataTree:
+        """Theory and simulation as two groups of one tree."""
+        from derive.results.trees import tree_of
+
+        return tree_of({"theory": self.theory, "simulation": self.simulation})
+
+    def plot(self) -> Figure:
+        """Histogram with the law of the bulk, outliers of both, and the observables of both."""
+        from numerics.plots.theory import draw_both
+
+        if self.theory.found is None or self.simulation.found is None:
+            raise ParameterError("there is nothing to draw: " + "; ".join((*self.theory.trouble, *self.simulation.trouble)))
+        return draw_both(self.theory.found, self.simulation.found, self.title)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, with the keys that `derive compare --json` prints."""
+        theory, simulation = self.theory, self.simulation
+        found, samples = theory.found, simulation.found
+        result: dict[str, Any] = {
+            "setting": theory.setting,
+            "parameters": theory.parameters,
+            "size": simulation.size,
+            "seeds": simulation.seeds,
+            "rows": [row.as_dict() for row in self.rows],
+            "within_three_standard_errors": self.agrees,
+            "verdict": self.verdict,
+        }
+        if found is None or samples is None:
+            return {**result, "error": (*theory.trouble, *simulation.trouble)[0]}
+        observables = {
+            name: {
+                "theory": series,
+                "theory_error": (found.observable_errors or {}).get(name),
+                **mean_and_error(samples.observables[name]),
+            }
+            for name, series in found.observables.items()
+        }
+        result["observables"] = observables
+        if any(layer.label for layer in theory.layers):
+            layers = theory.as_dict()["layers"]
+            result["layers"] = [
+                {**data, "simulation": layer_as_dict(simulation.layer(layer.label))}
+                for data, layer in zip(layers, theory.layers, strict=True)
+            ]
+        return {**result, **{name: both for name, both in observables.items() if name not in result}}
+
+    def lines(self) -> list[tuple[str, str, str, str]]:
+        """Quantity, theory, simulation, difference in standard errors, as text."""
+        return [
+            (
+                row.quantity,
+                shown_number(row.theory, row.theory_error),
+                shown_number(row.simulation, row.stderr),
+                "" if row.difference is None else f"{row.difference:+.1f}",
+            )
+            for row in self.rows
+        ]
+
+    def __str__(self) -> str:
+        rows = [("quantity", "theory", "simulation", "difference"), *self.lines()]
+        widths = [max(len(row[k]) for row in rows) for k in range(4)]
+        lines = ["  ".join([row[0].ljust(widths[0]), *(row[k].rjust(widths[k]) for k in (1, 2, 3))]) for row in rows]
+        return "\n".join([self.title, *lines, self.verdict])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = ("quantity", "theory", "simulation", "difference / error")
+        return html_table(self.title, [*self.lines(), (self.verdict, "", "", "")], head=head)
+
+
+def compare(theory: Solution, simulation: Simulation, smaller: Simulation | None = None) -> Comparison:
+    """Set a solution against samples of the same model at the same values.
+
+    The k-th outlier above the bulk is set against the k-th largest eigenvalue, below the bulk from the bottom;
+    observables at a handful of times. `smaller`: samples at about half the size, which take the corrections out of
+    the moments of a bulk without outliers.
+
+    >>> import derive
+    >>> m = derive.load("spiked_wigner")
+    >>> c = derive.compare(m.solve(gamma0=2), m.simulate(gamma0=2, size=200, seeds=4))
+    >>> c.agrees, c.to_frame().loc["outlier 1 above the bulk", "theory"].item()
+    (True, 2.5)
+    """
+    for what, one, other in (("setting", theory.setting, simulation.setting), ("data", theory.made.data, simulation.made.data)):
+        if one != other:
+            raise ParameterError(f"theory and simulation are of different {what}: {one} and {other}")
+    for name, value in theory.parameters.items():
+        other_value = simulation.parameters.get(name)
+        if other_value != value:
+            raise ParameterError(
+                f"theory and simulation are at different values: {name}={value} and {name}={other_value}; make both at one"
+            )
+    if simulation.seeds < 2:
+        raise ParameterError("seeds must be at least 2 to compare: one seed gives no standard error")
+    if theory.found is None or simulation.found is None:
+        why = (*theory.trouble, *simulation.trouble)[0]
+        return Comparison(theory, simulation, (), False, f"nothing to compare: {why}")
+    rows = rows_of(theory.found, simulation.found, None if smaller is None else smaller.found)
+    agrees, sentence = verdict(rows, simulation.seeds)
+    return Comparison(theory, simulation, tuple(rows), agrees, sentence)

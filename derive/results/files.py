@@ -1,0 +1,86 @@
+"""Open a result that was saved."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from derive.errors import DeriveError
+from derive.results.comparison import Comparison
+from derive.results.made import Made
+from derive.results.saving import ENGINE, FORMAT, Saved
+from derive.results.simulation import Simulation
+from derive.results.solution import Solution
+from derive.results.sweep import Sweep
+from numerics.bulk.law import Law, Panel, Panelled, Piece
+from numerics.simulation.compare import Row
+from numerics.simulation.samples import SimulatedLayer, Simulation as FoundSimulation
+from numerics.solver import Layer, Solution as FoundSolution
+
+KINDS = (
+    Solution, Simulation, Comparison, Sweep, Made,
+    FoundSolution, Layer, Law, Panelled, Panel, Piece,
+    FoundSimulation, SimulatedLayer, Row,
+)
+"""What a file may hold; nothing else is ever made from one."""
+_NAMED: dict[str, type[Any]] = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in KINDS}
+
+
+def open_result(path: str | os.PathLike[str]) -> Any:
+    """The result that `save` wrote: a Solution, Simulation, Comparison or Sweep.
+
+    >>> import derive, tempfile, pathlib
+    >>> solution = derive.load("spiked_wigner").solve(gamma0=2)
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     file = solution.save(pathlib.Path(directory) / "run.nc")
+    ...     derive.open(file).outliers
+    array([2.5])
+    """
+    import xarray
+
+    file = Path(path)
+    if not file.is_file():
+        raise DeriveError(f"there is no file {file}; results are written with .save({str(file)!r})")
+    try:
+        with xarray.open_dataset(file, group="record", engine=ENGINE) as record:
+            version = int(record.attrs["format"])
+            skeleton, numbers = record["skeleton"].values.tobytes(), np.asarray(record["numbers"].values, float)
+    except Exception as error:  # noqa: BLE001 - whatever the library raises on a damaged or foreign file
+        what = " ".join(f"{type(error).__name__}: {error}".split())[:120]
+        raise DeriveError(f"{file} is not a result saved by this package, or is damaged ({what})") from None
+    if version > FORMAT:
+        raise DeriveError(f"{file} was saved by a later version (format {version}); install that version to open it")
+    try:
+        result = _decoded(json.loads(skeleton), numbers)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise DeriveError(f"{file} is damaged or of another version ({type(error).__name__}); make it again") from None
+    if not isinstance(result, Saved):
+        raise DeriveError(f"{file} holds no result")
+    return result
+
+
+def _decoded(value: Any, numbers: np.ndarray) -> Any:
+    """What was encoded."""
+    if isinstance(value, list):
+        return [_decoded(part, numbers) for part in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "object":
+        name, parts = content
+        return _NAMED[name](**{key: _decoded(part, numbers) for key, part in parts.items()})
+    if kind == "mapping":
+        return {_decoded(key, numbers): _decoded(part, numbers) for key, part in content}
+    if kind == "tuple":
+        return tuple(_decoded(part, numbers) for part in content)
+    if kind == "float":
+        return float(content)
+    start, shape, dtype = content
+    count = int(np.prod(shape, dtype=int))
+    if kind != "array" or start + count > len(numbers):
+        raise ValueError(kind)
+    return numbers[start : start + count].astype(dtype).reshape(shape)

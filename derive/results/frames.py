@@ -1,0 +1,53 @@
+"""Results as pandas tables."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas
+
+if TYPE_CHECKING:
+    from derive.results.simulation import Simulation
+    from derive.results.solution import Solution
+    from derive.results.sweep import Sweep
+
+
+def columns_of(name: str, values: np.ndarray) -> dict[str, np.ndarray]:
+    """An array over time and labels as one column per label: name, or name[0], name[1], ..."""
+    if values.ndim == 1:
+        return {name: values}
+    labels = itertools.product(*(range(n) for n in values.shape[1:]))
+    return {f"{name}[{','.join(map(str, label))}]": values[(slice(None), *label)] for label in labels}
+
+
+def frame_of_solution(solution: Solution) -> pandas.DataFrame:
+    columns: dict[str, np.ndarray] = {}
+    for name, series in solution.observables.items():
+        columns |= columns_of(name, series)
+        if solution.errors is not None:
+            columns |= columns_of(f"{name}_error", solution.errors[name])
+    for layer in solution.layers:
+        if layer.largest_path is not None:
+            columns[f"largest_{layer.label}" if layer.label else "largest"] = layer.largest_path
+    frame = pandas.DataFrame({name: pandas.Series(values) for name, values in columns.items()})
+    frame.index.name = "time"
+    return frame
+
+
+def frame_of_simulation(simulation: Simulation) -> pandas.DataFrame:
+    parts = []
+    for seed in range(simulation.seeds):
+        columns: dict[str, np.ndarray] = {}
+        for name, values in simulation.observables.items():
+            columns |= columns_of(name, values[seed])
+        frame = pandas.DataFrame({name: pandas.Series(values) for name, values in columns.items()})
+        frame.index.name = "time"
+        parts.append(frame)
+    return pandas.concat(parts, keys=range(simulation.seeds), names=["seed"])
+
+
+def frame_of_sweep(sweep: Sweep) -> pandas.DataFrame:
+    return pandas.DataFrame(sweep.rows())
+

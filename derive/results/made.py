@@ -1,0 +1,81 @@
+"""How a result was made: the declaration, the values, the options and the versions."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from derive import __version__
+
+LIBRARIES = ("sympy", "numpy", "scipy", "jax", "jaxlib")
+
+
+@dataclass(frozen=True)
+class Made:
+    """How a result was made.
+
+    verb: "solve", "simulate" or "sweep". target: the name of a setting, the path of a file, or "" for a model that was
+    declared in Python. parameters: all values, choices among them. options: what else was asked for, seeds among them.
+    declaration: its text. data: a fingerprint of each array that was given. versions: of this package and of those
+    that compute.
+    """
+
+    verb: str
+    setting: str
+    target: str
+    parameters: Mapping[str, int | float | str]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    declaration: str = ""
+    data: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def point(self) -> str:
+        """Setting and values in one line."""
+        return " ".join([self.setting, *(f"{name}={_shown(value)}" for name, value in self.parameters.items())])
+
+    @property
+    def command(self) -> str | None:
+        """The command that gives the same result; None for a model that was declared in Python, or with arrays."""
+        if not self.target or self.data:
+            return None
+        values = [f"{name}={value!r}" if isinstance(value, float) else f"{name}={value}"
+                  for name, value in self.parameters.items()]
+        options = []
+        for name, value in self.options.items():
+            flag = f"--{name.replace('_', '-')}"
+            if isinstance(value, bool):
+                options += [flag if value else f"--no-{name}"]
+            elif value is not None:
+                options += [flag, str(value)]
+        return shlex.join(["derive", self.verb, self.target, *values, *options])
+
+
+def _shown(value: int | float | str) -> str:
+    return value if isinstance(value, str) else format(value, ".12g")
+
+
+def versions() -> dict[str, str]:
+    """Of this package and of the libraries behind the numbers."""
+    found = {"two-level-dmft": __version__}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # a copy without metadata computes all the same
+            found[name] = "unknown"
+    return found
+
+
+def fingerprints(inputs: Mapping[str, Any]) -> dict[str, str]:
+    """A fingerprint of every array among the inputs."""
+    return {
+        name: hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16]
+        for name, value in inputs.items()
+        if getattr(value, "ndim", 0)
+    }

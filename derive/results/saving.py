@@ -1,0 +1,118 @@
+"""Results as files: a labelled tree for people and other programs, and beside it the whole result as plain data.
+
+A file is netCDF. The groups `theory`, `simulation` and `sweep` are what `to_xarray()` gives. The group `record` holds
+the result itself, for `derive.open`: one array of all its numbers and one text that says what they are. Nothing in it
+is code, and nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from derive.errors import DeriveError
+
+if TYPE_CHECKING:
+    import xarray
+
+FORMAT = 1
+"""Version of the group `record`; files of a later one are refused."""
+ENGINE = "h5netcdf"
+SUFFIX = ".nc"
+
+
+class Saved:
+    """A result that can be written to a file, and opened again with `derive.open`."""
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the result to a netCDF file, whole or not at all; `derive.open(path)` gives it back."""
+        return write_result(self, Path(path))
+
+    def to_xarray(self) -> Any:
+        """What the file shows to people."""
+        raise NotImplementedError
+
+
+def write_result(result: Saved, path: Path) -> Path:
+    """Write a result, whole or not at all."""
+    import xarray
+
+    if path.suffix != SUFFIX:
+        raise DeriveError(f"{path}: end the name in {SUFFIX}; results are saved as netCDF")
+    pool = Pool()
+    skeleton = json.dumps(pool.encoded(result), allow_nan=False).encode()
+    record = xarray.Dataset(
+        {"skeleton": ("byte", np.frombuffer(skeleton, np.uint8)), "numbers": ("number", pool.numbers())},
+        attrs={"format": FORMAT},
+    )
+    tree = as_tree(result.to_xarray())
+    tree["record"] = xarray.DataTree(record)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", suffix=SUFFIX, dir=path.parent)
+        os.close(handle)
+        try:
+            tree.to_netcdf(name, engine=ENGINE)
+            os.chmod(name, 0o644)
+            os.replace(name, path)
+        finally:
+            if os.path.exists(name):
+                os.unlink(name)
+    except OSError as error:
+        raise DeriveError(f"{path}: cannot be written ({error.strerror or error}); choose another file") from None
+    return path
+
+
+def as_tree(labelled: Any) -> xarray.DataTree:
+    import xarray
+
+    if isinstance(labelled, xarray.DataTree):
+        return labelled
+    return xarray.DataTree.from_dict({"/sweep": labelled})
+
+
+class Pool:
+    """All numbers of a result in one row, and what is made of them in terms of JSON."""
+
+    def __init__(self) -> None:
+        self.parts: list[np.ndarray] = []
+        self.count = 0
+
+    def numbers(self) -> np.ndarray:
+        return np.concatenate([*self.parts, np.zeros(1)])  # never empty
+
+    def encoded(self, value: Any) -> Any:
+        """The value in terms of JSON; what is no list, text or number is an object whose one key says what it is."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if is_dataclass(value) and not isinstance(value, type):
+            name = f"{type(value).__module__}.{type(value).__qualname__}"
+            return {"object": [name, {f.name: self.encoded(getattr(value, f.name)) for f in fields(value)}]}
+        if isinstance(value, Mapping):
+            return {"mapping": [[self.encoded(key), self.encoded(part)] for key, part in value.items()]}
+        if isinstance(value, tuple):
+            return {"tuple": [self.encoded(part) for part in value]}
+        if isinstance(value, list):
+            return [self.encoded(part) for part in value]
+        if isinstance(value, float) and not math.isfinite(value):
+            return {"float": repr(value)}
+        if value is None or isinstance(value, (str, bool, int, float)):
+            return value
+        raise DeriveError(f"a result holds a {type(value).__name__}, which cannot be saved")
+
+    def _array(self, array: np.ndarray) -> Any:
+        if array.dtype.kind not in "fiub":
+            raise DeriveError(f"a result holds an array of {array.dtype}, which cannot be saved")
+        flat = np.asarray(array, float).ravel()
+        start, self.count = self.count, self.count + flat.size
+        self.parts.append(flat)
+        return {"array": [start, list(array.shape), array.dtype.str]}

@@ -1,0 +1,195 @@
+"""Samples of a declaration at finite size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from derive.errors import NumericalError, ParameterError
+from derive.results.made import Made
+from derive.results.saving import Saved
+from derive.results.solution import read_only
+from derive.results.words import html_table, listed, shown_number, table
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+    from matplotlib.figure import Figure
+
+    from numerics.simulation.samples import SimulatedLayer, Simulation as Found
+
+ENDS = 10
+"""Eigenvalues listed at either end of a spectrum."""
+
+
+@dataclass(frozen=True)
+class Simulation(Saved):
+    """Independent samples at one size; `sim["name"]` has one row per seed, then time, then labels."""
+
+    made: Made
+    found: Found | None
+    trouble: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return not self.trouble
+
+    @property
+    def _numbers(self) -> Found:
+        if self.found is None:
+            raise NumericalError(self.trouble[0])
+        return self.found
+
+    @property
+    def setting(self) -> str:
+        return self.made.setting
+
+    @property
+    def parameters(self) -> dict[str, int | float | str]:
+        return dict(self.made.parameters)
+
+    @property
+    def size(self) -> int:
+        """Of the base sector, the first one declared."""
+        return int(self.made.options["size"])
+
+    @property
+    def seeds(self) -> int:
+        """How many samples there are."""
+        return int(self.made.options["seeds"])
+
+    @property
+    def layers(self) -> tuple[SimulatedLayer, ...]:
+        return tuple(self._numbers.layers)
+
+    def layer(self, label: int | str | None = None) -> SimulatedLayer:
+        """One probed matrix by its label; the first one if None."""
+        labels = [layer.label for layer in self.layers]
+        if not labels:
+            raise ParameterError(f"{self.setting} probes no matrix, so its samples have no spectrum")
+        if label is not None and str(label) not in labels:
+            raise ParameterError(f"there is no layer {label}; the layers are {', '.join(labels)}")
+        return self.layers[0 if label is None else labels.index(str(label))]
+
+    @property
+    def eigenvalues(self) -> np.ndarray:
+        """All eigenvalues of the first layer after the last step, ascending: one row per seed."""
+        return read_only(self.layer().eigenvalues)
+
+    @property
+    def observables(self) -> dict[str, np.ndarray]:
+        """By name one row per seed, then time, then labels."""
+        return {name: read_only(values) for name, values in self._numbers.observables.items()}
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        found = self._numbers.observables
+        if name not in found:
+            raise ParameterError(f"{self.setting} has no observable {name!r}; the observables are {listed(found)}")
+        return read_only(found[name])
+
+    def mean(self, name: str) -> np.ndarray:
+        """Mean of an observable over the seeds."""
+        found: np.ndarray = self[name].mean(axis=0)
+        return found
+
+    def stderr(self, name: str) -> np.ndarray:
+        """Its standard error; NaN with one seed."""
+        _ = self[name]
+        return self._numbers.stderr(name)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, with the keys that `derive simulate --json` prints."""
+        from numerics.simulation.compare import mean_and_error
+
+        start = {"setting": self.setting, "parameters": self.parameters}
+        if self.found is None:
+            return {**start, "size": self.size, "seeds": self.seeds, "error": self.trouble[0]}
+        observables = {name: mean_and_error(series) for name, series in self.found.observables.items()}
+        result: dict[str, Any] = {
+            **start,
+            "size": self.size,
+            "seeds": self.seeds,
+            "eigenvalues": _ends(self.found.eigenvalues),
+            "observables": observables,
+        }
+        if any(layer.label for layer in self.layers):
+            result["layers"] = [layer_as_dict(layer) for layer in self.layers]
+        return {**result, **{name: series for name, series in observables.items() if name not in result}}
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per seed and time, one column per observable."""
+        from derive.results.frames import frame_of_simulation
+
+        return frame_of_simulation(self)
+
+    def to_xarray(self) -> xarray.DataTree:
+        """A labelled tree: observables by seed and time, eigenvalues by seed and rank."""
+        from derive.results.trees import tree_of
+
+        return tree_of({"simulation": self})
+
+    def plot(self) -> Figure:
+        """Histogram of the eigenvalues of all seeds, and the observables with their errors."""
+        from numerics.plots.theory import draw_simulation
+
+        return draw_simulation(self._numbers, self.title)
+
+    @property
+    def title(self) -> str:
+        """Where the samples were taken."""
+        return f"{self.made.point}, size {self.size}, {self.seeds} seed{'s' if self.seeds > 1 else ''}"
+
+    def _rows(self) -> list[tuple[str, str]]:
+        rows = []
+        for layer in self.layers:
+            where = f" of layer {layer.label}" if layer.label else ""
+            for what, place in (("largest", -1), ("smallest", 0)):
+                draws = np.array([e[place] for e in layer.eigenvalues])
+                rows.append((f"{what} eigenvalue{where}", shown_number(draws.mean(), _stderr(draws))))
+        for name, values in self.observables.items():
+            if values.ndim == 2 and values.size:
+                last = values[:, -1]
+                when = f" at {values.shape[1] - 1}" if values.shape[1] > 1 else ""
+                rows.append((f"{name}{when}", shown_number(last.mean(), _stderr(last))))
+        return rows
+
+    def __str__(self) -> str:
+        if self.found is None:
+            return f"{self.title}: {self.trouble[0]}"
+        return "\n".join([self.title, *table(self._rows())])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_table(self.title, [] if self.found is None else self._rows(), self.trouble)
+
+
+def _stderr(draws: np.ndarray) -> float | None:
+    return float(draws.std(ddof=1) / np.sqrt(len(draws))) if len(draws) > 1 else None
+
+
+def _ends(eigenvalues: list[np.ndarray]) -> dict[str, list[Any]]:
+    return {
+        "top": [e[::-1][:ENDS].tolist() for e in eigenvalues],
+        "bottom": [e[:ENDS].tolist() for e in eigenvalues],
+    }
+
+
+def layer_as_dict(layer: SimulatedLayer) -> dict[str, Any]:
+    """One layer as plain data; outliers by comparison with time 0."""
+    from numerics.simulation.compare import mean_and_error
+
+    paths = [layer.outliers(time) for time in layer.times]
+    found = paths[-1] if paths else None
+    overlaps = {side: mean_and_error(layer.outlier_overlaps(side)) for side in layer.overlaps} if paths else None
+    first = next((time for time, rows in zip(layer.times, paths, strict=True) if rows.shape[1]), None)
+    return {
+        "layer": int(layer.label) if layer.label.isdigit() else layer.label,
+        "eigenvalues": _ends(layer.eigenvalues),
+        "outliers": None if found is None else mean_and_error(found),
+        "path_times": list(layer.times),
+        "outlier_path": [mean_and_error(rows) for rows in paths],
+        "bbp_time": None if not paths else "never" if first is None else first,
+        "overlaps": overlaps,
+    }

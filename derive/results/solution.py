@@ -1,0 +1,336 @@
+"""What the theory says at one point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from derive.errors import NumericalError, ParameterError
+from derive.results.made import Made
+from derive.results.saving import Saved
+from derive.results.words import html_table, listed, shown_number, table
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+    from matplotlib.figure import Figure
+
+    from numerics.solver import Layer as FoundLayer, Solution as Found
+
+LARGE_RESIDUAL = 1e-6
+"""A(z) must be singular at an outlier; where its smallest singular value, relatively, is above this, it is not one."""
+
+
+def read_only(values: Any) -> np.ndarray:
+    """An array that cannot be written to."""
+    found = np.array(values, float)
+    found.flags.writeable = False
+    return found
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The spectrum of one probed matrix after the last step, and along the training if that was asked for."""
+
+    found: FoundLayer
+
+    @property
+    def label(self) -> str:
+        return self.found.label
+
+    @property
+    def bulk_edges(self) -> np.ndarray:
+        """Intervals of the bulk: one row [low, high] for each, ascending."""
+        return read_only(np.reshape(self.found.bulk_edges, (-1, 2)))
+
+    @property
+    def atoms(self) -> tuple[tuple[float, float], ...]:
+        """Point masses of the bulk: place and weight."""
+        return self.found.law.atoms
+
+    @property
+    def outliers(self) -> np.ndarray:
+        """Descending, repeated by multiplicity."""
+        return read_only(self.found.outliers)
+
+    @property
+    def outlier_errors(self) -> np.ndarray | None:
+        """One standard error each; None where the outliers are exact."""
+        return None if self.found.outlier_errors is None else read_only(self.found.outlier_errors)
+
+    @property
+    def overlaps(self) -> dict[str, np.ndarray] | None:
+        """By side the squared overlaps of the outliers' vectors with the span of the spikes; NaN where there is none."""
+        rows = self.found.overlaps
+        if rows is None:
+            return None
+        return {side: read_only([np.nan if row[side] is None else row[side] for row in rows]) for side in rows[0]} if rows else {}
+
+    @property
+    def outlier_path(self) -> tuple[np.ndarray, ...] | None:
+        """The outliers at each time; None if they were not asked for."""
+        path = self.found.outlier_path
+        return None if path is None else tuple(map(read_only, path))
+
+    @property
+    def largest_path(self) -> np.ndarray | None:
+        """The top of the spectrum at each time, outlier or edge."""
+        return None if self.found.largest_path is None else read_only(self.found.largest_path)
+
+    @property
+    def bbp_time(self) -> int | Literal["never"] | None:
+        """The first time with an outlier; "never" if there is none, None if the path was not asked for."""
+        if self.found.outlier_path is None:
+            return None
+        return "never" if self.found.bbp_time is None else self.found.bbp_time
+
+    @property
+    def moments(self) -> np.ndarray:
+        """Moments of the bulk, from order 0."""
+        return read_only(self.found.moments)
+
+    @property
+    def curve(self) -> str | None:
+        """A polynomial in the resolvent G and z that is zero on the bulk; None if it was too large to find."""
+        return self.found.curve
+
+    @property
+    def diagnostics(self) -> dict[str, Any]:
+        return dict(self.found.diagnostics)
+
+    def density(self, x: Any) -> np.ndarray:
+        """The density of the bulk at each x; atoms left out."""
+        return self.found.law.density(np.asarray(x, float))
+
+    def share_below(self, x: Any) -> np.ndarray:
+        """The share of eigenvalues at or below each x, atoms included."""
+        return self.found.law.cumulative(np.asarray(x, float))
+
+    def side(self, value: float) -> str:
+        """Where an outlier stands."""
+        edges = self.found.bulk_edges
+        if not edges or value > edges[-1][1]:
+            return "above the bulk"
+        return "below the bulk" if value < edges[0][0] else "in a gap"
+
+    def as_dict(self, grid: Any = None) -> dict[str, Any]:
+        """The layer as plain data."""
+        found = self.found
+        data: dict[str, Any] = {
+            "bulk_edges": found.bulk_edges,
+            "outliers": found.outliers,
+            "outlier_errors": found.outlier_errors,
+            "overlaps": found.overlaps,
+            "outlier_path": found.outlier_path,
+            "outlier_path_errors": found.outlier_path_errors,
+            "largest_path": found.largest_path,
+            "bbp_time": self.bbp_time,
+            "atoms": found.atoms,
+            "moments": found.moments,
+            "curve": found.curve,
+        }
+        if grid is not None:
+            data["density"] = {"x": list(grid), "y": self.density(grid).tolist()}
+        return {**data, "diagnostics": found.diagnostics}
+
+
+@dataclass(frozen=True)
+class Solution(Saved):
+    """What the theory says at one point.
+
+    It is false in a condition if it is not to be trusted; `trouble` says why. Numbers of a solution that diverged do
+    not exist: asking for them raises the error that says so.
+    """
+
+    made: Made
+    found: Found | None
+    trouble: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(made: Made, found: Found) -> Solution:
+        """A solution with what is wrong with it, if anything is."""
+        trouble = []
+        for layer in found.layers:
+            where = f"layer {layer.label}: " if layer.label else ""
+            if "unsettled" in layer.diagnostics:
+                trouble.append(where + str(layer.diagnostics["unsettled"]))
+            if layer.diagnostics.get("residual", 0.0) > LARGE_RESIDUAL:
+                residual = layer.diagnostics["residual"]
+                trouble.append(f"{where}A(z) is not singular at an outlier (residual {residual:.1g}); try other values")
+        return Solution(made, found, tuple(trouble))
+
+    def __bool__(self) -> bool:
+        return not self.trouble
+
+    @property
+    def _numbers(self) -> Found:
+        if self.found is None:
+            raise NumericalError(self.trouble[0])
+        return self.found
+
+    @property
+    def setting(self) -> str:
+        return self.made.setting
+
+    @property
+    def parameters(self) -> dict[str, int | float | str]:
+        return dict(self.made.parameters)
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The probed matrices in the order of the declaration."""
+        return tuple(map(Layer, self._numbers.layers))
+
+    def layer(self, label: int | str | None = None) -> Layer:
+        """One probed matrix by its label; the first one if None."""
+        if not self.layers:
+            raise ParameterError(f"{self.setting} probes no matrix; add probe=spectrum(...) to its Model")
+        labels = [layer.label for layer in self.layers]
+        if label is not None and str(label) not in labels:
+            raise ParameterError(f"there is no layer {label}; the layers are {', '.join(labels)}")
+        return self.layers[0 if label is None else labels.index(str(label))]
+
+    @property
+    def bulk_edges(self) -> np.ndarray:
+        """Of the first layer, as everything below that a layer has."""
+        return self.layer().bulk_edges
+
+    @property
+    def outliers(self) -> np.ndarray:
+        return self.layer().outliers
+
+    @property
+    def outlier_errors(self) -> np.ndarray | None:
+        return self.layer().outlier_errors
+
+    @property
+    def overlaps(self) -> dict[str, np.ndarray] | None:
+        return self.layer().overlaps
+
+    @property
+    def outlier_path(self) -> tuple[np.ndarray, ...] | None:
+        return self.layer().outlier_path
+
+    @property
+    def bbp_time(self) -> int | Literal["never"] | None:
+        return self.layer().bbp_time
+
+    def density(self, x: Any, layer: int | str | None = None) -> np.ndarray:
+        """The density of the bulk at each x; of the first layer unless one is named."""
+        return self.layer(layer).density(x)
+
+    @property
+    def observables(self) -> dict[str, np.ndarray]:
+        """By name an array over time, with labels along further axes."""
+        return {name: read_only(series) for name, series in self._numbers.observables.items()}
+
+    @property
+    def errors(self) -> dict[str, np.ndarray] | None:
+        """Standard errors of the observables; None where they are exact."""
+        spread = self._numbers.observable_errors
+        return None if spread is None else {name: read_only(series) for name, series in spread.items()}
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        found = self._numbers.observables
+        if name not in found:
+            have = f"the observables are {listed(found)}" if found else "it has no observables"
+            raise ParameterError(f"{self.setting} has no observable {name!r}; {have}")
+        return read_only(found[name])
+
+    @property
+    def diagnostics(self) -> dict[str, Any]:
+        """How the numbers were found."""
+        return dict(self._numbers.diagnostics)
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing was sampled."""
+        return self._numbers.observable_errors is None
+
+    # -- conversions
+
+    def as_dict(self, grid: Any = None) -> dict[str, Any]:
+        """Plain data, with the keys that `derive solve --json` prints. grid: where the density is wanted too."""
+        start = {"setting": self.setting, "parameters": self.parameters}
+        if self.found is None:
+            return {**start, "error": self.trouble[0]}
+        layers = [layer.as_dict(grid) for layer in self.layers]
+        first: dict[str, Any] = layers[0] if layers else {"bulk_edges": [], "outliers": [], "outlier_errors": None}
+        result: dict[str, Any] = {
+            **start,
+            **{key: value for key, value in first.items() if key != "diagnostics"},
+            "observables": self.found.observables,
+            "observable_errors": self.found.observable_errors,
+        }
+        if any(layer.label for layer in self.layers):
+            named = [int(x.label) if x.label.isdigit() else x.label for x in self.layers]
+            result["layers"] = [{"layer": name, **data} for name, data in zip(named, layers, strict=True)]
+        result["trouble"] = list(self.trouble)
+        result["diagnostics"] = self.diagnostics
+        more = {name: series for name, series in self.found.observables.items() if name not in result}
+        return {**result, **more}
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Observables with one row per time; of those with labels one column per label."""
+        from derive.results.frames import frame_of_solution
+
+        return frame_of_solution(self)
+
+    def to_xarray(self) -> xarray.DataTree:
+        """A labelled tree: observables over time, and a group for each layer that has a name."""
+        from derive.results.trees import tree_of
+
+        return tree_of({"theory": self})
+
+    # -- pictures
+
+    def plot(self) -> Figure:
+        """Bulk and outliers of every layer, their path, and the observables."""
+        from numerics.plots.theory import draw_solution
+
+        return draw_solution(self._numbers, self.made.point)
+
+    # -- displays
+
+    def _rows(self) -> list[tuple[str, str]]:
+        rows = []
+        for layer in self.layers:
+            where = f" of layer {layer.label}" if layer.label else ""
+            edges = ", ".join(f"[{shown_number(a)}, {shown_number(b)}]" for a, b in layer.bulk_edges)
+            rows.append((f"bulk{where}", edges or "none"))
+            rows += [(f"outlier {layer.side(value)}{where}", text) for value, text in self._outlier_lines(layer)]
+            if layer.bbp_time is not None:
+                rows.append((f"first outlier{where}", str(layer.bbp_time)))
+        for name, series in self.observables.items():
+            if series.ndim == 1 and series.size:
+                spread = None if self.errors is None else self.errors[name][-1]
+                when = f" at {len(series) - 1}" if len(series) > 1 else ""
+                rows.append((f"{name}{when}", shown_number(series[-1], spread)))
+        return rows
+
+    @staticmethod
+    def _outlier_lines(layer: Layer) -> list[tuple[float, str]]:
+        """Outliers with their errors; equal ones once, with how often they occur."""
+        from derive.results.words import grouped
+
+        spreads = layer.outlier_errors
+        return [
+            (value, shown_number(value, None if spreads is None else float(spreads[first])) + (f" x {count}" if count > 1 else ""))
+            for first, count, value in grouped(layer.outliers)
+        ]
+
+    def __str__(self) -> str:
+        if self.found is None:
+            return f"{self.made.point}: {self.trouble[0]}"
+        lines = [self.made.point, *table(self._rows())]
+        return "\n".join([*lines, *(f"not to be trusted: {reason}" for reason in self.trouble)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        if self.found is None:
+            return html_table(self.made.point, [], self.trouble)
+        return html_table(self.made.point, self._rows(), self.trouble)

@@ -1,0 +1,161 @@
+"""Results as xarray trees: what is known of each number is in its dimensions and coordinates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray
+
+from derive.results.simulation import Simulation
+from derive.results.solution import Layer, Solution
+
+if TYPE_CHECKING:
+    from derive.results.sweep import Sweep
+    from numerics.simulation.samples import SimulatedLayer
+
+Variables = dict[str, tuple[tuple[str, ...], np.ndarray]]
+
+
+def tree_of(results: Mapping[str, Solution | Simulation]) -> xarray.DataTree:
+    """One group per result, and in it one per layer that has a name."""
+    groups: dict[str, xarray.Dataset] = {}
+    for name, result in results.items():
+        layers: dict[str, Variables] = {}
+        variables: Variables = {}
+        if result.found is not None:
+            if isinstance(result, Solution):
+                variables = _observables(result)
+                layers = {layer.label: _layer(layer) for layer in result.layers}
+            else:
+                variables = _samples(result)
+                layers = {layer.label: _spectra(layer) for layer in result.layers}
+        groups[f"/{name}"] = xarray.Dataset({**variables, **layers.pop("", {})}, attrs=attributes(result))
+        for label, own in layers.items():
+            groups[f"/{name}/layer_{label}"] = xarray.Dataset(own)
+    return xarray.DataTree.from_dict(groups)
+
+
+def attributes(result: Any) -> dict[str, str]:
+    """How a result was made, as attributes."""
+    made = result.made
+    return {
+        "setting": made.setting,
+        "parameters": json.dumps(dict(made.parameters)),
+        "options": json.dumps(dict(made.options)),
+        "versions": json.dumps(dict(made.versions)),
+        "data": json.dumps(dict(made.data)),
+        "declaration": made.declaration[:60_000],  # what an attribute of a file can hold; whole in the record
+        "trouble": "; ".join(result.trouble),
+    }
+
+
+def over_time(name: str, values: np.ndarray, first: tuple[str, ...] = ()) -> tuple[tuple[str, ...], np.ndarray]:
+    """An observable with its dimensions: those given, then time, then one per kind of labels."""
+    more = values.ndim - len(first) - 1
+    count = values.shape[len(first)]
+    when = "time" if count > 1 else f"{name}_time"
+    return (*first, when, *(f"{name}_label{k or ''}" for k in range(more))), values
+
+
+def padded(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """Rows of different lengths as one table; what is missing is NaN."""
+    width = max((len(row) for row in rows), default=0)
+    found = np.full((len(rows), width), np.nan)
+    for k, row in enumerate(rows):
+        found[k, : len(row)] = row
+    return found
+
+
+def _observables(solution: Solution) -> Variables:
+    found = {name: over_time(name, series) for name, series in solution.observables.items()}
+    for name, spread in (solution.errors or {}).items():
+        found[f"{name}_error"] = (found[name][0], spread)
+    return found
+
+
+def _layer(layer: Layer) -> Variables:
+    found: Variables = {
+        "bulk_edges": (("interval", "end"), layer.bulk_edges),
+        "outliers": (("rank",), layer.outliers),
+        "moments": (("order",), layer.moments),
+        "atoms": (("atom", "at_and_weight"), np.reshape(layer.atoms, (-1, 2))),
+    }
+    if layer.outlier_errors is not None:
+        found["outlier_errors"] = (("rank",), layer.outlier_errors)
+    for side, values in (layer.overlaps or {}).items():
+        found[f"overlap_{side}"] = (("rank",), values)
+    if layer.outlier_path is not None:
+        found["outlier_path"] = (("path_time", "path_rank"), padded(layer.outlier_path))
+    if layer.largest_path is not None:
+        found["largest_path"] = (("path_time",), layer.largest_path)
+    return {name: (dims, values) for name, (dims, values) in found.items() if values.size}
+
+
+def _samples(simulation: Simulation) -> Variables:
+    return {name: over_time(name, values, ("seed",)) for name, values in simulation.observables.items()}
+
+
+def _spectra(layer: SimulatedLayer) -> Variables:
+    found: Variables = {"eigenvalues": (("seed", "index"), np.array(layer.eigenvalues))}
+    for side, values in layer.overlaps.items():
+        found[f"overlap_{side}"] = (("seed", "index"), np.array(values))
+    return found
+
+
+def dataset_of_sweep(sweep: Sweep) -> xarray.Dataset:
+    """All points of a sweep, labelled by its parameters, by time, by rank of an outlier and by layer."""
+    axes = sweep.axes
+    shape = tuple(len(values) for values in axes.values())
+    names = tuple(axes)
+    points = [point if point.found is not None else None for point in sweep.points]
+    variables: dict[str, Any] = {}
+
+    def add(name: str, cells: Sequence[Any], dims: tuple[str, ...]) -> None:
+        """One array per point; shorter ones, and those of points that diverged, are filled with NaN."""
+        arrays = [None if cell is None else np.asarray(cell, float) for cell in cells]
+        present = [array.shape for array in arrays if array is not None]
+        if not present:
+            return
+        inner = tuple(max(sizes) for sizes in zip(*present, strict=True))
+        table = np.full((len(arrays), *inner), np.nan)
+        for k, array in enumerate(arrays):
+            if array is not None:
+                table[(k, *(slice(n) for n in array.shape))] = array
+        if not table.size:
+            return
+        while name in variables or name in names:
+            name += "_"
+        variables[name] = ((*names, *dims), table.reshape(*shape, *inner))
+
+    observables = dict.fromkeys(name for point in points if point for name in point.observables)
+    for name in observables:
+        cells = [None if point is None else point.observables.get(name) for point in points]
+        dims = next(over_time(name, cell)[0] for cell in cells if cell is not None)
+        if "time" not in dims and any(cell is not None and len(cell) > 1 for cell in cells):
+            dims = ("time", *dims[1:])
+        add(name, cells, dims)
+        spreads = [None if point is None or point.errors is None else point.errors.get(name) for point in points]
+        add(f"{name}_error", spreads, dims)
+    labels = tuple(dict.fromkeys(layer.label for point in points if point for layer in point.layers))
+    for label in labels:
+        tail = f"_{label}" if label else ""
+        layers = [
+            None if point is None else next((x for x in point.layers if x.label == label), None) for point in points
+        ]
+        add(f"outliers{tail}", [layer and layer.outliers for layer in layers], ("rank",))
+        add(f"outlier_errors{tail}", [layer and layer.outlier_errors for layer in layers], ("rank",))
+        add(f"lower_edge{tail}", [layer and _edge(layer, 0) for layer in layers], ())
+        add(f"upper_edge{tail}", [layer and _edge(layer, 1) for layer in layers], ())
+        add(f"largest_path{tail}", [layer and layer.largest_path for layer in layers], ("path_time",))
+    found = xarray.Dataset(variables, coords={name: (name, list(values)) for name, values in axes.items()})
+    found["trouble"] = (names, np.array(["; ".join(p.trouble) for p in sweep.points], dtype=str).reshape(shape))
+    found.attrs = attributes(sweep)
+    return found
+
+
+def _edge(layer: Layer, end: int) -> float:
+    edges = layer.bulk_edges
+    return float(edges[-end, end]) if len(edges) else np.nan

@@ -1,0 +1,87 @@
+"""Quantities of a solver as pure functions of some parameters, in double precision whatever the caller's is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from derive.errors import NumericalError
+from numerics.modules import Solver
+from numerics.outliers.largest import largest_outlier_program, upper_edge_of
+from numerics.precision import in_float64
+from numerics.runtime.interface import Array, Order
+from numerics.runtime.point import Point, replaced
+from numerics.training.trained import Trained
+
+
+def pure_function(
+    solver: Solver, values: Mapping[str, Any], quantity: str, of: tuple[str, ...], label: str | None
+) -> Callable[..., Array]:
+    """A function of the parameters `of`, in this order, the others as in `values`.
+
+    quantity: "outlier", "edge", or an observable. label: of the probed matrix.
+    """
+    base = solver.point(dict(values))
+    how: dict[str, int] = {}
+    if solver.quadrature:
+        how = {"nodes": int(Trained.exact(solver, dict(values)).method["nodes"])}
+    forward = partial(solver.training.forward_pass, **how)
+
+    def order(p: Point) -> Order:
+        found: Order = forward(p)[0]
+        return found
+
+    def observable(p: Point) -> Array:
+        return forward(p)[1][quantity]
+
+    shift = ""
+    if quantity in ("outlier", "edge"):
+        matrix = solver.matrix(label or "")
+        if quantity == "outlier" and not (matrix.probe.reduced and matrix.probe.unknowns):
+            raise NumericalError(
+                f"A(z) of {solver.name} does not reduce to an eigenproblem; its outliers are found by solve, not as a "
+                "function" if matrix.probe.unknowns else f"{solver.name} has no spikes, so that it has no outliers"
+            )
+        bare = largest_outlier_program(matrix, order) if quantity == "outlier" else upper_edge_of(matrix)
+        shift = matrix.plus
+    else:
+        bare = observable
+
+    def of_vector(x: Array) -> Array:
+        p = replaced(base, **{name: x[k] for k, name in enumerate(of)})
+        value = bare(p)
+        return value + jnp.atleast_1d(forward(p)[1][shift])[-1] if shift else value
+
+    in_doubles = _lifted(of_vector)
+
+    def quantity_of(*parameters: Any) -> Array:
+        if len(parameters) != len(of):
+            raise TypeError(f"the function takes {', '.join(of)}; {len(parameters)} values were given")
+        return in_doubles(jnp.stack([jnp.asarray(value, float) for value in parameters]))
+
+    quantity_of.__name__ = quantity_of.__qualname__ = quantity
+    quantity_of.__doc__ = f"{quantity} of {solver.name} as a function of {', '.join(of)}, in the caller's precision."
+    return quantity_of
+
+
+def _lifted(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """A function of a vector that is computed in double precision, and so are its derivatives of any order.
+
+    A caller in single precision transposes and batches what it sees: a function, and matrices of slopes.
+    """
+
+    @jax.custom_jvp
+    def lifted(x: Array) -> Array:
+        result = in_float64(lambda y: function(jnp.asarray(y, jnp.float64)))(x)
+        return jax.lax.convert_element_type(result, x.dtype)
+
+    @lifted.defjvp
+    def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+        return lifted(*primals), _lifted(jax.jacfwd(function))(*primals) @ tangents[0]
+
+    made: Callable[[Array], Array] = lifted
+    return made
