@@ -331,7 +331,7 @@ class _Reader:
         return [Atom("ord", before), *atoms, Atom("ord", after)]
 
     def _command_mathrm(self) -> Atom:
-        word = self._braced_text()
+        word = re.sub(r"\\([_%&#$])", r"\1", self._braced_text())
         upright = ' mathvariant="normal"' if len(word) == 1 else ""
         return Atom("ord", f"<mi{upright}>{escape(word)}</mi>")
 
