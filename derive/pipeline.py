@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
+from derive.display import Displayed
 from derive.errors import DeclarationError
 from derive.language.model import Model
 from derive.records.action import Action, AveragedAction
@@ -43,8 +44,8 @@ def derive_model(model: Model) -> Derivation:
     return derivation
 
 
-@dataclass(frozen=True, eq=False)
-class Derivation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Derivation(Displayed):
     """The training level of a model, and by label each matrix that it probes."""
 
     model: Model
@@ -93,8 +94,8 @@ class Derivation:
         return record
 
 
-@dataclass(frozen=True, eq=False)
-class ProbedMatrix:
+@dataclass(frozen=True, eq=False, repr=False)
+class ProbedMatrix(Displayed):
     """One probed matrix: its spectral fields joined to the training level, A(z), its reduction and its bulk.
 
     `average` and `saddle` hold what the spectral fields add to those of the training level.

@@ -370,7 +370,7 @@ def test_markdown_tells_the_training_level_once_and_every_layer():
     assert told == [*STAGES, *STAGES[-4:]]
     headings = markdown_of_derivation(derive_model(model))
     assert headings.count(", layer 0 (`bulk`)") == headings.count(", layer ntk (`bulk`)") == 1
-    assert r"W_{0}(T)^{\top}\, W_{0}(T) + \text{readout\_norm} \, I" in headings
+    assert r"W_{0}(T)^{\top}\, W_{0}(T) + \mathrm{readout\_norm} \, I" in headings
 
 
 def test_sections_as_data_hold_text_and_latex():

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import sympy as sp
 
+from derive.display import DisplayedNode
 from derive.language.symbols import Clock, EngineSymbol
 from derive.language.vectors import Field, FieldAt
 
@@ -16,7 +17,7 @@ TAU = EngineSymbol("tau", nonnegative=True)
 """Spectral time, whose Laplace variable is z."""
 
 
-class _Node(sp.Expr):
+class _Node(DisplayedNode, sp.Expr):
     is_commutative = True
 
     def __new__(cls, *args: Any) -> Self:

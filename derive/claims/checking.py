@@ -132,7 +132,7 @@ class _Work:
         if claim.region not in self.benches or claim.region and claim.define:
             reader = self.reader(claim)
             conditions = tuple(c for text in claim.region for c in reader.inequalities(text))
-            region = Region(self.place(claim), self.parameters, " and ".join(claim.region), conditions)
+            region = Region(self.place(claim), tuple(self.parameters), " and ".join(claim.region), conditions)
             bench = Bench(region, self.bulk if self.probed else None)
             if conditions:
                 region.box, bench.points  # noqa: B018  (an empty region is refused before anything is decided)

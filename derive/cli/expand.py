@@ -107,7 +107,7 @@ def expand(
         from derive.expansions.quantities import expand_quantity
         from derive.pipeline import derive_model
 
-        limit = None if variable is None else Limit.of(variable, model.parameters)
+        limit = None if variable is None else Limit.of(variable, tuple(model.parameters))
         fixed = {}
         for pair in pairs:
             name, equals, text = (part.strip() for part in pair.partition("="))

@@ -7,10 +7,11 @@ inputs do: `x(t) @ w(t)` with `x = data("x", P, D, clock=t)` has one entry for e
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, overload
 
 import sympy as sp
 
+from derive.display import DisplayedFormula
 from derive.errors import DeclarationError
 from derive.language.symbols import Clock, Parameter, _Named
 from derive.language.vectors import GivenNumbers, Mix, labels_of, named_fields, sector_of, shown
@@ -30,8 +31,8 @@ class Data(_Named):
 
     __slots__ = ()
 
-    def __new__(cls, name: str, axes: tuple[Parameter, ...], clock: Clock | None = None) -> Self:
-        return super().__new__(cls, name, (sp.Tuple(*axes), clock), real=True)
+    def __new__(cls, name: str, axes: tuple[Parameter, ...], clock: Clock | None = None, latex: str = "") -> Self:
+        return super().__new__(cls, name, (sp.Tuple(*axes), clock), latex, real=True)
 
     axes = property(lambda self: tuple(self.payload[0]))
     clock = property(lambda self: self.payload[1])
@@ -62,8 +63,8 @@ def _already(value: DataAt, time: tuple[Any, ...]) -> str:
     return f"{shown(value)} is already a value; write {value.data}(time) once"
 
 
-@dataclass(frozen=True)
-class Table:
+@dataclass(frozen=True, repr=False)
+class Table(DisplayedFormula):
     """Data with two axes, used as a matrix over labels: `x(t) @ w(t)`, `x(t).T @ g(t)`."""
 
     value: DataAt
@@ -107,12 +108,12 @@ class Table:
         return self.scale * mixed
 
     def __str__(self) -> str:
-        time = "" if self.value.time is None else f"({self.value.time})"
-        return f"{self.value.data}{time}{'.T' if self.transposed else ''}"
+        scale = "" if self.scale == 1 else f"{shown(self.scale)}*"
+        return f"{scale}{self.value}{'.T' if self.transposed else ''}"
 
 
-@dataclass(frozen=True)
-class Given:
+@dataclass(frozen=True, repr=False)
+class Given(DisplayedFormula):
     """Data on a clock before a time is named: `y(t)`."""
 
     data: Data
@@ -127,12 +128,31 @@ class Given:
     __pow__ = __rpow__ = __matmul__ = __neg__ = _sympy_ = _untimed
     T = property(_untimed)
 
+    def __str__(self) -> str:
+        return str(self.data)
 
-def data(name: str, *axes: Parameter, clock: Clock | None = None) -> Given | DataAt | Table:
+
+@overload
+def data(name: str, *axes: Parameter, clock: Clock, latex: str = "") -> Given: ...
+@overload
+def data(name: str, axis: Parameter, /, *, clock: None = None, latex: str = "") -> DataAt: ...
+@overload
+def data(name: str, row: Parameter, column: Parameter, /, *, clock: None = None, latex: str = "") -> Table: ...
+def data(name: str, *axes: Parameter, clock: Clock | None = None, latex: str = "") -> Given | DataAt | Table:
     """An array that the user gives: one axis for each kind of labels, and time in front if there is a clock.
 
     With one axis it is a number for each label, with two a table that acts on vectors with labels. With a clock
-    write y(t), without one plainly y.
+    write y(t), without one plainly y. `latex` is how formulas write it.
+
+    >>> from derive import data, field, parameter, sectors, training_clock, whole_positive
+    >>> T, P, D = (parameter(name, default=4, domain=whole_positive) for name in "TPD")
+    >>> N, t = sectors("N"), training_clock("t", steps=T, channels=P)
+    >>> x, y = data("x", P, D, clock=t), data("y", P, clock=t)
+    >>> V, h = field("V", N, t, labels=D), field("h", N, t)
+    >>> x(t) @ V(t)
+    x(t) @ V(t)
+    >>> h(t) * y(t)
+    y(t)*h(t)
     """
     for axis in axes:
         if not (isinstance(axis, Parameter) and axis.domain.whole):
@@ -141,7 +161,7 @@ def data(name: str, *axes: Parameter, clock: Clock | None = None) -> Given | Dat
         raise DeclarationError(f"data {name}: give one axis or two besides the clock")
     if clock is not None and not isinstance(clock, Clock):
         raise DeclarationError(f"data {name}: {clock!r} is not a clock; make one with training_clock('t', steps=T)")
-    made = Data(name, axes, clock)
+    made = Data(name, axes, clock, latex)
     return Given(made) if clock is not None else _used(DataAt(made))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from derive.display import Displayed
 from derive.errors import DeclarationError, ParameterError
 from derive.language.formulas import read_formula
 from derive.language.model import Model
@@ -78,7 +79,15 @@ class Choice:
 
 
 def whole_choice(default: int, low: int = 1, high: float = float("inf"), doc: str = "") -> Choice:
-    """A whole number that changes the equations, such as the number of layers."""
+    """A whole number that changes the equations, such as the number of layers.
+
+    >>> from derive import whole_choice
+    >>> layers = whole_choice(2, high=4, doc="layers")
+    >>> layers.default
+    2
+    >>> print(layers)
+    a whole number in [1, 4]
+    """
     domain = Domain(low, high, low_included=True, high_included=high != float("inf"), whole=True)
     if not domain.contains(default):
         raise DeclarationError(f"whole_choice: its default {default} must be {domain}")
@@ -86,16 +95,28 @@ def whole_choice(default: int, low: int = 1, high: float = float("inf"), doc: st
 
 
 def one_of(*words: str, doc: str = "") -> Choice:
-    """One of a few words; the first is the default."""
+    """One of a few words; the first is the default.
+
+    >>> from derive import one_of
+    >>> print(one_of("full_batch", "online", doc="the same samples at each step, or fresh ones"))
+    full_batch or online
+    """
     if len(words) < 2 or not all(isinstance(word, str) and word.isidentifier() for word in words):
         raise DeclarationError(f"one_of{words}: give two or more words of letters, digits and underscores")
     return Choice(words[0], words, doc)
 
 
 def formula(variables: str, doc: str = "", **named: str) -> Choice:
-    """A function that the user may type: `formula("x", tanh="tanh(x)", relu="Max(x, 0)")`; the first is the default.
+    """A function that the user may type; those given by name have short names, and the first is the default.
 
     The declaring function gets a SymPy expression in real symbols of these names.
+
+    >>> from derive import formula
+    >>> activation = formula("x", tanh="tanh(x)", relu="Max(x, 0)")
+    >>> print(activation)
+    a formula in x, or tanh, relu
+    >>> activation.meaning("activation", "x + x**3")
+    x**3 + x
     """
     if not named:
         raise DeclarationError("formula(...): give at least one by name, which is the default: tanh='tanh(x)'")
@@ -105,8 +126,8 @@ def formula(variables: str, doc: str = "", **named: str) -> Choice:
     return Choice(next(iter(named)), Formula(names, tuple(named.items())), doc)
 
 
-@dataclass(frozen=True)
-class Family:
+@dataclass(frozen=True, repr=False)
+class Family(Displayed):
     """Models made by one function, one for each set of choices."""
 
     declare: Callable[..., Model]
@@ -148,7 +169,17 @@ class Family:
 def family(declare: Callable[..., Model], **choices: Choice) -> Family:
     """A family of models: `declare` takes the choices by name and returns a Model.
 
-    >>> MODEL = family(declare, L=whole_choice(2, doc="layers"), data=one_of("full_batch", "online"))
+    >>> from derive import Model, family, gaussian, parameter, positive, sectors, spectrum, whole_choice
+    >>> def declare(L):
+    ...     nu = parameter("nu", default=1.0, domain=positive)
+    ...     sizes = sectors("D", **{f"N{k}": nu for k in range(1, L + 1)})
+    ...     product = gaussian("W0", sizes[1], sizes[0])
+    ...     for k in range(1, L):
+    ...         product = gaussian(f"W{k}", sizes[k + 1], sizes[k]) @ product
+    ...     return Model(parameters=(nu,), probe=spectrum(product.T @ product / sizes[-1]))
+    >>> MODEL = family(declare, L=whole_choice(2, doc="factors"))
+    >>> MODEL.member({"L": 3})
+    Model model_L3: 1 parameter, spectrum of 1/N3*W0.T @ W1.T @ W2.T @ W2 @ W1 @ W0; print(...) shows it
     """
     for name, choice in choices.items():
         if not isinstance(choice, Choice):

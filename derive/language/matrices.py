@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import sympy as sp
 
+from derive.display import DisplayedFormula
 from derive.errors import DeclarationError
 from derive.language.data import DataAt
 from derive.language.symbols import Clock, Sector, _Named, exact
@@ -23,6 +24,7 @@ from derive.language.vectors import (
     Mean,
     Project,
     Total,
+    Written,
     labels_of,
     named_fields,
     sector_of,
@@ -47,11 +49,12 @@ class Disorder(_Named):
         variance: Any = 1,
         symmetric: bool = False,
         fresh: Clock | None = None,
+        latex: str = "",
     ) -> Self:
         for sector in (rows, columns):
             if not isinstance(sector, Sector):
                 raise DeclarationError(f"matrix {name}: {sector!r} is not a sector; make one with sectors('D')")
-        return super().__new__(cls, name, (rows, columns, exact(variance), symmetric, fresh))
+        return super().__new__(cls, name, (rows, columns, exact(variance), symmetric, fresh), latex)
 
     rows = property(lambda self: self.payload[0])
     columns = property(lambda self: self.payload[1])
@@ -61,7 +64,7 @@ class Disorder(_Named):
     shape = property(lambda self: self.payload[:2])
 
 
-class DisorderAt(sp.Expr):
+class DisorderAt(Written):
     """The draw of a fresh random matrix at a time."""
 
     disorder = property(lambda self: self.args[0])
@@ -74,14 +77,14 @@ class Weights(_Named):
 
     __slots__ = ()
 
-    def __new__(cls, name: str, rows: Sector, columns: Sector, clock: Clock) -> Self:
-        return super().__new__(cls, name, (rows, columns, clock))
+    def __new__(cls, name: str, rows: Sector, columns: Sector, clock: Clock, latex: str = "") -> Self:
+        return super().__new__(cls, name, (rows, columns, clock), latex)
 
     clock = property(lambda self: self.payload[2])
     shape = property(lambda self: self.payload[:2])
 
 
-class WeightsAt(sp.Expr):
+class WeightsAt(Written):
     """The value of updated weights at a time."""
 
     weights = property(lambda self: self.args[0])
@@ -89,8 +92,8 @@ class WeightsAt(sp.Expr):
     shape = property(lambda self: self.args[0].shape)
 
 
-@dataclass(frozen=True)
-class Matrix(ABC):
+@dataclass(frozen=True, repr=False)
+class Matrix(DisplayedFormula, ABC):
     """Base of all matrix expressions: `rows` x `columns`, with +, -, scalar *, /, @ and .T."""
 
     rows: Sector
@@ -269,7 +272,7 @@ def half_product(matrix: Matrix) -> int:
     return 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Atom(Matrix):
     """A random matrix or updated weights, or the transpose."""
 
@@ -291,12 +294,11 @@ class Atom(Matrix):
         return Atom(self.rows, self.columns, DisorderAt(self.symbol, sp.sympify(time)), self.transposed)
 
     def __str__(self) -> str:
-        name = f"{self.symbol.args[0]}({self.symbol.time})" if self.symbol.args else str(self.symbol)
-        return name + (".T" if self.transposed else "")
+        return f"{self.symbol}{'.T' if self.transposed else ''}"
 
 
-@dataclass(frozen=True)
-class Evolving:
+@dataclass(frozen=True, repr=False)
+class Evolving(DisplayedFormula):
     """Weights before a time is named: `W(t)` is a matrix."""
 
     weights: Weights
@@ -309,7 +311,7 @@ class Evolving:
         return str(self.weights)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dyad(Matrix):
     """The outer product of two vectors; on a clock with class labels, summed over the labels."""
 
@@ -327,7 +329,7 @@ class Dyad(Matrix):
         return f"outer({shown(self.left)}, {shown(self.right)})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sum(Matrix):
     """A linear combination of matrices of one shape."""
 
@@ -356,10 +358,17 @@ class Sum(Matrix):
     def __str__(self) -> str:
         if not self.terms:
             return "0"
-        return " + ".join(str(part) if scale == 1 else f"{scale}*{part}" for scale, part in self.terms)
+        text = ""
+        for scale, part in self.terms:
+            negative = bool(scale.as_coeff_Mul()[0].is_negative)
+            size = -scale if negative else scale
+            factor = "" if size == 1 else f"({shown(size)})*" if size.is_Add else f"{shown(size)}*"
+            sign = (" - " if negative else " + ") if text else "-" if negative else ""
+            text += f"{sign}{factor}{part}"
+        return text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Product(Matrix):
     """A product of matrices, leftmost first."""
 
@@ -378,28 +387,65 @@ class Product(Matrix):
         return " @ ".join(f"({factor})" if isinstance(factor, Sum) else str(factor) for factor in self.factors)
 
 
-def gaussian(name: str, rows: Sector, columns: Sector, variance: Any = 1, fresh: Clock | None = None) -> Matrix:
-    """A rows x columns matrix of independent Gaussian entries; with `fresh`, drawn anew at each step: write X(t)."""
-    return Atom(rows, columns, Disorder(name, rows, columns, variance, fresh=fresh))
+def gaussian(
+    name: str, rows: Sector, columns: Sector, variance: Any = 1, fresh: Clock | None = None, latex: str = ""
+) -> Atom:
+    """A rows x columns matrix of independent Gaussian entries; with `fresh`, drawn anew at each step: write X(t).
+
+    `latex` is how formulas write it.
+
+    >>> from derive import gaussian, normal, parameter, positive, sectors
+    >>> D, N = sectors("D", N=parameter("nu", default=2.0, domain=positive))
+    >>> W, x = gaussian("W", N, D), normal("x", D)
+    >>> W @ x
+    W @ x
+    >>> W.T @ W / N
+    1/N*W.T @ W
+    """
+    return Atom(rows, columns, Disorder(name, rows, columns, variance, fresh=fresh, latex=latex))
 
 
-def goe(name: str, sector: Sector, variance: Any = 1) -> Matrix:
+def goe(name: str, sector: Sector, variance: Any = 1, latex: str = "") -> Atom:
     """A symmetric Gaussian matrix with off-diagonal variance `variance`/size and twice that on the diagonal.
 
-    With variance 1 its spectrum fills [-2, 2].
+    With variance 1 its spectrum fills [-2, 2]. `latex` is how formulas write it.
+
+    >>> from derive import goe, normal, outer, parameter, sectors
+    >>> D, gamma = sectors("D"), parameter("gamma", default=2.0)
+    >>> v = normal("v", D)
+    >>> goe("M", D) + gamma / D * outer(v, v)
+    M + gamma/D*outer(v, v)
     """
-    return Atom(sector, sector, Disorder(name, sector, sector, exact(variance) / sector, symmetric=True))
+    law = Disorder(name, sector, sector, exact(variance) / sector, symmetric=True, latex=latex)
+    return Atom(sector, sector, law)
 
 
-def weights(name: str, rows: Sector, columns: Sector, clock: Clock) -> Evolving:
-    """A matrix that changes in training time: state Eq(W(0), ...) and Eq(W(t + 1), ...)."""
-    return Evolving(Weights(name, rows, columns, clock))
+def weights(name: str, rows: Sector, columns: Sector, clock: Clock, latex: str = "") -> Evolving:
+    """A matrix that changes in training time: state Eq(W(0), ...) and Eq(W(t + 1), ...).
+
+    `latex` is how formulas write it.
+
+    >>> from derive import Eq, goe, normal, outer, parameter, sectors, training_clock, weights, whole_positive
+    >>> T = parameter("T", default=3, domain=whole_positive)
+    >>> D, t = sectors("D"), training_clock("t", steps=T)
+    >>> M, v = weights("M", D, D, t), normal("v", D)
+    >>> Eq(M(0), goe("M0", D))
+    Eq(M(0), M0)
+    >>> Eq(M(t + 1), M(t) + outer(v, v) / D)
+    Eq(M(t + 1), M(t) + 1/D*outer(v, v))
+    """
+    return Evolving(Weights(name, rows, columns, clock, latex))
 
 
 def outer(left: Any, right: Any) -> Matrix:
     """The matrix left right^T; on a clock with class labels, summed over the labels.
 
     A factor with the same labels, such as mean(left**2) * outer(left, right), stands in that sum.
+
+    >>> from derive import normal, outer, sectors
+    >>> D = sectors("D")
+    >>> outer(normal("a", D), normal("b", D)).T
+    outer(b, a)
     """
     left, right = named_fields(sp.sympify(left)), named_fields(sp.sympify(right))
     where = f"outer({shown(left)}, {shown(right)})"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field as data_field, replace
 from typing import Any
 
 import sympy as sp
 
+from derive.display import Displayed, DisplayedFormula
 from derive.errors import DeclarationError
 from derive.language.data import Data, DataAt
 from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Matrix, Product, Sum, Weights, WeightsAt
@@ -30,9 +32,18 @@ DECLARED = (Sector, Clock, Field, Disorder, Weights, Data)
 """The kinds of symbols that a declaration names, besides parameters."""
 
 
-@dataclass(frozen=True)
-class Eq:
-    """A defining equation. The left side is a field or weights: at t, at t + k, or at a starting time."""
+@dataclass(frozen=True, repr=False)
+class Eq(DisplayedFormula):
+    """A defining equation. The left side is a field or weights: at t, at t + k, or at a starting time.
+
+    >>> from derive import Eq, field, goe, parameter, sectors, training_clock, whole_positive
+    >>> D, t = sectors("D"), training_clock("t", steps=parameter("T", default=3, domain=whole_positive))
+    >>> M, x = goe("M", D), field("x", D, t)
+    >>> Eq(x(t + 1), M @ x(t) / 2)
+    Eq(x(t + 1), (M @ x(t))/2)
+    >>> print(Eq(x(t + 1), M @ x(t) / 2).latex())
+    x(t + 1) = \\frac{1}{2}\\, M\\, x(t)
+    """
 
     target: FieldAt | Atom
     value: sp.Expr | Matrix
@@ -75,6 +86,10 @@ class Eq:
         object.__setattr__(self, "target", target)
         object.__setattr__(self, "value", value)
 
+    def __str__(self) -> str:
+        value = self.value if isinstance(self.value, Matrix) else shown(self.value)
+        return f"Eq({self.target}, {value})"
+
     @property
     def name(self) -> str:
         return str(self.target.field if isinstance(self.target, FieldAt) else self.target.symbol.weights)
@@ -84,18 +99,27 @@ class Eq:
         return self.target.time if isinstance(self.target, FieldAt) else self.target.symbol.time
 
 
-@dataclass(frozen=True)
-class Spectrum:
+@dataclass(frozen=True, repr=False)
+class Spectrum(DisplayedFormula):
     """The symmetric matrix to probe; `plus` names an observable that is added to it as a multiple of the identity."""
 
     matrix: Matrix
     plus: str = ""
+
+    def __str__(self) -> str:
+        return f"spectrum({self.matrix}{f', plus={self.plus!r}' if self.plus else ''})"
 
 
 def spectrum(matrix: Matrix, plus: str = "") -> Spectrum:
     """Ask for the spectrum of a symmetric matrix: M(T), or W(T).T @ W(T) / N.
 
     With plus="name" the matrix is M(T) + name(T) * identity, where name is one of the observables.
+
+    >>> from derive import gaussian, parameter, positive, sectors, spectrum
+    >>> D, N = sectors("D", N=parameter("nu", default=2.0, domain=positive))
+    >>> W = gaussian("W", N, D)
+    >>> spectrum(W.T @ W / N)
+    spectrum(1/N*W.T @ W)
     """
     if not isinstance(matrix, Matrix):
         raise DeclarationError(f"spectrum({matrix}): give a matrix such as M(T) or W(T).T @ W(T) / N")
@@ -108,8 +132,8 @@ def spectrum(matrix: Matrix, plus: str = "") -> Spectrum:
     return Spectrum(matrix, plus)
 
 
-@dataclass(frozen=True)
-class Model:
+@dataclass(frozen=True, repr=False)
+class Model(Displayed):
     """Everything that is declared; nothing of what follows from it.
 
     parameters: in the order in which generated solvers take them.
@@ -122,10 +146,19 @@ class Model:
     arrays: a function of the parameter values (a dictionary) that returns the arrays of data(...) by name, for those
     who give none of their own.
     refuses: a function of the arrays that a user gives (a dictionary) that returns what is wrong with them, or "".
+
+    >>> from derive import Model, goe, mean, normal, outer, parameter, positive, sectors, spectrum
+    >>> gamma, D = parameter("gamma", default=2.0, domain=positive), sectors("D")
+    >>> M, v = goe("M", D), normal("v", D)
+    >>> model = Model(
+    ...     parameters=(gamma,), observe={"norm": mean(v**2)}, probe=spectrum(M + gamma / D * outer(v, v))
+    ... )
+    >>> model
+    Model model: 1 parameter, observables norm, spectrum of M + gamma/D*outer(v, v); print(...) shows it
     """
 
-    parameters: tuple[Parameter, ...]
-    equations: tuple[Eq, ...] = ()
+    parameters: Sequence[Parameter]
+    equations: Sequence[Eq] = ()
     observe: Any = data_field(default_factory=dict)
     probe: Any = None
     name: str = "model"

@@ -6,15 +6,18 @@ SymPy expressions and the engine can read the declaration back from them (`expre
 
 from __future__ import annotations
 
+import itertools
 import keyword
 import math
 import numbers
+import re
 import unicodedata
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import sympy as sp
 
+from derive.display import DisplayedNode
 from derive.errors import DeclarationError, ParameterError
 
 
@@ -26,7 +29,18 @@ def exact(value: Any) -> sp.Expr:
 
 @dataclass(frozen=True)
 class Domain:
-    """The values a parameter may take: an interval, perhaps of whole numbers only."""
+    """The values a parameter may take: an interval, perhaps of whole numbers only.
+
+    `real`, `positive`, `nonnegative`, `whole_positive` and `whole_nonnegative` are the usual ones.
+
+    >>> from derive import Domain, parameter, positive
+    >>> rate = Domain(0, 1, high_included=True)
+    >>> print(rate)
+    a number in (0, 1]
+    >>> rate.contains(1), rate.contains(0), positive.contains(0.5)
+    (True, False, True)
+    >>> mu = parameter("mu", default=0.9, domain=rate)
+    """
 
     low: float = -math.inf
     high: float = math.inf
@@ -76,23 +90,55 @@ def _check_name(name: str, what: str) -> None:
         raise DeclarationError(f"{what} {name!r}: Python reads this name as another one; write {plain!r}")
 
 
-class _Named(sp.Symbol):
-    """A symbol with a payload; two are equal when name, payload and assumptions are."""
+def _check_latex(latex: str, where: str) -> None:
+    """Refuse what could not stand in the middle of a formula."""
+    if not isinstance(latex, str):
+        raise DeclarationError(f"{where}: latex={latex!r} is not text; write it as latex=r'\\lambda'")
+    wrong = ""
+    escaped = re.sub(r"\\\\|\\[{}$%#&_]", lambda found: r"\\" if found[0] == r"\\" else "", latex)
+    depths = list(itertools.accumulate({"{": 1, "}": -1}.get(letter, 0) for letter in escaped))
+    if latex and not latex.strip():
+        wrong = "is blank"
+    elif min(depths, default=0) < 0 or (depths and depths[-1] != 0):
+        wrong = "has braces that do not match"
+    elif not latex.isascii() or not latex.isprintable():
+        wrong = "has letters that LaTeX spells as commands, such as \\lambda"
+    elif re.search(r"[$%#&~]|\\\\|\\$", escaped):
+        wrong = "has signs that end a formula or a line"
+    elif re.search(r"[\^_]\s*(\}|$)|[\^_]\s*[\^_]", escaped):
+        wrong = "has an index without anything in it"
+    if wrong:
+        raise DeclarationError(
+            f"{where}: latex={latex!r} {wrong}; write a symbol as in a formula, such as r'\\lambda_0'"
+        )
 
-    __slots__ = ("fingerprint", "payload")
+
+class _Named(DisplayedNode, sp.Symbol):
+    """A symbol with a payload; two are equal when name, payload, assumptions and how they are written in LaTeX are.
+
+    `fingerprint` is what numbers can depend on, `tex` how the declaration writes the symbol ("": after its name).
+    """
+
+    __slots__ = ("fingerprint", "looks", "payload", "tex")
     fingerprint: tuple[Any, ...]
+    looks: tuple[Any, ...]
     payload: tuple[Any, ...]
+    tex: str
 
-    def __new__(cls, name: str, payload: tuple[Any, ...], **assumptions: bool) -> Self:
+    def __new__(cls, name: str, payload: tuple[Any, ...], latex: str = "", **assumptions: bool) -> Self:
         _check_name(name, cls.__name__.lower())
+        _check_latex(latex, f"{cls.__name__.lower()} {name}")
         obj: Self = sp.Symbol.__xnew__(cls, name, **assumptions)
         obj.payload = payload
-        inner = [part.atoms(_Named) if isinstance(part, sp.Basic) else () for part in payload]
-        obj.fingerprint = (str(payload), tuple(sorted(symbol.fingerprint for atoms in inner for symbol in atoms)))
+        obj.tex = latex.strip()
+        inner = [symbol for part in payload if isinstance(part, sp.Basic) for symbol in part.atoms(_Named)]
+        obj.fingerprint = (str(payload), tuple(sorted(symbol.fingerprint for symbol in inner)))
+        # SymPy puts equal symbols for each other, so two that look different must differ
+        obj.looks = (obj.tex, tuple(sorted((symbol.name, symbol.looks) for symbol in inner)))
         return obj
 
     def _hashable_content(self) -> tuple[Any, ...]:
-        return (*super()._hashable_content(), self.fingerprint)
+        return (*super()._hashable_content(), self.fingerprint, self.looks)
 
     def __getnewargs_ex__(
         self,
@@ -100,7 +146,7 @@ class _Named(sp.Symbol):
         raise TypeError(f"{type(self).__name__} {self.name} is not pickled; declare it again")
 
 
-class EngineSymbol(sp.Symbol):
+class EngineSymbol(DisplayedNode, sp.Symbol):
     """A symbol that the derivation itself uses. It is never equal to one of a declaration, whatever the names.
 
     Two are equal when their names, what they belong to and their assumptions are.
@@ -136,7 +182,9 @@ class Parameter(_Named):
 
     __slots__ = ()
 
-    def __new__(cls, name: str, default: float | Parameter, domain: Domain = real, doc: str = "") -> Self:
+    def __new__(
+        cls, name: str, default: float | Parameter, domain: Domain = real, doc: str = "", latex: str = ""
+    ) -> Self:
         if not isinstance(domain, Domain):
             raise DeclarationError(
                 f"parameter {name}: the domain must be one of real, positive, nonnegative, whole_positive, "
@@ -145,7 +193,7 @@ class Parameter(_Named):
         number = default.default if isinstance(default, Parameter) else default
         if isinstance(number, bool) or not isinstance(number, numbers.Real) or not domain.contains(number):
             raise DeclarationError(f"parameter {name}: its default {default!r} must be {domain}")
-        return super().__new__(cls, name, (default, domain, doc), **domain.assumptions)
+        return super().__new__(cls, name, (default, domain, doc), latex, **domain.assumptions)
 
     @property
     def default(self) -> float:
@@ -192,22 +240,41 @@ class Sector(_Named):
         return self.payload[0]
 
 
+@overload
+def sectors(base: str, /) -> Sector: ...
+@overload
+def sectors(base: str, /, **ratios: Any) -> tuple[Sector, ...]: ...
 def sectors(base: str, /, **ratios: Any) -> tuple[Sector, ...] | Sector:
-    """Index spaces: the base first, every other one by its size over the base's.
+    """Index spaces: the base first, every other one by its size over the base's. In formulas they are the sizes.
 
+    >>> from derive import parameter, positive, sectors
     >>> alpha = parameter("alpha", default=2.0, domain=positive)
     >>> N0, N1 = sectors("N0", N1=alpha)
+    >>> N1.ratio
+    alpha
+    >>> sectors("D")
+    D
     """
     made = (Sector(base), *(Sector(name, ratio) for name, ratio in ratios.items()))
     return made if len(made) > 1 else made[0]
 
 
-def parameter(name: str, default: float | Parameter, domain: Domain = real, doc: str = "") -> Parameter:
+def parameter(
+    name: str, default: float | Parameter, domain: Domain = real, doc: str = "", latex: str = ""
+) -> Parameter:
     """A named number with a default and a domain; `derive solve SETTING name=value` sets it.
 
-    Another parameter as the default means: the value of that one.
+    Another parameter as the default means: the value of that one. `latex` is how formulas write it; left out, Greek
+    names become Greek letters and digits indices.
+
+    >>> from derive import parameter, positive
+    >>> lam = parameter("lam", default=0.1, domain=positive, doc="weight decay", latex=r"\\lambda")
+    >>> lam.default
+    0.1
+    >>> lam._repr_latex_()
+    '$\\\\displaystyle \\\\lambda$'
     """
-    return Parameter(name, default, domain, doc)
+    return Parameter(name, default, domain, doc, latex)
 
 
 class Clock(_Named):
@@ -218,14 +285,21 @@ class Clock(_Named):
 
     __slots__ = ()
 
-    def __new__(cls, name: str, steps: Parameter, channels: Parameter | None = None, endpoint: bool = True) -> Self:
+    def __new__(
+        cls,
+        name: str,
+        steps: Parameter,
+        channels: Parameter | None = None,
+        endpoint: bool = True,
+        latex: str = "",
+    ) -> Self:
         for what, value in (("steps", steps), ("channels", channels)):
             if value is not None and not (isinstance(value, Parameter) and value.domain.whole):
                 raise DeclarationError(
                     f"clock {name}: {what} must be a whole-number parameter, such as "
                     f"parameter('T', default=10, domain=whole_positive)"
                 )
-        return super().__new__(cls, name, (steps, channels, endpoint), integer=True, nonnegative=True)
+        return super().__new__(cls, name, (steps, channels, endpoint), latex, integer=True, nonnegative=True)
 
     @property
     def steps(self) -> Parameter:
@@ -247,6 +321,18 @@ class Clock(_Named):
         return self.steps + 1 if self.endpoint else self.steps
 
 
-def training_clock(name: str, steps: Parameter, channels: Parameter | None = None, endpoint: bool = True) -> Clock:
-    """Discrete training time; see Clock."""
-    return Clock(name, steps, channels, endpoint)
+def training_clock(
+    name: str, steps: Parameter, channels: Parameter | None = None, endpoint: bool = True, latex: str = ""
+) -> Clock:
+    """Discrete training time t = 0, 1, ..., steps, on which fields and weights live.
+
+    With `channels` every field on it has one copy for each of that many class labels. With `endpoint=False` the last
+    time is steps - 1.
+
+    >>> from derive import parameter, training_clock, whole_positive
+    >>> T = parameter("T", default=10, domain=whole_positive)
+    >>> t = training_clock("t", steps=T)
+    >>> t.points
+    T + 1
+    """
+    return Clock(name, steps, channels, endpoint, latex)

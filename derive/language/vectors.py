@@ -10,13 +10,22 @@ from collections.abc import Callable
 from typing import Any, NoReturn, Self
 
 import sympy as sp
+from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
+from derive.display import DisplayedNode
 from derive.errors import DeclarationError
 from derive.language.symbols import Clock, EngineSymbol, Parameter, Sector, _Named, exact
 
 OF_CLOCK = "of clock"
 """A field takes the labels of its clock, unless it is given others."""
+
+
+class Written(DisplayedNode, sp.Expr):
+    """A node that is printed as it is written in a declaration."""
+
+    def _sympystr(self, printer: Any) -> str:
+        return shown(self)
 
 
 class Field(_Named):
@@ -38,6 +47,7 @@ class Field(_Named):
         scale: Any = 1,
         timed: bool = True,
         labels: Parameter | str | None = OF_CLOCK,
+        latex: str = "",
     ) -> Self:
         if not isinstance(sector, Sector):
             raise DeclarationError(f"{name}: {sector!r} is not a sector; make one with sectors('D')")
@@ -48,7 +58,7 @@ class Field(_Named):
         if labels is not None and not (isinstance(labels, Parameter) and labels.domain.whole):
             raise DeclarationError(f"{name}: labels={labels!r} is not a whole-number parameter; make it one, or None")
         payload = (sector, clock, role, sp.sympify(scale), timed and clock is not None, labels)
-        return super().__new__(cls, name, payload, real=True)
+        return super().__new__(cls, name, payload, latex, real=True)
 
     sector = property(lambda self: self.payload[0])
     clock = property(lambda self: self.payload[1])
@@ -62,7 +72,7 @@ class Field(_Named):
         return FieldAt(self) if time is None else FieldAt(self, time)
 
 
-class FieldAt(sp.Expr):
+class FieldAt(Written):
     """The value of a field, at a time if it has one."""
 
     is_commutative = True
@@ -89,7 +99,7 @@ class FieldAt(sp.Expr):
         raise DeclarationError(f"{shown(self)} is already a value; write {self.field}(time) once")
 
 
-class GivenNumbers(sp.Expr):
+class GivenNumbers(Written):
     """One number per label that the user gives; it says itself which labels it has."""
 
     is_commutative = True
@@ -98,10 +108,11 @@ class GivenNumbers(sp.Expr):
         raise NotImplementedError
 
 
-class Apply(sp.Expr):
+class Apply(Written):
     """A matrix, or its transpose, times a vector."""
 
     is_commutative = True
+    precedence = PRECEDENCE["Mul"]
 
     def __new__(cls, matrix: sp.Basic, transposed: bool | sp.Basic, vector: sp.Basic) -> Self:
         found: Self = sp.Expr.__new__(cls, matrix, sp.sympify(bool(transposed)), vector)
@@ -115,10 +126,11 @@ class Apply(sp.Expr):
         return True
 
 
-class Project(sp.Expr):
+class Project(Written):
     """The matrix left right^T times a vector; class labels of left and right are summed over together."""
 
     is_commutative = True
+    precedence = PRECEDENCE["Mul"]
 
     left = property(lambda self: self.args[0])
     right = property(lambda self: self.args[1])
@@ -128,10 +140,11 @@ class Project(sp.Expr):
         return True
 
 
-class Mix(sp.Expr):
+class Mix(Written):
     """A table of data, or its transpose, times a vector with labels: the sum runs over the labels."""
 
     is_commutative = True
+    precedence = PRECEDENCE["Mul"]
 
     def __new__(cls, table: sp.Basic, transposed: bool | sp.Basic, vector: sp.Basic) -> Self:
         found: Self = sp.Expr.__new__(cls, table, sp.sympify(bool(transposed)), vector)
@@ -145,10 +158,11 @@ class Mix(sp.Expr):
         return True
 
 
-class Total(sp.Expr):
+class Total(Written):
     """The sum over labels of a vector, or of numbers that have labels."""
 
     is_commutative = True
+    precedence = PRECEDENCE["Mul"]
 
     def __new__(cls, expression: Any) -> Self:
         found: Self = sp.Expr.__new__(cls, sp.sympify(expression))
@@ -164,7 +178,7 @@ class Each(Total):
     """Numbers that have labels, observed one by one."""
 
 
-class Mean(sp.Expr):
+class Mean(Written):
     """The average over the sites of a sector: an order parameter. Of a vector with labels, one for each label."""
 
     is_commutative = True
@@ -186,10 +200,12 @@ VECTORS = (FieldAt, Apply, Project, Mix, sp.Sum)
 class _Typed(StrPrinter):
     """Prints expressions as they are written in a declaration."""
 
-    def _print_FieldAt(self, node: sp.Basic) -> str:
-        return f"{node.args[0]}" if node.time is None else f"{node.args[0]}({node.time})"
+    printmethod = None  # nodes say themselves that they are printed here
 
-    _print_DataAt = _print_FieldAt
+    def _print_FieldAt(self, node: sp.Basic) -> str:
+        return f"{node.args[0]}" if node.time is None else f"{node.args[0]}({self._print(node.time)})"
+
+    _print_DataAt = _print_WeightsAt = _print_DisorderAt = _print_FieldAt
 
     def _print_Mean(self, node: sp.Basic) -> str:
         return f"{type(node).__name__.lower()}({self._print(node.expression)})"
@@ -197,20 +213,19 @@ class _Typed(StrPrinter):
     _print_Total = _print_Each = _print_Mean
 
     def _print_Apply(self, node: sp.Basic) -> str:
-        name = node.matrix if not node.matrix.args else f"{node.matrix.args[0]}({self._print(node.matrix.time)})"
-        vector = self._print(node.vector)
-        inner = vector if isinstance(node.vector, (FieldAt, Apply)) else f"({vector})"
-        return f"{name}{'.T' if node.transposed else ''} @ {inner}"
+        return f"{self._print(node.matrix)}{'.T' if node.transposed else ''} @ {self._argument(node.vector)}"
+
+    def _argument(self, vector: sp.Basic) -> str:
+        return str(self._print(vector) if isinstance(vector, FieldAt) else f"({self._print(vector)})")
 
     def _print_Project(self, node: sp.Basic) -> str:
-        left, right, vector = map(self._print, node.args)
-        return f"outer({left}, {right}) @ {vector if isinstance(node.vector, FieldAt) else f'({vector})'}"
+        return f"outer({self._print(node.left)}, {self._print(node.right)}) @ {self._argument(node.vector)}"
 
     def _print_Sum(self, node: sp.Basic) -> str:
         return f"past_sum(lambda s: {self._print(node.function)}, {self._print(node.limits[0][2] + 1)})"
 
     def _print_Mix(self, node: sp.Basic) -> str:
-        return f"{self._print(node.table)}{'.T' if node.transposed else ''} @ {self._print(node.vector)}"
+        return f"{self._print(node.table)}{'.T' if node.transposed else ''} @ {self._argument(node.vector)}"
 
 
 def shown(expression: sp.Basic) -> str:
@@ -332,27 +347,63 @@ def labels_of(expression: sp.Basic, where: str = "an expression") -> Parameter |
 
 
 def total(expression: Any) -> Total:
-    """The sum over labels: of a vector, or of numbers such as mean(w(t) * phi(t)) with labels."""
+    """The sum over labels: of a vector, or of numbers such as mean(w(t) * phi(t)) with labels.
+
+    >>> from derive import field, mean, parameter, sectors, total, training_clock, whole_positive
+    >>> T, P = (parameter(name, default=4, domain=whole_positive) for name in "TP")
+    >>> N, t = sectors("N"), training_clock("t", steps=T, channels=P)
+    >>> phi = field("phi", N, t)
+    >>> total(mean(phi(t)**2) / P)
+    total(mean(phi(t)**2)/P)
+    """
     return Total(named_fields(sp.sympify(expression)))
 
 
 def each(expression: Any) -> Each:
-    """For observe={...}: follow numbers that have labels one by one instead of averaging over the labels."""
+    """For observe={...}: follow numbers that have labels one by one instead of averaging over the labels.
+
+    >>> from derive import each, field, mean, parameter, sectors, training_clock, whole_positive
+    >>> T, P = (parameter(name, default=4, domain=whole_positive) for name in "TP")
+    >>> N, t = sectors("N"), training_clock("t", steps=T, channels=P)
+    >>> phi = field("phi", N, t)
+    >>> observe = {"norms": each(mean(phi(t)**2))}
+    """
     return Each(named_fields(sp.sympify(expression)))
 
 
-def field(name: str, sector: Sector, clock: Clock | None = None, labels: Parameter | str | None = OF_CLOCK) -> Field:
-    """A vector over `sector` that gets a defining equation; with a clock, one vector a time.
+def field(
+    name: str,
+    sector: Sector,
+    clock: Clock | None = None,
+    labels: Parameter | str | None = OF_CLOCK,
+    latex: str = "",
+) -> Field:
+    """A vector over `sector` that gets a defining equation; with a clock, one vector per time.
 
     `labels`: how many copies it has, a whole-number parameter, or None; as many as its clock has unless given.
+    `latex` is how formulas write it.
+
+    >>> from sympy import tanh
+    >>> from derive import Eq, field, parameter, sectors, training_clock, whole_positive
+    >>> D, t = sectors("D"), training_clock("t", steps=parameter("T", default=3, domain=whole_positive))
+    >>> x = field("x", D, t)
+    >>> Eq(x(t + 1), x(t) + tanh(x(t)))
+    Eq(x(t + 1), tanh(x(t)) + x(t))
     """
-    return Field(name, sector, clock, labels=labels)
+    return Field(name, sector, clock, labels=labels, latex=latex)
 
 
 def fields(
     names: str, sector: Sector, clock: Clock | None = None, labels: Parameter | str | None = OF_CLOCK
 ) -> tuple[Field, ...]:
-    """Several fields over the same sector and clock: `phi, xi = fields("phi xi", N0, t)`."""
+    """Several fields over the same sector and clock.
+
+    >>> from derive import fields, parameter, sectors, training_clock, whole_positive
+    >>> D, t = sectors("D"), training_clock("t", steps=parameter("T", default=3, domain=whole_positive))
+    >>> phi, xi = fields("phi xi", D, t)
+    >>> phi(t) + 2 * xi(t - 1)
+    phi(t) + 2*xi(t - 1)
+    """
     return tuple(Field(name, sector, clock, labels=labels) for name in names.split())
 
 
@@ -363,23 +414,38 @@ def normal(
     scale: Any = 1,
     per_class: Clock | None = None,
     labels: Parameter | None = None,
+    latex: str = "",
 ) -> Field:
     """A vector of independent Gaussian entries of mean 0 and standard deviation `scale`.
 
     With a clock it is drawn afresh at every time; with `per_class` it is drawn once for each class label, with
-    `labels` once for each of that many labels.
+    `labels` once for each of that many labels. `latex` is how formulas write it.
+
+    >>> from derive import mean, normal, sectors
+    >>> D = sectors("D")
+    >>> start = normal("start", D, latex="x_0")
+    >>> mean(start**2)
+    mean(start**2)
     """
     if labels is not None:
-        return Field(name, sector, clock, role="normal", scale=scale, labels=labels)
+        return Field(name, sector, clock, role="normal", scale=scale, labels=labels, latex=latex)
     if per_class is not None:
         if per_class.channels is None:
             raise DeclarationError(f"{name}: clock {per_class} has no class labels; give it channels=C")
-        return Field(name, sector, per_class, role="normal", scale=scale, timed=False)
-    return Field(name, sector, clock, role="normal", scale=scale)
+        return Field(name, sector, per_class, role="normal", scale=scale, timed=False, latex=latex)
+    return Field(name, sector, clock, role="normal", scale=scale, latex=latex)
 
 
 def mean(expression: Any) -> Mean:
-    """The average of an elementwise expression over the sites of its sector, for instance mean(v(t)**2)."""
+    """The average of an elementwise expression over the sites of its sector.
+
+    >>> from derive import mean, normal, sectors
+    >>> v = normal("v", sectors("D"))
+    >>> mean(v**2)
+    mean(v**2)
+    >>> mean(v**2)._repr_latex_()
+    '$\\\\displaystyle \\\\left\\\\langle v^{2} \\\\right\\\\rangle$'
+    """
     expression = named_fields(sp.sympify(expression))
     if sector_of(expression, f"mean({shown(expression)})") is None:
         raise DeclarationError(f"mean({shown(expression)}): there is no field to average")
@@ -387,7 +453,13 @@ def mean(expression: Any) -> Mean:
 
 
 def overlap(left: Any, right: Any) -> Mean:
-    """mean(left * right): the normalised scalar product of two vectors."""
+    """mean(left * right): the normalised scalar product of two vectors.
+
+    >>> from derive import normal, overlap, sectors
+    >>> D = sectors("D")
+    >>> overlap(normal("a", D), normal("b", D))
+    mean(a*b)
+    """
     return mean(sp.sympify(left) * sp.sympify(right))
 
 
@@ -396,5 +468,12 @@ PAST = EngineSymbol("s", integer=True, nonnegative=True)
 
 
 def past_sum(term: Callable[[sp.Symbol], sp.Expr], clock: Clock) -> sp.Sum:
-    """The sum over all earlier times s = 0, ..., t - 1 of term(s): `past_sum(lambda s: xi(s), t)`."""
+    """The sum over all earlier times s = 0, ..., t - 1 of term(s).
+
+    >>> from derive import field, parameter, past_sum, sectors, training_clock, whole_positive
+    >>> D, t = sectors("D"), training_clock("t", steps=parameter("T", default=3, domain=whole_positive))
+    >>> xi = field("xi", D, t)
+    >>> past_sum(lambda s: xi(s), t)
+    Sum(xi(s), (s, 0, t - 1))
+    """
     return sp.Sum(named_fields(sp.sympify(term(PAST))), (PAST, 0, clock - 1))

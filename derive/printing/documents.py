@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import sympy as sp
 
 from derive.language.matrices import Matrix
-from derive.language.model import Model
+from derive.language.model import Eq, Model, Spectrum
 from derive.pipeline import PROBE_STAGES, TRAINING_STAGES, Derivation
 from derive.printing.layout import signed_sum, tidy
 from derive.printing.names import Names
@@ -104,11 +106,11 @@ def latex_of_record(record: Record) -> str:
 
 def latex_of_statement(statement: Statement, printer: TexPrinter) -> list[str]:
     if statement.left is None:
-        return [prose(statement.remark) + "."]
+        return [prose(statement.remark, printer.names.written) + "."]
     shown = display(statement, printer)
     if not statement.remark:
         return [r"\[", shown, r"\]"]
-    remark = prose(statement.remark)
+    remark = prose(statement.remark, printer.names.written)
     if "aligned" in shown or visible(shown) + len(remark) > TEX_COLUMNS:
         return [r"\[", shown, r"\]", f"({remark})"]
     return [r"\[", rf"{shown} \quad \text{{({remark})}}", r"\]"]
@@ -159,19 +161,24 @@ def visible(source: str) -> int:
     return len(re.sub(r"\s+", "", re.sub(r"\\[a-zA-Z]+", "x", re.sub(r"\\[,;]", "", plain))))
 
 
-def prose(words: str) -> str:
-    """Plain words for LaTeX, with comparisons as mathematics."""
+def prose(words: str, written: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Plain words for LaTeX, with comparisons as mathematics; `written` says how some names are spelled there."""
     escaped = words.replace("\\", r"\textbackslash{}")
     for letter in "&%$#_":
         escaped = escaped.replace(letter, "\\" + letter)
     escaped = escaped.replace("^", r"\textasciicircum{}").replace("~", r"\textasciitilde{}")
-    return comparisons(escaped)
+    return comparisons(escaped, written)
 
 
-def comparisons(words: str) -> str:
+def comparisons(words: str, written: Mapping[str, str]) -> str:
     """Comparisons of two plain names, as mathematics."""
     signs = {"<=": r"\le", ">=": r"\ge", "<": "<", ">": ">"}
-    return re.sub(r"(\w+) (<=|>=|<|>) (\w+(?: - \d+)?)", lambda m: f"${m[1]} {signs[m[2]]} {m[3]}$", words)
+
+    def formula(found: re.Match[str]) -> str:
+        left, sign, right, rest = found.groups()
+        return f"${written.get(left, left)} {signs[sign]} {written.get(right, right)}{rest or ''}$"
+
+    return re.sub(r"(\w+) (<=|>=|<|>) (\w+)( - \d+)?", formula, words)
 
 
 def markdown_of_derivation(derivation: Derivation) -> str:
@@ -185,7 +192,7 @@ def markdown_of_derivation(derivation: Derivation) -> str:
     if model.doc.strip():
         lines += [textwrap.dedent(model.doc).strip(), ""]
     lines += parameter_table(model)
-    lines += declared(model)
+    lines += ["## Declaration", "", *declared(model)]
     several = len(derivation.probes) > 1
     training = derivation.first if len(derivation.probes) == 1 else derivation
     assumed: dict[str, None] = {}
@@ -209,23 +216,25 @@ def markdown_of_derivation(derivation: Derivation) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def markdown_of_sections(record: Record, sections: tuple[Section, ...] | None = None) -> list[str]:
+def markdown_of_sections(
+    record: Record, sections: tuple[Section, ...] | None = None, heading: str = "### {}"
+) -> list[str]:
     """The record, or some sections that speak of it."""
     printer = TexPrinter(Names.of(record))
     lines = []
     for section in sections_of(record) if sections is None else sections:
         if section.statements:
-            lines += [f"### {cell(section.title)}", ""]
+            lines += [heading.format(cell(section.title)), ""]
             for statement in section.statements:
                 lines += markdown_of_statement(statement, printer)
     return lines
 
 
 def markdown_of_statement(statement: Statement, printer: TexPrinter) -> list[str]:
+    words = cell(statement.remark, printer.names.written)
     if statement.left is None:
-        return [cell(statement.remark) + ".", ""]
-    remark = [f"({cell(statement.remark)})", ""] if statement.remark else []
-    return ["$$", display(statement, printer), "$$", "", *remark]
+        return [words + ".", ""]
+    return ["$$", display(statement, printer), "$$", "", *([f"({words})", ""] if words else [])]
 
 
 def parameter_table(model: Model) -> list[str]:
@@ -240,31 +249,49 @@ def parameter_table(model: Model) -> list[str]:
 
 def declared(model: Model) -> list[str]:
     """The declaration itself: its equations, what is observed and the matrix that is probed."""
-    printer = TexPrinter()
-    lines = ["## Declaration", ""]
-    for equation in model.equations:
-        lines += ["$$", f"{printer.doprint(equation.target)} = {printer.doprint(equation.value)}", "$$", ""]
-    for name, value in dict(model.observe).items():
-        lines += ["$$", rf"\text{{{prose(name)}}} = {printer.doprint(value)}", "$$", ""]
+    formulas = [latex_of_equation(equation) for equation in model.equations]
+    formulas += [latex_of_observable(name, value) for name, value in model.observe]
+    lines = [line for formula in formulas for line in ("$$", formula, "$$", "")]
     for label, probe in model.probes:
-        of = f"The spectrum {'of layer ' + label + ' ' if label else ''}is that of"
-        plus = rf" + \text{{{prose(probe.plus)}}} \, I" if probe.plus else ""
-        lines += [of, "", "$$", printer.doprint(probe.matrix) + plus, "$$", ""]
+        lines += [spectrum_words(label), "", "$$", latex_of_spectrum(probe), "$$", ""]
     return lines
 
 
-def cell(words: str) -> str:
+def latex_of_equation(equation: Eq) -> str:
+    printer = TexPrinter()
+    return broken_tex(f"{printer.doprint(equation.target)} = ", printer.terms(equation.value), "")
+
+
+def latex_of_observable(name: str, value: sp.Expr) -> str:
+    return broken_tex(f"{latex_word(name)} = ", TexPrinter().terms(value), "")
+
+
+def latex_of_spectrum(probe: Spectrum) -> str:
+    plus = rf" + {latex_word(probe.plus)} \, I" if probe.plus else ""
+    return str(TexPrinter().doprint(probe.matrix)) + plus
+
+
+def latex_word(name: str) -> str:
+    """The name of an observable: a word, not a symbol."""
+    return rf"\mathrm{{{prose(name)}}}"
+
+
+def spectrum_words(label: str) -> str:
+    return f"The spectrum {'of layer ' + label + ' ' if label else ''}is that of"
+
+
+def cell(words: str, written: Mapping[str, str] = MappingProxyType({})) -> str:
     """Plain words for Markdown."""
-    return comparisons(re.sub(r"([|*\\])", r"\\\1", words).replace("\n", " "))
+    return comparisons(re.sub(r"([|*\\])", r"\\\1", words).replace("\n", " "), written)
 
 
-def text(expression: sp.Basic | Matrix, record: Record | None = None) -> str:
+def text(expression: Any, record: Record | None = None) -> str:
     """One expression, or a matrix of a declaration, as plain ASCII; a record tells what the engine's names mean."""
     printer = TextPrinter(Names.of(record))
     return str(printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression))
 
 
-def latex(expression: sp.Basic | Matrix, record: Record | None = None) -> str:
+def latex(expression: Any, record: Record | None = None) -> str:
     """One expression, or a matrix of a declaration, as LaTeX; a record tells what the engine's names mean."""
     printer = TexPrinter(Names.of(record))
     return str(printer.doprint(tidy(expression) if isinstance(expression, sp.Basic) else expression))

@@ -7,6 +7,7 @@ A formula becomes a row of pieces, one for each term, so that a page can break a
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass, replace
 from html import escape
 
@@ -37,6 +38,7 @@ LETTERS = {
     "phi": "ϕ",
     "infty": "∞",
     "ell": "ℓ",
+    "hbar": "ℏ",
     "emptyset": "∅",
 }
 UPRIGHT = frozenset(_GREEK_CAPITALS) | {"infty", "emptyset"}
@@ -55,7 +57,8 @@ BINARY = {
 }  # fmt: skip
 ORDINARY = {
     "partial": "∂", "nabla": "∇", "top": "⊤", "prime": "′", "dots": "…", "ldots": "…", "cdots": "⋯", "neg": "¬",
-    "dagger": "†", "!": "!", "/": "/", "*": "∗", "%": "%",
+    "dagger": "†", "star": "⋆", "ast": "∗", "bullet": "∙", "perp": "⊥", "parallel": "∥", "flat": "♭", "sharp": "♯",
+    "!": "!", "/": "/", "*": "∗", "%": "%",
 }  # fmt: skip
 BIG = {"sum": "∑", "prod": "∏", "int": "∫"}
 SPACES = {"\\,": 0.1667, "\\:": 0.2222, "\\;": 0.2778, "\\!": -0.1667, "\\ ": 0.3333, "~": 0.3333,
@@ -69,7 +72,9 @@ OPENING = frozenset(("(", "[", "\\{", "\\langle", "\\lfloor", "\\lceil", "\\lver
 CLOSING = frozenset((")", "]", "\\}", "\\rangle", "\\rfloor", "\\rceil", "\\rvert"))
 SIZES = {"big": "120%", "bigl": "120%", "bigr": "120%", "Big": "180%", "Bigl": "180%", "Bigr": "180%"}
 ACCENTS = {"hat": "^", "widehat": "\u0302", "bar": "¯", "overline": "¯", "tilde": "~", "widetilde": "\u0303",
-           "dot": "˙", "vec": "→"}  # fmt: skip
+           "dot": "˙", "ddot": "¨", "check": "ˇ", "breve": "˘", "vec": "→"}  # fmt: skip
+ALPHABETS = {"mathcal": "SCRIPT", "mathscr": "SCRIPT", "mathbb": "DOUBLE-STRUCK", "mathfrak": "FRAKTUR",
+             "mathsf": "SANS-SERIF", "mathtt": "MONOSPACE"}  # fmt: skip
 WRAPPERS = {"bmatrix": ("[", "]"), "pmatrix": ("(", ")"), "matrix": ("", ""), "smallmatrix": ("", ""),
             "array": ("", ""), "cases": ("{", "")}  # fmt: skip
 assert set(GREEK) <= set(LETTERS), "every Greek name of a declaration has a letter"
@@ -268,6 +273,8 @@ class _Reader:
             return self._left()
         if name in ACCENTS:
             return [self._accent(name)]
+        if name in ALPHABETS:
+            return [self._alphabet(name)]
         if name in SIZES:
             fence = self._fence()
             kind = "open" if name.endswith("l") else "ord"
@@ -330,8 +337,33 @@ class _Reader:
                          for form, f in (("prefix", opening), ("postfix", closing)))  # fmt: skip
         return [Atom("ord", before), *atoms, Atom("ord", after)]
 
+    def _word(self) -> str | None:
+        """The letters between braces, if there is nothing else; otherwise nothing is taken."""
+        start = self.place
+        written = self._braced_text() if self._peek() == "{" else "\\"
+        if re.search(r"[\\{}^_']", re.sub(r"\\[_%&#$]", "", written)):
+            self.place = start
+            return None
+        return re.sub(r"\\([_%&#$])", r"\1", written)
+
+    def _alphabet(self, name: str) -> Atom:
+        word = self._word()
+        if word is None or not word.isascii() or not word.isalnum():
+            raise self._unknown(f"\\{name}")
+        return Atom("ord", f"<mi>{''.join(_styled(letter, ALPHABETS[name]) for letter in word)}</mi>")
+
+    def _command_boldsymbol(self) -> Atom:
+        return Atom("ord", f'<mrow style="font-weight:bold">{self._argument()}</mrow>')
+
+    _command_bm = _command_boldsymbol
+
+    def _command_underline(self) -> Atom:
+        return Atom("ord", f'<munder>{self._argument()}<mo stretchy="true">_</mo></munder>')
+
     def _command_mathrm(self) -> Atom:
-        word = self._braced_text()
+        word = self._word()
+        if word is None:
+            return Atom("ord", self._argument())
         upright = ' mathvariant="normal"' if len(word) == 1 else ""
         return Atom("ord", f"<mi{upright}>{escape(word)}</mi>")
 
@@ -340,7 +372,9 @@ class _Reader:
         return Atom("ord", f"<mi>{escape(word)}</mi>{self._gap()}")
 
     def _command_mathbf(self) -> Atom:
-        word = self._braced_text()
+        word = self._word()
+        if word is None:
+            return self._command_boldsymbol()
         tag = "mn" if word.isdigit() else "mi"
         upright = ' mathvariant="normal"' if tag == "mi" and len(word) == 1 else ""
         return Atom("ord", f'<{tag}{upright} style="font-weight:bold">{escape(word)}</{tag}>')
@@ -380,6 +414,19 @@ class _Reader:
         rows = "".join("<mtr>" + "".join(f"<mtd>{_row(cell)}</mtd>" for cell in line) + "</mtr>" for line in lines)
         shown = ' class="cases"' if kind == "cases" else ""
         return Atom("ord", _fenced(WRAPPERS[kind][0], f"<mtable{shown}>{rows}</mtable>", WRAPPERS[kind][1]))
+
+
+def _styled(letter: str, style: str) -> str:
+    """A letter or digit of one of the alphabets of mathematics."""
+    kind = "DIGIT" if letter.isdigit() else "CAPITAL" if letter.isupper() else "SMALL"
+    name = unicodedata.name(letter).rsplit(" ", 1)[-1]
+    holes = {"FRAKTUR": "BLACK-LETTER"}  # a few letters are older than their alphabets
+    for full in (f"MATHEMATICAL {style} {kind} {name}", f"{holes.get(style, style)} {kind} {name}"):
+        try:
+            return unicodedata.lookup(full)
+        except KeyError:
+            continue
+    return letter
 
 
 def _fenced(opening: str, body: str, closing: str) -> str:

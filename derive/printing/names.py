@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field as data_field
+
+import sympy as sp
 
 from derive.algebra.words import Letter
 from derive.language.matrices import Disorder
-from derive.language.model import atoms
+from derive.language.model import DECLARED, atoms
 from derive.language.vectors import Field
 from derive.records.base import Record
 from derive.records.probe import ProjectedProbe
@@ -56,11 +59,15 @@ Meaning = Pair | Overlap | Conjugate | None
 
 @dataclass(frozen=True)
 class Names:
-    """Fields that stand for products, and symbols that stand for order parameters. Empty: print names as they are."""
+    """Fields that stand for products, and symbols that stand for order parameters. Empty: print names as they are.
+
+    `written` holds the names that the declaration writes in a LaTeX of its own, for words that mention them.
+    """
 
     products: dict[Field, Product] = data_field(default_factory=dict)
     symbols: dict[str, Meaning] = data_field(default_factory=dict)
     source: str = "j"
+    written: dict[str, str] = data_field(default_factory=dict)
 
     @staticmethod
     def of(record: Record | None) -> Names:
@@ -104,7 +111,9 @@ class Names:
                         if isinstance(letter, Letter):
                             add(letter.name, Pair(letter.kind, letter.a, letter.b, False))
         taken = {s.name for s in (*system.model.parameters, *declared, *(f.field for f in system.fields))}
-        return Names(products, symbols, "j" if "j" not in taken else "source")
+        named = (*system.model.parameters, *atoms(system.model, DECLARED))
+        written = {symbol.name: latex_symbol(symbol) for symbol in named if symbol.tex}
+        return Names(products, symbols, "j" if "j" not in taken else "source", written)
 
 
 def system_of(record: Record | None) -> System | None:
@@ -115,6 +124,16 @@ def system_of(record: Record | None) -> System | None:
 def projected_of(record: Record | None) -> ProjectedProbe | None:
     """The projected probe that a record speaks of, if it comes after that stage."""
     return record if isinstance(record, ProjectedProbe) else getattr(record, "projected", None)
+
+
+def latex_symbol(symbol: sp.Symbol, accent: str = "") -> str:
+    """A symbol as its declaration writes it in LaTeX, or else after its name."""
+    written: str = getattr(symbol, "tex", "")
+    if not written:
+        return latex_name(symbol.name, accent)
+    if accent:
+        return f"{accent}{{{written}}}"
+    return f"{{{written}}}" if re.search(r"[\^']", written) else written  # a power or a transpose may follow
 
 
 def latex_name(name: str, accent: str = "") -> str:

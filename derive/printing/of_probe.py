@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import sympy as sp
 
@@ -10,6 +11,9 @@ from derive.algebra.nodes import Z, index_size
 from derive.algebra.words import as_matrix
 from derive.printing.statements import Section, Statement
 from derive.records.probe import MAP, BlockMatrix, Bulk, Pencil, ProjectedProbe, Unknown
+
+LARGEST_WHOLE = 6
+"""With more unknowns than this the blocks of A(z) stand in the whole by their names."""
 
 
 def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
@@ -85,13 +89,21 @@ def blocks_sections(record: BlockMatrix) -> tuple[Section, ...]:
         for i, value in enumerate(record.right_hand_side)
     )
     count = range(len(unknowns))
-    whole = (Statement(sp.Symbol("A"), sp.BlockMatrix([[record.matrix_block(r, c) for c in count] for r in count])),)
+    block = record.matrix_block if len(unknowns) <= LARGEST_WHOLE else partial(_named_block, record)
+    whole = (Statement(sp.Symbol("A"), sp.BlockMatrix([[block(r, c) for c in count] for r in count])),)
     return (
         Section("unknowns", names),
-        Section("A(z) as a whole", whole if len(unknowns) <= 6 else ()),
+        Section("A(z) as a whole", whole),
         Section("blocks (those not listed are zero)", entries),
         Section("right-hand side: overlap of the spike directions with the source", right),
     )
+
+
+def _named_block(record: BlockMatrix, row: int, column: int) -> sp.MatrixExpr:
+    """A block by its name only, or zero."""
+    size = (record.projected.unknowns[row].size, record.projected.unknowns[column].size)
+    zero = isinstance(record.matrix_block(row, column), sp.ZeroMatrix)
+    return sp.ZeroMatrix(*size) if zero else sp.MatrixSymbol(f"A_{row + 1}_{column + 1}", *size)
 
 
 def pencil_sections(record: Pencil) -> tuple[Section, ...]:

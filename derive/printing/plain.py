@@ -35,6 +35,8 @@ PLAIN_SYMBOLS = {"s_map": "s", "z_outlier": "z_out"}
 class TextPrinter(StrPrinter):
     """SymPy's text printer with the words of this project; products are written with spaces, powers with ^."""
 
+    printmethod = None  # nodes say themselves that they are printed here
+
     def __init__(self, names: Names | None = None):
         super().__init__({"order": None})
         self.names = names or Names()
@@ -305,6 +307,13 @@ class TextPrinter(StrPrinter):
 
     def _print_Evolving(self, node: sp.Basic) -> str:
         return str(self._print(node.weights))
+
+    def _print_Given(self, node: sp.Basic) -> str:
+        return str(node.data)
+
+    def _print_Table(self, node: sp.Basic) -> str:
+        table = f"{self._print(node.value)}{'^T' if node.transposed else ''}"
+        return table if node.scale == 1 else f"{self._factor(node.scale)} {table}"
 
     def _print_Product(self, node: sp.Basic) -> str:
         if not isinstance(node, matrices.Product):

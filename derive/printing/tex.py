@@ -27,7 +27,7 @@ from derive.printing.layout import (
     signed_sum,
     split_product,
 )
-from derive.printing.names import Conjugate, Names, Overlap, Pair, latex_name
+from derive.printing.names import Conjugate, Names, Overlap, Pair, latex_name, latex_symbol
 
 TOP = r"^{\top}"
 LATEX_SYMBOLS = {
@@ -41,6 +41,8 @@ LATEX_SYMBOLS = {
 class TexPrinter(LatexPrinter):
     """SymPy's LaTeX printer with the words of this project."""
 
+    printmethod = None  # nodes say themselves that they are printed here
+
     def __init__(self, names: Names | None = None):
         super().__init__({"order": None})
         self.names = names or Names()
@@ -51,13 +53,13 @@ class TexPrinter(LatexPrinter):
     def _print_Field(self, field: Field) -> str:
         if field in self.names.products:
             return f"({self._product(field)})"
-        return r"\mathbf{1}" if field.role == "constant" else latex_name(field.name)
+        return r"\mathbf{1}" if field.role == "constant" else latex_symbol(field)
 
     def _product(self, field: Field) -> str:
         if field not in self.names.products:
             return self._print_Field(field)
         made = self.names.products[field]
-        return f"{latex_name(made.matrix.name)}{TOP if made.transposed else ''} {self._product(made.argument)}"
+        return f"{latex_symbol(made.matrix)}{TOP if made.transposed else ''} {self._product(made.argument)}"
 
     def _index(self, *fields: Field) -> str:
         names = [self._product(f) for f in fields]
@@ -66,7 +68,7 @@ class TexPrinter(LatexPrinter):
 
     def _print_Symbol(self, symbol: sp.Symbol, style: str = "plain") -> str:
         engine = isinstance(symbol, EngineSymbol) or type(symbol) is sp.Symbol
-        return self._meaning(symbol.name) if engine else latex_name(symbol.name)
+        return self._meaning(symbol.name) if engine else latex_symbol(symbol)
 
     def _meaning(self, name: str) -> str:
         meaning = self.names.symbols.get(name)
@@ -76,7 +78,7 @@ class TexPrinter(LatexPrinter):
         if isinstance(meaning, Overlap):
             return rf"\langle {self._source()}\, {self._print_Field(meaning.field)} \rangle"
         if isinstance(meaning, Conjugate):
-            return f"X_{{{latex_name(meaning.matrix.name)}}}"
+            return f"X_{{{latex_symbol(meaning.matrix)}}}"
         block = re.fullmatch(r"A_(\d+)_(\d+)", name)
         if block:
             return f"A_{{{block[1]},{block[2]}}}"
@@ -125,7 +127,7 @@ class TexPrinter(LatexPrinter):
         field = node.value.field
         if field in self.names.products:
             return rf"\widehat{{{self._print_Field(field)}}}{self._argument(node.value)}"
-        return latex_name(field.name, accent=r"\hat") + self._argument(node.value)
+        return latex_symbol(field, accent=r"\hat") + self._argument(node.value)
 
     def _print_Dot(self, node: sp.Basic) -> str:
         left, right = self.times.pair(self, node.left, node.right)
@@ -156,11 +158,11 @@ class TexPrinter(LatexPrinter):
         return str(self._print(node.expression))
 
     def _print_DataAt(self, node: sp.Basic) -> str:
-        name = latex_name(node.data.name)
+        name = latex_symbol(node.data)
         return name if node.time is None else f"{name}({self._print(node.time)})"
 
     def _print_WeightsAt(self, node: sp.Basic) -> str:
-        return f"{latex_name(node.args[0].name)}({self._print(node.time)})"
+        return f"{latex_symbol(node.args[0])}({self._print(node.time)})"
 
     _print_DisorderAt = _print_WeightsAt
 
@@ -194,7 +196,7 @@ class TexPrinter(LatexPrinter):
 
     def _print_Sum(self, node: sp.Basic) -> str:
         if isinstance(node, matrices.Sum):
-            return self._matrix_sum(node.terms)
+            return signed_sum(self.terms(node))
         if len(node.limits) != 1:
             return str(super()._print_Sum(node))
         index, low, high = node.limits[0]
@@ -208,7 +210,7 @@ class TexPrinter(LatexPrinter):
 
     # -- sums, products, powers
 
-    def terms(self, expression: sp.Basic) -> list[tuple[bool, str]]:
+    def terms(self, expression: sp.Basic | matrices.Matrix) -> list[tuple[bool, str]]:
         """The terms of a sum, each with its sign; line breaks go between them."""
         if isinstance(expression, sp.MatrixExpr) and not isinstance(expression, sp.BlockMatrix):
             return self._matrix_parts(
@@ -217,6 +219,9 @@ class TexPrinter(LatexPrinter):
                     for scalar, factors in matrix_terms(expression)
                 ]
             )
+        if isinstance(expression, matrices.Sum):
+            parts = [(scale, self._print(part)) for scale, part in expression.terms]
+            return self._matrix_parts(parts) if parts else [(False, "0")]
         if not getattr(expression, "is_Add", False):
             return [signed(self._print(expression))]
         return [
@@ -327,12 +332,16 @@ class TexPrinter(LatexPrinter):
     def _print_Evolving(self, node: sp.Basic) -> str:
         return str(self._print(node.weights))
 
+    def _print_Given(self, node: sp.Basic) -> str:
+        return latex_symbol(node.data)
+
+    def _print_Table(self, node: sp.Basic) -> str:
+        table = f"{self._print(node.value)}{TOP if node.transposed else ''}"
+        return table if node.scale == 1 else rf"{self._scalar(node.scale)}\, {table}"
+
     def _print_Product(self, node: sp.Basic) -> str:
         if not isinstance(node, matrices.Product):
             return str(super()._print_Product(node))
         return r"\, ".join(
             rf"\left({self._print(f)}\right)" if isinstance(f, matrices.Sum) else self._print(f) for f in node.factors
         )
-
-    def _matrix_sum(self, terms: tuple[Any, ...]) -> str:
-        return signed_sum(self._matrix_parts([(scale, self._print(part)) for scale, part in terms])) or "0"

@@ -36,7 +36,7 @@ class Leg:
         return Hat(value) if self.hatted else value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Action(Record):
     system: System
     couplings: tuple[Coupling, ...]
@@ -65,7 +65,7 @@ class Quartic:
         return self.weight * dot(self.left) * dot(self.right)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AveragedAction(Record):
     """Products of bilinears. For a probed matrix: those with a spectral field; the others are the training level's."""
 

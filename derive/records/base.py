@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from derive.display import Displayed
 
-class Record:
+
+class Record(Displayed):
     """A stage's result. `assumptions` holds everything assumed so far, so the last record shows them all."""
 
     title: str = ""

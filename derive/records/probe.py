@@ -56,7 +56,7 @@ class Directions:
     drive: tuple[tuple[tuple[int, int], Combination], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ProjectedProbe(Record):
     """propagator: sum_l L[i, l] psi_l = noise + spikes, after the Laplace transform.
 
@@ -91,7 +91,7 @@ class Block:
     combination: Combination
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BlockMatrix(Record):
     """A(z) q(z) = q0 with labelled rows and columns."""
 
@@ -150,7 +150,7 @@ MAP = EngineSymbol("s_map", real=True)
 """The value of the scalar map: an eigenvalue of the pencil's constant matrix."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Pencil(Record):
     """A(z) reduced: each cycle is one eigenproblem that does not depend on z; `rest` has no such reduction.
 
@@ -181,7 +181,7 @@ class Pencil(Record):
         return sp.Add(*(self.projected.unknowns[row].size for row in rows))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bulk(Record):
     """The bulk's algebraic curve and what follows from it. Everything downstream starts here.
 

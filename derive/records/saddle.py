@@ -47,7 +47,7 @@ class Memory:
         return value * sp.KroneckerDelta(t, PAST) if self.fresh else value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SaddlePoint(Record):
     """Noises and memory. For a probed matrix: those that a spectral field takes part in, as in its averaged action."""
 
@@ -68,7 +68,7 @@ class SaddlePoint(Record):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SingleSite(Record):
     """One representative site of each sector: the saddle point read together with the rules of the declaration."""
 
@@ -103,7 +103,7 @@ class Edge:
     through_mean: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TimeOrder(Record):
     """In which order the training fields of one time are computed, and how far back each response reaches.
 

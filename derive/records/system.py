@@ -124,7 +124,7 @@ class SpectralFields:
     middle: Field | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class System(Record):
     """Every training field with its rule, and apart from them the spectral fields of each probed matrix.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from derive.printing.names import latex_name
 
@@ -21,8 +23,11 @@ class Math:
 Words = tuple[str | Math, ...]
 
 
-def words(*parts: str | Math) -> Words:
-    """Words and mathematics in one line; comparisons of two names, such as s < t, are mathematics."""
+def words(*parts: str | Math, written: Mapping[str, str] = MappingProxyType({})) -> Words:
+    """Words and mathematics in one line; comparisons of two names, such as s < t, are mathematics.
+
+    `written` says how the declaration writes some of the names.
+    """
     found: list[str | Math] = []
     for part in parts:
         if isinstance(part, Math):
@@ -30,7 +35,8 @@ def words(*parts: str | Math) -> Words:
             continue
         last = 0
         for match in COMPARED.finditer(part):
-            formula = f"{_name(match[1])} {SIGNS[match[2]]} {_name(match[3])}{match[4] or ''}"
+            left, right = (written.get(name, _name(name)) for name in (match[1], match[3]))
+            formula = f"{left} {SIGNS[match[2]]} {right}{match[4] or ''}"
             found += [part[last : match.start()], Math(formula)]
             last = match.end()
         found.append(part[last:])

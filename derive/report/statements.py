@@ -28,8 +28,8 @@ def blocks_of_record(record: Record) -> tuple[Block, ...]:
 
 def _block(statement: Statement, printer: TexPrinter) -> Block:
     if statement.left is None:
-        return Prose(words(_sentence(statement.remark) + "."))
-    return Equation(display(statement, printer), words(statement.remark))
+        return Prose(words(_sentence(statement.remark) + ".", written=printer.names.written))
+    return Equation(display(statement, printer), words(statement.remark, written=printer.names.written))
 
 
 def _sentence(title: str) -> str:

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from derive import __version__
 from derive.language.model import Model
 from derive.pipeline import Derivation, ProbedMatrix
-from derive.printing.documents import latex, prose
+from derive.printing.documents import latex, latex_of_equation, latex_of_observable, latex_of_spectrum
 from derive.printing.of_training import spectral_sections
 from derive.printing.sections import sections_of
 from derive.printing.statements import Section
-from derive.printing.tex import TexPrinter
 from derive.records.base import Record
 from derive.report.assumptions import Level, assumptions, levels
 from derive.report.conventions import conventions
@@ -98,24 +97,22 @@ def _title(model: Model) -> str:
 
 
 def _declaration(model: Model, system: Record, values: Values, sources: Sequence[tuple[str, str]]) -> Chapter:
-    printer = TexPrinter()
     blocks: list[Block] = []
     if model.parameters:
         blocks.append(_parameters(model, values))
     blocks.append(Heading(words("Equations as declared")))
-    blocks += [Equation(f"{printer.doprint(e.target)} = {printer.doprint(e.value)}") for e in model.equations]
+    blocks += [Equation(latex_of_equation(e)) for e in model.equations]
     if not model.equations:
         blocks.append(
             Prose(words("There is no training: the probed matrix is a fixed function of the random matrices."))
         )
     if model.observe:
         blocks.append(Heading(words("Observed")))
-        blocks += [Equation(rf"\text{{{prose(name)}}} = {printer.doprint(value)}") for name, value in model.observe]
+        blocks += [Equation(latex_of_observable(name, value)) for name, value in model.observe]
     if model.probes:
         blocks.append(Heading(words("Probed: the spectrum of")))
         for label, probe in model.probes:
-            plus = rf" + \text{{{prose(probe.plus)}}} \, I" if probe.plus else ""
-            blocks.append(Equation(printer.doprint(probe.matrix) + plus, words(f"layer {label}") if label else ()))
+            blocks.append(Equation(latex_of_spectrum(probe), words(f"layer {label}") if label else ()))
     written_out = blocks_of_record(system)
     if written_out:
         title = "The same with weights written out as initial matrix plus history"

@@ -10,7 +10,7 @@ from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
 SETTING = Setting(
     name="coupled_spikes_tanh",
     choices=(),
-    declaration="bbcf3953f0d1e94f",
+    declaration="162b0a7a9314bd46",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("sigma", 1.0, False),
