@@ -27,7 +27,7 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
     """Write the solver and the derivation of each model into generated/<name>/.
 
     Without arguments every shipped setting is built, into the project's generated/ directory. Your own declarations
-    are built into generated/ of the current directory. All code is derived before anything is replaced: a build
+    are built into generated/ of the current directory. Outside a checkout of the project --out is needed. All code is derived before anything is replaced: a build
     that fails leaves everything as it was. The same declaration gives the same bytes on every machine.
     Of a family of models the default member is built, or the one that the choices after its name ask for.
     Outside the project each solver gets a copy of the functions that all solvers share, so that it stands alone.
@@ -39,7 +39,7 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
       derive build SETTING my_model.py --out solvers
       derive build SETTING L=3 --out solvers
     """
-    from derive.codegen.build import compare_tree, generate_tree, project_directory, write_tree
+    from derive.codegen.build import build_directory, compare_tree, generate_tree, project_directory, write_tree
     from derive.errors import DeriveError
     from derive.loading import is_file_target, load_model, setting_names
 
@@ -49,7 +49,7 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
         own = is_file_target(target)
         model = load_model(target, chosen)
         shipped = not own and model.name == target
-        directory = Path(out) if out is not None else project_directory() if shipped else Path("generated")
+        directory = build_directory(out, shipped, writing=not check)
         if own and model.name in setting_names() and directory.resolve() == project_directory().resolve():
             raise DeriveError(
                 f"{target} would replace the code of the shipped setting {model.name}; rename the file or use --out DIR"

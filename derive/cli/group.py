@@ -11,7 +11,6 @@ from typing import Any, NoReturn
 import click
 
 from derive.errors import DeriveError
-from derive.places import keep_compiled_code
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -40,7 +39,6 @@ class DeriveGroup(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        keep_compiled_code()
         warnings.simplefilter("ignore", RuntimeWarning)  # overflow ends in a sentence of ours, not in NumPy's
         try:
             result = super().main(args, prog_name or "derive", complete_var, standalone_mode=False, **extra)
