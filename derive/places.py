@@ -10,8 +10,8 @@ do that anyway, and so can root; another user of the machine must not be able to
   declaration and the version of the engine, or the program that was compiled. A file that was cut off, changed, renamed
   or written by another version has no valid signature.
 
-A file without a valid signature is as good as missing: it is made again and replaced. Files appear at once or not at all,
-so that two processes may write the same one. A directory that is read-only or full keeps nothing and stops nothing.
+A file without a valid signature is as good as missing: it is made again and replaced. Files appear whole or not at
+all, so that two processes may write the same one. A directory that is read-only or full keeps nothing and stops nothing.
 A directory that the user names to JAX (JAX_COMPILATION_CACHE_DIR) is between the two of them.
 """
 
@@ -48,7 +48,8 @@ def checkout() -> Path | None:
         told = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         return None
-    return root if told.get("project", {}).get("name") == PROJECT else None
+    project = told.get("project")
+    return root if isinstance(project, dict) and project.get("name") == PROJECT else None
 
 
 def cache_place() -> Path | None:

@@ -1,8 +1,8 @@
 """What JAX has compiled, kept between runs beside derived code and signed as that is.
 
-JAX's own cache reads whatever lies in its directory, warns about an entry that is damaged and never replaces it. So it is
-given this one, which hands out what this user has written and nothing else. JAX has no public way of giving it one;
-where the version at hand keeps its cache elsewhere, compiled code is not kept.
+JAX's own cache reads whatever lies in its directory, warns about an entry that is damaged and never replaces it. So
+JAX is given this one, which hands out what this user has written and nothing else. There is no public way of giving it
+one; where a version of JAX keeps its cache elsewhere, compiled code is not kept.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import jax
-from jax._src import compilation_cache
 
 from derive.places import kept
 
@@ -39,14 +41,14 @@ class SignedCache:
 @cache
 def keep_compiled() -> None:
     """Let JAX keep compiled code from now on, if nobody has told it where to keep it."""
-    config = jax.config
-    told = config.values.get("jax_compilation_cache_dir")
-    if told or kept() is None or getattr(compilation_cache, "_cache", told) is not None:
+    config: Any = jax.config
+    held: Any = None
+    with suppress(ImportError):
+        held = import_module("jax._src.compilation_cache")
+    known = hasattr(held, "_cache") and hasattr(held, "_cache_initialized")
+    if not known or held._cache is not None or config.jax_compilation_cache_dir or kept() is None:
         return
-    if not hasattr(compilation_cache, "_cache_initialized"):
-        return
-    compilation_cache._cache = SignedCache()
-    compilation_cache._cache_initialized = True
+    held._cache, held._cache_initialized = SignedCache(), True
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         config.update("jax_persistent_cache_min_compile_time_secs", SHORTEST_COMPILE)
 
@@ -58,7 +60,7 @@ def _question(key: str) -> str:
 
 @cache
 def _processor() -> str:
-    """A digest of what this machine's processors can do: a home directory may be shared by machines of several kinds."""
+    """A digest of what the processors here can do: several kinds of machines may share a home directory."""
     told = platform.machine() + platform.processor()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()

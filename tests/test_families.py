@@ -13,7 +13,7 @@ from conftest import model_named, solver_of, values_of
 
 from derive import Model, family, goe, one_of, parameter, sectors, spectrum, whole_choice
 from derive.cli import main
-from derive.codegen import generate_files, store
+from derive.codegen import generate_files
 from derive.errors import DeclarationError, ParameterError
 from derive.loading import load_declaration, load_model, load_problem
 from numerics import runtime

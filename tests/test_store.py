@@ -498,7 +498,8 @@ def test_importing_has_no_side_effects(tmp_path: Path):
         import sys
         before = set(sys.modules)
         import derive
-        print(sorted({name.partition(".")[0] for name in set(sys.modules) - before} & {"sympy", "jax", "numpy", "click"}))
+        loaded = {name.partition(".")[0] for name in set(sys.modules) - before}
+        print(sorted(loaded & {"sympy", "jax", "numpy", "click", "matplotlib"}))
         import derive.places, derive.cli, derive.codegen.store, numerics.solver
     """
     home = tmp_path / "home"

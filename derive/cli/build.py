@@ -27,8 +27,9 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
     """Write the solver and the derivation of each model into generated/<name>/.
 
     Without arguments every shipped setting is built, into the project's generated/ directory. Your own declarations
-    are built into generated/ of the current directory. Outside a checkout of the project --out is needed. All code is derived before anything is replaced: a build
-    that fails leaves everything as it was. The same declaration gives the same bytes on every machine.
+    are built into generated/ of the current directory. An installed copy of the project is never changed: outside a
+    checkout --out is needed. All code is derived before anything is replaced: a build that fails leaves everything as
+    it was. The same declaration gives the same bytes on every machine.
     Of a family of models the default member is built, or the one that the choices after its name ask for.
     Outside the project each solver gets a copy of the functions that all solvers share, so that it stands alone.
 
