@@ -11,8 +11,8 @@ do that anyway, and so can root; another user of the machine must not be able to
   or written by another version has no valid signature.
 
 A file without a valid signature is as good as missing: it is made again and replaced. Files appear whole or not at
-all, so that two processes may write the same one. A directory that is read-only or full keeps nothing and stops nothing.
-A directory that the user names to JAX (JAX_COMPILATION_CACHE_DIR) is between the two of them.
+all, so that two processes may write the same one. A directory that is read-only or full keeps nothing new and stops
+nothing. A directory that the user names to JAX (JAX_COMPILATION_CACHE_DIR) is between the two of them.
 """
 
 from __future__ import annotations

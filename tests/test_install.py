@@ -66,7 +66,7 @@ def on_its_own(installed: Path, directory: Path, *words: str) -> subprocess.Comp
     known = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "TWO_LEVEL_DMFT", "XDG_"))}
     told = {**known, "PYTHONPATH": str(installed), "TWO_LEVEL_DMFT_CACHE": "", "PYTHONDONTWRITEBYTECODE": "1"}
     command = (
-        "import derive, sys; assert derive.__file__.startswith(sys.argv.pop(1)); from derive.cli import main; main()"
+        "import sys; from derive.cli import main, __file__ as here; assert here.startswith(sys.argv.pop(1)); main()"
     )
     return subprocess.run(
         [sys.executable, "-c", command, str(installed), *words],

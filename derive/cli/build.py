@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING
 
 import click
 
+from derive.cli import completion
 from derive.cli.output import json_option, print_json, progress_bar
-from derive.cli.problem import named_with_choices
+from derive.cli.problem import named_with_choices, words_argument
 
 if TYPE_CHECKING:
     from derive.language.model import Model
 
 
 @click.command(short_help="Write solvers and derivations into generated/.")
-@click.argument("words", metavar="[SETTING|FILE [CHOICE=VALUE]...]...", nargs=-1)
+@words_argument
 @click.option(
     "--check", is_flag=True, help="Write nothing; exit 1 and name the files that are stale, missing or extra."
 )
-@click.option("--out", metavar="DIR", help="Write DIR/<name>/ instead of the usual place.")
+@click.option(
+    "--out", metavar="DIR", shell_complete=completion.directories, help="Write DIR/<name>/ instead of the usual place."
+)
 @json_option
 def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -> None:
     """Write the solver and the derivation of each model into generated/<name>/.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -39,6 +40,10 @@ class DeriveGroup(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
+        if "_DERIVE_COMPLETE" in os.environ:
+            from derive.cli.completion import switch_on
+
+            switch_on()
         warnings.simplefilter("ignore", RuntimeWarning)  # overflow ends in a sentence of ours, not in NumPy's
         try:
             result = super().main(args, prog_name or "derive", complete_var, standalone_mode=False, **extra)
