@@ -133,7 +133,10 @@ def test_whatever_a_command_takes_can_be_completed():
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_line_switches_it_on_without_what_derives(shell: str, tmp_path: Path):
-    run = "import sys; from derive.cli import main\ntry: main()\nfinally: print(sorted({'sympy', 'jax'} & {*sys.modules}))"
+    run = (
+        "import sys; from derive.cli import main\ntry: main()\n"
+        "finally: print(sorted({'sympy', 'jax'} & {*sys.modules}))"
+    )
     told = {**os.environ, "PYTHONPATH": str(ROOT), "COMP_LINE": "derive solve deep_linear da"}
     for asked, words in (("source", ["complete"]), ("complete", ["data=online"])):
         environment = {**told, "_DERIVE_COMPLETE": f"{shell}_{asked}"}

@@ -252,7 +252,7 @@ def _entries(calls: Iterable[ast.Call], name: str) -> tuple[str, ...]:
 
 
 def _built(setting: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The observables of a shipped setting and the labels of its probed matrices, from the code that was built of it."""
+    """The observables of a shipped setting and the labels of its probed matrices, from the code built of it."""
     try:
         calls = list(_calls(ast.parse((_BUILT / setting / "__init__.py").read_text(encoding="utf-8"))))
     except (OSError, SyntaxError, ValueError):
