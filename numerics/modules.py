@@ -16,6 +16,7 @@ import jax
 from derive.errors import DeriveError
 from numerics.arrays import checked_array
 from numerics.bulk.branch import Branch
+from numerics.compiled import keep_compiled
 from numerics.runtime.interface import (
     BulkLaw,
     ExactTraining,
@@ -154,6 +155,7 @@ def load_built(name: str) -> Solver | None:
 
 
 def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> Solver:
+    keep_compiled()
     stems = dict.fromkeys(stem for probe in setting.probes for stem in (probe.probe, probe.bulk))
     modules = {stem: module(stem) for stem in stems}
     matrices = tuple(

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from derive.places import keep_compiled_code
-
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # one worker a core: more threads only wait for each other
     os.environ.setdefault(_name, "1")
 # what a test runs takes longer to compile than to run; before JAX is imported
@@ -47,7 +45,7 @@ def pytest_configure(config) -> None:
         os.environ["TWO_LEVEL_DMFT_CACHE"] = config.code_store
         if hasattr(config, "cache"):
             os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("compiled")))
-    keep_compiled_code()
+            os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
 
 
 def pytest_unconfigure(config) -> None:

@@ -238,7 +238,7 @@ def test_constraints_hold_names_and_versions_only():
 
 
 def test_constraints_cover_what_is_installed_here():
-    """Every requirement, direct or not, of the package and its dev extra is pinned."""
+    """Every requirement, direct or not, of the package and its extras is pinned."""
     from importlib.metadata import PackageNotFoundError, requires
 
     def plain(name: str) -> str:
@@ -247,7 +247,10 @@ def test_constraints_cover_what_is_installed_here():
     text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
     pinned = {plain(line.split("==")[0]) for line in text.splitlines() if "==" in line}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    waiting = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    waiting = [
+        *project["dependencies"],
+        *(name for extra in project["optional-dependencies"].values() for name in extra),
+    ]
     seen: set[str] = set()
     while waiting:
         requirement = waiting.pop()

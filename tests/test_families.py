@@ -1,4 +1,4 @@
-"""Families of models: which member is meant, what it is called, several probed matrices, and code kept between runs."""
+"""Families of models: which member is meant, what it is called, and several probed matrices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conftest import model_named, solver_of, values_of
 
 from derive import Model, family, goe, one_of, parameter, sectors, spectrum, whole_choice
 from derive.cli import main
-from derive.codegen import generate_files, store
+from derive.codegen import generate_files
 from derive.errors import DeclarationError, ParameterError
 from derive.loading import load_declaration, load_model
 from derive.problems import load_problem
@@ -297,99 +297,6 @@ def test_two_members_are_built_side_by_side_and_not_among_the_shipped(planted: s
 def test_bad_choices_are_refused_by_build(words: tuple[str, ...], word: str, tmp_path: Path):
     assert word in refused("build", *words, "--out", str(tmp_path / "out"))
     assert not (tmp_path / "out").exists()
-
-
-# Code kept between runs
-
-
-@pytest.fixture
-def derivations(monkeypatch, tmp_path: Path) -> list[str]:
-    """The names of all models that were derived, with a store of this test's own."""
-    names: list[str] = []
-
-    def counted(model, derived=None):
-        names.append(model.name)
-        return generate_files(model, derived)
-
-    monkeypatch.setattr(store, "generate_files", counted)
-    monkeypatch.setenv("TWO_LEVEL_DMFT_CACHE", str(tmp_path / "store"))
-    return names
-
-
-def test_the_second_use_derives_nothing(planted: str, derivations: list[str]):
-    model = load_model(planted, {"K": 2})
-    first = store.stored_files(model)
-    assert store.stored_files(load_model(planted, {"K": 2})) == first == generate_files(model)
-    assert derivations == ["planted_K2"]
-    store.stored_files(load_model(planted))
-    assert derivations == ["planted_K2", "planted"]
-
-
-def test_commands_use_what_is_kept(planted: str, derivations: list[str]):
-    outputs = {run("solve", planted, "K=2", "--json").stdout for _ in range(2)}
-    assert len(outputs) == 1 and derivations == ["planted_K2"]
-
-
-def test_shipped_code_needs_no_store(derivations: list[str], tmp_path: Path):
-    assert run("solve", "spiked_wigner", "--json").exit_code == 0
-    assert derivations == [] and not (tmp_path / "store").exists()
-
-
-def test_a_changed_declaration_is_derived_again(planted: str, derivations: list[str]):
-    store.stored_files(load_model(planted))
-    Path(planted).write_text(PLANTED.replace("gamma0 / D if", "3 * gamma0 / D if"))
-    changed = store.stored_files(load_model(planted))
-    assert derivations == ["planted", "planted"]
-    assert solve(load_solver(changed), {"gamma0": 2.0}).outliers == pytest.approx([6 + 1 / 6])
-
-
-def test_another_version_of_the_engine_derives_again(planted: str, derivations: list[str], monkeypatch):
-    store.stored_files(load_model(planted))
-    monkeypatch.setattr(store, "_engine", lambda: "another")
-    store.stored_files(load_model(planted))
-    assert derivations == ["planted", "planted"]
-
-
-@pytest.mark.parametrize("damage", ["truncated", "missing", "more", "not text", "emptied"])
-def test_a_damaged_copy_is_derived_again_and_mended(planted: str, derivations: list[str], tmp_path: Path, damage: str):
-    first = store.stored_files(load_model(planted))
-    (folder,) = (path for path in (tmp_path / "store").iterdir() if path.is_dir())
-    if damage == "truncated":
-        (folder / "probe.py").write_text(first["probe.py"][:200])
-    elif damage == "missing":
-        (folder / "training.py").unlink()
-    elif damage == "more":
-        (folder / "more.py").write_text("")
-    elif damage == "not text":
-        (folder / "bulk.py").write_bytes(b"\xff\xfe\xff")
-    else:
-        for path in folder.iterdir():
-            path.unlink()
-    assert store.stored_files(load_model(planted)) == first
-    assert store.stored_files(load_model(planted)) == first
-    assert derivations == ["planted", "planted"]
-
-
-def test_a_store_that_cannot_be_written_is_no_error(planted: str, derivations: list[str], tmp_path: Path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("TWO_LEVEL_DMFT_CACHE", str(tmp_path / "file" / "store"))
-    assert run("solve", planted, "--json").exit_code == run("solve", planted, "--json").exit_code == 0
-    assert derivations == ["planted", "planted"]
-
-
-def test_no_copies_are_kept_where_none_are_wanted(planted: str, derivations: list[str], tmp_path: Path, monkeypatch):
-    monkeypatch.setenv("TWO_LEVEL_DMFT_CACHE", "")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for _ in range(2):
-        store.stored_files(load_model(planted))
-    assert derivations == ["planted", "planted"] and not (tmp_path / "cache").exists()
-
-
-def test_the_usual_place_is_the_cache_of_the_user(planted: str, derivations: list[str], tmp_path: Path, monkeypatch):
-    monkeypatch.delenv("TWO_LEVEL_DMFT_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    store.stored_files(load_model(planted))
-    assert [path.name.startswith("planted-") for path in (tmp_path / "cache" / "two-level-dmft").iterdir()] == [True]
 
 
 def test_a_family_in_a_file_is_found_as_one(planted: str):

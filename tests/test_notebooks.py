@@ -26,7 +26,7 @@ def code_cells(path: Path) -> list[dict]:
 
 @pytest.fixture
 def quick(monkeypatch, tmp_path):
-    """What a notebook finds: its own directory on the path, reduced sizes, no window, and a place to write to.
+    """What a notebook finds, wherever it was copied to: reduced sizes, no window, and a place to write to.
 
     Compiled code runs for moments only, so it is compiled quickly rather than well.
     """
@@ -34,8 +34,7 @@ def quick(monkeypatch, tmp_path):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NOTEBOOK_QUICK", "1")
-    monkeypatch.syspath_prepend(FOLDER)
-    monkeypatch.delitem(sys.modules, "figures", raising=False)
+    monkeypatch.delitem(sys.modules, "numerics.figures", raising=False)
     quickly, optimised = "jax_disable_most_optimizations", jax.config.values["jax_disable_most_optimizations"]
     backend, path = matplotlib.get_backend(), list(sys.path)
     matplotlib.use("agg")

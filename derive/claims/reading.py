@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from derive.errors import ClaimError
+from derive.places import checkout
 
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "resolvent": (("value",), ()),
@@ -180,11 +180,9 @@ def project_claims() -> list[Path]:
 
 
 def reference_directory() -> Path:
-    """Where formulas written by hand are: in a checkout beside the package, otherwise as installed."""
-    checkout = Path(__file__).resolve().parents[2] / "tests" / "reference_formulas"
-    if checkout.is_dir():
-        return checkout
-    try:
-        return Path(str(resources.files("reference_formulas")))
-    except ModuleNotFoundError:
-        raise ClaimError("the project's claims are not installed; give a file with --claims FILE") from None
+    """Where formulas written by hand are: among the tests of a checkout, inside this package where it is installed."""
+    sources = checkout()
+    place = Path(__file__).parent / "formulas" if sources is None else sources / "tests" / "reference_formulas"
+    if not place.is_dir():
+        raise ClaimError("the project's claims are not installed; give a file with --claims FILE")
+    return place

@@ -9,26 +9,30 @@ from typing import TYPE_CHECKING
 
 import click
 
+from derive.cli import completion
 from derive.cli.output import json_option, print_json, progress_bar
-from derive.cli.problem import named_with_choices
+from derive.cli.problem import named_with_choices, words_argument
 
 if TYPE_CHECKING:
     from derive.language.model import Model
 
 
 @click.command(short_help="Write solvers and derivations into generated/.")
-@click.argument("words", metavar="[SETTING|FILE [CHOICE=VALUE]...]...", nargs=-1)
+@words_argument
 @click.option(
     "--check", is_flag=True, help="Write nothing; exit 1 and name the files that are stale, missing or extra."
 )
-@click.option("--out", metavar="DIR", help="Write DIR/<name>/ instead of the usual place.")
+@click.option(
+    "--out", metavar="DIR", shell_complete=completion.directories, help="Write DIR/<name>/ instead of the usual place."
+)
 @json_option
 def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -> None:
     """Write the solver and the derivation of each model into generated/<name>/.
 
     Without arguments every shipped setting is built, into the project's generated/ directory. Your own declarations
-    are built into generated/ of the current directory. All code is derived before anything is replaced: a build
-    that fails leaves everything as it was. The same declaration gives the same bytes on every machine.
+    are built into generated/ of the current directory. An installed copy of the project is never changed: outside a
+    checkout --out is needed. All code is derived before anything is replaced: a build that fails leaves everything as
+    it was. The same declaration gives the same bytes on every machine.
     Of a family of models the default member is built, or the one that the choices after its name ask for.
     Outside the project each solver gets a copy of the functions that all solvers share, so that it stands alone.
 
@@ -39,7 +43,7 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
       derive build SETTING my_model.py --out solvers
       derive build SETTING L=3 --out solvers
     """
-    from derive.codegen.build import compare_tree, generate_tree, project_directory, write_tree
+    from derive.codegen.build import build_directory, compare_tree, generate_tree, project_directory, write_tree
     from derive.errors import DeriveError
     from derive.loading import is_file_target, load_model, setting_names
 
@@ -49,7 +53,7 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
         own = is_file_target(target)
         model = load_model(target, chosen)
         shipped = not own and model.name == target
-        directory = Path(out) if out is not None else project_directory() if shipped else Path("generated")
+        directory = build_directory(out, shipped, writing=not check)
         if own and model.name in setting_names() and directory.resolve() == project_directory().resolve():
             raise DeriveError(
                 f"{target} would replace the code of the shipped setting {model.name}; rename the file or use --out DIR"

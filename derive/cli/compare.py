@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from derive.cli import completion
 from derive.cli.output import (
     json_option,
     number,
@@ -48,7 +49,10 @@ if TYPE_CHECKING:
 @seed_option
 @backend_option
 @click.option(
-    "--plot", metavar="FILE.png", help="Draw the density with the bulk law and the outliers (.png, .pdf or .svg)."
+    "--plot",
+    metavar="FILE.png",
+    shell_complete=completion.files(".png", ".pdf", ".svg"),
+    help="Draw the density with the bulk law and the outliers (.png, .pdf or .svg).",
 )
 @path_option
 @json_option

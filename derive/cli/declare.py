@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from derive.cli import completion
 from derive.cli.output import json_option, number, print_json, print_table, progress_bar
-from derive.cli.problem import named_with_choices
+from derive.cli.problem import named_with_choices, target_argument, words_argument
 
 if TYPE_CHECKING:
     from derive.language.model import Model
@@ -18,7 +19,7 @@ STAGES = ("system", "action", "average", "saddle", "single-site", "order", "prob
 
 
 @click.command("list")
-@click.argument("words", metavar="[SETTING|FILE [CHOICE=VALUE]...]...", nargs=-1)
+@words_argument
 @json_option
 def list_settings(words: tuple[str, ...], as_json: bool) -> None:
     """List the shipped settings, or the parameters of the named ones.
@@ -97,7 +98,15 @@ def _parameter(parameter: Parameter) -> dict[str, object]:
 
 @click.command(short_help="Write NAME.py, a commented declaration that already runs.")
 @click.argument("name")
-@click.option("--path", "directory", default=".", show_default=True, metavar="DIR", help="The directory to write into.")
+@click.option(
+    "--path",
+    "directory",
+    default=".",
+    show_default=True,
+    metavar="DIR",
+    shell_complete=completion.directories,
+    help="The directory to write into.",
+)
 @json_option
 def new(name: str, directory: str, as_json: bool) -> None:
     """Write NAME.py: a commented declaration that already runs, to be changed into your own model.
@@ -141,8 +150,8 @@ def new(name: str, directory: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("target", metavar="SETTING|FILE")
-@click.argument("pairs", metavar="[CHOICE=VALUE]...", nargs=-1)
+@target_argument
+@click.argument("pairs", metavar="[CHOICE=VALUE]...", nargs=-1, shell_complete=completion.choices)
 @click.option("--stage", type=click.Choice(STAGES), help="Show one stage only; all of them otherwise.")
 @click.option(
     "--format",

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from derive.cli import completion
 from derive.cli.output import json_option, print_json, progress_bar
+from derive.cli.problem import target_argument
 
 if TYPE_CHECKING:
     from derive.language.model import Model
 
 
 @click.command(short_help="Expand an edge, an outlier or a threshold in a parameter, exactly.")
-@click.argument("target", metavar="SETTING|FILE")
-@click.argument("chosen", metavar="[CHOICE=VALUE]...", nargs=-1)
+@target_argument
+@click.argument("chosen", metavar="[CHOICE=VALUE]...", nargs=-1, shell_complete=completion.choices)
 @click.option(
     "--of",
     "of",
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     "--in",
     "variable",
     metavar="PARAMETER",
+    shell_complete=completion.small_parameters,
     help="What is small: a parameter, its inverse or its distance from a value, such as gamma, 1/nu, gamma0-2. "
     "Without it the quantity itself is given, exactly.",
 )
@@ -35,11 +38,16 @@ if TYPE_CHECKING:
     "--at",
     "pairs",
     metavar="KEY=VALUE",
+    shell_complete=completion.values,
     multiple=True,
     help="Fix another parameter, exactly: 2, 0.3 or 1/3; repeatable. Outliers of trained models need T=1 or the like.",
 )
 @click.option(
-    "--parameter", "wanted", metavar="NAME", help="With --of threshold: the parameter whose threshold is wanted."
+    "--parameter",
+    "wanted",
+    metavar="NAME",
+    shell_complete=completion.parameters,
+    help="With --of threshold: the parameter whose threshold is wanted.",
 )
 @click.option(
     "--format",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -11,7 +12,6 @@ from typing import Any, NoReturn
 import click
 
 from derive.errors import DeriveError
-from derive.places import keep_compiled_code
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -40,7 +40,10 @@ class DeriveGroup(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        keep_compiled_code()
+        if "_DERIVE_COMPLETE" in os.environ:
+            from derive.cli.completion import switch_on
+
+            switch_on()
         warnings.simplefilter("ignore", RuntimeWarning)  # overflow ends in a sentence of ours, not in NumPy's
         try:
             result = super().main(args, prog_name or "derive", complete_var, standalone_mode=False, **extra)

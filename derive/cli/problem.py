@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from derive.cli import completion
+
 if TYPE_CHECKING:
     from derive.cli.output import Progress
     from derive.language.model import Model
     from derive.problems import Grid
     from numerics.solver import Layer, Solver
 
-target_argument = click.argument("target", metavar="SETTING|FILE")
-values_argument = click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1)
+target_argument = click.argument("target", metavar="SETTING|FILE", shell_complete=completion.targets)
+values_argument = click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1, shell_complete=completion.values)
+words_argument = click.argument(
+    "words",
+    metavar="[SETTING|FILE [CHOICE=VALUE]...]...",
+    nargs=-1,
+    shell_complete=completion.targets_and_choices,
+)
 samples_option = click.option(
     "--samples",
     type=click.IntRange(min=100),

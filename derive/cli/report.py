@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from derive.cli import completion
 from derive.cli.output import json_option, part_of, print_json, progress_bar, settings_line
 from derive.cli.problem import samples_option, seed_option, solver_of, target_argument, values_argument
 from derive.cli.simulate import times_to_watch
@@ -29,7 +30,13 @@ SUFFIXES = {"html": (".html", ".htm"), "latex": (".tex",)}
 @click.command(short_help="Write the whole derivation as a page or as LaTeX.")
 @target_argument
 @values_argument
-@click.option("-o", "--out", metavar="FILE", help="Where to write; report.html or report.tex unless said otherwise.")
+@click.option(
+    "-o",
+    "--out",
+    metavar="FILE",
+    shell_complete=completion.files(".html", ".tex"),
+    help="Where to write; report.html or report.tex unless said otherwise.",
+)
 @click.option(
     "--format",
     "style",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from derive.cli import completion
 from derive.cli.output import (
     handful,
     json_option,
@@ -46,7 +47,12 @@ if TYPE_CHECKING:
 @seed_option
 @path_option
 @click.option("--grid", metavar="LOW:HIGH:COUNT", help="Also give the density of the bulk on so many points.")
-@click.option("--out", metavar="FILE", help="Also write the results: FILE.jsonl, one JSON object a point, or FILE.csv.")
+@click.option(
+    "--out",
+    metavar="FILE",
+    shell_complete=completion.files(".jsonl", ".csv"),
+    help="Also write the results: FILE.jsonl, one JSON object a point, or FILE.csv.",
+)
 @json_option
 def solve(
     target: str,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from derive.cli import completion
 from derive.cli.compare import check_plot
 from derive.cli.output import json_option, number, plain, print_json, print_table, progress_bar
 from derive.errors import DeriveError
@@ -24,14 +25,20 @@ MOST_LINES = 8
 
 
 @click.command(short_help="Bulk and outliers of a trained network, from its checkpoint.")
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE", shell_complete=completion.files())
 @click.option(
     "--theory",
     metavar="THEORY.json",
+    shell_complete=completion.files(".json"),
     help="Compare with a solved theory: what derive solve --json printed, or several of these under names.",
 )
 @click.option("--layer", metavar="NAME", help="Which solution of the theory file, where it holds several.")
-@click.option("--plot", metavar="OUT.png", help="Draw each matrix: bulk, fitted law, outliers (.png, .pdf or .svg).")
+@click.option(
+    "--plot",
+    metavar="OUT.png",
+    shell_complete=completion.files(".png", ".pdf", ".svg"),
+    help="Draw each matrix: bulk, fitted law, outliers (.png, .pdf or .svg).",
+)
 @click.option(
     "--matrix",
     "patterns",

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from derive.cli import completion
 from derive.cli.output import json_option, number, part_of, plain, print_json, print_table, progress_bar, settings_line
 from derive.cli.problem import axes_of, solver_of, target_argument, values_argument
 
@@ -13,16 +14,35 @@ from derive.cli.problem import axes_of, solver_of, target_argument, values_argum
 @click.command(short_help="Find the largest stable learning rate.")
 @target_argument
 @values_argument
-@click.option("--of", "rate", default="eta", show_default=True, metavar="NAME", help="The parameter to raise.")
 @click.option(
-    "--loss", default="train_loss", show_default=True, metavar="NAME", help="The observable that must stay bounded."
+    "--of",
+    "rate",
+    default="eta",
+    show_default=True,
+    metavar="NAME",
+    shell_complete=completion.parameters,
+    help="The parameter to raise.",
+)
+@click.option(
+    "--loss",
+    default="train_loss",
+    show_default=True,
+    metavar="NAME",
+    shell_complete=completion.observables,
+    help="The observable that must stay bounded.",
 )
 @click.option(
     "--curvature",
     metavar="LAYER",
+    shell_complete=completion.layers,
     help="The layer whose largest eigenvalue is the curvature; by default ntk where a model has it.",
 )
-@click.option("--out", metavar="FILE", help="Also write the results: FILE.jsonl or FILE.csv.")
+@click.option(
+    "--out",
+    metavar="FILE",
+    shell_complete=completion.files(".jsonl", ".csv"),
+    help="Also write the results: FILE.jsonl or FILE.csv.",
+)
 @json_option
 def stability(
     target: str, pairs: tuple[str, ...], rate: str, loss: str, curvature: str | None, out: str | None, as_json: bool

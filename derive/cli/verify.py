@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from derive.cli import completion
 from derive.cli.output import json_option, print_json, progress_bar
 
 NOT_DECIDED = 4
@@ -11,8 +12,14 @@ NOT_DECIDED = 4
 
 
 @click.command(short_help="Check hand-written formulas against what is derived.")
-@click.argument("target", metavar="[SETTING|FILE]", required=False)
-@click.option("--claims", "claims_file", metavar="FILE", help="A claims file of your own, in TOML.")
+@click.argument("target", metavar="[SETTING|FILE]", required=False, shell_complete=completion.targets)
+@click.option(
+    "--claims",
+    "claims_file",
+    metavar="FILE",
+    shell_complete=completion.files(".toml"),
+    help="A claims file of your own, in TOML.",
+)
 @json_option
 def verify(target: str | None, claims_file: str | None, as_json: bool) -> None:
     """Check hand-written formulas against what is derived; one line per claim.

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from derive.errors import DeriveError
 from derive.language.model import Model
+from derive.places import checkout
 
 Progress = Callable[[float, str], None]
 Generate = Callable[[Model], Mapping[str, str]]
@@ -37,8 +38,19 @@ class Difference:
 
 
 def project_directory() -> Path:
-    """Where the code of the shipped settings lives: generated/ beside the package."""
+    """Where the code of the shipped settings lives: generated/ beside the package, in a checkout or as installed."""
     return Path(__file__).parents[2] / "generated"
+
+
+def build_directory(out: str | None, shipped: bool, writing: bool) -> Path:
+    """Where a build belongs: where it is told; otherwise generated/, the project's or that of the current directory.
+
+    What is installed stays as it came: outside a checkout a build is told where to write.
+    """
+    place = Path(out) if out is not None else project_directory() if shipped else Path("generated")
+    if writing and checkout() is None and (out is None or place.resolve() == project_directory().resolve()):
+        raise DeriveError("this is an installed copy, which a build does not change; say where to write with --out DIR")
+    return place
 
 
 def generate_tree(

@@ -2,60 +2,53 @@
 
 The place is the user's cache directory (XDG_CACHE_HOME, or .cache in the home directory), or what the environment
 variable TWO_LEVEL_DMFT_CACHE names; set it to nothing to keep no copies. A copy belongs to one declaration and one
-version of the engine, both by fingerprint, so that a copy can be missing but not wrong.
+version of the engine and is signed by this user (`derive/places.py`), so that a copy can be missing but not wrong.
 """
 
 from __future__ import annotations
 
 import hashlib
-from contextlib import suppress
+import json
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from derive.codegen import declaration_digest, generate_files
-from derive.codegen.build import write_tree
-from derive.errors import DeriveError
 from derive.language.model import Model
-from derive.places import cache_place
+from derive.places import kept
 
 if TYPE_CHECKING:
     from derive.pipeline import Derivation
 
-CHECKSUM = "checksum.txt"
+KIND = "derived"
+TAKES_PART = ("sympy", "mpmath", "python-flint", "ruff")
+"""What the text of a solver depends on beside the engine itself."""
 
 
 def stored_files(model: Model, derivation: Derivation | None = None) -> dict[str, str]:
     """The files of a model: from the store if they are there, derived (unless that is done) and stored otherwise."""
-    place = cache_place()
+    place = kept()
     if place is None:
         return generate_files(model, derivation)
-    folder = place / f"{model.name}-{declaration_digest(model)}-{_engine()}"
-    try:
-        found = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.iterdir()) if path.is_file()}
-        if found.pop(CHECKSUM, None) == _checksum(found):
-            return found
-    except (OSError, UnicodeDecodeError):
-        pass
+    question = f"{model.name} {declaration_digest(model)} {_engine()}"
+    found = place.read(KIND, question)
+    if found is not None:
+        files: dict[str, str] = json.loads(found)
+        return files
     files = generate_files(model, derivation)
-    with suppress(DeriveError, OSError):  # a cache that cannot be written is no reason to fail
-        write_tree({folder.name: {**files, CHECKSUM: _checksum(files)}}, place)
+    place.write(KIND, question, json.dumps(files).encode())
     return files
-
-
-def _checksum(files: dict[str, str]) -> str:
-    """A fingerprint of the files themselves: a damaged copy is derived again."""
-    return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
 
 
 @cache
 def _engine() -> str:
     """A fingerprint of everything that takes part in the derivation."""
     root = Path(__file__).parents[1]
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(" ".join(f"{name} {version(name)}" for name in TAKES_PART).encode())
     apart = ("checkpoints.py", "claims", "cli", "report", "selftest")
     for path in sorted(root.rglob("*.py")):
         if path.relative_to(root).parts[0] in apart:
             continue
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()

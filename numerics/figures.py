@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+from typing import TypeVar
 
 import matplotlib.pyplot as plt
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Size = TypeVar("Size")
 
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = (
     "#0072B2",
@@ -25,7 +29,7 @@ QUICK = bool(os.environ.get("NOTEBOOK_QUICK"))
 """Set NOTEBOOK_QUICK=1 for a run of seconds; the tests do."""
 
 
-def size(full, quick):
+def size(full: Size, quick: Size) -> Size:
     """The first in a full run, the second in a quick one."""
     return quick if QUICK else full
 
@@ -52,10 +56,10 @@ def use_style() -> None:
     )
 
 
-def mean_and_error(draws) -> tuple[np.ndarray, np.ndarray]:
+def mean_and_error(draws: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean over the first axis, the seeds, and its standard error."""
-    draws = np.asarray(draws, float)
-    return draws.mean(axis=0), draws.std(axis=0, ddof=1) / math.sqrt(len(draws))
+    seeds = np.asarray(draws, float)
+    return seeds.mean(axis=0), seeds.std(axis=0, ddof=1) / math.sqrt(len(seeds))
 
 
 class Agreement:
@@ -64,7 +68,9 @@ class Agreement:
     def __init__(self) -> None:
         self.rows: list[tuple[str, float, float, float, float]] = []
 
-    def add(self, what: str, theory: float, draws, theory_error: float = 0.0, allowance: float = 0.0) -> None:
+    def add(
+        self, what: str, theory: float, draws: ArrayLike, theory_error: float = 0.0, allowance: float = 0.0
+    ) -> None:
         """`draws`: one number a seed. `allowance`: for corrections of finite size, such as 3 / N times the value."""
         mean, error = mean_and_error(draws)
         self.rows.append((what, float(theory), float(mean), math.hypot(float(error), theory_error), allowance))

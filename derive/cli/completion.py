@@ -1,0 +1,299 @@
+"""What a shell may complete: settings and files, what a model may be given, choices, and files of the right kind.
+
+Declarations are parsed and never run: pressing a key must not run code, and must not wait for SymPy. A name that a
+declaration puts together while it runs is therefore not offered. Switched on by one line of the README.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from click.shell_completion import BashComplete, CompletionItem, add_completion_class, split_arg_string
+
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
+
+_BUILT = Path(__file__).parents[2] / "generated"
+CHOICES = ("whole_choice", "one_of", "formula")
+"""The words of the language that say what a family may be asked for."""
+
+
+@dataclass(frozen=True)
+class Name:
+    """Something that a model may be given: what it means, and the values that can be told beforehand."""
+
+    name: str
+    doc: str = ""
+    values: tuple[str, ...] = ()
+    files: str = ""
+    """The suffix of the files that are values."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the text of a declaration tells."""
+
+    choices: tuple[Name, ...] = ()
+    parameters: tuple[Name, ...] = ()
+    observables: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
+    data: bool = False
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """All that may stand before an equals sign."""
+        found = [*self.choices, *self.parameters]
+        if self.layers:
+            found.append(Name("layer", "one of several probed matrices", (*self.layers, "all")))
+        if self.data:
+            found.append(Name("data", "a file of arrays", files=".npz"))
+        return tuple({name.name: name for name in reversed(found)}.values())[::-1]
+
+
+# What is completed
+
+
+def targets(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Shipped settings, and files of declarations."""
+    from derive.loading import settings
+
+    shipped = [CompletionItem(name, help=doc) for name, doc in settings() if name.startswith(incomplete)]
+    return [*shipped, *files(".py")(context, parameter, incomplete)]
+
+
+def values(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """name=value for everything that the model may be given."""
+    return _pairs(declared(_target(context)).names, _given(context, parameter), incomplete)
+
+
+def choices(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """name=value for everything that picks a member of a family."""
+    found = declared(_target(context))
+    layer = [name for name in found.names if name.name == "layer"]
+    return _pairs((*found.choices, *layer), _given(context, parameter), incomplete)
+
+
+def targets_and_choices(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem[str]]:
+    """Models, each followed by choices."""
+    given = _given(context, parameter)
+    models = [i for i, word in enumerate(given) if "=" not in word]
+    named = declared(given[models[-1]]).choices if models else ()
+    chosen = given[models[-1] + 1 :] if models else ()
+    return [*_pairs(named, chosen, incomplete), *targets(context, parameter, incomplete)]
+
+
+def parameters(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Names of parameters."""
+    found = declared(_target(context)).parameters
+    return [CompletionItem(name.name, help=name.doc) for name in found if name.name.startswith(incomplete)]
+
+
+def small_parameters(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Names of parameters and their inverses."""
+    found = parameters(context, parameter, incomplete.removeprefix("1/"))
+    inverse = [CompletionItem(f"1/{item.value}", help=item.help) for item in found]
+    return [item for item in (*found, *inverse) if item.value.startswith(incomplete)]
+
+
+def observables(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Names of observables."""
+    found = declared(_target(context)).observables
+    return [CompletionItem(name) for name in found if name.startswith(incomplete)]
+
+
+def layers(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Labels of probed matrices."""
+    found = declared(_target(context)).layers
+    return [CompletionItem(name) for name in found if name.startswith(incomplete)]
+
+
+def files(*suffixes: str) -> Completer:
+    """Files with one of these endings, any if there are none, and the directories on the way to them."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        return [CompletionItem(path) for path in _paths(incomplete, suffixes)]
+
+    return complete
+
+
+def directories(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    """Directories."""
+    return [CompletionItem(path) for path in _paths(incomplete, ("/",))]
+
+
+def _target(context: click.Context) -> str | None:
+    """The model that is named; click has not sorted the words yet where an option waits for its value."""
+    named: str | None = context.params.get("target")
+    return named or next((word for word in context.args if not word.startswith("-")), None)
+
+
+def _given(context: click.Context, parameter: click.Parameter) -> tuple[str, ...]:
+    """The words before the one that is being completed."""
+    return tuple(context.params.get(parameter.name or "") or ())
+
+
+def _pairs(names: Iterable[Name], given: Iterable[str], incomplete: str) -> list[CompletionItem[str]]:
+    """name= for what is not given yet; name=value after the equals sign, or where one name with several is left."""
+    taken = {word.partition("=")[0] for word in given}
+    name, equals, value = incomplete.partition("=")
+    left = [n for n in names if n.name not in taken and (n.name == name if equals else n.name.startswith(name))]
+    if not equals and (len(left) != 1 or len(left[0].values) < 2):
+        return [CompletionItem(f"{n.name}=", help=n.doc) for n in left]
+    found = []
+    for n in left:
+        earlier, comma, last = value.rpartition(",")  # several values make a sweep
+        known = [*n.values, *(_paths(last, (n.files,)) if n.files else ())]
+        start = f"{n.name}={earlier}{comma}"
+        taken = set(earlier.split(","))
+        found += [CompletionItem(start + v, help=n.doc) for v in known if v.startswith(last) and v not in taken]
+    return found
+
+
+def _paths(incomplete: str, suffixes: tuple[str, ...]) -> list[str]:
+    """What is there, with / at the end of directories; hidden files where a dot asks for them."""
+    folder, slash, start = incomplete.rpartition("/")
+    try:
+        entries = sorted(os.scandir(os.path.expanduser(folder + slash) or "."), key=lambda entry: entry.name)
+    except OSError:
+        return []
+    found = []
+    for entry in entries:
+        name = entry.name + "/" * entry.is_dir()
+        wanted = not suffixes or name.endswith(("/", *suffixes))
+        if wanted and name.startswith(start) and (start or not name.startswith((".", "__pycache__"))):
+            found.append(folder + slash + name)
+    return found
+
+
+# What a declaration says, by its text
+
+
+def declared(target: str | None) -> Declared:
+    """What may be asked of a shipped setting or a file; nothing if it cannot be read."""
+    from derive.loading import declaration_sources, is_file_target, setting_names
+
+    if not target:
+        return Declared()
+    file = is_file_target(target)
+    if not file and target not in setting_names():
+        return Declared()
+    try:
+        trees = [ast.parse(text) for _, text in declaration_sources(target)]
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return Declared()
+    if not trees:
+        return Declared()
+    calls = [call for tree in trees for call in _calls(tree)]
+    families = [call for call in _calls(trees[0]) if _called(call) == "family"]
+    given = [(k.arg or "", k.value) for call in families for k in call.keywords]
+    followed, probed = (_entries(calls, "observe"), _entries(calls, "probe")) if file else _built(target)
+    return Declared(
+        choices=tuple(_choice(name, value) for name, value in given if _called(value) in CHOICES),
+        parameters=tuple(_parameters(calls)),
+        observables=followed,
+        layers=probed,
+        data=any(_called(call) == "data" for call in calls),
+    )
+
+
+def _calls(tree: ast.Module) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def _called(node: ast.AST) -> str:
+    """The name of the function that is called."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+
+
+def _text(node: ast.AST | None) -> str:
+    """A word or a number as it is written; nothing for anything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float):
+        return str(node.value)
+    return ""
+
+
+def _keyword(call: ast.Call, name: str) -> str:
+    return next((_text(keyword.value) for keyword in call.keywords if keyword.arg == name), "")
+
+
+def _parameters(calls: Iterable[ast.Call]) -> Iterator[Name]:
+    for call in calls:
+        name = _text(call.args[0]) if _called(call) == "parameter" and call.args else ""
+        if name.isidentifier():
+            default = _keyword(call, "default") or (_text(call.args[1]) if len(call.args) > 1 else "")
+            yield Name(name, _keyword(call, "doc"), (default,) * bool(default))
+
+
+def _choice(name: str, node: ast.expr) -> Name:
+    assert isinstance(node, ast.Call)
+    words = [_text(argument) for argument in node.args]
+    if _called(node) == "formula":
+        words = [keyword.arg for keyword in node.keywords if keyword.arg and keyword.arg != "doc"]
+    elif _called(node) == "whole_choice":
+        words = words[:1]
+    return Name(name, _keyword(node, "doc"), tuple(word for word in words if word))
+
+
+def _entries(calls: Iterable[ast.Call], name: str) -> tuple[str, ...]:
+    """The keys of the dictionaries that are given under this name."""
+    given = (k.value for call in calls if _called(call) == "Model" for k in call.keywords if k.arg == name)
+    return tuple(
+        dict.fromkeys(text for node in given if isinstance(node, ast.Dict) for text in map(_text, node.keys) if text)
+    )
+
+
+def _built(setting: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The observables of a shipped setting and the labels of its probed matrices, from the code built of it."""
+    try:
+        calls = list(_calls(ast.parse((_BUILT / setting / "__init__.py").read_text(encoding="utf-8"))))
+    except (OSError, SyntaxError, ValueError):
+        return (), ()
+    told = [k.value for call in calls if _called(call) == "Setting" for k in call.keywords if k.arg == "observables"]
+    names = [_text(node) for listed in told if isinstance(listed, ast.Tuple) for node in listed.elts]
+    labels = [_text(call.args[0]) for call in calls if _called(call) == "ProbeOf" and call.args]
+    return tuple(names), tuple(label for label in labels if label)
+
+
+# Bash takes a word apart at every equals sign, and puts a space after what it completes
+
+
+class BashWords(BashComplete):
+    """Completion for Bash of words with an equals sign in them."""
+
+    source_template = """\
+%(complete_func)s() {
+    local IFS=$'\\n'
+    COMPREPLY=($(env COMP_LINE="${COMP_LINE:0:COMP_POINT}" COMP_WORDBREAKS="$COMP_WORDBREAKS" \
+%(complete_var)s=bash_complete "$1"))
+    if [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[=/] ]]; then
+        compopt -o nospace
+    fi
+}
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        line = os.environ["COMP_LINE"]
+        words = split_arg_string(line)
+        incomplete = "" if not words or line[-1].isspace() else words.pop()
+        breaks = [mark for mark in "=:" if mark in os.environ.get("COMP_WORDBREAKS", "=:")]
+        self.there = max((incomplete.rfind(mark) + 1 for mark in breaks), default=0)
+        return words[1:], incomplete
+
+    def format_completion(self, item: CompletionItem[str]) -> str:
+        """What Bash puts after the last break, with special characters protected."""
+        return re.sub(r"([^\w@%+=:,./~-])", r"\\\1", item.value[self.there :])
+
+
+def switch_on() -> None:
+    """Let Bash be completed as above."""
+    add_completion_class(BashWords)

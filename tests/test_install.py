@@ -1,0 +1,123 @@
+"""What an installation brings: three packages, claims among them, and nothing that a command writes into them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from derive import places
+from derive.claims.reading import reference_directory
+from derive.cli import main
+from derive.codegen import build
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_this_is_a_checkout():
+    assert places.checkout() == ROOT and reference_directory() == ROOT / "tests" / "reference_formulas"
+
+
+@pytest.mark.parametrize("told", [None, '[project]\nname = "another"\n', "project = 1\n", "not TOML", "\xff"])
+def test_a_checkout_is_told_by_its_own_name(told: str | None, tmp_path: Path, monkeypatch):
+    if told is not None:
+        (tmp_path / "pyproject.toml").write_bytes(told.encode("latin-1"))
+    monkeypatch.setattr(places, "__file__", str(tmp_path / "derive" / "places.py"))
+    assert places.checkout() is None
+
+
+@pytest.mark.parametrize("words", [[], ["spiked_wigner"], ["spiked_wigner.py"]])
+def test_a_build_of_an_installed_copy_asks_where_to_write(words: list[str], tmp_path: Path, monkeypatch):
+    shutil.copy(ROOT / "derive" / "models" / "spiked_wigner.py", tmp_path)
+    monkeypatch.setattr(build, "checkout", lambda: None)
+    monkeypatch.setattr(build, "project_directory", lambda: tmp_path / "installed" / "generated")
+    monkeypatch.chdir(tmp_path)
+    for told in ([], ["--out", str(tmp_path / "installed" / "generated")] if words != ["spiked_wigner.py"] else []):
+        refused = CliRunner().invoke(main, ["build", *words, *told])
+        assert refused.exit_code == 2 and "--out" in refused.stderr and refused.stderr.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["spiked_wigner.py"]
+    if words:
+        assert CliRunner().invoke(main, ["build", *words, "--out", "solvers"]).exit_code == 0
+        assert (tmp_path / "solvers" / "spiked_wigner" / "training.py").is_file()
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    """The wheel, put where an installation puts it, with nothing of the checkout in sight."""
+    pytest.importorskip("hatchling", reason="builds the wheel: pip install -e '.[dev]'")
+    made, target = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("site-packages")
+    building = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(made)]
+    subprocess.run(building, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = made.iterdir()
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(target)
+    return target
+
+
+def on_its_own(installed: Path, directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command of the installed copy, in a directory elsewhere."""
+    known = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "TWO_LEVEL_DMFT", "XDG_"))}
+    told = {**known, "PYTHONPATH": str(installed), "TWO_LEVEL_DMFT_CACHE": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    command = (
+        "import sys; from derive.cli import main, __file__ as here; assert here.startswith(sys.argv.pop(1)); main()"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", command, str(installed), *words],
+        cwd=directory,
+        env={**told, "NOTEBOOK_QUICK": "1", "MPLBACKEND": "agg"},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_the_wheel_adds_three_packages_and_nothing_else(installed: Path):
+    added = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
+    assert added == {"derive", "numerics", "generated"}
+    (metadata,) = installed.glob("*.dist-info")
+    assert {path.name for path in metadata.iterdir()} >= {"METADATA", "RECORD", "entry_points.txt", "licenses"}
+    shipped = {path.name for path in (ROOT / "tests" / "reference_formulas").glob("*.toml")}
+    assert {path.name for path in (installed / "derive" / "claims" / "formulas").glob("*.toml")} == shipped != set()
+
+
+@pytest.mark.slow
+def test_an_installed_copy_verifies_solves_and_stays_as_it_came(installed: Path, tmp_path: Path):
+    before = {path: path.stat().st_mtime_ns for path in installed.rglob("*")}
+    proved = on_its_own(installed, tmp_path, "verify", "spiked_wigner", "--json")
+    verdicts = json.loads(proved.stdout)
+    assert proved.returncode == 0 and verdicts["claims"] and not verdicts["failed"] and not verdicts["without_claims"]
+    assert json.loads(on_its_own(installed, tmp_path, "solve", "spiked_wigner", "gamma0=2", "--json").stdout)[
+        "outliers"
+    ] == pytest.approx([2.5])
+    refused = on_its_own(installed, tmp_path, "build", "spiked_wigner")
+    assert refused.returncode == 2 and "--out" in refused.stderr and refused.stderr.count("\n") == 1
+    assert on_its_own(installed, tmp_path, "build", "spiked_wigner", "--check").returncode == 0
+    assert on_its_own(installed, tmp_path, "new", "mine").returncode == 0
+    assert on_its_own(installed, tmp_path, "build", "mine.py", "--out", "solvers").returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.py", "solvers"]
+    assert {path: path.stat().st_mtime_ns for path in installed.rglob("*")} == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["01_first_model", "05_your_own_solver"])
+def test_a_notebook_copied_elsewhere_runs(installed: Path, tmp_path: Path, name: str):
+    cells = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    (tmp_path / f"{name}.py").write_text("\n\n".join(code), encoding="utf-8")
+    known = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "TWO_LEVEL_DMFT", "XDG_"))}
+    told = {**known, "PYTHONPATH": str(installed), "TWO_LEVEL_DMFT_CACHE": "", "NOTEBOOK_QUICK": "1"}
+    done = subprocess.run(
+        [sys.executable, f"{name}.py"],
+        cwd=tmp_path,
+        env={**told, "MPLBACKEND": "agg"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0 and "standard errors" in done.stdout, done.stderr
