@@ -1,6 +1,7 @@
 """Derive two-level dynamical mean-field theories of random matrices and trained networks.
 
-A declaration imports its words from here; see the README, "Declare your own model". SymPy is imported only
+A declaration imports its words from here; see the README, "Declare your own model". The verbs are here too:
+`derive.load(...)` gives a model that solves, simulates, compares, sweeps and more. SymPy is imported only
 when the first of them is asked for, so that the command line starts at once. Editors and type checkers read the
 imports below, which never run; a new word stands in both lists.
 """
@@ -11,8 +12,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from derive.display import printed_by
+from derive.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from derive.api.loading import load as load
+    from derive.api.theory import Theory as Theory
     from derive.language.data import data as data
     from derive.language.family import (
         family as family,
@@ -43,6 +47,11 @@ if TYPE_CHECKING:
         past_sum as past_sum,
         total as total,
     )
+    from derive.results.comparison import Comparison as Comparison, compare as compare
+    from derive.results.files import open_result as open
+    from derive.results.simulation import Simulation as Simulation
+    from derive.results.solution import Solution as Solution
+    from derive.results.sweep import Sweep as Sweep
 
 _WORDS = {
     "derive.language.symbols": (
@@ -62,10 +71,23 @@ _WORDS = {
     "derive.language.model": ("Eq", "Model", "spectrum"),
     "derive.language.family": ("family", "formula", "one_of", "whole_choice"),
 }
-_HOME = {word: module for module, words in _WORDS.items() for word in words}
+_VERBS = {
+    "derive.api.loading": ("load",),
+    "derive.api.theory": ("Theory",),
+    "derive.results.comparison": ("Comparison", "compare"),
+    "derive.results.files": ("open",),
+    "derive.results.simulation": ("Simulation",),
+    "derive.results.solution": ("Solution",),
+    "derive.results.sweep": ("Sweep",),
+}
+_HOME = {word: module for table in (_WORDS, _VERBS) for module, words in table.items() for word in words}
 
+_UNDER = {"open": "open_result"}
+"""Names that would hide one of Python's own in the module that they come from."""
+
+WORDS = tuple(sorted(word for words in _WORDS.values() for word in words))
+"""The words of the language, for declarations."""
 __all__ = sorted(_HOME)
-__version__ = "0.1.0"
 
 
 def _printers() -> Any:
@@ -77,7 +99,7 @@ printed_by(_printers)
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
+        return getattr(import_module(_HOME[name]), _UNDER.get(name, name))
     raise AttributeError(f"module 'derive' has no attribute {name!r}")
 
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
-from dataclasses import replace
-from typing import Any
 
 from derive.api.theory import Theory
-from derive.errors import DeclarationError, ParameterError
+from derive.errors import ParameterError
 from derive.language.family import Family
 from derive.language.model import Model
 from derive.loading import load_declaration, nearest
-from derive.places import keep_compiled_code
 
 
 def load(target: str | os.PathLike[str] | Model | Family, /, **choices: int | str) -> Theory:
@@ -25,7 +21,6 @@ def load(target: str | os.PathLike[str] | Model | Family, /, **choices: int | st
     >>> m.solve(nu=2, T=4)["test_loss"].shape
     (5,)
     """
-    keep_compiled_code()
     name = ""
     if isinstance(target, (Model, Family)):
         declared = target

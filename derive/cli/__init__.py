@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from derive import __version__
+from derive.version import __version__
 from derive.cli.bench import bench
 from derive.cli.build import build
 from derive.cli.compare import compare

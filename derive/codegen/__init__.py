@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from derive import __version__
+from derive.version import __version__
 from derive.errors import DeclarationError
 from derive.language.model import Model, atoms
 from derive.language.symbols import _Named

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from derive import __version__
+from derive.version import __version__
 from derive.language.model import Model
 from derive.pipeline import Derivation, ProbedMatrix
 from derive.printing.documents import latex, latex_of_equation, latex_of_observable, latex_of_spectrum

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from derive import __version__
+from derive.version import __version__
 
 LIBRARIES = ("sympy", "numpy", "scipy", "jax", "jaxlib")
 

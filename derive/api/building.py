@@ -1,0 +1,14 @@
+"""Solvers written into a directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from derive.codegen import generate_alone
+from derive.codegen.build import generate_tree, write_tree
+from derive.language.model import Model
+
+
+def build(model: Model, directory: Path) -> list[Path]:
+    """Write the solver of a model into a directory, with a copy of what all solvers share."""
+    return write_tree(generate_tree([model], generate_alone), directory)

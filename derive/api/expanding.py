@@ -1,0 +1,145 @@
+"""Edges, outliers and thresholds as exact series."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sympy as sp
+
+from derive.errors import ParameterError
+from derive.expansions.limits import Limit, rational
+from derive.expansions.quantities import QUANTITIES, expand_quantity
+from derive.pipeline import derive_model
+from derive.problems import problem_of
+
+if TYPE_CHECKING:
+    from derive.api.theory import Theory
+
+
+@dataclass(frozen=True, repr=False)
+class Expansion:
+    """A series with exact coefficients, as text and as LaTeX.
+
+    terms: power, coefficient, the same relative to the first coefficient, and LaTeX. next_power: of the first term left
+    out, None if the series ends. theta: name, polynomial and neighbourhood of the algebraic number in the coefficients,
+    if there is one. branch: values of open parameters at which the physical branch was identified.
+    """
+
+    setting: str
+    choices: Mapping[str, int | str]
+    of: str
+    variable: str | None
+    order: int | None
+    at: Mapping[str, str]
+    parameter: str | None
+    terms: tuple[Mapping[str, str | None], ...]
+    series: str
+    latex: str
+    next_power: str | None
+    theta: Mapping[str, Any] | None
+    branch: Mapping[str, str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, with the keys that `derive expand --json` prints."""
+        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        found["in"] = found.pop("variable")
+        order = ("setting", "choices", "of", "in", "order", "at", "parameter")
+        return {name: found[name] for name in (*order, *(k for k in found if k not in order))}
+
+    def sympy(self) -> sp.Expr:
+        """The series without its remainder, as a SymPy expression in plain symbols."""
+        return sp.sympify(self.series.partition(" + O(")[0], rational=True)
+
+    def __str__(self) -> str:
+        fixed = "".join(f", {name} = {value}" for name, value in self.at.items())
+        strength = "" if self.parameter is None else f" in {self.parameter}"
+        if self.variable is None:
+            lines = [f"{self.of}{strength} of {self.setting}{fixed}", f"  {self.terms[0]['coefficient']}"]
+        else:
+            lines = [f"{self.of}{strength} of {self.setting}, expanded in {self.variable}{fixed}"]
+            lines += [f"  ({self.variable})^{term['power']}:  {term['coefficient']}" for term in self.terms]
+            lines.append("the series ends here" if self.next_power is None else f"next power: {self.next_power}")
+        if self.theta is not None:
+            lines.append(f"{self.theta['name']} is the root near {self.theta['near']} of {self.theta['polynomial']}")
+        if self.branch:
+            values = ", ".join(f"{name} = {value}" for name, value in self.branch.items())
+            lines.append(f"branch followed at {values}; other regions may have another, which at={{...}} picks")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex}$"
+
+
+def expand(
+    theory: Theory,
+    of: str,
+    variable: str | None,
+    order: int,
+    at: Mapping[str, Any],
+    parameter: str | None,
+    layer: int | str | None,
+) -> Expansion:
+    """See `Theory.expand`."""
+    chosen = dict(theory.chosen)
+    problem = problem_of(theory.declared, chosen if layer is None else {**chosen, "layer": layer})
+    model = problem.model.probing(problem.layers[0]) if problem.layers else problem.model
+    names = {p.name: p for p in model.parameters}
+    have = ", ".join(names) or "(none)"
+    if of not in QUANTITIES:
+        raise ParameterError(f"{of!r} cannot be expanded; take one of {', '.join(QUANTITIES)}")
+    limit = None if variable is None else Limit.of(variable, model.parameters)
+    fixed = {}
+    for name, value in at.items():
+        if name not in names:
+            raise ParameterError(f"at {name}={value}: write name=value with one of the parameters {have}")
+        fixed[names[name]] = rational(str(value), f"at {name}={value}")
+    if parameter is not None and (parameter not in names or of != "threshold"):
+        raise ParameterError(f"parameter {parameter}: use it with a threshold and one of {have}")
+    if not model.probes:
+        raise ParameterError(f"{model.setting} declares no probe; add probe=spectrum(...) to its Model")
+    result = expand_quantity(derive_model(model).first, of, limit, sp.Integer(order), fixed, parameter)
+    root = "vartheta" if "theta" in names else "theta"
+    found = result.expansion.with_root(sp.Symbol(root))
+    first = found.coefficients[0]
+    series, latex = _written(found, sp.S.One if limit is None else limit.small)
+    minimal = None if found.minimal is None else str(found.minimal)
+    return Expansion(
+        setting=model.setting,
+        choices=dict(model.choices),
+        of=of,
+        variable=variable,
+        order=None if limit is None else order,
+        at={p.name: str(v) for p, v in fixed.items()},
+        parameter=None if result.parameter is None else result.parameter.name,
+        terms=tuple(
+            {
+                "power": str(power),
+                "coefficient": str(c),
+                "relative": str(sp.factor(sp.radsimp(c / first))) if first != 0 and minimal is None else None,
+                "latex": sp.latex(c),
+            }
+            for power, c in zip(found.powers, found.coefficients, strict=True)
+        ),
+        series=series,
+        latex=latex,
+        next_power=None if found.ends else str(found.next_power),
+        theta=None if minimal is None else {"name": root, "polynomial": minimal, "near": found.root_near},
+        branch={p.name: str(v) for p, v in result.branch},
+    )
+
+
+def _written(found: Any, small: Any) -> tuple[str, str]:
+    """The series as text and as LaTeX, in terms of the parameter itself."""
+    texts, formulas = [], []
+    for power, c in zip(found.powers, found.coefficients, strict=True):
+        factor = small**power
+        texts.append(f"({c})" if power == 0 else f"({c})*({factor})")
+        formulas.append(sp.latex(c) if power == 0 else rf"\left({sp.latex(c)}\right) {sp.latex(factor)}")
+    if not found.ends:
+        texts.append(f"O(({small})**({found.next_power}))")
+        formulas.append(rf"\mathcal{{O}}\left({sp.latex(small**found.next_power)}\right)")
+    return " + ".join(texts), " + ".join(formulas)

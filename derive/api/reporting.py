@@ -1,0 +1,177 @@
+"""The whole derivation as one document."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from derive.api.options import Number, asked
+from derive.codegen.store import stored_files
+from derive.errors import DeriveError, NumericalError, ParameterError
+from derive.loading import declaration_sources
+from derive.pipeline import derive_model
+from derive.report import Comparison as Told, ComparisonRow, Figure, html_of_report, latex_of_report, report_of
+from derive.report.document import Equation
+from derive.results import Comparison
+from numerics.plots.report import draw_observables, draw_spectrum, narrowed, picture
+from numerics.progress import part
+
+if TYPE_CHECKING:
+    from derive.api.theory import Progress, Theory
+    from derive.pipeline import Derivation
+    from derive.problems import Problem
+
+SUFFIXES = {"html": (".html", ".htm"), "latex": (".tex",)}
+SIZE, SEEDS, SEED = Number(400), Number(10), Number(0)
+
+
+@dataclass(frozen=True)
+class Reported:
+    """What was written: the files, the sections and number of equations, and what was compared, if anything was."""
+
+    written: list[str]
+    format: str
+    sections: list[str]
+    equations: int
+    comparison: Comparison | None
+
+
+def report(
+    theory: Theory,
+    path: Path,
+    values: Mapping[str, Any],
+    *,
+    size: int = SIZE,
+    seeds: int = SEEDS,
+    samples: int | None = None,
+    seed: int = SEED,
+    simulation: bool = True,
+    command: str = "",
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Reported:
+    """Write the derivation of a model, with theory against simulation unless that is not wanted; see `Theory.report`."""
+    style = style_of(path)
+    options = asked(size=size, seeds=seeds, samples=samples, seed=seed, progress=progress)
+    given = theory._given("report", options, values, parameters)
+    problem = theory._problem(given)
+    tell = progress or (lambda fraction, text: None)
+    derivation = _derived(problem, part(tell, 0.0, 0.15))
+    tell(0.15, "generating code")
+    files = stored_files(problem.model, derivation)
+    compared, told = None, None
+    if simulation:
+        share = part(tell, 0.2, 0.95)
+        compared = theory.compare(given, size=int(size), seeds=int(seeds), samples=samples, seed=int(seed), progress=share)
+        told = _told(compared)
+    tell(0.95, "writing")
+    sources = declaration_sources(theory.target) if theory.target else (("declaration", str(problem.model)),)
+    made = report_of(derivation, problem.values, sources, files, told, command, problem.layers)
+    if style == "latex":
+        figures = {f"{path.stem}-{f.name}.pdf": f.pdf for f in (told.figures if told is not None else ())}
+        text = latex_of_report(made, picture=f"{path.stem}-{{name}}.pdf")
+        written = write_all(path, {**figures, path.name: text.encode()})
+    else:
+        written = write_all(path, {path.name: html_of_report(made).encode()})
+    sections = [chapter.key for chapter in made.chapters]
+    return Reported(written, style, sections, _count_equations(made.chapters), compared)
+
+
+def style_of(path: Path) -> str:
+    """The format that a file name asks for; a place that cannot be written is refused before any work."""
+    known = next((name for name, ends in SUFFIXES.items() if path.suffix.lower() in ends), None)
+    if known is None:
+        raise ParameterError(f"{path}: end the file name in .html for a page or in .tex for LaTeX")
+    if path.is_dir():
+        raise ParameterError(f"{path} is a directory; give a file name")
+    if not path.parent.is_dir():
+        raise ParameterError(f"{path}: there is no directory {path.parent}; make it first")
+    if not os.access(path.parent, os.W_OK):
+        raise ParameterError(f"{path}: the directory {path.parent} cannot be written to; choose another file")
+    return known
+
+
+def _derived(problem: Problem, tell: Progress) -> Derivation:
+    """The derivation of the model, with the probed matrices that are asked for at hand."""
+    derivation = derive_model(problem.model)
+    for number, label in enumerate(problem.layers):
+        tell(number / len(problem.layers), "deriving" + (f" layer {label}" if label else ""))
+        for stage in derivation.probes[label].stages:
+            derivation.probes[label].record(stage)
+    return derivation
+
+
+def _told(compared: Comparison) -> Told:
+    """A comparison for a document, with its pictures."""
+    trouble = (*compared.theory.trouble, *compared.simulation.trouble)
+    if compared.theory.found is None or compared.simulation.found is None:
+        raise NumericalError(f"{trouble[0]}; or write the derivation alone, without a simulation")
+    return Told(
+        settings=compared.theory.made.point,
+        size=compared.simulation.size,
+        seeds=compared.simulation.seeds,
+        rows=tuple(
+            ComparisonRow(r.quantity, r.theory, r.theory_error, r.simulation, r.stderr, r.difference)
+            for r in compared.rows
+        ),
+        verdict=compared.verdict,
+        agrees=compared.agrees,
+        figures=_pictures(compared),
+    )
+
+
+def _pictures(compared: Comparison) -> tuple[Figure, ...]:
+    """The spectrum where a matrix is probed, and the observables where there are any."""
+    solution, simulation = compared.theory.found, compared.simulation.found
+    assert solution is not None and simulation is not None
+    found = []
+    for layer in solution.layers:
+        caption = (
+            ("Layer " + layer.label + ". " if layer.label else "")
+            + "Density of eigenvalues: histogram of all seeds and the bulk law of the theory. "
+            + ("Below, outliers: theory as diamonds, every seed as a stroke." if layer.outliers else "No outliers.")
+        )
+        drawn = draw_spectrum(solution, simulation, layer.label)
+        svg, pdf = picture(drawn, "svg"), picture(drawn, "pdf")
+        name = f"spectrum-{layer.label}" if layer.label else "spectrum"
+        found.append(Figure(name, svg, picture(narrowed(drawn), "svg"), pdf, caption))
+    if solution.observables:
+        caption = "Observables along the training: theory as lines, means over the seeds with their standard errors."
+        drawn = draw_observables(solution, simulation)
+        narrow = narrowed(draw_observables(solution, simulation, across=1))
+        found.append(
+            Figure("observables", picture(drawn, "svg"), picture(narrow, "svg"), picture(drawn, "pdf"), caption)
+        )
+    return tuple(found)
+
+
+def _count_equations(blocks: tuple[Any, ...]) -> int:
+    """How many displayed equations a document has."""
+    inner = sum(_count_equations(block.blocks) for block in blocks if hasattr(block, "blocks"))
+    return inner + sum(isinstance(block, Equation) for block in blocks)
+
+
+def write_all(path: Path, contents: dict[str, bytes]) -> list[str]:
+    """Write every file beside each other, the document last; on failure none of them."""
+    staged: list[tuple[str, Path]] = []
+    try:
+        for name, data in contents.items():
+            handle, temporary = tempfile.mkstemp(prefix=f".{name}-", dir=path.parent)
+            staged.append((temporary, path.parent / name))
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.chmod(temporary, 0o644)
+        for temporary, final in staged:
+            os.replace(temporary, final)
+    except OSError as error:
+        raise DeriveError(f"{path}: cannot be written ({error.strerror}); choose another file") from None
+    finally:
+        for temporary, _ in staged:
+            with suppress(OSError):
+                os.unlink(temporary)
+    return [str(path.parent / name) for name in reversed(contents)]

@@ -1,0 +1,138 @@
+"""Hand-written formulas against what is derived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from derive.claims import ClaimsFile, check_claims, load_claims, project_claims
+from derive.pipeline import derive_model
+from derive.results.words import html_table
+
+if TYPE_CHECKING:
+    from derive.api.theory import Theory
+    from derive.language.model import Model
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one claim: "proved", "FAILED" with a counterexample, or "not decided" with what was tried."""
+
+    setting: str
+    of: str
+    name: str
+    status: str
+    detail: str
+
+    @property
+    def holds(self) -> bool:
+        return self.status == "proved"
+
+    @property
+    def failed(self) -> bool:
+        return self.status == "FAILED"
+
+
+@dataclass(frozen=True, repr=False)
+class Verdicts:
+    """All claims that were checked; true in a condition if there are some and all are proved.
+
+    without: models for which there is no independent check.
+    """
+
+    claims: tuple[Verdict, ...]
+    without: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.claims) and all(claim.holds for claim in self.claims)
+
+    def __iter__(self) -> Iterator[Verdict]:
+        return iter(self.claims)
+
+    def __len__(self) -> int:
+        return len(self.claims)
+
+    @property
+    def failed(self) -> int:
+        return sum(claim.failed for claim in self.claims)
+
+    @property
+    def undecided(self) -> int:
+        return sum(not claim.failed and not claim.holds for claim in self.claims)
+
+    @property
+    def summary(self) -> str:
+        """One line."""
+        proved = sum(claim.holds for claim in self.claims)
+        others = [f"{self.failed} failed"] * bool(self.failed)
+        others += [f"{self.undecided} not decided"] * bool(self.undecided)
+        return ", ".join([f"{proved} of {len(self.claims)} claims hold", *others])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, with the keys that `derive verify --json` prints."""
+        return {
+            "claims": [dict(vars(claim)) for claim in self.claims],
+            "failed": self.failed,
+            "undecided": self.undecided,
+            "without_claims": list(self.without),
+        }
+
+    def lines(self, everything: bool = False) -> list[str]:
+        """By setting how many hold, and each claim that does not; with everything, each claim."""
+        lines = []
+        groups: dict[str, list[Verdict]] = {}
+        for claim in self.claims:
+            groups.setdefault(claim.setting, []).append(claim)
+        for setting, claims in groups.items():
+            lines.append(f"{setting}: {sum(claim.holds for claim in claims)} of {len(claims)} proved")
+            for claim in claims:
+                if everything or not claim.holds:
+                    of = f" ({claim.of})" if claim.of else ""
+                    lines.append(f"  {claim.status}: {claim.name}{of}" + (f" ({claim.detail})" if claim.detail else ""))
+        lines += [f"no claims for {name}: no independent check" for name in self.without]
+        return [*lines, self.summary] if self.claims else lines
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = [(claim.setting, claim.of, claim.name, claim.status, claim.detail) for claim in self.claims]
+        return html_table(self.summary, rows, head=("setting", "of", "claim", "status", ""))
+
+
+def verify(theory: Theory, claims: str | None) -> Verdicts:
+    """See `Theory.verify`."""
+    model = theory.model
+    if claims is not None:
+        return check([load_claims(claims)], model, own=True)
+    files = [] if not theory.target or theory.target != model.setting else [load_claims(p) for p in project_claims()]
+    return check([file for file in files if file.model == model.setting], model)
+
+
+def check(
+    files: Sequence[ClaimsFile],
+    model: Model | None = None,
+    everything: Sequence[str] = (),
+    own: bool = False,
+    progress: Callable[[float, str], None] | None = None,
+) -> Verdicts:
+    """Verdicts on all claims of some files, each against the model that it names, or against `model` if they are `own`.
+
+    everything: the models that should have claims.
+    """
+    found: list[Verdict] = []
+    for number, file in enumerate(files):
+        if progress is not None:
+            progress(number / len(files), file.model)
+        named = model if own and not file.choices and not file.layer else None
+        derivation = None if named is None else derive_model(named)
+        picked = (*file.choices, *((("layer", file.layer),) if file.layer else ()))
+        chosen = " ".join(f"{key}={value}" for key, value in picked)
+        setting = file.model if model is None else model.setting
+        found += [Verdict(setting, chosen, v.name, v.status, v.detail) for v in check_claims(file, derivation)]
+    checked = {verdict.setting for verdict in found}
+    wanted = everything or ([model.setting] if model is not None else [])
+    return Verdicts(tuple(found), tuple(name for name in wanted if name not in checked))
