@@ -23,8 +23,11 @@ from numerics.outliers.replicas import replica_outliers
 from numerics.precision import in_float64
 from numerics.progress import Report, part
 from numerics.runtime.interface import Key, Probe
+from numerics.runtime.two_time import Wanted
 from numerics.training.sampling import DEFAULT_SAMPLES, Sampling
 from numerics.training.trained import Trained, check_finite, check_memory, chunks, train_together
+from numerics.training.two_time import two_time_functions
+from numerics.two_time import Kernels, Name, TwoTime, checked
 
 __all__ = ["Layer", "Solution", "Solver", "Trained", "load_built", "load_solver", "solve", "solve_many", "spectra"]
 Progress = Callable[[float, str], None] | None
@@ -71,6 +74,26 @@ class Solution:
     method: dict[str, Any]
     order: Mapping[Key, np.ndarray]
     solver: Solver
+    sampling: Sampling | None = None
+    """How sites were sampled, where they were."""
+    two_time: dict[Name, TwoTime] = field(default_factory=dict)
+    """Two-time functions that were asked for so far."""
+
+    @property
+    def C(self) -> Kernels:
+        """Correlations of the named fields: C["a", "b"] has <a(t) b(s)>."""
+        return Kernels("C", self.solver.setting, self.two_time, self.compute_two_time)
+
+    @property
+    def R(self) -> Kernels:
+        """Responses: R["a", "b"] has the mean derivative of a(t) by a source in the equation of b at time s, NaN where
+        s is after t."""
+        return Kernels("R", self.solver.setting, self.two_time, self.compute_two_time)
+
+    def compute_two_time(self, wanted: Wanted) -> None:
+        """Compute two-time functions, those of one call in one pass, and keep them in `two_time`."""
+        missing = tuple(name for name in checked(self.solver.setting, wanted) if name not in self.two_time)
+        self.two_time.update(two_time_functions(self.solver, self.parameters, missing, self.sampling))
 
     @property
     def bulk_edges(self) -> list[list[float]]:
@@ -122,31 +145,30 @@ def solve(
     layers: Sequence[str] | None = None,
     path: bool = False,
     overlaps: bool = False,
+    two_time: Wanted = (),
     progress: Progress = None,
 ) -> Solution:
     """Order parameters, bulk and outliers.
 
     samples, seed, rank: sites that are sampled where laws are nonlinear, their random numbers, and most directions
     of the past to keep. layers: labels of the probed matrices, all of them if None. path:
-    outliers at every time. overlaps: of the outliers' vectors with the spikes.
+    outliers at every time. overlaps: of the outliers' vectors with the spikes. two_time: correlations and responses
+    that are wanted at once, as ("C", "a", "b"); others are computed when the solution is asked for them.
     """
     tell = progress or (lambda fraction, text: None)
     tell(0.0, "training level")
+    wanted = checked(solver.setting, two_time)
     check_memory(solver, values)
-    if solver.setting.exact:
+    sampling = None if solver.setting.exact else Sampling(samples or DEFAULT_SAMPLES, seed, rank=rank)
+    if sampling is None:
         trained = Trained.exact(solver, values)
     else:
-        sampling = Sampling(samples or DEFAULT_SAMPLES, seed, rank=rank)
         trained = Trained.sampled(solver, values, sampling, part(tell, 0.0, 0.7))
-    return spectra(
-        solver,
-        values,
-        trained,
-        layers=layers,
-        path=path,
-        overlaps=overlaps,
-        progress=part(tell, 0.05 if solver.setting.exact else 0.7, 1.0),
-    )
+    share = part(tell, 0.05 if solver.setting.exact else 0.7, 1.0)
+    found = spectra(solver, values, trained, layers=layers, path=path, overlaps=overlaps, progress=share)
+    found = replace(found, sampling=sampling)
+    found.compute_two_time(wanted)
+    return found
 
 
 def solve_many(
@@ -159,6 +181,7 @@ def solve_many(
     layers: Sequence[str] | None = None,
     path: bool = False,
     overlaps: bool = False,
+    two_time: Wanted = (),
     progress: Progress = None,
 ) -> Iterator[Solution | NumericalError]:
     """A solution, or the reason why there is none, for each point. Whole numbers must be the same at all points.
@@ -177,9 +200,11 @@ def solve_many(
             tell(done / len(points), f"point {done + 1} of {len(points)}")
             try:
                 if trained is None:
-                    yield solve(solver, values, samples=samples, seed=seed, rank=rank, **kwargs)
+                    yield solve(solver, values, samples=samples, seed=seed, rank=rank, two_time=two_time, **kwargs)
                 else:
-                    yield spectra(solver, values, trained, **kwargs)
+                    found = spectra(solver, values, trained, **kwargs)
+                    found.compute_two_time(two_time)
+                    yield found
             except NumericalError as error:
                 yield error
             done += 1

@@ -76,8 +76,10 @@ def matched(groups: Groups, normals: Mapping[str, np.ndarray], leading: int = 0)
     """
     found = {name: np.asarray(x) for name, x in normals.items()}
     for names in groups:
-        parts = [found[name].reshape(len(found[name]), -1) for name in names]
+        parts = [found[name].reshape(len(found[name]), math.prod(found[name].shape[1:])) for name in names]
         sites, width = len(parts[0]), sum(part.shape[1] for part in parts)
+        if not width:
+            continue
         share = min(1.0, sites / (SITES_PER_NORMAL * width))
         stops = [(min(leading, part.shape[1]), int(share * part.shape[1])) for part in parts]
         given = np.concatenate([part[:, :first].T for part, (first, _) in zip(parts, stops, strict=True)])
