@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from derive.errors import NumericalError
 from numerics.bulk.density import density_on
 from numerics.bulk.moments import moments
 from numerics.bulk.support import atoms_of, support
+from numerics.labelled import where_defined, with_none
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
 from numerics.outliers.errors import match_replicas, overlap_errors, path_errors
 from numerics.outliers.finding import SpikedProblem, find_outliers, ring_spectra
@@ -22,7 +23,7 @@ from numerics.outliers.paths import Steps, outlier_path
 from numerics.outliers.replicas import replica_outliers
 from numerics.precision import in_float64
 from numerics.progress import Report, part
-from numerics.runtime.interface import Key, Probe
+from numerics.runtime.interface import Key, ObservableOf, Probe
 from numerics.runtime.two_time import Wanted
 from numerics.training.sampling import DEFAULT_SAMPLES, Sampling
 from numerics.training.trained import Trained, check_finite, check_memory, chunks, train_together
@@ -69,8 +70,9 @@ class Solution:
     setting: str
     parameters: dict[str, Any]
     layers: list[Layer]
-    observables: dict[str, list[float]]
-    observable_errors: dict[str, list[float]] | None
+    observables: dict[str, list[Any]]
+    """By name, one number per time, or a list of numbers with labels; None at times at which it is not defined."""
+    observable_errors: dict[str, list[Any]] | None
     method: dict[str, Any]
     order: Mapping[Key, np.ndarray]
     solver: Solver
@@ -237,16 +239,23 @@ def spectra(
         found.append(_moved(layer, trained.observables[matrix.plus]) if matrix.plus else layer)
     tell(1.0, "done")
     errors = trained.errors
+    observed = solver.setting.observables
     return Solution(
         solver.name,
         dict(values),
         found,
-        {k: np.atleast_1d(v).tolist() for k, v in trained.observables.items()},
-        None if errors is None else {k: np.atleast_1d(v).tolist() for k, v in errors.items()},
+        _listed(observed, trained.observables),
+        None if errors is None else _listed(observed, errors),
         trained.method,
         trained.order,
         solver,
     )
+
+
+def _listed(observed: Iterable[ObservableOf], table: Mapping[str, np.ndarray]) -> dict[str, list[Any]]:
+    """Observables as lists over time, None where they are not defined."""
+    found = where_defined(observed, {name: np.atleast_1d(value) for name, value in table.items()})
+    return {name: with_none(value) for name, value in found.items()}
 
 
 def _layer(

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from derive.errors import ParameterError
+from numerics.labelled import with_none
 from numerics.runtime.interface import FieldOf, Setting
 from numerics.runtime.two_time import Wanted
 
 Name = tuple[str, str, str]
 """("C", a, b) or ("R", a, b)."""
+AXES = ("t", "label of a", "s", "label of b")
 KINDS = {"C": "correlation", "R": "response"}
 
 
@@ -69,7 +71,9 @@ class TwoTime:
             chosen.append(list(times(count)) if axis in ("t", "s") else [0, 1][: min(count, 2)])
         for place in np.ndindex(*map(len, chosen)):
             at = tuple(options[i] for options, i in zip(chosen, place, strict=True))
-            if np.isfinite(self.values[at]):
+            half = len(at) // 2
+            mirrored = self.kind == "C" and self.a == self.b and at[:half] < at[half:]
+            if np.isfinite(self.values[at]) and not mirrored:
                 yield f"{self.name}({', '.join(map(str, at))})", at
 
 
@@ -85,12 +89,6 @@ def parsed(text: str) -> Name:
     return found[1], found[2], found[3]
 
 
-def with_none(array: np.ndarray) -> Any:
-    """Nested lists with None for NaN."""
-    found = np.asarray(array, float)
-    return np.where(np.isnan(found), None, found.astype(object)).tolist()
-
-
 def checked(setting: Setting, names: Iterable[Name]) -> Wanted:
     """The names, each once, if the setting has all their fields."""
     wanted = tuple(dict.fromkeys(names))
@@ -101,9 +99,11 @@ def checked(setting: Setting, names: Iterable[Name]) -> Wanted:
             raise NoTwoTime(f"{shown(name)}: there is no field {missing[0]}; {_there_is(setting)}")
         a, b = fields[name[1]], fields[name[2]]
         if a.sector != b.sector:
+            here = [f.name for f in setting.fields if f.argument == b.name and f.sector == a.sector]
+            instead = f"what random matrices make of {b.name} on {a.sector} is {', '.join(here)}; " if here else ""
             raise NoTwoTime(
                 f"{shown(name)}: {a.name} lives on {a.sector} and {b.name} on {b.sector}, so that they share no site; "
-                f"{_there_is(setting)}"
+                f"{instead}{_there_is(setting)}"
             )
     return wanted
 
@@ -123,12 +123,13 @@ def _there_is(setting: Setting) -> str:
     return "there are " + "; ".join(f"{', '.join(names)} on {sector}" for sector, names in by_sector.items())
 
 
-def finished(setting: Setting, name: Name, values: np.ndarray, errors: np.ndarray | None = None, moved: float = 0.0) -> TwoTime:
+def finished(
+    setting: Setting, name: Name, values: np.ndarray, errors: np.ndarray | None = None, moved: float = 0.0
+) -> TwoTime:
     """The result with the axes that the fields have, from times of a x labels of a x times of b x labels of b."""
     fields = {f.name: f for f in setting.fields}
     a, b = fields[name[1]], fields[name[2]]
-    axes = _axes(a, "t", "label of a") + _axes(b, "s", "label of b")
-    gone = tuple(i for i, axis in enumerate(axes) if not axis)
+    gone = tuple(i for i, there in enumerate((*_has(a), *_has(b))) if not there)
     table = np.array(values, float)
     spread = None if errors is None else np.array(errors, float)
     if name[0] == "R" and b.timed:
@@ -138,15 +139,23 @@ def finished(setting: Setting, name: Name, values: np.ndarray, errors: np.ndarra
             np.moveaxis(array, 2, 1)[later] = np.nan
     return TwoTime(
         *name,
-        tuple(axis for axis in axes if axis),
+        axes_of(setting, name),
         table.squeeze(gone),
         None if spread is None else spread.squeeze(gone),
         moved,
     )
 
 
-def _axes(field: FieldOf, time: str, label: str) -> tuple[str, ...]:
-    return (time if field.timed else "", label if field.labels is not None else "")
+def axes_of(setting: Setting, name: Name) -> tuple[str, ...]:
+    """What runs along each axis of a two-time function."""
+    fields = {f.name: f for f in setting.fields}
+    there = (*_has(fields[name[1]]), *_has(fields[name[2]]))
+    return tuple(axis for axis, is_there in zip(AXES, there, strict=True) if is_there)
+
+
+def _has(field: FieldOf) -> tuple[bool, bool]:
+    """Whether a field has times, and labels."""
+    return field.timed, field.labels is not None
 
 
 class Kernels(Mapping[tuple[str, str], TwoTime]):

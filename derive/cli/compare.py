@@ -19,6 +19,7 @@ from derive.cli.output import (
 )
 from derive.cli.problem import (
     backend_option,
+    kernel_option,
     layer_data,
     path_option,
     rank_option,
@@ -29,9 +30,10 @@ from derive.cli.problem import (
     solver_of,
     target_argument,
     values_argument,
+    wanted_kernels,
     with_observables,
 )
-from derive.cli.simulate import simulated_layer, times_to_watch
+from derive.cli.simulate import simulated_kernels, simulated_layer, times_to_watch
 
 if TYPE_CHECKING:
     from numerics.simulation.samples import Simulation
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     "--plot", metavar="FILE.png", help="Draw the density with the bulk law and the outliers (.png, .pdf or .svg)."
 )
 @path_option
+@kernel_option
 @json_option
 def compare(
     target: str,
@@ -63,6 +66,7 @@ def compare(
     backend: str,
     plot: str | None,
     path: bool | None,
+    kernels: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Compare the theory with a finite-size simulation of the same declaration.
@@ -90,6 +94,8 @@ def compare(
                                difference (in standard errors; null for information only), compared
       within_three_standard_errors, verdict, plot (where one was drawn)
       observables              name to theory, theory_error, mean, stderr, lists over time; each also under its own name
+      kernels                  with --kernel: the keys of `derive solve` and, under simulation, those of
+                               `derive simulate`; rows has them at a handful of times
       layers                   where a model names its layers: the keys of `derive solve` and, under simulation, those
                                of `derive simulate`
 
@@ -125,6 +131,7 @@ def compare(
             layers=problem.layers,
             path=bool(times),
             overlaps=True,
+            two_time=wanted_kernels(kernels),
             progress=part_of(progress, 0.05, 0.3),
         )
         simulation = simulate(
@@ -136,6 +143,7 @@ def compare(
             layers=problem.layers,
             times=times,
             overlaps=True,
+            two_time=wanted_kernels(kernels),
             backend=backend,
             progress=part_of(progress, 0.3, 0.9),
         )
@@ -159,6 +167,7 @@ def compare(
             "within_three_standard_errors": within,
             "verdict": sentence,
             "observables": observables,
+            **({"kernels": _kernels(solution, simulation)} if solution.two_time else {}),
             **({"layers": _layers(solution, simulation)} if solver.layered else {}),
         }
         result = plain(with_observables(result, observables))
@@ -202,6 +211,12 @@ def _observables(solution: Solution, simulation: Simulation) -> dict[str, dict[s
         }
         for name, series in solution.observables.items()
     }
+
+
+def _kernels(solution: Solution, simulation: Simulation) -> dict[str, dict[str, Any]]:
+    """Two-time functions, theory beside simulation."""
+    simulated = simulated_kernels(simulation, solution.solver)
+    return {k.name: {**k.as_dict(), "simulation": simulated[k.name]} for k in solution.two_time.values()}
 
 
 def _layers(solution: Solution, simulation: Simulation) -> list[dict[str, Any]]:

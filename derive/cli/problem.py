@@ -57,6 +57,14 @@ seeds_option = click.option(
     metavar="K",
     help="Number of independent draws of all the disorder.",
 )
+kernel_option = click.option(
+    "--kernel",
+    "kernels",
+    multiple=True,
+    metavar="C[a,b]|R[a,b]",
+    help="A two-time function of two fields: C[a,b](t,s) = <a(t) b(s)>, or R[a,b](t,s), how a(t) answers to a source in "
+    "the equation of b at s. May be repeated.",
+)
 path_option = click.option(
     "--path/--no-path",
     "path",
@@ -85,6 +93,13 @@ def _belongs(built: Solver, model: Model) -> bool:
     from derive.codegen import declaration_digest
 
     return declaration_digest(model) == built.setting.declaration
+
+
+def wanted_kernels(texts: Sequence[str]) -> tuple[tuple[str, str, str], ...]:
+    """Two-time functions as they are asked for on the command line."""
+    from numerics.two_time import parsed
+
+    return tuple(map(parsed, texts))
 
 
 def bulk_data(

@@ -13,12 +13,14 @@ from derive.cli.output import (
     part_of,
     plain,
     print_json,
+    print_kernel,
     print_table,
     progress_bar,
     settings_line,
 )
 from derive.cli.problem import (
     backend_option,
+    kernel_option,
     path_option,
     seed_option,
     seeds_option,
@@ -26,11 +28,12 @@ from derive.cli.problem import (
     solver_of,
     target_argument,
     values_argument,
+    wanted_kernels,
     with_observables,
 )
 
 if TYPE_CHECKING:
-    from numerics.simulation.samples import SimulatedLayer
+    from numerics.simulation.samples import SimulatedLayer, Simulation
     from numerics.solver import Solver
 
 
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 @seed_option
 @backend_option
 @path_option
+@kernel_option
 @json_option
 def simulate(
     target: str,
@@ -51,6 +55,7 @@ def simulate(
     seed: int,
     backend: str,
     path: bool | None,
+    kernels: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Simulate the declaration at finite size: draw the disorder, run the equations, diagonalise.
@@ -64,6 +69,8 @@ def simulate(
       setting, parameters, size, seeds
       eigenvalues              top (descending) and bottom (ascending): ten each per seed; of the first layer
       observables              name to mean and stderr, each a list over time; each also under its own name
+      kernels                  with --kernel: name to axes, mean and stderr (see `derive solve --help`); responses by
+                               running each sample twice more with small random sources
       layers                   where a model names its layers: layer, eigenvalues, and by comparison with the
                                spectrum at time 0 of the same seeds: outliers, outlier_path (at each of path_times:
                                a handful, all with --path), bbp_time, overlaps of the outliers with the spikes
@@ -92,6 +99,7 @@ def simulate(
             layers=problem.layers,
             times=times_to_watch(solver, problem.values, path),
             overlaps=solver.layered,
+            two_time=wanted_kernels(kernels),
             progress=part_of(progress, 0.05, 1.0),
         )
     observables = {name: mean_and_error(series) for name, series in simulation.observables.items()}
@@ -102,6 +110,7 @@ def simulate(
         "seeds": seeds,
         "eigenvalues": _ends(simulation.eigenvalues),
         "observables": observables,
+        **({"kernels": simulated_kernels(simulation, solver)} if simulation.two_time else {}),
         **({"layers": [simulated_layer(layer) for layer in simulation.layers]} if solver.layered else {}),
     }
     result = plain(with_observables(result, observables))
@@ -123,6 +132,19 @@ def simulate(
     ]
     if rows:
         print_table("observables", ("observable", "time", "mean", "stderr"), rows)
+    for name, kernel in result.get("kernels", {}).items():
+        print_kernel(name, kernel["mean"], kernel["stderr"], kernel["axes"])
+
+
+def simulated_kernels(simulation: Simulation, solver: Solver) -> dict[str, dict[str, Any]]:
+    """Two-time functions of a simulation for machines."""
+    from numerics.simulation.compare import mean_and_error
+    from numerics.two_time import axes_of, shown
+
+    return {
+        shown(name): {"axes": list(axes_of(solver.setting, name)), **mean_and_error(draws)}
+        for name, draws in simulation.two_time.items()
+    }
 
 
 def times_to_watch(solver: Solver, values: dict[str, Any], path: bool | None) -> list[int]:
@@ -171,4 +193,4 @@ def _print_ends(layer: dict[str, Any]) -> None:
 
 def _pair(series: dict[str, Any], index: int) -> tuple[str, str]:
     error = series["stderr"]
-    return number(series["mean"][index]), "-" if error is None else f"{error[index]:.2g}"
+    return number(series["mean"][index]), "-" if error is None or error[index] is None else f"{error[index]:.2g}"

@@ -14,6 +14,7 @@ from derive.cli.output import (
     part_of,
     plain,
     print_json,
+    print_kernel,
     print_table,
     progress_bar,
     settings_line,
@@ -21,6 +22,7 @@ from derive.cli.output import (
 from derive.cli.problem import (
     axes_of,
     bulk_data,
+    kernel_option,
     layer_data,
     path_option,
     rank_option,
@@ -29,6 +31,7 @@ from derive.cli.problem import (
     solver_of,
     target_argument,
     values_argument,
+    wanted_kernels,
     with_observables,
 )
 
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 @rank_option
 @seed_option
 @path_option
+@kernel_option
 @click.option("--grid", metavar="LOW:HIGH:COUNT", help="Also give the density of the bulk on so many points.")
 @click.option("--out", metavar="FILE", help="Also write the results: FILE.jsonl, one JSON object a point, or FILE.csv.")
 @json_option
@@ -55,6 +59,7 @@ def solve(
     rank: int | None,
     seed: int,
     path: bool | None,
+    kernels: tuple[str, ...],
     grid: str | None,
     out: str | None,
     as_json: bool,
@@ -87,7 +92,10 @@ def solve(
       curve                    polynomial in the resolvent G and z, zero on the bulk; null if too large to eliminate
       density                  x and y, with --grid; zero outside the bulk and at its very edges
       observables              name to list over time, of numbers or, with labels, of lists; each also under its name
+                               null at times before something that it is made of is there, such as v(t - 5)
       observable_errors        their standard errors where laws are sampled, else null
+      kernels                  with --kernel: name to axes ("t", "label of a", "s", "label of b", as far as there are
+                               any), values and errors (null where nothing is sampled); a response is null where s > t
       layers                   the same for each layer, where a model names them
       diagnostics              residuals and how the numbers were found
     On a grid: setting, axes, points (parameters and the above, or parameters and error).
@@ -98,6 +106,7 @@ def solve(
       derive solve my_model.py eta=0.5 nu=1/2
       derive solve my_model.py eta=0.5 T=4 --json
       derive solve SETTING --samples 200000 --seed 1
+      derive solve my_model.py --kernel C[v,v] --kernel R[v,v] --json
       derive solve my_model.py --grid 0:10:400 --json
       derive solve my_model.py nu=0.5,1,2 eta=0.01:0.5:20 --out sweep.csv
     """
@@ -107,7 +116,7 @@ def solve(
     check_table(out)
     points_of_grid = _grid(grid)
     sweep = load_sweep(target, pairs)
-    sampling = {"samples": samples, "seed": seed, "rank": rank}
+    sampling = {"samples": samples, "seed": seed, "rank": rank, "two_time": wanted_kernels(kernels)}
     with progress_bar(f"solving {sweep.problems[0].model.setting}", as_json) as progress:
         if sweep.axes:
             points = _solve_grid(target, sweep, sampling, path, points_of_grid, progress)
@@ -227,6 +236,7 @@ def _data(
         **{key: first[key] for key in extra if key in first},
         "observables": solution.observables,
         "observable_errors": solution.observable_errors,
+        **({"kernels": {k.name: k.as_dict() for k in solution.two_time.values()}} if solution.two_time else {}),
         **({"layers": layers} if solution.solver.layered else {}),
         "diagnostics": solution.diagnostics,
     }
@@ -246,13 +256,21 @@ def _print_solution(result: dict[str, Any], observable_errors: dict[str, list[fl
     for name, series in single_series(result["observables"]).items():
         spread = spreads.get(name)
         rows += [
-            (name if i == 0 else "", str(time), number(series[time]), f"{spread[time]:.2g}" if spread else "exact")
+            (name if i == 0 else "", str(time), number(series[time]), _error_text(spread and spread[time], spread))
             for i, time in enumerate(handful(len(series)))
         ]
     if rows:
         print_table("observables", ("observable", "time", "value", "standard error"), rows)
+    for name, kernel in result.get("kernels", {}).items():
+        print_kernel(name, kernel["values"], kernel["errors"], kernel["axes"])
     for name, value in result["diagnostics"].items():
         click.echo(f"{name.replace('_', ' ')}: {_readable(value)}")
+
+
+def _error_text(error: float | None, spread: list[float] | None) -> str:
+    if spread is None:
+        return "exact"
+    return "-" if error is None else f"{error:.2g}"
 
 
 def _print_layer(layer: dict[str, Any], named: str) -> None:

@@ -8,13 +8,12 @@ from derive.language.data import Data, DataAt
 from derive.language.model import Model, atoms
 from derive.language.symbols import Clock
 from derive.language.vectors import Field, FieldAt
+from derive.program.layout import Layout
+from derive.records.system import DisorderRule
 
 
-def front_text(
-    model: Model, fields: tuple[Field, ...], exact: bool, stems: dict[str, str], digest: str, runtime: str
-) -> str:
-    """The text of __init__.py. fields: those that two-time functions may be asked of; stems: for each probed matrix the
-    end of its modules' names."""
+def front_text(model: Model, layout: Layout, exact: bool, stems: dict[str, str], digest: str, runtime: str) -> str:
+    """The text of __init__.py. stems: for each probed matrix the end of its modules' names."""
     clock = next(iter(atoms(model, Clock)), None)
     labels = None if clock is None or clock.channels is None else clock.channels.name
     parameters = [f"ParameterOf({p.name!r}, {p.default!r}, {p.domain.whole!r})," for p in model.parameters]
@@ -24,10 +23,11 @@ def front_text(
         for label, probe in model.probes
     ]
     declared = set(atoms(model, Field))
+    products = {f.field: f.rule.argument.name for f in layout.fields if isinstance(f.rule, DisorderRule)}
     vectors = [
         f"FieldOf({f.name!r}, {f.sector.name!r}, {f.timed!r}, {f.labels.name if f.labelled else None!r}, "
-        f"{f in declared!r}),"
-        for f in fields
+        f"{f in declared!r}, {products.get(f)!r}),"
+        for f in layout.named
     ]
     observed = [f"ObservableOf({name!r}, {_first_time(value)})," for name, value in model.observe]
     used = [*(["FieldOf"] if vectors else []), *(["ObservableOf"] if observed else [])]

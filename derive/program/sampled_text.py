@@ -60,9 +60,7 @@ class SampledText:
     refused: two-time functions that there are not, and why.
     """
 
-    def __init__(
-        self, program: SampledPass, runtime: str, refused: tuple[tuple[tuple[str, str, str], str], ...] = ()
-    ):
+    def __init__(self, program: SampledPass, runtime: str, refused: tuple[tuple[tuple[str, str, str], str], ...] = ()):
         self.program, self.runtime, self.refused = program, runtime, refused
         names = Names((*IN_SAMPLED, *IN_EXACT, *IN_TWO_TIME, *IN_COEFFICIENTS, *FUNCTIONS, *OTHERS))
         self.text = Text(names)

@@ -41,13 +41,14 @@ class DataOf:
 @dataclass(frozen=True)
 class FieldOf:
     """A field that two-time functions may be asked of. labels: the parameter that is the number of its labels.
-    declared: by the user, or made by the engine for a random matrix applied to a field."""
+    declared: by the user, or made by the engine. argument: of a random matrix applied to a field, that field."""
 
     name: str
     sector: str
     timed: bool
     labels: str | None
     declared: bool
+    argument: str | None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
 
 from .exact import Block, Site, dual
 
@@ -123,14 +124,28 @@ def drawn_slopes(kicks: Array, times: int) -> Array:
 
 
 def sampled_two_time(wanted: Wanted, fields: Mapping[str, Kept]) -> dict[tuple[str, str, str], Array]:
-    """Two-time functions from values at sites: a kick is a random vector, so that the mean of a slope times the kick
-    of one time is the mean response to it."""
+    """Two-time functions from values at sites. A kick is a random vector, so that slopes regressed on the kicks of all
+    times up to their own are mean responses."""
     found = {}
     for kind, a, b in wanted:
         if kind == "C":
             left, right = fields[a].values, fields[b].values
             found[kind, a, b] = jnp.einsum("tic,sid->tcsd", left, right) / left.shape[1]
         else:
-            slopes, kicks = fields[a].slopes[..., 0], fields[b].kicks
-            found[kind, a, b] = jnp.einsum("tic,isd->tcsd", slopes, kicks) / slopes.shape[1]
+            found[kind, a, b] = _regressed(fields[a].slopes[..., 0], fields[b].kicks)
     return found
+
+
+def _regressed(slopes: Array, kicks: Array) -> Array:
+    """Responses from slopes, times x sites x labels, along kicks, sites x times x labels: those up to their own time
+    where both have times, and zero after."""
+    (times, sites, labels), (_, kicked_times, kicked_labels) = slopes.shape, kicks.shape
+    flat = kicks.reshape(sites, -1)
+    lower = jnp.linalg.cholesky(flat.T @ flat / sites)
+    seen = jnp.einsum("tic,ik->tck", slopes, flat).reshape(times * labels, -1) / sites
+    along = solve_triangular(lower, seen.T, lower=True).T
+    if times > 1 and kicked_times > 1:
+        when, then = jnp.repeat(jnp.arange(times), labels), jnp.repeat(jnp.arange(kicked_times), kicked_labels)
+        along = along * (then[None, :] <= when[:, None])
+    found = solve_triangular(lower.T, along.T, lower=False).T
+    return found.reshape(times, labels, kicked_times, kicked_labels)

@@ -1,0 +1,307 @@
+# Written by `derive build coupled_spikes_tanh` (two-level-dmft 0.1.0) from a declaration; edits are lost.
+# The mathematics is in derivation.md beside this file.
+"""Two-time functions of all fields by sampling: the forward pass again, with slopes along random kicks."""
+
+from functools import partial
+
+import jax.numpy as jnp
+import jax.scipy.special as jsp  # noqa: F401
+
+from numerics.runtime.interface import SampledTwoTime
+from numerics.runtime.exact import past_sum, store
+from numerics.runtime.sampled import (
+    answers,
+    beyond,
+    drawn_at,
+    empty_span,
+    expressed,
+    expressed_slopes,
+    extend,
+    forward,
+    law_and_slopes,
+    noise,
+    report_on,
+    room,
+    still_finite,
+)
+from numerics.runtime.two_time import (
+    Kept,
+    drawn_slopes,
+    drawn_values,
+    keep,
+    kick_at,
+    kicked,
+    numbers_kept,
+    room_for,
+    room_for_slopes,
+    sampled_two_time,
+    tangents,
+)
+
+
+def sizes(p, rank):
+    """How many directions are kept of each span of fields."""
+    return (
+        room(p.S, rank),  # size_W0: phi
+        room(p.S, rank),  # size_W0T: g
+        room(p.S, rank),  # size_chi: chi
+        room(p.S, rank),  # size_xi: xi
+    )
+
+
+def shapes(p, rank, wanted):
+    """The shape of each kind of standard normals, for one site."""
+    size_W0, size_W0T, _, _ = sizes(p, rank)
+    return {
+        "W0": (size_W0,),
+        "W0T": (size_W0T,),
+        "a": (p.S,),
+        "b": (p.S,),
+        "W0_beyond": (p.S, beyond(size_W0, p.S, 1)),
+        "W0T_beyond": (p.S, beyond(size_W0T, p.S, 1)),
+        "kick_phi_input": (kicked(wanted, "phi_input", p.S), 1),
+        "kick_phi": (kicked(wanted, "phi", p.S), 1),
+        "kick_chi": (kicked(wanted, "chi", p.S), 1),
+        "kick_g_input": (kicked(wanted, "g_input", p.S), 1),
+        "kick_g": (kicked(wanted, "g", p.S), 1),
+        "kick_xi": (kicked(wanted, "xi", p.S), 1),
+        "kick_a": (kicked(wanted, "a", p.S), 1),
+        "kick_b": (kicked(wanted, "b", p.S), 1),
+    }
+
+
+def footprint(p, rank, wanted):
+    """How many numbers are kept for one site of each kind."""
+    size_W0, size_W0T, size_chi, size_xi = sizes(p, rank)
+    return (
+        numbers_kept(wanted, "phi", p.S)
+        + numbers_kept(wanted, "b", p.S)
+        + numbers_kept(wanted, "g", p.S)
+        + numbers_kept(wanted, "phi_input", p.S)
+        + numbers_kept(wanted, "g_input", p.S)
+        + numbers_kept(wanted, "a", p.S)
+        + numbers_kept(wanted, "chi", p.S)
+        + numbers_kept(wanted, "xi", p.S)
+        + (tangents(wanted) + 1) * (size_W0 + size_xi + 3)
+        + (tangents(wanted) + 1) * (size_W0T + size_chi + 3)
+    )
+
+
+def start(p, normals, rank, tolerance, wanted):
+    """Fields without time, and what is carried through time as it starts."""
+    sites = normals["W0"].shape[0]
+    size_W0, size_W0T, size_chi, size_xi = sizes(p, rank)
+    span_W0 = empty_span(sites, size_W0, tangents(wanted))
+    span_W0T = empty_span(sites, size_W0T, tangents(wanted))
+    span_chi = empty_span(sites, size_chi, tangents(wanted))
+    span_xi = empty_span(sites, size_xi, tangents(wanted))
+    xi_past = jnp.zeros((p.S, size_xi))
+    all_phi_input = room_for(wanted, "phi_input", p.S, sites, 1)
+    all_d_phi_input = room_for_slopes(wanted, "phi_input", p.S, sites, 1)
+    all_phi = room_for(wanted, "phi", p.S, sites, 1)
+    all_d_phi = room_for_slopes(wanted, "phi", p.S, sites, 1)
+    all_chi = room_for(wanted, "chi", p.S, sites, 1)
+    all_d_chi = room_for_slopes(wanted, "chi", p.S, sites, 1)
+    chi_past = jnp.zeros((p.S, size_chi))
+    all_g_input = room_for(wanted, "g_input", p.S, sites, 1)
+    all_d_g_input = room_for_slopes(wanted, "g_input", p.S, sites, 1)
+    all_g = room_for(wanted, "g", p.S, sites, 1)
+    all_d_g = room_for_slopes(wanted, "g", p.S, sites, 1)
+    all_xi = room_for(wanted, "xi", p.S, sites, 1)
+    all_d_xi = room_for_slopes(wanted, "xi", p.S, sites, 1)
+    return (
+        span_W0,
+        span_W0T,
+        span_chi,
+        span_xi,
+        xi_past,
+        all_phi_input,
+        all_d_phi_input,
+        all_phi,
+        all_d_phi,
+        all_chi,
+        all_d_chi,
+        chi_past,
+        all_g_input,
+        all_d_g_input,
+        all_g,
+        all_d_g,
+        all_xi,
+        all_d_xi,
+    )
+
+
+def step(p, normals, rank, tolerance, wanted, t, state):
+    """All fields of one time, each as sites x labels."""
+    when = jnp.arange(p.S)
+    (
+        (
+            span_W0,
+            span_W0T,
+            span_chi,
+            span_xi,
+            xi_past,
+            all_phi_input,
+            all_d_phi_input,
+            all_phi,
+            all_d_phi,
+            all_chi,
+            all_d_chi,
+            chi_past,
+            all_g_input,
+            all_d_g_input,
+            all_g,
+            all_d_g,
+            all_xi,
+            all_d_xi,
+        ),
+        finite,
+    ) = state
+    # phi_input(t) = sum_{s<t} xi(s)
+    phi_input = expressed(span_xi, past_sum(jnp.where(jnp.less(when, t), 1, 0), xi_past, 1))
+    d_phi_input = expressed_slopes(span_xi, past_sum(jnp.where(jnp.less(when, t), 1, 0), xi_past, 1))
+    d_phi_input = d_phi_input + kick_at(normals["kick_phi_input"], tangents(wanted), t, 0)
+    all_phi_input = keep(all_phi_input, phi_input, t)
+    all_d_phi_input = keep(all_d_phi_input, d_phi_input, t)
+    # phi(t) = tanh(kappa phi_input(t) + a(t))
+    phi, d_phi = law_and_slopes(
+        lambda a, phi_input_: jnp.tanh(p.kappa * phi_input_ + a),
+        (drawn_at(normals["a"], t), phi_input),
+        (kick_at(normals["kick_a"], tangents(wanted), t, 0), d_phi_input),
+    )
+    d_phi = d_phi + kick_at(normals["kick_phi"], tangents(wanted), t, 0)
+    all_phi = keep(all_phi, phi, t)
+    all_d_phi = keep(all_d_phi, d_phi, t)
+    phi_in_W0, phi_beyond_W0, span_W0 = extend(span_W0, phi, tolerance, d_phi)
+    # chi(t) = u[chi] + sum_s (sigma^2/alpha) R[phi,xi](t,s) g(s)
+    chi = p.sigma * noise(normals["W0"], phi_in_W0, drawn_at(normals["W0_beyond"], t), phi_beyond_W0) + (
+        p.sigma / jnp.sqrt(p.alpha)
+    ) * expressed(span_W0T, answers(phi, normals["W0T"], span_W0T))
+    d_chi = (p.sigma / jnp.sqrt(p.alpha)) * expressed_slopes(span_W0T, answers(phi, normals["W0T"], span_W0T))
+    d_chi = d_chi + kick_at(normals["kick_chi"], tangents(wanted), t, 0)
+    all_chi = keep(all_chi, chi, t)
+    all_d_chi = keep(all_d_chi, d_chi, t)
+    chi_in_chi, _, span_chi = extend(span_chi, chi, tolerance, d_chi)
+    chi_past = store(chi_past, chi_in_chi, t)
+    # g_input(t) = sum_{s<t} chi(s)
+    g_input = expressed(span_chi, past_sum(jnp.where(jnp.less(when, t), 1, 0), chi_past, 1))
+    d_g_input = expressed_slopes(span_chi, past_sum(jnp.where(jnp.less(when, t), 1, 0), chi_past, 1))
+    d_g_input = d_g_input + kick_at(normals["kick_g_input"], tangents(wanted), t, 0)
+    all_g_input = keep(all_g_input, g_input, t)
+    all_d_g_input = keep(all_d_g_input, d_g_input, t)
+    # g(t) = theta tanh(kappa g_input(t) + b(t))
+    g, d_g = law_and_slopes(
+        lambda b, g_input_: p.theta * jnp.tanh(p.kappa * g_input_ + b),
+        (drawn_at(normals["b"], t), g_input),
+        (kick_at(normals["kick_b"], tangents(wanted), t, 0), d_g_input),
+    )
+    d_g = d_g + kick_at(normals["kick_g"], tangents(wanted), t, 0)
+    all_g = keep(all_g, g, t)
+    all_d_g = keep(all_d_g, d_g, t)
+    g_in_W0T, g_beyond_W0T, span_W0T = extend(span_W0T, g, tolerance, d_g)
+    # xi(t) = u[xi] + sum_s sigma^2 R[g,chi](t,s) phi(s)
+    xi = (p.sigma / jnp.sqrt(p.alpha)) * noise(
+        normals["W0T"], g_in_W0T, drawn_at(normals["W0T_beyond"], t), g_beyond_W0T
+    ) + p.sigma * expressed(span_W0, answers(g, normals["W0"], span_W0))
+    d_xi = p.sigma * expressed_slopes(span_W0, answers(g, normals["W0"], span_W0))
+    d_xi = d_xi + kick_at(normals["kick_xi"], tangents(wanted), t, 0)
+    all_xi = keep(all_xi, xi, t)
+    all_d_xi = keep(all_d_xi, d_xi, t)
+    xi_in_xi, _, span_xi = extend(span_xi, xi, tolerance, d_xi)
+    xi_past = store(xi_past, xi_in_xi, t)
+    finite = still_finite(finite, t, (phi_input, phi, chi, g_input, g, xi))
+    return (
+        span_W0,
+        span_W0T,
+        span_chi,
+        span_xi,
+        xi_past,
+        all_phi_input,
+        all_d_phi_input,
+        all_phi,
+        all_d_phi,
+        all_chi,
+        all_d_chi,
+        chi_past,
+        all_g_input,
+        all_d_g_input,
+        all_g,
+        all_d_g,
+        all_xi,
+        all_d_xi,
+    ), finite
+
+
+def results(p, normals, rank, tolerance, wanted, state):
+    """Nothing, the two-time functions asked for, and a report on the directions."""
+    (
+        span_W0,
+        span_W0T,
+        span_chi,
+        span_xi,
+        xi_past,
+        all_phi_input,
+        all_d_phi_input,
+        all_phi,
+        all_d_phi,
+        all_chi,
+        all_d_chi,
+        chi_past,
+        all_g_input,
+        all_d_g_input,
+        all_g,
+        all_d_g,
+        all_xi,
+        all_d_xi,
+    ) = state
+    moments = {}
+    fields = {
+        "phi_input": Kept(all_phi_input, all_d_phi_input, normals["kick_phi_input"]),
+        "phi": Kept(all_phi, all_d_phi, normals["kick_phi"]),
+        "chi": Kept(all_chi, all_d_chi, normals["kick_chi"]),
+        "g_input": Kept(all_g_input, all_d_g_input, normals["kick_g_input"]),
+        "g": Kept(all_g, all_d_g, normals["kick_g"]),
+        "xi": Kept(all_xi, all_d_xi, normals["kick_xi"]),
+        "a": Kept(
+            drawn_values(normals["a"], 1, p.S), drawn_slopes(normals["kick_a"], p.S), normals["kick_a"]
+        ),
+        "b": Kept(
+            drawn_values(normals["b"], 1, p.S), drawn_slopes(normals["kick_b"], p.S), normals["kick_b"]
+        ),
+    }
+    observables = sampled_two_time(wanted, fields)
+    return moments, observables, report_on((span_W0, span_W0T, span_chi, span_xi), ())
+
+
+def forward_pass(p, normals, rank, tolerance, wanted):
+    """Nothing, the two-time functions asked for, as times of a x labels of a x times of b x labels of b, the
+    number of times before anything overflowed, and a report on the directions that are remembered.
+
+    normals: as `shapes` says, with the sites in front. rank: most directions to remember of each span of
+    fields, all if None. tolerance: share of its variance below which a new direction is left out.
+    Whole-number parameters fix shapes.
+    """
+    state = start(p, normals, rank, tolerance, wanted)
+    state, finite = forward(p.S, partial(step, p, normals, rank, tolerance, wanted), state)
+    moments, observables, report = results(p, normals, rank, tolerance, wanted, state)
+    return moments, observables, finite, report
+
+
+TWO_TIME = SampledTwoTime(
+    forward_pass,
+    shapes,
+    footprint,
+    (
+        ("W0T", "a"),
+        ("W0", "b"),
+        ("kick_phi_input",),
+        ("kick_phi",),
+        ("kick_chi",),
+        ("kick_g_input",),
+        ("kick_g",),
+        ("kick_xi",),
+        ("kick_a",),
+        ("kick_b",),
+    ),
+    {},
+)
