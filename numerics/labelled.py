@@ -24,8 +24,9 @@ def where_defined(
 
 def with_none(array: np.ndarray) -> Any:
     """Nested lists with None for NaN."""
-    found = np.asarray(array, float)
-    return np.where(np.isnan(found), None, found.astype(object)).tolist()
+    found = np.asarray(array, float).astype(object)
+    found[np.isnan(np.asarray(array, float))] = None
+    return found.tolist()
 
 
 SHOWN = 3

@@ -62,8 +62,8 @@ kernel_option = click.option(
     "kernels",
     multiple=True,
     metavar="C[a,b]|R[a,b]",
-    help="A two-time function of two fields: C[a,b](t,s) = <a(t) b(s)>, or R[a,b](t,s), how a(t) answers to a source in "
-    "the equation of b at s. May be repeated.",
+    help="A two-time function of two fields: C[a,b](t,s) = <a(t) b(s)>, or R[a,b](t,s), how a(t) answers to a source "
+    "in the equation of b at s. May be repeated.",
 )
 path_option = click.option(
     "--path/--no-path",

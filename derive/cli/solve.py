@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -256,7 +257,7 @@ def _print_solution(result: dict[str, Any], observable_errors: dict[str, list[fl
     for name, series in single_series(result["observables"]).items():
         spread = spreads.get(name)
         rows += [
-            (name if i == 0 else "", str(time), number(series[time]), _error_text(spread and spread[time], spread))
+            (name if i == 0 else "", str(time), number(series[time]), _error_text(spread, time))
             for i, time in enumerate(handful(len(series)))
         ]
     if rows:
@@ -267,9 +268,10 @@ def _print_solution(result: dict[str, Any], observable_errors: dict[str, list[fl
         click.echo(f"{name.replace('_', ' ')}: {_readable(value)}")
 
 
-def _error_text(error: float | None, spread: list[float] | None) -> str:
+def _error_text(spread: Sequence[float | None] | None, time: int) -> str:
     if spread is None:
         return "exact"
+    error = spread[time]
     return "-" if error is None else f"{error:.2g}"
 
 

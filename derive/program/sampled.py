@@ -231,8 +231,8 @@ class _Build:
                 if self._may_lack_room(root, span):
                     kinds.append(((channel, root), f"{channel.hint}_beyond", (self.points, self._beyond(root, span))))
         for field in self.layout.named if self.two_time else ():
-            times = Formula(self.points if field.timed else sp.S.One)
-            many = Slot(Call("kicked", (Ref(self.wanted), Quoted(field.name), times), SCALAR), "times")
+            all_times = Formula(self.points if field.timed else sp.S.One)
+            many = Slot(Call("kicked", (Ref(self.wanted), Quoted(field.name), all_times), SCALAR), "times")
             kinds.append((Kick(field), f"kick_{field}", (many, lines_of(field))))
         for kind, key, shape in kinds:
             while key in taken:

@@ -291,8 +291,8 @@ class SampledText:
             given = ", ".join((self.p, self.normals, "rank", self.tolerance, *self.wanted))
             signature = f"forward_pass({given})"
             doc[0:2] = [
-                "Nothing, the two-time functions asked for, as times of a x labels of a x times of b x labels of b, the",
-                "number of times before anything overflowed, and a report on the directions that are remembered.",
+                "Nothing, the two-time functions asked for, as times of a x labels of a x times of b x labels of b,",
+                "the number of times before anything overflowed, and a report on the directions that are remembered.",
             ]
         return self._function(signature, "\n    ".join(doc).replace("    \n", "\n") + "\n    ", lines)
 

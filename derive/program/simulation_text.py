@@ -24,7 +24,8 @@ from derive.program.simulation import (
 from derive.program.text import PARAMETERS, Names, NumpyText, PlainNumpyText, indented, joined
 
 RUNTIME = (
-    "Past average by_label columns filled gaussian given goe kicked mean normal outer project total total_number whole_sizes"
+    "Past average by_label columns filled gaussian given goe kicked mean normal outer project total total_number "
+    "whole_sizes"
 ).split()
 SHELL = (
     "FiniteSize SIMULATION sectors numbers simulate probed size progress watch special np sc held working spectrum "

@@ -74,14 +74,14 @@ def footprint(p, rank, wanted):
     """How many numbers are kept for one site of each kind."""
     size_W0, size_W0T, size_chi, size_xi = sizes(p, rank)
     return (
-        numbers_kept(wanted, "phi", p.S)
-        + numbers_kept(wanted, "b", p.S)
-        + numbers_kept(wanted, "g", p.S)
+        numbers_kept(wanted, "g", p.S)
         + numbers_kept(wanted, "phi_input", p.S)
         + numbers_kept(wanted, "g_input", p.S)
         + numbers_kept(wanted, "a", p.S)
-        + numbers_kept(wanted, "chi", p.S)
         + numbers_kept(wanted, "xi", p.S)
+        + numbers_kept(wanted, "chi", p.S)
+        + numbers_kept(wanted, "phi", p.S)
+        + numbers_kept(wanted, "b", p.S)
         + (tangents(wanted) + 1) * (size_W0 + size_xi + 3)
         + (tangents(wanted) + 1) * (size_W0T + size_chi + 3)
     )
@@ -274,8 +274,8 @@ def results(p, normals, rank, tolerance, wanted, state):
 
 
 def forward_pass(p, normals, rank, tolerance, wanted):
-    """Nothing, the two-time functions asked for, as times of a x labels of a x times of b x labels of b, the
-    number of times before anything overflowed, and a report on the directions that are remembered.
+    """Nothing, the two-time functions asked for, as times of a x labels of a x times of b x labels of b,
+    the number of times before anything overflowed, and a report on the directions that are remembered.
 
     normals: as `shapes` says, with the sites in front. rank: most directions to remember of each span of
     fields, all if None. tolerance: share of its variance below which a new direction is left out.

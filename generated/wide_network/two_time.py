@@ -100,8 +100,7 @@ def footprint(p, rank, wanted):
     """How many numbers are kept for one site of each kind."""
     size_J1, size_J2, size_J2T, size_J1T = sizes(p, rank)
     return (
-        numbers_kept(wanted, "spike3", p.B * (p.T + 1))
-        + numbers_kept(wanted, "J1_phi1", p.B * (p.T + 1))
+        numbers_kept(wanted, "J1_phi1", p.B * (p.T + 1))
         + numbers_kept(wanted, "w", p.T + 1)
         + numbers_kept(wanted, "J2_phi2", p.B * (p.T + 1))
         + numbers_kept(wanted, "pushed", p.B * (p.T + 1))
@@ -114,15 +113,16 @@ def footprint(p, rank, wanted):
         + numbers_kept(wanted, "phi3", p.B * (p.T + 1))
         + numbers_kept(wanted, "phi2", p.B * (p.T + 1))
         + numbers_kept(wanted, "J2T_g3", p.B * (p.T + 1))
-        + numbers_kept(wanted, "spike1", p.B * (p.T + 1))
         + numbers_kept(wanted, "J1T_g2", p.B * (p.T + 1))
         + numbers_kept(wanted, "V0", p.D)
+        + numbers_kept(wanted, "spike1", p.B * (p.T + 1))
         + numbers_kept(wanted, "h1", p.B * (p.T + 1))
         + numbers_kept(wanted, "h2", p.B * (p.T + 1))
-        + numbers_kept(wanted, "g3", p.B * (p.T + 1))
         + numbers_kept(wanted, "h3", p.B * (p.T + 1))
         + numbers_kept(wanted, "g2", p.B * (p.T + 1))
+        + numbers_kept(wanted, "g3", p.B * (p.T + 1))
         + numbers_kept(wanted, "g1", p.B * (p.T + 1))
+        + numbers_kept(wanted, "spike3", p.B * (p.T + 1))
         + (tangents(wanted) + 1) * (6 * p.B + p.D + size_J1)
         + (tangents(wanted) + 1) * (6 * p.B + size_J2T + 1)
         + (tangents(wanted) + 1) * (7 * p.B + size_J1T + size_J2)
@@ -731,8 +731,8 @@ def results(p, normals, rank, tolerance, wanted, state):
 
 
 def forward_pass(p, normals, rank, tolerance, wanted):
-    """Nothing, the two-time functions asked for, as times of a x labels of a x times of b x labels of b, the
-    number of times before anything overflowed, and a report on the directions that are remembered.
+    """Nothing, the two-time functions asked for, as times of a x labels of a x times of b x labels of b,
+    the number of times before anything overflowed, and a report on the directions that are remembered.
 
     normals: as `shapes` says, with the sites in front. rank: most directions to remember of each span of
     fields, all if None. tolerance: share of its variance below which a new direction is left out.

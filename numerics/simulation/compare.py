@@ -185,7 +185,7 @@ def _two_time_rows(solution: Solution, simulation: Simulation) -> list[Row]:
             continue
         for place, at in theory.entries(lambda count: handful(count, 3)):
             error = None if theory.errors is None else float(theory.errors[at])
-            rows.append(_row(place, float(theory.values[at]), error, draws[(slice(None), *at)]))
+            rows.append(_row(place, float(theory.values[at]), error, np.array([one[at] for one in draws])))
     return rows
 
 
