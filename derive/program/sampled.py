@@ -46,6 +46,7 @@ from derive.program.nodes import (
 )
 from derive.program.recurrences import Coefficients
 from derive.program.sites import Channel, Sharing, Span
+from derive.records.saddle import Memory
 from derive.records.system import DisorderRule, ElementwiseRule, Rule, SystemField, Term, weighing
 
 Key = tuple[str, str, str] | tuple[str, int]
@@ -119,6 +120,8 @@ class SampledPass:
     ends: tuple[tuple[Key, tuple[Field, Field]], ...]
     """The fields whose times and labels the two axes of a correlation or response run over."""
     wanted: Symbol
+    remembered: tuple[str, ...] = ()
+    """Fields whose noises random matrices answer to: they are kicked whenever responses are asked for."""
     fields: tuple[tuple[str, Value], ...] = ()
     """In place of moments and observables: what two-time functions are made of."""
 
@@ -198,8 +201,10 @@ class _Build:
         self.past_rests: dict[Field, Symbol] = {}
         self.pasts: dict[Field, Symbol] = {}
         self.answered: dict[tuple[Field, Channel], Symbol] = {}
-        self.kept: dict[Field, list[Symbol]] = {}
-        """Values of a field at all times, and their slopes."""
+        self.slopes_past: dict[Field, Symbol] = {}
+        """Slopes of a field at all times."""
+        self.kept: dict[Field, Symbol] = {}
+        """Values of a field at all times."""
         self.lates: dict[Field, list[tuple[Symbol, Symbol]]] = {}
         self.tables: dict[sp.Expr, Symbol] = {}
         self.initial: dict[Symbol, Value] = {}
@@ -272,7 +277,7 @@ class _Build:
         return (*found, *((normals.key,) for kind, normals in self.kinds.items() if isinstance(kind, Kick)))
 
     def _slots(self, field: Field) -> sp.Expr:
-        """How many normals, or combinations of kicks, the sites of a field answer to."""
+        """How many normals the sites of a field answer to, or how many fields are kicked."""
         if self.two_time:
             return self.tangents
         channels = self.sharing.noises(self.sharing.group_of(field))
@@ -306,7 +311,7 @@ class _Build:
     def program(self) -> SampledPass:
         sources = self.layout.system.sources
         for made in self.spans:
-            slots = (Formula(self._slots(made.span.fields[0])),) if self.sloped else ()
+            slots = (Formula(self._slots(made.span.fields[0])),) if self.pathwise else ()
             self.initial[made.symbol] = Call(
                 "empty_span", (Ref(self.sites), Formula(self.size[made.span]), *slots), None
             )
@@ -446,6 +451,7 @@ class _Build:
             order,
             tuple((key_of(x), (x.a, x.b)) for x in self.letters),
             self.wanted,
+            tuple(dict.fromkeys(m.noise.name for m in self.layout.saddle.memories if m.target in self.done)),
             fields,
         )
 
@@ -578,9 +584,10 @@ class _Build:
     def _kick(self, value: FieldAt) -> Call:
         """The kick of a field at the current time, or some steps earlier."""
         field = value.field
-        kicks, slots = Item(self.normals, self.kinds[Kick(field)].key), Formula(self._slots(field))
-        when = (Ref(self.time), lag_of(value, self.clock)) if field.timed else ()
-        return Call("kick_at", (kicks, slots, *when), self.slopes_shape(field))
+        kicks = Item(self.normals, self.kinds[Kick(field)].key)
+        lag = lag_of(value, self.clock)
+        when = (Ref(self.time), *((lag,) if lag else ())) if field.timed else ()
+        return Call("kick_at", (Ref(self.wanted), Quoted(field.name), kicks, *when), self.slopes_shape(field))
 
     def _late(self, field: Field, lag: int) -> tuple[Symbol, Symbol]:
         chain = self.lates.setdefault(field, [])
@@ -636,34 +643,32 @@ class _Build:
         if self.sloped and self.two_time:
             kicked = Sum(((ONE, Ref(d_symbol)), (ONE, self._kick(self.present(field)))), d_symbol.shape)
             self.lines.append(Let(d_symbol, kicked))
+            if field.timed:
+                self._all_slopes(field)
+                past = self.slopes_past[field]
+                self.lines.append(Let(past, Call("keep", (Ref(past), Ref(d_symbol), Ref(self.time)), None)))
         if self.two_time and field.timed:
             self._keep(field)
         self._remember(field)
 
     def _keep(self, field: Field) -> None:
-        """Keep the values and the slopes of a field at all times, if somebody asks for them."""
-        found = self.done[field], *((self.slopes[field],) if self.sloped else ())
-        for symbol, room in zip(found, ("room_for", "room_for_slopes"), strict=False):
-            sizes = Formula(self.points), Ref(self.sites), Formula(lines_of(field))
-            kept = Symbol(f"all_{symbol.hint}")
-            self.initial[kept] = Call(room, (Ref(self.wanted), Quoted(field.name), *sizes), None)
-            self.lines.append(Let(kept, Call("keep", (Ref(kept), Ref(symbol), Ref(self.time)), None)))
-            self.kept.setdefault(field, []).append(kept)
+        """Keep the values of a field at all times, if somebody asks for them."""
+        sizes = Formula(self.points), Ref(self.sites), Formula(lines_of(field))
+        kept = self.kept[field] = Symbol(f"all_{field}")
+        self.initial[kept] = Call("room_for", (Ref(self.wanted), Quoted(field.name), *sizes), None)
+        self.lines.append(Let(kept, Call("keep", (Ref(kept), Ref(self.done[field]), Ref(self.time)), None)))
 
     def _kept(self, field: Field) -> Call:
         """What two-time functions of a field are made of."""
-        times = Formula(self.points if field.timed else sp.S.One)
-        kicks = Item(self.normals, self.kinds[Kick(field)].key)
         if field.role == "normal":
+            times = Formula(self.points if field.timed else sp.S.One)
             normals = Item(self.normals, self.kinds[field].key)
-            drawn = Call("drawn_values", (normals, self.number(field.scale), times), None)
-            return Call("Kept", (drawn, Call("drawn_slopes", (kicks, times), None), kicks), None)
-        if field.timed:
-            found: list[Value] = [Ref(symbol) for symbol in self.kept[field]]
+            values: Value = Call("drawn_values", (normals, self.number(field.scale), times), None)
         else:
-            made = self.done[field], *((self.slopes[field],) if self.sloped else ())
-            found = [Call("kept_once", (Ref(symbol),), None) for symbol in made]
-        return Call("Kept", (*found, *((kicks,) if self.sloped else (None, None))), None)
+            values = Ref(self.kept[field]) if field.timed else Call("kept_once", (Ref(self.done[field]),), None)
+        if not self.sloped:
+            return Call("Kept", (values, None, None), None)
+        return Call("Kept", (values, self._all_slopes(field), Item(self.normals, self.kinds[Kick(field)].key)), None)
 
     def _rule(self, f: SystemField, rule: Rule) -> tuple[Value, Value | None]:
         """The values that a rule gives, and their slopes where they are followed."""
@@ -757,16 +762,23 @@ class _Build:
         vector = term.vector.field
         weights, labels = self._weights(term), Formula(lines_of(vector))
         past, size = self.series(vector), self.size[self.sharing.past_span(vector)]
+        kernel: Value | None = None
         if term.pair is None:
             rows: Value = Call("past_sum", (weights, past, labels), (lines_of(vector), size))
         else:
             left, right = term.pair
             other = self.series(left.field)
             met = MatMul(self._coordinates(right, left.field), Transposed(other))
-            rows = MatMul(Call("weighted", (met, weights, labels), met.shape), past)
+            kernel = Call("weighted", (met, weights, labels), met.shape)
+            rows = MatMul(kernel, past)
         shape = (self.sites_slot, shape_of(rows)[0])
         span = self.directions(vector)
-        slopes = Call("expressed_slopes", (span, rows), None) if self.sloped else None
+        slopes = None
+        if self.pathwise:
+            slopes = Call("expressed_slopes", (span, rows), None)
+        elif self.sloped:
+            weighing = weights if kernel is None else kernel
+            slopes = Call("past_slopes", (weighing, self._all_slopes(vector), Formula(self.points)), None)
         return ONE, Call("expressed", (span, rows), shape), slopes
 
     def _coordinates(self, value: FieldAt, other: Field) -> Value:
@@ -818,11 +830,38 @@ class _Build:
             scale = self.number(sp.powsimp(sp.simplify(m.coefficient / self.sharing.strength(m.noise))))
             answers = self._answers(m.a, other)
             terms.append((scale, Call("expressed", (span, answers), self.shape(field))))
-            slopes.append((scale, Call("expressed_slopes", (span, answers), None)))
+            if self.pathwise:
+                slopes.append((scale, Call("expressed_slopes", (span, answers), None)))
         value = Sum(tuple(terms), self.shape(field))
-        if not self.sloped:
-            return value, None
-        return value, Sum(tuple(slopes), None if slopes else self.slopes_shape(field))
+        if self.two_time and self.sloped:
+            slopes = [(self.number(m.coefficient), self._memory_slopes(m)) for m in self.layout.memories(field)]
+            return value, Sum(tuple(slopes), self.slopes_shape(field))
+        return value, Sum(tuple(slopes), None) if self.sloped else None
+
+    def _memory_slopes(self, m: Memory) -> Call:
+        """The slopes of what a random matrix remembers of a field: its responses, from the kicks of the noise, times the
+        slopes of the field at all times. Directions of the past would not do: a kick leaves them if the field that is
+        kicked has nothing new."""
+        a = self.present(m.a)
+        slope = self.slope(a) or Call("no_slopes", (self.value(a), Formula(self._slots(m.a))), None)
+        kicks = Item(self.normals, self.kinds[Kick(m.noise)].key)
+        when = Ref(self.time) if m.a.timed and m.noise.timed else None
+        arguments = (Ref(self.wanted), Quoted(m.noise.name), slope, kicks, self._all_slopes(m.on), when, int(m.fresh))
+        return Call("memory_slopes", arguments, self.slopes_shape(m.target))
+
+    def _all_slopes(self, field: Field) -> Value:
+        """The slopes of a field at all times so far: times x sites x labels x slopes."""
+        if field.role == "normal":
+            kicks = Item(self.normals, self.kinds[Kick(field)].key)
+            times = Formula(self.points if field.timed else sp.S.One)
+            return Call("drawn_slopes", (Ref(self.wanted), Quoted(field.name), kicks, times), None)
+        if not field.timed:
+            return Call("kept_once", (Ref(self.slopes[field]),), None)
+        if field not in self.slopes_past:
+            self.slopes_past[field] = Symbol(f"d_{field}_past")
+            sizes = Formula(self.points), Ref(self.sites), Formula(lines_of(field)), Formula(self._slots(field))
+            self.initial[self.slopes_past[field]] = Call("no_slopes_yet", sizes, None)
+        return Ref(self.slopes_past[field])
 
     def _noise(self, product: Field, channel: Channel, row: Ref) -> Call:
         """What the random matrix makes of its argument: of its coordinates, and of what lies beyond its span."""
@@ -879,7 +918,7 @@ class _Build:
         if factor is None:
             value = self.value(self.present(field))
             slope: tuple[Value, ...] = ()
-            if self.sloped:
+            if self.pathwise:
                 nothing = Call("no_slopes", (value, Formula(self._slots(field))), None)
                 slope = (self.slope(self.present(field)) or nothing,)
             directions = self.home[span].symbol

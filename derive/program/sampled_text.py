@@ -19,8 +19,8 @@ IN_SAMPLED = (
 ).split()
 IN_EXACT = "first past_sum store weighted".split()
 IN_TWO_TIME = (
-    "Kept drawn_slopes drawn_values keep kept_once kick_at kicked numbers_kept room_for room_for_slopes "
-    "sampled_two_time tangents"
+    "Kept drawn_slopes drawn_values keep kept_once kick_at kicked memory_slopes no_slopes_yet numbers_kept past_slopes "
+    "room_for sampled_two_time tangents"
 ).split()
 FUNCTIONS = ("sizes", "shapes", "footprint", "tables", "start", "step", "results", "forward_pass", "order_parameters")
 OTHERS = ("strides", "partial", "jax", "jnp", "jsp", "state", "rank", "finite", "one", "SampledTraining", "TRAINING")
@@ -114,7 +114,8 @@ class SampledText:
         groups = joined(f"({joined(map(repr, group))})" for group in program.groups)
         if program.fields:
             entries = [f"{key!r}: {why!r}," for key, why in self.refused]
-            parts_of = ("forward_pass,", "shapes,", "footprint,", f"({groups}),", "{", *indented(entries), "},")
+            always = f"({joined(map(repr, program.remembered))}),"
+            parts_of = ("forward_pass,", "shapes,", "footprint,", f"({groups}),", always, "{", *indented(entries), "},")
             return "\n".join([*head, *body, "TWO_TIME = SampledTwoTime(", *indented(parts_of), ")"]) + "\n"
         parts = (
             "forward_pass",

@@ -138,12 +138,14 @@ class TwoTimeOf:
 @dataclass(frozen=True, eq=False)
 class SampledTwoTime:
     """The same by sampling: the functions of a SampledTraining, each with one more argument, what is wanted; two-time
-    functions stand in place of observables."""
+    functions stand in place of observables. remembered: fields b that must be kicked with all others, wanted as
+    ("K", b, b)."""
 
     forward_pass: Callable[..., tuple[Mapping[tuple[str | int, ...], Array], Mapping[Any, Array], Array, Any]]
     shapes: Callable[..., dict[str, tuple[int, ...]]]
     footprint: Callable[..., int]
     groups: tuple[tuple[str, ...], ...]
+    remembered: tuple[str, ...]
     refused: Mapping[Key, str]
 
 

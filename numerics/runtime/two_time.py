@@ -17,17 +17,17 @@ from .exact import Block, Site, dual
 
 Array = Any
 Wanted = tuple[tuple[str, str, str], ...]
-"""What is asked for: ("C", a, b) and ("R", a, b)."""
+"""What is asked for: ("C", a, b) and ("R", a, b); with ("K", b, b) the field b is kicked all the same."""
 
 
-def is_kicked(wanted: Wanted, name: str) -> bool:
-    """Whether somebody asks how fields answer to a source in this one."""
-    return any(kind == "R" and b == name for kind, _, b in wanted)
+def kicked_fields(wanted: Wanted) -> tuple[str, ...]:
+    """The fields in whose equations there are sources."""
+    return tuple(dict.fromkeys(b for kind, _, b in wanted if kind in ("R", "K")))
 
 
 def kicked(wanted: Wanted, name: str, times: int) -> int:
     """How many times a field is kicked."""
-    return times if is_kicked(wanted, name) else 0
+    return times if name in kicked_fields(wanted) else 0
 
 
 # -- exactly
@@ -63,16 +63,17 @@ def two_time(wanted: Wanted, fields: Mapping[str, Rows]) -> dict[tuple[str, str,
 
 class Kept(NamedTuple):
     """A field at all times and sites, times x sites x labels, its slopes, which have one more axis, and the kicks in
-    its equation, sites x times x labels. Empty where nobody asks for them."""
+    its equation, sites x times x labels. Values are empty where nobody asks for them, slopes None where none are
+    followed."""
 
     values: Array
-    slopes: Array
-    kicks: Array
+    slopes: Array | None
+    kicks: Array | None
 
 
 def tangents(wanted: Wanted) -> int:
-    """How many slopes a site has: one, along all its kicks at once, or none."""
-    return int(any(kind == "R" for kind, _, _ in wanted))
+    """How many slopes a value has: one for each field that is kicked, along its kicks of all times at once."""
+    return len(kicked_fields(wanted))
 
 
 def room_for(wanted: Wanted, name: str, times: int, sites: int, labels: int) -> Array:
@@ -81,22 +82,20 @@ def room_for(wanted: Wanted, name: str, times: int, sites: int, labels: int) -> 
     return jnp.zeros((times, sites if asked else 0, labels))
 
 
-def room_for_slopes(wanted: Wanted, name: str, times: int, sites: int, labels: int) -> Array:
+def no_slopes_yet(times: int, sites: int, labels: int, slots: int) -> Array:
     """Where the slopes of a field will be kept."""
-    asked = any(kind == "R" and name == a for kind, a, _ in wanted)
-    return jnp.zeros((times, sites if asked else 0, labels, 1))
+    return jnp.zeros((times, sites, labels, slots))
 
 
 def numbers_kept(wanted: Wanted, name: str, numbers: int) -> int:
     """How many numbers are kept of each site, for a field with so many times and labels together."""
     values = any(kind == "C" and name in (a, b) for kind, a, b in wanted)
-    slopes = any(kind == "R" and name == a for kind, a, _ in wanted)
-    return numbers * (values + slopes + is_kicked(wanted, name))
+    return numbers * (values + tangents(wanted) + (name in kicked_fields(wanted)))
 
 
 def keep(table: Array, values: Array, t: Array = 0) -> Array:
     """The table with the values of time t in their place, if there is room for them."""
-    return table.at[t].set(values) if table.shape[1] else table
+    return table.at[t].set(values) if table.size else table
 
 
 def kept_once(values: Array) -> Array:
@@ -104,12 +103,14 @@ def kept_once(values: Array) -> Array:
     return values[None]
 
 
-def kick_at(kicks: Array, slots: int, t: Array = 0, lag: int = 0) -> Array:
-    """The slopes of a source that is kicked, `lag` steps before t: sites x labels x slots."""
+def kick_at(wanted: Wanted, name: str, kicks: Array, t: Array = 0, lag: int = 0) -> Array:
+    """What the kick of a field adds to its slopes, `lag` steps before t: sites x labels x slopes."""
     sites, times, labels = kicks.shape
-    if not times or not slots:
-        return jnp.zeros((sites, labels, slots))
-    return jnp.where(jnp.asarray(t) >= lag, kicks[:, t - lag], 0.0)[:, :, None]
+    slopes = jnp.zeros((sites, labels, tangents(wanted)))
+    if not times:
+        return slopes
+    now = jnp.where(jnp.asarray(t) >= lag, kicks[:, t - lag], 0.0)
+    return slopes.at[:, :, kicked_fields(wanted).index(name)].set(now)
 
 
 def drawn_values(normals: Array, scale: Array, times: int) -> Array:
@@ -117,10 +118,39 @@ def drawn_values(normals: Array, scale: Array, times: int) -> Array:
     return scale * jnp.moveaxis(jnp.reshape(normals, (normals.shape[0], times, -1)), 1, 0)
 
 
-def drawn_slopes(kicks: Array, times: int) -> Array:
+def drawn_slopes(wanted: Wanted, name: str, kicks: Array, times: int) -> Array:
     """The slopes of what was drawn: it answers to its own kicks alone."""
     sites, kicked_times, labels = kicks.shape
-    return jnp.moveaxis(kicks, 1, 0)[..., None] if kicked_times else jnp.zeros((times, sites, labels, 1))
+    slopes = jnp.zeros((times, sites, labels, tangents(wanted)))
+    if not kicked_times:
+        return slopes
+    return slopes.at[..., kicked_fields(wanted).index(name)].set(jnp.moveaxis(kicks, 1, 0))
+
+
+def past_slopes(weights: Array, slopes: Array, times: int) -> Array:
+    """The slopes of a sum over all times. weights: one per time, or for each label of the sum one per time and label.
+    slopes: at all times, or of what has no time."""
+    slopes = jnp.broadcast_to(slopes, (times, *slopes.shape[1:]))
+    if weights.ndim == 1:
+        return jnp.einsum("t,tmcn->mcn", weights, slopes)
+    return jnp.einsum("ktc,tmcn->mkn", weights.reshape(-1, times, slopes.shape[2]), slopes)
+
+
+def memory_slopes(
+    wanted: Wanted, name: str, answering: Array, kicks: Array, slopes: Array, t: Array | None, fresh: int
+) -> Array:
+    """The slopes of what a random matrix remembers: mean responses to the noise of a field, from the slopes of what
+    answers along its kicks, times the slopes of what is remembered.
+
+    t: the current time, None where one of both has no times. fresh: whether the matrix is drawn anew at every time.
+    """
+    if not answering.shape[2]:
+        return answering
+    along = answering[None, :, :, kicked_fields(wanted).index(name)]
+    then = jnp.arange(kicks.shape[1])
+    there = jnp.ones_like(then) if t is None else (then == t) if fresh else (then <= t)
+    response = _regressed(along, kicks, there.astype(float)[None])[0]
+    return jnp.einsum("ctd,tmdn->mcn", response, slopes)
 
 
 def sampled_two_time(wanted: Wanted, fields: Mapping[str, Kept]) -> dict[tuple[str, str, str], Array]:
@@ -131,21 +161,24 @@ def sampled_two_time(wanted: Wanted, fields: Mapping[str, Kept]) -> dict[tuple[s
         if kind == "C":
             left, right = fields[a].values, fields[b].values
             found[kind, a, b] = jnp.einsum("tic,sid->tcsd", left, right) / left.shape[1]
-        else:
-            found[kind, a, b] = _regressed(fields[a].slopes[..., 0], fields[b].kicks)
+        if kind == "R":
+            slopes, kicks = fields[a].slopes, fields[b].kicks
+            assert slopes is not None and kicks is not None, "responses are refused where no slopes are followed"
+            when, then = jnp.arange(slopes.shape[0]), jnp.arange(kicks.shape[1])
+            both = slopes.shape[0] > 1 and kicks.shape[1] > 1
+            there = then[None, :] <= when[:, None] if both else jnp.ones((len(when), len(then)))
+            found[kind, a, b] = _regressed(slopes[..., kicked_fields(wanted).index(b)], kicks, there.astype(float))
     return found
 
 
-def _regressed(slopes: Array, kicks: Array) -> Array:
-    """Responses from slopes, times x sites x labels, along kicks, sites x times x labels: those up to their own time
-    where both have times, and zero after."""
+def _regressed(slopes: Array, kicks: Array, there: Array) -> Array:
+    """Responses from slopes, times x sites x labels, along kicks, sites x times x labels. there: at which times of the
+    kicks there are responses, earlier ones first, for each time of the slopes."""
     (times, sites, labels), (_, kicked_times, kicked_labels) = slopes.shape, kicks.shape
     flat = kicks.reshape(sites, -1)
     lower = jnp.linalg.cholesky(flat.T @ flat / sites)
     seen = jnp.einsum("tic,ik->tck", slopes, flat).reshape(times * labels, -1) / sites
     along = solve_triangular(lower, seen.T, lower=True).T
-    if times > 1 and kicked_times > 1:
-        when, then = jnp.repeat(jnp.arange(times), labels), jnp.repeat(jnp.arange(kicked_times), kicked_labels)
-        along = along * (then[None, :] <= when[:, None])
-    found = solve_triangular(lower.T, along.T, lower=False).T
+    mask = jnp.repeat(jnp.repeat(there, kicked_labels, axis=1), labels, axis=0)
+    found = solve_triangular(lower.T, (along * mask).T, lower=False).T * mask
     return found.reshape(times, labels, kicked_times, kicked_labels)

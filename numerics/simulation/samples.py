@@ -222,19 +222,18 @@ def simulate(
                 matrices = probed()
                 early[time] = {p.label: _ends(_spectrum(matrices[p.label], time)) for p in probes}
 
-        def run(child: np.random.SeedSequence = child, **how: Any) -> Any:
+        def run(rng: np.random.Generator, **how: Any) -> Any:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"), _at_these_parameters():
-                return solver.simulation.simulate(
-                    point, size, np.random.default_rng(child), xp=arrays, special=special, **how
-                )
+                return solver.simulation.simulate(point, size, rng, xp=arrays, special=special, **how)
 
         fields = Followed(wanted, convert)
         matrices, spikes, observables = run(
+            np.random.default_rng(child),
             progress=tell,
             watch=lambda time, probed: watch(time, lambda: convert(probed())),
             follow=fields.take if wanted else None,
         )
-        for name, table in fields.two_time(run, np.random.default_rng((seed, number))).items():
+        for name, table in fields.two_time(run, child).items():
             followed[name].append(finished(solver.setting, name, table).values)
         matrices, observables = convert(matrices), convert(observables)
         spikes = {

@@ -11,6 +11,8 @@ from numerics.runtime.interface import Setting
 from numerics.runtime.two_time import Wanted
 from numerics.two_time import Name, NoTwoTime, shown
 
+KICKS = 1
+"""Makes the random numbers of sources others than those of the sample."""
 KICK = 1e-4
 """Size of the sources: differences of two runs then have eight digits."""
 
@@ -44,20 +46,22 @@ class Followed:
             return np.asarray(self.convert(field))[None]
         return np.stack([np.asarray(self.convert(field[time])) for time in range(len(field))])
 
-    def two_time(self, run: Callable[..., Any], rng: np.random.Generator) -> dict[Name, np.ndarray]:
-        """Times of a x labels of a x times of b x labels of b. run: the same sample once more, with sources."""
+    def two_time(self, run: Callable[..., Any], seed: np.random.SeedSequence) -> dict[Name, np.ndarray]:
+        """Times of a x labels of a x times of b x labels of b. run: a sample with sources, from a generator; seed: that
+        of this sample."""
         found: dict[Name, np.ndarray] = {}
         for kind, a, b in self.wanted:
             if kind == "C":
                 left, right = self.fields[a], self.fields[b]
                 found[kind, a, b] = np.einsum("tic,sid->tcsd", left, right) / left.shape[1]
+        kicks = np.random.Generator(np.random.PCG64([*seed.generate_state(4).tolist(), KICKS]))
         for kicked in dict.fromkeys(b for kind, _, b in self.wanted if kind == "R"):
             # every site gets its own sign: what sites do to each other averages out
-            signs = rng.choice((-1.0, 1.0), self.fields[kicked].shape)
+            signs = kicks.choice((-1.0, 1.0), self.fields[kicked].shape)
             sides = []
             for size in (KICK, -KICK):
                 moved = Followed(self.wanted, self.convert)
-                run(kicks={kicked: size * signs}, follow=moved.take)
+                run(np.random.Generator(np.random.PCG64(seed)), kicks={kicked: size * signs}, follow=moved.take)
                 sides.append(moved.fields)
             for kind, a, b in self.wanted:
                 if kind == "R" and b == kicked:

@@ -36,7 +36,9 @@ def two_time_functions(
     p = solver.point(values)
     if isinstance(offer, SampledTwoTime):
         assert sampling is not None, "a sampled setting is solved by sampling"
-        found = sampled_pass(_asked(offer, wanted), p, sampling, lambda fraction, text: None)
+        responses = any(kind == "R" for kind, _, _ in wanted)
+        kicks = tuple(("K", name, name) for name in offer.remembered) if responses else ()
+        found = sampled_pass(_asked(offer, (*wanted, *kicks)), p, sampling, lambda fraction, text: None)
         table, errors = _by_name(found.observables), _by_name(found.errors)
         return {name: finished(solver.setting, name, _finite(name, table), errors[name]) for name in wanted}
     _check_memory(offer, wanted, p, (FIRST_NODES,) if solver.quadrature else ())
