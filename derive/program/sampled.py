@@ -303,7 +303,8 @@ class _Build:
         each = [n * (1 + self._slots(group[0])) if self.sloped else n for group, n in counted.items()]
         for field in self.layout.named if self.two_time else ():
             numbers = Formula(lines_of(field) * (self.points if field.timed else 1))
-            each.append(Slot(Call("numbers_kept", (Ref(self.wanted), Quoted(field.name), numbers), SCALAR), "kept"))
+            kept = Call("numbers_kept", (Ref(self.wanted), Quoted(field.name), numbers), SCALAR)
+            each.append(Slot(kept, f"kept of {field}"))  # slots of one name would be added up in any order
         return Formula(sp.Add(*each) if each else sp.S.One)
 
     # -- the whole
@@ -839,9 +840,9 @@ class _Build:
         return value, Sum(tuple(slopes), None) if self.sloped else None
 
     def _memory_slopes(self, m: Memory) -> Call:
-        """The slopes of what a random matrix remembers of a field: its responses, from the kicks of the noise, times the
-        slopes of the field at all times. Directions of the past would not do: a kick leaves them if the field that is
-        kicked has nothing new."""
+        """The slopes of what a random matrix remembers of a field: its responses, from the kicks of the noise, times
+        the slopes of the field at all times. Directions of the past would not do: they do not hold the kick of a field
+        that has nothing new."""
         a = self.present(m.a)
         slope = self.slope(a) or Call("no_slopes", (self.value(a), Formula(self._slots(m.a))), None)
         kicks = Item(self.normals, self.kinds[Kick(m.noise)].key)
