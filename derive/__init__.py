@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         total as total,
     )
     from derive.results.comparison import Comparison as Comparison, compare as compare
-    from derive.results.files import open_result as open
+    from derive.results.files import open_result as open  # noqa: F401 - a name of ours that is Python's inside
     from derive.results.simulation import Simulation as Simulation
     from derive.results.solution import Solution as Solution
     from derive.results.sweep import Sweep as Sweep

@@ -121,19 +121,19 @@ def grid_of(declared: Declared, given: Given) -> Grid:
     count = math.prod(len(values) for values in given.values())
     if count > MOST_POINTS:
         raise ParameterError(f"the grid has more than {MOST_POINTS} points; take fewer values")
-    for name, values in given.items():
-        if not values:
-            raise ParameterError(f"{name} has no values; give at least one")
+    empty = [name for name, values in given.items() if not values]
+    if empty:
+        raise ParameterError(f"{empty[0]} has no values; give at least one")
     choices = [name for name, _ in declared.choices] if isinstance(declared, Family) else []
     members: dict[tuple[Any, ...], Model] = {}
     problems = []
     for point in itertools.product(*given.values()):
-        values = dict(zip(given, point, strict=True))
-        chosen = {name: values[name] for name in choices if name in values}
+        here = dict(zip(given, point, strict=True))
+        chosen = {name: here[name] for name in choices if name in here}
         key = tuple((name, str(value)) for name, value in chosen.items())
         if key not in members:
             members[key] = declared.member(chosen) if isinstance(declared, Family) else declared
-        problems.append(_problem(members[key], {n: v for n, v in values.items() if n not in choices}))
+        problems.append(_problem(members[key], {n: v for n, v in here.items() if n not in choices}))
     several = [name for name, values in given.items() if len(values) > 1]
     for name in several:
         if name not in problems[0].values:
@@ -286,7 +286,9 @@ def _number(name: str, value: Any, domain: str) -> float:
             except (ValueError, ZeroDivisionError, OverflowError):
                 raise ParameterError(f"{name}={value}: {value!r} is not a number; {name} must be {domain}") from None
     else:
-        item = value.item() if getattr(value, "shape", None) == () else value  # a NumPy scalar, or an array without axes
+        item = (
+            value.item() if getattr(value, "shape", None) == () else value
+        )  # a NumPy scalar, or an array without axes
         if isinstance(item, bool) or not isinstance(item, numbers.Real):
             kind = type(value).__name__
             raise ParameterError(f"{name} is given a {kind}, which is not one number; {name} must be {domain}")

@@ -32,8 +32,8 @@ def pure_function(
     forward = partial(solver.training.forward_pass, **how)
 
     def order(p: Point) -> Order:
-        found: Order = forward(p)[0]
-        return found
+        found: Any = forward(p)[0]
+        return dict(found)
 
     def observable(p: Point) -> Array:
         return forward(p)[1][quantity]
@@ -44,7 +44,9 @@ def pure_function(
         if quantity == "outlier" and not (matrix.probe.reduced and matrix.probe.unknowns):
             raise NumericalError(
                 f"A(z) of {solver.name} does not reduce to an eigenproblem; its outliers are found by solve, not as a "
-                "function" if matrix.probe.unknowns else f"{solver.name} has no spikes, so that it has no outliers"
+                "function"
+                if matrix.probe.unknowns
+                else f"{solver.name} has no spikes, so that it has no outliers"
             )
         bare = largest_outlier_program(matrix, order) if quantity == "outlier" else upper_edge_of(matrix)
         shift = matrix.plus

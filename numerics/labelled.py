@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import numpy as np
+
+from numerics.runtime.interface import ObservableOf
+
+
+def where_defined(
+    observables: Iterable[ObservableOf], table: Mapping[str, Any], axis: int = 0
+) -> dict[str, np.ndarray]:
+    """Observables as arrays, NaN at times at which something that they are made of is not there yet: before the start
+    equations take zero for it, which is no value of an observable."""
+    found = {name: np.array(series, float) for name, series in table.items()}
+    for observable in observables:
+        if observable.first and observable.name in found:
+            np.moveaxis(found[observable.name], axis, 0)[: observable.first] = np.nan
+    return found
+
+
+def with_none(array: np.ndarray) -> Any:
+    """Nested lists with None for NaN."""
+    found = np.asarray(array, float).astype(object)
+    found[np.isnan(np.asarray(array, float))] = None
+    return found.tolist()
+
 
 SHOWN = 3
 """Of an observable with labels, so many are compared and printed; the others are in the results all the same."""

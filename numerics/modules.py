@@ -24,7 +24,9 @@ from numerics.runtime.interface import (
     GaussianTraining,
     Probe,
     SampledTraining,
+    SampledTwoTime,
     Setting,
+    TwoTimeOf,
 )
 from numerics.runtime.point import Point, replaced
 
@@ -52,11 +54,13 @@ class ProbedMatrix:
 
 @dataclass(frozen=True)
 class Solver:
-    """The generated parts of one setting. `finite_size` loads the simulation, which a solution does not need."""
+    """The generated parts of one setting. `finite_size` loads the simulation and `two_time_functions` the pass that
+    gives those; a solution needs neither."""
 
     setting: Setting
     training: ExactTraining | GaussianTraining | SampledTraining
     finite_size: Callable[[], FiniteSize]
+    two_time_functions: Callable[[], TwoTimeOf | SampledTwoTime]
     matrices: tuple[ProbedMatrix, ...]
 
     @property
@@ -87,6 +91,11 @@ class Solver:
     def simulation(self) -> FiniteSize:
         """The declaration at finite size."""
         return self.finite_size()
+
+    @cached_property
+    def two_time(self) -> TwoTimeOf | SampledTwoTime:
+        """The forward pass that gives two-time functions."""
+        return self.two_time_functions()
 
     @cached_property
     def forward_pass(self) -> jax.stages.Wrapped:
@@ -163,16 +172,21 @@ def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> S
         for probe in setting.probes
     )
 
-    def finite_size() -> FiniteSize:
+    def part(stem: str, name: str, what: str) -> Any:
         try:
-            made: FiniteSize = module("simulation").SIMULATION
+            return getattr(module(stem), name)
         except (ImportError, AttributeError) as error:
             raise DeriveError(
-                f"the simulation of {setting.name} was written by another version ({error}); run derive build"
+                f"the {what} of {setting.name} was written by another version ({error}); run derive build"
             ) from None
-        return made
 
-    return Solver(setting, module("training").TRAINING, finite_size, matrices)
+    return Solver(
+        setting,
+        module("training").TRAINING,
+        partial(part, "simulation", "SIMULATION", "simulation"),
+        partial(part, "two_time", "TWO_TIME", "pass for two-time functions"),
+        matrices,
+    )
 
 
 def forget_compiled() -> None:

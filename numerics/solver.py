@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from derive.errors import NumericalError
 from numerics.bulk.law import Law
 from numerics.bulk.moments import moments
 from numerics.bulk.support import law_of
+from numerics.labelled import where_defined, with_none
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
 from numerics.outliers.errors import match_replicas, overlap_errors, path_errors
 from numerics.outliers.finding import SpikedProblem, find_outliers, ring_spectra
@@ -22,9 +23,12 @@ from numerics.outliers.paths import Steps, outlier_path
 from numerics.outliers.replicas import replica_outliers
 from numerics.precision import in_float64
 from numerics.progress import Report, part
-from numerics.runtime.interface import Key, Probe
+from numerics.runtime.interface import Key, ObservableOf, Probe, Setting
+from numerics.runtime.two_time import Wanted
 from numerics.training.sampling import DEFAULT_SAMPLES, Sampling
 from numerics.training.trained import Trained, check_finite, check_memory, chunks, train_together
+from numerics.training.two_time import two_time_functions
+from numerics.two_time import Kernels, Name, NoTwoTime, TwoTime, checked, shown
 
 __all__ = [
     "Layer",
@@ -88,10 +92,43 @@ class Solution:
     setting: str
     parameters: dict[str, Any]
     layers: list[Layer]
-    observables: dict[str, list[float]]
-    observable_errors: dict[str, list[float]] | None
+    observables: dict[str, list[Any]]
+    """By name, one number per time, or a list of numbers with labels; None at times at which it is not defined."""
+    observable_errors: dict[str, list[Any]] | None
     method: dict[str, Any]
     order: Mapping[Key, np.ndarray]
+    about: Setting
+    """What was declared: names of fields, observables and parameters."""
+    sampling: Sampling | None = None
+    """How sites were sampled, where they were."""
+    two_time: dict[Name, TwoTime] = field(default_factory=dict)
+    """Two-time functions that were asked for so far."""
+    solver: Solver | None = field(default=None, repr=False, compare=False, metadata={"live": True})
+    """What computes more of them; not part of what is pickled or saved."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "solver": None}
+
+    @property
+    def C(self) -> Kernels:
+        """Correlations of the named fields: C["a", "b"] has <a(t) b(s)>."""
+        return Kernels("C", self.about, self.two_time, self.compute_two_time)
+
+    @property
+    def R(self) -> Kernels:
+        """Responses: R["a", "b"] has the mean derivative of a(t) by a source in the equation of b at time s, NaN where
+        s is after t."""
+        return Kernels("R", self.about, self.two_time, self.compute_two_time)
+
+    def compute_two_time(self, wanted: Wanted) -> None:
+        """Compute two-time functions, those of one call in one pass, and keep them in `two_time`."""
+        missing = tuple(name for name in checked(self.about, wanted) if name not in self.two_time)
+        if missing and self.solver is None:
+            raise NoTwoTime(
+                f"{shown(missing[0])} was not asked for before this result was saved; solve again and ask for it"
+            )
+        if missing and self.solver is not None:
+            self.two_time.update(two_time_functions(self.solver, self.parameters, missing, self.sampling))
 
     @property
     def bulk_edges(self) -> list[list[float]]:
@@ -146,31 +183,30 @@ def solve(
     layers: Sequence[str] | None = None,
     path: bool = False,
     overlaps: bool = False,
+    two_time: Wanted = (),
     progress: Progress = None,
 ) -> Solution:
     """Order parameters, bulk and outliers.
 
     samples, seed, rank: sites that are sampled where laws are nonlinear, their random numbers, and most directions
     of the past to keep. layers: labels of the probed matrices, all of them if None. path:
-    outliers at every time. overlaps: of the outliers' vectors with the spikes.
+    outliers at every time. overlaps: of the outliers' vectors with the spikes. two_time: correlations and responses
+    that are wanted at once, as ("C", "a", "b"); others are computed when the solution is asked for them.
     """
     tell = progress or (lambda fraction, text: None)
     tell(0.0, "training level")
+    wanted = checked(solver.setting, two_time)
     check_memory(solver, values)
-    if solver.setting.exact:
+    sampling = None if solver.setting.exact else Sampling(samples or DEFAULT_SAMPLES, seed, rank=rank)
+    if sampling is None:
         trained = Trained.exact(solver, values)
     else:
-        sampling = Sampling(samples or DEFAULT_SAMPLES, seed, rank=rank)
         trained = Trained.sampled(solver, values, sampling, part(tell, 0.0, 0.7))
-    return spectra(
-        solver,
-        values,
-        trained,
-        layers=layers,
-        path=path,
-        overlaps=overlaps,
-        progress=part(tell, 0.05 if solver.setting.exact else 0.7, 1.0),
-    )
+    share = part(tell, 0.05 if solver.setting.exact else 0.7, 1.0)
+    found = spectra(solver, values, trained, layers=layers, path=path, overlaps=overlaps, progress=share)
+    found = replace(found, sampling=sampling)
+    found.compute_two_time(wanted)
+    return found
 
 
 def solve_many(
@@ -183,6 +219,7 @@ def solve_many(
     layers: Sequence[str] | None = None,
     path: bool = False,
     overlaps: bool = False,
+    two_time: Wanted = (),
     progress: Progress = None,
 ) -> Iterator[Solution | NumericalError]:
     """A solution, or the reason why there is none, for each point. Whole numbers must be the same at all points.
@@ -201,9 +238,11 @@ def solve_many(
             tell(done / len(points), f"point {done + 1} of {len(points)}")
             try:
                 if trained is None:
-                    yield solve(solver, values, samples=samples, seed=seed, rank=rank, **kwargs)
+                    yield solve(solver, values, samples=samples, seed=seed, rank=rank, two_time=two_time, **kwargs)
                 else:
-                    yield spectra(solver, values, trained, **kwargs)
+                    found = spectra(solver, values, trained, **kwargs)
+                    found.compute_two_time(two_time)
+                    yield found
             except NumericalError as error:
                 yield error
             done += 1
@@ -236,15 +275,24 @@ def spectra(
         found.append(_moved(layer, trained.observables[matrix.plus]) if matrix.plus else layer)
     tell(1.0, "done")
     errors = trained.errors
+    observed = solver.setting.observables
     return Solution(
         solver.name,
         dict(values),
         found,
-        {k: np.atleast_1d(v).tolist() for k, v in trained.observables.items()},
-        None if errors is None else {k: np.atleast_1d(v).tolist() for k, v in errors.items()},
+        _listed(observed, trained.observables),
+        None if errors is None else _listed(observed, errors),
         trained.method,
         trained.order,
+        solver.setting,
+        solver=solver,
     )
+
+
+def _listed(observed: Iterable[ObservableOf], table: Mapping[str, np.ndarray]) -> dict[str, list[Any]]:
+    """Observables as lists over time, None where they are not defined."""
+    found = where_defined(observed, {name: np.atleast_1d(value) for name, value in table.items()})
+    return {name: with_none(value) for name, value in found.items()}
 
 
 def _layer(

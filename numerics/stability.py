@@ -237,8 +237,9 @@ def _check(solver: Solver, rate: str, loss: str, layer: str | None) -> None:
     real = [q.name for q in solver.setting.parameters if not q.whole]
     if rate not in real:
         raise ParameterError(f"{solver.name} has no real parameter {rate!r} to raise; choose one of {', '.join(real)}")
-    if loss not in solver.setting.observables:
-        names = ", ".join(solver.setting.observables)
+    observed = [observable.name for observable in solver.setting.observables]
+    if loss not in observed:
+        names = ", ".join(observed)
         raise ParameterError(f"{solver.name} observes no {loss!r}; choose one of {names or 'none'}")
     labels = [m.label for m in solver.matrices]
     if layer is not None and layer not in labels:

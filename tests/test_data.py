@@ -17,9 +17,9 @@ from derive.data_files import batches
 from derive.errors import DeclarationError, ParameterError
 from derive.language.formulas import read_formula
 from derive.loading import load_declaration
-from derive.problems import load_grid, load_problem
 from derive.pipeline import derive_model
 from derive.printing import latex_of_record, text_of_record
+from derive.problems import load_grid, load_problem
 
 HEAD = """from derive import *
 from sympy import tanh

@@ -36,8 +36,8 @@ from derive import (
     whole_positive,
 )
 from derive.codegen import generate_files
-from derive.problems import load_grid
 from derive.pipeline import derive_model
+from derive.problems import load_grid
 from derive.program.gaussian import pass_by_integrals
 from derive.program.layout import Layout
 from derive.program.probe import letters_needed

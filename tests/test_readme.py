@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from derive.cli import main
 from derive.loading import setting_names
-from derive.problems import load_grid
 from derive.pipeline import STAGES
+from derive.problems import load_grid
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")

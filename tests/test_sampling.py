@@ -49,6 +49,16 @@ def test_first_and_second_moments_are_exact_within_each_group():
         assert np.allclose(table.mean(axis=0), 0, atol=1e-12)
 
 
+def test_normals_of_different_groups_and_of_what_is_left_out_are_independent():
+    groups, shapes = (("J",), ("w",)), {"J": (4,), "w": (4,), "beyond": (3, 2)}
+    drawn = [in_float64(draw)(groups, shapes, 1024, (seed, 0), "sobol") for seed in range(20)]
+    for one, two in (("J", "w"), ("J", "beyond"), ("w", "beyond")):
+        a, b = (np.array([np.asarray(x[name]).reshape(1024, -1) for x in drawn]) for name in (one, two))
+        for change in (lambda x: x, lambda x: x**2 - 1):
+            seen = np.einsum("sik,sil->skl", change(a), change(b)) / 1024
+            assert np.sqrt(np.mean(seen**2)) < 2.5 / np.sqrt(1024) * (1 if change(2.0) == 2.0 else 2)
+
+
 def test_beside_a_sobol_sequence_the_other_normals_have_exact_moments():
     shapes, groups = {"J": (20,), "w": ()}, (("J", "w"),)
     table = tables(in_float64(draw)(groups, shapes, 256, (3, 0), "sobol"), ("J", "w"))

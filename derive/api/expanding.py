@@ -91,7 +91,7 @@ def expand(
     have = ", ".join(names) or "(none)"
     if of not in QUANTITIES:
         raise ParameterError(f"{of!r} cannot be expanded; take one of {', '.join(QUANTITIES)}")
-    limit = None if variable is None else Limit.of(variable, model.parameters)
+    limit = None if variable is None else Limit.of(variable, tuple(model.parameters))
     fixed = {}
     for name, value in at.items():
         if name not in names:

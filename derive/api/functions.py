@@ -28,7 +28,8 @@ def function(theory: Theory, quantity: str, of: tuple[str, ...], fixed: Mapping[
         if name in fixed:
             raise ParameterError(f"{name} is fixed and asked for at once; keep one of the two")
     if not of or len(set(of)) < len(of):
-        raise ParameterError(f"of={of!r}: name the parameters that the function takes, each once, such as of=[\"{next(iter(known), 'x')}\"]")
+        example = next(iter(known), "x")
+        raise ParameterError(f"of={of!r}: name the parameters that the function takes, each once: of=[{example!r}]")
     if quantity not in (*SPECTRAL, *dict(model.observe)):
         have = ", ".join([*SPECTRAL, *dict(model.observe)])
         raise ParameterError(f"there is no quantity {quantity!r}; there are {have}")

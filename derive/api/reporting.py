@@ -55,7 +55,7 @@ def report(
     progress: Progress | None = None,
     **parameters: Any,
 ) -> Reported:
-    """Write the derivation of a model, with theory against simulation unless that is not wanted; see `Theory.report`."""
+    """Write the derivation of a model, with theory against simulation unless not wanted; see `Theory.report`."""
     style = style_of(path)
     options = asked(size=size, seeds=seeds, samples=samples, seed=seed, progress=progress)
     given = theory._given("report", options, values, parameters)
@@ -67,7 +67,9 @@ def report(
     compared, told = None, None
     if simulation:
         share = part(tell, 0.2, 0.95)
-        compared = theory.compare(given, size=int(size), seeds=int(seeds), samples=samples, seed=int(seed), progress=share)
+        compared = theory.compare(
+            given, size=int(size), seeds=int(seeds), samples=samples, seed=int(seed), progress=share
+        )
         told = _told(compared)
     tell(0.95, "writing")
     sources = declaration_sources(theory.target) if theory.target else (("declaration", str(problem.model)),)
@@ -93,6 +95,8 @@ def style_of(path: Path) -> str:
         raise ParameterError(f"{path}: there is no directory {path.parent}; make it first")
     if not os.access(path.parent, os.W_OK):
         raise ParameterError(f"{path}: the directory {path.parent} cannot be written to; choose another file")
+    if known == "latex" and not all(letter.isascii() and (letter.isalnum() or letter in "-_.") for letter in path.stem):
+        raise ParameterError(f"{path}: LaTeX finds pictures by plain names; use letters, digits, - and _")
     return known
 
 

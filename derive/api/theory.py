@@ -23,8 +23,10 @@ from derive.problems import Problem, grid_of, problem_of
 from derive.results import Comparison, Made, Simulation, Solution, Sweep, compare
 from derive.results.made import fingerprints, versions
 from numerics.progress import handful, part
+from numerics.runtime.two_time import Wanted
 from numerics.simulation import samples as finite_size
 from numerics.solver import Solver, solve, solve_many
+from numerics.two_time import Name, parsed
 
 if TYPE_CHECKING:
     from derive.api.expanding import Expansion
@@ -58,7 +60,7 @@ class Theory:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        return self.model.parameters
+        return tuple(self.model.parameters)
 
     @cached_property
     def derivation(self) -> Derivation:
@@ -82,6 +84,7 @@ class Theory:
         rank: int | None = None,
         path: bool | None = None,
         overlaps: bool | None = None,
+        kernels: Sequence[str | Name] = (),
         progress: Progress | None = None,
         **parameters: Any,
     ) -> Solution:
@@ -90,13 +93,22 @@ class Theory:
         Parameters that are left out take their defaults; `layer=` picks one of several probed matrices, `data=` is a
         file of arrays or the arrays by name. samples, seed, rank: for laws that are sampled. path: outliers at every
         time, by default where layers have names. overlaps: of the outliers' vectors with the spikes, by default yes.
+        kernels: two-time functions to compute at once, as "C[a,b]"; others are computed when they are asked for.
         A solution that diverged is false in a condition and says why.
 
         >>> import derive
         >>> derive.load("spiked_wigner").solve(gamma0=2).outliers
         array([2.5])
         """
-        options = asked(samples=samples, seed=seed, rank=rank, path=path, overlaps=overlaps, progress=progress)
+        options = asked(
+            samples=samples,
+            seed=seed,
+            rank=rank,
+            path=path,
+            overlaps=overlaps,
+            kernels=kernels or None,
+            progress=progress,
+        )
         problem = self._problem(self._given("solve", options, values, parameters))
         solver = self._solver(problem.model, progress)
         made = self._made("solve", problem, {"samples": samples, "seed": int(seed), "rank": rank, "path": path})
@@ -111,6 +123,7 @@ class Theory:
                     layers=problem.layers,
                     path=solver.layered if path is None else path,
                     overlaps=overlaps is not False,
+                    two_time=wanted_kernels(kernels),
                     progress=None if progress is None else part(progress, 0.1, 1.0),
                 )
             except NumericalError as error:
@@ -127,6 +140,7 @@ class Theory:
         rank: int | None = None,
         path: bool | None = None,
         overlaps: bool | None = None,
+        kernels: Sequence[str | Name] = (),
         progress: Progress | None = None,
         **parameters: Any,
     ) -> Sweep:
@@ -139,7 +153,15 @@ class Theory:
         >>> derive.load("spiked_wigner").sweep(gamma0=[2, 4]).to_xarray()["outliers"].values[:, 0]
         array([2.5 , 4.25])
         """
-        options = asked(samples=samples, seed=seed, rank=rank, path=path, overlaps=overlaps, progress=progress)
+        options = asked(
+            samples=samples,
+            seed=seed,
+            rank=rank,
+            path=path,
+            overlaps=overlaps,
+            kernels=kernels or None,
+            progress=progress,
+        )
         given = self._given("sweep", options, values, parameters)
         grid = grid_of(self.declared, {name: _several(value) for name, value in given.items()})
         how = {"samples": samples, "seed": int(seed), "rank": rank, "path": path}
@@ -162,16 +184,21 @@ class Theory:
                     layers=first.layers,
                     path=solver.layered if path is None else path,
                     overlaps=overlaps is not False,
+                    two_time=wanted_kernels(kernels),
                     progress=share,
                 )
                 for index, one in zip(members, found, strict=True):
                     made = self._made("solve", grid.problems[index], how)
-                    failed = isinstance(one, NumericalError)
-                    points[index] = Solution(made, None, (str(one),)) if failed else Solution.of(made, one)
+                    if isinstance(one, NumericalError):
+                        points[index] = Solution(made, None, (str(one),))
+                    else:
+                        points[index] = Solution.of(made, one)
                 done += len(members)
         fixed = {name: value for name, value in grid.problems[0].values.items() if name not in dict(grid.axes)}
         made = self._made("solve", grid.problems[0], how)
-        made = Made(made.verb, made.setting, made.target, fixed, made.options, made.declaration, made.data, made.versions)
+        made = Made(
+            made.verb, made.setting, made.target, fixed, made.options, made.declaration, made.data, made.versions
+        )
         return Sweep(made, dict(grid.axes), tuple(point for point in points if point is not None))
 
     # -- finite size
@@ -187,6 +214,7 @@ class Theory:
         backend: str | None = None,
         path: bool | None = None,
         overlaps: bool | None = None,
+        kernels: Sequence[str | Name] = (),
         progress: Progress | None = None,
         **parameters: Any,
     ) -> Simulation:
@@ -206,33 +234,42 @@ class Theory:
         solver = self._solver(problem.model, progress)
         times = times_to_watch(solver, problem.values, path)
         return self._simulated(
-            problem, solver, size, seeds, seed, backend, times, solver.layered if overlaps is None else overlaps, progress
+            problem,
+            solver,
+            (int(size), int(seeds), int(seed)),
+            backend,
+            times,
+            solver.layered if overlaps is None else overlaps,
+            wanted_kernels(kernels),
+            progress,
         )
 
     def _simulated(
         self,
         problem: Problem,
         solver: Solver,
-        size: int,
-        seeds: int,
-        seed: int,
+        draws: tuple[int, int, int],
         backend: str | None,
         times: Sequence[int],
         overlaps: bool,
+        wanted: Wanted,
         progress: Progress | None,
     ) -> Simulation:
-        made = self._made("simulate", problem, {"size": int(size), "seeds": int(seeds), "seed": int(seed)})
+        """Samples; draws: size, how many, and the seed."""
+        size, seeds, seed = draws
+        made = self._made("simulate", problem, {"size": size, "seeds": seeds, "seed": seed})
         with _quietly():
             try:
                 found = finite_size.simulate(
                     solver,
                     problem.inputs,
-                    int(size),
-                    int(seeds),
-                    seed=int(seed),
+                    size,
+                    seeds,
+                    seed=seed,
                     layers=problem.layers,
                     times=times,
                     overlaps=overlaps,
+                    two_time=wanted,
                     backend=backend or "numpy",
                     progress=None if progress is None else part(progress, 0.05, 1.0),
                 )
@@ -252,6 +289,7 @@ class Theory:
         seed: int = SEED,
         backend: str | None = None,
         path: bool | None = None,
+        kernels: Sequence[str | Name] = (),
         progress: Progress | None = None,
         **parameters: Any,
     ) -> Comparison:
@@ -262,7 +300,15 @@ class Theory:
         True
         """
         options = asked(
-            size=size, seeds=seeds, samples=samples, rank=rank, seed=seed, backend=backend, path=path, progress=progress
+            size=size,
+            seeds=seeds,
+            samples=samples,
+            rank=rank,
+            seed=seed,
+            backend=backend,
+            path=path,
+            progress=progress,
+            kernels=kernels or None,
         )
         given = self._given("compare", options, values, parameters)
         if seeds < 2:
@@ -271,18 +317,24 @@ class Theory:
         solver = self._solver(problem.model, progress)
         finite_size.check_memory(solver, problem.values, int(size))
         times = times_to_watch(solver, problem.values, path)
+        wanted = wanted_kernels(kernels)
         theory = self.solve(
-            given, samples=samples, seed=int(seed), rank=rank, path=bool(times), progress=_part(progress, 0.05, 0.3)
+            given,
+            samples=samples,
+            seed=int(seed),
+            rank=rank,
+            path=bool(times),
+            kernels=wanted,
+            progress=_part(progress, 0.05, 0.3),
         )
-        simulation = self._simulated(
-            problem, solver, size, seeds, seed, backend, times, True, _part(progress, 0.3, 0.9)
-        )
+        draws, share = (int(size), int(seeds), int(seed)), _part(progress, 0.3, 0.9)
+        simulation = self._simulated(problem, solver, draws, backend, times, True, wanted, share)
         smaller = None
         if theory.found is not None and any(not layer.outliers for layer in theory.found.layers):
             half = finite_size.smaller_size(solver, problem.values, int(size))
             if half is not None:
-                share = _part(progress, 0.9, 1.0)
-                smaller = self._simulated(problem, solver, half, seeds, int(seed) + 1, None, (), False, share)
+                draws, share = (half, int(seeds), int(seed) + 1), _part(progress, 0.9, 1.0)
+                smaller = self._simulated(problem, solver, draws, None, (), False, (), share)
         return compare(theory, simulation, smaller)
 
     # -- what else follows
@@ -391,6 +443,11 @@ class Theory:
             fingerprints(problem.inputs),
             versions(),
         )
+
+
+def wanted_kernels(names: Sequence[str | Name]) -> Wanted:
+    """Two-time functions by name, as "C[a,b]" or as ("C", "a", "b")."""
+    return tuple(parsed(name) if isinstance(name, str) else name for name in names)
 
 
 def times_to_watch(solver: Solver, values: Mapping[str, Any], path: bool | None) -> list[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from derive.version import __version__
 from derive.cli.bench import bench
 from derive.cli.build import build
 from derive.cli.compare import compare
@@ -18,6 +17,7 @@ from derive.cli.solve import solve
 from derive.cli.spectrum import spectrum
 from derive.cli.stability import stability
 from derive.cli.verify import verify
+from derive.version import __version__
 
 
 @click.group(cls=DeriveGroup, name="derive", context_settings=CONTEXT, invoke_without_command=True)

@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
 import click
 
-from derive.cli import completion
-from derive.cli.output import (
-    json_option,
-    number,
-    part_of,
-    plain,
-    print_json,
-    print_table,
-    progress_bar,
-    settings_line,
-)
+from derive.cli.output import json_option, plain, print_json, print_table, progress_bar
 from derive.cli.problem import (
     backend_option,
-    layer_data,
+    check_plot,
+    kernel_option,
+    loaded,
     path_option,
+    plot_option,
     rank_option,
     samples_option,
+    save_plot,
     seed_option,
     seeds_option,
     size_option,
-    solver_of,
     target_argument,
     values_argument,
-    with_observables,
 )
-from derive.cli.simulate import simulated_layer, times_to_watch
-
-if TYPE_CHECKING:
-    from numerics.simulation.samples import Simulation
-    from numerics.solver import Solution
 
 
 @click.command(short_help="Compare theory with simulation, and plot both.")
@@ -48,13 +32,9 @@ if TYPE_CHECKING:
 @rank_option
 @seed_option
 @backend_option
-@click.option(
-    "--plot",
-    metavar="FILE.png",
-    shell_complete=completion.files(".png", ".pdf", ".svg"),
-    help="Draw the density with the bulk law and the outliers (.png, .pdf or .svg).",
-)
+@plot_option
 @path_option
+@kernel_option
 @json_option
 def compare(
     target: str,
@@ -67,6 +47,7 @@ def compare(
     backend: str,
     plot: str | None,
     path: bool | None,
+    kernels: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Compare the theory with a finite-size simulation of the same declaration.
@@ -94,6 +75,8 @@ def compare(
                                difference (in standard errors; null for information only), compared
       within_three_standard_errors, verdict, plot (where one was drawn)
       observables              name to theory, theory_error, mean, stderr, lists over time; each also under its own name
+      kernels                  with --kernel: the keys of `derive solve` and, under simulation, those of
+                               `derive simulate`; rows has them at a handful of times
       layers                   where a model names its layers: the keys of `derive solve` and, under simulation, those
                                of `derive simulate`
 
@@ -103,126 +86,34 @@ def compare(
       derive compare my_model.py eta=0.5 --plot my_model.png
       derive compare my_model.py --size 500 --seeds 8 --json
     """
+    from derive.errors import NumericalError
+
     check_plot(plot)
     if seeds < 2:
         raise click.UsageError("--seeds must be at least 2 here: one seed gives no standard error")
-    from derive.problems import load_problem
-
-    problem = load_problem(target, pairs)
-    setting, values = problem.model.setting, problem.values
-    if plot is not None and not problem.model.probes:
-        raise click.UsageError(f"--plot: {setting} probes no matrix, so there is no density to draw")
-    with progress_bar(f"comparing {setting}", as_json) as progress:
-        from numerics.simulation.compare import compare as rows_of, verdict
-        from numerics.simulation.samples import check_memory, simulate, smaller_size
-        from numerics.solver import solve
-
-        solver = solver_of(target, problem.model, progress)
-        check_memory(solver, values, size)
-        times = times_to_watch(solver, values, path)
-        solution = solve(
-            solver,
-            problem.inputs,
+    theory, given, _ = loaded(target, pairs)
+    with progress_bar(f"comparing {theory.declared.name}", as_json) as progress:
+        found = theory.compare(
+            given,
+            size=size,
+            seeds=seeds,
             samples=samples,
             rank=rank,
             seed=seed,
-            layers=problem.layers,
-            path=bool(times),
-            overlaps=True,
-            progress=part_of(progress, 0.05, 0.3),
-        )
-        simulation = simulate(
-            solver,
-            problem.inputs,
-            size,
-            seeds,
-            seed=seed,
-            layers=problem.layers,
-            times=times,
-            overlaps=True,
             backend=backend,
-            progress=part_of(progress, 0.3, 0.9),
+            path=path,
+            kernels=kernels,
+            progress=progress,
         )
-        bare = any(not layer.outliers for layer in solution.layers)
-        half = smaller_size(solver, values, size) if bare else None
-        smaller = None
-        if half is not None:
-            share = part_of(progress, 0.9, 0.97)
-            smaller = simulate(
-                solver, problem.inputs, half, seeds, seed=seed + 1, layers=problem.layers, progress=share
-            )
-        rows = rows_of(solution, simulation, smaller)
-        within, sentence = verdict(rows, seeds)
-        observables = _observables(solution, simulation)
-        result = {
-            "setting": setting,
-            "parameters": values,
-            "size": size,
-            "seeds": seeds,
-            "rows": [row.as_dict() for row in rows],
-            "within_three_standard_errors": within,
-            "verdict": sentence,
-            "observables": observables,
-            **({"layers": _layers(solution, simulation)} if solver.layered else {}),
-        }
-        result = plain(with_observables(result, observables))
-        if plot is not None:
-            from numerics.plots.solutions import save_comparison
-
-            save_comparison(
-                Path(plot), solution, simulation, f"{settings_line(setting, values)}   (size {size}, {seeds} seeds)"
-            )
-            result["plot"] = plot
+    if found.theory.found is None or found.simulation.found is None:
+        raise NumericalError((*found.theory.trouble, *found.simulation.trouble)[0])
+    if plot is not None:
+        save_plot(found.plot(), plot)
     if as_json:
-        print_json(result)
+        print_json(plain({**found.as_dict(), **({} if plot is None else {"plot": plot})}))
         return
-    click.echo(f"{settings_line(setting, values)}, size {size}, {seeds} seeds")
-    lines = [
-        (
-            row["quantity"],
-            number(row["theory"]),
-            "exact" if row["theory_error"] is None else f"{row['theory_error']:.2g}",
-            number(row["simulation"]),
-            f"{row['stderr']:.2g}",
-            "-" if row["difference"] is None else f"{row['difference']:+.2f}",
-        )
-        for row in result["rows"]
-    ]
-    print_table("", ("quantity", "theory", "theory error", "simulation", "stderr", "difference / error"), lines)
-    click.echo(sentence)
+    click.echo(found.title)
+    print_table("", ("quantity", "theory", "simulation", "difference / error"), found.lines())
+    click.echo(found.verdict)
     if plot is not None:
         click.echo(f"wrote {plot}")
-
-
-def _observables(solution: Solution, simulation: Simulation) -> dict[str, dict[str, Any]]:
-    """Every observable at all times, theory beside simulation."""
-    from numerics.simulation.compare import mean_and_error
-
-    return {
-        name: {
-            "theory": series,
-            "theory_error": (solution.observable_errors or {}).get(name),
-            **mean_and_error(simulation.observables[name]),
-        }
-        for name, series in solution.observables.items()
-    }
-
-
-def _layers(solution: Solution, simulation: Simulation) -> list[dict[str, Any]]:
-    """Every layer, theory beside simulation."""
-    return [
-        {**layer_data(layer), "simulation": simulated_layer(simulation.layer(layer.label))} for layer in solution.layers
-    ]
-
-
-def check_plot(plot: str | None) -> None:
-    """Refuse a plot that cannot be written before any work is done."""
-    if plot is None:
-        return
-    path = Path(plot)
-    if path.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise click.UsageError(f"--plot {plot}: end the file name in .png, .pdf or .svg")
-    if not path.parent.is_dir():
-        raise click.UsageError(f"--plot {plot}: there is no directory {path.parent}; make it first")
-    if path.is_dir():
-        raise click.UsageError(f"--plot {plot} is a directory; give a file name")

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import click
 
 from derive.cli import completion
 from derive.cli.output import json_option, print_json, progress_bar
-from derive.cli.problem import target_argument
-
-if TYPE_CHECKING:
-    from derive.language.model import Model
+from derive.cli.problem import loaded, target_argument
 
 
 @click.command(short_help="Expand an edge, an outlier or a threshold in a parameter, exactly.")
@@ -99,109 +94,33 @@ def expand(
       derive expand SETTING --of outlier --in kappa --at S=2 --at alpha=2 --order 4
       derive expand SETTING --of threshold --parameter theta --at S=1
     """
-    from derive.errors import DeriveError, ParameterError
-    from derive.problems import load_problem
+    from derive.errors import ParameterError
 
-    problem = load_problem(target, chosen)
-    given = [pair.partition("=")[0] for pair in chosen if pair.partition("=")[0] in _parameters(problem.model)]
-    if given:
-        raise ParameterError(f"{given[0]} is a parameter: fix it with --at {given[0]}=VALUE, or leave it a symbol")
-    model = problem.model.probing(problem.layers[0]) if problem.layers else problem.model
-    names = {p.name: p for p in model.parameters}
-    with progress_bar(f"expanding {model.setting}", as_json):
-        import sympy as sp
+    theory, given, several = loaded(target, chosen)
+    layer = given.pop("layer", None)
+    with progress_bar(f"expanding {theory.declared.name}", as_json):
+        from derive.api import load
+        from derive.problems import problem_of
 
-        from derive.expansions.limits import Limit, rational
-        from derive.expansions.quantities import expand_quantity
-        from derive.pipeline import derive_model
-
-        limit = None if variable is None else Limit.of(variable, tuple(model.parameters))
-        fixed = {}
+        model = problem_of(theory.declared, {} if several else given).model
+        parameters = {parameter.name for parameter in model.parameters}
+        for name in given:
+            if name in parameters:
+                raise ParameterError(f"{name} is a parameter: fix it with --at {name}=VALUE, or leave it a symbol")
+        at: dict[str, str] = {}
         for pair in pairs:
             name, equals, text = (part.strip() for part in pair.partition("="))
-            if not equals or name not in names:
-                raise ParameterError(
-                    f"--at {pair}: write --at name=value with one of the parameters {', '.join(names) or '(none)'}"
-                )
-            if names[name] in fixed:
+            if not equals:
+                raise ParameterError(f"--at {pair}: write --at name=value")
+            if name in at:
                 raise ParameterError(f"--at {name} is given twice; keep one of the two values")
-            fixed[names[name]] = rational(text, f"--at {pair}")
-        if wanted is not None and (wanted not in names or of != "threshold"):
-            raise ParameterError(
-                f"--parameter {wanted}: use it with --of threshold and one of {', '.join(names) or '(none)'}"
-            )
-        if not model.probes:
-            raise DeriveError(f"{model.setting} declares no probe; add probe=spectrum(...) to its Model")
-        result = expand_quantity(derive_model(model).first, of, limit, sp.Integer(order), fixed, wanted)
-        root = "vartheta" if "theta" in names else "theta"
-        found = result.expansion.with_root(sp.Symbol(root))
-        branch = {p.name: str(v) for p, v in result.branch}
-        first = found.coefficients[0]
-        terms = [
-            {
-                "power": str(power),
-                "coefficient": str(c),
-                "relative": str(sp.factor(sp.radsimp(c / first))) if first != 0 and found.minimal is None else None,
-                "latex": sp.latex(c),
-            }
-            for power, c in zip(found.powers, found.coefficients, strict=True)
-        ]
-        shown = _written(sp, found, sp.S.One if limit is None else limit.small)
+            at[name] = text
+        found = load(target, **given).expand(of, variable, order=order, at=at, parameter=wanted, layer=layer)
     if as_json:
-        print_json(
-            {
-                "setting": model.setting,
-                "choices": dict(model.choices),
-                "of": of,
-                "in": variable,
-                "order": None if limit is None else order,
-                "at": {p.name: str(v) for p, v in fixed.items()},
-                "parameter": None if result.parameter is None else result.parameter.name,
-                "terms": terms,
-                "series": shown[0],
-                "latex": shown[1],
-                "next_power": None if found.ends else str(found.next_power),
-                "theta": None
-                if found.minimal is None
-                else {"name": root, "polynomial": str(found.minimal), "near": found.root_near},
-                "branch": branch,
-            }
-        )
-        return
-    if style == "latex":
-        click.echo(shown[1])
-        if found.minimal is not None:
-            click.echo(f"% {root} is the root near {found.root_near} of {sp.latex(found.minimal)}")
-        return
-    fixed_text = "".join(f", {p.name} = {v}" for p, v in fixed.items())
-    strength = "" if result.parameter is None else f" in {result.parameter}"
-    if variable is None:
-        click.echo(f"{of}{strength} of {model.name}{fixed_text}")
-        click.echo(f"  {terms[0]['coefficient']}")
+        print_json(found.as_dict())
+    elif style == "latex":
+        click.echo(found.latex)
+        if found.theta is not None:
+            click.echo(f"% {found.theta['name']} is the root near {found.theta['near']} of {found.theta['polynomial']}")
     else:
-        click.echo(f"{of}{strength} of {model.name}, expanded in {variable}{fixed_text}")
-        for term in terms:
-            click.echo(f"  ({variable})^{term['power']}:  {term['coefficient']}")
-        click.echo("the series ends here" if found.ends else f"next power: {found.next_power}")
-    if found.minimal is not None:
-        click.echo(f"{root} is the root near {found.root_near} of {found.minimal}")
-    if branch:
-        values = ", ".join(f"{name} = {value}" for name, value in branch.items())
-        click.echo(f"branch followed at {values}; other regions may have another, which --at picks")
-
-
-def _parameters(model: Model) -> set[str]:
-    return {parameter.name for parameter in model.parameters}
-
-
-def _written(sp: Any, found: Any, small: Any) -> tuple[str, str]:
-    """The series as text and as LaTeX, in terms of the parameter itself."""
-    texts, formulas = [], []
-    for power, c in zip(found.powers, found.coefficients, strict=True):
-        factor = small**power
-        texts.append(f"({c})" if power == 0 else f"({c})*({factor})")
-        formulas.append(sp.latex(c) if power == 0 else rf"\left({sp.latex(c)}\right) {sp.latex(factor)}")
-    if not found.ends:
-        texts.append(f"O(({small})**({found.next_power}))")
-        formulas.append(rf"\mathcal{{O}}\left({sp.latex(small**found.next_power)}\right)")
-    return " + ".join(texts), " + ".join(formulas)
+        click.echo(str(found))

@@ -79,6 +79,33 @@ def settings_line(setting: str, values: Mapping[str, float | int | str]) -> str:
     return " ".join([setting, *shown])
 
 
+def print_kernel(name: str, values: Any, errors: Any, times: Sequence[str]) -> None:
+    """A two-time function as a small table: one row per t, one column per s, a handful of each."""
+    import numpy as np
+
+    table, spread = np.asarray(values, float), None if errors is None else np.asarray(errors, float)
+    labels = tuple(0 for axis in times if axis not in ("t", "s"))
+    where = tuple(slice(None) if axis in ("t", "s") else 0 for axis in times)
+    table, spread = table[where], None if spread is None else spread[where]
+    title = f"{name}, labels {', '.join(map(str, labels))} (all with --json)" if labels else name
+
+    def cell(place: tuple[int, ...]) -> str:
+        value = float(table[place])
+        if math.isnan(value):
+            return "-"
+        return number(value) if spread is None else f"{number(value)} ± {float(spread[place]):.1g}"
+
+    if table.ndim == 2:
+        rows, columns = (handful(count) for count in table.shape)
+        cells = [(str(t), *(cell((t, s)) for s in columns)) for t in rows]
+        print_table(title, ("t", *(f"s = {s}" for s in columns)), cells)
+    elif table.ndim == 1:
+        axis = next(axis for axis in times if axis in ("t", "s"))
+        print_table(title, (axis, name), [(str(k), cell((k,))) for k in handful(len(table))])
+    else:
+        click.echo(f"{title}: {cell(())}\n")
+
+
 def handful(count: int, most: int = 5) -> list[int]:
     """The few times that tables show: those at which theory and simulation are compared."""
     from numerics.progress import handful as chosen

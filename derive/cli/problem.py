@@ -1,8 +1,9 @@
-"""What the computing commands share: arguments, options, and the generated solver of a problem."""
+"""What the commands share: arguments, options, and the model with its values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,10 +11,9 @@ import click
 from derive.cli import completion
 
 if TYPE_CHECKING:
-    from derive.cli.output import Progress
-    from derive.language.model import Model
-    from derive.problems import Grid
-    from numerics.solver import Layer, Solver
+    from matplotlib.figure import Figure
+
+    from derive.api import Theory
 
 target_argument = click.argument("target", metavar="SETTING|FILE", shell_complete=completion.targets)
 values_argument = click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1, shell_complete=completion.values)
@@ -65,6 +65,14 @@ seeds_option = click.option(
     metavar="K",
     help="Number of independent draws of all the disorder.",
 )
+kernel_option = click.option(
+    "--kernel",
+    "kernels",
+    multiple=True,
+    metavar="C[a,b]|R[a,b]",
+    help="A two-time function of two fields: C[a,b](t,s) = <a(t) b(s)>, or R[a,b](t,s), how a(t) answers to a source "
+    "in the equation of b at s. May be repeated.",
+)
 path_option = click.option(
     "--path/--no-path",
     "path",
@@ -73,62 +81,46 @@ path_option = click.option(
 )
 
 
-def solver_of(target: str, model: Model, progress: Progress | None) -> Solver:
-    """The generated solver: as built for a shipped setting, otherwise derived now and kept for the next time."""
-    from derive.loading import is_file_target
-    from numerics.solver import load_built, load_solver
-
-    built = None if is_file_target(target) else load_built(model.name)
-    if built is not None and _belongs(built, model):
-        return built
-    if progress is not None:
-        progress(0.0, "deriving")
-    from derive.codegen.store import stored_files
-
-    return load_solver(stored_files(model))
+plot_option = click.option(
+    "--plot",
+    metavar="FILE.png",
+    shell_complete=completion.files(".png", ".pdf", ".svg"),
+    help="Draw the result (.png, .pdf or .svg).",
+)
 
 
-def _belongs(built: Solver, model: Model) -> bool:
-    """Whether built code is of the declaration as it stands; `derive build --check` compares every byte."""
-    from derive.codegen import declaration_digest
-
-    return declaration_digest(model) == built.setting.declaration
-
-
-def bulk_data(layer: Layer, grid: Sequence[float] | None) -> dict[str, Any]:
-    """Atoms, moments, curve and density of the bulk of a layer for machines."""
-    import numpy as np
-
-    data: dict[str, Any] = {"atoms": layer.atoms, "moments": layer.moments, "curve": layer.curve}
-    if grid is not None:
-        data["density"] = {"x": list(grid), "y": layer.law.density(np.array(grid))}
-    return data
+def check_plot(plot: str | None) -> None:
+    """Refuse a picture that cannot be written before any work is done."""
+    if plot is None:
+        return
+    path = Path(plot)
+    if path.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise click.UsageError(f"--plot {plot}: end the file name in .png, .pdf or .svg")
+    if not path.parent.is_dir():
+        raise click.UsageError(f"--plot {plot}: there is no directory {path.parent}; make it first")
+    if path.is_dir():
+        raise click.UsageError(f"--plot {plot} is a directory; give a file name")
 
 
-def axes_of(sweep: Grid) -> dict[str, list[Any]]:
-    """The values along each axis of a grid, as they are among the parameters."""
-    return {name: list(dict.fromkeys(p.values[name] for p in sweep.problems)) for name, _ in sweep.axes}
+def save_plot(figure: Figure, plot: str) -> None:
+    """Write a picture; the file type follows the name."""
+    from derive.errors import DeriveError
+
+    try:
+        figure.savefig(plot, dpi=150)
+    except OSError as error:
+        raise DeriveError(f"cannot write {plot} ({error.strerror}); choose another file for --plot") from None
 
 
-def layer_data(layer: Layer) -> dict[str, Any]:
-    """One layer of a solution for machines."""
-    return {
-        "layer": int(layer.label) if layer.label.isdigit() else layer.label,
-        "bulk_edges": layer.bulk_edges,
-        "outliers": layer.outliers,
-        "outlier_errors": layer.outlier_errors,
-        "outlier_path": layer.outlier_path,
-        "outlier_path_errors": layer.outlier_path_errors,
-        "largest_path": layer.largest_path,
-        "bbp_time": layer.bbp_time,
-        "overlaps": layer.overlaps,
-        "diagnostics": layer.diagnostics,
-    }
+def loaded(target: str, pairs: Sequence[str]) -> tuple[Theory, dict[str, Any], bool]:
+    """A model, its values as the verbs take them, and whether several values make a grid."""
+    from derive.api import load
+    from derive.problems import typed_values
 
-
-def with_observables(result: dict[str, Any], observables: dict[str, Any]) -> dict[str, Any]:
-    """The result with each observable also under its own name, where no other key has that name."""
-    return {**result, **{name: series for name, series in observables.items() if name not in result}}
+    theory = load(target)
+    given = typed_values(theory.declared, pairs)
+    several = any(len(values) > 1 for values in given.values())
+    return theory, {name: list(values) if len(values) > 1 else values[0] for name, values in given.items()}, several
 
 
 def named_with_choices(words: tuple[str, ...]) -> list[tuple[str, dict[str, int | str]]]:

@@ -8,35 +8,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from derive.cli import completion
-from derive.cli.output import (
-    handful,
-    json_option,
-    number,
-    part_of,
-    plain,
-    print_json,
-    print_table,
-    progress_bar,
-    settings_line,
-)
+from derive.cli.output import handful, json_option, plain, print_json, print_kernel, print_table, progress_bar
 from derive.cli.problem import (
-    axes_of,
-    bulk_data,
-    layer_data,
+    check_plot,
+    kernel_option,
+    loaded,
     path_option,
+    plot_option,
     rank_option,
     samples_option,
+    save_plot,
     seed_option,
-    solver_of,
     target_argument,
     values_argument,
-    with_observables,
 )
 
 if TYPE_CHECKING:
-    from derive.cli.output import Progress
-    from derive.problems import Grid, Problem
-    from numerics.solver import Solution
+    from derive.results import Layer, Solution, Sweep
 
 
 @click.command(short_help="Solve the theory: bulk edges, outliers, order parameters.")
@@ -46,13 +34,17 @@ if TYPE_CHECKING:
 @rank_option
 @seed_option
 @path_option
+@kernel_option
 @click.option("--grid", metavar="LOW:HIGH:COUNT", help="Also give the density of the bulk on so many points.")
 @click.option(
+    "-o",
     "--out",
     metavar="FILE",
-    shell_complete=completion.files(".jsonl", ".csv"),
-    help="Also write the results: FILE.jsonl, one JSON object a point, or FILE.csv.",
+    shell_complete=completion.files(".jsonl", ".csv", ".nc"),
+    help="Also write the results: FILE.jsonl, one JSON object per point, FILE.csv, or FILE.nc for derive.open.",
 )
+@plot_option
+@click.option("-v", "--verbose", is_flag=True, help="Also print how the numbers were found.")
 @json_option
 def solve(
     target: str,
@@ -61,8 +53,11 @@ def solve(
     rank: int | None,
     seed: int,
     path: bool | None,
+    kernels: tuple[str, ...],
     grid: str | None,
     out: str | None,
+    plot: str | None,
+    verbose: bool,
     as_json: bool,
 ) -> None:
     """Solve the theory at infinite size: bulk edges, outliers, order parameters along the training.
@@ -85,7 +80,7 @@ def solve(
       outlier_errors           one standard error each, null where exact
       overlaps                 for each outlier its squared overlap with the span of the spikes, right and left
                                (left: of the left singular vector; null for a matrix that is no W^T W)
-      outlier_path, bbp_time   outliers at each time, and the first time with one (null if none); with --path
+      outlier_path, bbp_time   outliers at each time, and the first time with one (or "never"); with --path
       outlier_path_errors      their standard errors where laws are sampled, else null
       largest_path             largest point of the spectrum at each time, outlier or edge
       atoms                    point masses of the bulk: at, weight
@@ -93,7 +88,10 @@ def solve(
       curve                    polynomial in the resolvent G and z, zero on the bulk; null if too large to eliminate
       density                  x and y, with --grid; zero outside the bulk and at its very edges
       observables              name to list over time, of numbers or, with labels, of lists; each also under its name
+                               null at times before something that it is made of is there, such as v(t - 5)
       observable_errors        their standard errors where laws are sampled, else null
+      kernels                  with --kernel: name to axes ("t", "label of a", "s", "label of b", as far as there are
+                               any), values and errors (null where nothing is sampled); a response is null where s > t
       layers                   the same for each layer, where a model names them
       diagnostics              residuals and how the numbers were found
     On a grid: setting, axes, points (parameters and the above, or parameters and error).
@@ -104,101 +102,41 @@ def solve(
       derive solve my_model.py eta=0.5 nu=1/2
       derive solve my_model.py eta=0.5 T=4 --json
       derive solve SETTING --samples 200000 --seed 1
+      derive solve my_model.py --kernel C[v,v] --kernel R[v,v] --json
       derive solve my_model.py --grid 0:10:400 --json
       derive solve my_model.py nu=0.5,1,2 eta=0.01:0.5:20 --out sweep.csv
     """
-    from derive.cli.tables import check_table, write_table
-    from derive.problems import load_grid
-
-    check_table(out)
-    points_of_grid = _grid(grid)
-    sweep = load_grid(target, pairs)
-    sampling = {"samples": samples, "seed": seed, "rank": rank}
-    with progress_bar(f"solving {sweep.problems[0].model.setting}", as_json) as progress:
-        if sweep.axes:
-            points = _solve_grid(target, sweep, sampling, path, points_of_grid, progress)
-        else:
-            solution = _solve_one(target, sweep.problems[0], sampling, path, progress)
-            points = [_data(sweep.problems[0], solution, points_of_grid, progress)]
-    setting = sweep.problems[0].model.setting
-    if out is not None:
-        write_table(out, points)
-    if not sweep.axes:
-        if as_json:
-            print_json(points[0])
-        else:
-            _print_solution(points[0], points[0]["observable_errors"])
-    elif as_json:
-        print_json({"setting": setting, "axes": axes_of(sweep), "points": points})
-    else:
-        _print_grid(setting, sweep, points)
-    if out is not None and not as_json:
-        click.echo(f"wrote {out}")
-    if all("error" in point for point in points):
-        click.get_current_context().exit(3)
-
-
-def _solve_one(
-    target: str, problem: Problem, sampling: dict[str, Any], path: bool | None, progress: Progress | None
-) -> Solution:
-    from numerics.solver import solve as run
-
-    solver = solver_of(target, problem.model, progress)
-    follow = solver.layered if path is None else path
-    return run(
-        solver,
-        problem.inputs,
-        **sampling,
-        layers=problem.layers,
-        path=follow,
-        overlaps=True,
-        progress=part_of(progress, 0.1, 1.0),
-    )
-
-
-def _solve_grid(
-    target: str,
-    sweep: Grid,
-    sampling: dict[str, Any],
-    path: bool | None,
-    grid: list[float] | None,
-    progress: Progress | None,
-) -> list[dict[str, Any]]:
-    """All points; those that share a model and its whole numbers in one computation."""
+    from derive.cli.tables import check_table, write_result
     from derive.errors import NumericalError
-    from numerics.solver import solve_many
 
-    groups: dict[tuple[Any, ...], list[int]] = {}
-    for index, problem in enumerate(sweep.problems):
-        whole = [problem.values[p.name] for p in problem.model.parameters if p.domain.whole]
-        groups.setdefault((problem.model.name, problem.layers, *whole), []).append(index)
-    points: list[dict[str, Any]] = [{} for _ in sweep.problems]
-    done = 0
-    for members in groups.values():
-        first = sweep.problems[members[0]]
-        share = part_of(progress, done / len(points), (done + len(members)) / len(points))
-        solver = solver_of(target, first.model, share)
-        solutions = solve_many(
-            solver,
-            [sweep.problems[i].inputs for i in members],
-            **sampling,
-            layers=first.layers,
-            path=solver.layered if path is None else path,
-            overlaps=True,
-            progress=share,
-        )
-        for index, solution in zip(members, solutions, strict=True):
-            problem = sweep.problems[index]
-            try:
-                if isinstance(solution, NumericalError):
-                    raise solution
-                points[index] = _data(problem, solution, grid)
-            except NumericalError as error:
-                points[index] = plain(
-                    {"setting": problem.model.setting, "parameters": problem.values, "error": str(error)}
-                )
-        done += len(members)
-    return points
+    check_table(out, (".jsonl", ".csv", ".nc"))
+    check_plot(plot)
+    points_of_grid = _grid(grid)
+    theory, given, several = loaded(target, pairs)
+    options: dict[str, Any] = {"samples": samples, "seed": seed, "rank": rank, "path": path, "kernels": kernels}
+    with progress_bar(f"solving {theory.declared.name}", as_json) as progress:
+        if several:
+            sweep = theory.sweep(given, **options, progress=progress)
+        else:
+            solution = theory.solve(given, **options, progress=progress)
+            if solution.found is None:
+                raise NumericalError(solution.trouble[0])
+    result = sweep if several else solution
+    if out is not None:
+        write_result(out, result)
+    if plot is not None:
+        save_plot(result.plot(), plot)
+    if as_json:
+        print_json(plain(sweep.as_dict() if several else solution.as_dict(points_of_grid)))
+    elif several:
+        _print_grid(sweep, out is not None)
+    else:
+        _print_solution(solution, points_of_grid, verbose)
+    for name in (out, plot):
+        if name is not None and not as_json:
+            click.echo(f"wrote {name}")
+    if several and all(point.found is None for point in sweep.points):
+        click.get_current_context().exit(3)
 
 
 def _grid(text: str | None) -> list[float] | None:
@@ -216,112 +154,95 @@ def _grid(text: str | None) -> list[float] | None:
     return [low + (high - low) * i / (count - 1) for i in range(count)]
 
 
-def _data(
-    problem: Problem, solution: Solution, grid: list[float] | None, progress: Progress | None = None
-) -> dict[str, Any]:
-    """A solution for machines."""
-    layers = [{**layer_data(layer), **bulk_data(layer, grid)} for layer in solution.layers]
-    first = layers[0] if layers else {}
-    bulk = ("atoms", "moments", "curve", "density")
-    extra = (*bulk, "overlaps", "outlier_path", "outlier_path_errors", "largest_path", "bbp_time")
-    result = {
-        "setting": problem.model.setting,
-        "parameters": problem.values,
-        "bulk_edges": solution.bulk_edges,
-        "outliers": solution.outliers,
-        "outlier_errors": solution.outlier_errors,
-        **{key: first[key] for key in extra if key in first},
-        "observables": solution.observables,
-        "observable_errors": solution.observable_errors,
-        **({"layers": layers} if any(layer.label for layer in solution.layers) else {}),
-        "diagnostics": solution.diagnostics,
-    }
-    found: dict[str, Any] = plain(with_observables(result, solution.observables))
-    return found
+def _print_solution(solution: Solution, grid: list[float] | None, verbose: bool) -> None:
+    from derive.results.frames import columns_of
+    from derive.results.words import shown_number
 
-
-def _print_solution(result: dict[str, Any], observable_errors: dict[str, list[float]] | None) -> None:
-    click.echo(settings_line(result["setting"], result["parameters"]))
-    for layer in result.get("layers", [result]):
-        if layer["bulk_edges"]:
-            _print_layer(layer, f", layer {layer['layer']}" if "layer" in layer else "")
+    click.echo(solution.made.point)
+    for layer in solution.layers:
+        _print_layer(layer, grid)
     rows: list[tuple[str, ...]] = []
-    from numerics.labelled import single_series
-
-    spreads = single_series(observable_errors or {})
-    for name, series in single_series(result["observables"]).items():
-        spread = spreads.get(name)
-        rows += [
-            (name if i == 0 else "", str(time), number(series[time]), f"{spread[time]:.2g}" if spread else "exact")
-            for i, time in enumerate(handful(len(series)))
-        ]
+    for name, series in solution.observables.items():
+        spreads = {} if solution.errors is None else columns_of(name, solution.errors[name])
+        for column, values in list(columns_of(name, series).items())[:3]:
+            rows += [
+                (
+                    column if i == 0 else "",
+                    str(time),
+                    shown_number(values[time], spreads[column][time] if spreads else None),
+                )
+                for i, time in enumerate(handful(len(values)))
+            ]
     if rows:
-        print_table("observables", ("observable", "time", "value", "standard error"), rows)
-    for name, value in result["diagnostics"].items():
-        click.echo(f"{name.replace('_', ' ')}: {_readable(value)}")
+        print_table("observables", ("observable", "time", "value"), rows)
+    if solution.found is not None:
+        for kernel in solution.found.two_time.values():
+            print_kernel(kernel.name, kernel.values, kernel.errors, kernel.axes)
+    click.echo(_how(solution))
+    for reason in solution.trouble:
+        click.echo(f"not to be trusted: {reason}")
+    if verbose:
+        for name, value in solution.diagnostics.items():
+            click.echo(f"{name.replace('_', ' ')}: {_readable(value)}")
 
 
-def _print_layer(layer: dict[str, Any], named: str) -> None:
-    edges, outliers = layer["bulk_edges"], layer["outliers"]
-    print_table(f"bulk{named}", ("low", "high"), [tuple(map(number, pair)) for pair in edges], text_columns=0)
-    errors = layer["outlier_errors"] or [None] * len(outliers)
-    overlaps = layer.get("overlaps") or [{"right": None, "left": None}] * len(outliers)
-    lines = [
-        (
-            _side(value, edges),
-            f"{value:.10g}",
-            "exact" if error is None else f"{error:.2g}",
-            *map(number, seen.values()),
-        )
-        for value, error, seen in zip(outliers, errors, overlaps, strict=True)
-    ]
+def _how(solution: Solution) -> str:
+    """How the numbers were found, in plain words."""
+    about = solution.diagnostics
+    if not solution.exact:
+        return f"sampled: {about.get('samples')} sites, seed {about.get('seed')}; in brackets one standard error"
+    moved = about.get("quadrature_error")
+    if moved is not None:
+        return f"Gaussian integrals by quadrature, settled to {moved:.0e}"
+    return "exact: nothing was sampled"
+
+
+def _print_layer(layer: Layer, grid: list[float] | None) -> None:
+    from derive.results.words import grouped, shown_number
+
+    named = f", layer {layer.label}" if layer.label else ""
+    edges = ["  to  ".join(map(shown_number, pair)) for pair in layer.bulk_edges]
+    click.echo(f"\nbulk{named}: {'; '.join(edges)}")
+    for at, weight in layer.atoms:
+        click.echo(f"  atom at {shown_number(at)} of weight {shown_number(weight)}")
+    spreads, overlaps = layer.outlier_errors, layer.overlaps or {}
+    lines = []
+    for first, count, value in grouped(layer.outliers):
+        text = f"{value:.10g}" if spreads is None else shown_number(value, float(spreads[first]))
+        cells = [shown_number(overlaps[side][first]) for side in ("right", "left") if side in overlaps]
+        lines.append((layer.side(value), text + (f"  x {count}" if count > 1 else ""), *cells))
     if lines:
-        columns = ("place", "value", "standard error", "overlap with spikes, right", "left")
-        print_table(f"outliers{named}", columns, lines)
-    else:
-        click.echo(f"no outliers{named}: every eigenvalue lies in the bulk\n")
-    if layer.get("moments"):
-        click.echo(f"moments of the bulk{named}: {', '.join(map(number, layer['moments'][:5]))}, ...\n")
-    if layer.get("density"):
-        x, y = layer["density"]["x"], layer["density"]["y"]
-        points = [(number(x[i]), number(y[i])) for i in handful(len(x), 11)]
+        sides = [f"overlap, {side}" for side in ("right", "left") if side in overlaps]
+        print_table(f"outliers{named}", ("place", "value", *sides), lines)
+    elif len(layer.bulk_edges):
+        click.echo(f"no outliers{named}: every eigenvalue lies in the bulk")
+    if layer.bbp_time is not None and lines:
+        click.echo(f"first outlier{named} at time {layer.bbp_time}")
+    if grid is not None:
+        density = layer.density(grid)
+        points = [(shown_number(grid[i]), shown_number(density[i])) for i in handful(len(grid), 11)]
         print_table(f"density of the bulk{named} (all points with --json)", ("x", "density"), points, text_columns=0)
-    if layer.get("outlier_path") is not None and layer["bbp_time"] is not None:
-        click.echo(f"first outlier{named} at time {layer['bbp_time']}\n")
 
 
-def _print_grid(setting: str, sweep: Grid, points: list[dict[str, Any]]) -> None:
-    from derive.cli.tables import row_of
-
-    rows = [row_of(point) for point in points]
-    fixed = {name: value for name, value in points[0]["parameters"].items() if name not in dict(sweep.axes)}
-    click.echo(f"{settings_line(setting, fixed)}, {len(points)} points; observables are those of the last time")
-    axes = [name for name, _ in sweep.axes]
-    hidden = ("lower_edge", "upper_edge", "smallest", "outliers", "intervals")
-    others = [
-        key
-        for key in dict.fromkeys(k for row in rows for k in row)
-        if key not in points[0]["parameters"] and not key.startswith(hidden)
-    ]
-    cells = [
-        [_readable(row[name]) for name in axes] + ["" if row.get(k) is None else _readable(row[k]) for k in others]
-        for row in rows
-    ]
-    print_table("", (*axes, *others), cells, text_columns=0)
+def _print_grid(sweep: Sweep, written: bool) -> None:
+    """A row per point; where a file has them all, the first and the last."""
+    heads, rows = sweep.lines()
+    click.echo(f"{sweep.made.point}, {len(sweep)} points; observables are those of the last time")
+    if written and len(rows) > 10:
+        rows = [*rows[:5], ["..."] * len(heads), *rows[-5:]]
+    print_table("", heads, rows, text_columns=0)
+    for reason in sweep.trouble:
+        click.echo(reason)
 
 
 def _readable(value: Any) -> str:
     """A diagnostic in words."""
+    from derive.results.words import shown_number
+
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
         return " ".join(f"{name} {_readable(part)}" for name, part in value.items())
     if isinstance(value, list):
         return "; ".join(map(_readable, value)) or "none"
-    return number(value) if isinstance(value, float) else str(value)
-
-
-def _side(value: float, edges: list[list[float]]) -> str:
-    if value > edges[-1][1]:
-        return "above the bulk"
-    return "below the bulk" if value < edges[0][0] else "in a gap"
+    return shown_number(value) if isinstance(value, float) else str(value)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from derive.cli import completion
-from derive.cli.compare import check_plot
 from derive.cli.output import json_option, number, plain, print_json, print_table, progress_bar
+from derive.cli.problem import check_plot
 from derive.errors import DeriveError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import click
 
 from derive.cli import completion
 from derive.cli.output import json_option, number, part_of, plain, print_json, print_table, progress_bar, settings_line
-from derive.cli.problem import axes_of, solver_of, target_argument, values_argument
+from derive.cli.problem import target_argument, values_argument
 
 
 @click.command(short_help="Find the largest stable learning rate.")
@@ -96,11 +96,12 @@ def stability(
     points: list[dict[str, Any]] = []
     setting = sweep.problems[0].model.setting
     with progress_bar(f"stability of {setting}", as_json) as progress:
+        from derive.api.solvers import solver_of
         from numerics.stability import stable_rate
 
         for k, problem in enumerate(sweep.problems):
             share = part_of(progress, k / len(sweep.problems), (k + 1) / len(sweep.problems))
-            solver = solver_of(target, problem.model, share)
+            solver = solver_of(problem.model, target, share)
             layer = curvature or ("ntk" if "ntk" in (m.label for m in solver.matrices) else None)
             parameters = {name: value for name, value in problem.values.items() if name != rate}
             try:
@@ -111,7 +112,8 @@ def stability(
     if out is not None:
         write_rows(out, [{**p["parameters"], **{k: v for k, v in p.items() if k != "parameters"}} for p in points])
     if as_json:
-        print_json({"setting": setting, "rate": rate, "axes": axes_of(sweep), "points": points})
+        axes = {name: list(values) for name, values in sweep.axes}
+        print_json({"setting": setting, "rate": rate, "axes": axes, "points": points})
         return
     names = [name for name, _ in sweep.axes]
     fixed = {name: value for name, value in points[0]["parameters"].items() if name not in names}

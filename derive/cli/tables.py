@@ -1,4 +1,4 @@
-"""Results of many points as files: JSON lines with everything, or CSV with one number a cell."""
+"""Results of commands as files: JSON lines with everything, CSV with one number per cell, or netCDF."""
 
 from __future__ import annotations
 
@@ -7,28 +7,44 @@ import io
 import json
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from derive.cli.output import plain
 from derive.errors import DeriveError
 
-KINDS = (".jsonl", ".csv")
+if TYPE_CHECKING:
+    from derive.results import Solution, Sweep
+
+MEANING = {".jsonl": "everything", ".csv": "one number per cell", ".nc": "for derive.open"}
 
 
-def check_table(out: str | None) -> None:
+def check_table(out: str | None, kinds: Sequence[str] = (".jsonl", ".csv")) -> None:
     """Refuse a file that cannot be written before any work is done."""
     if out is None:
         return
     path = Path(out)
-    if path.suffix not in KINDS:
-        raise DeriveError(f"--out {out}: the name must end in .jsonl (everything) or .csv (one number a cell)")
+    if path.suffix not in kinds:
+        endings = " or ".join(f"{kind} ({MEANING[kind]})" for kind in kinds)
+        raise DeriveError(f"--out {out}: the name must end in {endings}")
     if path.is_dir() or not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
         raise DeriveError(f"--out {out}: cannot be written; choose a file in a directory that exists")
 
 
-def write_table(out: str, points: list[dict[str, Any]]) -> None:
-    """Write solved points: everything as JSON lines, or single numbers as CSV."""
-    write_rows(out, [row_of(point) for point in points] if Path(out).suffix == ".csv" else points)
+def write_result(out: str, result: Solution | Sweep) -> None:
+    """Write a result in the format that the file name asks for."""
+    from derive.results import Solution
+    from derive.results.sweep import row_of
+
+    suffix = Path(out).suffix
+    points = (result,) if isinstance(result, Solution) else result.points
+    if suffix == ".nc":
+        result.save(out)
+    elif suffix == ".csv":
+        write_rows(out, [row_of(point) for point in points])
+    else:
+        write_rows(out, [plain(point.as_dict()) for point in points])
 
 
 def write_rows(out: str, rows: list[dict[str, Any]]) -> None:
@@ -45,34 +61,11 @@ def write_rows(out: str, rows: list[dict[str, Any]]) -> None:
         raise DeriveError(f"--out {out}: cannot be written ({error.strerror}); choose another file") from None
 
 
-def row_of(point: dict[str, Any]) -> dict[str, Any]:
-    """One point as single numbers: parameters, observables at the last time, edges and outliers of each layer."""
-    row: dict[str, Any] = dict(point["parameters"])
-    if "error" in point:
-        return {**row, "error": point["error"]}
-    from numerics.labelled import single_series
-
-    row |= {name: series[-1] for name, series in single_series(point["observables"], None).items() if series}
-    for layer in point.get("layers", [point]):
-        if not layer["bulk_edges"]:
-            continue
-        tail = f"_{layer['layer']}" if "layer" in layer else ""
-        row[f"lower_edge{tail}"], row[f"upper_edge{tail}"] = layer["bulk_edges"][0][0], layer["bulk_edges"][-1][1]
-        row[f"outliers{tail}"] = len(layer["outliers"])
-        atoms = [atom["at"] for atom in layer.get("atoms") or []]
-        row[f"largest{tail}"] = max([layer["bulk_edges"][-1][1], *layer["outliers"], *atoms])
-        row[f"smallest{tail}"] = min([layer["bulk_edges"][0][0], *layer["outliers"], *atoms])
-        row[f"intervals{tail}"] = len(layer["bulk_edges"])
-        if layer.get("outlier_path") is not None:
-            row[f"bbp_time{tail}"] = layer["bbp_time"]
-    return row
-
-
 def _csv(rows: list[dict[str, Any]]) -> str:
     names = list(dict.fromkeys(name for row in rows for name in row))
-    names.sort(key=lambda name: name == "error")
+    names.sort(key=lambda name: name == "trouble")
     file = io.StringIO()
     writer = csv.DictWriter(file, names, restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows({k: "" if v is None else v for k, v in row.items()} for row in rows)
+    writer.writerows({k: "" if v is None or v != v else v for k, v in row.items()} for row in rows)
     return file.getvalue()

@@ -20,9 +20,10 @@ NOT_DECIDED = 4
     shell_complete=completion.files(".toml"),
     help="A claims file of your own, in TOML.",
 )
+@click.option("-v", "--verbose", is_flag=True, help="One line per claim, also of those that are proved.")
 @json_option
-def verify(target: str | None, claims_file: str | None, as_json: bool) -> None:
-    """Check hand-written formulas against what is derived; one line per claim.
+def verify(target: str | None, claims_file: str | None, verbose: bool, as_json: bool) -> None:
+    """Check hand-written formulas against what is derived: how many hold by setting, and each that does not.
 
     A claim is a resolvent, a block of A(z), an edge, a threshold or a series coefficient as your paper prints it. It is
     proved, by algebra; or it FAILED, with a counterexample: parameters, what is claimed and what is derived there; or
@@ -59,7 +60,7 @@ def verify(target: str | None, claims_file: str | None, as_json: bool) -> None:
       failed, undecided        how many fail, and how many are not decided
       without_claims           models for which there is no independent check
     """
-    from derive.claims import check_claims, load_claims, project_claims
+    from derive.claims import load_claims, project_claims
     from derive.loading import is_file_target, load_model, setting_names
 
     if target is not None and target.endswith(".toml") and claims_file is None:
@@ -73,49 +74,15 @@ def verify(target: str | None, claims_file: str | None, as_json: bool) -> None:
         files = [load_claims(path) for path in project_claims()]
     if claims_file is None and model is not None:
         files = [file for file in files if file.model == model.setting]
-    verdicts = []
+    everything = [file.model for file in files] if claims_file else setting_names()
     with progress_bar("verifying", as_json) as progress:
-        from derive.pipeline import derive_model
+        from derive.api.verifying import check
 
-        for i, file in enumerate(files):
-            if progress is not None:
-                progress(i / len(files), file.model)
-            named = model if claims_file is not None and not file.choices and not file.layer else None
-            derivation = None if named is None else derive_model(named)
-            name = file.model if model is None else model.setting
-            picked = (*file.choices, *((("layer", file.layer),) if file.layer else ()))
-            chosen = " ".join(f"{key}={value}" for key, value in picked)
-            verdicts += [(name, chosen, verdict) for verdict in check_claims(file, derivation)]
-    failed = sum(verdict.failed for _, _, verdict in verdicts)
-    proved = sum(verdict.holds for _, _, verdict in verdicts)
-    undecided = len(verdicts) - failed - proved
-    everything = (
-        [model.setting] if model is not None else [file.model for file in files] if claims_file else setting_names()
-    )
-    without = [name for name in everything if name not in {setting for setting, _, _ in verdicts}]
+        wanted = everything if model is None else [model.setting]
+        found = check(files, model, wanted, own=claims_file is not None, progress=progress)
     if as_json:
-        print_json(
-            {
-                "claims": [
-                    {"setting": setting, "of": which, "name": v.name, "status": v.status, "detail": v.detail}
-                    for setting, which, v in verdicts
-                ],
-                "failed": failed,
-                "undecided": undecided,
-                "without_claims": without,
-            }
-        )
+        print_json(found.as_dict())
     else:
-        width = max((len(verdict.status) for _, _, verdict in verdicts), default=0)
-        for setting, which, verdict in verdicts:
-            click.echo(
-                f"{verdict.status:<{width}}  {setting}{f' ({which})' if which else ''}: {verdict.name}"
-                + (f" ({verdict.detail})" if verdict.detail else "")
-            )
-        for name in without:
-            click.echo(f"no claims for {name}: no independent check")
-        if verdicts:
-            others = [f"{failed} failed"] * bool(failed) + [f"{undecided} not decided"] * bool(undecided)
-            click.echo(", ".join([f"{proved} of {len(verdicts)} claims hold", *others]))
-    if failed or undecided:
-        click.get_current_context().exit(1 if failed else NOT_DECIDED)
+        click.echo("\n".join(found.lines(everything=verbose)))
+    if found.failed or found.undecided:
+        click.get_current_context().exit(1 if found.failed else NOT_DECIDED)

@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from derive.version import __version__
 from derive.errors import DeclarationError
 from derive.language.model import Model, atoms
 from derive.language.symbols import _Named
+from derive.version import __version__
 
 if TYPE_CHECKING:
     from derive.pipeline import Derivation
@@ -29,15 +29,15 @@ def generate_files(model: Model, derivation: Derivation | None = None, runtime: 
     # a setting that is built or stored is told by its digest alone, and starts without what derives it
     from derive.pipeline import derive_model
     from derive.printing import markdown_of_derivation
-    from derive.program.exact import exact_pass
+    from derive.program.exact import exact_pass, exact_two_time
     from derive.program.exact_text import ExactText
-    from derive.program.gaussian import pass_by_integrals
+    from derive.program.gaussian import gaussian_two_time, pass_by_integrals
     from derive.program.gaussian_text import GaussianText
     from derive.program.layout import Layout
     from derive.program.module import front_text
     from derive.program.probe import bulk_program, letters_needed, probe_program
     from derive.program.probe_text import bulk_text, probe_text
-    from derive.program.sampled_text import write_sampled
+    from derive.program.sampled_text import write_sampled, write_sampled_two_time
     from derive.program.simulation_text import write_simulation
 
     derivation = derive_model(model) if derivation is None else derivation
@@ -49,21 +49,26 @@ def generate_files(model: Model, derivation: Derivation | None = None, runtime: 
     exact = True
     if derivation.system.linear:
         training = ExactText(exact_pass(layout, letters, means), runtime).module()
+        two_time = ExactText(exact_two_time(layout), runtime).module() if layout.named else ""
     else:
         by_integrals = pass_by_integrals(derivation)
         if by_integrals is not None:
             training = GaussianText(by_integrals, runtime).module()
+            two_time = GaussianText(gaussian_two_time(layout), runtime).module()
         else:
             exact, training = False, write_sampled(layout, letters, means, model.responses, runtime)
+            two_time = write_sampled_two_time(layout, letters, means, runtime)
     files = {
         "training.py": training,
         "simulation.py": write_simulation(model, derivation.order.order, runtime),
     }
+    if two_time:
+        files["two_time.py"] = two_time
     for label, stem in stems.items():
         probed = derivation.probes[label]
         files[f"probe{stem}.py"] = probe_text(probe_program(probed.pencil, layout, means), runtime)
         files[f"bulk{stem}.py"] = bulk_text(bulk_program(probed.bulk, layout), runtime)
-    files["__init__.py"] = front_text(model, exact, stems, declaration_digest(model), runtime)
+    files["__init__.py"] = front_text(model, layout, exact, stems, declaration_digest(model), runtime)
     document = markdown_of_derivation(derivation)
     files = {name: _formatted(_banner(model) + text) for name, text in files.items()}
     files["derivation.md"] = document if document.endswith("\n") else document + "\n"

@@ -34,6 +34,7 @@ from derive.program.nodes import (
     Sum,
     Symbol,
     Transposed,
+    Tuple,
     Value,
     alive,
     shape_of,
@@ -66,11 +67,13 @@ class SiteLayout:
     channels: tuple[tuple[Symbol, tuple[tuple[Field, Symbol], ...]], ...]
     """For each random matrix the symbol of its covariance, and the noises that it makes."""
     drawn: tuple[tuple[Field, Symbol], ...]
+    kicks: tuple[tuple[Field, Symbol], ...]
+    """Sources in equations of fields that have no noise, where two-time functions are asked for."""
     size: Slot
 
     @property
     def blocks(self) -> tuple[tuple[Field, Symbol], ...]:
-        return (*(pair for _, noises in self.channels for pair in noises), *self.drawn)
+        return (*(pair for _, noises in self.channels for pair in noises), *self.drawn, *self.kicks)
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,8 @@ class ExactPass:
     ends: tuple[tuple[Key, tuple[Field, Field]], ...]
     """The fields whose times and labels the two axes of a correlation or response run over."""
     observables: tuple[tuple[str, Value], ...]
+    fields: tuple[tuple[str, Value], ...] = ()
+    """In place of order parameters and observables: what two-time functions are made of."""
 
 
 def lines_of(field: Field) -> sp.Expr:
@@ -115,11 +120,19 @@ def exact_pass(layout: Layout, letters: Iterable[Letter], means: Iterable[Mean] 
     return ExactBuild(layout).program(tuple(letters), tuple(means))
 
 
-class ExactBuild:
-    """Makes the program; the pass by quadrature adds to it what laws need that are not linear."""
+def exact_two_time(layout: Layout) -> ExactPass:
+    """The program that gives what all two-time functions are made of."""
+    return ExactBuild(layout, kicked=True).two_time_program()
 
-    def __init__(self, layout: Layout):
-        self.layout, self.clock = layout, layout.clock
+
+class ExactBuild:
+    """Makes the program; the pass by quadrature adds to it what laws need that are not linear.
+
+    kicked: whether there are sources in the equations of all fields.
+    """
+
+    def __init__(self, layout: Layout, kicked: bool = False):
+        self.layout, self.clock, self.kicked = layout, layout.clock, kicked
         self.time = Symbol("t" if self.clock is None else self.clock.name, SCALAR)
         self.steps = sp.S.One if self.clock is None else self.clock.steps
         self.times = Symbol("times", SCALAR)
@@ -154,11 +167,35 @@ class ExactBuild:
             extent = sp.Add(*(lines_of(f) * (self.times_dim if f.timed else 1) for f, _ in noises))
             made.append((Symbol(f"cov_{matrix}{'T' if transposed else ''}", (extent, extent)), tuple(noises)))
         drawn = tuple((s, Symbol(f"in_{s}")) for s in self.layout.system.sources if s.sector == sector)
-        return SiteLayout(sector, symbol, tuple(made), drawn, size)
+        silent = [f.field for f in self.layout.fields if not isinstance(f.rule, DisorderRule)] if self.kicked else []
+        kicks = tuple((f, Symbol(f"kick_{f}")) for f in silent if f.sector == sector)
+        return SiteLayout(sector, symbol, tuple(made), drawn, kicks, size)
 
     # -- the whole
 
     def program(self, letters: tuple[Letter, ...], means: tuple[Mean, ...]) -> ExactPass:
+        start, step, timed = self._through_time()
+        order = [(key_of(x), self._letter(x)) for x in letters]
+        order += [(mean_key(m, i, self.clock), self._mean_before(m)) for i, m in enumerate(means)]
+        observables = [(name, self._observed(value)) for name, value in self.layout.system.model.observe]
+        results, self.lines = tuple(self.lines), []
+        return self._without_dead(start, step, results, tuple(order), tuple(observables), timed, letters)
+
+    def two_time_program(self) -> ExactPass:
+        """The same pass, with the rows of all fields as its results."""
+        start, step, timed = self._through_time()
+        fields = tuple((field.name, self._rows_of(field)) for field in self.layout.named)
+        results, self.lines = tuple(self.lines), []
+        return self._without_dead(start, step, results, (), (), timed, (), fields)
+
+    def _rows_of(self, field: Field) -> Call:
+        site, scale = self.home[field.sector], field.scale if field.role == "normal" else sp.S.One
+        covariances = Tuple(tuple(Ref(symbol) for symbol, _ in site.channels))
+        source, lines = Ref(self.place[field]), Formula(lines_of(field))
+        return Call("Rows", (self.past(field), lines, source, self.number(scale), Ref(site.symbol), covariances), None)
+
+    def _through_time(self) -> tuple[tuple[Let, ...], tuple[Let, ...], list[SystemField]]:
+        """Statements before the first time and of every time, and the fields that have times."""
         static = [f for f in self.layout.fields if not f.field.timed]
         timed = [f for f in self.layout.fields if f.field.timed]
         for f in static:
@@ -170,11 +207,7 @@ class ExactBuild:
             value = Call("entry", (self.column(average),), SCALAR)
             self.lines.append(Let(symbol, Call("store_number", (Ref(symbol), value, Ref(self.time)), symbol.shape)))
         step, self.lines, self.duals, self.met = tuple(self.lines), [], {}, {}
-        order = [(key_of(x), self._letter(x)) for x in letters]
-        order += [(mean_key(m, i, self.clock), self._mean_before(m)) for i, m in enumerate(means)]
-        observables = [(name, self._observed(value)) for name, value in self.layout.system.model.observe]
-        results, self.lines = tuple(self.lines), []
-        return self._without_dead(start, step, results, tuple(order), tuple(observables), timed, letters)
+        return start, step, timed
 
     def _without_dead(
         self,
@@ -185,10 +218,11 @@ class ExactBuild:
         observables: tuple[tuple[str, Value], ...],
         timed: list[SystemField],
         letters: tuple[Letter, ...],
+        fields: tuple[tuple[str, Value], ...] = (),
     ) -> ExactPass:
         """Keep what the results need, through all times."""
         wanted: dict[Symbol, None] = {}
-        for _, value in (*order, *observables):
+        for _, value in (*order, *observables, *fields):
             wanted |= symbols_in(value)
         results, wanted = alive(results, wanted)
         while True:  # what a step needs of earlier times must be carried, so that it is needed at those times too
@@ -220,6 +254,7 @@ class ExactBuild:
             order,
             tuple((key_of(x), (x.a, x.b)) for x in letters),
             observables,
+            fields,
         )
 
     def _more_carried(self) -> tuple[Carried, ...]:
@@ -380,6 +415,10 @@ class ExactBuild:
         value = self._rule(f, f.rule)
         for first, rule in enumerate(f.starts):
             value = Chosen(sp.Eq(self.now_slot, first), self._rule(f, rule), value)
+        if self.kicked and not isinstance(f.rule, DisorderRule):
+            when: Value | int = Ref(self.time) if field.timed else 0
+            kick = Call("kick", (Ref(self.place[field]), when), symbol.shape)
+            value = Sum(((ONE, value), (ONE, kick)), symbol.shape)
         self.lines.append(Let(symbol, value, f"{left} = {self.layout.shown(f)}"))
         self.done[field] = symbol
         own = int(isinstance(f.rule, DisorderRule))  # its own noise, whose covariances follow

@@ -14,10 +14,16 @@ from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text, indent
 IN_EXACT = (
     "after at_time delayed dual earlier empty entry finite_times first forward given given_series lines mean_of_labels "
     "overlaps part part_before "
-    "past_sum products products_by_time put series site store store_number summed total total_of_labels "
+    "kick past_sum products products_by_time put series site store store_number summed total total_of_labels "
     "unit units weighted"
 ).split()
-FUNCTIONS = ("forward_pass", "sites", "carried", "tables", "start", "step", "results", "strides")
+IN_TWO_TIME = "Rows kicked two_time".split()
+WANTED = "wanted"
+"""Which two-time functions are asked for."""
+FUNCTIONS = ("forward_pass", "sites", "carried", "tables", "start", "step", "results", "strides", WANTED)
+
+
+TWO_TIME_DOC = "Two-time functions of all fields: the forward pass again, with sources in all equations."
 
 
 class ExactText:
@@ -25,8 +31,14 @@ class ExactText:
 
     kind = "ExactTraining"
     doc = "Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."
-    runtime_functions: tuple[tuple[str, list[str]], ...] = (("coefficients", IN_COEFFICIENTS), ("exact", IN_EXACT))
+    runtime_functions: tuple[tuple[str, list[str]], ...] = (
+        ("coefficients", IN_COEFFICIENTS),
+        ("exact", IN_EXACT),
+        ("two_time", IN_TWO_TIME),
+    )
 
+    refused: tuple[tuple[tuple[str, str, str], str], ...] = ()
+    """Two-time functions that there are not, and why."""
     default = ""
     """What is taken where that which is extra is not given."""
 
@@ -52,18 +64,21 @@ class ExactText:
             *self._step(),
             *self._results(),
             *self._forward(),
-            *self._strides(),
+            *(self._offer() if self.program.fields else self._strides()),
         ]
-        called = {*self.text.called, "site", *(("finite_times", "forward") if self.program.clock else ("empty",))}
+        two_time = self.program.fields != ()
+        called = {*self.text.called, "site", *(("kicked", "two_time") if two_time else ())}
+        called |= {*(("finite_times", "forward") if self.program.clock else ("empty",))}
         imports = [
             f"from {self.runtime}.{module} import {', '.join(sorted(called & set(known)))}"
             for module, known in self.runtime_functions
             if called & set(known)
         ]
-        imports.append(f"from {self.runtime}.interface import {self.kind}")
+        imports.append(f"from {self.runtime}.interface import {'TwoTimeOf' if two_time else self.kind}")
         head = [
-            f'"""{self.doc}"""',
+            f'"""{TWO_TIME_DOC if two_time else self.doc}"""',
             "",
+            *(["from functools import partial", ""] if two_time and self.program.clock else []),
             "import jax.numpy as jnp",
             "import jax.scipy.special as jsp",
             "",
@@ -77,6 +92,11 @@ class ExactText:
     def extra(self) -> tuple[str, ...]:
         """What the functions of a pass take beside the parameters."""
         return ()
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The same, and what is asked for where two-time functions are."""
+        return (*self.extra, *([WANTED] if self.program.fields else []))
 
     # -- parts
 
@@ -92,6 +112,9 @@ class ExactText:
 
         groups = [group(noises) for _, noises in site.channels]
         groups += [f"drawn={group(site.drawn)}"] if site.drawn else []
+        kicks = [(f, f"kicked({WANTED}, {f.name!r}, {self.times if f.timed else '1'})") for f, _ in site.kicks]
+        kicks_text = joined(f"({times}, {self.text.formula(lines_of(f))})" for f, times in kicks)
+        groups += [f"kicks=({kicks_text})"] if kicks else []
         inside = [", ".join(f"u[{field}]" for field, _ in noises) for _, noises in site.channels]
         inside += [", ".join(str(field) for field, _ in site.drawn)] if site.drawn else []
         remark = [
@@ -103,7 +126,11 @@ class ExactText:
         lines = [line for site in self.program.sites for line in self._blocks(site)]
         names = joined(self.text.names.of(site.symbol) for site in self.program.sites)
         doc = "The Gaussian variables of a site: the noises of each random matrix, then what is drawn; times x labels."
-        return self._function(f"sites({self.p}, {self.times})", doc, [*lines, f"return ({names})"])
+        return self._function(f"sites({self._shaping()})", doc, [*lines, f"return ({names})"])
+
+    def _shaping(self) -> str:
+        """What fixes the shapes of everything."""
+        return ", ".join((self.p, self.times, *([WANTED] if self.program.fields else [])))
 
     def _axes(self, c: Carried) -> str:
         site = self.text.names.of(c.site.symbol)
@@ -124,14 +151,14 @@ class ExactText:
         entries = [f"{self._axes(c)},  # {self.text.names.of(c.symbol)}" for c in self.program.carried]
         doc = "The axes of all that is carried through time, each as the lengths of its parts."
         return self._function(
-            f"carried({self.p}, {self.times})", doc, [*self._unpack_sites(), "return (", *indented(entries), ")"]
+            f"carried({self._shaping()})", doc, [*self._unpack_sites(), "return (", *indented(entries), ")"]
         )
 
     def _unpack_sites(self) -> list[str]:
         if not self.program.sites:
             return []
         names = joined(self.text.names.of(site.symbol) for site in self.program.sites)
-        return [f"{names} = sites({self.p}, {self.times})"]
+        return [f"{names} = sites({self._shaping()})"]
 
     def _state(self) -> str:
         return f"({joined(self.text.names.of(c.symbol) for c in self.program.carried)})"
@@ -154,7 +181,7 @@ class ExactText:
 
     def _with_tables(self, *arguments: str) -> str:
         tables = (self.text.names.of(s) for s in self.tables)
-        return ", ".join([self.p, self.times, *self.extra, *tables, *arguments])
+        return ", ".join([self.p, self.times, *self.given, *tables, *arguments])
 
     def _tables(self) -> list[str]:
         if not self.tables:
@@ -190,6 +217,8 @@ class ExactText:
 
     def _results(self) -> list[str]:
         program = self.program
+        if program.fields:
+            return self._fields()
         values = [*(v for _, v in program.order), *(v for _, v in program.observables)]
         statements = self.text.lines(program.results)
         order = [f"{key!r}: {self.text.value(value)}," for key, value in program.order]
@@ -208,7 +237,25 @@ class ExactText:
             f"return order, observables, {self._finite()}",
         ]
         doc = "Order parameters before the last update, observables at all times, times before anything overflowed."
-        return self._function(f"results({', '.join((self.p, *self.extra, 'state'))})", doc, lines)
+        return self._function(f"results({', '.join((self.p, *self.given, 'state'))})", doc, lines)
+
+    def _fields(self) -> list[str]:
+        """The results of a pass that is asked for two-time functions."""
+        program = self.program
+        statements = self.text.lines(program.results)
+        fields = [f"{name!r}: {self.text.value(value)}," for name, value in program.fields]
+        lines = [
+            f"{self.times} = {self.points}",
+            *self._prelude(program.results, [value for _, value in program.fields]),
+            f"{self._state()} = state",
+            *statements,
+            "fields = {",
+            *indented(fields),
+            "}",
+            f"return two_time({WANTED}, fields), {self._finite()}",
+        ]
+        doc = "The two-time functions asked for, and the number of times before anything overflowed."
+        return self._function(f"results({', '.join((self.p, *self.given, 'state'))})", doc, lines)
 
     def _finite(self) -> str:
         """The number of times before anything overflowed."""
@@ -229,17 +276,29 @@ class ExactText:
             "Order parameters before the last update, observables at all times, and the number of times before",
             "anything overflowed. Whole-number parameters fix shapes.",
         ]
+        if self.program.fields:
+            doc = [
+                'Two-time functions, wanted as ("C", a, b) and ("R", a, b), each as times of a x labels of a x times',
+                "of b x labels of b, and the number of times before anything overflowed.",
+            ]
         start = "start" if self.program.start else "None"
-        given = ", ".join((self.p, *self.extra))
+        given = ", ".join((self.p, *self.given))
+        carried = f"partial(carried, {WANTED}={WANTED})" if self.program.fields else "carried"
         if self.program.clock is None:
-            state = f"empty(carried({self.p}, 1))"
-            state = f"start({', '.join((self.p, '1', *self.extra, state))})" if self.program.start else state
+            state = f"empty({carried}({self.p}, 1))"
+            state = f"start({', '.join((self.p, '1', *self.given, state))})" if self.program.start else state
             lines = [f"return results({given}, {state})"]
         else:
-            more = "".join(f", {name}" for name in self.extra) + (f", *tables({self.p})" if self.tables else "")
-            lines = [f"return results({given}, forward({self.p}, {self.points}, carried, step, {start}{more}))"]
+            more = "".join(f", {name}" for name in self.given) + (f", *tables({self.p})" if self.tables else "")
+            lines = [f"return results({given}, forward({self.p}, {self.points}, {carried}, step, {start}{more}))"]
         defaults = ", ".join((self.p, *(f"{name}={self.default}" for name in self.extra)))
+        if self.program.fields:
+            defaults = given
         return self._function(f"forward_pass({defaults})", "\n    ".join(doc) + "\n    ", lines)
+
+    def _offer(self) -> list[str]:
+        entries = [f"{key!r}: {why!r}," for key, why in self.refused]
+        return ["TWO_TIME = TwoTimeOf(", *indented(["forward_pass,", "{", *indented(entries), "},"]), ")"]
 
     def _strides(self) -> list[str]:
         """How order parameters grow with time."""

@@ -46,6 +46,8 @@ class GaussianPass:
 
     program: ExactPass
     nodes: Symbol
+    refused: tuple[tuple[tuple[str, str, str], str], ...] = ()
+    """Two-time functions that there are not, and why."""
 
 
 def gaussian_pass(layout: Layout, letters: Iterable[Letter], means: Iterable[Mean] = ()) -> GaussianPass:
@@ -56,6 +58,28 @@ def gaussian_pass(layout: Layout, letters: Iterable[Letter], means: Iterable[Mea
     letters, means = tuple(letters), tuple(means)
     build = _Build(layout, Laws(layout, letters, means))
     return GaussianPass(build.program(letters, means), build.nodes)
+
+
+def gaussian_two_time(layout: Layout) -> GaussianPass:
+    """The program that gives what all two-time functions are made of."""
+    laws = Laws(layout, (), (), two_time=True)
+    build = _Build(layout, laws, kicked=True)
+    return GaussianPass(build.two_time_program(), build.nodes, tuple(_refused(layout, laws)))
+
+
+def _refused(layout: Layout, laws: Laws) -> Iterable[tuple[tuple[str, str, str], str]]:
+    """Two-time functions that quadrature does not have."""
+    for (a, b), why in laws.too_large.items():
+        yield ("C", a.name, b.name), why
+    jumping = next((law for law in laws.owned if law.slopes is None and len(law.arguments) > 1), None)
+    for b in layout.named:
+        why = ""
+        if b in laws.written_out:
+            why = f"{laws.written_out[b]} is nonlinear in {b}, which is not Gaussian: how it answers is no integral"
+        elif jumping is not None:
+            why = f"{jumping.shown} jumps and has several arguments: how it answers to one of them is no integral"
+        if why:
+            yield from ((("R", a.name, b.name), why) for a in layout.named if a.sector == b.sector)
 
 
 def pass_by_integrals(derivation: Derivation) -> GaussianPass | None:
@@ -70,7 +94,7 @@ def pass_by_integrals(derivation: Derivation) -> GaussianPass | None:
 
 
 class _Build(ExactBuild):
-    def __init__(self, layout: Layout, laws: Laws):
+    def __init__(self, layout: Layout, laws: Laws, kicked: bool = False):
         self.laws = laws
         self.nodes = Symbol("nodes", SCALAR)
         self.law_symbols: dict[Law, Symbol] = {}
@@ -81,7 +105,7 @@ class _Build(ExactBuild):
         self.followed: dict[Mean, Symbol] = {}
         self.bound: dict[str, Symbol] = {}
         """What the arguments of laws are called."""
-        super().__init__(layout)
+        super().__init__(layout, kicked)
 
     def _site(self, sector: Sector) -> SiteLayout:
         site = super()._site(sector)

@@ -75,11 +75,18 @@ class Parts:
 
 
 class Laws:
-    """All laws and averages of a training level taken apart. letters, means: the order parameters asked for."""
+    """All laws and averages of a training level taken apart. letters, means: the order parameters asked for.
 
-    def __init__(self, layout: Layout, letters: Iterable[Letter], means: Iterable[Mean]):
+    two_time: whether correlations of all pairs of fields are asked for, but for those whose integrals are too large.
+    """
+
+    def __init__(self, layout: Layout, letters: Iterable[Letter], means: Iterable[Mean], two_time: bool = False):
         self.layout, self.clock = layout, layout.clock
         self.letters, self.asked = tuple(letters), tuple(means)
+        self.written_out: dict[Field, str] = {}
+        """Fields that laws do not take as they are but by their own laws, and where."""
+        self.too_large: dict[tuple[Field, Field], str] = {}
+        """Pairs of fields whose correlations are integrals over too many variables."""
         self.rules = {f.field: f for f in layout.fields}
         self.taken = {f.field.name for f in layout.fields} | {s.name for s in layout.system.sources}
         self.ones = {sector: self._one(sector) for sector in layout.sectors}
@@ -96,11 +103,27 @@ class Laws:
         for average in self._averages():
             self.average(average)
         self.meetings = self._meetings()
+        if two_time:
+            self._meet_all()
         for law in (*self.laws.values(), *(law for p in self.averages.values() for _, law in p.laws)):
             _check_size(law.kinds, law.shown)
         for (a, b), together in self.meetings.items():
-            kinds = (*a.kinds, *b.kinds) if not together else [k for k, _, _ in joint(a, b)]
-            _check_size(tuple(kinds), f"{a.shown} with {b.shown}")
+            _check_together(a, b, together)
+
+    def _meet_all(self) -> None:
+        """Let laws meet at all pairs of times for the correlations of all pairs of fields."""
+        for a in self.carried:
+            for b in self.carried:
+                if a.sector != b.sector:
+                    continue
+                pairs = [(one, two) for one in self.carried[a] for two in self.carried[b]]
+                try:
+                    for one, two in pairs:
+                        _check_together(one, two, together=False)
+                except NotGaussian as reason:
+                    self.too_large[a, b] = str(reason)
+                    continue
+                self.meetings |= {pair: False for one, two in pairs for pair in ((one, two), (two, one))}
 
     def _one(self, sector: Sector) -> Field:
         found = [s for s in self.layout.system.sources if s.role == "constant" and s.sector == sector]
@@ -176,6 +199,8 @@ class Laws:
                 done.append((coefficient, core))
                 continue
             inner = _outside_means(core, {v: self._written_out(v, where) for v in others})
+            for v in others:
+                self.written_out.setdefault(v.field, where)
             more, plus, rest = self._resolved(inner, where)
             linear += [(coefficient * c, v) for c, v in more]
             number += coefficient * plus
@@ -578,6 +603,12 @@ def _manners(core: sp.Expr, where: str) -> list[int]:
     plain = plain.xreplace(dict(zip(values, symbols, strict=True)))
     kinks = _kinks(plain, symbols, where)
     return [min(1, _kind(plain, u, kinks)) for u in symbols]
+
+
+def _check_together(a: Law, b: Law, together: bool) -> None:
+    """Refuse the correlation of two laws, at equal times or at all, if its integrals are too large."""
+    kinds = (*a.kinds, *b.kinds) if not together else [k for k, _, _ in joint(a, b)]
+    _check_size(tuple(kinds), f"{a.shown} with {b.shown}")
 
 
 def _check_size(kinds: tuple[int, ...], what: str) -> None:

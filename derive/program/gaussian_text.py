@@ -17,7 +17,7 @@ class GaussianText(ExactText):
     runtime_functions = (*ExactText.runtime_functions, ("gaussian", IN_GAUSSIAN))
 
     def __init__(self, made: GaussianPass, runtime: str):
-        self.nodes_symbol = made.nodes
+        self.nodes_symbol, self.refused = made.nodes, made.refused
         super().__init__(made.program, runtime)
 
     @property

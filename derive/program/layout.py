@@ -45,6 +45,12 @@ class Layout:
         found = [f.field.sector for f in self.fields] + [s.sector for s in self.system.sources]
         return tuple(dict.fromkeys(found))
 
+    @property
+    def named(self) -> tuple[Field, ...]:
+        """The fields that two-time functions may be asked of: all that have an equation, and what is drawn."""
+        drawn = (s for s in self.system.sources if s.role == "normal")
+        return (*(f.field for f in self.fields), *drawn)
+
     def memories(self, field: Field) -> tuple[Memory, ...]:
         """What joins the noise of a field."""
         return tuple(m for m in self.saddle.memories if m.target == field)

@@ -161,6 +161,14 @@ class Item(Value):
 
 
 @dataclass(frozen=True, eq=False)
+class Quoted(Value):
+    """A word: the name of a field, say."""
+
+    word: str
+    shape: Shape | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Table(Value):
     """A matrix written entry by entry."""
 

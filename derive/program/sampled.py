@@ -29,6 +29,7 @@ from derive.program.nodes import (
     Item,
     Let,
     MatMul,
+    Quoted,
     Ref,
     Shape,
     Slot,
@@ -45,6 +46,7 @@ from derive.program.nodes import (
 )
 from derive.program.recurrences import Coefficients
 from derive.program.sites import Channel, Sharing, Span
+from derive.records.saddle import Memory
 from derive.records.system import DisorderRule, ElementwiseRule, Rule, SystemField, Term, weighing
 
 Key = tuple[str, str, str] | tuple[str, int]
@@ -77,8 +79,16 @@ class NormalsOf:
     shape: Shape
 
 
-Kind = Channel | Field | tuple[Channel, Field]
-"""What has normals of its own: a random matrix, a drawn vector, the part of a field outside of the span of a matrix."""
+@dataclass(frozen=True)
+class Kick:
+    """A source in the equation of a field, for the responses to it."""
+
+    field: Field
+
+
+Kind = Channel | Field | tuple[Channel, Field] | Kick
+"""What has normals of its own: a random matrix, a drawn vector, the part of a field outside of the span of a matrix, a
+source in an equation."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +119,11 @@ class SampledPass:
     order: tuple[tuple[Key, Value], ...]
     ends: tuple[tuple[Key, tuple[Field, Field]], ...]
     """The fields whose times and labels the two axes of a correlation or response run over."""
+    wanted: Symbol
+    remembered: tuple[str, ...] = ()
+    """Fields whose noises random matrices answer to: they are kicked whenever responses are asked for."""
+    fields: tuple[tuple[str, Value], ...] = ()
+    """In place of moments and observables: what two-time functions are made of."""
 
 
 def lines_of(field: Field) -> sp.Expr:
@@ -138,10 +153,30 @@ def sampled_pass(
     return _Build(layout, tuple(letters), tuple(means), method).program()
 
 
+def sampled_two_time(layout: Layout, letters: Iterable[Letter], means: Iterable[Mean] = ()) -> SampledPass:
+    """The program that gives two-time functions of all fields; responses where no law jumps.
+
+    letters, means: what the pass is asked for otherwise, so that it is the same pass over the same sites.
+    """
+    return _Build(layout, tuple(letters), tuple(means), "stein", two_time=True).program()
+
+
 class _Build:
-    def __init__(self, layout: Layout, letters: tuple[Letter, ...], means: tuple[Mean, ...], method: str):
+    def __init__(
+        self,
+        layout: Layout,
+        letters: tuple[Letter, ...],
+        means: tuple[Mean, ...],
+        method: str,
+        two_time: bool = False,
+    ):
         self.layout, self.clock, self.letters, self.means, self.method = layout, layout.clock, letters, means, method
         self.pathwise = method == "pathwise"
+        self.two_time = two_time
+        self.sloped = self.pathwise or (two_time and not has_jumps(layout))
+        """Whether slopes of values are followed: along all normals, or along the kicks of two-time functions."""
+        self.wanted = Symbol("wanted")
+        self.tangents = Slot(Call("tangents", (Ref(self.wanted),), SCALAR), "tangents")
         self.sharing = Sharing(layout, letters, means)
         self.points = sp.S.One if self.clock is None else self.clock.points
         self.steps = sp.S.One if self.clock is None else self.clock.steps
@@ -166,6 +201,10 @@ class _Build:
         self.past_rests: dict[Field, Symbol] = {}
         self.pasts: dict[Field, Symbol] = {}
         self.answered: dict[tuple[Field, Channel], Symbol] = {}
+        self.slopes_past: dict[Field, Symbol] = {}
+        """Slopes of a field at all times."""
+        self.kept: dict[Field, Symbol] = {}
+        """Values of a field at all times."""
         self.lates: dict[Field, list[tuple[Symbol, Symbol]]] = {}
         self.tables: dict[sp.Expr, Symbol] = {}
         self.initial: dict[Symbol, Value] = {}
@@ -196,6 +235,10 @@ class _Build:
             for root in dict.fromkeys(self.sharing.root(a)[0] for a in channel.arguments):
                 if self._may_lack_room(root, span):
                     kinds.append(((channel, root), f"{channel.hint}_beyond", (self.points, self._beyond(root, span))))
+        for field in self.layout.named if self.two_time else ():
+            all_times = Formula(self.points if field.timed else sp.S.One)
+            many = Slot(Call("kicked", (Ref(self.wanted), Quoted(field.name), all_times), SCALAR), "times")
+            kinds.append((Kick(field), f"kick_{field}", (many, lines_of(field))))
         for kind, key, shape in kinds:
             while key in taken:
                 key += "_"
@@ -230,10 +273,13 @@ class _Build:
             inside = [*self.sharing.noises(members), *(s for s in self.layout.system.sources if s in members)]
             keys = tuple(self.kinds[kind].key for kind in inside if kind in self.kinds)
             found += [keys] if keys else []
-        return tuple(found)
+        # behind all others, which are then drawn as if nobody kicked
+        return (*found, *((normals.key,) for kind, normals in self.kinds.items() if isinstance(kind, Kick)))
 
     def _slots(self, field: Field) -> sp.Expr:
-        """How many normals the sites of a field answer to."""
+        """How many normals the sites of a field answer to, or how many fields are kicked."""
+        if self.two_time:
+            return self.tangents
         channels = self.sharing.noises(self.sharing.group_of(field))
         return sp.Add(*(self.size[self.sharing.channel_span(c)] for c in channels))
 
@@ -254,7 +300,11 @@ class _Build:
         for f in self.layout.fields:
             group = self.sharing.group_of(f.field)
             counted[group] = counted.get(group, sp.S.Zero) + lines_of(f.field)
-        each = [n * (1 + self._slots(group[0])) if self.pathwise else n for group, n in counted.items()]
+        each = [n * (1 + self._slots(group[0])) if self.sloped else n for group, n in counted.items()]
+        for field in self.layout.named if self.two_time else ():
+            numbers = Formula(lines_of(field) * (self.points if field.timed else 1))
+            kept = Call("numbers_kept", (Ref(self.wanted), Quoted(field.name), numbers), SCALAR)
+            each.append(Slot(kept, f"kept of {field}"))  # slots of one name would be added up in any order
         return Formula(sp.Add(*each) if each else sp.S.One)
 
     # -- the whole
@@ -285,8 +335,8 @@ class _Build:
         else:
             series, weighing = {}, [None] * len(self.means)
         step, self.lines = tuple(self.lines), []
-        moments = self._moments()
-        for i, followed in enumerate(weighing):
+        moments = [] if self.two_time else self._moments()
+        for i, followed in enumerate(weighing if not self.two_time else ()):
             mean = self.means[i]
             value = self.number(mean, (sp.S.One, _labels(mean))) if followed is None else followed
             key = mean_key(mean, i, self.clock)
@@ -296,11 +346,12 @@ class _Build:
             (name, series[name] if name in series else Call("once", (self._observable(value),), None))
             for name, value in self._observed()
         ]
+        fields = [(field.name, self._kept(field)) for field in self.layout.named] if self.two_time else []
         results, self.lines = tuple(self.lines), []
-        return self._without_dead(start, step, results, tuple(moments), tuple(observables))
+        return self._without_dead(start, step, results, tuple(moments), tuple(observables), tuple(fields))
 
     def _observed(self) -> tuple[tuple[str, sp.Expr], ...]:
-        found: tuple[tuple[str, sp.Expr], ...] = self.layout.system.model.observe
+        found: tuple[tuple[str, sp.Expr], ...] = () if self.two_time else self.layout.system.model.observe
         return found
 
     def _begin(self) -> None:
@@ -324,9 +375,9 @@ class _Build:
                 late, d_late = chain[k]
                 before = chain[k - 1] if k else (self.done[field], self.slopes.get(field, late))
                 self.lines.append(Let(late, Ref(before[0])))
-                if self.pathwise:
+                if self.sloped:
                     slope: Value = Ref(before[1])
-                    for channel in fresh if k == 0 else ():
+                    for channel in fresh if k == 0 and self.pathwise else ():
                         slope = Call("forgotten", (slope, *self._place(channel)), d_late.shape)
                     self.lines.append(Let(d_late, slope))
         if self.pathwise:
@@ -345,10 +396,11 @@ class _Build:
         results: tuple[Statement, ...],
         moments: tuple[tuple[MomentKey, Value], ...],
         observables: tuple[tuple[str, Value], ...],
+        fields: tuple[tuple[str, Value], ...],
     ) -> SampledPass:
         """Keep what the results need, through all times."""
         wanted: dict[Symbol, None] = {}
-        for _, value in (*moments, *observables):
+        for _, value in (*moments, *observables, *fields):
             wanted |= symbols_in(value)
         results, wanted = alive(results, wanted)
         while True:  # what a step needs of earlier times must be carried, so that it is needed at those times too
@@ -374,7 +426,7 @@ class _Build:
         for statement in (*begun, *kept, *results):
             used |= symbols_in(statement.value)
         made = {s for statement in kept for s in statement.symbols}
-        responses, order = self._order()
+        responses, order = ((), ()) if self.two_time else self._order()
         return SampledPass(
             self.clock,
             self.method,
@@ -399,6 +451,9 @@ class _Build:
             responses,
             order,
             tuple((key_of(x), (x.a, x.b)) for x in self.letters),
+            self.wanted,
+            tuple(dict.fromkeys(m.noise.name for m in self.layout.saddle.memories if m.target in self.done)),
+            fields,
         )
 
     # -- numbers
@@ -519,11 +574,21 @@ class _Build:
         return Ref(self.done[field])
 
     def slope(self, value: FieldAt) -> Value | None:
-        """The slopes of a value; None for what is drawn or constant, which answers to nothing."""
+        """The slopes of a value; None for what is drawn, unless it is kicked, or constant, which answers to nothing."""
+        if value.field.role == "normal" and self.two_time:
+            return self._kick(value)
         if value.field.role != "field":
             return None
         lag = lag_of(value, self.clock)
         return Ref(self._late(value.field, lag)[1]) if lag else Ref(self.slopes[value.field])
+
+    def _kick(self, value: FieldAt) -> Call:
+        """The kick of a field at the current time, or some steps earlier."""
+        field = value.field
+        kicks = Item(self.normals, self.kinds[Kick(field)].key)
+        lag = lag_of(value, self.clock)
+        when = (Ref(self.time), *((lag,) if lag else ())) if field.timed else ()
+        return Call("kick_at", (Ref(self.wanted), Quoted(field.name), kicks, *when), self.slopes_shape(field))
 
     def _late(self, field: Field, lag: int) -> tuple[Symbol, Symbol]:
         chain = self.lates.setdefault(field, [])
@@ -531,7 +596,7 @@ class _Build:
             hint = f"{field}_{len(chain) + 1}_before"
             late = self._carry(Symbol(hint, self.shape(field)))
             slope = Symbol(f"d_{hint}", self.slopes_shape(field))
-            chain.append((late, self._carry(slope) if self.pathwise else slope))
+            chain.append((late, self._carry(slope) if self.sloped else slope))
         return chain[lag - 1]
 
     def past(self, field: Field) -> Ref:
@@ -561,7 +626,7 @@ class _Build:
         left = f"{text(field)}({self.time.hint})" if field.timed else text(field)
         remark = f"{left} = {self.layout.shown(f)}"
         symbol, d_symbol = Symbol(field.name, self.shape(field)), Symbol(f"d_{field}", self.slopes_shape(field))
-        if self.pathwise and isinstance(f.rule, ElementwiseRule) and values_of(f.rule.law) and not f.starts:
+        if self.sloped and isinstance(f.rule, ElementwiseRule) and values_of(f.rule.law) and not f.starts:
             self._law_and_slopes(f, f.rule, (symbol, d_symbol), remark)
         else:
             value, slope = self._rule(f, f.rule)
@@ -574,9 +639,37 @@ class _Build:
             if slope is not None:
                 self.lines.append(Let(d_symbol, slope))
         self.done[field] = symbol
-        if self.pathwise:
+        if self.sloped:
             self.slopes[field] = d_symbol
+        if self.sloped and self.two_time:
+            kicked = Sum(((ONE, Ref(d_symbol)), (ONE, self._kick(self.present(field)))), d_symbol.shape)
+            self.lines.append(Let(d_symbol, kicked))
+            if field.timed:
+                self._all_slopes(field)
+                past = self.slopes_past[field]
+                self.lines.append(Let(past, Call("keep", (Ref(past), Ref(d_symbol), Ref(self.time)), None)))
+        if self.two_time and field.timed:
+            self._keep(field)
         self._remember(field)
+
+    def _keep(self, field: Field) -> None:
+        """Keep the values of a field at all times, if somebody asks for them."""
+        sizes = Formula(self.points), Ref(self.sites), Formula(lines_of(field))
+        kept = self.kept[field] = Symbol(f"all_{field}")
+        self.initial[kept] = Call("room_for", (Ref(self.wanted), Quoted(field.name), *sizes), None)
+        self.lines.append(Let(kept, Call("keep", (Ref(kept), Ref(self.done[field]), Ref(self.time)), None)))
+
+    def _kept(self, field: Field) -> Call:
+        """What two-time functions of a field are made of."""
+        if field.role == "normal":
+            times = Formula(self.points if field.timed else sp.S.One)
+            normals = Item(self.normals, self.kinds[field].key)
+            values: Value = Call("drawn_values", (normals, self.number(field.scale), times), None)
+        else:
+            values = Ref(self.kept[field]) if field.timed else Call("kept_once", (Ref(self.done[field]),), None)
+        if not self.sloped:
+            return Call("Kept", (values, None, None), None)
+        return Call("Kept", (values, self._all_slopes(field), Item(self.normals, self.kinds[Kick(field)].key)), None)
 
     def _rule(self, f: SystemField, rule: Rule) -> tuple[Value, Value | None]:
         """The values that a rule gives, and their slopes where they are followed."""
@@ -588,7 +681,7 @@ class _Build:
         wide = [_width(factor, value) for factor, value, _ in terms]
         shape = (self.sites_slot, max(wide, key=lambda w: w != 1, default=lines_of(f.field)))
         value = self._spread(Sum(tuple((factor, value) for factor, value, _ in terms), shape), f.field)
-        if not self.pathwise:
+        if not self.sloped:
             return value, None
         d_terms, d_wide = [], []
         for (factor, _, slope), width in zip(terms, wide, strict=True):
@@ -618,13 +711,13 @@ class _Build:
 
     def _law(self, f: SystemField, rule: ElementwiseRule) -> tuple[Value, Value | None]:
         arguments = values_of(rule.law)
-        if arguments and self.pathwise:
+        if arguments and self.sloped:
             made = Symbol(f"{f.field}_law", self.shape(f.field)), Symbol(f"d_{f.field}_law", self.slopes_shape(f.field))
             self._law_and_slopes(f, rule, made, "")
             return Ref(made[0]), Ref(made[1])
         shape: Shape = (self.sites_slot if arguments else sp.S.One, _labels(rule.law))
         value = self._spread(self._formula(rule.law, shape), f.field)
-        if not self.pathwise:
+        if not self.sloped:
             return value, None
         return value, Sum((), self.slopes_shape(f.field))
 
@@ -648,7 +741,7 @@ class _Build:
         if term.past is not None:
             return self._past_term(term)
         factor = self.number(term.coefficient)
-        value, slope = self.value(term.vector), self.slope(term.vector) if self.pathwise else None
+        value, slope = self.value(term.vector), self.slope(term.vector) if self.sloped else None
         if term.pair is not None:
             left, right = map(self.value, term.pair)
             met = Call("overlaps", (left, right), (shape_of(left)[1], shape_of(right)[1]))
@@ -670,16 +763,23 @@ class _Build:
         vector = term.vector.field
         weights, labels = self._weights(term), Formula(lines_of(vector))
         past, size = self.series(vector), self.size[self.sharing.past_span(vector)]
+        kernel: Value | None = None
         if term.pair is None:
             rows: Value = Call("past_sum", (weights, past, labels), (lines_of(vector), size))
         else:
             left, right = term.pair
             other = self.series(left.field)
             met = MatMul(self._coordinates(right, left.field), Transposed(other))
-            rows = MatMul(Call("weighted", (met, weights, labels), met.shape), past)
+            kernel = Call("weighted", (met, weights, labels), met.shape)
+            rows = MatMul(kernel, past)
         shape = (self.sites_slot, shape_of(rows)[0])
         span = self.directions(vector)
-        slopes = Call("expressed_slopes", (span, rows), None) if self.pathwise else None
+        slopes = None
+        if self.pathwise:
+            slopes = Call("expressed_slopes", (span, rows), None)
+        elif self.sloped:
+            weighing = weights if kernel is None else kernel
+            slopes = Call("past_slopes", (weighing, self._all_slopes(vector), Formula(self.points)), None)
         return ONE, Call("expressed", (span, rows), shape), slopes
 
     def _coordinates(self, value: FieldAt, other: Field) -> Value:
@@ -716,11 +816,11 @@ class _Build:
         row = Ref(self.rows[self.sharing.argument(field), self.sharing.channel_span(channel)])
         strength = self.number(self.sharing.strength(field))
         terms: list[tuple[Formula, Value]] = [(strength, self._noise(field, channel, row))]
-        start, _ = self._place(channel)
-        slots = Formula(self._slots(field))
-        slopes: list[tuple[Formula, Value]] = [
-            (strength, Call("noise_slopes", (row, start, slots, Ref(self.sites)), None))
-        ]
+        slopes: list[tuple[Formula, Value]] = []
+        if self.pathwise:
+            start, _ = self._place(channel)
+            slots = Formula(self._slots(field))
+            slopes.append((strength, Call("noise_slopes", (row, start, slots, Ref(self.sites)), None)))
         done = set()
         for m in self.layout.memories(field):
             other = self.sharing.channel_of(m.noise)
@@ -731,8 +831,38 @@ class _Build:
             scale = self.number(sp.powsimp(sp.simplify(m.coefficient / self.sharing.strength(m.noise))))
             answers = self._answers(m.a, other)
             terms.append((scale, Call("expressed", (span, answers), self.shape(field))))
-            slopes.append((scale, Call("expressed_slopes", (span, answers), None)))
-        return Sum(tuple(terms), self.shape(field)), Sum(tuple(slopes), None) if self.pathwise else None
+            if self.pathwise:
+                slopes.append((scale, Call("expressed_slopes", (span, answers), None)))
+        value = Sum(tuple(terms), self.shape(field))
+        if self.two_time and self.sloped:
+            slopes = [(self.number(m.coefficient), self._memory_slopes(m)) for m in self.layout.memories(field)]
+            return value, Sum(tuple(slopes), self.slopes_shape(field))
+        return value, Sum(tuple(slopes), None) if self.sloped else None
+
+    def _memory_slopes(self, m: Memory) -> Call:
+        """The slopes of what a random matrix remembers of a field: its responses, from the kicks of the noise, times
+        the slopes of the field at all times. Directions of the past would not do: they do not hold the kick of a field
+        that has nothing new."""
+        a = self.present(m.a)
+        slope = self.slope(a) or Call("no_slopes", (self.value(a), Formula(self._slots(m.a))), None)
+        kicks = Item(self.normals, self.kinds[Kick(m.noise)].key)
+        when = Ref(self.time) if m.a.timed and m.noise.timed else None
+        arguments = (Ref(self.wanted), Quoted(m.noise.name), slope, kicks, self._all_slopes(m.on), when, int(m.fresh))
+        return Call("memory_slopes", arguments, self.slopes_shape(m.target))
+
+    def _all_slopes(self, field: Field) -> Value:
+        """The slopes of a field at all times so far: times x sites x labels x slopes."""
+        if field.role == "normal":
+            kicks = Item(self.normals, self.kinds[Kick(field)].key)
+            times = Formula(self.points if field.timed else sp.S.One)
+            return Call("drawn_slopes", (Ref(self.wanted), Quoted(field.name), kicks, times), None)
+        if not field.timed:
+            return Call("kept_once", (Ref(self.slopes[field]),), None)
+        if field not in self.slopes_past:
+            self.slopes_past[field] = Symbol(f"d_{field}_past")
+            sizes = Formula(self.points), Ref(self.sites), Formula(lines_of(field)), Formula(self._slots(field))
+            self.initial[self.slopes_past[field]] = Call("no_slopes_yet", sizes, None)
+        return Ref(self.slopes_past[field])
 
     def _noise(self, product: Field, channel: Channel, row: Ref) -> Call:
         """What the random matrix makes of its argument: of its coordinates, and of what lies beyond its span."""

@@ -8,7 +8,7 @@ from derive.algebra.words import Letter
 from derive.language.vectors import Field, Mean
 from derive.program.layout import Layout
 from derive.program.nodes import Formula, Statement, Symbol, Value, symbols_in
-from derive.program.sampled import SampledPass, lines_of, sampled_pass
+from derive.program.sampled import SampledPass, has_jumps, lines_of, sampled_pass, sampled_two_time
 from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text, indented, joined
 
 IN_SAMPLED = (
@@ -18,6 +18,10 @@ IN_SAMPLED = (
     "scaled_slopes seen_from spread stacked still_finite store_rest total with_rest"
 ).split()
 IN_EXACT = "first past_sum store weighted".split()
+IN_TWO_TIME = (
+    "Kept drawn_slopes drawn_values keep kept_once kick_at kicked memory_slopes no_slopes_yet numbers_kept past_slopes "
+    "room_for sampled_two_time tangents"
+).split()
 FUNCTIONS = ("sizes", "shapes", "footprint", "tables", "start", "step", "results", "forward_pass", "order_parameters")
 OTHERS = ("strides", "partial", "jax", "jnp", "jsp", "state", "rank", "finite", "one", "SampledTraining", "TRAINING")
 
@@ -25,6 +29,10 @@ HOW = {
     "stein": "Stein's lemma: correlations with the noises",
     "pathwise": "automatic differentiation of each law",
 }
+
+
+DOC = "Training level by sampling: many sites forward in time, responses by "
+TWO_TIME_DOC = "Two-time functions of all fields by sampling: the forward pass again, with slopes along random kicks"
 
 
 def write_sampled(
@@ -38,16 +46,28 @@ def write_sampled(
     return SampledText(sampled_pass(layout, letters, means, responses), runtime).module()
 
 
-class SampledText:
-    """One module: sizes and normals, what is known before the first time, one step, the results."""
+def write_sampled_two_time(layout: Layout, letters: Iterable[Letter], means: Iterable[Mean], runtime: str) -> str:
+    """The text of a module that ends with TWO_TIME, a SampledTwoTime; arguments as for `write_sampled`."""
+    why = "a law jumps, and its derivative does not tell how it changes: responses to a source are not followed"
+    names = [(a, b) for b in layout.named for a in layout.named if a.sector == b.sector] if has_jumps(layout) else []
+    refused = tuple((("R", a.name, b.name), why) for a, b in names)
+    return SampledText(sampled_two_time(layout, letters, means), runtime, refused).module()
 
-    def __init__(self, program: SampledPass, runtime: str):
-        self.program, self.runtime = program, runtime
-        names = Names((*IN_SAMPLED, *IN_EXACT, *IN_COEFFICIENTS, *FUNCTIONS, *OTHERS))
+
+class SampledText:
+    """One module: sizes and normals, what is known before the first time, one step, the results.
+
+    refused: two-time functions that there are not, and why.
+    """
+
+    def __init__(self, program: SampledPass, runtime: str, refused: tuple[tuple[tuple[str, str, str], str], ...] = ()):
+        self.program, self.runtime, self.refused = program, runtime, refused
+        names = Names((*IN_SAMPLED, *IN_EXACT, *IN_TWO_TIME, *IN_COEFFICIENTS, *FUNCTIONS, *OTHERS))
         self.text = Text(names)
         engine = (program.time, program.when, program.sites, program.normals, program.tolerance, program.moments_symbol)
-        for symbol in (PARAMETERS, *engine):
+        for symbol in (PARAMETERS, *engine, program.wanted):
             names.of(symbol)
+        self.wanted = [names.of(program.wanted)] if program.fields else []
         self.p, self.time, self.normals = (names.of(s) for s in (PARAMETERS, program.time, program.normals))
         self.tolerance, self.moments = names.of(program.tolerance), names.of(program.moments_symbol)
         self.points = "1" if program.clock is None else self.text.formula(program.clock.points)
@@ -64,29 +84,39 @@ class SampledText:
             *self._step(),
             *self._results(),
             *self._forward(),
-            *self._order(),
-            *self._strides(),
+            *([] if program.fields else [*self._order(), *self._strides()]),
         ]
         needed = {*self.text.called, "report_on", *(("forward", "still_finite") if program.clock is not None else ())}
         needed |= {"over_time"} if self.tables else set()
+        needed |= {"sampled_two_time"} if program.fields else set()
         imports = [
             f"from {self.runtime}.{module} import {', '.join(sorted(needed & set(known)))}"
-            for module, known in (("coefficients", IN_COEFFICIENTS), ("exact", IN_EXACT), ("sampled", IN_SAMPLED))
+            for module, known in (
+                ("coefficients", IN_COEFFICIENTS),
+                ("exact", IN_EXACT),
+                ("sampled", IN_SAMPLED),
+                ("two_time", IN_TWO_TIME),
+            )
             if needed & set(known)
         ]
         head = [
-            f'"""Training level by sampling: many sites forward in time, responses by {HOW[program.method]}."""',
+            f'"""{TWO_TIME_DOC if program.fields else DOC + HOW[program.method]}."""',
             "",
             *(["from functools import partial", ""] if program.clock is not None else []),
             "import jax.numpy as jnp",
             "import jax.scipy.special as jsp  # noqa: F401",
             "",
-            f"from {self.runtime}.interface import SampledTraining",
+            f"from {self.runtime}.interface import {'SampledTwoTime' if program.fields else 'SampledTraining'}",
             *imports,
             "",
             "",
         ]
         groups = joined(f"({joined(map(repr, group))})" for group in program.groups)
+        if program.fields:
+            entries = [f"{key!r}: {why!r}," for key, why in self.refused]
+            always = f"({joined(map(repr, program.remembered))}),"
+            parts_of = ("forward_pass,", "shapes,", "footprint,", f"({groups}),", always, "{", *indented(entries), "},")
+            return "\n".join([*head, *body, "TWO_TIME = SampledTwoTime(", *indented(parts_of), ")"]) + "\n"
         parts = (
             "forward_pass",
             "strides",
@@ -129,7 +159,11 @@ class SampledText:
             entries.append(f"{kind.key!r}: ({joined(map(self.text.formula, kind.shape))}),")
         doc = "The shape of each kind of standard normals, for one site."
         lines = [*self._unpacked_sizes(used), "return {", *indented(entries), "}"]
-        return self._function(f"shapes({self.p}, rank=None)", doc, lines)
+        return self._function(f"shapes({', '.join((self.p, *self.asked('rank=None')))})", doc, lines)
+
+    def asked(self, rank: str) -> list[str]:
+        """What the sizes of everything depend on besides parameters."""
+        return [*([rank.partition("=")[0]] if self.wanted else [rank]), *self.wanted]
 
     def _footprint(self) -> list[str]:
         lines = [
@@ -137,7 +171,9 @@ class SampledText:
             f"return {self.text.value(self.program.footprint)}",
         ]
         return self._function(
-            f"footprint({self.p}, rank=None)", "How many numbers are kept for one site of each kind.", lines
+            f"footprint({', '.join((self.p, *self.asked('rank=None')))})",
+            "How many numbers are kept for one site of each kind.",
+            lines,
         )
 
     def _prelude(self, statements: Iterable[Statement], values: Iterable[Value] = ()) -> list[str]:
@@ -157,7 +193,7 @@ class SampledText:
 
     def _arguments(self, *more: str) -> str:
         tables = map(self.text.names.of, self.tables)
-        return ", ".join([self.p, self.normals, "rank", self.tolerance, *tables, *more])
+        return ", ".join([self.p, self.normals, "rank", self.tolerance, *self.wanted, *tables, *more])
 
     def _state(self) -> str:
         return f"({joined(map(self.text.names.of, self.program.carried))})"
@@ -196,6 +232,7 @@ class SampledText:
     def _results(self) -> list[str]:
         program = self.program
         values = [*(v for _, v in program.moments), *(v for _, v in program.observables)]
+        values += [v for _, v in program.fields]
         alive = [made for made in program.spans if made.symbol in program.carried]
         kept, fresh = (
             f"({joined(self.text.names.of(made.symbol) for made in alive if made.span.fresh == anew)})"
@@ -205,16 +242,29 @@ class SampledText:
             *self._prelude(program.results, values),
             f"{self._state()} = state",
             *self.text.lines(program.results),
+            *self._made(),
+            f"return {self.moments}, observables, report_on({kept}, {fresh})",
+        ]
+        doc = "What order parameters are made of, observables at all times, and a report on the directions."
+        if program.fields:
+            doc = "Nothing, the two-time functions asked for, and a report on the directions."
+        return self._function(f"results({self._arguments('state')})", doc, lines)
+
+    def _made(self) -> list[str]:
+        """What is averaged over sites."""
+        program = self.program
+        if program.fields:
+            fields = (f"{name!r}: {self.text.value(value)}," for name, value in program.fields)
+            made = f"observables = sampled_two_time({self.wanted[0]}, fields)"
+            return [f"{self.moments} = {{}}", "fields = {", *indented(fields), "}", made]
+        return [
             f"{self.moments} = {{",
             *indented(f"{key!r}: {self.text.value(value)}," for key, value in program.moments),
             "}",
             "observables = {",
             *indented(f"{name!r}: {self.text.value(value)}," for name, value in program.observables),
             "}",
-            f"return {self.moments}, observables, report_on({kept}, {fresh})",
         ]
-        doc = "What order parameters are made of, observables at all times, and a report on the directions."
-        return self._function(f"results({self._arguments('state')})", doc, lines)
 
     def _forward(self) -> list[str]:
         doc = [
@@ -238,6 +288,13 @@ class SampledText:
             f"return {self.moments}, observables, finite, report",
         ]
         signature = f"forward_pass({self.p}, {self.normals}, rank=None, {self.tolerance}=1e-12)"
+        if self.wanted:
+            given = ", ".join((self.p, self.normals, "rank", self.tolerance, *self.wanted))
+            signature = f"forward_pass({given})"
+            doc[0:2] = [
+                "Nothing, the two-time functions asked for, as times of a x labels of a x times of b x labels of b,",
+                "the number of times before anything overflowed, and a report on the directions that are remembered.",
+            ]
         return self._function(signature, "\n    ".join(doc).replace("    \n", "\n") + "\n    ", lines)
 
     def _order(self) -> list[str]:

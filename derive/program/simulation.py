@@ -151,6 +151,8 @@ class FiniteSizeProgram:
     spikes: tuple[tuple[str, Spikes], ...]
     observables: tuple[tuple[str, Value, bool], ...]
     """Names, values and whether they are followed in time."""
+    fields: tuple[tuple[str, Symbol], ...]
+    """All vectors by the names that they are declared with."""
     numbers: Numbers
 
 
@@ -226,6 +228,7 @@ class _Build:
             tuple(probed),
             tuple(spikes),
             tuple(observables),
+            tuple((f.name, self.symbols[f]) for f in self.fields if f.role in ("field", "normal")),
             self._numbers(),
         )
 

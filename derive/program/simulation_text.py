@@ -8,7 +8,7 @@ import sympy as sp
 
 from derive.language.model import Model
 from derive.language.vectors import Field
-from derive.program.nodes import Formula, MatMul, Value
+from derive.program.nodes import Formula, Let, MatMul, Symbol, Value
 from derive.program.simulation import (
     RNG,
     XP,
@@ -24,11 +24,12 @@ from derive.program.simulation import (
 from derive.program.text import PARAMETERS, Names, NumpyText, PlainNumpyText, indented, joined
 
 RUNTIME = (
-    "Past average by_label columns filled gaussian given goe mean normal outer project total total_number whole_sizes"
+    "Past average by_label columns filled gaussian given goe kicked mean normal outer project total total_number "
+    "whole_sizes"
 ).split()
 SHELL = (
     "FiniteSize SIMULATION sectors numbers simulate probed size progress watch special np sc held working spectrum "
-    "observables spikes"
+    "observables spikes kicks follow"
 ).split()
 """What the module calls by name besides the runtime's functions."""
 
@@ -150,10 +151,11 @@ class SimulationText:
 
     def _simulate(self) -> list[str]:
         rng, xp = self.names.of(RNG), self.names.of(XP)
-        drawn = self.text.lines(self.program.drawn)
-        static = self.text.lines(self.program.static)
+        drawn = self._with_kicks(self.program.drawn)
+        static = self._with_kicks(self.program.static)
         body = [
             *self._sizes(),
+            "kicks = kicks or {}",
             *(["# random matrices and vectors", *drawn] if drawn else []),
             *(["# fields without time", *static] if static else []),
             *self._probed(),
@@ -161,11 +163,14 @@ class SimulationText:
             *self._results(),
         ]
         return [
-            f"def simulate({self.p}, size, {rng}, progress=lambda fraction: None, watch=None, {xp}=np, special=sc):",
+            f"def simulate({self.p}, size, {rng}, progress=lambda fraction: None, watch=None, kicks=None, follow=None, "
+            f"{xp}=np, special=sc):",
             '    """One sample with base size `size`: probed matrices by label, for each the directions of its spikes',
             "    on either side and, of K^T K, its half K (as functions), and observables, one row per time.",
             "",
             "    `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.",
+            "    kicks: by field, what is added to the right side of its equation, times x sites x labels.",
+            "    `follow(fields)` is called at the end with all fields by name: vectors, or series of them.",
             "    `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or",
             "    jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.",
             '    """',
@@ -173,6 +178,21 @@ class SimulationText:
             "",
             "",
         ]
+
+    def _with_kicks(self, statements: tuple[Let, ...]) -> list[str]:
+        """Statements, with the sources that stand in the equations of vectors."""
+        vectors = {symbol for _, symbol in self.program.fields}
+        lines = []
+        for let in statements:
+            lines += self.text.lines((let,))
+            if let.symbol in vectors:
+                self.used.add("kicked")
+                name = self.names.of(let.symbol)
+                lines.append(f"{name} = kicked({name}, kicks.get({self._field_name(let.symbol)!r}))")
+        return lines
+
+    def _field_name(self, symbol: Symbol) -> str:
+        return next(name for name, made in self.program.fields if made is symbol)
 
     def _probed(self) -> list[str]:
         entries = [f"{label!r}: {self.text.value(matrix)}," for label, matrix in self.program.probed]
@@ -203,7 +223,7 @@ class SimulationText:
         if isinstance(target, Held):
             return f"{name} = {self.text.zeros(target.shape)}"
         self.used.add("Past")
-        return f"{name} = Past({self.text.axes(target.shape if target.shape[1] != 1 else target.shape[:1])})"
+        return f"{name} = Past({self.text.axes(target.shape)}, kicks.get({self._field_name(target.symbol)!r}))"
 
     def _remembered(self) -> list[str]:
         """Matrices of the time before, where they are used."""
@@ -253,6 +273,8 @@ class SimulationText:
             "spikes = {",
             *indented(spikes),
             "}",
+            "if follow is not None:",
+            f"    follow({{{', '.join(f'{name!r}: {self.names.of(made)}' for name, made in self.program.fields)}}})",
             "return probed(), spikes, observables",
         ]
 

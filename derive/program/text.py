@@ -24,6 +24,7 @@ from derive.program.nodes import (
     Function,
     Item,
     MatMul,
+    Quoted,
     Ref,
     Statement,
     Sum,
@@ -179,6 +180,8 @@ class Text:
             return repr(value)
         if isinstance(value, Ref):
             return self.names.of(value.symbol)
+        if isinstance(value, Quoted):
+            return repr(value.word)
         if isinstance(value, Attribute):
             return f"{self.names.of(value.owner)}.{value.name}"
         if isinstance(value, Item):

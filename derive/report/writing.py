@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from derive.version import __version__
 from derive.language.model import Model
 from derive.pipeline import Derivation, ProbedMatrix
 from derive.printing.documents import latex, latex_of_equation, latex_of_observable, latex_of_spectrum
@@ -30,6 +29,7 @@ from derive.report.document import (
     words,
 )
 from derive.report.statements import blocks_of_record, blocks_of_sections
+from derive.version import __version__
 
 Values = Mapping[str, int | float | str]
 ORDER_PARAMETERS = "order parameters"

@@ -52,7 +52,9 @@ class Comparison(Saved):
         from numerics.plots.theory import draw_both
 
         if self.theory.found is None or self.simulation.found is None:
-            raise ParameterError("there is nothing to draw: " + "; ".join((*self.theory.trouble, *self.simulation.trouble)))
+            raise ParameterError(
+                "there is nothing to draw: " + "; ".join((*self.theory.trouble, *self.simulation.trouble))
+            )
         return draw_both(self.theory.found, self.simulation.found, self.title)
 
     def as_dict(self) -> dict[str, Any]:
@@ -79,6 +81,12 @@ class Comparison(Saved):
             for name, series in found.observables.items()
         }
         result["observables"] = observables
+        if found.two_time and samples.two_time:
+            simulated = simulation.kernels()
+            result["kernels"] = {
+                kernel.name: {**kernel.as_dict(), "simulation": simulated.get(kernel.name)}
+                for kernel in found.two_time.values()
+            }
         if any(layer.label for layer in theory.layers):
             layers = theory.as_dict()["layers"]
             result["layers"] = [
@@ -125,14 +133,17 @@ def compare(theory: Solution, simulation: Simulation, smaller: Simulation | None
     >>> c.agrees, c.to_frame().loc["outlier 1 above the bulk", "theory"].item()
     (True, 2.5)
     """
-    for what, one, other in (("setting", theory.setting, simulation.setting), ("data", theory.made.data, simulation.made.data)):
+    for what, one, other in (
+        ("setting", theory.setting, simulation.setting),
+        ("data", theory.made.data, simulation.made.data),
+    ):
         if one != other:
             raise ParameterError(f"theory and simulation are of different {what}: {one} and {other}")
     for name, value in theory.parameters.items():
         other_value = simulation.parameters.get(name)
         if other_value != value:
             raise ParameterError(
-                f"theory and simulation are at different values: {name}={value} and {name}={other_value}; make both at one"
+                f"theory and simulation are at different values: {name}={value} and {name}={other_value}"
             )
     if simulation.seeds < 2:
         raise ParameterError("seeds must be at least 2 to compare: one seed gives no standard error")

@@ -17,14 +17,36 @@ from derive.results.simulation import Simulation
 from derive.results.solution import Solution
 from derive.results.sweep import Sweep
 from numerics.bulk.law import Law, Panel, Panelled, Piece
+from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
 from numerics.simulation.compare import Row
 from numerics.simulation.samples import SimulatedLayer, Simulation as FoundSimulation
 from numerics.solver import Layer, Solution as FoundSolution
+from numerics.training.sampling import Sampling
+from numerics.two_time import TwoTime
 
 KINDS = (
-    Solution, Simulation, Comparison, Sweep, Made,
-    FoundSolution, Layer, Law, Panelled, Panel, Piece,
-    FoundSimulation, SimulatedLayer, Row,
+    Solution,
+    Simulation,
+    Comparison,
+    Sweep,
+    Made,
+    FoundSolution,
+    Layer,
+    Law,
+    Panelled,
+    Panel,
+    Piece,
+    FoundSimulation,
+    SimulatedLayer,
+    Row,
+    Setting,
+    ParameterOf,
+    DataOf,
+    ProbeOf,
+    FieldOf,
+    ObservableOf,
+    TwoTime,
+    Sampling,
 )
 """What a file may hold; nothing else is ever made from one."""
 _NAMED: dict[str, type[Any]] = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in KINDS}

@@ -18,8 +18,9 @@ def columns_of(name: str, values: np.ndarray) -> dict[str, np.ndarray]:
     """An array over time and labels as one column per label: name, or name[0], name[1], ..."""
     if values.ndim == 1:
         return {name: values}
+    flat = values.reshape(len(values), -1)
     labels = itertools.product(*(range(n) for n in values.shape[1:]))
-    return {f"{name}[{','.join(map(str, label))}]": values[(slice(None), *label)] for label in labels}
+    return {f"{name}[{','.join(map(str, label))}]": flat[:, k] for k, label in enumerate(labels)}
 
 
 def frame_of_solution(solution: Solution) -> pandas.DataFrame:
@@ -50,4 +51,3 @@ def frame_of_simulation(simulation: Simulation) -> pandas.DataFrame:
 
 def frame_of_sweep(sweep: Sweep) -> pandas.DataFrame:
     return pandas.DataFrame(sweep.rows())
-

@@ -45,8 +45,10 @@ class Made:
         """The command that gives the same result; None for a model that was declared in Python, or with arrays."""
         if not self.target or self.data:
             return None
-        values = [f"{name}={value!r}" if isinstance(value, float) else f"{name}={value}"
-                  for name, value in self.parameters.items()]
+        values = [
+            f"{name}={value!r}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in self.parameters.items()
+        ]
         options = []
         for name, value in self.options.items():
             flag = f"--{name.replace('_', '-')}"

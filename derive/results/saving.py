@@ -59,7 +59,7 @@ def write_result(result: Saved, path: Path) -> Path:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}-", suffix=SUFFIX, dir=path.parent)
         os.close(handle)
         try:
-            tree.to_netcdf(name, engine=ENGINE)
+            tree.to_netcdf(name, engine="h5netcdf")
             os.chmod(name, 0o644)
             os.replace(name, path)
         finally:
@@ -96,7 +96,12 @@ class Pool:
             return self._array(value)
         if is_dataclass(value) and not isinstance(value, type):
             name = f"{type(value).__module__}.{type(value).__qualname__}"
-            return {"object": [name, {f.name: self.encoded(getattr(value, f.name)) for f in fields(value)}]}
+            return {
+                "object": [
+                    name,
+                    {f.name: self.encoded(getattr(value, f.name)) for f in fields(value) if not f.metadata.get("live")},
+                ]
+            }
         if isinstance(value, Mapping):
             return {"mapping": [[self.encoded(key), self.encoded(part)] for key, part in value.items()]}
         if isinstance(value, tuple):

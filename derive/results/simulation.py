@@ -113,9 +113,22 @@ class Simulation(Saved):
             "eigenvalues": _ends(self.found.eigenvalues),
             "observables": observables,
         }
+        if self.found.two_time:
+            result["kernels"] = self.kernels()
         if any(layer.label for layer in self.layers):
             result["layers"] = [layer_as_dict(layer) for layer in self.layers]
         return {**result, **{name: series for name, series in observables.items() if name not in result}}
+
+    def kernels(self) -> dict[str, dict[str, Any]]:
+        """Two-time functions that were asked for: axes, mean over the seeds and standard error, as plain data."""
+        from numerics.simulation.compare import mean_and_error
+        from numerics.two_time import axes_of, shown
+
+        found = self._numbers
+        return {
+            shown(name): {"axes": list(axes_of(found.about, name)), **mean_and_error(draws)}
+            for name, draws in found.two_time.items()
+        }
 
     def to_frame(self) -> pandas.DataFrame:
         """One row per seed and time, one column per observable."""

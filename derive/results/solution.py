@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from numerics.solver import Layer as FoundLayer, Solution as Found
+    from numerics.two_time import Kernels
 
 LARGE_RESIDUAL = 1e-6
 """A(z) must be singular at an outlier; where its smallest singular value, relatively, is above this, it is not one."""
@@ -63,11 +63,15 @@ class Layer:
 
     @property
     def overlaps(self) -> dict[str, np.ndarray] | None:
-        """By side the squared overlaps of the outliers' vectors with the span of the spikes; NaN where there is none."""
+        """By side the squared overlaps of the outliers' vectors with the span of the spikes; NaN where not given."""
         rows = self.found.overlaps
         if rows is None:
             return None
-        return {side: read_only([np.nan if row[side] is None else row[side] for row in rows]) for side in rows[0]} if rows else {}
+        return (
+            {side: read_only([np.nan if row[side] is None else row[side] for row in rows]) for side in rows[0]}
+            if rows
+            else {}
+        )
 
     @property
     def outlier_path(self) -> tuple[np.ndarray, ...] | None:
@@ -241,6 +245,19 @@ class Solution(Saved):
         return read_only(found[name])
 
     @property
+    def C(self) -> Kernels:
+        """Correlations of the named fields: `s.C["a", "b"]` has <a(t) b(s)>; `.values`, `.errors`, `.axes`.
+
+        Each is computed when it is first asked for. A result that was pickled or saved has those that were asked for.
+        """
+        return self._numbers.C
+
+    @property
+    def R(self) -> Kernels:
+        """Responses: `s.R["a", "b"]` has the mean derivative of a(t) by a source in the equation of b at time s."""
+        return self._numbers.R
+
+    @property
     def diagnostics(self) -> dict[str, Any]:
         """How the numbers were found."""
         return dict(self._numbers.diagnostics)
@@ -268,6 +285,8 @@ class Solution(Saved):
         if any(layer.label for layer in self.layers):
             named = [int(x.label) if x.label.isdigit() else x.label for x in self.layers]
             result["layers"] = [{"layer": name, **data} for name, data in zip(named, layers, strict=True)]
+        if self.found.two_time:
+            result["kernels"] = {kernel.name: kernel.as_dict() for kernel in self.found.two_time.values()}
         result["trouble"] = list(self.trouble)
         result["diagnostics"] = self.diagnostics
         more = {name: series for name, series in self.found.observables.items() if name not in result}
@@ -318,7 +337,11 @@ class Solution(Saved):
 
         spreads = layer.outlier_errors
         return [
-            (value, shown_number(value, None if spreads is None else float(spreads[first])) + (f" x {count}" if count > 1 else ""))
+            (
+                value,
+                shown_number(value, None if spreads is None else float(spreads[first]))
+                + (f" x {count}" if count > 1 else ""),
+            )
             for first, count, value in grouped(layer.outliers)
         ]
 

@@ -97,10 +97,19 @@ class Sweep(Saved):
         rows = self.rows()
         names = list(dict.fromkeys(key for row in rows for key in row))
         parameters = set(self.points[0].parameters)
-        shown = [name for name in names if name not in parameters and not name.startswith(("lower_edge", "smallest", "outlier", "intervals", "trouble"))]
+        shown = [
+            name
+            for name in names
+            if name not in parameters
+            and not name.startswith(("lower_edge", "smallest", "outlier", "intervals", "trouble"))
+        ]
         cells = [
             [_cell(row[name]) for name in self.axes]
-            + (["diverged", *[""] * (len(shown) - 1)] if point.found is None else [_cell(row.get(name)) for name in shown])
+            + (
+                ["diverged", *[""] * (len(shown) - 1)]
+                if point.found is None
+                else [_cell(row.get(name)) for name in shown]
+            )
             for point, row in zip(self.points, rows, strict=True)
         ]
         return [*self.axes, *shown], cells

@@ -123,7 +123,8 @@ def dataset_of_sweep(sweep: Sweep) -> xarray.Dataset:
         table = np.full((len(arrays), *inner), np.nan)
         for k, array in enumerate(arrays):
             if array is not None:
-                table[(k, *(slice(n) for n in array.shape))] = array
+                place: tuple[Any, ...] = (k, *(slice(n) for n in array.shape))
+                table[place] = array
         if not table.size:
             return
         while name in variables or name in names:

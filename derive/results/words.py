@@ -67,9 +67,13 @@ def table(rows: Sequence[tuple[str, str]]) -> list[str]:
     return [f"  {left:<{width}}  {right}" for left, right in rows]
 
 
-def html_table(title: str, rows: Sequence[tuple[str, ...]], trouble: Sequence[str] = (), head: Sequence[str] = ()) -> str:
+def html_table(
+    title: str, rows: Sequence[tuple[str, ...]], trouble: Sequence[str] = (), head: Sequence[str] = ()
+) -> str:
     """A small table for a notebook."""
-    heads = "<tr>" + "".join(f"<th style='text-align:left'>{escape(name)}</th>" for name in head) + "</tr>" if head else ""
+    heads = (
+        "<tr>" + "".join(f"<th style='text-align:left'>{escape(name)}</th>" for name in head) + "</tr>" if head else ""
+    )
     body = "".join(
         "<tr>" + "".join(f"<td style='text-align:left'>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )

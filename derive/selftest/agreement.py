@@ -82,6 +82,8 @@ def differences(text: str, theory: Numbers, sizes: tuple[int, int], seed: int) -
     for k, series in enumerate(theory.observables):
         draws = [np.asarray(run[0][k], float).reshape(DRAWS, -1) for run in (small, large)]
         for time, value in enumerate(series):
+            if math.isnan(value):  # not defined at this time
+                continue
             error = theory.errors[k][time] if theory.errors is not None else 0.0
             name = f"observable {k + 1} at time {time}"
             found.append(_difference(name, value, error, *(d[:, time] for d in draws)))

@@ -116,7 +116,7 @@ def _series(values: Any) -> tuple[float, ...]:
     """An observable over time; one with labels has them one after the other at each time."""
     import numpy as np
 
-    return tuple(map(float, np.ravel(values)))
+    return tuple(map(float, np.ravel(np.asarray(values, float))))
 
 
 @lru_cache(maxsize=16)

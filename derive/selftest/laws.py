@@ -77,9 +77,10 @@ def same_numbers(left: Numbers, right: Numbers, tolerance: float) -> str:
     """Where two theories differ by more than they may, or nothing. The right one may have more observables."""
     errors = [n.errors or tuple((0.0,) * len(series) for series in n.observables) for n in (left, right)]
     for k, (a, b) in enumerate(zip(left.observables, right.observables, strict=False)):
-        times = min(len(a), len(b))
-        scale = max(1.0, *map(abs, a[:times]))
-        for time in range(times):
+        # where a value before the start would enter there is none; a field that is declared has one
+        times = [time for time in range(min(len(a), len(b))) if math.isfinite(a[time]) and math.isfinite(b[time])]
+        scale = max(1.0, *(abs(a[time]) for time in times))
+        for time in times:
             spread = SAMPLED_ERRORS * math.hypot(errors[0][k][time], errors[1][k][time])
             floor = tolerance if left.exact and right.exact else max(tolerance, 1e-7)
             if not abs(a[time] - b[time]) <= floor * scale + spread:

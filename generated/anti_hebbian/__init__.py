@@ -6,7 +6,7 @@ v(t+1) = v(t) - dt M(t) v(t) from a standard normal v(0), and M(t+1) = M(t) + (g
 GOE matrix M(0). The spike directions depend on the bulk they are added to. The spectrum is that of M(T).
 """
 
-from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
+from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
 
 SETTING = Setting(
     name="anti_hebbian",
@@ -18,7 +18,15 @@ SETTING = Setting(
         ParameterOf("T", 30, True),
     ),
     data=(),
-    observables=("activity", "memory"),
+    observables=(
+        ObservableOf("activity", 0),
+        ObservableOf("memory", 0),
+    ),
+    fields=(
+        FieldOf("v", "D", True, None, True, None),
+        FieldOf("M0_v", "D", True, None, False, "v"),
+        FieldOf("start", "D", False, None, True, None),
+    ),
     exact=True,
     steps="T",
     labels=None,

@@ -5,7 +5,7 @@
 import numpy as np
 import scipy.special as sc
 
-from numerics.runtime.finite_size import Past, average, columns, goe, normal, outer, whole_sizes
+from numerics.runtime.finite_size import Past, average, columns, goe, kicked, normal, outer, whole_sizes
 from numerics.runtime.interface import FiniteSize
 
 
@@ -27,19 +27,25 @@ def numbers(p, size):
     return held + max(working, spectrum)
 
 
-def simulate(p, size, rng, progress=lambda fraction: None, watch=None, xp=np, special=sc):
+def simulate(
+    p, size, rng, progress=lambda fraction: None, watch=None, kicks=None, follow=None, xp=np, special=sc
+):
     """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
     on either side and, of K^T K, its half K (as functions), and observables, one row per time.
 
     `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
+    kicks: by field, what is added to the right side of its equation, times x sites x labels.
+    `follow(fields)` is called at the end with all fields by name: vectors, or series of them.
     `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or
     jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.
     """
     # sizes of the sectors
     (D,) = whole_sizes(sectors(p, size))
+    kicks = kicks or {}
     # random matrices and vectors
     M0 = goe(rng, xp, D, 1 / D)
     start = normal(rng, xp, D)
+    start = kicked(start, kicks.get("start"))
 
     def probed():
         return {
@@ -47,7 +53,7 @@ def simulate(p, size, rng, progress=lambda fraction: None, watch=None, xp=np, sp
         }
 
     # training
-    v = Past(D)
+    v = Past(D, 1, kicks.get("v"))
     M = xp.zeros((D, D))
     for t in range(p.T + 1):
         M_before = M
@@ -72,6 +78,8 @@ def simulate(p, size, rng, progress=lambda fraction: None, watch=None, xp=np, sp
             "right": lambda: columns(xp, D, (v[t] for t in range(p.T))),
         },
     }
+    if follow is not None:
+        follow({"v": v, "start": start})
     return probed(), spikes, observables
 
 

@@ -9,7 +9,7 @@ an elementwise law of the earlier ones. The spectrum is that of W(S)^T W(S) / N1
 `declare` takes the two laws, so that another law is one short file (see coupled_spikes_tanh).
 """
 
-from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
+from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
 
 SETTING = Setting(
     name="coupled_spikes",
@@ -23,7 +23,19 @@ SETTING = Setting(
         ParameterOf("S", 3, True),
     ),
     data=(),
-    observables=("phi_norm", "g_norm", "alignment"),
+    observables=(
+        ObservableOf("phi_norm", 0),
+        ObservableOf("g_norm", 0),
+        ObservableOf("alignment", 0),
+    ),
+    fields=(
+        FieldOf("phi", "N0", True, None, True, None),
+        FieldOf("chi", "N1", True, None, True, "phi"),
+        FieldOf("g", "N1", True, None, True, None),
+        FieldOf("xi", "N0", True, None, True, "g"),
+        FieldOf("a", "N0", True, None, True, None),
+        FieldOf("b", "N1", True, None, True, None),
+    ),
     exact=True,
     steps="S",
     labels=None,

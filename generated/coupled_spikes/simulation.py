@@ -27,16 +27,21 @@ def numbers(p, size):
     return held + max(working, spectrum)
 
 
-def simulate(p, size, rng, progress=lambda fraction: None, watch=None, xp=np, special=sc):
+def simulate(
+    p, size, rng, progress=lambda fraction: None, watch=None, kicks=None, follow=None, xp=np, special=sc
+):
     """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
     on either side and, of K^T K, its half K (as functions), and observables, one row per time.
 
     `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
+    kicks: by field, what is added to the right side of its equation, times x sites x labels.
+    `follow(fields)` is called at the end with all fields by name: vectors, or series of them.
     `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or
     jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.
     """
     # sizes of the sectors
     N0, N1 = whole_sizes(sectors(p, size))
+    kicks = kicks or {}
     # random matrices and vectors
     W0 = p.sigma * gaussian(rng, xp, N1, N0)
 
@@ -46,12 +51,12 @@ def simulate(p, size, rng, progress=lambda fraction: None, watch=None, xp=np, sp
         }
 
     # training
-    phi = Past(N0)
-    chi = Past(N1)
-    g = Past(N1)
-    xi = Past(N0)
-    a = Past(N0)
-    b = Past(N1)
+    phi = Past(N0, 1, kicks.get("phi"))
+    chi = Past(N1, 1, kicks.get("chi"))
+    g = Past(N1, 1, kicks.get("g"))
+    xi = Past(N0, 1, kicks.get("xi"))
+    a = Past(N0, 1, kicks.get("a"))
+    b = Past(N1, 1, kicks.get("b"))
     W = xp.zeros((N1, N0))
     for t in range(p.S):
         W_before = W
@@ -89,6 +94,8 @@ def simulate(p, size, rng, progress=lambda fraction: None, watch=None, xp=np, sp
             "left": lambda: columns(xp, N1, (g[t] for t in range(p.S))),
         },
     }
+    if follow is not None:
+        follow({"phi": phi, "xi": xi, "a": a, "g": g, "chi": chi, "b": b})
     return probed(), spikes, observables
 
 

@@ -5,7 +5,7 @@
 The model of coupled_spikes with saturating laws, so that the spike vectors are not Gaussian and averages are sampled.
 """
 
-from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
+from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
 
 SETTING = Setting(
     name="coupled_spikes_tanh",
@@ -19,7 +19,21 @@ SETTING = Setting(
         ParameterOf("S", 3, True),
     ),
     data=(),
-    observables=("phi_norm", "g_norm", "alignment"),
+    observables=(
+        ObservableOf("phi_norm", 0),
+        ObservableOf("g_norm", 0),
+        ObservableOf("alignment", 0),
+    ),
+    fields=(
+        FieldOf("phi_input", "N0", True, None, False, None),
+        FieldOf("phi", "N0", True, None, True, None),
+        FieldOf("chi", "N1", True, None, True, "phi"),
+        FieldOf("g_input", "N1", True, None, False, None),
+        FieldOf("g", "N1", True, None, True, None),
+        FieldOf("xi", "N0", True, None, True, "g"),
+        FieldOf("a", "N0", True, None, True, None),
+        FieldOf("b", "N1", True, None, True, None),
+    ),
     exact=False,
     steps="S",
     labels=None,

@@ -13,7 +13,7 @@ inputs, h(k+1) the forward and g(k) the backward fields. With param=ntk the outp
 the learning rate does not grow with the width, which is gamma0 / sqrt(nu) in place of gamma0: wide networks are lazy.
 """
 
-from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
+from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
 
 SETTING = Setting(
     name="deep_linear",
@@ -29,7 +29,27 @@ SETTING = Setting(
         ParameterOf("C", 1, True),
     ),
     data=(),
-    observables=("train_loss", "test_loss"),
+    observables=(
+        ObservableOf("train_loss", 0),
+        ObservableOf("test_loss", 0),
+    ),
+    fields=(
+        FieldOf("g2", "N2", True, "C", True, None),
+        FieldOf("J1T_g2", "N1", True, "C", False, "g2"),
+        FieldOf("g1", "N1", True, "C", True, None),
+        FieldOf("J0T_g1", "D", True, "C", False, "g1"),
+        FieldOf("v", "D", True, "C", True, None),
+        FieldOf("X_v", "P", True, "C", False, "v"),
+        FieldOf("delta", "P", True, "C", True, None),
+        FieldOf("h0", "D", True, "C", True, "delta"),
+        FieldOf("J0_h0", "N1", True, "C", False, "h0"),
+        FieldOf("h1", "N1", True, "C", True, None),
+        FieldOf("J1_h1", "N2", True, "C", False, "h1"),
+        FieldOf("h2", "N2", True, "C", True, None),
+        FieldOf("eps", "P", False, "C", True, None),
+        FieldOf("readout", "N2", False, "C", True, None),
+        FieldOf("teacher", "D", False, "C", True, None),
+    ),
     exact=True,
     steps="T",
     labels="C",

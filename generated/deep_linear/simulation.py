@@ -5,7 +5,7 @@
 import numpy as np
 import scipy.special as sc
 
-from numerics.runtime.finite_size import Past, average, columns, gaussian, normal, outer, whole_sizes
+from numerics.runtime.finite_size import Past, average, columns, gaussian, kicked, normal, outer, whole_sizes
 from numerics.runtime.interface import FiniteSize
 
 
@@ -38,23 +38,31 @@ def numbers(p, size):
     return held + max(working, spectrum)
 
 
-def simulate(p, size, rng, progress=lambda fraction: None, watch=None, xp=np, special=sc):
+def simulate(
+    p, size, rng, progress=lambda fraction: None, watch=None, kicks=None, follow=None, xp=np, special=sc
+):
     """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
     on either side and, of K^T K, its half K (as functions), and observables, one row per time.
 
     `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
+    kicks: by field, what is added to the right side of its equation, times x sites x labels.
+    `follow(fields)` is called at the end with all fields by name: vectors, or series of them.
     `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or
     jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.
     """
     # sizes of the sectors
     D, N1, P, N2 = whole_sizes(sectors(p, size))
+    kicks = kicks or {}
     # random matrices and vectors
     X = gaussian(rng, xp, P, D)
     J0 = gaussian(rng, xp, N1, D)
     J1 = gaussian(rng, xp, N2, N1)
     teacher = normal(rng, xp, D, p.C)
+    teacher = kicked(teacher, kicks.get("teacher"))
     eps = normal(rng, xp, P, p.C)
+    eps = kicked(eps, kicks.get("eps"))
     readout = normal(rng, xp, N2, p.C)
+    readout = kicked(readout, kicks.get("readout"))
 
     def probed():
         return {
@@ -63,13 +71,13 @@ def simulate(p, size, rng, progress=lambda fraction: None, watch=None, xp=np, sp
         }
 
     # training
-    g2 = Past(N2, p.C)
-    g1 = Past(N1, p.C)
-    v = Past(D, p.C)
-    delta = Past(P, p.C)
-    h0 = Past(D, p.C)
-    h1 = Past(N1, p.C)
-    h2 = Past(N2, p.C)
+    g2 = Past(N2, p.C, kicks.get("g2"))
+    g1 = Past(N1, p.C, kicks.get("g1"))
+    v = Past(D, p.C, kicks.get("v"))
+    delta = Past(P, p.C, kicks.get("delta"))
+    h0 = Past(D, p.C, kicks.get("h0"))
+    h1 = Past(N1, p.C, kicks.get("h1"))
+    h2 = Past(N2, p.C, kicks.get("h2"))
     W0 = xp.zeros((N1, D))
     W1 = xp.zeros((N2, N1))
     for t in range(p.T + 1):
@@ -112,6 +120,21 @@ def simulate(p, size, rng, progress=lambda fraction: None, watch=None, xp=np, sp
             "left": lambda: columns(xp, N2, (g2[t] for t in range(p.T))),
         },
     }
+    if follow is not None:
+        follow(
+            {
+                "v": v,
+                "g1": g1,
+                "teacher": teacher,
+                "delta": delta,
+                "eps": eps,
+                "h0": h0,
+                "g2": g2,
+                "readout": readout,
+                "h2": h2,
+                "h1": h1,
+            }
+        )
     return probed(), spikes, observables
 
 

@@ -20,6 +20,7 @@ SETTING = Setting(
     ),
     data=(),
     observables=(),
+    fields=(),
     exact=True,
     steps=None,
     labels=None,

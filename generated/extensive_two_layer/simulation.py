@@ -27,16 +27,21 @@ def numbers(p, size):
     return held + max(working, spectrum)
 
 
-def simulate(p, size, rng, progress=lambda fraction: None, watch=None, xp=np, special=sc):
+def simulate(
+    p, size, rng, progress=lambda fraction: None, watch=None, kicks=None, follow=None, xp=np, special=sc
+):
     """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
     on either side and, of K^T K, its half K (as functions), and observables, one row per time.
 
     `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
+    kicks: by field, what is added to the right side of its equation, times x sites x labels.
+    `follow(fields)` is called at the end with all fields by name: vectors, or series of them.
     `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or
     jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.
     """
     # sizes of the sectors
     N, D, C = whole_sizes(sectors(p, size))
+    kicks = kicks or {}
     # random matrices and vectors
     W0 = gaussian(rng, xp, N, D)
     B = gaussian(rng, xp, C, D)
@@ -55,6 +60,8 @@ def simulate(p, size, rng, progress=lambda fraction: None, watch=None, xp=np, sp
             "half": lambda: W0 + ((p.gamma / xp.sqrt(C)) * A) @ B,
         },
     }
+    if follow is not None:
+        follow({})
     return probed(), spikes, observables
 
 

@@ -5,7 +5,7 @@
 The classical BBP problem: the simplest matrix with a bulk and an outlier.
 """
 
-from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
+from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
 
 SETTING = Setting(
     name="spiked_wigner",
@@ -13,7 +13,8 @@ SETTING = Setting(
     declaration="83a83a22e5f7ff2a",
     parameters=(ParameterOf("gamma0", 2.0, False),),
     data=(),
-    observables=("spike_norm",),
+    observables=(ObservableOf("spike_norm", 0),),
+    fields=(FieldOf("v", "D", False, None, True, None),),
     exact=True,
     steps=None,
     labels=None,

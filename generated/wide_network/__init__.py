@@ -13,7 +13,7 @@ beta . x for loss=cross_entropy), unless a file is given: data=FILE.npz with x (
 wanted, order (T by B positions in them).
 """
 
-from numerics.runtime.interface import DataOf, ParameterOf, ProbeOf, Setting
+from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
 
 SETTING = Setting(
     name="wide_network",
@@ -34,14 +34,39 @@ SETTING = Setting(
         DataOf("y", ("times", "B")),
     ),
     observables=(
-        "loss",
-        "prediction",
-        "features1",
-        "features2",
-        "features3",
-        "gradients1",
-        "gradients2",
-        "gradients3",
+        ObservableOf("loss", 0),
+        ObservableOf("prediction", 0),
+        ObservableOf("features1", 0),
+        ObservableOf("features2", 0),
+        ObservableOf("features3", 0),
+        ObservableOf("gradients1", 0),
+        ObservableOf("gradients2", 0),
+        ObservableOf("gradients3", 0),
+    ),
+    fields=(
+        FieldOf("V", "N", True, "D", True, None),
+        FieldOf("w", "N", True, None, True, None),
+        FieldOf("h1", "N", True, "B", True, None),
+        FieldOf("phi1", "N", True, "B", True, None),
+        FieldOf("J1_phi1", "N", True, "B", False, "phi1"),
+        FieldOf("h2", "N", True, "B", True, None),
+        FieldOf("phi2", "N", True, "B", True, None),
+        FieldOf("J2_phi2", "N", True, "B", False, "phi2"),
+        FieldOf("h3", "N", True, "B", True, None),
+        FieldOf("phi3", "N", True, "B", True, None),
+        FieldOf("pushed", "N", True, "B", True, None),
+        FieldOf("g3", "N", True, "B", True, None),
+        FieldOf("J2T_g3", "N", True, "B", False, "g3"),
+        FieldOf("z2", "N", True, "B", True, None),
+        FieldOf("g2", "N", True, "B", True, None),
+        FieldOf("J1T_g2", "N", True, "B", False, "g2"),
+        FieldOf("z1", "N", True, "B", True, None),
+        FieldOf("g1", "N", True, "B", True, None),
+        FieldOf("spike1", "N", True, "B", True, None),
+        FieldOf("spike2", "N", True, "B", True, None),
+        FieldOf("spike3", "N", True, "B", True, None),
+        FieldOf("V0", "N", False, "D", True, None),
+        FieldOf("w0", "N", False, None, True, None),
     ),
     exact=False,
     steps="T",

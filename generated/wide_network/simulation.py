@@ -12,6 +12,7 @@ from numerics.runtime.finite_size import (
     columns,
     gaussian,
     given,
+    kicked,
     mean,
     normal,
     outer,
@@ -40,21 +41,28 @@ def numbers(p, size):
     return held + max(working, spectrum)
 
 
-def simulate(p, size, rng, progress=lambda fraction: None, watch=None, xp=np, special=sc):
+def simulate(
+    p, size, rng, progress=lambda fraction: None, watch=None, kicks=None, follow=None, xp=np, special=sc
+):
     """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
     on either side and, of K^T K, its half K (as functions), and observables, one row per time.
 
     `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
+    kicks: by field, what is added to the right side of its equation, times x sites x labels.
+    `follow(fields)` is called at the end with all fields by name: vectors, or series of them.
     `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or
     jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.
     """
     # sizes of the sectors
     (N,) = whole_sizes(sectors(p, size))
+    kicks = kicks or {}
     # random matrices and vectors
     J1 = p.sigma * gaussian(rng, xp, N, N)
     J2 = p.sigma * gaussian(rng, xp, N, N)
     V0 = p.sigma * normal(rng, xp, N, p.D)
+    V0 = kicked(V0, kicks.get("V0"))
     w0 = p.sigma * normal(rng, xp, N)
+    w0 = kicked(w0, kicks.get("w0"))
 
     def probed():
         return {
@@ -63,23 +71,23 @@ def simulate(p, size, rng, progress=lambda fraction: None, watch=None, xp=np, sp
         }
 
     # training
-    V = Past(N, p.D)
-    w = Past(N)
-    h1 = Past(N, p.B)
-    phi1 = Past(N, p.B)
-    h2 = Past(N, p.B)
-    phi2 = Past(N, p.B)
-    h3 = Past(N, p.B)
-    phi3 = Past(N, p.B)
-    pushed = Past(N, p.B)
-    g3 = Past(N, p.B)
-    z2 = Past(N, p.B)
-    g2 = Past(N, p.B)
-    z1 = Past(N, p.B)
-    g1 = Past(N, p.B)
-    spike1 = Past(N, p.B)
-    spike2 = Past(N, p.B)
-    spike3 = Past(N, p.B)
+    V = Past(N, p.D, kicks.get("V"))
+    w = Past(N, 1, kicks.get("w"))
+    h1 = Past(N, p.B, kicks.get("h1"))
+    phi1 = Past(N, p.B, kicks.get("phi1"))
+    h2 = Past(N, p.B, kicks.get("h2"))
+    phi2 = Past(N, p.B, kicks.get("phi2"))
+    h3 = Past(N, p.B, kicks.get("h3"))
+    phi3 = Past(N, p.B, kicks.get("phi3"))
+    pushed = Past(N, p.B, kicks.get("pushed"))
+    g3 = Past(N, p.B, kicks.get("g3"))
+    z2 = Past(N, p.B, kicks.get("z2"))
+    g2 = Past(N, p.B, kicks.get("g2"))
+    z1 = Past(N, p.B, kicks.get("z1"))
+    g1 = Past(N, p.B, kicks.get("g1"))
+    spike1 = Past(N, p.B, kicks.get("spike1"))
+    spike2 = Past(N, p.B, kicks.get("spike2"))
+    spike3 = Past(N, p.B, kicks.get("spike3"))
     W1 = xp.zeros((N, N))
     W2 = xp.zeros((N, N))
     for t in range(p.T + 1):
@@ -144,6 +152,30 @@ def simulate(p, size, rng, progress=lambda fraction: None, watch=None, xp=np, sp
             "left": lambda: columns(xp, N, (spike3[t] for t in range(p.T))),
         },
     }
+    if follow is not None:
+        follow(
+            {
+                "V": V,
+                "V0": V0,
+                "spike1": spike1,
+                "w": w,
+                "w0": w0,
+                "pushed": pushed,
+                "phi3": phi3,
+                "h1": h1,
+                "phi1": phi1,
+                "g1": g1,
+                "z1": z1,
+                "h2": h2,
+                "g2": g2,
+                "spike2": spike2,
+                "phi2": phi2,
+                "z2": z2,
+                "h3": h3,
+                "g3": g3,
+                "spike3": spike3,
+            }
+        )
     return probed(), spikes, observables
 
 

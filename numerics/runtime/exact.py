@@ -40,16 +40,19 @@ class Block:
 
 @dataclass(frozen=True)
 class Site:
-    """The Gaussian variables of a site: the noises of each random matrix together, then what is drawn."""
+    """The Gaussian variables of a site: the noises of each random matrix together, then what is drawn. Kicks stand
+    behind them: sources that are zero, to whom rows say how they would answer."""
 
     channels: tuple[tuple[Block, ...], ...]
     drawn: tuple[Block, ...]
+    kicks: tuple[Block, ...]
     size: int
 
     def __iter__(self) -> Iterator[Block]:
         for channel in self.channels:
             yield from channel
         yield from self.drawn
+        yield from self.kicks
 
     @property
     def parts(self) -> tuple[int, ...]:
@@ -61,18 +64,22 @@ class Site:
         return tuple(block.length for block in self.channels[channel])
 
 
-def site(*channels: tuple[tuple[int, int], ...], drawn: tuple[tuple[int, int], ...] = ()) -> Site:
+def site(
+    *channels: tuple[tuple[int, int], ...],
+    drawn: tuple[tuple[int, int], ...] = (),
+    kicks: tuple[tuple[int, int], ...] = (),
+) -> Site:
     """A site whose noises and sources have so many times and labels, each given as (times, labels)."""
-    size = sum(times * labels for group in (*channels, drawn) for times, labels in group)
+    size = sum(times * labels for group in (*channels, drawn, kicks) for times, labels in group)
     start = 0
     made = []
-    for group in (*channels, drawn):
+    for group in (*channels, drawn, kicks):
         place, blocks = 0, []
         for times, labels in group:
             blocks.append(Block(start, place, times, labels, size))
             start, place = start + times * labels, place + times * labels
         made.append(tuple(blocks))
-    return Site(tuple(made[:-1]), made[-1], size)
+    return Site(tuple(made[:-2]), made[-2], made[-1], size)
 
 
 # -- rows
@@ -82,6 +89,11 @@ def unit(block: Block, t: Array = 0) -> Array:
     """The rows that are a noise or source itself at one time; zero before the start."""
     columns = block.start + t * block.labels + jnp.arange(block.labels)
     return ((columns[:, None] == jnp.arange(block.size)) & (jnp.asarray(t) >= 0)).astype(float)
+
+
+def kick(block: Block, t: Array = 0) -> Array:
+    """The rows that are a kick at one time; zero if nobody asks for it, so that it has no place."""
+    return unit(block, t) if block.times else jnp.zeros((block.labels, block.size))
 
 
 def units(block: Block) -> Array:
@@ -148,7 +160,9 @@ def dual(rows: Array, place: Site, *covariances: Array) -> Array:
         stop = start + covariance.shape[0]
         pieces.append(rows[:, start:stop] @ covariance)
         start = stop
-    return jnp.concatenate([*pieces, rows[:, start:]], axis=1)
+    stop = start + sum(block.length for block in place.drawn)
+    pieces += [rows[:, start:stop], *([jnp.zeros((len(rows), place.size - stop))] if stop < place.size else [])]
+    return jnp.concatenate(pieces, axis=1)
 
 
 def overlaps(seen: Array, past: Array) -> Array:

@@ -52,17 +52,27 @@ def filled(value: Array, size: int, labels: int = 1) -> Array:
 
 
 class Past:
-    """A field at all times so far. Before the start it is zero."""
+    """A field at all times so far. Before the start it is zero. kicks: sources in its equation, one per time."""
 
-    def __init__(self, size: int, labels: int = 1):
+    def __init__(self, size: int, labels: int = 1, kicks: Array | None = None):
         self._shape = (size, labels)
         self._values: list[Array] = []
+        self._kicks = kicks
 
     def append(self, value: Array) -> None:
-        self._values.append(filled(value, *self._shape))
+        kick = 0.0 if self._kicks is None else self._kicks[len(self._values)]
+        self._values.append(filled(value + kick, *self._shape))
+
+    def __len__(self) -> int:
+        return len(self._values)
 
     def __getitem__(self, time: int) -> Array:
         return self._values[time] if time >= 0 else np.zeros(self._shape)
+
+
+def kicked(value: Array, kicks: Array | None) -> Array:
+    """A vector without time with the source in its equation."""
+    return value if kicks is None else value + kicks[0]
 
 
 def given(data: Array, time: int | None = None) -> Array:

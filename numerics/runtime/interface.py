@@ -39,6 +39,27 @@ class DataOf:
 
 
 @dataclass(frozen=True)
+class FieldOf:
+    """A field that two-time functions may be asked of. labels: the parameter that is the number of its labels.
+    declared: by the user, or made by the engine. argument: of a random matrix applied to a field, that field."""
+
+    name: str
+    sector: str
+    timed: bool
+    labels: str | None
+    declared: bool
+    argument: str | None
+
+
+@dataclass(frozen=True)
+class ObservableOf:
+    """An observable. first: the first time at which all that it is made of is there."""
+
+    name: str
+    first: int
+
+
+@dataclass(frozen=True)
 class Setting:
     """What was declared. steps, labels: the parameters that are the number of steps and of class labels, if any."""
 
@@ -48,7 +69,8 @@ class Setting:
     """Fingerprint of the declaration."""
     parameters: tuple[ParameterOf, ...]
     data: tuple[DataOf, ...]
-    observables: tuple[str, ...]
+    observables: tuple[ObservableOf, ...]
+    fields: tuple[FieldOf, ...]
     exact: bool
     """Whether the forward pass is exact, or exact up to integrals that settle; it is sampled otherwise."""
     steps: str | None
@@ -101,6 +123,30 @@ class SampledTraining:
     footprint: Callable[[Point, int | None], int]
     groups: tuple[tuple[str, ...], ...]
     responses: str
+
+
+@dataclass(frozen=True, eq=False)
+class TwoTimeOf:
+    """Two-time functions where nothing is sampled. forward_pass(p, wanted), or forward_pass(p, nodes, wanted) with
+    integrals -> those that are wanted, number of times before anything overflowed. refused: what there is not, and why.
+    """
+
+    forward_pass: Callable[..., tuple[Mapping[Key, Array], Array]]
+    refused: Mapping[Key, str]
+
+
+@dataclass(frozen=True, eq=False)
+class SampledTwoTime:
+    """The same by sampling: the functions of a SampledTraining, each with one more argument, what is wanted; two-time
+    functions stand in place of observables. remembered: fields b that must be kicked with all others, wanted as
+    ("K", b, b)."""
+
+    forward_pass: Callable[..., tuple[Mapping[tuple[str | int, ...], Array], Mapping[Any, Array], Array, Any]]
+    shapes: Callable[..., dict[str, tuple[int, ...]]]
+    footprint: Callable[..., int]
+    groups: tuple[tuple[str, ...], ...]
+    remembered: tuple[str, ...]
+    refused: Mapping[Key, str]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from derive.errors import NumericalError
-from numerics.labelled import single_draws, single_series
+from numerics.labelled import single_draws, single_series, with_none
 from numerics.progress import handful
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ class Matches:
     edges: tuple[tuple[str, float, np.ndarray], ...]
 
 
-def mean_and_error(series: Any) -> dict[str, list[float] | None]:
-    """Mean over the first axis, and its standard error; with one draw there is none."""
+def mean_and_error(series: Any) -> dict[str, list[Any] | None]:
+    """Mean over the first axis, and its standard error; with one draw there is none. What is not defined is None."""
     array = np.asarray(series, dtype=float)
     draws = array.shape[0]
     error = array.std(axis=0, ddof=1) / math.sqrt(draws) if draws > 1 else None
     return {
-        "mean": np.atleast_1d(array.mean(axis=0)).tolist(),
-        "stderr": None if error is None else np.atleast_1d(error).tolist(),
+        "mean": with_none(np.atleast_1d(array.mean(axis=0))),
+        "stderr": None if error is None else with_none(np.atleast_1d(error)),
     }
 
 
@@ -169,8 +169,23 @@ def compare(solution: Solution, simulation: Simulation, smaller: Simulation | No
             )
         errors = spreads.get(name)
         for time in handful(len(theory)):
+            if theory[time] is None:
+                continue
             label = f"{name} at {time}" if len(theory) > 1 else name
             rows.append(_row(label, theory[time], None if errors is None else errors[time], draws[:, time]))
+    return [*rows, *_two_time_rows(solution, simulation)]
+
+
+def _two_time_rows(solution: Solution, simulation: Simulation) -> list[Row]:
+    """Two-time functions that both have, at a handful of pairs of times."""
+    rows = []
+    for name, draws in simulation.two_time.items():
+        theory = solution.two_time.get(name)
+        if theory is None:
+            continue
+        for place, at in theory.entries(lambda count: handful(count, 3)):
+            error = None if theory.errors is None else float(theory.errors[at])
+            rows.append(_row(place, float(theory.values[at]), error, np.array([one[at] for one in draws])))
     return rows
 
 

@@ -11,8 +11,13 @@ from typing import Any
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
+from numerics.labelled import where_defined
 from numerics.modules import Solver
 from numerics.precision import in_float64
+from numerics.runtime.interface import Setting
+from numerics.runtime.two_time import Wanted
+from numerics.simulation.two_time import Followed, check_declared
+from numerics.two_time import Name, checked, finished
 
 SPAN = 1e-6
 """Directions of the unit spikes with a smaller singular value than this, relatively, are left out of their span: the
@@ -84,6 +89,11 @@ class Simulation:
     size: int
     layers: list[SimulatedLayer]
     observables: dict[str, np.ndarray]
+    """NaN at times at which one is not defined."""
+    two_time: dict[Name, np.ndarray]
+    """Correlations and responses that were asked for, with the axes of the theory's behind that of the seeds."""
+    about: Setting
+    """What was declared."""
 
     @property
     def eigenvalues(self) -> list[np.ndarray]:
@@ -177,13 +187,16 @@ def simulate(
     layers: Sequence[str] | None = None,
     times: Sequence[int] = (),
     overlaps: bool = False,
+    two_time: Wanted = (),
     backend: str = "numpy",
     progress: Callable[[float, str], None] | None = None,
 ) -> Simulation:
     """Independent samples at base size `size`.
 
     layers: labels of the probed matrices, all of them if None. times: when to diagonalise besides the end. overlaps:
-    whether to compare eigenvectors with the spikes. backend: "numpy" or "jax", which runs where JAX finds a device.
+    whether to compare eigenvectors with the spikes. two_time: correlations and responses, as ("C", "a", "b"); the
+    latter by running each sample twice more, with small random sources in the equations. backend: "numpy" or "jax",
+    which runs where JAX finds a device.
     """
     if size < 2:
         raise ParameterError(
@@ -191,11 +204,14 @@ def simulate(
         )
     if seeds < 1:
         raise ParameterError(f"seeds={seeds}: at least one sample is needed")
+    wanted = checked(solver.setting, two_time)
+    check_declared(solver.setting, wanted)
     point = solver.point(values)
     arrays, special, convert = _backend(backend)
     check_memory(solver, values, size)
     probes = [m for m in solver.matrices if layers is None or m.label in layers]
     samples, observed = [], []
+    followed: dict[Name, list[np.ndarray]] = {name: [] for name in wanted}
     for number, child in enumerate(np.random.SeedSequence(seed).spawn(seeds)):
 
         def tell(fraction: float, number: int = number) -> None:
@@ -209,16 +225,19 @@ def simulate(
                 matrices = probed()
                 early[time] = {p.label: _ends(_spectrum(matrices[p.label], time)) for p in probes}
 
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"), _at_these_parameters():
-            matrices, spikes, observables = solver.simulation.simulate(
-                point,
-                size,
-                np.random.default_rng(child),
-                progress=tell,
-                watch=lambda time, probed: watch(time, lambda: convert(probed())),
-                xp=arrays,
-                special=special,
-            )
+        def run(rng: np.random.Generator, **how: Any) -> Any:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"), _at_these_parameters():
+                return solver.simulation.simulate(point, size, rng, xp=arrays, special=special, **how)
+
+        fields = Followed(wanted, convert)
+        matrices, spikes, observables = run(
+            np.random.default_rng(child),
+            progress=tell,
+            watch=lambda time, probed: watch(time, lambda: convert(probed())),
+            follow=fields.take if wanted else None,
+        )
+        for name, table in fields.two_time(run, child).items():
+            followed[name].append(finished(solver.setting, name, table).values)
         matrices, observables = convert(matrices), convert(observables)
         spikes = {
             label: {side: _converted(made, convert) for side, made in sides.items()} for label, sides in spikes.items()
@@ -242,7 +261,9 @@ def simulate(
         dict(values),
         size,
         [_gathered(p.label, samples, looked) for p in probes],
-        {n: np.array([o[n] for o in observed], float) for n in observed[0]},
+        where_defined(solver.setting.observables, {n: [o[n] for o in observed] for n in observed[0]}, axis=1),
+        {name: np.array(tables) for name, tables in followed.items()},
+        solver.setting,
     )
 
 

@@ -34,7 +34,8 @@ def draw(
         if how == "sobol":
             leading = [table[:, :LEADING] for table in tables]
             stops = np.cumsum([part.shape[1] for part in leading])
-            for part, values in zip(leading, np.split(_sobol(rng, sites, stops[-1]), stops[:-1], axis=1), strict=True):
+            points = _sobol(rng, sites, stops[-1])[_shuffled(rng, sites)]
+            for part, values in zip(leading, np.split(points, stops[:-1], axis=1), strict=True):
                 part[:] = values
         made.update({name: table.reshape(sites, *shapes[name]) for name, table in zip(names, tables, strict=True)})
     return as_wanted(groups, made, how)
@@ -51,6 +52,16 @@ def as_wanted(groups: Groups, normals: Mapping[str, np.ndarray], how: str) -> di
     """The normals with the moments that a way of drawing promises."""
     found = normals if how == "plain" else matched(groups, normals, LEADING if how == "sobol" else 0)
     return {name: jnp.asarray(x) for name, x in found.items()}
+
+
+def _shuffled(rng: np.random.Generator, sites: int) -> np.ndarray:
+    """Sites in random order within each half, and halves are Sobol sequences of their own.
+
+    Two Sobol sequences, however scrambled, visit the same cells at the same steps: in their own order normals of
+    different sites, or of what is left out of a field, would not be independent of each other.
+    """
+    halves = np.split(np.arange(sites), [sites // 2])
+    return np.concatenate([rng.permutation(half) for half in halves])
 
 
 def _sobol(rng: np.random.Generator, sites: int, width: int) -> np.ndarray:
@@ -76,8 +87,10 @@ def matched(groups: Groups, normals: Mapping[str, np.ndarray], leading: int = 0)
     """
     found = {name: np.asarray(x) for name, x in normals.items()}
     for names in groups:
-        parts = [found[name].reshape(len(found[name]), -1) for name in names]
+        parts = [found[name].reshape(len(found[name]), math.prod(found[name].shape[1:])) for name in names]
         sites, width = len(parts[0]), sum(part.shape[1] for part in parts)
+        if not width:
+            continue
         share = min(1.0, sites / (SITES_PER_NORMAL * width))
         stops = [(min(leading, part.shape[1]), int(share * part.shape[1])) for part in parts]
         given = np.concatenate([part[:, :first].T for part, (first, _) in zip(parts, stops, strict=True)])

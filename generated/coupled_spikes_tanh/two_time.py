@@ -1,0 +1,313 @@
+# Written by `derive build coupled_spikes_tanh` (two-level-dmft 0.1.0) from a declaration; edits are lost.
+# The mathematics is in derivation.md beside this file.
+"""Two-time functions of all fields by sampling: the forward pass again, with slopes along random kicks."""
+
+from functools import partial
+
+import jax.numpy as jnp
+import jax.scipy.special as jsp  # noqa: F401
+
+from numerics.runtime.interface import SampledTwoTime
+from numerics.runtime.exact import past_sum, store
+from numerics.runtime.sampled import (
+    answers,
+    beyond,
+    drawn_at,
+    empty_span,
+    expressed,
+    extend,
+    forward,
+    law_and_slopes,
+    noise,
+    report_on,
+    room,
+    still_finite,
+)
+from numerics.runtime.two_time import (
+    Kept,
+    drawn_slopes,
+    drawn_values,
+    keep,
+    kick_at,
+    kicked,
+    memory_slopes,
+    no_slopes_yet,
+    numbers_kept,
+    past_slopes,
+    room_for,
+    sampled_two_time,
+    tangents,
+)
+
+
+def sizes(p, rank):
+    """How many directions are kept of each span of fields."""
+    return (
+        room(p.S, rank),  # size_W0: phi
+        room(p.S, rank),  # size_W0T: g
+        room(p.S, rank),  # size_chi: chi
+        room(p.S, rank),  # size_xi: xi
+    )
+
+
+def shapes(p, rank, wanted):
+    """The shape of each kind of standard normals, for one site."""
+    size_W0, size_W0T, _, _ = sizes(p, rank)
+    return {
+        "W0": (size_W0,),
+        "W0T": (size_W0T,),
+        "a": (p.S,),
+        "b": (p.S,),
+        "W0_beyond": (p.S, beyond(size_W0, p.S, 1)),
+        "W0T_beyond": (p.S, beyond(size_W0T, p.S, 1)),
+        "kick_phi_input": (kicked(wanted, "phi_input", p.S), 1),
+        "kick_phi": (kicked(wanted, "phi", p.S), 1),
+        "kick_chi": (kicked(wanted, "chi", p.S), 1),
+        "kick_g_input": (kicked(wanted, "g_input", p.S), 1),
+        "kick_g": (kicked(wanted, "g", p.S), 1),
+        "kick_xi": (kicked(wanted, "xi", p.S), 1),
+        "kick_a": (kicked(wanted, "a", p.S), 1),
+        "kick_b": (kicked(wanted, "b", p.S), 1),
+    }
+
+
+def footprint(p, rank, wanted):
+    """How many numbers are kept for one site of each kind."""
+    size_W0, size_W0T, size_chi, size_xi = sizes(p, rank)
+    return (
+        numbers_kept(wanted, "a", p.S)
+        + numbers_kept(wanted, "b", p.S)
+        + numbers_kept(wanted, "chi", p.S)
+        + numbers_kept(wanted, "g", p.S)
+        + numbers_kept(wanted, "g_input", p.S)
+        + numbers_kept(wanted, "phi", p.S)
+        + numbers_kept(wanted, "phi_input", p.S)
+        + numbers_kept(wanted, "xi", p.S)
+        + (tangents(wanted) + 1) * (size_W0 + size_xi + 3)
+        + (tangents(wanted) + 1) * (size_W0T + size_chi + 3)
+    )
+
+
+def start(p, normals, rank, tolerance, wanted):
+    """Fields without time, and what is carried through time as it starts."""
+    sites = normals["W0"].shape[0]
+    size_W0, size_W0T, size_chi, size_xi = sizes(p, rank)
+    span_W0 = empty_span(sites, size_W0)
+    span_W0T = empty_span(sites, size_W0T)
+    span_chi = empty_span(sites, size_chi)
+    span_xi = empty_span(sites, size_xi)
+    xi_past = jnp.zeros((p.S, size_xi))
+    d_xi_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
+    d_phi_input_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
+    all_phi_input = room_for(wanted, "phi_input", p.S, sites, 1)
+    d_phi_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
+    all_phi = room_for(wanted, "phi", p.S, sites, 1)
+    d_g_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
+    d_chi_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
+    all_chi = room_for(wanted, "chi", p.S, sites, 1)
+    chi_past = jnp.zeros((p.S, size_chi))
+    d_g_input_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
+    all_g_input = room_for(wanted, "g_input", p.S, sites, 1)
+    all_g = room_for(wanted, "g", p.S, sites, 1)
+    all_xi = room_for(wanted, "xi", p.S, sites, 1)
+    return (
+        span_W0,
+        span_W0T,
+        span_chi,
+        span_xi,
+        xi_past,
+        d_xi_past,
+        d_phi_input_past,
+        all_phi_input,
+        d_phi_past,
+        all_phi,
+        d_g_past,
+        d_chi_past,
+        all_chi,
+        chi_past,
+        d_g_input_past,
+        all_g_input,
+        all_g,
+        all_xi,
+    )
+
+
+def step(p, normals, rank, tolerance, wanted, t, state):
+    """All fields of one time, each as sites x labels."""
+    when = jnp.arange(p.S)
+    (
+        (
+            span_W0,
+            span_W0T,
+            span_chi,
+            span_xi,
+            xi_past,
+            d_xi_past,
+            d_phi_input_past,
+            all_phi_input,
+            d_phi_past,
+            all_phi,
+            d_g_past,
+            d_chi_past,
+            all_chi,
+            chi_past,
+            d_g_input_past,
+            all_g_input,
+            all_g,
+            all_xi,
+        ),
+        finite,
+    ) = state
+    # phi_input(t) = sum_{s<t} xi(s)
+    phi_input = expressed(span_xi, past_sum(jnp.where(jnp.less(when, t), 1, 0), xi_past, 1))
+    d_phi_input = past_slopes(jnp.where(jnp.less(when, t), 1, 0), d_xi_past, p.S)
+    d_phi_input = d_phi_input + kick_at(wanted, "phi_input", normals["kick_phi_input"], t)
+    d_phi_input_past = keep(d_phi_input_past, d_phi_input, t)
+    all_phi_input = keep(all_phi_input, phi_input, t)
+    # phi(t) = tanh(kappa phi_input(t) + a(t))
+    phi, d_phi = law_and_slopes(
+        lambda a, phi_input_: jnp.tanh(p.kappa * phi_input_ + a),
+        (drawn_at(normals["a"], t), phi_input),
+        (kick_at(wanted, "a", normals["kick_a"], t), d_phi_input),
+    )
+    d_phi = d_phi + kick_at(wanted, "phi", normals["kick_phi"], t)
+    d_phi_past = keep(d_phi_past, d_phi, t)
+    all_phi = keep(all_phi, phi, t)
+    phi_in_W0, phi_beyond_W0, span_W0 = extend(span_W0, phi, tolerance)
+    # chi(t) = u[chi] + sum_s (sigma^2/alpha) R[phi,xi](t,s) g(s)
+    chi = p.sigma * noise(normals["W0"], phi_in_W0, drawn_at(normals["W0_beyond"], t), phi_beyond_W0) + (
+        p.sigma / jnp.sqrt(p.alpha)
+    ) * expressed(span_W0T, answers(phi, normals["W0T"], span_W0T))
+    d_chi = (p.sigma**2 / p.alpha) * memory_slopes(wanted, "xi", d_phi, normals["kick_xi"], d_g_past, t, 0)
+    d_chi = d_chi + kick_at(wanted, "chi", normals["kick_chi"], t)
+    d_chi_past = keep(d_chi_past, d_chi, t)
+    all_chi = keep(all_chi, chi, t)
+    chi_in_chi, _, span_chi = extend(span_chi, chi, tolerance)
+    chi_past = store(chi_past, chi_in_chi, t)
+    # g_input(t) = sum_{s<t} chi(s)
+    g_input = expressed(span_chi, past_sum(jnp.where(jnp.less(when, t), 1, 0), chi_past, 1))
+    d_g_input = past_slopes(jnp.where(jnp.less(when, t), 1, 0), d_chi_past, p.S)
+    d_g_input = d_g_input + kick_at(wanted, "g_input", normals["kick_g_input"], t)
+    d_g_input_past = keep(d_g_input_past, d_g_input, t)
+    all_g_input = keep(all_g_input, g_input, t)
+    # g(t) = theta tanh(kappa g_input(t) + b(t))
+    g, d_g = law_and_slopes(
+        lambda b, g_input_: p.theta * jnp.tanh(p.kappa * g_input_ + b),
+        (drawn_at(normals["b"], t), g_input),
+        (kick_at(wanted, "b", normals["kick_b"], t), d_g_input),
+    )
+    d_g = d_g + kick_at(wanted, "g", normals["kick_g"], t)
+    d_g_past = keep(d_g_past, d_g, t)
+    all_g = keep(all_g, g, t)
+    g_in_W0T, g_beyond_W0T, span_W0T = extend(span_W0T, g, tolerance)
+    # xi(t) = u[xi] + sum_s sigma^2 R[g,chi](t,s) phi(s)
+    xi = (p.sigma / jnp.sqrt(p.alpha)) * noise(
+        normals["W0T"], g_in_W0T, drawn_at(normals["W0T_beyond"], t), g_beyond_W0T
+    ) + p.sigma * expressed(span_W0, answers(g, normals["W0"], span_W0))
+    d_xi = (p.sigma**2) * memory_slopes(wanted, "chi", d_g, normals["kick_chi"], d_phi_past, t, 0)
+    d_xi = d_xi + kick_at(wanted, "xi", normals["kick_xi"], t)
+    d_xi_past = keep(d_xi_past, d_xi, t)
+    all_xi = keep(all_xi, xi, t)
+    xi_in_xi, _, span_xi = extend(span_xi, xi, tolerance)
+    xi_past = store(xi_past, xi_in_xi, t)
+    finite = still_finite(finite, t, (phi_input, phi, chi, g_input, g, xi))
+    return (
+        span_W0,
+        span_W0T,
+        span_chi,
+        span_xi,
+        xi_past,
+        d_xi_past,
+        d_phi_input_past,
+        all_phi_input,
+        d_phi_past,
+        all_phi,
+        d_g_past,
+        d_chi_past,
+        all_chi,
+        chi_past,
+        d_g_input_past,
+        all_g_input,
+        all_g,
+        all_xi,
+    ), finite
+
+
+def results(p, normals, rank, tolerance, wanted, state):
+    """Nothing, the two-time functions asked for, and a report on the directions."""
+    (
+        span_W0,
+        span_W0T,
+        span_chi,
+        span_xi,
+        xi_past,
+        d_xi_past,
+        d_phi_input_past,
+        all_phi_input,
+        d_phi_past,
+        all_phi,
+        d_g_past,
+        d_chi_past,
+        all_chi,
+        chi_past,
+        d_g_input_past,
+        all_g_input,
+        all_g,
+        all_xi,
+    ) = state
+    moments = {}
+    fields = {
+        "phi_input": Kept(all_phi_input, d_phi_input_past, normals["kick_phi_input"]),
+        "phi": Kept(all_phi, d_phi_past, normals["kick_phi"]),
+        "chi": Kept(all_chi, d_chi_past, normals["kick_chi"]),
+        "g_input": Kept(all_g_input, d_g_input_past, normals["kick_g_input"]),
+        "g": Kept(all_g, d_g_past, normals["kick_g"]),
+        "xi": Kept(all_xi, d_xi_past, normals["kick_xi"]),
+        "a": Kept(
+            drawn_values(normals["a"], 1, p.S),
+            drawn_slopes(wanted, "a", normals["kick_a"], p.S),
+            normals["kick_a"],
+        ),
+        "b": Kept(
+            drawn_values(normals["b"], 1, p.S),
+            drawn_slopes(wanted, "b", normals["kick_b"], p.S),
+            normals["kick_b"],
+        ),
+    }
+    observables = sampled_two_time(wanted, fields)
+    return moments, observables, report_on((span_W0, span_W0T, span_chi, span_xi), ())
+
+
+def forward_pass(p, normals, rank, tolerance, wanted):
+    """Nothing, the two-time functions asked for, as times of a x labels of a x times of b x labels of b,
+    the number of times before anything overflowed, and a report on the directions that are remembered.
+
+    normals: as `shapes` says, with the sites in front. rank: most directions to remember of each span of
+    fields, all if None. tolerance: share of its variance below which a new direction is left out.
+    Whole-number parameters fix shapes.
+    """
+    state = start(p, normals, rank, tolerance, wanted)
+    state, finite = forward(p.S, partial(step, p, normals, rank, tolerance, wanted), state)
+    moments, observables, report = results(p, normals, rank, tolerance, wanted, state)
+    return moments, observables, finite, report
+
+
+TWO_TIME = SampledTwoTime(
+    forward_pass,
+    shapes,
+    footprint,
+    (
+        ("W0T", "a"),
+        ("W0", "b"),
+        ("kick_phi_input",),
+        ("kick_phi",),
+        ("kick_chi",),
+        ("kick_g_input",),
+        ("kick_g",),
+        ("kick_xi",),
+        ("kick_a",),
+        ("kick_b",),
+    ),
+    ("xi", "chi"),
+    {},
+)

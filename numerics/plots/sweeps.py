@@ -1,0 +1,65 @@
+"""Pictures of a quantity along a grid of parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from derive.errors import ParameterError
+from numerics.plots.solutions import BLUE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def draw_sweep(
+    axes: Mapping[str, Sequence[Any]], rows: Sequence[Mapping[str, Any]], quantity: str | None, title: str
+) -> Figure:
+    """Curves along one axis, a heat map along two. quantity: a column of the rows; the largest eigenvalue if None, or
+    else the first observable. Points that diverged are left out."""
+    from matplotlib.figure import Figure
+
+    columns = dict.fromkeys(key for row in rows for key, value in row.items() if isinstance(value, float))
+    names = [key for key in columns if key not in axes]
+    if quantity is None:
+        quantity = next((key for key in names if key.startswith("largest")), names[0] if names else None)
+    if quantity not in names:
+        raise ParameterError(f"there is no {quantity!r} to draw; there are {', '.join(names) or 'no numbers'}")
+    shape = tuple(len(values) for values in axes.values())
+    if len(shape) not in (1, 2):
+        raise ParameterError(f"a picture has one or two axes; this sweep has {len(shape)}")
+    values = np.array([row.get(quantity, math.nan) for row in rows], float).reshape(shape)
+    figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+    panel = figure.subplots()
+    (first, along), *rest = axes.items()
+    if not rest:
+        places = _places(along)
+        panel.plot(places, values, "o-", color=BLUE, markersize=4)
+        panel.set_ylabel(quantity.replace("_", " "))
+        _ticks(panel.xaxis, along)
+    else:
+        second, down = rest[0]
+        mesh = panel.pcolormesh(_places(down), _places(along), values, shading="nearest")
+        figure.colorbar(mesh, label=quantity.replace("_", " "))
+        panel.set_ylabel(first)
+        _ticks(panel.xaxis, down)
+        _ticks(panel.yaxis, along)
+        first = second
+    panel.set_xlabel(first)
+    panel.set_title(title, fontsize=10)
+    return figure
+
+
+def _places(values: Sequence[Any]) -> np.ndarray:
+    """Where values stand on an axis: numbers where they are, words side by side."""
+    if all(isinstance(value, (int, float)) for value in values):
+        return np.array(values, float)
+    return np.arange(len(values), dtype=float)
+
+
+def _ticks(axis: Any, values: Sequence[Any]) -> None:
+    if not all(isinstance(value, (int, float)) for value in values):
+        axis.set_ticks(range(len(values)), [str(value) for value in values])

@@ -1,0 +1,128 @@
+"""Pictures of a solution, of samples, and of both: spectra, paths of outliers, observables."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from numerics.labelled import single_series
+from numerics.plots.solutions import BLUE, GREY, ORANGE, draw_comparison
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from numerics.simulation.samples import Simulation
+    from numerics.solver import Layer, Solution
+
+ACROSS = 3
+"""Panels side by side."""
+
+
+def panels(count: int, title: str) -> tuple[Figure, list[Axes]]:
+    """A figure with so many panels."""
+    from matplotlib.figure import Figure
+
+    across = max(1, min(ACROSS, count))
+    down = max(1, math.ceil(count / across))
+    figure = Figure(figsize=(3.6 * across + 0.6, 2.8 * down + 0.4), layout="constrained")
+    axes = list(figure.subplots(down, across, squeeze=False).ravel())
+    for spare in axes[count:]:
+        spare.set_axis_off()
+    figure.suptitle(title, fontsize=10, wrap=True)
+    return figure, axes[:count]
+
+
+def draw_solution(solution: Solution, title: str) -> Figure:
+    """Per layer the law of the bulk with the outliers, and their path if there is one; then the observables."""
+    series = single_series(solution.observables)
+    followed = [layer for layer in solution.layers if layer.outlier_path is not None and len(layer.outlier_path) > 1]
+    figure, axes = panels(len(solution.layers) + len(followed) + len(series), title)
+    places = iter(axes)
+    for layer in solution.layers:
+        _draw_law(next(places), layer)
+    for layer in followed:
+        _draw_path(next(places), layer)
+    spreads = single_series(solution.observable_errors or {})
+    for name, values in series.items():
+        _draw_series(next(places), name, values, spreads.get(name))
+    return figure
+
+
+def draw_simulation(simulation: Simulation, title: str) -> Figure:
+    """Per layer a histogram of the eigenvalues of all seeds; then the means of the observables with their errors."""
+    means = {name: values.mean(axis=0) for name, values in simulation.observables.items()}
+    series = single_series({name: values.tolist() for name, values in means.items()})
+    figure, axes = panels(len(simulation.layers) + len(series), title)
+    places = iter(axes)
+    for layer in simulation.layers:
+        panel = next(places)
+        panel.hist(np.concatenate(layer.eigenvalues), bins=60, density=True, color=GREY)
+        _label(panel, _of("spectrum", layer.label), "eigenvalue", "density")
+    spreads = single_series({name: simulation.stderr(name).tolist() for name in means})
+    for name, values in series.items():
+        _draw_series(next(places), name, values, spreads[name])
+    return figure
+
+
+def draw_both(solution: Solution, simulation: Simulation, title: str) -> Figure:
+    """Theory against simulation: the spectrum where a matrix is probed, otherwise the observables."""
+    if solution.layers:
+        return draw_comparison(solution, simulation, title)
+    from numerics.plots.report import draw_observables
+
+    figure = draw_observables(solution, simulation)
+    figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def _draw_law(panel: Axes, layer: Layer) -> None:
+    """The density of the bulk, and the outliers as strokes on the axis."""
+    top = 0.0
+    for low, high in layer.bulk_edges:
+        angle = np.linspace(0.0, np.pi, 402)[1:-1]
+        x = 0.5 * (low + high) - 0.5 * (high - low) * np.cos(angle)
+        y = layer.law.density(x)
+        panel.fill_between(x, y, color=GREY)
+        panel.plot(x, y, color=BLUE)
+        top = max(top, float(np.max(y[20:-20])))
+    if layer.outliers:
+        panel.plot(layer.outliers, np.zeros(len(layer.outliers)), "D", color=ORANGE, clip_on=False, label="outliers")
+        panel.legend(frameon=False, fontsize=8)
+    panel.set_ylim(0.0, 1.15 * top or 1.0)
+    _label(panel, _of("spectrum", layer.label), "eigenvalue", "density")
+
+
+def _draw_path(panel: Axes, layer: Layer) -> None:
+    """Outliers along the training above the bulk as a band."""
+    path = layer.outlier_path or []
+    for low, high in layer.bulk_edges:
+        panel.axhspan(low, high, color=GREY, linewidth=0)
+    for time, now in enumerate(path):
+        panel.plot([time] * len(now), now, "o", color=BLUE, markersize=3)
+    panel.set_xlim(-0.5, len(path) - 0.5)
+    _label(panel, _of("outliers", layer.label), "time", "eigenvalue")
+
+
+def _draw_series(panel: Axes, name: str, values: Any, errors: Any) -> None:
+    y = np.atleast_1d(np.asarray(values, float))
+    times = np.arange(len(y))
+    if errors is None:
+        panel.plot(times, y, "-" if len(y) > 1 else "D", color=BLUE)
+    else:
+        panel.errorbar(times, y, np.asarray(errors, float), color=BLUE, capsize=2, marker="o", markersize=3)
+    _label(panel, name.replace("_", " "), "time", "")
+
+
+def _label(panel: Axes, title: str, x: str, y: str) -> None:
+    panel.set_title(title, fontsize=10)
+    panel.set_xlabel(x)
+    panel.set_ylabel(y)
+    for side in ("top", "right"):
+        panel.spines[side].set_visible(False)
+
+
+def _of(what: str, label: str) -> str:
+    return f"{what} of layer {label}" if label else what

@@ -1,0 +1,184 @@
+"""Two-time functions of fields, from their rows or from their values at sampled sites.
+
+C[a, b](t, s) is the mean over sites of a(t) b(s). R[a, b](t, s) is the mean over sites of the derivative of a(t) by a
+source that is added to the right side of the equation of b at time s, on the same site. Both are arrays of times of a x
+labels of a x times of b x labels of b; what has no time or no labels has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+
+from .exact import Block, Site, dual
+
+Array = Any
+Wanted = tuple[tuple[str, str, str], ...]
+"""What is asked for: ("C", a, b) and ("R", a, b); with ("K", b, b) the field b is kicked all the same."""
+
+
+def kicked_fields(wanted: Wanted) -> tuple[str, ...]:
+    """The fields in whose equations there are sources."""
+    return tuple(dict.fromkeys(b for kind, _, b in wanted if kind in ("R", "K")))
+
+
+def kicked(wanted: Wanted, name: str, times: int) -> int:
+    """How many times a field is kicked."""
+    return times if name in kicked_fields(wanted) else 0
+
+
+# -- exactly
+
+
+class Rows(NamedTuple):
+    """A field at all times over the Gaussian variables of its site, whose random matrices have these covariances.
+    source: what stands for a source in its equation; scale: how large that is."""
+
+    rows: Array
+    labels: int
+    source: Block
+    scale: Array
+    site: Site
+    covariances: tuple[Array, ...]
+
+
+def two_time(wanted: Wanted, fields: Mapping[str, Rows]) -> dict[tuple[str, str, str], Array]:
+    """Two-time functions from rows."""
+    found = {}
+    for kind, name, other in wanted:
+        a, b = fields[name], fields[other]
+        if kind == "C":
+            table = dual(a.rows, a.site, *a.covariances) @ b.rows.T
+        else:
+            table = a.rows[:, b.source.start : b.source.start + b.source.length] / b.scale
+        found[kind, name, other] = table.reshape(-1, a.labels, table.shape[1] // b.labels, b.labels)
+    return found
+
+
+# -- by sampling
+
+
+class Kept(NamedTuple):
+    """A field at all times and sites, times x sites x labels, its slopes, which have one more axis, and the kicks in
+    its equation, sites x times x labels. Values are empty where nobody asks for them, slopes None where none are
+    followed."""
+
+    values: Array
+    slopes: Array | None
+    kicks: Array | None
+
+
+def tangents(wanted: Wanted) -> int:
+    """How many slopes a value has: one for each field that is kicked, along its kicks of all times at once."""
+    return len(kicked_fields(wanted))
+
+
+def room_for(wanted: Wanted, name: str, times: int, sites: int, labels: int) -> Array:
+    """Where the values of a field will be kept."""
+    asked = any(kind == "C" and name in (a, b) for kind, a, b in wanted)
+    return jnp.zeros((times, sites if asked else 0, labels))
+
+
+def no_slopes_yet(times: int, sites: int, labels: int, slots: int) -> Array:
+    """Where the slopes of a field will be kept."""
+    return jnp.zeros((times, sites, labels, slots))
+
+
+def numbers_kept(wanted: Wanted, name: str, numbers: int) -> int:
+    """How many numbers are kept of each site, for a field with so many times and labels together."""
+    values = any(kind == "C" and name in (a, b) for kind, a, b in wanted)
+    return numbers * (values + tangents(wanted) + (name in kicked_fields(wanted)))
+
+
+def keep(table: Array, values: Array, t: Array = 0) -> Array:
+    """The table with the values of time t in their place, if there is room for them."""
+    return table.at[t].set(values) if table.size else table
+
+
+def kept_once(values: Array) -> Array:
+    """What has no time, as a table of one time."""
+    return values[None]
+
+
+def kick_at(wanted: Wanted, name: str, kicks: Array, t: Array = 0, lag: int = 0) -> Array:
+    """What the kick of a field adds to its slopes, `lag` steps before t: sites x labels x slopes."""
+    sites, times, labels = kicks.shape
+    slopes = jnp.zeros((sites, labels, tangents(wanted)))
+    if not times:
+        return slopes
+    now = jnp.where(jnp.asarray(t) >= lag, kicks[:, t - lag], 0.0)
+    return slopes.at[:, :, kicked_fields(wanted).index(name)].set(now)
+
+
+def drawn_values(normals: Array, scale: Array, times: int) -> Array:
+    """What was drawn, as times x sites x labels."""
+    return scale * jnp.moveaxis(jnp.reshape(normals, (normals.shape[0], times, -1)), 1, 0)
+
+
+def drawn_slopes(wanted: Wanted, name: str, kicks: Array, times: int) -> Array:
+    """The slopes of what was drawn: it answers to its own kicks alone."""
+    sites, kicked_times, labels = kicks.shape
+    slopes = jnp.zeros((times, sites, labels, tangents(wanted)))
+    if not kicked_times:
+        return slopes
+    return slopes.at[..., kicked_fields(wanted).index(name)].set(jnp.moveaxis(kicks, 1, 0))
+
+
+def past_slopes(weights: Array, slopes: Array, times: int) -> Array:
+    """The slopes of a sum over all times. weights: one per time, or for each label of the sum one per time and label.
+    slopes: at all times, or of what has no time."""
+    slopes = jnp.broadcast_to(slopes, (times, *slopes.shape[1:]))
+    if weights.ndim == 1:
+        return jnp.einsum("t,tmcn->mcn", weights, slopes)
+    return jnp.einsum("ktc,tmcn->mkn", weights.reshape(-1, times, slopes.shape[2]), slopes)
+
+
+def memory_slopes(
+    wanted: Wanted, name: str, answering: Array, kicks: Array, slopes: Array, t: Array | None, fresh: int
+) -> Array:
+    """The slopes of what a random matrix remembers: mean responses to the noise of a field, from the slopes of what
+    answers along its kicks, times the slopes of what is remembered.
+
+    t: the current time, None where one of both has no times. fresh: whether the matrix is drawn anew at every time.
+    """
+    if not answering.shape[2]:
+        return answering
+    along = answering[None, :, :, kicked_fields(wanted).index(name)]
+    then = jnp.arange(kicks.shape[1])
+    there = jnp.ones_like(then) if t is None else (then == t) if fresh else (then <= t)
+    response = _regressed(along, kicks, there.astype(float)[None])[0]
+    return jnp.einsum("ctd,tmdn->mcn", response, slopes)
+
+
+def sampled_two_time(wanted: Wanted, fields: Mapping[str, Kept]) -> dict[tuple[str, str, str], Array]:
+    """Two-time functions from values at sites. A kick is a random vector, so that slopes regressed on the kicks of all
+    times up to their own are mean responses."""
+    found = {}
+    for kind, a, b in wanted:
+        if kind == "C":
+            left, right = fields[a].values, fields[b].values
+            found[kind, a, b] = jnp.einsum("tic,sid->tcsd", left, right) / left.shape[1]
+        if kind == "R":
+            slopes, kicks = fields[a].slopes, fields[b].kicks
+            assert slopes is not None and kicks is not None, "responses are refused where no slopes are followed"
+            when, then = jnp.arange(slopes.shape[0]), jnp.arange(kicks.shape[1])
+            both = slopes.shape[0] > 1 and kicks.shape[1] > 1
+            there = then[None, :] <= when[:, None] if both else jnp.ones((len(when), len(then)))
+            found[kind, a, b] = _regressed(slopes[..., kicked_fields(wanted).index(b)], kicks, there.astype(float))
+    return found
+
+
+def _regressed(slopes: Array, kicks: Array, there: Array) -> Array:
+    """Responses from slopes, times x sites x labels, along kicks, sites x times x labels. there: at which times of the
+    kicks there are responses, earlier ones first, for each time of the slopes."""
+    (times, sites, labels), (_, kicked_times, kicked_labels) = slopes.shape, kicks.shape
+    flat = kicks.reshape(sites, -1)
+    lower = jnp.linalg.cholesky(flat.T @ flat / sites)
+    seen = jnp.einsum("tic,ik->tck", slopes, flat).reshape(times * labels, -1) / sites
+    along = solve_triangular(lower, seen.T, lower=True).T
+    mask = jnp.repeat(jnp.repeat(there, kicked_labels, axis=1), labels, axis=0)
+    found = solve_triangular(lower.T, (along * mask).T, lower=False).T * mask
+    return found.reshape(times, labels, kicked_times, kicked_labels)
