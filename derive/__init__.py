@@ -11,6 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from derive import errors as errors
 from derive.display import printed_by
 from derive.version import __version__ as __version__
 

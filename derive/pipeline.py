@@ -86,6 +86,26 @@ class Derivation(Displayed):
             return probed
         raise DeclarationError(f"{self.model.name or 'the model'} declares no probe; add probe=spectrum(...) to it")
 
+    @property
+    def probe(self) -> ProjectedProbe:
+        """Of the first probed matrix, as blocks, pencil and bulk below; `probes` has all of them by label."""
+        return self.first.probe
+
+    @property
+    def blocks(self) -> BlockMatrix:
+        """A(z), block by block."""
+        return self.first.blocks
+
+    @property
+    def pencil(self) -> Pencil:
+        """The eigenproblem that A(z) reduces to."""
+        return self.first.pencil
+
+    @property
+    def bulk(self) -> Bulk:
+        """The law of the bulk: curve, resolvent, edges."""
+        return self.first.bulk
+
     stages = TRAINING_STAGES
 
     def record(self, stage: str) -> Record:
