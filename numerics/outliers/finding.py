@@ -14,6 +14,7 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
+from numerics.compiling import compiled
 from numerics.outliers.linear import eigenvalue_conditions, leading_eigenvalues, smallest_singular_value
 from numerics.precision import in_float64
 from numerics.runtime.interface import Array, Order, Probe, Ring
@@ -156,7 +157,7 @@ def _compiled_factors(ring: Ring) -> Callable[..., Any]:
         unfinished = ClosedJaxpr(traced.jaxpr.replace(outvars=outputs), traced.consts)
         return jaxpr_as_fun(unfinished)(*jax.tree.leaves((p, order)))
 
-    return jax.jit(factors)
+    return compiled(factors, quickly=True)
 
 
 def _factors_of(result: Any, made_by: Mapping[Any, Any]) -> list[Any]:
@@ -233,7 +234,7 @@ def _assembler(probe: Probe) -> Callable[..., Any]:
     def many(p: Point, z: Array, responses: Array, order: Order) -> Array:
         return jax.vmap(lambda point, r: probe.a_matrix(p, point, r, order))(z, responses)
 
-    return jax.jit(many)
+    return compiled(many, quickly=True)
 
 
 def a_matrices(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from numerics.bulk.folds import residual_of
+from numerics.compiling import compiled
 from numerics.outliers.finding import SpikedProblem
 from numerics.runtime.interface import Array, BulkLaw, Order, Probe
 from numerics.runtime.point import Point
@@ -34,4 +35,4 @@ def _sloped(probe: Probe, bulk: BulkLaw) -> Callable[..., Any]:
         rate = jnp.linalg.solve(jax.jacfwd(residual, argnums=1)(z, r), -jax.jacfwd(residual, argnums=0)(z, r))
         return jax.jvp(lambda z, r: probe.a_matrix(p, z, r, order), (z, r), (jnp.ones_like(z), rate))
 
-    return jax.jit(sloped)
+    return compiled(sloped, quickly=True)
