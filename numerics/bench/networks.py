@@ -18,7 +18,7 @@ import numpy as np
 
 from derive.errors import DeriveError
 from numerics.bench.tools import Figure, timed
-from numerics.outliers.finding import a_matrices
+from numerics.outliers.problem import a_matrices
 from numerics.precision import in_float64
 from numerics.runtime.point import Point, replaced
 from numerics.simulation.samples import simulate

@@ -16,10 +16,9 @@ import numpy as np
 
 from numerics.compiling import compiled
 from numerics.outliers.errors import Sides
-from numerics.outliers.finding import SpikedProblem
 from numerics.outliers.linear import null_spaces
+from numerics.outliers.problem import SpikedProblem, with_slope
 from numerics.outliers.replicas import follow_zero
-from numerics.outliers.sloped import with_slope
 from numerics.precision import in_float64
 from numerics.runtime.interface import Order, Side
 
