@@ -59,7 +59,7 @@ def forward_pass(references: Path | None) -> list[Figure]:
     return figures
 
 
-CLASSES = ((100, 1), (200, 1), (50, 2), (50, 4), (50, 8), (400, 1))
+CLASSES = ((100, 1), (200, 1), (50, 2), (50, 4), (50, 8), (800, 1))
 """Steps and class labels at which the forward pass is set against plain NumPy."""
 
 
