@@ -17,6 +17,7 @@ from derive.errors import DeriveError
 from numerics.arrays import checked_array
 from numerics.bulk.branch import Branch
 from numerics.compiled import keep_compiled
+from numerics.compiling import compiled
 from numerics.runtime.interface import (
     BulkLaw,
     ExactTraining,
@@ -30,10 +31,8 @@ from numerics.runtime.interface import (
 )
 from numerics.runtime.point import Point, replaced
 
-SHORT = 64
-"""So many times and labels together run within milliseconds even if the compiler hardly optimises."""
-QUICKLY: dict[str, bool | str] = {"xla_backend_optimization_level": "0"}
-"""Compile in half the time, for code that takes longer to compile than to run."""
+SHORT = 256
+"""So many times and labels together run in a fraction of the time that optimising their pass would take."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +98,14 @@ class Solver:
 
     @cached_property
     def forward_pass(self) -> jax.stages.Wrapped:
-        """The exact training level, compiled once for each set of whole-number parameters."""
-        return jax.jit(self.training.forward_pass, static_argnames=("nodes",) if self.quadrature else ())
+        """The exact training level, compiled once for each set of whole-number parameters; `training.forward_pass` is
+        the one to transform."""
+        return compiled(self.training.forward_pass, static=("nodes",) if self.quadrature else ())
 
     @cached_property
     def short_pass(self) -> jax.stages.Wrapped:
-        """The same, compiled in half the time, where running it takes none."""
-        return jax.jit(self.training.forward_pass, compiler_options=QUICKLY)
+        """The same, compiled in a fraction of the time, where running it takes none."""
+        return compiled(self.training.forward_pass, quickly=True)
 
     def pass_of(self, values: dict[str, Any]) -> jax.stages.Wrapped:
         """The exact training level, compiled as it pays for one point: a short pass is not worth much optimising."""
@@ -116,12 +116,12 @@ class Solver:
     def forward_passes(self) -> jax.stages.Wrapped:
         """The exact training level at many values of the other parameters side by side."""
         if not self.quadrature:
-            return jax.jit(jax.vmap(self.training.forward_pass))
+            return compiled(jax.vmap(self.training.forward_pass))
 
         def together(p: Point, **how: int) -> Any:
             return jax.vmap(partial(self.training.forward_pass, **how))(p)
 
-        return jax.jit(together, static_argnames=("nodes",))
+        return compiled(together, static=("nodes",))
 
     @property
     def quadrature(self) -> bool:

@@ -16,10 +16,11 @@ from numerics.bulk.support import law_of
 from numerics.labelled import where_defined, with_none
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
 from numerics.outliers.errors import match_replicas, overlap_errors, path_errors
-from numerics.outliers.finding import SpikedProblem, find_outliers, ring_spectra
+from numerics.outliers.finding import find_outliers, ring_spectra
 from numerics.outliers.following import Lost
 from numerics.outliers.overlaps import are_resolved, replica_overlaps, span_sizes, spike_overlaps
 from numerics.outliers.paths import Steps, outlier_path
+from numerics.outliers.problem import SpikedProblem
 from numerics.outliers.replicas import replica_outliers
 from numerics.precision import in_float64
 from numerics.progress import Report, part

@@ -509,8 +509,9 @@ def test_a_quantity_that_never_varies_must_be_exact():
 
 
 def test_bench_prints_its_figures(monkeypatch):
+    import numerics.bench.processes
     import numerics.bench.run
 
-    monkeypatch.setattr(numerics.bench.run, "MEASUREMENTS", (numerics.bench.run.start_up,))
+    monkeypatch.setattr(numerics.bench.run, "MEASUREMENTS", (numerics.bench.processes.start_up,))
     figures = json.loads(run("bench", "--json").stdout)["figures"]
     assert figures[0]["name"] == "start-up" and figures[0]["value"] > 0

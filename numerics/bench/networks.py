@@ -18,7 +18,7 @@ import numpy as np
 
 from derive.errors import DeriveError
 from numerics.bench.tools import Figure, timed
-from numerics.outliers.finding import a_matrices
+from numerics.outliers.problem import a_matrices
 from numerics.precision import in_float64
 from numerics.runtime.point import Point, replaced
 from numerics.simulation.samples import simulate
@@ -59,7 +59,7 @@ def forward_pass(references: Path | None) -> list[Figure]:
     return figures
 
 
-CLASSES = ((100, 1), (200, 1), (50, 2), (50, 4), (50, 8), (400, 1))
+CLASSES = ((100, 1), (200, 1), (50, 2), (50, 4), (50, 8), (800, 1))
 """Steps and class labels at which the forward pass is set against plain NumPy."""
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from derive.errors import DeriveError
-from numerics.bench import bulk as bench_bulk, networks, wide as bench_wide
-from numerics.bench.tools import Figure, side_by_side, timed
+from numerics.bench import bulk as bench_bulk, networks, processes, wide as bench_wide
+from numerics.bench.tools import Figure, timed
 from numerics.outliers.finding import by_eigenvalues, smallest_singular_values
 from numerics.precision import in_float64
 from numerics.solver import load_built, solve, spiked_problem
@@ -37,30 +34,6 @@ def run(progress: Progress | None = None, references: Path | None = None, only: 
 
 def _title(measure: Callable[..., Any]) -> str:
     return (measure.__doc__ or "").partition("\n")[0].rstrip(".").lower()
-
-
-def start_up(references: Path | None) -> list[Figure]:
-    """Start-up of the command line."""
-    help_page, nothing = side_by_side(
-        lambda: _python("-m", "derive", "--help"), lambda: _python("-c", "pass"), repeats=5
-    )
-    return [
-        Figure("start-up", help_page, "s", "derive --help in a process of its own, median of 5"),
-        Figure("start-up over an empty Python", help_page / nothing, "times", f"python -c pass takes {nothing:.3f} s"),
-    ]
-
-
-def build_everything(references: Path | None) -> list[Figure]:
-    """Derivation and code of every shipped setting."""
-    with tempfile.TemporaryDirectory() as directory:
-        seconds = timed(lambda: _python("-m", "derive", "build", "--out", directory))
-    imports = timed(lambda: _python("-c", "import sympy"))
-    return [
-        Figure("build of everything", seconds, "s", "derive build --out DIR in a process of its own"),
-        Figure(
-            "build over importing SymPy", seconds / imports, "times", f"python -c 'import sympy' takes {imports:.2f} s"
-        ),
-    ]
 
 
 def outliers(references: Path | None) -> list[Figure]:
@@ -103,37 +76,6 @@ def outliers(references: Path | None) -> list[Figure]:
     ]
 
 
-_RESULTANTS = """
-import time, sympy
-from derive.algebra.polynomials import Ring
-from derive.loading import load_model
-from derive.pipeline import derive_model
-bulk = derive_model(load_model("extensive_two_layer")).first.bulk
-curve, resolvent = bulk.curve, bulk.projected.resolvent
-slope = sympy.expand(curve.diff(resolvent))
-ring = Ring.of((curve,))
-p, q = ring.encode(curve), ring.encode(slope)
-for work in (lambda: p.resultant(q, ring.variable(resolvent)), lambda: sympy.resultant(curve, slope, resolvent)):
-    start = time.perf_counter()
-    work()
-    print(time.perf_counter() - start)
-"""
-
-
-def elimination(references: Path | None) -> list[Figure]:
-    """Elimination of the resolvent from a curve: python-flint against SymPy's resultant."""
-    fast, slow = map(float, _python("-c", _RESULTANTS).split())
-    return [
-        Figure(
-            "elimination: python-flint over SymPy",
-            slow / fast,
-            "times",
-            f"resultant of the curve of extensive_two_layer and its derivative, three parameters: {fast:.4f} s "
-            f"against {slow:.2f} s",
-        )
-    ]
-
-
 MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     outliers,
     networks.forward_pass,
@@ -144,16 +86,11 @@ MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     bench_wide.theory_and_network,
     bench_wide.growth_with_spikes,
     bench_bulk.bulk,
-    elimination,
-    build_everything,
-    start_up,
+    processes.compiling,
+    processes.second_solves,
+    processes.depth,
+    processes.elimination,
+    processes.build_everything,
+    processes.start_up,
 )
 """What `derive bench` measures; a new figure is one more function here."""
-
-
-def _python(*arguments: str) -> str:
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise DeriveError(f"python {' '.join(arguments)} failed while it was timed: {reason}")
-    return done.stdout

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from derive.errors import NumericalError
-from numerics.bulk.branch import Branch
+from numerics.compiling import compiled
 from numerics.outliers.linear import eigenvalue_conditions, leading_eigenvalues, smallest_singular_value
+from numerics.outliers.problem import SpikedProblem, a_matrices, with_slope
 from numerics.precision import in_float64
-from numerics.runtime.interface import Array, Order, Probe, Ring
+from numerics.runtime.interface import Order, Ring
 from numerics.runtime.point import Point
 
 FIRST_EIGENVALUES = 32
@@ -32,26 +32,6 @@ class Outlier:
     z: float
     residual: float
     condition: float
-
-
-@dataclass(frozen=True)
-class SpikedProblem:
-    """A probed matrix at given parameters and order parameters: what its outliers are found from.
-
-    excluded: the intervals of the bulk; an atom is an interval of length zero.
-    """
-
-    probe: Probe
-    p: Point
-    order: Order
-    branch: Branch
-    excluded: tuple[tuple[float, float], ...]
-
-    def with_order(self, order: Order) -> SpikedProblem:
-        return replace(self, order=order)
-
-    def outside(self, z: float) -> bool:
-        return outside(z, self.excluded)
 
 
 @dataclass(frozen=True)
@@ -156,7 +136,7 @@ def _compiled_factors(ring: Ring) -> Callable[..., Any]:
         unfinished = ClosedJaxpr(traced.jaxpr.replace(outvars=outputs), traced.consts)
         return jaxpr_as_fun(unfinished)(*jax.tree.leaves((p, order)))
 
-    return jax.jit(factors)
+    return compiled(factors, quickly=True)
 
 
 def _factors_of(result: Any, made_by: Mapping[Any, Any]) -> list[Any]:
@@ -220,31 +200,6 @@ def _preimages(p: Point, ring: Ring, s: float) -> list[float]:
     return [float(root.real) for root in np.roots(coefficients) if abs(root.imag) <= 1e-9 * (1 + abs(root))]
 
 
-def outside(z: float, edges: Sequence[tuple[float, float]]) -> bool:
-    """Outside every interval, by more than rounding; a candidate at an edge has just met the bulk."""
-    margin = 1e-9 * max((abs(e) for pair in edges for e in pair), default=1.0)
-    return all(z < low - margin or z > high + margin for low, high in edges)
-
-
-@lru_cache(maxsize=64)
-def _assembler(probe: Probe) -> Callable[..., Any]:
-    """A(z) at many points, compiled once for each setting and set of whole numbers."""
-
-    def many(p: Point, z: Array, responses: Array, order: Order) -> Array:
-        return jax.vmap(lambda point, r: probe.a_matrix(p, point, r, order))(z, responses)
-
-    return jax.jit(many)
-
-
-def a_matrices(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:
-    """A(z) at many points: the slow way to outliers, used for residuals, pictures and as a reference."""
-    z = np.atleast_1d(z)
-    responses = problem.branch.responses(z).T
-    if not np.iscomplexobj(z) and np.all(responses.imag == 0):
-        responses = responses.real
-    return np.asarray(_assembler(problem.probe)(problem.p, jnp.asarray(z), responses, dict(problem.order)))
-
-
 @in_float64
 def smallest_singular_values(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:
     """The smallest singular value of A(z) at each point."""
@@ -252,9 +207,7 @@ def smallest_singular_values(problem: SpikedProblem, z: np.ndarray) -> np.ndarra
 
 
 def _residuals(problem: SpikedProblem, points: list[float]) -> list[float]:
-    if not points:
-        return []
-    matrices = a_matrices(problem, np.array(points))
+    matrices = [with_slope(problem, z)[0] for z in points]  # what overlaps need too, so that one function is compiled
     return [smallest_singular_value(a) / max(1.0, float(np.max(np.abs(a)))) for a in matrices]
 
 

@@ -12,14 +12,13 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-import jax
 import numpy as np
 
+from numerics.compiling import compiled
 from numerics.outliers.errors import Sides
-from numerics.outliers.finding import SpikedProblem
 from numerics.outliers.linear import null_spaces
+from numerics.outliers.problem import SpikedProblem, with_slope
 from numerics.outliers.replicas import follow_zero
-from numerics.outliers.sloped import with_slope
 from numerics.precision import in_float64
 from numerics.runtime.interface import Order, Side
 
@@ -92,7 +91,7 @@ def _spikes(problem: SpikedProblem, side: Side) -> tuple[np.ndarray, np.ndarray,
 
 @lru_cache(maxsize=64)
 def _compiled(side: Side) -> Callable[..., Any]:
-    return jax.jit(side.spikes)
+    return compiled(side.spikes, quickly=True)
 
 
 def _overlaps(problem: SpikedProblem, z: float, middle: np.ndarray, right: np.ndarray, left: np.ndarray) -> Sides:

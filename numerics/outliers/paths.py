@@ -14,7 +14,6 @@ from numerics.bulk.branch import Branch
 from numerics.bulk.support import atoms_of, support
 from numerics.outliers.finding import (
     RingSpectrum,
-    SpikedProblem,
     check_size,
     find_outliers,
     outlier_positions,
@@ -26,6 +25,7 @@ from numerics.outliers.finding import (
 )
 from numerics.outliers.following import Lost
 from numerics.outliers.linear import ALL_EIGENVALUES, all_eigenvalues
+from numerics.outliers.problem import SpikedProblem
 from numerics.outliers.replicas import Points, agree, edge_images, followed_eigenvalues, followed_outliers, placed
 from numerics.precision import in_float64
 from numerics.runtime.interface import Key, Order, Ring, Strides

@@ -12,7 +12,6 @@ from derive.errors import NumericalError
 from numerics.outliers.errors import jackknife
 from numerics.outliers.finding import (
     RingSpectrum,
-    SpikedProblem,
     outlier_positions,
     physical,
     real_among,
@@ -29,7 +28,7 @@ from numerics.outliers.following import (
     repeated,
     zero_block,
 )
-from numerics.outliers.sloped import with_slope
+from numerics.outliers.problem import SpikedProblem, with_slope
 from numerics.precision import in_float64
 from numerics.runtime.interface import Order, Ring
 

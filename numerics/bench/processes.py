@@ -1,0 +1,148 @@
+"""Speed of whole processes: starting, importing, compiling, deriving, solving a second time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from derive.errors import DeriveError
+from numerics.bench.tools import Figure, side_by_side, timed
+
+LIBRARIES = "import jax, jax.numpy, numpy, scipy.linalg, scipy.sparse.linalg, sympy"
+"""What a solution imports that is not ours."""
+EXACT = (
+    "spiked_wigner",
+    "anti_hebbian",
+    "coupled_spikes",
+    "deep_linear",
+    "extensive_two_layer",
+    "extensive_multilayer",
+)
+"""Shipped settings whose theory is not sampled."""
+
+
+def start_up(references: Path | None) -> list[Figure]:
+    """Start-up of the command line."""
+    help_page, nothing = side_by_side(
+        lambda: _python("-m", "derive", "--help"), lambda: _python("-c", "pass"), repeats=5
+    )
+    return [
+        Figure("start-up", help_page, "s", "derive --help in a process of its own, median of 5"),
+        Figure("start-up over an empty Python", help_page / nothing, "times", f"python -c pass takes {nothing:.3f} s"),
+    ]
+
+
+def build_everything(references: Path | None) -> list[Figure]:
+    """Derivation and code of every shipped setting."""
+    with tempfile.TemporaryDirectory() as directory:
+        seconds = timed(lambda: _python("-m", "derive", "build", "--out", directory))
+    imports = timed(lambda: _python("-c", "import sympy"))
+    return [
+        Figure("build of everything", seconds, "s", "derive build --out DIR in a process of its own"),
+        Figure(
+            "build over importing SymPy", seconds / imports, "times", f"python -c 'import sympy' takes {imports:.2f} s"
+        ),
+    ]
+
+
+_COMPILING = """
+import time, jax
+from numerics.solver import load_built
+solver = load_built("deep_linear")
+values = {**{q.name: q.default for q in solver.setting.parameters}, "T": 200}
+with jax.enable_x64(True):
+    p, seconds = solver.point(values), [time.process_time()]
+    run = solver.pass_of(values).lower(p).compile()
+    for _ in range(2):
+        seconds.append(time.process_time())
+        jax.block_until_ready(run(p))
+print(seconds[1] - seconds[0], time.process_time() - seconds[2])
+"""
+
+
+def compiling(references: Path | None) -> list[Figure]:
+    """Compiling a forward pass against importing the compiler and against one run."""
+    compiled, ran = map(float, _python("-c", _COMPILING, JAX_ENABLE_COMPILATION_CACHE="0").split())
+    imported = float(_python("-c", "import time, jax, jax.numpy; print(time.process_time())"))
+    told = f"deep_linear, T = 200, L = 2, as `derive solve` does it: {compiled:.2f} s of processor time"
+    return [
+        Figure("compiling over importing JAX", compiled / imported, "times", f"{told}; importing {imported:.2f} s"),
+        Figure("compiling over running", compiled / ran, "times", f"{told}; running {ran:.3f} s"),
+    ]
+
+
+def second_solves(references: Path | None) -> list[Figure]:
+    """The second solution of each exact setting against importing its libraries."""
+    figures = []
+    for name in EXACT:
+        with tempfile.TemporaryDirectory() as directory:
+
+            def solve(name: str = name, directory: str = directory) -> None:
+                _python("-m", "derive", "solve", name, TWO_LEVEL_DMFT_CACHE=directory)
+
+            first = timed(solve)
+            again, imports = side_by_side(solve, lambda: _python("-c", LIBRARIES), repeats=5)
+        figures.append(
+            Figure(
+                f"second solve of {name} over importing its libraries",
+                again / imports,
+                "times",
+                f"{again:.2f} s against {imports:.2f} s, medians of 5 in turns; the first took {first:.2f} s",
+            )
+        )
+    return figures
+
+
+def depth(references: Path | None) -> list[Figure]:
+    """Derivation and code of a network of 12 layers against one of 6."""
+    with tempfile.TemporaryDirectory() as directory:
+
+        def build(layers: int) -> None:
+            _python("-m", "derive", "build", "deep_linear", f"L={layers}", "--out", directory)
+
+        deep, half = side_by_side(lambda: build(12), lambda: build(6), repeats=3)
+    told = f"deep_linear, derivation and code: {deep:.2f} s against {half:.2f} s"
+    return [Figure("build of 12 layers over 6", deep / half, "times", told)]
+
+
+_RESULTANTS = """
+import time, sympy
+from derive.algebra.polynomials import Ring
+from derive.loading import load_model
+from derive.pipeline import derive_model
+bulk = derive_model(load_model("extensive_two_layer")).first.bulk
+curve, resolvent = bulk.curve, bulk.projected.resolvent
+slope = sympy.expand(curve.diff(resolvent))
+ring = Ring.of((curve,))
+p, q = ring.encode(curve), ring.encode(slope)
+for work in (lambda: p.resultant(q, ring.variable(resolvent)), lambda: sympy.resultant(curve, slope, resolvent)):
+    start = time.perf_counter()
+    work()
+    print(time.perf_counter() - start)
+"""
+
+
+def elimination(references: Path | None) -> list[Figure]:
+    """Elimination of the resolvent from a curve: python-flint against SymPy's resultant."""
+    fast, slow = map(float, _python("-c", _RESULTANTS).split())
+    return [
+        Figure(
+            "elimination: python-flint over SymPy",
+            slow / fast,
+            "times",
+            f"resultant of the curve of extensive_two_layer and its derivative, three parameters: {fast:.4f} s "
+            f"against {slow:.2f} s",
+        )
+    ]
+
+
+def _python(*arguments: str, **environment: str) -> str:
+    around = {**os.environ, **environment}
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, env=around)
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise DeriveError(f"python {' '.join(arguments)} failed while it was timed: {reason}")
+    return done.stdout

@@ -1,0 +1,82 @@
+"""What outliers are found from: A(z) of a probed matrix, at given parameters, order parameters and bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from numerics.bulk.branch import Branch
+from numerics.compiling import compiled
+from numerics.runtime.interface import Array, Order, Probe
+from numerics.runtime.point import Point
+
+
+@dataclass(frozen=True)
+class SpikedProblem:
+    """A probed matrix at given parameters and order parameters: what its outliers are found from.
+
+    excluded: the intervals of the bulk; an atom is an interval of length zero.
+    """
+
+    probe: Probe
+    p: Point
+    order: Order
+    branch: Branch
+    excluded: tuple[tuple[float, float], ...]
+
+    def with_order(self, order: Order) -> SpikedProblem:
+        return replace(self, order=order)
+
+    def outside(self, z: float) -> bool:
+        return outside(z, self.excluded)
+
+
+def outside(z: float, edges: Sequence[tuple[float, float]]) -> bool:
+    """Outside every interval, by more than rounding; a candidate at an edge has just met the bulk."""
+    margin = 1e-9 * max((abs(e) for pair in edges for e in pair), default=1.0)
+    return all(z < low - margin or z > high + margin for low, high in edges)
+
+
+def a_matrices(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:
+    """A(z) at many points: the slow way to outliers, used for contours, pictures and as a reference."""
+    z = np.atleast_1d(z)
+    responses = problem.branch.responses(z).T
+    if not np.iscomplexobj(z) and np.all(responses.imag == 0):
+        responses = responses.real
+    return np.asarray(_assembler(problem.probe)(problem.p, jnp.asarray(z), responses, dict(problem.order)))
+
+
+@lru_cache(maxsize=64)
+def _assembler(probe: Probe) -> Callable[..., Any]:
+    """A(z) at many points, compiled once for each setting and set of whole numbers."""
+
+    def many(p: Point, z: Array, responses: Array, order: Order) -> Array:
+        return jax.vmap(lambda point, r: probe.a_matrix(p, point, r, order))(z, responses)
+
+    return compiled(many, quickly=True)
+
+
+def with_slope(problem: SpikedProblem, z: float, responses: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """A(z) and its derivative; `responses` of the bulk at z where they are known."""
+    branch = problem.branch
+    r = branch.responses(np.array([z]))[:, 0].real if responses is None else responses
+    _, by_z, by_r = (x[0].real for x in branch.equations(np.array([z]), r[None]))
+    moved = np.linalg.solve(by_r, -by_z)  # the responses follow z as their equations say
+    matrix, slope = _sloped(problem.probe)(problem.p, (z, r), (1.0, moved), dict(problem.order))
+    return np.asarray(matrix), np.asarray(slope)
+
+
+@lru_cache(maxsize=64)
+def _sloped(probe: Probe) -> Callable[..., Any]:
+    """A(z) with its derivative along a direction of z and the bulk responses, compiled."""
+
+    def sloped(p: Point, at: tuple[Array, Array], along: tuple[Array, Array], order: Order) -> Any:
+        return jax.jvp(lambda z, r: probe.a_matrix(p, z, r, order), at, along)
+
+    return compiled(sloped, quickly=True)
