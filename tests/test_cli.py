@@ -16,6 +16,8 @@ from click.testing import CliRunner, Result
 
 from derive.cli import main
 from derive.errors import NumericalError
+from generated.spiked_wigner import SETTING
+from numerics.bulk.law import Law, Panelled
 from numerics.simulation.compare import Row, compare, verdict
 from numerics.simulation.samples import SimulatedLayer, Simulation
 from numerics.solver import Layer
@@ -457,7 +459,9 @@ def test_claims_are_held_against_the_named_model(tmp_path: Path):
     path = tmp_path / "paper.toml"
     path.write_text(CLAIMS.format(upper="2"))
     result = run("verify", "coupled_spikes", "--claims", str(path))
-    assert result.exit_code == 1 and "coupled_spikes: edges" in result.stdout
+    assert (
+        result.exit_code == 1 and "coupled_spikes: 0 of 1 proved" in result.stdout and "FAILED: edges" in result.stdout
+    )
 
 
 # Comparison
@@ -465,9 +469,12 @@ def test_claims_are_held_against_the_named_model(tmp_path: Path):
 
 def comparison(edges: list, outliers: list[float], eigenvalues: list) -> dict[str, float | None]:
     spectra = [np.array(sorted(e), float) for e in eigenvalues]
-    solution = SimpleNamespace(layers=[Layer("", edges, outliers, None, {})], observables={}, observable_errors=None)
+    law = Law(tuple(map(tuple, edges)), (), Panelled((), ()), 0.0)
+    solution = SimpleNamespace(
+        layers=[Layer("", law, outliers, None, {})], observables={}, observable_errors=None, two_time={}
+    )
     seen = SimulatedLayer("", spectra, {}, (), [[] for _ in spectra], [None for _ in spectra])
-    simulation = Simulation("mine", {}, 10, [seen], {})
+    simulation = Simulation("mine", {}, 10, [seen], {}, {}, SETTING)
     return {row.quantity: row.simulation for row in compare(solution, simulation)}
 
 

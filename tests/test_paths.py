@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 
 import pytest
@@ -89,9 +88,7 @@ NETWORK = ("deep_linear", "L=1", "T=5", "C=2", "eta=0.1", "gamma0=6")
 @pytest.fixture
 def compiled(monkeypatch):
     """Commands about the network use one compiled solver."""
-    for command in ("solve", "simulate", "compare"):
-        module = importlib.import_module(f"derive.cli.{command}")
-        monkeypatch.setattr(module, "solver_of", lambda *given: solver_of("deep_linear", L=1))
+    monkeypatch.setattr("derive.api.theory.solver_of", lambda *given: solver_of("deep_linear", L=1))
 
 
 def run(*arguments: str) -> dict:

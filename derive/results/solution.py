@@ -158,6 +158,9 @@ class Solution(Saved):
         """A solution with what is wrong with it, if anything is."""
         trouble = []
         for layer in found.layers:
+            if not np.all(np.isfinite([*layer.outliers, *(e for pair in layer.bulk_edges for e in pair)])):
+                why = "an eigenvalue of the theory is not a number: the computation diverged; try a smaller step"
+                return Solution(made, None, (why,))
             where = f"layer {layer.label}: " if layer.label else ""
             if "unsettled" in layer.diagnostics:
                 trouble.append(where + str(layer.diagnostics["unsettled"]))

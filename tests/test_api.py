@@ -1,0 +1,304 @@
+"""The Python front door: verbs, results that live, one validation for Python and the command line."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import derive
+from derive.cli import main
+from derive.errors import DeriveError, NumericalError, ParameterError
+from derive.results.saving import Pool
+from derive.results.words import grouped, shown_number
+
+NETWORK = {"nu": 2, "gamma0": 6, "eta": 0.1, "T": 6}
+
+
+@pytest.fixture(scope="module")
+def network():
+    return derive.load("deep_linear", L=1, data="online")
+
+
+@pytest.fixture(scope="module")
+def solution(network):
+    return network.solve(NETWORK, kernels=["C[h0,h0]"])
+
+
+@pytest.fixture(scope="module")
+def compared(network, solution):
+    return derive.compare(solution, network.simulate(NETWORK, size=60, seeds=4))
+
+
+def own_model(**changes):
+    """A model that is declared in Python, with a parameter that is called like an option."""
+    seed = derive.parameter("seed", default=changes.get("default", 2.0), domain=derive.positive)
+    D = derive.sectors("D")
+    M, v = derive.goe("M", D), derive.normal("v", D)
+    return derive.Model(
+        name="mine", parameters=(seed,), equations=[], probe=derive.spectrum(M + seed / D * derive.outer(v, v))
+    )
+
+
+# -- results
+
+
+def test_a_solution_has_arrays_that_cannot_be_written(solution):
+    assert solution and solution.outliers.shape == (1,) and solution["test_loss"].shape == (7,)
+    assert solution.C["h0", "h0"].values.shape[0] == 7
+    with pytest.raises(ValueError, match="read-only"):
+        solution["test_loss"][0] = 1.0
+    with pytest.raises(ParameterError, match="test_loss"):
+        solution["tset_loss"]
+    with pytest.raises(ParameterError, match="layers are 0, ntk"):
+        solution.layer(7)
+
+
+@pytest.mark.parametrize("way", ["pickle", "file"])
+def test_results_live(way, solution, compared, network, tmp_path):
+    sweep = network.sweep(eta=[0.1, 1e90], T=3)
+    for result in (solution, compared.simulation, compared, sweep):
+        if way == "pickle":
+            back = pickle.loads(pickle.dumps(result))
+        else:
+            back = derive.open(result.save(tmp_path / "result.nc"))
+        assert type(back) is type(result) and str(back) == str(result)
+        assert Pool().encoded(back) == Pool().encoded(result)  # every number, every name
+    assert np.array_equal(back.points[0].density([1.0]), sweep.points[0].density([1.0]))
+    assert not back.points[1] and "diverged" in back.points[1].trouble[0]
+
+
+def test_what_was_saved_without_a_two_time_function_says_so(network, tmp_path):
+    back = derive.open(network.solve(T=2).save(tmp_path / "run.nc"))
+    with pytest.raises(ParameterError, match="solve again"):
+        _ = back.C["h0", "h0"]
+
+
+def test_a_file_that_is_none_of_ours_is_refused(tmp_path):
+    for name, content in (("text.nc", b"no file of ours"), ("empty.nc", b"")):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(DeriveError, match="not a result"):
+            derive.open(tmp_path / name)
+    with pytest.raises(DeriveError, match="there is no file"):
+        derive.open(tmp_path / "nothing.nc")
+    with pytest.raises(DeriveError, match=r"\.nc"):
+        derive.load("spiked_wigner").solve().save(tmp_path / "run.txt")
+
+
+def test_a_saved_result_cut_off_is_refused(solution, tmp_path):
+    whole = solution.save(tmp_path / "run.nc").read_bytes()
+    (tmp_path / "cut.nc").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DeriveError):
+        derive.open(tmp_path / "cut.nc")
+
+
+def test_a_result_knows_how_it_was_made(solution, network):
+    made = solution.made
+    assert made.setting == "deep_linear" and made.parameters["gamma0"] == 6 and made.parameters["L"] == 1
+    assert "family(" in made.declaration and made.versions["jax"] == jax.__version__
+    arguments = made.command.split()[1:]
+    told = CliRunner().invoke(main, [*arguments, "--json"])
+    assert told.exit_code == 0 and f"{solution.outliers[0]:.12f}"[:12] in told.stdout
+
+
+def test_a_diverged_solution_is_false_and_has_no_numbers(network):
+    bad = network.solve(eta=1e90, T=3)
+    assert not bad and "diverged" in str(bad)
+    for ask in (lambda: bad.outliers, lambda: bad["test_loss"], lambda: bad.C):
+        with pytest.raises(NumericalError, match="diverged"):
+            ask()
+
+
+def test_trees_and_tables_have_labels(solution, compared, network):
+    tree = compared.to_xarray()
+    assert set(tree.children) == {"theory", "simulation"} and tree["theory/layer_0"]["outliers"].dims == ("rank",)
+    assert tree["simulation"]["test_loss"].dims == ("seed", "time")
+    frame = solution.to_frame()
+    assert frame.index.name == "time" and frame["test_loss"].to_numpy() == pytest.approx(solution["test_loss"])
+    assert {"theory", "simulation", "difference"} <= set(compared.to_frame().columns)
+    table = network.sweep(nu=[1, 2], eta=[0.1, 1e90], T=3, layer=0).to_xarray()
+    assert table["test_loss"].dims == ("nu", "eta", "time") and np.isnan(table["test_loss"].sel(eta=1e90)).all()
+    assert "diverged" in str(table["trouble"].sel(nu=1, eta=1e90).item())
+
+
+def test_a_sweep_has_the_points_that_solve_gives(network):
+    sweep = network.sweep(nu=[0.5, 2.0], T=[2, 4], layer=0)
+    assert len(sweep) == 4 and list(sweep.axes) == ["nu", "T"]
+    one = network.solve(nu=2.0, T=4, layer=0)
+    assert sweep.at(nu=2.0, T=4)["test_loss"] == pytest.approx(one["test_loss"], rel=1e-12)
+
+
+def test_pictures_are_drawn(solution, compared, network, tmp_path):
+    sweep = network.sweep(nu=[1, 2], eta=[0.05, 0.1], T=2, layer=0)
+    for number, figure in enumerate((solution.plot(), compared.plot(), compared.simulation.plot(), sweep.plot())):
+        figure.savefig(tmp_path / f"{number}.png")
+        assert (tmp_path / f"{number}.png").stat().st_size > 5000
+
+
+def test_theory_and_simulation_of_different_values_are_not_compared(network, solution):
+    with pytest.raises(ParameterError, match="gamma0"):
+        derive.compare(solution, network.simulate({**NETWORK, "gamma0": 5}, size=20, seeds=2))
+
+
+# -- models declared in Python
+
+
+def test_a_model_declared_in_python():
+    m = derive.load(own_model())
+    found = m.solve({"seed": 3.0}, seed=1)
+    assert found.outliers == pytest.approx([3 + 1 / 3]) and found.made.command is None
+    assert "outer(v, v)" in found.made.declaration
+    with pytest.raises(ParameterError, match="option of solve and a parameter"):
+        m.solve(seed=3.0)
+    assert pickle.loads(pickle.dumps(found)).outliers == pytest.approx(found.outliers)
+
+
+def test_the_derivation_is_at_hand(network):
+    for name in ("action", "saddle", "single_site", "order", "blocks", "pencil", "bulk"):
+        record = getattr(network.derivation, name)
+        assert "$" in record._repr_markdown_() and len(repr(record).splitlines()) < 6
+
+
+# -- one validation
+
+BAD = [
+    ("deep_linear", {"nuu": "2"}, "did you mean nu"),
+    ("deep_linear", {"nu": "-1"}, "out of range"),
+    ("deep_linear", {"T": "2.5"}, "whole number"),
+    ("deep_linear", {"T": "0"}, "out of range"),
+    ("deep_linear", {"nu": "nan"}, "not finite"),
+    ("deep_linear", {"nu": "two"}, "not a number"),
+    ("deep_linear", {"L": "0"}, "out of range"),
+    ("deep_linear", {"data": "offline"}, "full_batch or online"),
+    ("deep_linear", {"layer": "9"}, "layers are"),
+    ("anti_hebbian", {"dt": "-0.1"}, "out of range"),
+    ("no_such_setting", {}, "there is no setting"),
+]
+
+
+@pytest.mark.parametrize(("target", "values", "word"), BAD)
+@pytest.mark.parametrize("verb", ["solve", "simulate", "compare"])
+def test_python_and_the_command_line_refuse_alike(verb, target, values, word):
+    told = CliRunner().invoke(main, [verb, target, *(f"{name}={value}" for name, value in values.items())])
+    assert told.exit_code == 2 and told.stdout == ""
+    with pytest.raises(DeriveError, match=word) as caught:
+        getattr(derive.load(target), verb)(**values)
+    assert told.stderr == f"error: {caught.value}\n"
+
+
+@pytest.mark.parametrize(
+    "values", [{"nu": [1, 2]}, {"nu": None}, {"nu": True}, {"nu": 1j}, {"nu": np.array([1.0])}, {"nu": float("inf")}]
+)
+def test_python_values_that_are_no_number_are_refused(network, values):
+    with pytest.raises(ParameterError, match="nu"):
+        network.solve(**values)
+
+
+def test_numbers_of_any_kind_are_taken(network):
+    from fractions import Fraction
+
+    found = {
+        network.solve(nu=nu, T=np.int64(2), layer=0)["test_loss"][-1].item()
+        for nu in (0.5, np.float32(0.5), Fraction(1, 2), "1/2", np.array(0.5))
+    }
+    assert len(found) == 1
+
+
+def test_the_same_calls_give_the_same_numbers(network, solution):
+    import json
+
+    arguments = [f"{name}={value}" for name, value in NETWORK.items()]
+    told = CliRunner().invoke(main, ["solve", "deep_linear", "L=1", "data=online", *arguments, "--json"])
+    data = json.loads(told.stdout)
+    assert data["outliers"] == solution.outliers.tolist() and data["test_loss"] == solution["test_loss"].tolist()
+
+
+# -- functions
+
+
+@pytest.mark.parametrize(
+    ("target", "of", "at", "fixed"),
+    [
+        ("spiked_wigner", ["gamma0"], (2.0,), {}),
+        ("deep_linear", ["gamma0", "eta"], (6.0, 0.1), {"L": 1, "T": 5, "nu": 2, "C": 2, "layer": 0}),
+        ("coupled_spikes", ["theta", "kappa"], (1.8, 0.2), {"S": 2}),
+    ],
+)
+def test_an_outlier_is_a_differentiable_function(target, of, at, fixed):
+    """Against solve, and against differences of it; in single precision unless the caller asks for double."""
+    m = derive.load(target)
+    outlier = m.function("outlier", of=of, **fixed)
+
+    def solved(*values):
+        return m.solve({**fixed, **dict(zip(of, values, strict=True))}).outliers[0]
+
+    assert float(outlier(*at)) == pytest.approx(solved(*at), rel=1e-6)
+    with jax.enable_x64(True):
+        assert float(outlier(*at)) == pytest.approx(solved(*at), rel=1e-10)
+        slopes = jax.jit(jax.grad(outlier, argnums=tuple(range(len(of)))))(*at)
+    for k, slope in enumerate(slopes):
+        moved = [tuple(x + h * (j == k) for j, x in enumerate(at)) for h in (1e-5, -1e-5)]
+        assert float(slope) == pytest.approx((solved(*moved[0]) - solved(*moved[1])) / 2e-5, rel=1e-5)
+    many = jax.vmap(outlier, in_axes=(0, *[None] * (len(of) - 1)))(jnp.array([at[0], 1e-3]), *at[1:])
+    assert float(many[0]) == pytest.approx(solved(*at), rel=1e-6)
+
+
+def test_below_the_threshold_there_is_no_outlier():
+    assert np.isnan(derive.load("spiked_wigner").function("outlier", of="gamma0")(0.5))
+
+
+def test_observables_and_edges_are_functions(network):
+    loss = network.function("test_loss", of="eta", T=4)
+    assert loss(0.1) == pytest.approx(network.solve(eta=0.1, T=4)["test_loss"], rel=1e-5)
+    assert jax.jacobian(loss)(0.1).shape == (5,)
+    edge = network.function("edge", of="nu", layer=0)
+    assert float(edge(2.0)) == pytest.approx((1 + 2**-0.5) ** 2, rel=1e-6)
+    for quantity, of, word in (
+        ("loss", "eta", "there are outlier"),
+        ("edge", "T", "whole number"),
+        ("edge", "x", "of="),
+    ):
+        with pytest.raises(ParameterError, match=word):
+            network.function(quantity, of=of)
+
+
+# -- other verbs
+
+
+def test_series_claims_and_solvers(tmp_path: Path):
+    m = derive.load("spiked_wigner")
+    series = m.expand("outlier", "1/gamma0", order=2)
+    assert series.sympy() == series.sympy() and "gamma0" in series._repr_latex_() and series.next_power is None
+    assert m.verify() and len(m.verify()) > 5
+    assert (tmp_path / "spiked_wigner" / "probe.py") in m.build(tmp_path)
+
+
+# -- numbers for people
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (2.9123, 0.006, "2.912(6)"),
+        (2.9123, 0.0123, "2.912(12)"),
+        (0.0, 0.5, "0.0(5)"),
+        (123456.0, 700.0, "123456(700)"),
+        (1.234e-7, 3e-9, "1.23(3)e-7"),
+        (-0.73, 1.1, "-0.7(11)"),
+        (3e-17, None, "0"),
+        (0.91945, None, "0.91945"),
+        (float("nan"), None, "-"),
+        (7, None, "7"),
+    ],
+)
+def test_numbers_with_errors(value, error, text):
+    assert shown_number(value, error) == text
+
+
+def test_equal_outliers_are_one_line():
+    assert grouped([5.0, 5.0 + 1e-12, 3.0]) == [(0, 2, 5.0), (2, 1, 3.0)]
