@@ -292,8 +292,9 @@ def _number(name: str, value: Any, domain: str) -> float:
         if isinstance(item, bool) or not isinstance(item, numbers.Real):
             kind = type(value).__name__
             raise ParameterError(
-                f"{name} is given a {kind}, which is not one number; {name} must be {domain}, and sweep takes several"
+                f"{name} is given a {kind}, which is not one number; {name} must be {domain}; sweep takes several"
             )
+
         found = float(item)
     if not math.isfinite(found):
         raise ParameterError(f"{name}={value} is not finite; {name} must be {domain}")
