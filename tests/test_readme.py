@@ -101,3 +101,10 @@ def test_layout_names_every_package():
     for path in (ROOT / "derive").iterdir():
         if (path / "__init__.py").exists():
             assert f"derive/{path.name} " in TEXT
+
+
+@pytest.mark.slow
+def test_the_lines_of_python_run(workplace):
+    (lines,) = [body for kind, body in FENCES if kind == "py" and "derive.load" in body]
+    exec(compile(lines.replace("size=400, seeds=10", "size=40, seeds=2"), "README.md", "exec"), {})  # noqa: S102
+    assert (workplace / "run.nc").exists() and (workplace / "page.html").exists()
