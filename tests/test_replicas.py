@@ -276,33 +276,3 @@ def test_what_is_not_there_everywhere_has_no_error_or_a_larger_one():
     assert overlaps == [{"right": pytest.approx(whole), "left": None}]
     assert errors == [{"right": pytest.approx(error), "left": None}]
     assert estimated_outliers([whole], [[x] for x in (*around, whole, *around)], nearby)[0][1] == pytest.approx(error)
-
-
-@pytest.mark.slow
-def test_reported_errors_of_outliers_paths_and_overlaps_are_those_seen_between_seeds():
-    """Over 40 seeds: the ratio of the spread to the reported error is 1 within its own error, which is that of a
-    standard deviation from 40 values and of 40 from at least 10 replicas each."""
-    solver, values = solver_of("coupled_spikes_tanh"), values_of("coupled_spikes_tanh", **SPIKES)
-    seen: dict[str, list[tuple[float, float]]] = {}
-    for seed in range(40):
-        layer = solve(solver, values, samples=FEW, seed=seed, path=True, overlaps=True).layers[0]
-        rows = [("outlier", z, e) for z, e in zip(layer.outliers, layer.outlier_errors, strict=True)][:1]
-        rows += [
-            (f"path {time}", now[0], errors[0])
-            for time, (now, errors) in enumerate(zip(layer.outlier_path, layer.outlier_path_errors, strict=True))
-            if now and errors[0] is not None
-        ]
-        rows += [
-            (f"overlap {side}", layer.overlaps[0][side], layer.overlap_errors[0][side]) for side in ("right", "left")
-        ]
-        for name, value, error in rows:
-            seen.setdefault(name, []).append((value, error))
-    ratios = {}
-    for name, pairs in seen.items():
-        found, errors = np.array(pairs).T
-        if len(found) == 40:
-            ratios[name] = np.std(found, ddof=1) / math.sqrt(np.mean(errors**2))
-    assert {"outlier", "overlap right", "overlap left", "path 4"} <= set(ratios)
-    assert sum(name.startswith("path") for name in ratios) >= 2
-    own = math.sqrt(1 / (2 * 39) + 1 / (2 * 9 * 40))
-    assert max(abs(ratio - 1) for ratio in ratios.values()) < 3.5 * own, ratios

@@ -31,7 +31,7 @@ from numerics.training.draws import DRAWS, draw, halves
 from numerics.training.shelf import Shelf
 
 DEFAULT_SAMPLES = 100_000
-REPLICAS, FEWEST_REPLICAS = 12, 10
+REPLICAS, FEWEST_REPLICAS = 20, 10
 """How many replicas there are, and down to how many there may be where sites are few for all directions."""
 COARSER_REPLICAS = 4
 """Replicas that are run again with more left out: they share their numbers, so that a few are enough."""
@@ -43,6 +43,8 @@ ROUNDING = 1e-12
 """Share of its variance below which a direction is rounding error."""
 SITES_WANTED, FEWEST_SITES = 16, 4
 """Sites per direction of the past: as many as one wants, and fewer than which one must not have."""
+SITES_AT_LEAST = 256
+"""What one wants however few directions there are: a bias of order 1/sites^2 stays, and must be below the error."""
 COARSE = (1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 """Shares below which a direction is left out where there is no room for all, the smallest that makes room."""
 COARSER, SHARE_OF_DIFFERENCE = 4.0, 0.5
@@ -189,7 +191,7 @@ def _plan(training: SampledTraining, p: Point, how: Sampling) -> _Plan:
     def sites(rank: int | None) -> int:
         normals = sum(map(math.prod, training.shapes(p, rank).values()))
         most = SITES_BYTES / (8 * (WORKING_COPIES * training.footprint(p, rank) + normals))
-        wanted = max(budget / REPLICAS, min(budget / FEWEST_REPLICAS, SITES_WANTED * width(rank)))
+        wanted = max(budget / REPLICAS, min(budget / FEWEST_REPLICAS, max(SITES_AT_LEAST, SITES_WANTED * width(rank))))
         return 1 << max(4, math.floor(math.log2(min(1.42 * wanted, most))))
 
     def fits(rank: int | None) -> bool:
