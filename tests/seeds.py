@@ -78,7 +78,7 @@ class Seen:
         )
 
     def wrong_mean(self, truth: float, error: float = 0.0) -> str:
-        """Whether the mean over seeds is farther from the truth, known to an error, than chance and what may be left."""
+        """Whether the mean over seeds is off by more than chance and what may be left; error: that of the truth."""
         off = abs(float(np.mean(self.values)) - truth)
         chance = stdtrit(len(self.values) - 1, 1 - LEVEL / 2) * self.spread / math.sqrt(len(self.values))
         if off <= LEFT * self.reported + chance + 6 * error:
