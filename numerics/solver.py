@@ -15,7 +15,7 @@ from numerics.bulk.moments import moments
 from numerics.bulk.support import law_of
 from numerics.labelled import where_defined, with_none
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
-from numerics.outliers.errors import match_replicas, overlap_errors, path_errors
+from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
 from numerics.outliers.finding import find_outliers, ring_spectra
 from numerics.outliers.following import Lost
 from numerics.outliers.overlaps import are_resolved, replica_overlaps, span_sizes, spike_overlaps
@@ -319,27 +319,25 @@ def _layer(
         else f"{len(matrix.bulk.responses)} response equations, too many to eliminate, followed by Newton's method",
     }
     here = [float(o.z) for o in found]
-    errors = None
-    if trained.without_one:
-        replicas = replica_outliers(problem, rings, here, trained.without_one)
+    without_bias, errors = here, None
+    if trained.nearby.orders:
+        replicas = replica_outliers(problem, rings, here, trained.nearby)
         diagnostics["outlier_errors"] = replicas.method
-        errors = match_replicas(here, replicas.positions)
-        if any(not math.isfinite(e) for e in errors) or any(len(one) != len(here) for one in replicas.positions):
+        estimates = estimated_outliers(here, replicas.positions, trained.nearby)
+        settled = [_settled(problem, z, *one) for z, one in zip(here, estimates, strict=True)]
+        without_bias, errors = [value for value, _, _ in settled], [error for _, error, _ in settled]
+        if not all(sure for _, _, sure in settled) or any(len(one) != len(here) for one in replicas.positions):
             diagnostics["unsettled"] = "an outlier is so close to the edge that not all replicas have it; raise samples"
-            errors = [
-                e if math.isfinite(e) else abs(z - _nearest_edge(z, law.edges))
-                for e, z in zip(errors, here, strict=True)
-            ]
     layer = Layer(
         matrix.label,
         law,
-        here,
+        without_bias,
         errors,
         diagnostics,
         moments(branch, MOMENTS),
     )
     if overlaps:
-        layer = _with_overlaps(layer, problem, trained)
+        layer = _with_overlaps(layer, problem, trained, here)
     if path and solver.setting.steps is not None and (matrix.probe.reduced or not matrix.probe.unknowns):
         strides = solver.training.strides(branch.p)
         steps = Steps(solver.setting.steps, int(values[solver.setting.steps]), strides)
@@ -347,13 +345,22 @@ def _layer(
     return layer
 
 
+def _settled(problem: SpikedProblem, z: float, value: float, error: float) -> tuple[float, float, bool]:
+    """An outlier, its error, and whether it is one for sure: where it is lost, or without its bias inside of the bulk,
+    it stays where it was found, and the way to the edge is an error."""
+    if math.isfinite(error) and problem.outside(value):
+        return value, error, True
+    way = abs(z - _nearest_edge(z, problem.excluded))
+    return z, way if not math.isfinite(error) else math.hypot(way, error), False
+
+
 def _with_path(layer: Layer, problem: SpikedProblem, trained: Trained, steps: Steps, tell: Report) -> Layer:
     """The layer with its outliers at all times."""
-    course = outlier_path(problem, steps, tell, trained.without_one)
+    course = outlier_path(problem, steps, tell, trained.nearby.orders)
     whole, tops = [now for now, _ in course.path], [top for _, top in course.path]
     errors = None
-    if trained.without_one:
-        errors = path_errors(whole, [[one[time] for one in course.replicas] for time in range(len(whole))])
+    if trained.nearby.orders:
+        whole, errors = estimated_path(whole, course.replicas, trained.nearby)
         layer.diagnostics["path_errors"] = "followed from the mean" + (
             f"; at {course.anew} of {steps.count} times each replica is solved anew" if course.anew else ""
         )
@@ -366,9 +373,8 @@ def _with_path(layer: Layer, problem: SpikedProblem, trained: Trained, steps: St
     )
 
 
-def _with_overlaps(layer: Layer, problem: SpikedProblem, trained: Trained) -> Layer:
-    """The layer with the overlaps of its outliers with the spikes."""
-    here = layer.outliers
+def _with_overlaps(layer: Layer, problem: SpikedProblem, trained: Trained, here: list[float]) -> Layer:
+    """The layer with the overlaps of its outliers with the spikes; here: outliers of the problem."""
     if not here:
         return replace(layer, overlaps=[])
     if not are_resolved(problem, trained.noise):
@@ -376,14 +382,15 @@ def _with_overlaps(layer: Layer, problem: SpikedProblem, trained: Trained) -> La
         return layer
     found = spike_overlaps(problem, here)
     layer.diagnostics["spike_directions"] = span_sizes(problem)
-    if not trained.without_one:
+    if not trained.nearby.orders:
         return replace(layer, overlaps=found)
     try:
-        replicas = replica_overlaps(problem, here, trained.without_one)
+        replicas = replica_overlaps(problem, here, trained.nearby.orders)
     except Lost as lost:
         layer.diagnostics["overlap_errors"] = f"not given: {lost}"
         return replace(layer, overlaps=found)
-    return replace(layer, overlaps=found, overlap_errors=overlap_errors(found, replicas))
+    overlaps, errors = estimated_overlaps(found, replicas, trained.nearby)
+    return replace(layer, overlaps=overlaps, overlap_errors=errors)
 
 
 def _moved(layer: Layer, observable: np.ndarray) -> Layer:

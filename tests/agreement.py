@@ -31,8 +31,8 @@ CURVATURE = 3.0
 """How large a coefficient of 1/size^2 may be, in units of that of 1/size, without counting as a wrong theory."""
 FOLDS = 8
 """Parts of a sample, each corrected by slopes from the others."""
-REPLICAS = 20
-"""Replicas behind the error of a sampled theory."""
+REPLICAS = 10
+"""Fewest replicas behind the error of a sampled theory."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from derive import spectrum
 from derive.codegen import generate_files
 from derive.errors import NumericalError
 from numerics.bulk.support import support
-from numerics.outliers.errors import match_replicas
+from numerics.nearby import Nearby
+from numerics.outliers.errors import estimated_outliers
 from numerics.outliers.finding import (
     SpikedProblem,
     by_contour,
@@ -129,12 +130,16 @@ def test_null_spaces_on_both_sides():
     assert np.abs(matrix @ right).max() < 1e-12 and np.abs(matrix.T @ left).max() < 1e-12
 
 
+def errors_of(outliers, others):
+    return [error for _, error in estimated_outliers(outliers, others, Nearby(({},) * len(others)))]
+
+
 def test_replicas_without_the_outlier_are_said():
-    assert match_replicas([3.0], [[3.1], [2.9], [], [], []]) == [float("inf")]
-    assert match_replicas([3.0], [[3.1], [2.9]]) == pytest.approx([0.1])
+    assert errors_of([3.0], [[3.1], [2.9], [], [], []]) == [float("inf")]
+    assert errors_of([3.0], [[3.1], [2.9]]) == pytest.approx([0.1 * 2**0.5])
 
 
 def test_of_two_equally_near_outliers_of_a_replica_the_one_of_the_same_rank_is_taken():
     """With one more or one fewer in a replica, ranks are counted from the end that the outlier is nearer to."""
-    assert match_replicas([2.0, 0.0], [[2.5, 1.5, 0.0], [2.5, 0.0]])[0] == 0.0
-    assert match_replicas([2.0, 0.0], [[2.0, 0.5, -0.5], [2.0, -0.5]])[1] == 0.0
+    assert errors_of([2.0, 0.0], [[2.5, 1.5, 0.0], [2.5, 0.0]])[0] == pytest.approx(0.5 * 2**0.5)
+    assert errors_of([2.0, 0.0], [[2.0, 0.5, -0.5], [2.0, -0.5]])[1] == pytest.approx(0.5 * 2**0.5)

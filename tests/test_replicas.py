@@ -11,8 +11,9 @@ import pytest
 from conftest import solver_and_values, solver_of, values_of
 
 from numerics.bulk.support import atoms_of, support
+from numerics.nearby import Nearby
 from numerics.outliers import replicas as replicas_module
-from numerics.outliers.errors import jackknife, overlap_errors, path_errors
+from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
 from numerics.outliers.finding import (
     SpikedProblem,
     find_outliers,
@@ -59,7 +60,7 @@ def problem(seed: int) -> SpikedProblem:
 
 
 def orders_of(seed: int) -> list:
-    return list(trained(seed).without_one)
+    return list(trained(seed).nearby.orders)
 
 
 # -- matrices
@@ -154,7 +155,7 @@ def test_outliers_of_replicas_are_those_that_are_solved_for(monkeypatch):
     monkeypatch.setattr(
         replicas_module, "outlier_positions", lambda problem: calls.append(1) or outlier_positions(problem)
     )
-    found = replica_outliers(one, spectra, here, trained(0).without_one)
+    found = replica_outliers(one, spectra, here, trained(0).nearby)
     assert len(here) >= 1 and len(calls) == 1 and found.method.startswith("followed")
     assert np.allclose(found.positions, solved, rtol=1e-9)
 
@@ -179,7 +180,7 @@ def test_replicas_that_cannot_be_followed_are_solved_anew():
     one = problem(0)
     here = [o.z for o in find_outliers(one)]
     far = [{key: value * (1 + 3 * k) for key, value in one.order.items()} for k in (0, 1, 2)]
-    found = replica_outliers(one, ring_spectra(one), here, far)
+    found = replica_outliers(one, ring_spectra(one), here, Nearby(tuple(far)))
     assert found.method.startswith("each replica solved anew")
     assert found.positions == [outlier_positions(one.with_order(order)) for order in far]
 
@@ -189,7 +190,7 @@ def test_an_outlier_that_a_replica_has_lost_to_the_bulk_is_found_by_solving_anew
     here = [o.z for o in find_outliers(one)]
     bulk = (one.excluded[0][0], here[0] * (1 - 1e-4))
     squeezed = dataclasses.replace(one, excluded=(bulk,))
-    found = replica_outliers(squeezed, ring_spectra(squeezed), here[:1], trained(0).without_one)
+    found = replica_outliers(squeezed, ring_spectra(squeezed), here[:1], trained(0).nearby)
     assert "edge" in found.method
     assert sorted({len(positions) for positions in found.positions}) == [0, 1]
 
@@ -199,7 +200,7 @@ def test_overlaps_of_replicas_are_those_that_are_solved_for():
     here = [o.z for o in find_outliers(one)]
     orders = orders_of(0)
     found = replica_overlaps(one, here, orders)
-    errors = overlap_errors(spike_overlaps(one, here), found)
+    _, errors = estimated_overlaps(spike_overlaps(one, here), found, trained(0).nearby)
     for order, overlaps in zip(orders[:3], found, strict=False):
         there = one.with_order(order)
         known = spike_overlaps(there, outlier_positions(there))
@@ -240,43 +241,38 @@ def test_paths_of_nearby_order_parameters_are_those_they_have_alone(name, change
 # -- errors
 
 
-def test_the_jackknife_of_a_mean_is_its_standard_error():
-    values = np.random.default_rng(0).standard_normal(7)
-    without = [float(np.mean(np.delete(values, k))) for k in range(7)]
-    assert jackknife(without) == pytest.approx(np.std(values, ddof=1) / math.sqrt(7), rel=1e-12)
-    assert path_errors([[], [0.0]], [[[]] * 7, [[x] for x in without]]) == [[], [pytest.approx(jackknife(without))]]
-    assert path_errors([[1.0]], [[[1.0], []]]) == [[None]]
-    sides = [[{"right": x, "left": None}] for x in without]
-    assert overlap_errors([{"right": 0.0, "left": None}], sides) == [
-        {"right": pytest.approx(jackknife(without)), "left": None}
-    ]
+def moved(values: np.ndarray) -> list[float]:
+    """A mean moved by what each value contributes to its error."""
+    off = (values - values.mean()) / math.sqrt(len(values) * (len(values) - 1))
+    return (values.mean() + off).tolist()
 
 
-@pytest.mark.slow
-def test_reported_errors_of_outliers_paths_and_overlaps_are_those_seen_between_seeds():
-    """Over 40 seeds: the ratio of the spread to the reported error is 1 within its own error, which is that of a
-    standard deviation from 40 values and of 40 from 20 replicas each."""
-    solver, values = solver_of("coupled_spikes_tanh"), values_of("coupled_spikes_tanh", **SPIKES)
-    seen: dict[str, list[tuple[float, float]]] = {}
-    for seed in range(40):
-        layer = solve(solver, values, samples=FEW, seed=seed, path=True, overlaps=True).layers[0]
-        rows = [("outlier", z, e) for z, e in zip(layer.outliers, layer.outlier_errors, strict=True)][:1]
-        rows += [
-            (f"path {time}", now[0], errors[0])
-            for time, (now, errors) in enumerate(zip(layer.outlier_path, layer.outlier_path_errors, strict=True))
-            if now and errors[0] is not None
-        ]
-        rows += [
-            (f"overlap {side}", layer.overlaps[0][side], layer.overlap_errors[0][side]) for side in ("right", "left")
-        ]
-        for name, value, error in rows:
-            seen.setdefault(name, []).append((value, error))
-    ratios = {}
-    for name, pairs in seen.items():
-        found, errors = np.array(pairs).T
-        if len(found) == 40:
-            ratios[name] = np.std(found, ddof=1) / math.sqrt(np.mean(errors**2))
-    assert {"outlier", "overlap right", "overlap left", "path 4"} <= set(ratios)
-    assert sum(name.startswith("path") for name in ratios) >= 2
-    own = math.sqrt(1 / (2 * 39) + 1 / (2 * 19 * 40))
-    assert max(abs(ratio - 1) for ratio in ratios.values()) < 3.5 * own, ratios
+def test_a_mean_has_its_standard_error_and_loses_what_halves_have_twice():
+    rng = np.random.default_rng(0)
+    wholes, halves = 3 + rng.standard_normal(7), 3.2 + rng.standard_normal(7)
+    whole, half = wholes.mean(), halves.mean()
+    plain, both = Nearby(({},) * 7), Nearby(({},) * 7, ({},) * 8)
+    error = np.std(wholes, ddof=1) / math.sqrt(7)
+    assert plain.estimate(whole, moved(wholes)) == (whole, pytest.approx(error, rel=1e-12))
+    together = np.std(2 * wholes - halves, ddof=1) / math.sqrt(7)
+    found = both.estimate(whole, [*moved(wholes), half, *moved(halves)])
+    assert found == pytest.approx((2 * whole - half, together), rel=1e-12)
+
+
+def test_what_is_not_there_everywhere_has_no_error_or_a_larger_one():
+    values = np.random.default_rng(0).standard_normal(20)
+    nearby, whole = Nearby(({},) * 20, ({},) * 21), float(values.mean())
+    around = moved(values)
+    _, error = nearby.estimate(whole, [*around, whole, *around])
+    _, larger = nearby.estimate(whole, [*around[:19], None, whole, *around])
+    left = np.square(np.array(around[:19]) - whole).sum() * 20 / 19
+    assert larger == pytest.approx(math.sqrt(left)) and error == pytest.approx(np.std(values, ddof=1) / math.sqrt(20))
+    assert nearby.estimate(whole, [*around, None, *around]) == (whole, math.inf)
+    assert nearby.estimate(whole, [*around, whole, *([None] * 3), *around[3:]])[1] == math.inf
+    path, errors = estimated_path([[], [1.0]], [[[], [1.0]]] * 40 + [[[], []]], nearby)
+    assert (path, errors) == ([[], [1.0]], [[], [None]])
+    sides = [[{"right": x, "left": None}] for x in (*around, whole, *around)]
+    overlaps, errors = estimated_overlaps([{"right": whole, "left": None}], sides, nearby)
+    assert overlaps == [{"right": pytest.approx(whole), "left": None}]
+    assert errors == [{"right": pytest.approx(error), "left": None}]
+    assert estimated_outliers([whole], [[x] for x in (*around, whole, *around)], nearby)[0][1] == pytest.approx(error)

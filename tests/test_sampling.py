@@ -16,7 +16,7 @@ from numerics.precision import in_float64
 from numerics.simulation.samples import simulate
 from numerics.solver import Trained, load_solver, solve
 from numerics.training.draws import DRAWS, LEADING, draw, matched
-from numerics.training.sampling import SHARE_OF_DIFFERENCE, Sampling, _mean_and_deviations, _sum
+from numerics.training.sampling import Sampling, _mean_and_deviations, _sum
 from numerics.training.shelf import Shelf
 
 GROUPS = (("J", "JT", "w"), ("V",))
@@ -85,18 +85,15 @@ def test_where_sites_are_few_the_first_normals_of_each_kind_have_exact_moments()
 # -- errors, bias and responses
 
 
-def test_a_bias_of_order_one_over_sites_drops_out_and_squares_of_deviations_are_the_variance():
-    rng = np.random.default_rng(0)
-    wholes = rng.normal(1.0, 0.1, 8)
-    halves = [(wholes[k] + 0.05 + shift, wholes[k] + 0.05 - shift) for k, shift in enumerate([0.3, 0.1])]
+def test_squares_of_deviations_are_the_variance_and_what_is_left_out_counts():
+    wholes = np.random.default_rng(0).normal(1.0, 0.1, 8)
     tables = [({}, {"x": np.array(x)}) for x in wholes]
-    by_half = [[({}, {"x": np.array(x)}) for x in both] for both in halves]
-    coarser = [({}, {"x": np.array(wholes[0] + 0.02)})]
-    mean, deviations = _mean_and_deviations(tables, by_half, coarser, Shelf(0))
-    assert _sum(mean)[1]["x"] == pytest.approx(np.mean(wholes) - 0.05)
+    coarser = ({}, {"x": np.array(wholes[0] + 0.02)})
+    mean, deviations = _mean_and_deviations(tables, [(0.5, coarser), (-0.5, tables[0])], Shelf(0))
+    assert mean[1]["x"] == pytest.approx(np.mean(wholes))
     off = [float(_sum(one)[1]["x"]) for one in deviations]
     assert sum(x**2 for x in off[:-1]) == pytest.approx(np.var(wholes, ddof=1) / 8)
-    assert off[-1] == pytest.approx(0.02 * SHARE_OF_DIFFERENCE)
+    assert off[-1] == pytest.approx(0.02 * 0.5)
 
 
 def test_large_tables_are_kept_on_disk_and_read_when_asked_for():

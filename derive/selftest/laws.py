@@ -24,9 +24,9 @@ from derive.selftest.engine import Broken, Numbers, Refused, Spectrum, exact_obs
 from derive.selftest.writing import write
 
 HELD, IDLE, UNDECIDED, ALONE, BROKE = "held", "does not apply", "not decided", "one is refused", "broke"
-SAMPLED_ERRORS = 9.0
-"""Standard errors that two sampled theories may differ by. With 20 replicas a Student variable exceeds this with
-probability 3e-8, so that one in three hundred runs of 100000 comparisons has a false alarm."""
+SAMPLED_ERRORS = 12.0
+"""Standard errors that two sampled theories may differ by. With 10 replicas for each of them a Student variable exceeds
+this with probability 5e-10, and with 10 for one that has all of the error with 8e-7."""
 NEAR_EDGE = 1e-3
 """Outliers closer to the bulk than this share of its width may be there in one of two equal computations only."""
 ROUNDING = 1e-14

@@ -1,65 +1,68 @@
-"""Standard errors from what a result is without each replica."""
+"""Outliers, paths and overlaps without bias and with standard errors, from what they are at nearby order parameters."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-import numpy as np
+from numerics.nearby import Nearby
 
 Sides = dict[str, float | None]
 """Overlaps of an eigenvector with spikes, by the side they are on; None where there is none to name."""
 
 
-def jackknife(values: Sequence[float]) -> float:
-    """The standard error of a function of a mean over replicas, from its values without each of them.
+def estimated_outliers(
+    outliers: list[float], others: Sequence[list[float]], nearby: Nearby
+) -> list[tuple[float, float]]:
+    """Each outlier without bias, and its standard error; infinite where too few of the others have it.
 
-    Leaving one out moves a mean by 1/(n - 1) of how far that replica is off, so that the variance of the mean is
-    (n - 1)/n times the sum of squares about the mean of these values.
+    Outliers and those of the others descend. One with as many is matched by rank; in one with more or fewer the nearest
+    is taken, and of two that are equally near the one whose rank is the closer, counted from the same end.
     """
-    count = len(values)
-    return float(np.std(values) * math.sqrt(count - 1))
+
+    def matched(rank: int, z: float, found: list[float]) -> float | None:
+        if len(found) == len(outliers):
+            return found[rank]
+        expected = rank if rank < len(outliers) / 2 else rank + len(found) - len(outliers)
+        nearest = min(range(len(found)), key=lambda k: (abs(found[k] - z), abs(k - expected)), default=None)
+        return None if nearest is None else found[nearest]
+
+    return [nearby.estimate(z, [matched(rank, z, found) for found in others]) for rank, z in enumerate(outliers)]
 
 
-def match_replicas(outliers: list[float], without_one: list[list[float]]) -> list[float]:
-    """Standard error of each outlier, from those without each replica; inf where fewer than nine in ten have it.
+def estimated_path(
+    path: list[list[float]], others: Sequence[list[list[float]]], nearby: Nearby
+) -> tuple[list[list[float]], list[list[float | None]]]:
+    """Outliers at each time without bias, and their standard errors.
 
-    Outliers and those of each replica descend. A replica with as many is matched by rank; in one with more or fewer the
-    nearest is taken, and of two that are equally near the one whose rank is the closer, counted from the same end.
+    others: those of each of the nearby order parameters, time by time. At a time when one of them has more or fewer,
+    outliers stay as they are and have no error.
     """
-    errors = []
-    for rank, z in enumerate(outliers):
-        values = []
-        for found in without_one:
-            if len(found) == len(outliers):
-                values.append(found[rank])
-            elif found:
-                from_top = rank < len(outliers) / 2
-                expected = rank if from_top else rank + len(found) - len(outliers)
-                nearest = min(range(len(found)), key=lambda k: (abs(found[k] - z), abs(k - expected)))
-                values.append(found[nearest])
-        errors.append(jackknife(values) if len(values) >= 0.9 * len(without_one) else float("inf"))
-    return errors
+    values: list[list[float]] = []
+    errors: list[list[float | None]] = []
+    for time, now in enumerate(path):
+        there = [one[time] for one in others]
+        if any(len(one) != len(now) for one in there):
+            values.append(now)
+            errors.append([None] * len(now))
+            continue
+        found = estimated_outliers(now, there, nearby)
+        values.append([value for value, _ in found])
+        errors.append([error for _, error in found])
+    return values, errors
 
 
-def path_errors(path: list[list[float]], without_one: list[list[list[float]]]) -> list[list[float | None]]:
-    """Standard errors of the outliers at each time, from those without each replica at that time; None for outliers at
-    a time when not every replica has as many."""
-    return [
-        [
-            jackknife([other[k] for other in others]) if all(len(other) == len(now) for other in others) else None
-            for k in range(len(now))
-        ]
-        for now, others in zip(path, without_one, strict=True)
-    ]
-
-
-def overlap_errors(found: list[Sides], without_one: list[list[Sides]]) -> list[Sides]:
-    """Standard errors of overlaps by side, from what they are without each replica; None where one of them has none."""
-
-    def error(k: int, side: str) -> float | None:
-        others = [one[k][side] for one in without_one]
-        known = [value for value in others if value is not None]
-        return jackknife(known) if found[k][side] is not None and known and len(known) == len(others) else None
-
-    return [{side: error(k, side) for side in one} for k, one in enumerate(found)]
+def estimated_overlaps(
+    found: list[Sides], others: Sequence[list[Sides]], nearby: Nearby
+) -> tuple[list[Sides], list[Sides]]:
+    """Overlaps by side without bias, and their standard errors; None where too few of the others have them."""
+    values: list[Sides] = []
+    errors: list[Sides] = []
+    for k, one in enumerate(found):
+        estimates = {
+            side: (None, None) if value is None else nearby.estimate(value, [other[k][side] for other in others])
+            for side, value in one.items()
+        }
+        values.append({side: value for side, (value, _) in estimates.items()})
+        errors.append({side: e if e is not None and math.isfinite(e) else None for side, (_, e) in estimates.items()})
+    return values, errors

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.outliers.errors import jackknife
+from numerics.nearby import Nearby
 from numerics.outliers.finding import (
     RingSpectrum,
     outlier_positions,
@@ -58,18 +58,19 @@ def replica_outliers(
     problem: SpikedProblem,
     spectra: Sequence[RingSpectrum] | None,
     outliers: list[float],
-    orders: Sequence[Order],
+    nearby: Nearby,
 ) -> Replicas:
     """Outliers of order parameters near those of a problem, whose rings have these spectra, and these outliers.
 
     The one that is farthest off is solved again as a check. If that disagrees, or the outliers of one cannot be
     followed or are not as many, all are solved again.
     """
+    orders = nearby.orders
     try:
         found = followed_outliers(problem, spectra, outliers, orders)
         if any(len(one) != len(outliers) for one in found):
             raise Lost("one is so close to the edge that not all replicas have it")
-        worst = _check(problem, outliers, found, orders)
+        worst = _check(problem, outliers, found, nearby)
         return Replicas(found, f"followed from the mean; the farthest, solved again, agrees to {worst:.1g} errors")
     except Lost as lost:
         return Replicas(
@@ -77,10 +78,11 @@ def replica_outliers(
         )
 
 
-def _check(problem: SpikedProblem, outliers: list[float], found: list[list[float]], orders: Sequence[Order]) -> float:
+def _check(problem: SpikedProblem, outliers: list[float], found: list[list[float]], nearby: Nearby) -> float:
     """How far, in standard errors, outliers that were followed are from those that are solved for."""
+    orders = nearby.orders
     here = np.array(found).reshape(len(orders), len(outliers))
-    errors = np.array([jackknife(column.tolist()) for column in here.T])
+    errors = np.array([nearby.estimate(z, column)[1] for z, column in zip(outliers, here.T.tolist(), strict=True)])
     allowed = np.maximum(AGREE * errors, 1e-9 * np.abs(outliers) + 1e-280)
     far = int(np.argmax(np.max(np.abs(here - outliers) / allowed, axis=1, initial=0.0)))
     again = outlier_positions(problem.with_order(orders[far]))

@@ -2,16 +2,18 @@
 
 A replica is a forward pass over some sites. Its order parameters are means over those sites, so they carry an error
 of order sites^(-1/2) and, because they feed back into the laws, a bias of order 1/sites. Replicas are independent:
-their mean has the smaller error and their spread says how large it is. Passes over the halves of the sites of a few
-replicas show the bias, which is taken off. Where there is no room for all directions of the past, what is left out is
-drawn as independent noise, and passes that leave out more show what that does, which is counted as an error.
+their mean has the smaller error and their spread says how large it is. Passes over the halves of the sites of each
+replica show the bias, which is taken off results, not off order parameters: twice the moments of all sites minus those
+of halves are not the moments of anything, and matrices made of them need not be positive. Where there is no room for
+all directions of the past, what is left out is drawn as independent noise, and passes that leave out more show what
+that does, which is counted as an error; so is what leaving out more responses does.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from inspect import signature
 from typing import Any, TypeVar
@@ -21,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
+from numerics.nearby import Nearby, without_bias
 from numerics.progress import Report
 from numerics.runtime.interface import SampledTraining
 from numerics.runtime.point import Point
@@ -30,8 +33,8 @@ from numerics.training.shelf import Shelf
 DEFAULT_SAMPLES = 100_000
 REPLICAS, FEWEST_REPLICAS = 20, 10
 """How many replicas there are, and down to how many there may be where sites are few for all directions."""
-BIAS_REPLICAS = 4
-"""Replicas whose halves show the bias: halves share the numbers of the whole, so that a few are enough."""
+COARSER_REPLICAS = 4
+"""Replicas that are run again with more left out: they share their numbers, so that a few are enough."""
 SITES_BYTES = 1.2e9
 """What the sites of one replica may take."""
 WORKING_COPIES = 3
@@ -40,18 +43,22 @@ ROUNDING = 1e-12
 """Share of its variance below which a direction is rounding error."""
 SITES_WANTED, FEWEST_SITES = 16, 4
 """Sites per direction of the past: as many as one wants, and fewer than which one must not have."""
+SITES_AT_LEAST = 256
+"""What one wants however few directions there are: a bias of order 1/sites^2 stays, and must be below the error."""
 COARSE = (1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 """Shares below which a direction is left out where there is no room for all, the smallest that makes room."""
 COARSER, SHARE_OF_DIFFERENCE = 4.0, 0.5
 """Passes that show what leaving out does leave out so many times more; of the difference so much counts as an error,
 more than the third that it would be if it grew in proportion."""
-RESOLVED = 10.0
-"""Noises that earlier ones determine, but for so many times 1/sites of their variance, carry no response."""
+RESOLVED = 30.0
+"""Noises that earlier ones determine, but for so many times 1/sites of their variance, sites of all replicas counted,
+carry no response."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a sampled pass is made. samples: sites over all replicas. rank: most directions of the past, as many as fit
+    """How a sampled pass is made. samples: sites that are followed, in all; with `debias` half of them in passes over
+    halves. rank: most directions of the past, as many as fit
     into memory if None. tolerance: share of its variance below which a direction is left out; chosen if None."""
 
     samples: int = DEFAULT_SAMPLES
@@ -69,13 +76,11 @@ Order = Mapping[tuple[Any, ...], np.ndarray]
 
 @dataclass(frozen=True)
 class Sampled:
-    """Order parameters of all replicas together, then those that differ from them by each contribution to the error:
-    without one replica, or with more left out, scaled so that the jackknife gives the variance.
+    """Order parameters of all replicas together, and those near them that give results their errors and take off their
+    bias. observables: without bias; errors: their standard errors."""
 
-    errors: standard errors of the observables.
-    """
-
-    orders: tuple[Order, ...]
+    order: Order
+    nearby: Nearby
     observables: Mapping[str, np.ndarray]
     finite: int
     errors: Mapping[str, np.ndarray]
@@ -89,53 +94,75 @@ def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repor
     plan = _plan(training, p, how)
     shapes = training.shapes(p, plan.rank)
     forward = compiled(training.forward_pass)
-    shelf = Shelf(2 * plan.replicas * moments_bytes(training, p))
+    shelf = Shelf(4 * plan.replicas * moments_bytes(training, p))
 
     def run(normals: Mapping[str, Any], tolerance: float) -> _Pass:
-        return _Pass.of(forward(p, normals, rank=plan.rank, tolerance=tolerance), shelf)
+        return _Pass.of(forward(p, normals, rank=plan.rank, tolerance=tolerance))
 
-    wholes: list[_Pass] = []
-    smaller: list[list[_Pass]] = []
-    coarser: list[_Pass] = []
+    passes: list[_Pass] = []
+    wholes: list[Tables] = []
+    halved: list[Tables] = []
+    coarser: list[tuple[Tables, Tables]] = []
     tolerance = plan.tolerances[0]
     for number in range(plan.replicas):
         normals = draw(training.groups, shapes, plan.sites, (how.seed, number), how.draws)
         if number == 0 and len(plan.tolerances) > 1:
-            half = halves(training.groups, normals, how.draws)[0]
-            tolerance = _with_room(plan, partial(run, half))
-        wholes.append(run(normals, tolerance))
-        if number < BIAS_REPLICAS and how.debias:
-            smaller.append([run(half, tolerance) for half in halves(training.groups, normals, how.draws)])
-        if number < BIAS_REPLICAS and tolerance > ROUNDING:
-            coarser.append(run(normals, COARSER * tolerance))
+            tolerance = _with_room(plan, partial(run, halves(training.groups, normals, how.draws)[0]))
+        whole = run(normals, tolerance)
+        wholes.append(shelved(whole.tables, shelf))
+        passes.append(whole)
+        if number < COARSER_REPLICAS and tolerance > ROUNDING:
+            rough = run(normals, COARSER * tolerance)
+            coarser.append((shelved(rough.tables, shelf), wholes[-1]))
+        if how.debias:
+            both = [run(half, tolerance) for half in halves(training.groups, normals, how.draws)]
+            halved.append(shelved(_sum([(0.5, half.tables) for half in both]), shelf))
+            passes += both
         tell((number + 1) / plan.replicas, f"sampling, replica {number + 1} of {plan.replicas}")
-    tables = [one.tables for one in wholes]
-    by_half = [[half.tables for half in both] for both in smaller]
-    mean, deviations = _mean_and_deviations(tables, by_half, [one.tables for one in coarser], shelf)
+        passes = [replace(one, tables=({}, {})) for one in passes]
+    sites = plan.replicas * plan.sites
+    more_left_out = [
+        term
+        for rough, whole in coarser
+        for term in ((SHARE_OF_DIFFERENCE / len(coarser), rough), (-SHARE_OF_DIFFERENCE / len(coarser), whole))
+    ]
     make = compiled(training.order_parameters)
-    kept = RESOLVED / plan.sites if how.tolerance is None else how.tolerance
-    scale = math.sqrt(len(deviations) / (len(deviations) - 1))  # so that the jackknife gives the sum of their squares
+    kept = RESOLVED / sites if how.tolerance is None else how.tolerance
 
-    def order(*terms: Term) -> Order:
-        return shelf.keep(_arrays(make(_sum(terms)[0], p, tolerance=kept)))
+    def near(mean: Tables, deviations: Sequence[Sequence[Term]]) -> tuple[Order, ...]:
+        """Order parameters of a mean, and moved by each contribution to its error."""
 
-    off = [_sum([(factor, ({}, table[1])) for factor, table in deviation])[1] for deviation in deviations]
-    found = _sum([(factor, ({}, table[1])) for factor, table in mean])[1]
+        def order(terms: Sequence[Term], tolerance: float) -> Order:
+            return shelf.keep(_arrays(make(_sum([(1.0, mean), *terms])[0], p, tolerance=tolerance)))
+
+        return order((), kept), *(order(terms, kept) for terms in deviations), order((), COARSER * kept)
+
+    mean, off = _mean_and_deviations(wholes, more_left_out, shelf)
+    orders = near(mean, off)
+    observables, changes = mean[1], [_sum(terms)[1] for terms in off]
+    of_halves: tuple[Order, ...] = ()
+    if halved:
+        half, half_off = _mean_and_deviations(halved, more_left_out, shelf)
+        of_halves = near(half, half_off)
+        observables = _combined(observables, half[1])
+        changes = [_combined(one, _sum(terms)[1]) for one, terms in zip(changes, half_off, strict=True)]
     return Sampled(
-        (order(*mean), *(order(*mean, *((scale * c, table) for c, table in one)) for one in deviations)),
-        found,
-        min(one.finite for one in (*wholes, *coarser, *(half for both in smaller for half in both))),
-        {name: np.sqrt(sum(one[name] ** 2 for one in off)) for name in found},
+        orders[0],
+        Nearby(orders[1:], of_halves),
+        observables,
+        min(one.finite for one in passes),
+        {name: np.sqrt(sum(one[name] ** 2 for one in changes)) for name in observables},
         {
             "method": "sampled forward pass",
             "responses": training.responses,
-            "samples": plan.replicas * plan.sites,
+            "samples": sites * (2 if how.debias else 1),
             "replicas": plan.replicas,
             "seed": how.seed,
             "draws": how.draws,
             "bias": "order 1/sites taken off by passes over halves" if how.debias else "not taken off",
-            "directions": max(one.directions for one in wholes),
-            "variance_drawn_anew": max(one.lost for one in wholes),
+            "directions": max(one.directions for one in passes),
+            "variance_drawn_anew": max(one.lost for one in passes),
+            "resolved": kept,
         },
     )
 
@@ -154,6 +181,8 @@ class _Plan:
 def _plan(training: SampledTraining, p: Point, how: Sampling) -> _Plan:
     """Sites of each replica, a power of two near to what is wanted, replicas, and room for directions."""
 
+    budget = how.samples / (2 if how.debias else 1)
+
     def width(rank: int | None) -> int:
         """Normals of one site, of the kind that has most: no span has more directions."""
         shapes = training.shapes(p, rank)
@@ -162,7 +191,7 @@ def _plan(training: SampledTraining, p: Point, how: Sampling) -> _Plan:
     def sites(rank: int | None) -> int:
         normals = sum(map(math.prod, training.shapes(p, rank).values()))
         most = SITES_BYTES / (8 * (WORKING_COPIES * training.footprint(p, rank) + normals))
-        wanted = max(how.samples / REPLICAS, min(how.samples / FEWEST_REPLICAS, SITES_WANTED * width(rank)))
+        wanted = max(budget / REPLICAS, min(budget / FEWEST_REPLICAS, max(SITES_AT_LEAST, SITES_WANTED * width(rank))))
         return 1 << max(4, math.floor(math.log2(min(1.42 * wanted, most))))
 
     def fits(rank: int | None) -> bool:
@@ -175,7 +204,7 @@ def _plan(training: SampledTraining, p: Point, how: Sampling) -> _Plan:
     if how.tolerance is not None:
         tolerances = (how.tolerance,)
     count = sites(rank)
-    return _Plan(count, max(FEWEST_REPLICAS, math.ceil(how.samples / count)), rank, tolerances)
+    return _Plan(count, max(FEWEST_REPLICAS, math.ceil(budget / count)), rank, tolerances)
 
 
 Tables = tuple[Order, Mapping[str, np.ndarray]]
@@ -194,10 +223,15 @@ class _Pass:
     """Whether something found no room."""
 
     @staticmethod
-    def of(result: Any, shelf: Shelf) -> _Pass:
+    def of(result: Any) -> _Pass:
         moments, observables, finite, report = result
-        tables = shelf.keep(_arrays(moments)), _arrays(observables)
+        tables = _arrays(moments), _arrays(observables)
         return _Pass(tables, int(finite), float(report.lost), int(report.directions), bool(report.full))
+
+
+def shelved(tables: Tables, shelf: Shelf) -> Tables:
+    """The same tables, with the moments, which are large, on a shelf."""
+    return shelf.keep(tables[0]), tables[1]
 
 
 def _sum(terms: Sequence[Term]) -> Tables:
@@ -221,35 +255,21 @@ def _sum(terms: Sequence[Term]) -> Tables:
 
 
 def _mean_and_deviations(
-    wholes: Sequence[Tables], halved: Sequence[Sequence[Tables]], coarser: Sequence[Tables], shelf: Shelf
-) -> tuple[list[Term], list[list[Term]]]:
-    """The mean of replicas with their bias taken off, and deviations from it whose squares add up to its variance.
+    replicas: Sequence[Tables], more_left_out: Sequence[Term], shelf: Shelf
+) -> tuple[Tables, list[list[Term]]]:
+    """The mean of replicas, and deviations from it whose squares add up to its variance.
 
-    wholes: of all replicas. halved: of both halves of the first ones. coarser: of the first ones with more left out.
+    more_left_out: what leaving out more of the past changes, if anything is left out.
     """
-    mean, deviations = _means([[(1.0, one)] for one in wholes], shelf)
-    if halved:
-        # twice the value of all sites minus that of halves: a bias of order 1/sites drops out
-        pairs = zip(wholes, halved, strict=False)
-        bias = [[(1.0, whole), *((-0.5, half) for half in both)] for whole, both in pairs]
-        correction, more = _means(bias, shelf)
-        mean = [*mean, *correction]
-        deviations = [[*one, *(more[k] if k < len(more) else ())] for k, one in enumerate(deviations)]
-    if coarser:
-        part = SHARE_OF_DIFFERENCE / len(coarser)
-        deviations.append(
-            [term for whole, one in zip(wholes, coarser, strict=False) for term in ((part, one), (-part, whole))]
-        )
-    return mean, deviations
-
-
-def _means(values: Sequence[Sequence[Term]], shelf: Shelf) -> tuple[list[Term], list[list[Term]]]:
-    """The mean of values, and the deviations of each, scaled so that their squares add up to its variance."""
-    count = len(values)
+    count = len(replicas)
     scale = 1 / math.sqrt(count * (count - 1))
-    moments, observables = _sum([(factor / count, table) for value in values for factor, table in value])
-    mean = shelf.keep(moments), observables
-    return [(1.0, mean)], [[*((scale * factor, table) for factor, table in value), (-scale, mean)] for value in values]
+    mean = shelved(_sum([(1 / count, table) for table in replicas]), shelf)
+    deviations = [[(scale, table), (-scale, mean)] for table in replicas]
+    return mean, [*deviations, *([list(more_left_out)] if more_left_out else [])]
+
+
+def _combined(whole: Mapping[K, np.ndarray], halves: Mapping[K, np.ndarray]) -> dict[K, np.ndarray]:
+    return {name: without_bias(value, halves[name]) for name, value in whole.items()}
 
 
 def moments_bytes(training: SampledTraining, p: Point) -> float:

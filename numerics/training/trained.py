@@ -13,11 +13,12 @@ import numpy as np
 
 from derive.errors import NumericalError, ParameterError
 from numerics.modules import Solver
+from numerics.nearby import Nearby
 from numerics.precision import in_float64
 from numerics.progress import Report
-from numerics.runtime.interface import Key, Order, SampledTraining
+from numerics.runtime.interface import Key, SampledTraining
 from numerics.training.quadrature import check_settled, settle
-from numerics.training.sampling import RESOLVED, Sampling, sampled_pass
+from numerics.training.sampling import Sampling, sampled_pass
 
 K = TypeVar("K")
 R = TypeVar("R")
@@ -34,21 +35,20 @@ WORKING_COPIES = 8
 class Trained:
     """The training level: order parameters and observables.
 
-    without_one: if sampled, order parameters that differ from them by each contribution to their error: without one
-    replica, or with more left out, scaled so that the jackknife gives the variance.
+    nearby: if sampled, order parameters near them, which give results their errors and take off their bias.
     """
 
     order: Mapping[Key, np.ndarray]
     observables: Mapping[str, np.ndarray]
     finite: int
     errors: Mapping[str, np.ndarray] | None
-    without_one: tuple[Order, ...]
+    nearby: Nearby
     method: dict[str, Any]
 
     @staticmethod
     def of(order: Any, observables: Any, finite: Any, method: dict[str, Any] | None = None) -> Trained:
         how = method or {"method": "exact forward pass"}
-        return Trained(_as_numpy(order), _as_numpy(observables), int(finite), None, (), how)
+        return Trained(_as_numpy(order), _as_numpy(observables), int(finite), None, Nearby(), how)
 
     @staticmethod
     def exact(solver: Solver, values: dict[str, Any]) -> Trained:
@@ -62,7 +62,7 @@ class Trained:
     @property
     def noise(self) -> float:
         """How large the noise of sampling in normalised correlations is, in variance; zero if they are exact."""
-        return 0.0 if not self.without_one else 2 * RESOLVED * self.method["replicas"] / self.method["samples"]
+        return float(2 * self.method.get("resolved", 0.0))
 
     @staticmethod
     def sampled(solver: Solver, values: dict[str, Any], sampling: Sampling, tell: Report) -> Trained:
@@ -70,11 +70,11 @@ class Trained:
         assert isinstance(solver.training, SampledTraining), "an exact pass draws nothing"
         found = sampled_pass(solver.training, solver.point(values), sampling, tell)
         return Trained(
-            found.orders[0],
+            found.order,
             found.observables,
             found.finite,
             found.errors,
-            found.orders[1:],
+            found.nearby,
             found.method,
         )
 
