@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import sympy as sp
+
 from derive.language.data import Data
+from derive.language.matrices import Disorder
 from derive.language.model import Model, atoms
-from derive.language.symbols import Clock
+from derive.language.symbols import Clock, Sector
+from derive.language.vectors import Field
+from derive.program.text import PARAMETERS, Names, PlainNumpyText
+
+_LIBRARIES = ("numpy as np", "scipy.special as sc")
 
 
 def front_text(model: Model, exact: bool, stems: dict[str, str], digest: str, runtime: str) -> str:
@@ -17,11 +24,15 @@ def front_text(model: Model, exact: bool, stems: dict[str, str], digest: str, ru
         f"ProbeOf({label!r}, {f'probe{stems[label]}'!r}, {f'bulk{stems[label]}'!r}, {probe.plus!r}),"
         for label, probe in model.probes
     ]
-    used = ["ParameterOf", "Setting", *(["DataOf"] if arrays else []), *(["ProbeOf"] if probes else [])]
+    demands = _demands(model)
+    used = ["ParameterOf", "Setting"]
+    used += [word for word, some in (("DataOf", arrays), ("ProbeOf", probes), ("Demand", demands)) if some]
+    libraries = [f"import {name}" for name in _LIBRARIES if any(f"{name.split()[-1]}." in line for line in demands)]
     doc = model.doc.strip().replace("\\", "\\\\").replace('"""', "'''") or model.name
     lines = [
         f'"""{doc}\n"""',
         "",
+        *([*libraries, ""] if libraries else []),
         f"from {runtime}.interface import {', '.join(sorted(used))}",
         "",
         "SETTING = Setting(",
@@ -38,9 +49,28 @@ def front_text(model: Model, exact: bool, stems: dict[str, str], digest: str, ru
         f"    labels={labels!r},",
         f"    endpoint={clock is not None and clock.endpoint!r},",
         *(["    probes=(", *(f"        {line}" for line in probes), "    ),"] if probes else ["    probes=(),"]),
+        *(["    demands=(", *(f"        {line}" for line in demands), "    ),"] if demands else []),
         ")",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _demands(model: Model) -> list[str]:
+    """Ratios of sizes, variances and scales that might not be what they must be, whatever the domains allow."""
+    text = PlainNumpyText(Names((*(n.split()[-1] for n in _LIBRARIES), "Demand", "Setting")))
+    found = []
+    for symbol in atoms(model, (Sector, Disorder, Field)):
+        if isinstance(symbol, Sector):
+            what, value, kind = f"the size of {symbol} over that of the first sector", symbol.ratio, "positive"
+        elif isinstance(symbol, Disorder):
+            what, value, kind = f"the variance of {symbol}", symbol.variance, "not negative"
+        else:
+            what, value, kind = f"the scale of {symbol}", symbol.scale, "finite"
+        ensured = {"positive": value.is_positive, "not negative": value.is_nonnegative, "finite": value.is_real}[kind]
+        if not ensured:
+            number = value.xreplace({sector: sp.S.One for sector in value.atoms(Sector)})  # sizes are positive
+            found.append(f"Demand({what!r}, lambda {text.names.of(PARAMETERS)}: {text.formula(number)}, {kind!r}),")
+    return found
 
 
 def _axes(data: Data) -> tuple[str, ...]:
