@@ -391,6 +391,12 @@ def _check_times(model: Model) -> None:
                     f"the equation of {equation.name} has a sum over earlier times inside another one; "
                     "give the inner sum a field of its own"
                 )
+            if isinstance(node, sp.Sum) and node.function.has(WeightsAt, DisorderAt):
+                changing = min(node.function.atoms(WeightsAt, DisorderAt), key=sp.default_sort_key).args[0]
+                raise DeclarationError(
+                    f"the equation of {equation.name} has products with {changing}, which changes in time, in a sum "
+                    "over earlier times; give the product a field of its own and sum over that"
+                )
             if isinstance(node, FieldAt) and node.field.timed and node.field.clock != clock:
                 raise DeclarationError(
                     f"the equation of {equation.name} uses {node.field}, which lives on another clock "
