@@ -5,21 +5,24 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import linecache
+import math
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import jax
+import numpy as np
 
-from derive.errors import DeriveError
+from derive.errors import DeriveError, ParameterError
 from numerics.arrays import checked_array
 from numerics.bulk.branch import Branch
 from numerics.compiled import keep_compiled
 from numerics.compiling import compiled
 from numerics.runtime.interface import (
     BulkLaw,
+    Demand,
     ExactTraining,
     FiniteSize,
     GaussianTraining,
@@ -65,6 +68,11 @@ class Solver:
     @property
     def name(self) -> str:
         return self.setting.name
+
+    @property
+    def about(self) -> Setting:
+        """What was declared, as plain data for a result to keep."""
+        return replace(self.setting, demands=())
 
     @property
     def layered(self) -> bool:
@@ -134,9 +142,24 @@ class Solver:
 
     def numbers(self, values: dict[str, Any]) -> Point:
         """Parameter values alone: spectra depend on data through order parameters only, so that none is needed."""
-        return Point(
+        p = Point(
             **{q.name: int(values[q.name]) if q.whole else float(values[q.name]) for q in self.setting.parameters}
         )
+        for demand in self.setting.demands:
+            _check(demand, p)
+        return p
+
+
+def _check(demand: Demand, p: Point) -> None:
+    with np.errstate(all="ignore"):
+        try:
+            number = float(demand.value(p))
+        except (ArithmeticError, ValueError, TypeError):
+            number = math.nan
+    fits = {"positive": number > 0, "not negative": number >= 0, "finite": True}[demand.kind]
+    if not (math.isfinite(number) and fits):
+        found = f"{number:g}" if math.isfinite(number) else "not a finite number"
+        raise ParameterError(f"{demand.what} is {found} at these parameters; it must be {demand.kind}, so change them")
 
 
 def load_solver(files: dict[str, str]) -> Solver:

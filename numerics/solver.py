@@ -285,7 +285,7 @@ def spectra(
         None if errors is None else _listed(observed, errors),
         trained.method,
         trained.order,
-        solver.setting,
+        solver.about,
         solver=solver,
     )
 

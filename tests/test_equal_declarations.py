@@ -11,7 +11,7 @@ from derive.selftest.engine import Refused, exact_observables, solved, training_
 from derive.selftest.laws import same_numbers
 
 HEAD = """
-from sympy import sqrt, tanh
+from sympy import Piecewise, sqrt, tanh
 from derive import *
 
 T = parameter("T", default=3, domain=whole_positive)
@@ -30,7 +30,8 @@ h = field("h", N, t)
 g, q = field("g", N, l), field("q", N, l)
 W, V = weights("W", N, D, t), weights("V", N, D, t)
 U = weights("U", N, D, l)
-S = weights("S", D, D, t)
+S, Q = weights("S", D, D, t), weights("Q", D, D, t)
+q_ = field("q_", D, t)
 MODEL = Model(
     parameters=(T, C, nu, c),
     equations=[EQUATIONS],
@@ -62,6 +63,55 @@ CASES = {
     "a mean before an outer product, and decay": (
         text(DECAYED.format(update="mean(x(t)**2) / D / 4 * outer(x(t), x(t))"), *DECAY),
         text(DECAYED.format(update="outer(y(t), x(t)) / D / 4") + ", Eq(y(t), mean(x(t)**2) * x(t))", *DECAY),
+    ),
+    "the mean of two times in a sum over one": (
+        text(
+            START + "Eq(x(t + 1), M @ x(t) - c * past_sum(lambda s: mean(x(s) * x(t)) * x(s), t)), "
+            "Eq(y(t), past_sum(lambda s: mean((x(s) + x(s - 1)) * (x(t) - c * n)) * x(s) + mean(x(s)**2) * n, t))",
+            SEEN,
+        ),
+        text(
+            START + "Eq(S(0), 0 * M), Eq(Q(0), 0 * M), Eq(S(t + 1), S(t) + outer(x(t), x(t)) / D), "
+            "Eq(Q(t + 1), Q(t) + outer(x(t), x(t) + x(t - 1)) / D), Eq(z(t), mean(x(t)**2) * n), "
+            "Eq(x(t + 1), M @ x(t) - c * S(t) @ x(t)), Eq(y(t), Q(t) @ (x(t) - c * n) + past_sum(lambda s: z(s), t))",
+            SEEN,
+        ),
+    ),
+    "time and means inside a mean": (
+        text(
+            START + "Eq(x(t + 1), M @ x(t)), Eq(y(t), mean(t * x(t)**2 + mean(x(t)**2) * x(t) * x(t - 2)) * n + "
+            "past_sum(lambda s: mean(t * mean(x(t)**2) * x(s)**2) * x(s), t))",
+            SEEN,
+        ),
+        text(
+            START + "Eq(x(t + 1), M @ x(t)), Eq(z(t), mean(x(t)**2) * x(t)), "
+            "Eq(y(t), (t * mean(x(t)**2) + mean(x(t)**2) * mean(x(t) * x(t - 2))) * n + "
+            "t * mean(x(t)**2) * past_sum(lambda s: z(s), t))",
+            SEEN,
+        ),
+    ),
+    "a mean with its time before an outer product": (
+        text(DECAYED.format(update="mean(t * x(t)**2 + x(t) * x(t - 1)) / D / 4 * outer(x(t), x(t))"), *DECAY),
+        text(
+            DECAYED.format(update="outer(y(t), x(t)) / D / 4")
+            + ", Eq(y(t), (t * mean(x(t)**2) + mean(x(t) * x(t - 1))) * x(t))",
+            *DECAY,
+        ),
+    ),
+    "cases of time before an outer product, and in a sum": (
+        text(
+            DECAYED.format(update="Piecewise((3, t < 1), (-1, True)) / D / 4 * outer(x(t), x(t))")
+            + ", Eq(y(t), past_sum(lambda s: Piecewise((3, s < 2), (-1, True)) * x(s), t))",
+            "'a': mean(x(t)**2), 'b': mean(y(t)**2)",
+            DECAY[1],
+        ),
+        text(
+            DECAYED.format(update="outer(z(t), x(t)) / D / 4")
+            + ", Eq(z(t), Piecewise((3, t < 1), (-1, True)) * x(t)), "
+            "Eq(y(t), past_sum(lambda s: q_(s), t)), Eq(q_(t), Piecewise((3, t < 2), (-1, True)) * x(t))",
+            "'a': mean(x(t)**2), 'b': mean(y(t)**2)",
+            DECAY[1],
+        ),
     ),
     "sizes inside a nested product": (
         text(START + "Eq(x(t + 1), B @ (A @ x(t) / sqrt(D)) / sqrt(N)), Eq(y(t), B @ (A @ x(t) / sqrt(N * D)))", SEEN),
@@ -140,6 +190,27 @@ def test_other_words_have_the_same_sampled_numbers(case):
     one, two = map(solved, made)
     assert not one.exact and one.observables[0][-1] > 0.01
     assert same_numbers(one, two, 1e-9) == ""
+
+
+SIGNS = {
+    "Eq(x(t), B @ (A @ n) / D)": ("nu = 0", "domain=nonnegative", "the size of N over that of the first sector is 0"),
+    "Eq(x(t), goe('Q', D, variance=c) @ n)": ("c = -1", "", "the variance of Q is -1"),
+    "Eq(x(t), normal('q', D, scale=sqrt(c)) + n)": ("c = -1", "", "the scale of q is not a finite number"),
+}
+
+
+@pytest.mark.parametrize("equation", SIGNS)
+def test_a_size_a_variance_or_a_scale_that_cannot_be_is_refused(equation):
+    """The theory has no root of a variance, and would go on with a negative one."""
+    setting, domain, reason = SIGNS[equation]
+    name, value = setting.split(" = ")
+    made = text(equation, "'a': mean(x(t)**2)")
+    lines = [
+        f"{name} = parameter({name!r}, default={value}, {domain})" if line.startswith(f"{name} = ") else line
+        for line in made.splitlines()
+    ]
+    with pytest.raises(Refused, match=reason):
+        solved("\n".join(lines))
 
 
 def test_parts_of_weights_that_grow_differently_are_refused():

@@ -105,6 +105,30 @@ BAD = {
         "model(*START[:2], Eq(x(t + 1), x(t)), Eq(M(t + 1), mean(x(t)**2) * M(t)))",
         "multiplies weights by a mean",
     ),
+    "products with changing weights in a sum": (
+        "model(*START, Eq(x(t + 1), past_sum(lambda s: M(s) @ x(s), t)))",
+        "the equation of x has products with M, which changes in time, in a sum over earlier times",
+    ),
+    "weights of long ago": (
+        "model(*START, Eq(x(1), v), Eq(x(t + 2), M(t) @ x(t)))",
+        r"the equation of x at t \+ 2 uses M 2 steps before",
+    ),
+    "mean of too many values at two times": (
+        "model(*START, Eq(x(t + 1), past_sum(lambda s: mean(x(s) * x(t) * v) * x(s), t)))",
+        "is of values at s and at another time",
+    ),
+    "value of now in a sum over earlier times": (
+        "model(*START, Eq(x(t + 1), v), Eq(y(t), past_sum(lambda s: mean(x(s) * v) * x(t), t)))",
+        r"x\(t\) stands in a sum over earlier times s",
+    ),
+    "imaginary number": ("model(*START, Eq(x(t + 1), sympy.I * x(t)))", "the equation of x holds I; .* real"),
+    "infinite number": (
+        "model(*START, Eq(x(t + 1), x(t)), observe={'o': mean(v**2) * sympy.oo})",
+        "observable o holds",
+    ),
+    "imaginary variance": ("model(Eq(field('q', D), goe('Q', D, variance=sympy.I) @ v))", "the variance of Q holds I"),
+    "negative variance": ("model(Eq(field('q', D), goe('Q', D, variance=-2) @ v))", "the variance of Q is -2"),
+    "negative ratio": ("model(observe={'o': mean(normal('q', sectors('D', P=-2)[1])**2)})", "the ratio of P is -2"),
     "nothing random in the probe": (
         "model(Eq(M(0), 0), Eq(M(t + 1), M(t) + outer(x(t), x(t)) / D), Eq(x(0), v), Eq(x(t + 1), x(t)), "
         "probe=spectrum(M(T) @ M(T)))",

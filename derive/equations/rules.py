@@ -83,7 +83,7 @@ class Rules:
             parts = [earlier, *(self._linear_terms(part, target, where) for part in sp.Add.make_args(now))]
             return None if None in parts else tuple(term for part in parts for term in part or ())
         terms = []
-        for inner in sp.Add.make_args(sp.expand(node.function)):
+        for inner in sp.Add.make_args(sp.expand(_with_cases_apart(node.function))):
             factor, ones = _split(inner)
             factor *= scale
             if len(ones) != 1 or not isinstance(ones[0], (FieldAt, Project)):
@@ -97,11 +97,29 @@ class Rules:
                     "give it a field of its own"
                 )
             until = high + 1
+            both = _mean_of_two_times(factor, where)
+            if both is not None and not isinstance(ones[0], FieldAt):
+                raise _too_many_times(both, where)
             if isinstance(ones[0], Project):
                 terms.append(self._projected(factor, ones[0], until, where))
-            else:
+            elif both is None:
                 terms.append(Term(size_free(factor, where), self._at_past(ones[0], until, where), past=until))
+            else:
+                terms += self._overlapping(factor / both, both, ones[0], until, where)
         return tuple(terms)
+
+    def _overlapping(self, scale: sp.Expr, both: Mean, vector: FieldAt, until: sp.Expr, where: str) -> list[Term]:
+        """A vector in a sum over s times the mean of values at s and at another time: what outer products do."""
+        terms = []
+        for part in sp.Add.make_args(sp.expand(both.expression)):
+            factor, ones = _split(part)
+            early = [one for one in ones if isinstance(one, FieldAt) and one.time is not None and one.time.has(PAST)]
+            other = [one for one in ones if isinstance(one, FieldAt) and one not in early]
+            if (len(ones), len(early), len(other)) != (2, 1, 1) or labels_of(vector * both, where) is not None:
+                raise _too_many_times(both, where)
+            left, right = (self._at_past(value, until, where) for value in (vector, early[0]))
+            terms.append(Term(size_free(scale * factor, where), left, (right, other[0]), until))
+        return terms
 
     def _projected(self, scale: sp.Expr, node: Project, past: sp.Expr | None, where: str) -> Term:
         outer = f"outer({shown(node.left)}, {shown(node.right)})"
@@ -124,6 +142,11 @@ class Rules:
         assert clock is not None
         if value.time is None:
             return self.named(value, Moment(PAST, 0), clock, where, f"{value.field}_each")
+        if not value.time.has(PAST):
+            raise DeclarationError(
+                f"{where}: {shown(value)} stands in a sum over earlier times s, but is not at s, s - 1, ...; only "
+                "means may have other times there"
+            )
         lag = sp.expand(PAST - value.time)
         if not lag.is_Integer or lag < 0:
             time = shown(value.time.subs(PAST, clock))
@@ -273,6 +296,36 @@ class Rules:
             self.made.contents[content] = made
         made = self.made.contents[content]
         return made() if dated is None else made(dated[0].time)
+
+
+def _with_cases_apart(expression: sp.Expr) -> sp.Expr:
+    """Cases that depend on no vector as a sum of them: SymPy puts every factor inside a sum into its cases."""
+    if not isinstance(expression, sp.Piecewise) or any(_has_vector(condition) for _, condition in expression.args):
+        return expression
+    parts = []
+    for number, (value, condition) in enumerate(expression.args):
+        before = [(sp.S.Zero, earlier) for _, earlier in expression.args[:number]]
+        holds = sp.Piecewise(*before, (sp.S.One, condition), (sp.S.Zero, sp.true))
+        parts.append(holds * _with_cases_apart(value))
+    return sp.Add(*parts)
+
+
+def _mean_of_two_times(factor: sp.Expr, where: str) -> Mean | None:
+    """The mean in a coefficient of a sum over s that depends on s and on another time too, if there is one."""
+    means: list[Mean] = sorted(factor.atoms(Mean), key=sp.default_sort_key)
+    found = [m for m in means if m.has(PAST) and any(isinstance(s, Clock) for s in m.free_symbols)]
+    if not found:
+        return None
+    if len(found) > 1 or (factor / found[0]).has(found[0]):
+        raise _too_many_times(found[0], where)
+    return found[0]
+
+
+def _too_many_times(average: Mean, where: str) -> DeclarationError:
+    return DeclarationError(
+        f"{where}: {shown(average)} in the sum over earlier times s is of values at s and at another time; such a mean "
+        "may only be of one vector at s times another, without labels, and multiply a vector alone"
+    )
 
 
 def _split(product: sp.Expr) -> tuple[sp.Expr, list[sp.Expr]]:

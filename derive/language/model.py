@@ -263,6 +263,7 @@ def check(model: Model) -> None:
         raise DeclarationError("refuses=... must be a function of arrays by name that returns what is wrong, or ''")
     _check_probes(model)
     _check_names(model)
+    _check_numbers(model)
     _check_parameters(model)
     _check_definitions(model)
     _check_use_of_disorder(model)
@@ -299,6 +300,25 @@ def _check_names(model: Model) -> None:
                 f"the name {symbol.name} is used twice, for a {type(other).__name__.lower()} and for a "
                 f"{type(symbol).__name__.lower()}; rename one"
             )
+
+
+def _check_numbers(model: Model) -> None:
+    """Everything is real and finite: no theory, and no simulation, is of anything else."""
+    places = [(f"the equation of {e.name}", expressions(e.value)) for e in model.equations]
+    places += [(f"observable {name}", [value]) for name, value in model.observe]
+    places += [("spectrum(...)", expressions(probe.matrix)) for _, probe in model.probes]
+    places += [(f"the scale of {f}", [f.scale]) for f in atoms(model, Field)]
+    places += [(f"the variance of {m}", [m.variance]) for m in atoms(model, Disorder)]
+    places += [(f"the ratio of {s}", [s.ratio]) for s in atoms(model, Sector)]
+    for where, found in places:
+        for expression in found:
+            for number in (sp.I, sp.oo, -sp.oo, sp.zoo, sp.nan):
+                if expression.has(number):
+                    raise DeclarationError(f"{where} holds {number}; it must be real and finite")
+    for symbol in atoms(model, (Sector, Disorder)):
+        what, value = ("ratio", symbol.ratio) if isinstance(symbol, Sector) else ("variance", symbol.variance)
+        if value.is_negative or (what == "ratio" and value.is_zero):
+            raise DeclarationError(f"the {what} of {symbol} is {value}; it must be positive")
 
 
 def _check_parameters(model: Model) -> None:
@@ -403,6 +423,12 @@ def _check_times(model: Model) -> None:
                 raise DeclarationError(
                     f"the equation of {equation.name} has a sum over earlier times inside another one; "
                     "give the inner sum a field of its own"
+                )
+            if isinstance(node, sp.Sum) and node.function.has(WeightsAt, DisorderAt):
+                changing = min(node.function.atoms(WeightsAt, DisorderAt), key=sp.default_sort_key).args[0]
+                raise DeclarationError(
+                    f"the equation of {equation.name} has products with {changing}, which changes in time, in a sum "
+                    "over earlier times; give the product a field of its own and sum over that"
                 )
             if isinstance(node, FieldAt) and node.field.timed and node.field.clock != clock:
                 raise DeclarationError(

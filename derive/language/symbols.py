@@ -85,8 +85,9 @@ def _check_name(name: str, what: str) -> None:
         raise DeclarationError(
             f"{what} {name!r} is not a Python name; use letters, digits and underscores, such as lam_1"
         )
-    if (name.startswith("__") and name.endswith("__")) or unicodedata.normalize("NFKC", name) != name:
-        plain = unicodedata.normalize("NFKC", name).strip("_")
+    plain = unicodedata.normalize("NFKC", name).strip("_")
+    special = plain and name.startswith("__") and name.endswith("__")
+    if special or unicodedata.normalize("NFKC", name) != name:
         raise DeclarationError(f"{what} {name!r}: Python reads this name as another one; write {plain!r}")
 
 

@@ -436,7 +436,7 @@ def normal(
     return Field(name, sector, clock, role="normal", scale=scale, latex=latex)
 
 
-def mean(expression: Any) -> Mean:
+def mean(expression: Any) -> sp.Expr:
     """The average of an elementwise expression over the sites of its sector.
 
     >>> from derive import mean, normal, sectors
@@ -449,10 +449,28 @@ def mean(expression: Any) -> Mean:
     expression = named_fields(sp.sympify(expression))
     if sector_of(expression, f"mean({shown(expression)})") is None:
         raise DeclarationError(f"mean({shown(expression)}): there is no field to average")
+    if expression.has(Mean) or _times_outside_values(expression):
+        return sp.Add(*map(_mean_of_product, sp.Add.make_args(sp.expand_mul(expression))))
     return Mean(expression)
 
 
-def overlap(left: Any, right: Any) -> Mean:
+def _mean_of_product(product: sp.Expr) -> sp.Expr:
+    """The mean of a product, with other means and functions of time before it: they are the same on all sites."""
+    outside = [f for f in sp.Mul.make_args(product) if sector_of(f) is None and not f.has(GivenNumbers, Total, Mix)]
+    inside = [f for f in sp.Mul.make_args(product) if f not in outside]
+    return sp.Mul(*outside, Mean(sp.Mul(*inside)) if inside else sp.S.One)
+
+
+def _times_outside_values(expression: sp.Basic) -> bool:
+    """Whether time itself stands in an expression, not as the time of a value."""
+    if isinstance(expression, (Clock, EngineSymbol)):
+        return True
+    if isinstance(expression, (FieldAt, GivenNumbers)):
+        return False
+    return any(map(_times_outside_values, expression.args))
+
+
+def overlap(left: Any, right: Any) -> sp.Expr:
     """mean(left * right): the normalised scalar product of two vectors.
 
     >>> from derive import normal, overlap, sectors

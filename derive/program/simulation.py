@@ -263,6 +263,12 @@ class _Build:
                         raise DeclarationError(
                             f"the equation of {e.name} at {e.time} needs {needed} at a later time; use earlier times"
                         )
+                    if lag > 1 and isinstance(needed, (Weights, Disorder)):
+                        raise DeclarationError(
+                            f"the equation of {e.name} at {e.time} uses {needed} {lag} steps before; weights and fresh "
+                            f"matrices may be used at the same time and one step before: give the product with "
+                            f"{needed} a field of its own, at its own time"
+                        )
                     if lag == 0 and needed in self.rules:
                         found.add(needed)
                     if lag == 0 and isinstance(x, Weights) and _is_followed(needed):

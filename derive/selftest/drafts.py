@@ -20,7 +20,7 @@ class Node:
     scalars: number (value), name (of a parameter or of a sector, whose size is meant).
     vectors: at (name, delay or None where there is no clock).
     both: sum, product, power (base, exponent), root (of a scalar), call (function, argument), mean (vector),
-    past (vector, in which the delay counts from the index of the sum).
+    past (vector, in which the delay counts from the index of the sum), now (vector inside it, in which it does not).
     matrices: matrix (name), fresh (name, delay), weights (name, time as text), turned (matrix), outer (left, right),
     matmul (matrices), also sum, and product with scalars; apply (matrix, vector) is a vector.
     labels: data (name, delay or None) is a number per label, mix (name, delay or None, transposed or not, vector) a

@@ -54,7 +54,10 @@ def renamed(draft: Draft, rng: Random) -> Draft | None:
     made += [f"{start}_{word}" for word in old for start in ("u", "R", "C", "hat", "row", "mean", "d")]
     pool = list(dict.fromkeys([*WORDS, *old, *rng.sample(made, min(len(made), 30))]))
     new = dict(zip(old, rng.sample(pool, len(old)), strict=True))
-    return with_names(draft, new)
+    if draft.observables and rng.random() < 0.3:  # what is observed may be called like anything else
+        new[rng.choice(draft.observables)[0]] = new[rng.choice(old)]
+    labels = [new[label] for label, _ in draft.observables]
+    return with_names(draft, new) if len(set(labels)) == len(labels) else None
 
 
 def with_names(draft: Draft, new: dict[str, str]) -> Draft:

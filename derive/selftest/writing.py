@@ -8,8 +8,13 @@ from fractions import Fraction
 from derive.selftest.drafts import Data, Draft, Node, Vector
 
 _SUM, _PRODUCT, _ATOM = range(3)
-_FUNCTIONS = {"tanh": "tanh", "erf": "erf", "relu": "Max", "sin": "sin"}
-_LIBRARY = ("Max", "Rational", "erf", "sin", "sqrt", "tanh")
+_FUNCTIONS = {
+    **{word: f"{word}({{0}})" for word in ("tanh", "erf", "sin", "cos", "Abs", "sign")},
+    "relu": "Max(0, {0})",
+    "gate": "Piecewise(({0}, {0} > 0.2), (-0.5, True))",
+    "bump": "exp(-({0})**2)",
+}
+_LIBRARY = ("Abs", "Max", "Piecewise", "Rational", "cos", "erf", "exp", "sign", "sin", "sqrt", "tanh")
 
 
 class _Writer:
@@ -227,9 +232,9 @@ class _Writer:
             return f"sqrt({self.expression(node.children[0], clock)})", _ATOM
         if op == "call":
             function = str(args[0])
-            self.functions.add(_FUNCTIONS[function])
-            first = "0, " if function == "relu" else ""
-            return f"{_FUNCTIONS[function]}({first}{self.expression(node.children[0], clock)})", _ATOM
+            pattern = _FUNCTIONS[function]
+            self.functions.add(pattern.split("(")[0])
+            return pattern.format(self.expression(node.children[0], clock)), _ATOM
         if op in ("mean", "total", "each"):
             self.words.add(op)
             return f"{op}({self.expression(node.children[0], clock)})", _ATOM
@@ -240,6 +245,8 @@ class _Writer:
         if op == "past":
             self.words.add("past_sum")
             return f"past_sum(lambda s: {self.expression(node.children[0], 's')}, {self._clock()})", _ATOM
+        if op == "now":
+            return self._print(node.children[0], self._clock())
         if op == "outer":
             self.words.add("outer")
             return f"outer({', '.join(self.expression(c, clock) for c in node.children)})", _ATOM

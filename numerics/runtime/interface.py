@@ -60,6 +60,15 @@ class ObservableOf:
 
 
 @dataclass(frozen=True)
+class Demand:
+    """What a ratio of sizes, a variance or a scale must be at the point: "positive", "not negative" or "finite"."""
+
+    what: str
+    value: Callable[[Point], Any]
+    kind: str
+
+
+@dataclass(frozen=True)
 class Setting:
     """What was declared. steps, labels: the parameters that are the number of steps and of class labels, if any."""
 
@@ -78,6 +87,8 @@ class Setting:
     endpoint: bool
     """Whether fields are there at time 0 and after the last step, or before it only."""
     probes: tuple[ProbeOf, ...]
+    demands: tuple[Demand, ...] = ()
+    """What the domains of the parameters alone do not ensure."""
 
 
 @dataclass(frozen=True)

@@ -263,7 +263,7 @@ def simulate(
         [_gathered(p.label, samples, looked) for p in probes],
         where_defined(solver.setting.observables, {n: [o[n] for o in observed] for n in observed[0]}, axis=1),
         {name: np.array(tables) for name, tables in followed.items()},
-        solver.setting,
+        solver.about,
     )
 
 
