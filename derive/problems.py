@@ -94,7 +94,7 @@ class Grid:
         if self.axes:
             name, values = self.axes[0]
             shown = ",".join(map(str, values[:3]))
-            raise ParameterError(f"{name}={shown}...: one value here; sweeps take several")
+            raise ParameterError(f"{name}={shown}...: one value here, sweeps take several")
         return self.problems[0]
 
 
@@ -111,6 +111,9 @@ def load_grid(target: str, pairs: Iterable[str]) -> Grid:
 
 def problem_of(declared: Declared, given: Mapping[str, Any]) -> Problem:
     """The model with one value for each name."""
+    for name, value in given.items():
+        if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0):
+            raise ParameterError(f"{name} has several values; one value here, sweeps take several")
     return grid_of(declared, {name: (value,) for name, value in given.items()}).one
 
 
@@ -290,9 +293,7 @@ def _number(name: str, value: Any, domain: str) -> float:
         item = value.item() if getattr(value, "shape", None) == () else value
         if isinstance(item, bool) or not isinstance(item, numbers.Real):
             kind = type(value).__name__
-            raise ParameterError(
-                f"{name} is given a {kind}, which is not one number; {name} must be {domain}; sweep takes several"
-            )
+            raise ParameterError(f"{name} is given a {kind}, which is not one number; {name} must be {domain}")
         found = float(item)
     if not math.isfinite(found):
         raise ParameterError(f"{name}={value} is not finite; {name} must be {domain}")

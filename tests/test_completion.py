@@ -17,7 +17,9 @@ from derive.cli import completion, main
 from derive.loading import load_declaration
 
 ROOT = Path(__file__).parents[1]
-FREE = {("new", "name"), ("bench", "only"), ("solve", "grid"), ("spectrum", "layer"), ("spectrum", "patterns")}
+FREE = {("new", "name"), ("bench", "only"), ("solve", "grid"), ("spectrum", "layer"), ("spectrum", "patterns")} | {
+    (command, "kernels") for command in ("solve", "simulate", "compare")
+}
 """Words that nobody can know beforehand."""
 
 

@@ -42,6 +42,11 @@ class Theory:
     """A loaded model. Its verbs take parameters and choices as keywords, checked before any work is done.
 
     A parameter that is called like an option of a verb goes into a dictionary: `m.solve({"seed": 2.0}, seed=1)`.
+
+    >>> import derive
+    >>> m = derive.load("spiked_wigner")
+    >>> [p.name for p in m.parameters]
+    ['gamma0']
     """
 
     declared: Model | Family

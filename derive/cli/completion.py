@@ -257,8 +257,7 @@ def _built(setting: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         calls = list(_calls(ast.parse((_BUILT / setting / "__init__.py").read_text(encoding="utf-8"))))
     except (OSError, SyntaxError, ValueError):
         return (), ()
-    told = [k.value for call in calls if _called(call) == "Setting" for k in call.keywords if k.arg == "observables"]
-    names = [_text(node) for listed in told if isinstance(listed, ast.Tuple) for node in listed.elts]
+    names = [_text(call.args[0]) for call in calls if _called(call) == "ObservableOf" and call.args]
     labels = [_text(call.args[0]) for call in calls if _called(call) == "ProbeOf" and call.args]
     return tuple(names), tuple(label for label in labels if label)
 

@@ -26,7 +26,13 @@ ENDS = 10
 
 @dataclass(frozen=True)
 class Simulation(Saved):
-    """Independent samples at one size; `sim["name"]` has one row per seed, then time, then labels."""
+    """Independent samples at one size; `sim["name"]` has one row per seed, then time, then labels.
+
+    >>> import derive
+    >>> sim = derive.load("spiked_wigner").simulate(gamma0=2, size=50, seeds=2)
+    >>> sim.size, sim.seeds, sim["spike_norm"].shape
+    (50, 2, (2, 1))
+    """
 
     made: Made
     found: Found | None

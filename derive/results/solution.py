@@ -147,6 +147,11 @@ class Solution(Saved):
 
     It is false in a condition if it is not to be trusted; `trouble` says why. Numbers of a solution that diverged do
     not exist: asking for them raises the error that says so.
+
+    >>> import derive
+    >>> s = derive.load("spiked_wigner").solve(gamma0=2)
+    >>> s.outliers, s.bulk_edges, bool(s)
+    (array([2.5]), array([[-2.,  2.]]), True)
     """
 
     made: Made

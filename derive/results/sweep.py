@@ -29,6 +29,11 @@ class Sweep(Saved):
 
     A point that diverged is there all the same and says so. The sweep is false in a condition if no point can be
     trusted.
+
+    >>> import derive
+    >>> w = derive.load("spiked_wigner").sweep(gamma0=[0.5, 2])
+    >>> [len(point.outliers) for point in w]
+    [0, 1]
     """
 
     made: Made
