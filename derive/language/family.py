@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from derive.errors import DeclarationError, ParameterError
+from derive.errors import DeclarationError, DeriveError, ParameterError
+from derive.language.cures import as_declaration_error
 from derive.language.formulas import read_formula
 from derive.language.model import Model
 from derive.language.symbols import Domain
@@ -122,7 +123,13 @@ class Family:
     def member(self, chosen: Mapping[str, Chosen]) -> Model:
         """The model for these choices, defaults filled in; named after those that are not the default."""
         values = {name: choice.read(name, chosen.get(name, choice.default)) for name, choice in self.choices}
-        model = self.declare(**{name: choice.meaning(name, values[name]) for name, choice in self.choices})
+        meanings = {name: choice.meaning(name, values[name]) for name, choice in self.choices}
+        try:
+            model = self.declare(**meanings)
+        except DeriveError:
+            raise
+        except Exception as error:
+            raise as_declaration_error(error) from error
         if not isinstance(model, Model):
             raise DeclarationError(f"{self.name}: its function returns {type(model).__name__}, not a Model")
         clash = {p.name for p in model.parameters} & set(values)

@@ -11,17 +11,82 @@ import math
 import numbers
 import unicodedata
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import sympy as sp
+from sympy.core.function import AppliedUndef
 
-from derive.errors import DeclarationError, ParameterError
+from derive.errors import DeclarationError, NotANumber, ParameterError
 
 
 def exact(value: Any) -> sp.Expr:
-    """The expression with decimals as the fractions that they are written as: 0.9 is 9/10. Elimination needs them."""
-    expression = sp.sympify(value)
+    """The expression with decimals as the fractions that they are written as: 0.9 is 9/10. Elimination needs them.
+
+    What is no expression in real numbers is refused.
+    """
+    if isinstance(value, (sp.Symbol, sp.Rational)):
+        return value
+    if isinstance(value, str):
+        raise DeclarationError(f"{value!r} is a text where an expression is needed; write it without the quotes")
+    if isinstance(value, (bool, type(None), list, tuple, dict, set)) or getattr(value, "shape", ()) != ():
+        raise DeclarationError(
+            f"{_kind(value)} stands where an expression is needed; fields, parameters and numbers make expressions "
+            "(for arrays of numbers, one per label, there is data(...))"
+        )
+    try:
+        expression = sp.sympify(value)
+    except sp.SympifyError as error:
+        if isinstance(error, DeclarationError):
+            raise
+        raise DeclarationError(
+            f"{_kind(value)} stands where an expression is needed; fields, parameters and numbers make expressions"
+        ) from None
+    if not isinstance(expression, sp.Expr):
+        raise DeclarationError(f"{expression} is not an expression; {_other_than_expression(expression)}")
+    _check_real(expression)
     return expression.xreplace({number: sp.Rational(repr(float(number))) for number in expression.atoms(sp.Float)})
+
+
+def _kind(value: Any) -> str:
+    """What something is, in a word or two."""
+    if value is None:
+        return "None"
+    if callable(value):
+        return "a function that was not called"
+    return "an array" if hasattr(value, "shape") else f"a {type(value).__name__}"
+
+
+def _other_than_expression(value: Any) -> str:
+    if isinstance(value, (sp.logic.boolalg.Boolean, sp.core.relational.Relational)):
+        return "a condition belongs into Piecewise((value, condition), (otherwise, True)) or Heaviside(...) from sympy"
+    return "fields, parameters and numbers make expressions"
+
+
+_NOT_FINITE = (sp.nan, sp.oo, -sp.oo, sp.zoo)
+_ROUNDING = {sp.floor: "//", sp.Mod: "%", sp.ceiling: "ceiling"}
+
+
+def _check_real(expression: sp.Expr) -> None:
+    """Numbers are finite and real, functions are known, and nothing is differentiated or integrated."""
+    if expression.has(*_NOT_FINITE):
+        raise DeclarationError(
+            f"{expression} holds a number that is not finite: nan, infinity or a division by zero; give it a value"
+        )
+    if expression.has(sp.I):
+        raise DeclarationError(f"{expression} is not real; the language knows real numbers only, so write real parts")
+    for node in sorted(expression.atoms(AppliedUndef), key=str):
+        raise DeclarationError(
+            f"{node} has the function {node.func.__name__}, of which only the name is known; write its formula, or use "
+            "one that SymPy knows, such as tanh"
+        )
+    for node in sorted(expression.atoms(sp.Derivative, sp.Integral, sp.Limit, sp.Product), key=str):
+        raise DeclarationError(
+            f"{node}: time is discrete, so write steps such as x(t + 1) = x(t) + dt * ..., and sums with past_sum(...)"
+        )
+    for rounding, sign in _ROUNDING.items():
+        for node in sorted(expression.atoms(rounding), key=str):
+            if node.atoms(Sector):
+                raise DeclarationError(f"{node}: {sign} rounds a ratio of sizes; write / for the quotient")
 
 
 @dataclass(frozen=True)
@@ -94,10 +159,21 @@ class _Named(sp.Symbol):
     def _hashable_content(self) -> tuple[Any, ...]:
         return (*super()._hashable_content(), self.fingerprint)
 
+    def __float__(self) -> NoReturn:
+        raise no_number(self)
+
     def __getnewargs_ex__(
         self,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:  # symbols with a payload are rebuilt by their own constructors
         raise TypeError(f"{type(self).__name__} {self.name} is not pickled; declare it again")
+
+
+def no_number(what: sp.Basic) -> NotANumber:
+    """The answer to float(...) of a symbol, which the functions of math ask for."""
+    return NotANumber(
+        f"{what} is a symbol, not a number: functions of math, numpy or jax cannot take it, use those of SymPy, as in "
+        "`from sympy import sqrt, tanh`"
+    )
 
 
 class EngineSymbol(sp.Symbol):
@@ -178,14 +254,21 @@ class Sector(_Named):
     __slots__ = ()
 
     def __new__(cls, name: str, ratio: Any = 1) -> Self:
-        symbols = () if isinstance(ratio, str) else sp.sympify(ratio).free_symbols
+        symbols = () if isinstance(ratio, str) else exact(ratio).free_symbols
         unknown = [ratio] if isinstance(ratio, str) else sorted(str(x) for x in symbols if not isinstance(x, Parameter))
         if unknown:
             raise DeclarationError(
                 f"sector {name}: {unknown[0]} in its ratio is not a parameter; make it one with "
                 f"{unknown[0]} = parameter('{unknown[0]}', default=1.0, domain=positive)"
             )
-        return super().__new__(cls, name, (exact(ratio),), positive=True)
+        size = exact(ratio)
+        if isinstance(size, Parameter) and not size.is_positive:
+            raise DeclarationError(
+                f"sector {name}: its ratio {size} must be positive; declare {size} with domain=positive"
+            )
+        if size.is_positive is False:
+            raise DeclarationError(f"sector {name}: its ratio {size} must be positive, such as {name}=2")
+        return super().__new__(cls, name, (size,), positive=True)
 
     @property
     def ratio(self) -> sp.Expr:

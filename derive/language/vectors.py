@@ -10,16 +10,80 @@ from collections.abc import Callable
 from typing import Any, NoReturn, Self
 
 import sympy as sp
+from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
 from derive.errors import DeclarationError
-from derive.language.symbols import Clock, EngineSymbol, Parameter, Sector, _Named, exact
+from derive.language.symbols import Clock, EngineSymbol, Parameter, Sector, _Named, exact, no_number
+
+
+_OF_TWO_VECTORS = "write outer(a, b) for the matrix a b^T and overlap(a, b), which is mean(a * b), for the scalar product over the size"
+
+
+class Sited(sp.Expr):
+    """An expression that NumPy, JAX and `math` cannot take, and that is no matrix."""
+
+    def _no_transpose(self) -> NoReturn:
+        raise NotAMatrix(f"{self} is a vector and has no transpose: {_OF_TWO_VECTORS}")
+
+    T = property(_no_transpose)
+
+    def __matmul__(self, other: Any) -> NoReturn:
+        if isinstance(other, sp.Basic):
+            raise DeclarationError(f"{self} @ {other}: both are vectors; {_OF_TWO_VECTORS}")
+        raise DeclarationError(f"{self} @ {other}: a matrix stands before the vector; write W.T @ v for v^T W")
+
+    def __rmatmul__(self, other: Any) -> NoReturn:
+        raise DeclarationError(f"{other} @ {self}: only matrices act with @; {_OF_TWO_VECTORS}")
+
+    def __xor__(self, other: Any) -> NoReturn:
+        raise DeclarationError(f"{self} ^ {other}: powers are written with **")
+
+    def __rxor__(self, other: Any) -> NoReturn:
+        raise DeclarationError(f"{other} ^ {self}: powers are written with **")
+
+    def __float__(self) -> NoReturn:
+        raise no_number(self)
+
+
+class NotAMatrix(DeclarationError, AttributeError):
+    """A vector is asked for what only a matrix has."""
+
+
+def _has_fields(expression: sp.Expr) -> bool:
+    return bool(expression.has(Field, FieldAt, Apply, Mean, Project, Mix, Total))
+
+
+def _no_array(expression: sp.Expr) -> NoReturn:
+    """What NumPy and JAX are told when they ask for the array of an expression with fields.
+
+    Without an answer NumPy takes the expression for an array of one object, whose numpy.mean is the expression itself:
+    a model with a mean would silently become another one without it.
+    """
+    if not _has_fields(expression):
+        raise AttributeError("SymPy's expressions have no arrays")
+    raise DeclarationError(
+        f"NumPy and JAX cannot take {expression}: use functions of SymPy, as in `from sympy import tanh`, Max for "
+        "maximum, and mean(...), outer(...), overlap(...) and @ of this language"
+    )
+
+
+def _before_numpy(expression: sp.Expr) -> float:
+    """In a product with a number of NumPy it is SymPy that multiplies."""
+    if not _has_fields(expression):
+        raise AttributeError("SymPy's expressions have no priority over arrays")
+    return 1.0
+
+
+# sums and products of fields are made by SymPy, so that they can be answered for nowhere else
+sp.Expr.__array__ = sp.Expr.__jax_array__ = property(_no_array)
+sp.Expr.__array_priority__ = property(_before_numpy)
 
 OF_CLOCK = "of clock"
 """A field takes the labels of its clock, unless it is given others."""
 
 
-class Field(_Named):
+class Field(Sited, _Named):
     """A vector over a sector. On a clock it is written `v(t)`, without one plainly `v`.
 
     `role` is "field" (it has a defining equation), "normal" (independent standard Gaussian entries times a
@@ -40,14 +104,14 @@ class Field(_Named):
         labels: Parameter | str | None = OF_CLOCK,
     ) -> Self:
         if not isinstance(sector, Sector):
-            raise DeclarationError(f"{name}: {sector!r} is not a sector; make one with sectors('D')")
+            raise DeclarationError(f"{name}: {sector!s} is not a sector; make one with sectors('D')")
         if clock is not None and not isinstance(clock, Clock):
-            raise DeclarationError(f"{name}: {clock!r} is not a clock; make one with training_clock('t', steps=T)")
+            raise DeclarationError(f"{name}: {clock!s} is not a clock; make one with training_clock('t', steps=T)")
         if labels is OF_CLOCK:
             labels = None if clock is None else clock.channels
         if labels is not None and not (isinstance(labels, Parameter) and labels.domain.whole):
             raise DeclarationError(f"{name}: labels={labels!r} is not a whole-number parameter; make it one, or None")
-        payload = (sector, clock, role, sp.sympify(scale), timed and clock is not None, labels)
+        payload = (sector, clock, role, _checked_scale(name, scale), timed and clock is not None, labels)
         return super().__new__(cls, name, payload, real=True)
 
     sector = property(lambda self: self.payload[0])
@@ -59,10 +123,18 @@ class Field(_Named):
     labelled = property(lambda self: self.payload[5] is not None)
 
     def __call__(self, time: Any = None) -> FieldAt:
-        return FieldAt(self) if time is None else FieldAt(self, time)
+        return FieldAt(self) if time is None else FieldAt(self, exact(time))
 
 
-class FieldAt(sp.Expr):
+def _checked_scale(name: str, scale: Any) -> sp.Expr:
+    found = exact(scale)
+    unknown = sorted(str(s) for s in found.free_symbols if not isinstance(s, (Parameter, Sector)))
+    if unknown:
+        raise DeclarationError(f"{name}: its scale {found} depends on {unknown[0]}; use numbers and parameters only")
+    return found
+
+
+class FieldAt(Sited):
     """The value of a field, at a time if it has one."""
 
     is_commutative = True
@@ -78,6 +150,9 @@ class FieldAt(sp.Expr):
     field = property(lambda self: self.args[0])
     time = property(lambda self: self.args[1] if len(self.args) > 1 else None)
 
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"{self.args[0]}" if self.time is None else f"{self.args[0]}({printer._print(self.time)})"
+
     def _eval_is_real(self) -> bool:
         return True
 
@@ -89,7 +164,7 @@ class FieldAt(sp.Expr):
         raise DeclarationError(f"{shown(self)} is already a value; write {self.field}(time) once")
 
 
-class GivenNumbers(sp.Expr):
+class GivenNumbers(Sited):
     """One number per label that the user gives; it says itself which labels it has."""
 
     is_commutative = True
@@ -98,7 +173,7 @@ class GivenNumbers(sp.Expr):
         raise NotImplementedError
 
 
-class Apply(sp.Expr):
+class Apply(Sited):
     """A matrix, or its transpose, times a vector."""
 
     is_commutative = True
@@ -111,11 +186,15 @@ class Apply(sp.Expr):
     transposed = property(lambda self: bool(self.args[1]))
     vector = property(lambda self: self.args[2])
 
+    def _sympystr(self, printer: StrPrinter) -> str:
+        name = self.matrix if not self.matrix.args else f"{self.matrix.args[0]}({printer._print(self.matrix.time)})"
+        return f"{name}{'.T' if self.transposed else ''} @ {_argument(self.vector, printer)}"
+
     def _eval_is_real(self) -> bool:
         return True
 
 
-class Project(sp.Expr):
+class Project(Sited):
     """The matrix left right^T times a vector; class labels of left and right are summed over together."""
 
     is_commutative = True
@@ -124,11 +203,15 @@ class Project(sp.Expr):
     right = property(lambda self: self.args[1])
     vector = property(lambda self: self.args[2])
 
+    def _sympystr(self, printer: StrPrinter) -> str:
+        left, right = map(printer._print, self.args[:2])
+        return f"outer({left}, {right}) @ {_argument(self.vector, printer)}"
+
     def _eval_is_real(self) -> bool:
         return True
 
 
-class Mix(sp.Expr):
+class Mix(Sited):
     """A table of data, or its transpose, times a vector with labels: the sum runs over the labels."""
 
     is_commutative = True
@@ -141,11 +224,14 @@ class Mix(sp.Expr):
     transposed = property(lambda self: bool(self.args[1]))
     vector = property(lambda self: self.args[2])
 
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"{printer._print(self.table)}{'.T' if self.transposed else ''} @ {_argument(self.vector, printer)}"
+
     def _eval_is_real(self) -> bool:
         return True
 
 
-class Total(sp.Expr):
+class Total(Sited):
     """The sum over labels of a vector, or of numbers that have labels."""
 
     is_commutative = True
@@ -156,6 +242,9 @@ class Total(sp.Expr):
 
     expression = property(lambda self: self.args[0])
 
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"{type(self).__name__.lower()}({printer._print(self.expression)})"
+
     def _eval_is_real(self) -> bool:
         return True
 
@@ -164,7 +253,7 @@ class Each(Total):
     """Numbers that have labels, observed one by one."""
 
 
-class Mean(sp.Expr):
+class Mean(Sited):
     """The average over the sites of a sector: an order parameter. Of a vector with labels, one for each label."""
 
     is_commutative = True
@@ -175,8 +264,16 @@ class Mean(sp.Expr):
 
     expression = property(lambda self: self.args[0])
 
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"mean({printer._print(self.expression)})"
+
     def _eval_is_real(self) -> bool:
         return True
+
+
+def _argument(vector: sp.Basic, printer: StrPrinter) -> str:
+    text: str = printer._print(vector)
+    return text if isinstance(vector, (FieldAt, Apply)) else f"({text})"
 
 
 VECTORS = (FieldAt, Apply, Project, Mix, sp.Sum)
@@ -184,33 +281,15 @@ VECTORS = (FieldAt, Apply, Project, Mix, sp.Sum)
 
 
 class _Typed(StrPrinter):
-    """Prints expressions as they are written in a declaration."""
+    """Prints expressions as they are written in a declaration, sums over earlier times too."""
 
-    def _print_FieldAt(self, node: sp.Basic) -> str:
-        return f"{node.args[0]}" if node.time is None else f"{node.args[0]}({node.time})"
-
-    _print_DataAt = _print_FieldAt
-
-    def _print_Mean(self, node: sp.Basic) -> str:
-        return f"{type(node).__name__.lower()}({self._print(node.expression)})"
-
-    _print_Total = _print_Each = _print_Mean
-
-    def _print_Apply(self, node: sp.Basic) -> str:
-        name = node.matrix if not node.matrix.args else f"{node.matrix.args[0]}({self._print(node.matrix.time)})"
-        vector = self._print(node.vector)
-        inner = vector if isinstance(node.vector, (FieldAt, Apply)) else f"({vector})"
-        return f"{name}{'.T' if node.transposed else ''} @ {inner}"
-
-    def _print_Project(self, node: sp.Basic) -> str:
-        left, right, vector = map(self._print, node.args)
-        return f"outer({left}, {right}) @ {vector if isinstance(node.vector, FieldAt) else f'({vector})'}"
+    def parenthesize(self, item: sp.Basic, level: int, strict: bool = False) -> str:
+        text: str = super().parenthesize(item, level, strict)
+        applied = isinstance(item, (Apply, Project, Mix)) and level >= PRECEDENCE["Mul"]
+        return f"({text})" if applied else text
 
     def _print_Sum(self, node: sp.Basic) -> str:
         return f"past_sum(lambda s: {self._print(node.function)}, {self._print(node.limits[0][2] + 1)})"
-
-    def _print_Mix(self, node: sp.Basic) -> str:
-        return f"{self._print(node.table)}{'.T' if node.transposed else ''} @ {self._print(node.vector)}"
 
 
 def shown(expression: sp.Basic) -> str:
@@ -333,12 +412,12 @@ def labels_of(expression: sp.Basic, where: str = "an expression") -> Parameter |
 
 def total(expression: Any) -> Total:
     """The sum over labels: of a vector, or of numbers such as mean(w(t) * phi(t)) with labels."""
-    return Total(named_fields(sp.sympify(expression)))
+    return Total(named_fields(exact(expression)))
 
 
 def each(expression: Any) -> Each:
     """For observe={...}: follow numbers that have labels one by one instead of averaging over the labels."""
-    return Each(named_fields(sp.sympify(expression)))
+    return Each(named_fields(exact(expression)))
 
 
 def field(name: str, sector: Sector, clock: Clock | None = None, labels: Parameter | str | None = OF_CLOCK) -> Field:
@@ -353,7 +432,9 @@ def fields(
     names: str, sector: Sector, clock: Clock | None = None, labels: Parameter | str | None = OF_CLOCK
 ) -> tuple[Field, ...]:
     """Several fields over the same sector and clock: `phi, xi = fields("phi xi", N0, t)`."""
-    return tuple(Field(name, sector, clock, labels=labels) for name in names.split())
+    if not isinstance(names, str):
+        raise DeclarationError(f"fields({names!s}, ...): write the names as one text with spaces, fields('x y', ...)")
+    return tuple(Field(name, sector, clock, labels=labels) for name in names.replace(",", " ").split())
 
 
 def normal(
@@ -372,6 +453,8 @@ def normal(
     if labels is not None:
         return Field(name, sector, clock, role="normal", scale=scale, labels=labels)
     if per_class is not None:
+        if not isinstance(per_class, Clock):
+            raise DeclarationError(f"{name}: per_class={per_class!s} is not a clock; give the clock with channels=C")
         if per_class.channels is None:
             raise DeclarationError(f"{name}: clock {per_class} has no class labels; give it channels=C")
         return Field(name, sector, per_class, role="normal", scale=scale, timed=False)
@@ -380,7 +463,7 @@ def normal(
 
 def mean(expression: Any) -> Mean:
     """The average of an elementwise expression over the sites of its sector, for instance mean(v(t)**2)."""
-    expression = named_fields(sp.sympify(expression))
+    expression = named_fields(exact(expression))
     if sector_of(expression, f"mean({shown(expression)})") is None:
         raise DeclarationError(f"mean({shown(expression)}): there is no field to average")
     return Mean(expression)
@@ -388,7 +471,7 @@ def mean(expression: Any) -> Mean:
 
 def overlap(left: Any, right: Any) -> Mean:
     """mean(left * right): the normalised scalar product of two vectors."""
-    return mean(sp.sympify(left) * sp.sympify(right))
+    return mean(exact(left) * exact(right))
 
 
 PAST = EngineSymbol("s", integer=True, nonnegative=True)
@@ -397,4 +480,4 @@ PAST = EngineSymbol("s", integer=True, nonnegative=True)
 
 def past_sum(term: Callable[[sp.Symbol], sp.Expr], clock: Clock) -> sp.Sum:
     """The sum over all earlier times s = 0, ..., t - 1 of term(s): `past_sum(lambda s: xi(s), t)`."""
-    return sp.Sum(named_fields(sp.sympify(term(PAST))), (PAST, 0, clock - 1))
+    return sp.Sum(named_fields(exact(term(PAST))), (PAST, 0, clock - 1))
