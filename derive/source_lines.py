@@ -30,9 +30,8 @@ class Place:
 
     def before(self, sentence: str) -> str:
         """What stands before a sentence: the line, and the equation unless the sentence names it itself."""
-        named = not self.equation or any(
-            f"{kind} of {self.equation}" in sentence for kind in ("equation", "update", "observable")
-        )
+        named = not self.equation or sentence.startswith("Eq(")
+        named = named or any(f"{kind} of {self.equation}" in sentence for kind in ("equation", "update"))
         return str(self) if named else f"{self}, the equation of {self.equation}"
 
     def of_equation(self, name: str) -> Place:
@@ -45,13 +44,13 @@ def _is_cell(file: str) -> bool:
 
 def line_of_caller() -> Place | None:
     """The line of a declaration from which the language was called, cheaply; None if the engine itself called it."""
-    frame = _declaring_frame()
+    frame = declaring_frame()
     return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
 
 
 def declaring_place() -> Place | None:
     """The same with the name of the equation that the line belongs to, read from its source."""
-    frame = _declaring_frame()
+    frame = declaring_frame()
     return None if frame is None else place_of(frame, frame.f_lineno, frame.f_lasti)
 
 
@@ -103,7 +102,8 @@ def is_user_frame(frame: FrameType) -> bool | None:
     return not name.startswith(("derive.", "numerics."))
 
 
-def _declaring_frame() -> FrameType | None:
+def declaring_frame() -> FrameType | None:
+    """The frame of the declaration from which the language was called; None if the engine itself called it."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         user = is_user_frame(frame)

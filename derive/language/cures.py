@@ -13,8 +13,10 @@ import re
 from types import FrameType, TracebackType
 from typing import Any
 
+import sympy
+
 from derive.errors import DeclarationError
-from derive.source_lines import is_user_frame, place_of, position, syntax_of
+from derive.source_lines import declaring_frame, is_user_frame, place_of, position, syntax_of
 
 _INSTEAD = {
     "abs": "Abs", "absolute": "Abs", "fabs": "Abs", "maximum": "Max", "fmax": "Max", "max": "Max", "minimum": "Min",
@@ -82,6 +84,23 @@ def as_declaration_error(error: BaseException, fallback: str = "") -> Declaratio
     return told
 
 
+def cure_of_call(taken: Any = None) -> str:
+    """What to write instead of the function that a declaration is just calling; "" if it calls none of another's.
+
+    `taken` is what the function was given, where it is neither a field nor a number.
+    """
+    frame = declaring_frame()
+    node = None if frame is None else _failing(frame, frame.f_lasti)
+    if frame is None or not isinstance(node, ast.Call):
+        return ""
+    name, library = _called(node), _library(node.func, frame)
+    if (name, library) == ("Eq", "sympy"):
+        return "this is SymPy's Eq: take Eq from derive, from derive import Eq"
+    if taken is not None and name not in _FORMULAS:
+        return ""
+    return _of_foreign(name, library) if library in _NUMERICAL else ""
+
+
 def _told(error: BaseException) -> str:
     """The exception in its own words, without the names of classes."""
     text = " ".join(str(error).split())
@@ -107,7 +126,7 @@ def _cure(error: BaseException, found: tuple[FrameType, int, int] | None) -> str
         return "the declaration calls itself without end, or an expression is nested too deeply; shorten it"
     if found is None:
         return ""
-    node = _failing(*found)
+    node = _failing(found[0], found[2])
     if isinstance(node, ast.Call):
         return _of_call(error, node, found[0])
     if isinstance(node, ast.BinOp):
@@ -121,7 +140,7 @@ def _cure(error: BaseException, found: tuple[FrameType, int, int] | None) -> str
     return ""
 
 
-def _failing(frame: FrameType, line: int, instruction: int) -> ast.expr | None:
+def _failing(frame: FrameType, instruction: int) -> ast.expr | None:
     """The expression in the source that was being computed."""
     here, tree = position(frame.f_code, instruction), syntax_of(frame)
     if here is None or tree is None:
@@ -135,19 +154,26 @@ def _failing(frame: FrameType, line: int, instruction: int) -> ast.expr | None:
 
 
 def _of_call(error: BaseException, node: ast.Call, frame: FrameType) -> str:
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    library = _library(node.func, frame)
+    name, library = _called(node), _library(node.func, frame)
     if library in _NUMERICAL:
-        return f"{library}'s {name} takes numbers, not symbols: use {_instead(name)}"
+        return _of_foreign(name, library)
     if library == "builtins" and name in ("max", "min", "round", "sum", "float", "int", "len", "range"):
         if name in ("max", "min"):
             return f"Python's {name} takes numbers, not symbols: use {_instead(name)}"
         if name == "range":
             return "sums over earlier times are written past_sum(lambda s: x(s), t)"
         return f"Python's {name} takes numbers, not symbols: averages over sites are mean(...)"
-    if isinstance(error, TypeError) and name in _WORDS and f"{name}." not in str(error):
+    if isinstance(error, TypeError) and name in _WORDS:
         return f"write it as in {_WORDS[name]}{_nearest_argument(str(error), _WORDS[name])}"
     return ""
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _of_foreign(name: str, library: str) -> str:
+    return f"{library}'s {name} takes numbers, not symbols: use {_instead(name)}"
 
 
 def _library(function: ast.expr, frame: FrameType) -> str:
@@ -164,8 +190,6 @@ def _library(function: ast.expr, frame: FrameType) -> str:
 
 
 def _instead(name: str) -> str:
-    import sympy
-
     if name in _FORMULAS:
         return _FORMULAS[name]
     other = _INSTEAD.get(name, name)
@@ -183,8 +207,8 @@ def _nearest_argument(message: str, example: str) -> str:
 def _of_operator(node: ast.BinOp) -> str:
     if isinstance(node.op, ast.MatMult):
         return (
-            "@ applies a matrix to the vector after it; write outer(a, b) for the matrix a b^T and overlap(a, b), which "
-            "is mean(a * b), for the scalar product over the size of two vectors"
+            "@ applies a matrix to the vector after it; of two vectors write outer(a, b) for the matrix a b^T and "
+            "overlap(a, b), which is mean(a * b), for the scalar product over the size"
         )
     if isinstance(node.op, ast.BitXor):
         return "powers are written with **"

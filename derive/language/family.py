@@ -131,7 +131,8 @@ class Family:
         except Exception as error:
             raise as_declaration_error(error) from error
         if not isinstance(model, Model):
-            raise DeclarationError(f"{self.name}: its function returns {type(model).__name__}, not a Model")
+            what = "nothing" if model is None else type(model).__name__
+            raise DeclarationError(f"{self.name}: its function returns {what}; end it with return Model(...)")
         clash = {p.name for p in model.parameters} & set(values)
         if clash:
             raise DeclarationError(f"{self.name}: {min(clash)} is both a choice and a parameter; rename one")

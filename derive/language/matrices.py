@@ -15,6 +15,7 @@ import sympy as sp
 from sympy.printing.str import StrPrinter
 
 from derive.errors import DeclarationError
+from derive.language.cures import cure_of_call
 from derive.language.data import DataAt, Unusable
 from derive.language.symbols import Clock, Parameter, Sector, _Named, exact
 from derive.language.vectors import (
@@ -207,8 +208,8 @@ class Matrix(ABC):
 
     def _no_meaning(self, *_: object) -> NoReturn:
         raise Unusable(
-            f"the matrix {self} can be added, multiplied by numbers with *, transposed with .T and applied with @, "
-            "and nothing else; functions such as tanh act on fields, entry by entry"
+            f"the matrix {self} can be added, multiplied by numbers with *, transposed with .T and applied with @, and "
+            f"nothing else; {cure_of_call(self) or 'functions such as tanh act on fields, entry by entry'}"
         )
 
     __rtruediv__ = __rpow__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __rxor__ = _no_meaning
@@ -364,7 +365,9 @@ class Atom(Matrix):
 
     def __call__(self, time: Any) -> Matrix:
         if not isinstance(self.symbol, Disorder) or self.symbol.fresh is None:
-            raise DeclarationError(f"{self} does not change in time: write {self}, not {self}({time})")
+            raise DeclarationError(
+                f"{self} does not change in time: write {self}, as in {self} @ v, not {self}({time!s})"
+            )
         return Atom(self.rows, self.columns, DisorderAt(self.symbol, exact(time)), self.transposed)
 
     def __str__(self) -> str:

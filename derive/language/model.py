@@ -24,6 +24,7 @@ from derive.language.matrices import (
 )
 from derive.language.symbols import Clock, Parameter, Sector, exact
 from derive.language.vectors import (
+    PAST,
     Apply,
     Each,
     Field,
@@ -152,8 +153,8 @@ def spectrum(matrix: Matrix, plus: str = "") -> Spectrum:
         raise DeclarationError("spectrum(0): the terms of the matrix cancel, so there is nothing to probe")
     if matrix.rows != matrix.columns:
         raise DeclarationError(
-            f"spectrum({matrix}): the matrix is {matrix.rows} x {matrix.columns}; for singular values probe W.T @ W, as "
-            f"in spectrum(W.T @ W / {matrix.rows}) with W = {matrix}"
+            f"spectrum({matrix}): the matrix is {matrix.rows} x {matrix.columns}; for singular values probe W.T @ W, "
+            f"as in spectrum(W.T @ W / {matrix.rows}) with W = {matrix}"
         )
     return Spectrum(matrix, plus, line_of_caller())
 
@@ -196,7 +197,7 @@ class Model:
         object.__setattr__(self, "observe", tuple(_observed(*item) for item in self.observe.items()))
         if isinstance(self.probe, Mapping):
             object.__setattr__(self, "probe", tuple((str(label), what) for label, what in self.probe.items()))
-        elif isinstance(self.probe, (list, tuple, set)):
+        elif isinstance(self.probe, (list, set)) or (isinstance(self.probe, tuple) and not _are_pairs(self.probe)):
             raise DeclarationError("probe=...: give one spectrum(...), or several by label, {0: spectrum(...), 1: ...}")
         check(self)
 
@@ -222,6 +223,11 @@ def _listed(what: str, given: Any, example: str) -> tuple[Any, ...]:
     if isinstance(given, (str, Mapping, sp.Basic, Eq)) or not isinstance(given, Iterable):
         raise DeclarationError(f"{what}={_named(given)}: give a list, as in {example}")
     return tuple(given)
+
+
+def _are_pairs(probe: tuple[Any, ...]) -> bool:
+    """Whether probes are as a model keeps them."""
+    return all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in probe)
 
 
 def _named(given: Any) -> str:
@@ -357,11 +363,15 @@ def _check_probes(model: Model) -> None:
 
 def _check_names(model: Model) -> None:
     owners: dict[str, object] = {}
-    for symbol in (*model.parameters, *atoms(model, DECLARED)):
+    for symbol in (*model.parameters, *atoms(model, (*DECLARED, Parameter))):
         other = owners.setdefault(symbol.name, symbol)
-        if other != symbol:
+        if other == symbol:
+            continue
+        users = (part for part, inside in _parts(model) if any(e.has(symbol) for e in inside))
+        with blaming(next(users, None)):
             raise DeclarationError(
-                f"the name {symbol.name} is used twice, for {_described(other)} and for {_described(symbol)}; rename one"
+                f"the name {symbol.name} is used twice, for {_described(other)} and for {_described(symbol)}; "
+                "rename one"
             )
 
 
@@ -403,6 +413,12 @@ def _check_known(expression: sp.Basic, known: set[sp.Basic]) -> None:
     for symbol in sorted(expression.free_symbols - known, key=str):
         if isinstance(symbol, Parameter):
             raise DeclarationError(f"parameter {symbol} is used but not listed in parameters=(...); add it there")
+        own = next((s for s in sorted(known, key=str) if str(s) == str(symbol)), None)
+        if own is not None:
+            raise DeclarationError(
+                f"{symbol} in {shown(expression)} is a symbol of SymPy, not {_described(own)} of that name; use what "
+                f"{type(own).__name__.lower()}s are made with here, not Symbol('{symbol}')"
+            )
         raise DeclarationError(
             f"the symbol {symbol} in {shown(expression)} is not declared; make it a parameter, a field or a sector, as "
             f"in {symbol} = parameter('{symbol}', default=1.0)"
@@ -556,11 +572,17 @@ def _check_times_of(model: Model, equation: Eq) -> None:
                 f"({node.field.clock}); use one clock for all fields"
             )
         if isinstance(node, (FieldAt, WeightsAt, DisorderAt, DataAt)) and node.time is not None:
+            relative = sp.expand(node.time - clock).is_Integer or node.time.has(PAST)
             fixed = not (node.time.free_symbols - set(model.parameters))
             if fixed and not start:
                 raise DeclarationError(
                     f"the equation of {equation.name} uses {node.args[0]}({node.time}); on the right "
                     f"side times are relative to the clock: {clock}, {clock} - 1, ..."
+                )
+            if not fixed and not relative and not start:
+                raise DeclarationError(
+                    f"the equation of {equation.name} uses {shown(node)}; times are {clock}, {clock} - 1, ... in whole "
+                    "steps, or a sum over earlier times, past_sum(lambda s: ..., t)"
                 )
             if isinstance(node, DataAt) and node.data.clock != clock:
                 raise DeclarationError(

@@ -17,6 +17,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.errors import DeclarationError, NotANumber, ParameterError
+from derive.language.cures import cure_of_call
 
 
 def exact(value: Any) -> sp.Expr:
@@ -70,7 +71,7 @@ def _check_real(expression: sp.Expr) -> None:
     """Numbers are finite and real, functions are known, and nothing is differentiated or integrated."""
     if expression.has(*_NOT_FINITE):
         raise DeclarationError(
-            f"{expression} holds a number that is not finite: nan, infinity or a division by zero; give it a value"
+            "a number in the expression is not finite: nan, infinity or a division by zero; give it a value"
         )
     if expression.has(sp.I):
         raise DeclarationError(f"{expression} is not real; the language knows real numbers only, so write real parts")
@@ -162,6 +163,9 @@ class _Named(sp.Symbol):
     def __float__(self) -> NoReturn:
         raise no_number(self)
 
+    def __xor__(self, other: Any) -> NoReturn:
+        raise DeclarationError(f"{self} ^ {other!s}: powers are written with **")
+
     def __getnewargs_ex__(
         self,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:  # symbols with a payload are rebuilt by their own constructors
@@ -170,10 +174,8 @@ class _Named(sp.Symbol):
 
 def no_number(what: sp.Basic) -> NotANumber:
     """The answer to float(...) of a symbol, which the functions of math ask for."""
-    return NotANumber(
-        f"{what} is a symbol, not a number: functions of math, numpy or jax cannot take it, use those of SymPy, as in "
-        "`from sympy import sqrt, tanh`"
-    )
+    cure = cure_of_call() or "use functions of SymPy, as in `from sympy import sqrt, tanh`"
+    return NotANumber(f"{what} is a symbol, not a number: {cure}")
 
 
 class EngineSymbol(sp.Symbol):
@@ -221,6 +223,8 @@ class Parameter(_Named):
         number = default.default if isinstance(default, Parameter) else default
         if isinstance(number, bool) or not isinstance(number, numbers.Real) or not domain.contains(number):
             raise DeclarationError(f"parameter {name}: its default {default!r} must be {domain}")
+        if not isinstance(default, Parameter) and type(default) not in (int, float):
+            default = int(default) if domain.whole else float(default)  # a number of NumPy or SymPy
         return super().__new__(cls, name, (default, domain, doc), **domain.assumptions)
 
     @property

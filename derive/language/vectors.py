@@ -14,10 +14,15 @@ from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
 from derive.errors import DeclarationError
+from derive.language.cures import cure_of_call
 from derive.language.symbols import Clock, EngineSymbol, Parameter, Sector, _Named, exact, no_number
 
+_OF_TWO_VECTORS = "write outer(a, b) for the matrix a b^T and overlap(a, b) for the mean of a * b over the sites"
 
-_OF_TWO_VECTORS = "write outer(a, b) for the matrix a b^T and overlap(a, b), which is mean(a * b), for the scalar product over the size"
+
+def _flat(other: Any) -> str:
+    """What another operand is called in a sentence."""
+    return "an array" if getattr(other, "shape", ()) != () else str(other)
 
 
 class Sited(sp.Expr):
@@ -34,7 +39,7 @@ class Sited(sp.Expr):
         raise DeclarationError(f"{self} @ {other}: a matrix stands before the vector; write W.T @ v for v^T W")
 
     def __rmatmul__(self, other: Any) -> NoReturn:
-        raise DeclarationError(f"{other} @ {self}: only matrices act with @; {_OF_TWO_VECTORS}")
+        raise DeclarationError(f"{_flat(other)} @ {self}: only matrices act with @; {_OF_TWO_VECTORS}")
 
     def __xor__(self, other: Any) -> NoReturn:
         raise DeclarationError(f"{self} ^ {other}: powers are written with **")
@@ -62,17 +67,18 @@ def _no_array(expression: sp.Expr) -> NoReturn:
     """
     if not _has_fields(expression):
         raise AttributeError("SymPy's expressions have no arrays")
-    raise DeclarationError(
-        f"NumPy and JAX cannot take {expression}: use functions of SymPy, as in `from sympy import tanh`, Max for "
-        "maximum, and mean(...), outer(...), overlap(...) and @ of this language"
+    cure = cure_of_call() or (
+        "use functions of SymPy, as in `from sympy import tanh`, and mean(...), outer(...) and @ of this language; "
+        "arrays of numbers come in as data(...)"
     )
+    raise DeclarationError(f"NumPy and JAX cannot take {expression}: {cure}")
 
 
 def _before_numpy(expression: sp.Expr) -> float:
     """In a product with a number of NumPy it is SymPy that multiplies."""
     if not _has_fields(expression):
         raise AttributeError("SymPy's expressions have no priority over arrays")
-    return 1.0
+    return -1.0  # between a number and an array, which would multiply an array of expressions
 
 
 # sums and products of fields are made by SymPy, so that they can be answered for nowhere else

@@ -11,7 +11,7 @@ from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
 SETTING = Setting(
     name="anti_hebbian",
     choices=(),
-    declaration="565f55f87ba80266",
+    declaration="3c4b1671e0dc543d",
     parameters=(
         ParameterOf("gamma0", 4.0, False),
         ParameterOf("dt", 0.1, False),

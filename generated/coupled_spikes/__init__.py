@@ -14,7 +14,7 @@ from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
 SETTING = Setting(
     name="coupled_spikes",
     choices=(),
-    declaration="097f0c36391614bc",
+    declaration="13753514f5473392",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("sigma", 1.0, False),

@@ -10,7 +10,7 @@ from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
 SETTING = Setting(
     name="coupled_spikes_tanh",
     choices=(),
-    declaration="bbcf3953f0d1e94f",
+    declaration="a6b61ee8a330b8d9",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("sigma", 1.0, False),

@@ -18,7 +18,7 @@ from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
 SETTING = Setting(
     name="deep_linear",
     choices=(("L", 2), ("data", "full_batch"), ("param", "mup")),
-    declaration="2a89f8583a9bf525",
+    declaration="9bad83495f73cc0f",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("nu", 1.0, False),

@@ -10,7 +10,7 @@ from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
 SETTING = Setting(
     name="spiked_wigner",
     choices=(),
-    declaration="1b578f93ebc03093",
+    declaration="83a83a22e5f7ff2a",
     parameters=(ParameterOf("gamma0", 2.0, False),),
     data=(),
     observables=("spike_norm",),

@@ -18,7 +18,7 @@ from numerics.runtime.interface import DataOf, ParameterOf, ProbeOf, Setting
 SETTING = Setting(
     name="wide_network",
     choices=(("L", 3), ("activation", "tanh"), ("loss", "square"), ("responses", "automatic")),
-    declaration="4e964c3a3511b607",
+    declaration="d2a47fac802ff925",
     parameters=(
         ParameterOf("gamma", 2.5, False),
         ParameterOf("eta", 0.1, False),
