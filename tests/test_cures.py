@@ -445,7 +445,7 @@ def test_a_cell_is_told_its_own_line():
     import linecache
 
     source = HEADER + "Eq(x(t + 1),\n   v + np.tanh(x(t)))\n"
-    name = "/tmp/ipykernel_1/2.py"
+    name = "ipykernel_1/2.py"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     with pytest.raises(DeclarationError) as caught:
         exec(compile(source, name, "exec"), {"__name__": "__main__"})
