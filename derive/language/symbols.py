@@ -44,8 +44,11 @@ def exact(value: Any) -> sp.Expr:
         ) from None
     if not isinstance(expression, sp.Expr):
         raise DeclarationError(f"{expression} is not an expression; {_other_than_expression(expression)}")
-    _check_real(expression)
-    return expression.xreplace({number: sp.Rational(repr(float(number))) for number in expression.atoms(sp.Float)})
+    odd = expression.atoms(*_ODD)  # one walk finds all that needs a second look
+    if not odd:
+        return expression
+    _check_real(expression, sorted(odd, key=str))
+    return expression.xreplace({n: sp.Rational(repr(float(n))) for n in odd if isinstance(n, sp.Float)})
 
 
 def _kind(value: Any) -> str:
@@ -63,30 +66,33 @@ def _other_than_expression(value: Any) -> str:
     return "fields, parameters and numbers make expressions"
 
 
-_NOT_FINITE = (sp.nan, sp.oo, -sp.oo, sp.zoo)
+_NOT_FINITE = tuple(type(number) for number in (sp.nan, sp.oo, -sp.oo, sp.zoo))
+_OF_TIME = (sp.Derivative, sp.Integral, sp.Limit, sp.Product)
 _ROUNDING = {sp.floor: "//", sp.Mod: "%", sp.ceiling: "ceiling"}
+_ODD = (sp.Float, type(sp.I), AppliedUndef, *_NOT_FINITE, *_OF_TIME, *_ROUNDING)
+"""What an expression may hold only within limits."""
 
 
-def _check_real(expression: sp.Expr) -> None:
+def _check_real(expression: sp.Expr, odd: list[sp.Basic]) -> None:
     """Numbers are finite and real, functions are known, and nothing is differentiated or integrated."""
-    if expression.has(*_NOT_FINITE):
-        raise DeclarationError(
-            "a number in the expression is not finite: nan, infinity or a division by zero; give it a value"
-        )
-    if expression.has(sp.I):
-        raise DeclarationError(f"{expression} is not real; the language knows real numbers only, so write real parts")
-    for node in sorted(expression.atoms(AppliedUndef), key=str):
-        raise DeclarationError(
-            f"{node} has the function {node.func.__name__}, of which only the name is known; write its formula, or use "
-            "one that SymPy knows, such as tanh"
-        )
-    for node in sorted(expression.atoms(sp.Derivative, sp.Integral, sp.Limit, sp.Product), key=str):
-        raise DeclarationError(
-            f"{node}: time is discrete, so write steps such as x(t + 1) = x(t) + dt * ..., and sums with past_sum(...)"
-        )
-    for rounding, sign in _ROUNDING.items():
-        for node in sorted(expression.atoms(rounding), key=str):
-            if node.atoms(Sector):
+    for node in odd:
+        if isinstance(node, _NOT_FINITE):
+            raise DeclarationError(
+                "a number in the expression is not finite: nan, infinity or a division by zero; give it a value"
+            )
+        if node == sp.I:
+            raise DeclarationError(f"{expression} is not real; the language knows real numbers only: write real parts")
+        if isinstance(node, AppliedUndef):
+            raise DeclarationError(
+                f"{node} has the function {node.func.__name__}, of which only the name is known; write its formula, or "
+                "use one that SymPy knows, such as tanh"
+            )
+        if isinstance(node, _OF_TIME):
+            raise DeclarationError(
+                f"{node}: time is discrete, so write x(t + 1) = x(t) + dt * ..., and past_sum(...) for sums"
+            )
+        for rounding, sign in _ROUNDING.items():
+            if isinstance(node, rounding) and node.atoms(Sector):
                 raise DeclarationError(f"{node}: {sign} rounds a ratio of sizes; write / for the quotient")
 
 
