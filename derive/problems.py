@@ -286,12 +286,13 @@ def _number(name: str, value: Any, domain: str) -> float:
             except (ValueError, ZeroDivisionError, OverflowError):
                 raise ParameterError(f"{name}={value}: {value!r} is not a number; {name} must be {domain}") from None
     else:
-        item = (
-            value.item() if getattr(value, "shape", None) == () else value
-        )  # a NumPy scalar, or an array without axes
+        # a number of NumPy, or an array without axes
+        item = value.item() if getattr(value, "shape", None) == () else value
         if isinstance(item, bool) or not isinstance(item, numbers.Real):
             kind = type(value).__name__
-            raise ParameterError(f"{name} is given a {kind}, which is not one number; {name} must be {domain}, and sweep takes several")
+            raise ParameterError(
+                f"{name} is given a {kind}, which is not one number; {name} must be {domain}; sweep takes several"
+            )
         found = float(item)
     if not math.isfinite(found):
         raise ParameterError(f"{name}={value} is not finite; {name} must be {domain}")

@@ -1,4 +1,4 @@
-# Written by `derive build deep_linear L=2 data=full_batch param=mup` (two-level-dmft 0.1.0) from a declaration; edits are lost.
+# Written by `derive build deep_linear L=2 data=full_batch param=mup` (two-level-dmft 0.2.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Deep linear network in the proportional limit: L layers of width N = nu D, P = alpha D samples, C outputs.
 
@@ -18,7 +18,7 @@ from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, Probe
 SETTING = Setting(
     name="deep_linear",
     choices=(("L", 2), ("data", "full_batch"), ("param", "mup")),
-    declaration="acd88c4a233356ed",
+    declaration="c9b86a535490f4b1",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("nu", 1.0, False),
