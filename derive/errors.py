@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from derive.source_lines import Place, declaring_place
+
 
 class DeriveError(Exception):
     """An error the user can act on. `exit_code` is what the command line returns."""
@@ -10,7 +16,50 @@ class DeriveError(Exception):
 
 
 class DeclarationError(DeriveError):
-    """The declared model is not a model the engine can derive."""
+    """The declared model is not a model the engine can derive.
+
+    `place` is the line of the declaration that is to blame, where it is known; it stands before the sentence.
+    """
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.place = declaring_place()
+        self.blamed = False
+
+    def blame(self, place: Place) -> None:
+        """Say which line is to blame, unless one that knew better has said so."""
+        if not self.blamed:
+            self.place, self.blamed = place, True
+
+    def __str__(self) -> str:
+        return self.sentence if self.place is None else f"{self.place.before(self.sentence)}: {self.sentence}"
+
+
+class NotANumber(DeclarationError, TypeError):
+    """A symbol stands where Python asks for a number. SymPy knows a TypeError as the answer to such a question."""
+
+
+class SizeError(DeclarationError):
+    """A term grows or vanishes with the size of the system."""
+
+
+class Placed(Protocol):
+    """A part of a declaration that knows where it was written."""
+
+    @property
+    def place(self) -> Place | None: ...
+
+
+@contextmanager
+def blaming(part: Placed | None) -> Iterator[None]:
+    """Declaration errors raised here are put down to this part of the declaration."""
+    try:
+        yield
+    except DeclarationError as error:
+        if part is not None and part.place is not None:
+            error.blame(part.place)
+        raise
 
 
 class ParameterError(DeriveError):

@@ -119,10 +119,14 @@ def _load_file(target: str) -> Declared:
     name = name if name.isidentifier() else f"model_{name}"
     module = ModuleType(_PRIVATE + name)
     module.__file__ = str(path)
-    importlib.import_module("derive.language.model")  # before the caller's directory comes first on the path
+    # before the caller's directory comes first on the path
+    as_declaration_error = importlib.import_module("derive.language.cures").as_declaration_error
+    importlib.import_module("derive.language.model")
     with _importing_from(path.resolve().parent, module):
         try:
             exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102
+        except DeclarationError:
+            raise
         except DeriveError as error:
             raise DeclarationError(f"{_place(path, target, error)}: {error}") from None
         except SyntaxError as error:
@@ -133,10 +137,7 @@ def _load_file(target: str) -> Declared:
             )
             raise DeclarationError(f"{target}{line}: SyntaxError: {error.msg}; mend the line and run again") from None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the file raises
-            what = " ".join(str(error).split())
-            raise DeclarationError(
-                f"{_place(path, target, error)}: {type(error).__name__}{': ' if what else ''}{what}; {_advice(error)}"
-            ) from None
+            raise as_declaration_error(error, _advice(error)) from None
     return _named(module, name, target)
 
 
@@ -176,7 +177,7 @@ def _advice(error: BaseException) -> str:
         if error.name in words:
             return f"add {error.name} to the line `from derive import ...`"
         return "define it above this line, or import it"
-    return "mend the line and run again"
+    return ""
 
 
 def _word_advice(word: str, words: Iterable[str]) -> str:

@@ -125,7 +125,7 @@ OBSERVABLES = {
     "data without a sum": ("{'q': mean(v(t)**2) * y}", "observable q has labels; wrap it in total(...)"),
     "each inside": ("{'q': 2 * each(mean(v(t)))}", "observable q: each(...) stands alone"),
     "each without labels": ("{'q': each(mean(n))}", "each(mean(n)) is over labels, but there are none"),
-    "a table in a mean": ("{'q': mean(x @ parts)}", "give the table times a vector a field of its own"),
+    "a table in a mean": ("{'q': mean(x @ parts)}", "give x @ parts a field of its own"),
     "data of the future": ("{'q': total(late(t + 1) * mean(v(t)))}", "observable q uses late(t + 1)"),
     "two labels": ("{'q': each(mean(v(t) * n) * mean(parts * n))}", "mixes labels"),
 }

@@ -281,7 +281,7 @@ def test_bad_latex_is_refused_in_one_sentence(latex):
     ):
         with pytest.raises(DeclarationError, match="latex=") as refusal:
             declare()
-        assert "\n" not in str(refusal.value) and re.match(r"\w+ \w+: ", str(refusal.value))
+        assert "\n" not in str(refusal.value) and re.match(r"\w+ \w+: ", refusal.value.sentence)
 
 
 @pytest.mark.parametrize("latex", [r"\lambda", r"\mathbf{x}_{0}", r"a\_b", r"\{x\}", r"W^{(1)}", r"\tilde\eta", ""])

@@ -52,10 +52,10 @@ BAD = {
     "law of disorder": ("model(*START, Eq(x(t + 1), tanh(M0 @ x(t))))", "enters nonlinearly; define a field"),
     "power of a matrix": ("model(*START, Eq(x(t + 1), M0**2 @ x(t)))", "enters nonlinearly"),
     "entrywise product": ("model(*START, Eq(x(t + 1), (M0 * M0) @ x(t)))", "use @ for the matrix product"),
-    "noise that grows": ("model(*START, Eq(x(t + 1), W0.T @ (W0 @ x(t))))", "scales like size|grows like size"),
+    "noise that grows": ("model(*START, Eq(x(t + 1), W0.T @ (W0 @ x(t))))", "the equation of x .*divide it by"),
     "spike of the wrong size": (
         "model(*START[:2], Eq(M(t + 1), M(t) + outer(x(t), x(t))), Eq(x(t + 1), M(t) @ x(t)))",
-        "scales like size",
+        "the update of M .*divide it by D",
     ),
     "product in an update": (
         "model(*START[:2], Eq(M(t + 1), M(t) @ M(t)), Eq(x(t + 1), M(t) @ x(t)))",

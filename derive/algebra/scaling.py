@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sympy as sp
 
-from derive.errors import DeclarationError
+from derive.errors import DeclarationError, SizeError
 from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum
 from derive.language.symbols import EngineSymbol, Sector
+from derive.language.vectors import shown
 
 BASE = EngineSymbol("base_size", positive=True)
 
@@ -23,7 +24,10 @@ def size_order(expression: sp.Expr, where: str) -> sp.Rational:
     scaled = sp.expand_power_base(sp.expand_mul(in_base_size(expression)), force=True)
     orders = {term.as_coeff_exponent(BASE)[1] for term in sp.Add.make_args(scaled)}
     if len(orders) != 1 or not next(iter(orders)).is_Rational:
-        raise DeclarationError(f"{where}: the coefficient {expression} is not a power of the sizes")
+        raise SizeError(
+            f"{where}: the coefficient {shown(expression)} has parts that grow differently with the sizes; give each "
+            "term its own power of a size"
+        )
     return next(iter(orders))
 
 
@@ -32,11 +36,22 @@ def size_free(expression: sp.Expr, where: str) -> sp.Expr:
     scaled = sp.powsimp(sp.expand_power_base(sp.factor_terms(in_base_size(expression)), force=True))
     if scaled.has(BASE):
         order = size_order(expression, where)
-        raise DeclarationError(
-            f"{where} scales like size^({order}) and has no limit at large size; multiply it by size^({-order}), "
-            "for instance W @ x / sqrt(columns) for entries of variance 1, or outer(a, b) / size"
+        size = min(expression.atoms(Sector), key=lambda sector: sector.name)
+        raise SizeError(
+            f"{where} {growth(order, size)} and has no limit at large size; {cure(order, size)}, for instance W @ x / "
+            "sqrt(columns) for entries of variance 1, or outer(a, b) / size"
         )
     return scaled
+
+
+def growth(order: sp.Rational, size: Sector) -> str:
+    """How something with this power of the size changes as the size grows."""
+    return f"grows like {size**order}" if order > 0 else f"vanishes like {size**order}"
+
+
+def cure(order: sp.Rational, size: Sector) -> str:
+    """What to do about something that has this power of the size too much."""
+    return f"divide it by {size**order}" if order > 0 else f"multiply it by {size**-order}"
 
 
 def split_sizes(coefficient: sp.Expr) -> tuple[sp.Expr, sp.Expr]:

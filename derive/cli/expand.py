@@ -90,7 +90,7 @@ def expand(
       derive expand SETTING --of edge --in 1/nu --order 3
       derive expand SETTING --of edge --in chi --order 1 --at gamma=1 --at nu=2 --format latex
       derive expand SETTING L=2 --of edge --in gamma0 --at nu=4 --at chi=1
-      derive expand my_model.py --of outlier --in 1/gamma0 --json
+      derive expand my_model.py --of outlier --in 1/signal --at T=2 --json
       derive expand SETTING --of outlier --in kappa --at S=2 --at alpha=2 --order 4
       derive expand SETTING --of threshold --parameter theta --at S=1
     """

@@ -81,7 +81,7 @@ def stability(
     Examples:
       derive stability my_model.py T=30
       derive stability SETTING L=1 data=online nu=0.25,0.5,1,2,4 param=mup,ntk T=30
-      derive stability my_model.py --of dt --loss activity --json
+      derive stability my_model.py --of eta --loss train_loss --json
     """
     from dataclasses import asdict
 

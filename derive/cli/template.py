@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-_TEXT = '''"""Learning along a feedback loop, in a rectangular matrix.
+_TEXT = '''"""A rectangular matrix learns to map one vector onto another.
 
-An input x(t) drives the layer u(t) = W(t) x(t) / sqrt(D). It returns through the initial matrix as the next input,
-x(t+1) = (1 - leak) x(t) + leak sqrt(D)/N W(0)^T u(t), and the weights learn what fires together:
-W(t+1) = W(t) + eta/sqrt(D) u(t) x(t)^T. There are N = nu D rows. Which singular values does learning create?
+The layer answers u(t) = W(t) x / sqrt(D) to the input x and should answer the target y, so gradient descent on the
+error e(t) = y - u(t) gives W(t+1) = W(t) + eta/sqrt(D) e(t) x^T. There are N = nu D rows, and W(0) is random. Which
+singular values does learning create?
 
 Everything in this file is the model at finite size, as one would run it; the theory is derived from it. Change what
 you like, then:
@@ -41,8 +41,8 @@ from derive import (
 # Domain(low, high, ...)) and what it means. They are set on the command line as eta=1.5.
 nu = parameter("nu", default=2.0, domain=positive, doc="N / D, rows over columns")
 eta = parameter("eta", default=0.3, domain=positive, doc="learning rate")
-leak = parameter("leak", default=0.3, domain=positive, doc="how much of the input is replaced at each step")
-T = parameter("T", default=3, domain=whole_positive, doc="number of training steps")
+signal = parameter("signal", default=2.0, domain=positive, doc="size of the target")
+T = parameter("T", default=6, domain=whole_positive, doc="number of training steps")
 
 # Index spaces: the base first, the others by their size over the base's. In formulas D and N are the sizes.
 D, N = sectors("D", N=nu)
@@ -54,24 +54,24 @@ t = training_clock("t", steps=T)
 W0 = gaussian("W0", N, D)
 
 # Random vectors with independent standard normal entries.
-start = normal("start", D)
+x = normal("x", D)
+teacher = normal("teacher", N)
 
 # Fields get one equation each, weights one for the start and one for the update.
-x = field("x", D, t)
 u = field("u", N, t)
+e = field("e", N, t)
 W = weights("W", N, D, t)
 
 MODEL = Model(
-    parameters=(nu, eta, leak, T),
+    parameters=(nu, eta, signal, T),
     equations=[
-        Eq(x(0), start),
-        Eq(u(t), W(t) @ x(t) / sqrt(D)),
-        Eq(x(t + 1), (1 - leak) * x(t) + leak * sqrt(D) / N * W0.T @ u(t)),
+        Eq(u(t), W(t) @ x / sqrt(D)),
+        Eq(e(t), signal * teacher - u(t)),
         Eq(W(0), W0),
-        Eq(W(t + 1), W(t) + eta / sqrt(D) * outer(u(t), x(t))),
+        Eq(W(t + 1), W(t) + eta / sqrt(D) * outer(e(t), x)),
     ],
     # Scalars to follow along the training, made of averages over the sites.
-    observe={"activity": mean(x(t) ** 2), "memory": overlap(x(t), start)},
+    observe={"train_loss": mean(e(t) ** 2) / 2, "answer": overlap(u(t), teacher)},
     # The symmetric matrix whose spectrum is wanted.
     probe=spectrum(W(T).T @ W(T) / N),
 )

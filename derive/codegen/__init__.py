@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from derive.errors import DeclarationError
-from derive.language.model import Model, atoms
+from derive.errors import DeclarationError, blaming
+from derive.language.model import Model, atoms, expressions
 from derive.language.symbols import _Named
 from derive.version import __version__
 
@@ -28,6 +28,18 @@ def generate_files(model: Model, derivation: Derivation | None = None, runtime: 
     """
     # a setting that is built or stored is told by its digest alone, and starts without what derives it
     from derive.pipeline import derive_model
+    from derive.program.text import NoCode
+
+    derivation = derive_model(model) if derivation is None else derivation
+    try:
+        return _written(model, derivation, runtime)
+    except NoCode as error:
+        users = (e for e in model.equations if any(x.has(*error.functions) for x in expressions(e.value)))
+        with blaming(next(users, None) if error.functions else None):
+            raise
+
+
+def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, str]:
     from derive.printing import markdown_of_derivation
     from derive.program.exact import exact_pass, exact_two_time
     from derive.program.exact_text import ExactText
@@ -40,7 +52,6 @@ def generate_files(model: Model, derivation: Derivation | None = None, runtime: 
     from derive.program.sampled_text import write_sampled, write_sampled_two_time
     from derive.program.simulation_text import write_simulation
 
-    derivation = derive_model(model) if derivation is None else derivation
     layout = Layout(derivation.order, derivation.saddle)
     stems = _stems(model)
     found = [letters_needed(probed.blocks) for probed in derivation.probes.values()]

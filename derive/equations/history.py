@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import sympy as sp
 
-from derive.algebra.scaling import size_free, size_order
-from derive.errors import DeclarationError
+from derive.algebra.scaling import cure, growth, norm_order, size_free, size_order
+from derive.errors import DeclarationError, SizeError, blaming
 from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum, Weights, WeightsAt
 from derive.language.model import Eq, Model, declared_names
 from derive.language.symbols import Clock, Sector
@@ -85,7 +85,8 @@ def write_out(model: Model) -> History:
     order = tuple(rules)
     clocks = {w: w.clock for w in order}
     updates = {w: _update(rules[w], w) for w in order}
-    _substitute_next(updates, order)
+    with blaming(rules[order[0]] if order else None):
+        _substitute_next(updates, order)
     increments = tuple(dict.fromkeys(i for w in order for i in updates[w][2]))
     disorder = tuple(
         dict.fromkeys([d for w in order for d in _initial(starts[w], w)] + [d for w in order for d in updates[w][1]])
@@ -217,11 +218,6 @@ def _closed_form(
     for i, w in enumerate(order):
         alone = all(matrix[i][j] == 0 or i == j or not _reached(matrix, entry, forcing)[j] for j in range(len(order)))
         factor = matrix[i][i]
-        if factor.has(Mean) or any(matrix[i][j].has(Mean) for j in range(len(order))):
-            raise DeclarationError(
-                f"the update of {w} multiplies weights by a mean; only numbers, parameters and functions of "
-                "time may multiply weights (outer products may be multiplied by means)"
-            )
         if alone and forcing[i] == 0 and not factor.has(clocks[w]):
             forms.append((lambda a, e: lambda n: e if a == 1 else e * a**n)(factor, entry[i]))
         else:
@@ -244,7 +240,37 @@ def _terms(matrix: sp.Expr | Matrix) -> tuple[tuple[sp.Expr, Matrix], ...]:
     return matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),)
 
 
+def check_sizes_of_updates(model: Model) -> None:
+    """Raise SizeError for the first update whose outer products are not of the size of what the weights begin with."""
+    starts = {e.target.symbol.weights: e for e in model.equations if _is_start(e)}
+    for equation in filter(_is_rule, model.equations):
+        weights = equation.target.symbol.weights
+        where = f"the update of {weights}"
+        begins = {
+            size_order(scale, where) + norm_order(Atom(start.disorder.rows, start.disorder.columns, start.disorder))
+            for start, scale in _initial(starts[weights], weights).items()
+        }
+        if len(begins) > 1:
+            continue
+        wanted = begins.pop() if begins else sp.S.Zero
+        with blaming(equation):
+            for scale, part in _terms(equation.value):
+                if isinstance(part, Dyad):
+                    order = size_order(scale, where) + 1 - wanted
+                    if order != 0:
+                        added = Sum(part.rows, part.columns, ((scale, part),))
+                        raise SizeError(
+                            f"{where} adds {added}, which {growth(order, part.columns)} beside {weights}(0); "
+                            f"{cure(order, part.columns)}"
+                        )
+
+
 def _initial(equation: Eq, weights: Weights) -> dict[Start, sp.Expr]:
+    with blaming(equation):
+        return _parts_at_start(equation, weights)
+
+
+def _parts_at_start(equation: Eq, weights: Weights) -> dict[Start, sp.Expr]:
     found: dict[Start, sp.Expr] = {}
     for scale, part in _terms(equation.value):
         if not (isinstance(part, Atom) and isinstance(part.symbol, Disorder)):
@@ -259,6 +285,11 @@ def _initial(equation: Eq, weights: Weights) -> dict[Start, sp.Expr]:
 
 def _update(equation: Eq, weights: Weights) -> Update:
     """The update rule as (coefficients of weights now, of random matrices, of dyads, of weights next)."""
+    with blaming(equation):
+        return _parts_of_update(equation, weights)
+
+
+def _parts_of_update(equation: Eq, weights: Weights) -> Update:
     now: dict[Weights, sp.Expr] = {}
     fixed: dict[Start, sp.Expr] = {}
     added: dict[Increment, sp.Expr] = {}
@@ -274,6 +305,11 @@ def _update(equation: Eq, weights: Weights) -> Update:
             shift = sp.expand(part.symbol.time - clock)
             if shift not in (0, 1):
                 raise DeclarationError(f"{equation.target}: {part} may enter at {clock} or {clock} + 1 only")
+            if scale.has(Mean):
+                raise DeclarationError(
+                    f"the update of {weights} multiplies weights by a mean; only numbers, parameters and functions of "
+                    "time may multiply weights (outer products may be multiplied by means)"
+                )
             table = now if shift == 0 else later
             table[part.symbol.weights] = table.get(part.symbol.weights, sp.S.Zero) + scale
         elif isinstance(part, Atom) and isinstance(part.symbol, Disorder):

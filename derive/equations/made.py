@@ -6,14 +6,14 @@ role. Printed names are hints; nothing is looked up by them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy as sp
 
-from derive.algebra.scaling import size_order
-from derive.errors import DeclarationError
+from derive.algebra.scaling import cure, growth, size_order
+from derive.errors import SizeError
 from derive.language.matrices import Disorder
-from derive.language.model import Model, atoms, declared_names
+from derive.language.model import Eq, Model, atoms, declared_names
 from derive.language.symbols import Clock, Parameter, Sector
 from derive.language.vectors import OF_CLOCK, Field
 from derive.records.system import DisorderRule, SystemField
@@ -53,6 +53,8 @@ class Made:
 
     def __init__(self, model: Model):
         self.rules: dict[Field, SystemField] = {}
+        self.equation: Eq | None = None
+        """The equation that is being taken apart, which what is made now belongs to."""
         self.contents: dict[Content, Field] = {}
         self.products: dict[Applied, tuple[Field, sp.Expr]] = {}
         self.ones: dict[Sector, Field] = {}
@@ -62,7 +64,7 @@ class Made:
         self.probe_names: set[str] = set()
 
     def put(self, made: SystemField) -> None:
-        self.rules[made.field] = made
+        self.rules[made.field] = replace(made, origin=self.equation)
 
     def new_field(
         self,
@@ -109,12 +111,12 @@ class Made:
     def add_product(self, field: Field, product: Applied, scale: sp.Expr) -> None:
         """Let a field stand for scale * matrix @ argument."""
         rows, columns = product.shape
-        where = f"{field}: the noise from {product}"
+        where = f"{self.equation.name if self.equation is not None else field}: the noise from {product}"
         order = size_order(scale**2 * product.matrix.variance * columns, where)
         if order != 0:
-            raise DeclarationError(
-                f"{where} grows like size^({order / 2}); divide by a power of a size, for instance "
-                f"{product} / sqrt({columns}) for entries of variance 1"
+            raise SizeError(
+                f"{where} {growth(order / 2, columns)}; {cure(order / 2, columns)}: {product} is of order one where "
+                f"variance * {columns} is"
             )
         self.products[product] = (field, scale)
         self.put(SystemField(field, DisorderRule(product.matrix, product.transposed, scale, product.argument)))

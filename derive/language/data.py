@@ -10,20 +10,16 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Self, overload
 
 import sympy as sp
+from sympy.printing.str import StrPrinter
 
 from derive.display import DisplayedFormula
 from derive.errors import DeclarationError
-from derive.language.symbols import Clock, Parameter, _Named
+from derive.language.symbols import Clock, Parameter, _Named, exact
 from derive.language.vectors import GivenNumbers, Mix, labels_of, named_fields, sector_of, shown
 
 
-class _Unusable(DeclarationError, sp.SympifyError):
-    """Data stand where they cannot; SymPy first lets the other operand of a product speak."""
-
-    def __init__(self, message: str):
-        Exception.__init__(self, message)
-
-    __str__ = Exception.__str__
+class Unusable(DeclarationError, sp.SympifyError):
+    """Data or a matrix stand where they cannot; SymPy first lets the other operand of a product speak."""
 
 
 class Data(_Named):
@@ -43,6 +39,9 @@ class DataAt(GivenNumbers):
 
     data = property(lambda self: self.args[0])
     time = property(lambda self: self.args[1] if len(self.args) > 1 else None)
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"{self.data}" if self.time is None else f"{self.data}({printer._print(self.time)})"
 
     def _eval_is_real(self) -> bool:
         return True
@@ -79,7 +78,7 @@ class Table(DisplayedFormula):
         raise DeclarationError(_already(self.value, time))
 
     def __mul__(self, scalar: Any) -> Table:
-        factor = named_fields(sp.sympify(scalar))
+        factor = named_fields(exact(scalar))
         if sector_of(factor) is not None or labels_of(factor) is not None:
             raise DeclarationError(f"{self} is a table: it takes numbers as factors, and acts on a vector with @")
         return Table(self.value, self.transposed, self.scale * factor)
@@ -87,7 +86,7 @@ class Table(DisplayedFormula):
     __rmul__ = __mul__
 
     def _sympy_(self) -> NoReturn:
-        raise _Unusable(f"{self} is a table; apply it to a vector with labels: {self} @ v")
+        raise Unusable(f"{self} is a table; apply it to a vector with labels: {self} @ v")
 
     def _alone(self, *_: object) -> NoReturn:
         raise DeclarationError(f"{self} is a table; apply it to a vector with @ before you add anything")
@@ -95,11 +94,11 @@ class Table(DisplayedFormula):
     __add__ = __radd__ = __sub__ = __rsub__ = __neg__ = _alone
 
     def __truediv__(self, scalar: Any) -> Table:
-        found: Table = self * (1 / sp.sympify(scalar))
+        found: Table = self * (1 / exact(scalar))
         return found
 
     def __matmul__(self, other: Any) -> sp.Expr:
-        vector = named_fields(sp.sympify(other))
+        vector = named_fields(exact(other))
         where = f"{self} @ ({shown(vector)})"
         if sector_of(vector, where) is None:
             raise DeclarationError(f"{where}: the right-hand side is not a vector")
@@ -119,10 +118,10 @@ class Given(DisplayedFormula):
     data: Data
 
     def __call__(self, time: Any) -> DataAt | Table:
-        return _used(DataAt(self.data, sp.sympify(time)))
+        return _used(DataAt(self.data, exact(time)))
 
     def _untimed(self, *_: object) -> NoReturn:
-        raise _Unusable(f"data {self.data} lives on clock {self.data.clock}: write {self.data}({self.data.clock})")
+        raise Unusable(f"data {self.data} lives on clock {self.data.clock}: write {self.data}({self.data.clock})")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _untimed
     __pow__ = __rpow__ = __matmul__ = __neg__ = _sympy_ = _untimed
@@ -156,11 +155,11 @@ def data(name: str, *axes: Parameter, clock: Clock | None = None, latex: str = "
     """
     for axis in axes:
         if not (isinstance(axis, Parameter) and axis.domain.whole):
-            raise DeclarationError(f"data {name}: the axis {axis} is not a whole-number parameter; make it one")
+            raise DeclarationError(f"data {name}: the axis {axis!s} is not a whole-number parameter; make it one")
     if len(axes) not in (1, 2):
         raise DeclarationError(f"data {name}: give one axis or two besides the clock")
     if clock is not None and not isinstance(clock, Clock):
-        raise DeclarationError(f"data {name}: {clock!r} is not a clock; make one with training_clock('t', steps=T)")
+        raise DeclarationError(f"data {name}: {clock!s} is not a clock; make one with training_clock('t', steps=T)")
     made = Data(name, axes, clock, latex)
     return Given(made) if clock is not None else _used(DataAt(made))
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from derive.display import Displayed
-from derive.errors import DeclarationError, ParameterError
+from derive.errors import DeclarationError, DeriveError, ParameterError
+from derive.language.cures import as_declaration_error
 from derive.language.formulas import read_formula
 from derive.language.model import Model
 from derive.language.symbols import Domain
@@ -143,9 +144,16 @@ class Family(Displayed):
     def member(self, chosen: Mapping[str, Chosen]) -> Model:
         """The model for these choices, defaults filled in; named after those that are not the default."""
         values = {name: choice.read(name, chosen.get(name, choice.default)) for name, choice in self.choices}
-        model = self.declare(**{name: choice.meaning(name, values[name]) for name, choice in self.choices})
+        meanings = {name: choice.meaning(name, values[name]) for name, choice in self.choices}
+        try:
+            model = self.declare(**meanings)
+        except DeriveError:
+            raise
+        except Exception as error:
+            raise as_declaration_error(error) from error
         if not isinstance(model, Model):
-            raise DeclarationError(f"{self.name}: its function returns {type(model).__name__}, not a Model")
+            what = "nothing" if model is None else type(model).__name__
+            raise DeclarationError(f"{self.name}: its function returns {what}; end it with return Model(...)")
         clash = {p.name for p in model.parameters} & set(values)
         if clash:
             raise DeclarationError(f"{self.name}: {min(clash)} is both a choice and a parameter; rename one")

@@ -9,14 +9,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import sympy as sp
+from sympy.printing.str import StrPrinter
 
-from derive.display import DisplayedFormula
+from derive.display import DisplayedFormula, DisplayedNode
 from derive.errors import DeclarationError
-from derive.language.data import DataAt
-from derive.language.symbols import Clock, Sector, _Named, exact
+from derive.language.cures import cure_of_call
+from derive.language.data import DataAt, Unusable
+from derive.language.symbols import Clock, Parameter, Sector, _Named, exact
 from derive.language.vectors import (
     VECTORS,
     Apply,
@@ -24,7 +26,6 @@ from derive.language.vectors import (
     Mean,
     Project,
     Total,
-    Written,
     labels_of,
     named_fields,
     sector_of,
@@ -51,10 +52,18 @@ class Disorder(_Named):
         fresh: Clock | None = None,
         latex: str = "",
     ) -> Self:
-        for sector in (rows, columns):
-            if not isinstance(sector, Sector):
-                raise DeclarationError(f"matrix {name}: {sector!r} is not a sector; make one with sectors('D')")
-        return super().__new__(cls, name, (rows, columns, exact(variance), symmetric, fresh), latex)
+        _check_sectors(name, rows, columns)
+        if fresh is not None:
+            _check_clock(name, fresh)
+        size = exact(variance)
+        unknown = sorted(str(s) for s in size.free_symbols if not isinstance(s, (Parameter, Sector)))
+        if unknown:
+            raise DeclarationError(
+                f"matrix {name}: its variance {size} depends on {unknown[0]}; use numbers, parameters and sizes only"
+            )
+        if size.is_negative:
+            raise DeclarationError(f"matrix {name}: its variance {size} is negative; give a positive one, such as 1")
+        return super().__new__(cls, name, (rows, columns, size, symmetric, fresh), latex)
 
     rows = property(lambda self: self.payload[0])
     columns = property(lambda self: self.payload[1])
@@ -64,12 +73,35 @@ class Disorder(_Named):
     shape = property(lambda self: self.payload[:2])
 
 
-class DisorderAt(Written):
+def _check_sectors(name: str, *sectors: Any) -> None:
+    for sector in sectors:
+        if not isinstance(sector, Sector):
+            raise DeclarationError(
+                f"matrix {name}: {sector!s} is not a sector; make one with sectors('D') and give rows and columns"
+            )
+
+
+def _check_clock(name: str, clock: Any) -> None:
+    if not isinstance(clock, Clock):
+        raise DeclarationError(
+            f"matrix {name}: {clock!s} is not a clock; make one with t = training_clock('t', steps=T) and give t"
+        )
+
+
+class MatrixAt(DisplayedNode, sp.Expr):
+    """A matrix at a time."""
+
+    time = property(lambda self: self.args[1])
+    shape = property(lambda self: self.args[0].shape)
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"{self.args[0]}({printer._print(self.time)})"
+
+
+class DisorderAt(MatrixAt):
     """The draw of a fresh random matrix at a time."""
 
     disorder = property(lambda self: self.args[0])
-    time = property(lambda self: self.args[1])
-    shape = property(lambda self: self.args[0].shape)
 
 
 class Weights(_Named):
@@ -78,18 +110,18 @@ class Weights(_Named):
     __slots__ = ()
 
     def __new__(cls, name: str, rows: Sector, columns: Sector, clock: Clock, latex: str = "") -> Self:
+        _check_sectors(name, rows, columns)
+        _check_clock(name, clock)
         return super().__new__(cls, name, (rows, columns, clock), latex)
 
     clock = property(lambda self: self.payload[2])
     shape = property(lambda self: self.payload[:2])
 
 
-class WeightsAt(Written):
+class WeightsAt(MatrixAt):
     """The value of updated weights at a time."""
 
     weights = property(lambda self: self.args[0])
-    time = property(lambda self: self.args[1])
-    shape = property(lambda self: self.args[0].shape)
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,20 +140,27 @@ class Matrix(DisplayedFormula, ABC):
     def applied_to(self, vector: sp.Expr) -> sp.Expr:
         """The matrix times a vector, as an elementwise expression."""
 
-    def __add__(self, other: Matrix) -> Matrix:
-        if not isinstance(other, Matrix):
-            if other == 0:
-                return self
-            raise DeclarationError(f"cannot add {other} to the matrix {self}; matrices add to matrices only")
-        return Sum.of((sp.S.One, self), (sp.S.One, other))
+    def __add__(self, other: Any) -> Matrix:
+        if isinstance(other, Matrix):
+            return Sum.of((sp.S.One, self), (sp.S.One, other))
+        value = exact(other)
+        if value == 0:
+            return self
+        why = f"cannot add {shown(value)} to the matrix {self}; matrices add to matrices only"
+        if sector_of(named_fields(value)) is not None:
+            raise DeclarationError(f"{why}, and the matrix of two vectors is outer(a, b), not a * b")
+        raise DeclarationError(f"{why}; a multiple of the identity is spectrum(..., plus='name of an observable')")
 
     __radd__ = __add__
 
     def __neg__(self) -> Matrix:
         return Sum.of((sp.S.NegativeOne, self))
 
-    def __sub__(self, other: Matrix) -> Matrix:
-        return self + (-other)
+    def __sub__(self, other: Any) -> Matrix:
+        return self.__add__(-other)
+
+    def __rsub__(self, other: Any) -> Matrix:
+        return (-self).__add__(other)
 
     def __mul__(self, scalar: Any) -> Matrix:
         return _scaled(_scalar(scalar, self), self)
@@ -129,9 +168,12 @@ class Matrix(DisplayedFormula, ABC):
     __rmul__ = __mul__
 
     def __truediv__(self, scalar: Any) -> Matrix:
-        return _scaled(1 / _scalar(scalar, self), self)
+        divisor = _scalar(scalar, self)
+        if divisor == 0:
+            raise DeclarationError(f"{self} is divided by 0; give it a value")
+        return _scaled(1 / divisor, self)
 
-    def __pow__(self, exponent: Any) -> Matrix:
+    def __pow__(self, exponent: Any) -> NoReturn:
         raise DeclarationError(
             f"{self} enters nonlinearly (power {exponent}); disorder may only be applied to vectors, "
             "so write products with @ and powers as repeated products"
@@ -144,17 +186,44 @@ class Matrix(DisplayedFormula, ABC):
                     f"{self} @ {other}: {self.columns} columns meet {other.rows} rows; check the sectors or use .T"
                 )
             return product_of(self, other)
-        vector = named_fields(sp.sympify(other))
+        if isinstance(other, Evolving):
+            raise other.untimed()
+        vector = named_fields(exact(other))
         where = f"{self} @ ({shown(vector)})"
         sector = sector_of(vector, where)
         if sector is None:
-            raise DeclarationError(f"{where}: the right-hand side is not a vector")
+            raise DeclarationError(f"{where}: the right-hand side is not a vector; matrices multiply numbers with *")
         if sector != self.columns:
             raise DeclarationError(
                 f"{where}: the matrix takes vectors over {self.columns}, but this one lives on {sector}; "
                 "check the sectors or use .T"
             )
         return self.applied_to(vector)
+
+    def __rmatmul__(self, other: Any) -> NoReturn:
+        raise DeclarationError(
+            f"{other} @ {self}: a matrix stands before the vector; write {self.T} @ v for v^T {self}"
+        )
+
+    def __xor__(self, other: Any) -> NoReturn:
+        raise DeclarationError(f"{self} ^ {other}: products of matrices are written with @, powers of numbers with **")
+
+    def _no_meaning(self, *_: object) -> NoReturn:
+        raise Unusable(
+            f"the matrix {self} can be added, multiplied by numbers with *, transposed with .T and applied with @, and "
+            f"nothing else; {cure_of_call(self) or 'functions such as tanh act on fields, entry by entry'}"
+        )
+
+    __rtruediv__ = __rpow__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __rxor__ = _no_meaning
+    __getitem__ = __len__ = __float__ = __and__ = __or__ = __invert__ = __lt__ = __gt__ = __le__ = __ge__ = _no_meaning
+    __abs__ = __round__ = __bool__ = _sympy_ = _no_meaning
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
+        """Numbers of NumPy multiply matrices as others do; its functions do not act on them."""
+        reflected = {"multiply": self.__rmul__, "add": self.__radd__, "subtract": self.__rsub__}
+        if ufunc.__name__ in reflected and method == "__call__" and inputs[1] is self:
+            return reflected[ufunc.__name__](inputs[0])
+        return self._no_meaning()
 
 
 def _scalar(value: Any, matrix: Matrix) -> sp.Expr:
@@ -163,9 +232,14 @@ def _scalar(value: Any, matrix: Matrix) -> sp.Expr:
             f"{value} and {matrix} are multiplied entry by entry, so disorder would enter nonlinearly; "
             "use @ for the matrix product"
         )
+    if isinstance(value, Evolving):
+        raise value.untimed()
     scalar = exact(value)
     if sector_of(named_fields(scalar)) is not None:
-        raise DeclarationError(f"{value} is a vector: a matrix takes scalar coefficients; use outer(...) or mean(...)")
+        raise DeclarationError(
+            f"the vector {shown(scalar)} and the matrix {matrix} are multiplied with *; a matrix acts on a vector with "
+            f"@, as in {matrix} @ v, and outer(a, b) is the matrix of two vectors"
+        )
     return scalar
 
 
@@ -290,8 +364,10 @@ class Atom(Matrix):
 
     def __call__(self, time: Any) -> Matrix:
         if not isinstance(self.symbol, Disorder) or self.symbol.fresh is None:
-            raise DeclarationError(f"{self} does not change in time: write {self}, not {self}({time})")
-        return Atom(self.rows, self.columns, DisorderAt(self.symbol, sp.sympify(time)), self.transposed)
+            raise DeclarationError(
+                f"{self} does not change in time: write {self}, as in {self} @ v, not {self}({time!s})"
+            )
+        return Atom(self.rows, self.columns, DisorderAt(self.symbol, exact(time)), self.transposed)
 
     def __str__(self) -> str:
         return f"{self.symbol}{'.T' if self.transposed else ''}"
@@ -303,9 +379,22 @@ class Evolving(DisplayedFormula):
 
     weights: Weights
 
-    def __call__(self, time: Any) -> Matrix:
+    def __call__(self, time: Any = None) -> Matrix:
+        if time is None:
+            raise self.untimed()
         rows, columns = self.weights.shape
-        return Atom(rows, columns, WeightsAt(self.weights, sp.sympify(time)))
+        return Atom(rows, columns, WeightsAt(self.weights, exact(time)))
+
+    def untimed(self) -> Unusable:
+        """The error of weights that are used without a time."""
+        return Unusable(f"{self} changes in time: write {self}({self.weights.clock}), or {self}(0) for its start")
+
+    def _untimed(self, *_: object) -> NoReturn:
+        raise self.untimed()
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _untimed
+    __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __neg__ = __getitem__ = __array_ufunc__ = _sympy_ = _untimed
+    T = property(_untimed)
 
     def __str__(self) -> str:
         return str(self.weights)
@@ -416,6 +505,7 @@ def goe(name: str, sector: Sector, variance: Any = 1, latex: str = "") -> Atom:
     >>> goe("M", D) + gamma / D * outer(v, v)
     M + gamma/D*outer(v, v)
     """
+    _check_sectors(name, sector)
     law = Disorder(name, sector, sector, exact(variance) / sector, symmetric=True, latex=latex)
     return Atom(sector, sector, law)
 
@@ -447,11 +537,11 @@ def outer(left: Any, right: Any) -> Matrix:
     >>> outer(normal("a", D), normal("b", D)).T
     outer(b, a)
     """
-    left, right = named_fields(sp.sympify(left)), named_fields(sp.sympify(right))
+    left, right = named_fields(exact(left)), named_fields(exact(right))
     where = f"outer({shown(left)}, {shown(right)})"
     rows, columns = sector_of(left, where), sector_of(right, where)
     if rows is None or columns is None:
-        raise DeclarationError(f"{where}: both arguments must be vectors")
+        raise DeclarationError(f"{where}: both arguments must be vectors, such as fields at a time")
     if left.has(Apply) or right.has(Apply):
         raise DeclarationError(f"{where}: give W @ v a field of its own and use that field here")
     if left.has(Each) or right.has(Each):

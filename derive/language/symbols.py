@@ -13,18 +13,90 @@ import numbers
 import re
 import unicodedata
 from dataclasses import dataclass
-from typing import Any, Self, overload
+from typing import Any, NoReturn, Self, overload
 
 import sympy as sp
+from sympy.core.function import AppliedUndef
 
 from derive.display import DisplayedNode
-from derive.errors import DeclarationError, ParameterError
+from derive.errors import DeclarationError, NotANumber, ParameterError
+from derive.language.cures import cure_of_call
 
 
 def exact(value: Any) -> sp.Expr:
-    """The expression with decimals as the fractions that they are written as: 0.9 is 9/10. Elimination needs them."""
-    expression = sp.sympify(value)
-    return expression.xreplace({number: sp.Rational(repr(float(number))) for number in expression.atoms(sp.Float)})
+    """The expression with decimals as the fractions that they are written as: 0.9 is 9/10. Elimination needs them.
+
+    What is no expression in real numbers is refused.
+    """
+    if isinstance(value, (sp.Symbol, sp.Rational)):
+        return value
+    if isinstance(value, str):
+        raise DeclarationError(f"{value!r} is a text where an expression is needed; write it without the quotes")
+    if isinstance(value, (bool, type(None), list, tuple, dict, set)) or getattr(value, "shape", ()) != ():
+        raise DeclarationError(
+            f"{_kind(value)} stands where an expression is needed; fields, parameters and numbers make expressions "
+            "(for arrays of numbers, one per label, there is data(...))"
+        )
+    try:
+        expression = sp.sympify(value)
+    except sp.SympifyError as error:
+        if isinstance(error, DeclarationError):
+            raise
+        raise DeclarationError(
+            f"{_kind(value)} stands where an expression is needed; fields, parameters and numbers make expressions"
+        ) from None
+    if not isinstance(expression, sp.Expr):
+        raise DeclarationError(f"{expression} is not an expression; {_other_than_expression(expression)}")
+    odd = expression.atoms(*_ODD)  # one walk finds all that needs a second look
+    if not odd:
+        return expression
+    _check_real(expression, sorted(odd, key=str))
+    return expression.xreplace({n: sp.Rational(repr(float(n))) for n in odd if isinstance(n, sp.Float)})
+
+
+def _kind(value: Any) -> str:
+    """What something is, in a word or two."""
+    if value is None:
+        return "None"
+    if callable(value):
+        return "a function that was not called"
+    return "an array" if hasattr(value, "shape") else f"a {type(value).__name__}"
+
+
+def _other_than_expression(value: Any) -> str:
+    if isinstance(value, (sp.logic.boolalg.Boolean, sp.core.relational.Relational)):
+        return "a condition belongs into Piecewise((value, condition), (otherwise, True)) or Heaviside(...) from sympy"
+    return "fields, parameters and numbers make expressions"
+
+
+_NOT_FINITE = tuple(type(number) for number in (sp.nan, sp.oo, -sp.oo, sp.zoo))
+_OF_TIME = (sp.Derivative, sp.Integral, sp.Limit, sp.Product)
+_ROUNDING = {sp.floor: "//", sp.Mod: "%", sp.ceiling: "ceiling"}
+_ODD = (sp.Float, type(sp.I), AppliedUndef, *_NOT_FINITE, *_OF_TIME, *_ROUNDING)
+"""What an expression may hold only within limits."""
+
+
+def _check_real(expression: sp.Expr, odd: list[sp.Basic]) -> None:
+    """Numbers are finite and real, functions are known, and nothing is differentiated or integrated."""
+    for node in odd:
+        if isinstance(node, _NOT_FINITE):
+            raise DeclarationError(
+                "a number in the expression is not finite: nan, infinity or a division by zero; give it a value"
+            )
+        if node == sp.I:
+            raise DeclarationError(f"{expression} is not real; the language knows real numbers only: write real parts")
+        if isinstance(node, AppliedUndef):
+            raise DeclarationError(
+                f"{node} has the function {node.func.__name__}, of which only the name is known; write its formula, or "
+                "use one that SymPy knows, such as tanh"
+            )
+        if isinstance(node, _OF_TIME):
+            raise DeclarationError(
+                f"{node}: time is discrete, so write x(t + 1) = x(t) + dt * ..., and past_sum(...) for sums"
+            )
+        for rounding, sign in _ROUNDING.items():
+            if isinstance(node, rounding) and node.atoms(Sector):
+                raise DeclarationError(f"{node}: {sign} rounds a ratio of sizes; write / for the quotient")
 
 
 @dataclass(frozen=True)
@@ -141,10 +213,22 @@ class _Named(DisplayedNode, sp.Symbol):
     def _hashable_content(self) -> tuple[Any, ...]:
         return (*super()._hashable_content(), self.fingerprint, self.looks)
 
+    def __float__(self) -> NoReturn:
+        raise no_number(self)
+
+    def __xor__(self, other: Any) -> NoReturn:
+        raise DeclarationError(f"{self} ^ {other!s}: powers are written with **")
+
     def __getnewargs_ex__(
         self,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:  # symbols with a payload are rebuilt by their own constructors
         raise TypeError(f"{type(self).__name__} {self.name} is not pickled; declare it again")
+
+
+def no_number(what: sp.Basic) -> NotANumber:
+    """The answer to float(...) of a symbol, which the functions of math ask for."""
+    cure = cure_of_call() or "use functions of SymPy, as in `from sympy import sqrt, tanh`"
+    return NotANumber(f"{what} is a symbol, not a number: {cure}")
 
 
 class EngineSymbol(DisplayedNode, sp.Symbol):
@@ -194,6 +278,8 @@ class Parameter(_Named):
         number = default.default if isinstance(default, Parameter) else default
         if isinstance(number, bool) or not isinstance(number, numbers.Real) or not domain.contains(number):
             raise DeclarationError(f"parameter {name}: its default {default!r} must be {domain}")
+        if not isinstance(default, Parameter) and type(default) not in (int, float):
+            default = int(default) if domain.whole else float(default)  # a number of NumPy or SymPy
         return super().__new__(cls, name, (default, domain, doc), latex, **domain.assumptions)
 
     @property
@@ -227,14 +313,21 @@ class Sector(_Named):
     __slots__ = ()
 
     def __new__(cls, name: str, ratio: Any = 1) -> Self:
-        symbols = () if isinstance(ratio, str) else sp.sympify(ratio).free_symbols
+        symbols = () if isinstance(ratio, str) else exact(ratio).free_symbols
         unknown = [ratio] if isinstance(ratio, str) else sorted(str(x) for x in symbols if not isinstance(x, Parameter))
         if unknown:
             raise DeclarationError(
                 f"sector {name}: {unknown[0]} in its ratio is not a parameter; make it one with "
                 f"{unknown[0]} = parameter('{unknown[0]}', default=1.0, domain=positive)"
             )
-        return super().__new__(cls, name, (exact(ratio),), positive=True)
+        size = exact(ratio)
+        if isinstance(size, Parameter) and not size.is_positive:
+            raise DeclarationError(
+                f"sector {name}: its ratio {size} must be positive; declare {size} with domain=positive"
+            )
+        if size.is_positive is False:
+            raise DeclarationError(f"sector {name}: its ratio {size} must be positive, such as {name}=2")
+        return super().__new__(cls, name, (size,), positive=True)
 
     @property
     def ratio(self) -> sp.Expr:

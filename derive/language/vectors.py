@@ -15,20 +15,83 @@ from sympy.printing.str import StrPrinter
 
 from derive.display import DisplayedNode
 from derive.errors import DeclarationError
-from derive.language.symbols import Clock, EngineSymbol, Parameter, Sector, _Named, exact
+from derive.language.cures import cure_of_call
+from derive.language.symbols import Clock, EngineSymbol, Parameter, Sector, _Named, exact, no_number
+
+_OF_TWO_VECTORS = "write outer(a, b) for the matrix a b^T and overlap(a, b) for the mean of a * b over the sites"
+
+
+def _flat(other: Any) -> str:
+    """What another operand is called in a sentence."""
+    return "an array" if getattr(other, "shape", ()) != () else str(other)
+
+
+class Sited(DisplayedNode, sp.Expr):
+    """An expression that NumPy, JAX and `math` cannot take, and that is no matrix."""
+
+    def _no_transpose(self) -> NoReturn:
+        raise NotAMatrix(f"{self} is a vector and has no transpose: {_OF_TWO_VECTORS}")
+
+    T = property(_no_transpose)
+
+    def __matmul__(self, other: Any) -> NoReturn:
+        if isinstance(other, sp.Basic):
+            raise DeclarationError(f"{self} @ {other}: both are vectors; {_OF_TWO_VECTORS}")
+        raise DeclarationError(f"{self} @ {other}: a matrix stands before the vector; write W.T @ v for v^T W")
+
+    def __rmatmul__(self, other: Any) -> NoReturn:
+        raise DeclarationError(f"{_flat(other)} @ {self}: only matrices act with @; {_OF_TWO_VECTORS}")
+
+    def __xor__(self, other: Any) -> NoReturn:
+        raise DeclarationError(f"{self} ^ {other}: powers are written with **")
+
+    def __rxor__(self, other: Any) -> NoReturn:
+        raise DeclarationError(f"{other} ^ {self}: powers are written with **")
+
+    def __float__(self) -> NoReturn:
+        raise no_number(self)
+
+
+class NotAMatrix(DeclarationError, AttributeError):
+    """A vector is asked for what only a matrix has."""
+
+
+def _has_fields(expression: sp.Expr) -> bool:
+    return bool(expression.has(Field, FieldAt, Apply, Mean, Project, Mix, Total))
+
+
+def _no_array(expression: sp.Expr) -> NoReturn:
+    """What NumPy and JAX are told when they ask for the array of an expression with fields.
+
+    Without an answer NumPy takes the expression for an array of one object, whose numpy.mean is the expression itself:
+    a model with a mean would silently become another one without it.
+    """
+    if not _has_fields(expression):
+        raise AttributeError("SymPy's expressions have no arrays")
+    cure = cure_of_call() or (
+        "use functions of SymPy, as in `from sympy import tanh`, and mean(...), outer(...) and @ of this language; "
+        "arrays of numbers come in as data(...)"
+    )
+    raise DeclarationError(f"NumPy and JAX cannot take {expression}: {cure}")
+
+
+def _before_numpy(expression: sp.Expr) -> float:
+    """In a product with a number of NumPy it is SymPy that multiplies."""
+    if not _has_fields(expression):
+        raise AttributeError("SymPy's expressions have no priority over arrays")
+    return -1.0  # between a number and an array, which would multiply an array of expressions
+
+
+# sums and products of fields are made by SymPy, so that they can be answered for nowhere else; expressions without
+# fields answer as if these attributes did not exist, so that SymPy outside declarations stays what it is
+sp.Expr.__array__ = sp.Expr.__jax_array__ = property(_no_array)
+sp.Expr.__array_priority__ = property(_before_numpy)
 
 OF_CLOCK = "of clock"
 """A field takes the labels of its clock, unless it is given others."""
 
 
-class Written(DisplayedNode, sp.Expr):
-    """A node that is printed as it is written in a declaration."""
-
-    def _sympystr(self, printer: Any) -> str:
-        return shown(self)
-
-
-class Field(_Named):
+class Field(Sited, _Named):
     """A vector over a sector. On a clock it is written `v(t)`, without one plainly `v`.
 
     `role` is "field" (it has a defining equation), "normal" (independent standard Gaussian entries times a
@@ -50,14 +113,14 @@ class Field(_Named):
         latex: str = "",
     ) -> Self:
         if not isinstance(sector, Sector):
-            raise DeclarationError(f"{name}: {sector!r} is not a sector; make one with sectors('D')")
+            raise DeclarationError(f"{name}: {sector!s} is not a sector; make one with sectors('D')")
         if clock is not None and not isinstance(clock, Clock):
-            raise DeclarationError(f"{name}: {clock!r} is not a clock; make one with training_clock('t', steps=T)")
+            raise DeclarationError(f"{name}: {clock!s} is not a clock; make one with training_clock('t', steps=T)")
         if labels is OF_CLOCK:
             labels = None if clock is None else clock.channels
         if labels is not None and not (isinstance(labels, Parameter) and labels.domain.whole):
             raise DeclarationError(f"{name}: labels={labels!r} is not a whole-number parameter; make it one, or None")
-        payload = (sector, clock, role, sp.sympify(scale), timed and clock is not None, labels)
+        payload = (sector, clock, role, _checked_scale(name, scale), timed and clock is not None, labels)
         return super().__new__(cls, name, payload, latex, real=True)
 
     sector = property(lambda self: self.payload[0])
@@ -69,10 +132,18 @@ class Field(_Named):
     labelled = property(lambda self: self.payload[5] is not None)
 
     def __call__(self, time: Any = None) -> FieldAt:
-        return FieldAt(self) if time is None else FieldAt(self, time)
+        return FieldAt(self) if time is None else FieldAt(self, exact(time))
 
 
-class FieldAt(Written):
+def _checked_scale(name: str, scale: Any) -> sp.Expr:
+    found = exact(scale)
+    unknown = sorted(str(s) for s in found.free_symbols if not isinstance(s, (Parameter, Sector)))
+    if unknown:
+        raise DeclarationError(f"{name}: its scale {found} depends on {unknown[0]}; use numbers and parameters only")
+    return found
+
+
+class FieldAt(Sited):
     """The value of a field, at a time if it has one."""
 
     is_commutative = True
@@ -88,6 +159,9 @@ class FieldAt(Written):
     field = property(lambda self: self.args[0])
     time = property(lambda self: self.args[1] if len(self.args) > 1 else None)
 
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"{self.args[0]}" if self.time is None else f"{self.args[0]}({printer._print(self.time)})"
+
     def _eval_is_real(self) -> bool:
         return True
 
@@ -99,7 +173,7 @@ class FieldAt(Written):
         raise DeclarationError(f"{shown(self)} is already a value; write {self.field}(time) once")
 
 
-class GivenNumbers(Written):
+class GivenNumbers(Sited):
     """One number per label that the user gives; it says itself which labels it has."""
 
     is_commutative = True
@@ -108,7 +182,7 @@ class GivenNumbers(Written):
         raise NotImplementedError
 
 
-class Apply(Written):
+class Apply(Sited):
     """A matrix, or its transpose, times a vector."""
 
     is_commutative = True
@@ -122,11 +196,15 @@ class Apply(Written):
     transposed = property(lambda self: bool(self.args[1]))
     vector = property(lambda self: self.args[2])
 
+    def _sympystr(self, printer: StrPrinter) -> str:
+        name = self.matrix if not self.matrix.args else f"{self.matrix.args[0]}({printer._print(self.matrix.time)})"
+        return f"{name}{'.T' if self.transposed else ''} @ {_argument(self.vector, printer)}"
+
     def _eval_is_real(self) -> bool:
         return True
 
 
-class Project(Written):
+class Project(Sited):
     """The matrix left right^T times a vector; class labels of left and right are summed over together."""
 
     is_commutative = True
@@ -136,11 +214,15 @@ class Project(Written):
     right = property(lambda self: self.args[1])
     vector = property(lambda self: self.args[2])
 
+    def _sympystr(self, printer: StrPrinter) -> str:
+        left, right = map(printer._print, self.args[:2])
+        return f"outer({left}, {right}) @ {_argument(self.vector, printer)}"
+
     def _eval_is_real(self) -> bool:
         return True
 
 
-class Mix(Written):
+class Mix(Sited):
     """A table of data, or its transpose, times a vector with labels: the sum runs over the labels."""
 
     is_commutative = True
@@ -154,11 +236,14 @@ class Mix(Written):
     transposed = property(lambda self: bool(self.args[1]))
     vector = property(lambda self: self.args[2])
 
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"{printer._print(self.table)}{'.T' if self.transposed else ''} @ {_argument(self.vector, printer)}"
+
     def _eval_is_real(self) -> bool:
         return True
 
 
-class Total(Written):
+class Total(Sited):
     """The sum over labels of a vector, or of numbers that have labels."""
 
     is_commutative = True
@@ -170,6 +255,9 @@ class Total(Written):
 
     expression = property(lambda self: self.args[0])
 
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"{type(self).__name__.lower()}({printer._print(self.expression)})"
+
     def _eval_is_real(self) -> bool:
         return True
 
@@ -178,7 +266,7 @@ class Each(Total):
     """Numbers that have labels, observed one by one."""
 
 
-class Mean(Written):
+class Mean(Sited):
     """The average over the sites of a sector: an order parameter. Of a vector with labels, one for each label."""
 
     is_commutative = True
@@ -189,8 +277,16 @@ class Mean(Written):
 
     expression = property(lambda self: self.args[0])
 
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"mean({printer._print(self.expression)})"
+
     def _eval_is_real(self) -> bool:
         return True
+
+
+def _argument(vector: sp.Basic, printer: StrPrinter) -> str:
+    text: str = printer._print(vector)
+    return text if isinstance(vector, (FieldAt, Apply)) else f"({text})"
 
 
 VECTORS = (FieldAt, Apply, Project, Mix, sp.Sum)
@@ -198,34 +294,10 @@ VECTORS = (FieldAt, Apply, Project, Mix, sp.Sum)
 
 
 class _Typed(StrPrinter):
-    """Prints expressions as they are written in a declaration."""
-
-    printmethod = None  # nodes say themselves that they are printed here
-
-    def _print_FieldAt(self, node: sp.Basic) -> str:
-        return f"{node.args[0]}" if node.time is None else f"{node.args[0]}({self._print(node.time)})"
-
-    _print_DataAt = _print_WeightsAt = _print_DisorderAt = _print_FieldAt
-
-    def _print_Mean(self, node: sp.Basic) -> str:
-        return f"{type(node).__name__.lower()}({self._print(node.expression)})"
-
-    _print_Total = _print_Each = _print_Mean
-
-    def _print_Apply(self, node: sp.Basic) -> str:
-        return f"{self._print(node.matrix)}{'.T' if node.transposed else ''} @ {self._argument(node.vector)}"
-
-    def _argument(self, vector: sp.Basic) -> str:
-        return str(self._print(vector) if isinstance(vector, FieldAt) else f"({self._print(vector)})")
-
-    def _print_Project(self, node: sp.Basic) -> str:
-        return f"outer({self._print(node.left)}, {self._print(node.right)}) @ {self._argument(node.vector)}"
+    """Prints expressions as they are written in a declaration, sums over earlier times too."""
 
     def _print_Sum(self, node: sp.Basic) -> str:
         return f"past_sum(lambda s: {self._print(node.function)}, {self._print(node.limits[0][2] + 1)})"
-
-    def _print_Mix(self, node: sp.Basic) -> str:
-        return f"{self._print(node.table)}{'.T' if node.transposed else ''} @ {self._argument(node.vector)}"
 
 
 def shown(expression: sp.Basic) -> str:
@@ -356,7 +428,7 @@ def total(expression: Any) -> Total:
     >>> total(mean(phi(t)**2) / P)
     total(mean(phi(t)**2)/P)
     """
-    return Total(named_fields(sp.sympify(expression)))
+    return Total(named_fields(exact(expression)))
 
 
 def each(expression: Any) -> Each:
@@ -368,7 +440,7 @@ def each(expression: Any) -> Each:
     >>> phi = field("phi", N, t)
     >>> observe = {"norms": each(mean(phi(t)**2))}
     """
-    return Each(named_fields(sp.sympify(expression)))
+    return Each(named_fields(exact(expression)))
 
 
 def field(
@@ -404,7 +476,9 @@ def fields(
     >>> phi(t) + 2 * xi(t - 1)
     phi(t) + 2*xi(t - 1)
     """
-    return tuple(Field(name, sector, clock, labels=labels) for name in names.split())
+    if not isinstance(names, str):
+        raise DeclarationError(f"fields({names!s}, ...): write the names as one text with spaces, fields('x y', ...)")
+    return tuple(Field(name, sector, clock, labels=labels) for name in names.replace(",", " ").split())
 
 
 def normal(
@@ -430,6 +504,8 @@ def normal(
     if labels is not None:
         return Field(name, sector, clock, role="normal", scale=scale, labels=labels, latex=latex)
     if per_class is not None:
+        if not isinstance(per_class, Clock):
+            raise DeclarationError(f"{name}: per_class={per_class!s} is not a clock; give the clock with channels=C")
         if per_class.channels is None:
             raise DeclarationError(f"{name}: clock {per_class} has no class labels; give it channels=C")
         return Field(name, sector, per_class, role="normal", scale=scale, timed=False, latex=latex)
@@ -446,7 +522,7 @@ def mean(expression: Any) -> sp.Expr:
     >>> mean(v**2)._repr_latex_()
     '$\\\\displaystyle \\\\left\\\\langle v^{2} \\\\right\\\\rangle$'
     """
-    expression = named_fields(sp.sympify(expression))
+    expression = named_fields(exact(expression))
     if sector_of(expression, f"mean({shown(expression)})") is None:
         raise DeclarationError(f"mean({shown(expression)}): there is no field to average")
     if expression.has(Mean) or _times_outside_values(expression):
@@ -478,7 +554,7 @@ def overlap(left: Any, right: Any) -> sp.Expr:
     >>> overlap(normal("a", D), normal("b", D))
     mean(a*b)
     """
-    return mean(sp.sympify(left) * sp.sympify(right))
+    return mean(exact(left) * exact(right))
 
 
 PAST = EngineSymbol("s", integer=True, nonnegative=True)
@@ -494,4 +570,4 @@ def past_sum(term: Callable[[sp.Symbol], sp.Expr], clock: Clock) -> sp.Sum:
     >>> past_sum(lambda s: xi(s), t)
     Sum(xi(s), (s, 0, t - 1))
     """
-    return sp.Sum(named_fields(sp.sympify(term(PAST))), (PAST, 0, clock - 1))
+    return sp.Sum(named_fields(exact(term(PAST))), (PAST, 0, clock - 1))

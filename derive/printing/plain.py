@@ -35,7 +35,8 @@ PLAIN_SYMBOLS = {"s_map": "s", "z_outlier": "z_out"}
 class TextPrinter(StrPrinter):
     """SymPy's text printer with the words of this project; products are written with spaces, powers with ^."""
 
-    printmethod = None  # nodes say themselves that they are printed here
+    printmethod = ""
+    """Nodes of a declaration know how they are typed there; here all are printed by the methods below."""
 
     def __init__(self, names: Names | None = None):
         super().__init__({"order": None})

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from derive.errors import DeclarationError
+from derive.errors import DeclarationError, blaming
 from derive.language.data import Data, DataAt
 from derive.language.matrices import (
     Atom,
@@ -257,22 +257,28 @@ class _Build:
         """Fields and weights that must be known at the same time."""
         found: set[sp.Symbol] = set()
         for e in (self.rules[x], *self.starts.get(x, {}).values()):
-            for part in _expressions(e.value):
-                for needed, lag in self._lags(part, e):
-                    if lag < 0:
-                        raise DeclarationError(
-                            f"the equation of {e.name} at {e.time} needs {needed} at a later time; use earlier times"
-                        )
-                    if lag > 1 and isinstance(needed, (Weights, Disorder)):
-                        raise DeclarationError(
-                            f"the equation of {e.name} at {e.time} uses {needed} {lag} steps before; weights and fresh "
-                            f"matrices may be used at the same time and one step before: give the product with "
-                            f"{needed} a field of its own, at its own time"
-                        )
-                    if lag == 0 and needed in self.rules:
-                        found.add(needed)
-                    if lag == 0 and isinstance(x, Weights) and _is_followed(needed):
-                        self._check_last(needed, e)
+            with blaming(e):
+                found |= self._needs_of(x, e)
+        return found
+
+    def _needs_of(self, x: Field | Weights, e: Eq) -> set[sp.Symbol]:
+        found: set[sp.Symbol] = set()
+        for part in _expressions(e.value):
+            for needed, lag in self._lags(part, e):
+                if lag < 0:
+                    raise DeclarationError(
+                        f"the equation of {e.name} at {e.time} needs {needed} at a later time; use earlier times"
+                    )
+                if lag > 1 and isinstance(needed, (Weights, Disorder)):
+                    raise DeclarationError(
+                        f"the equation of {e.name} at {e.time} uses {needed} {lag} steps before; weights and fresh "
+                        f"matrices may be used at the same time and one step before: give the product with "
+                        f"{needed} a field of its own, at its own time"
+                    )
+                if lag == 0 and needed in self.rules:
+                    found.add(needed)
+                if lag == 0 and isinstance(x, Weights) and _is_followed(needed):
+                    self._check_last(needed, e)
         return found
 
     def _check_last(self, needed: sp.Symbol, e: Eq) -> None:

@@ -64,6 +64,15 @@ class Names:
         return self.given[symbol]
 
 
+class NoCode(DeclarationError):
+    """An expression that no array library can compute; `functions` are the classes of the functions in it."""
+
+    def __init__(self, expression: sp.Basic) -> None:
+        super().__init__(f"{expression} cannot be written as array code; use functions that NumPy and JAX have")
+        nodes = sp.preorder_traversal(expression)
+        self.functions = tuple(dict.fromkeys(type(node) for node in nodes if isinstance(node, sp.Function)))
+
+
 class _Arithmetic(CodePrinter):
     """Shared by both printers: a leaf is a slot, or a symbol of the declaration."""
 
@@ -118,7 +127,7 @@ class _Arithmetic(CodePrinter):
     _print_erf = _print_erfc = _print_gamma = _special
 
     def _refuse(self, expr: sp.Basic) -> str:
-        raise DeclarationError(f"{expr} cannot be written as array code; use functions that NumPy and JAX have")
+        raise NoCode(expr)
 
     emptyPrinter = _refuse
 
@@ -165,13 +174,11 @@ class Text:
         try:
             code = self.arithmetic(self).doprint(expression)
         except PrintMethodNotImplementedError as error:
-            raise DeclarationError(
-                f"{expression} cannot be written as array code; use functions that NumPy and JAX have"
-            ) from error
+            raise NoCode(expression) from error
+        except KeyError as error:  # SymPy looks some functions up in a table
+            raise NoCode(expression) from error
         if "Not supported" in code:
-            raise DeclarationError(
-                f"{expression} cannot be written as array code; use functions that NumPy and JAX have"
-            )
+            raise NoCode(expression)
         return str(code)
 
     def value(self, value: Value | int | None) -> str:

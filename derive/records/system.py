@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field as data_field, replace
 from functools import cached_property
 
 import sympy as sp
@@ -10,7 +10,7 @@ import sympy as sp
 from derive.algebra.nodes import TAU, at
 from derive.language.data import DataAt
 from derive.language.matrices import Disorder
-from derive.language.model import Model
+from derive.language.model import Eq, Model
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, Total, labels_of
 from derive.records.base import Record
@@ -89,6 +89,8 @@ class SystemField:
     shift: int = 0
     starts: tuple[Rule, ...] = ()
     derivative: bool = False
+    origin: Eq | None = data_field(default=None, compare=False, repr=False)
+    """The declared equation that it comes from, for messages."""
 
     @property
     def time(self) -> sp.Expr:

@@ -6,34 +6,33 @@ elementwise law of fields. Nothing has been averaged yet: the equations are thos
 
 from __future__ import annotations
 
+from functools import partial
+
 import sympy as sp
 
 from derive.algebra.nodes import at
 from derive.algebra.scaling import split_sizes
-from derive.equations.history import write_out
+from derive.equations.history import History, check_sizes_of_updates, write_out
 from derive.equations.made import Applied, Made
 from derive.equations.probing import Probing
 from derive.equations.rules import Rules
-from derive.errors import DeclarationError
+from derive.errors import DeclarationError, SizeError, blaming
 from derive.language.matrices import Disorder, DisorderAt, Matrix, WeightsAt
 from derive.language.model import Eq, Model
 from derive.language.symbols import Clock
 from derive.language.vectors import Apply, Field, FieldAt, Mean
-from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, System, SystemField
+from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, SpectralFields, System, SystemField
 
 
 def expand_declaration(model: Model) -> System:
     """Write out weights, name every intermediate vector, and make the fields that probe the matrix."""
     history = write_out(model)
     made = Made(model)
-    rules = Rules(made, history)
-    for equation in model.equations:
-        if isinstance(equation.target, FieldAt):
-            _claim_product(model, made, equation, equation.target.field)
-    for equation in model.equations:
-        if isinstance(equation.target, FieldAt):
-            _add_equation(model, made, rules, equation, equation.target.field)
-    probes = tuple(Probing(made, rules, history).spectral_fields(label, p.matrix) for label, p in model.probes)
+    try:
+        probes = _taken_apart(model, made, history)
+    except SizeError:
+        check_sizes_of_updates(model)  # what an update adds shows only where the weights are used
+        raise
     fields = tuple(made.rules.values())
     spectral = [f for probe in probes for f in probe.fields]
     used = {v.field for f in (*fields, *spectral) for v in _rule_values(f)} | {
@@ -48,6 +47,23 @@ def expand_declaration(model: Model) -> System:
         probes,
         assumptions=("all sizes grow together at fixed ratios; times and class labels stay finite",),
     )
+
+
+def _taken_apart(model: Model, made: Made, history: History) -> tuple[SpectralFields, ...]:
+    """Put every field into `made`, and return those that probe matrices."""
+    rules = Rules(made, history)
+    fields = [(e, e.target.field) for e in model.equations if isinstance(e.target, FieldAt)]
+    for take in (_claim_product, partial(_add_equation, rules=rules)):
+        for equation, field in fields:
+            made.equation = equation
+            with blaming(equation):
+                take(model, made, equation, field)
+    made.equation = None
+    found = []
+    for label, probe in model.probes:
+        with blaming(probe):
+            found.append(Probing(made, rules, history).spectral_fields(label, probe.matrix))
+    return tuple(found)
 
 
 def _claim_product(model: Model, made: Made, equation: Eq, field: Field) -> None:
@@ -72,7 +88,7 @@ def _claim_product(model: Model, made: Made, equation: Eq, field: Field) -> None
             made.add_product(field, product, scale)
 
 
-def _add_equation(model: Model, made: Made, rules: Rules, equation: Eq, field: Field) -> None:
+def _add_equation(model: Model, made: Made, equation: Eq, field: Field, rules: Rules) -> None:
     if field in made.rules:
         return
     where = f"the equation of {field}"
@@ -86,15 +102,16 @@ def _add_equation(model: Model, made: Made, rules: Rules, equation: Eq, field: F
     shift = int(equation.time - clock)
     rule = rules.rule(equation.value.subs(clock, clock - shift), clock, field, where)
     given = [e for e in model.equations if isinstance(e.target, FieldAt) and e.target.field == field]
-    fixed = [(e.time, e.value) for e in given if e.time is not None and e.time.is_Integer]
-    starts = sorted(((int(time), value) for time, value in fixed), key=lambda pair: pair[0])
+    fixed = [(int(e.time), e) for e in given if e.time is not None and e.time.is_Integer]
+    starts = sorted(fixed, key=lambda pair: pair[0])
     if [first for first, _ in starts] != list(range(len(starts))):
         raise DeclarationError(f"{field}: starting values must be given at 0, 1, ... without gaps")
-    start_rules = tuple(
-        rules.rule(_from_start(value, clock, first, where), clock, field, f"the equation of {field}({first})")
-        for first, value in starts
-    )
-    made.put(SystemField(field, rule, max(shift, len(starts)), start_rules))
+    start_rules = []
+    for first, start in starts:
+        with blaming(start):
+            begun = _from_start(start.value, clock, first, where)
+            start_rules.append(rules.rule(begun, clock, field, f"the equation of {field}({first})"))
+    made.put(SystemField(field, rule, max(shift, len(starts)), tuple(start_rules)))
 
 
 def _from_start(expression: sp.Expr, clock: Clock, first: int, where: str) -> sp.Expr:

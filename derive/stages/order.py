@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Mapping
+from typing import NoReturn
 
 import sympy as sp
 
-from derive.errors import DeclarationError
+from derive.errors import DeclarationError, blaming
+from derive.language.model import Eq
 from derive.language.symbols import Clock
 from derive.language.vectors import PAST, Field, FieldAt, values
 from derive.records.saddle import Edge, TimeOrder
@@ -17,9 +20,10 @@ def order_in_time(system: System) -> TimeOrder:
     """Sort the training fields of one time by need, and compute the delay of every response; a cycle is an error."""
     fields = tuple(f.field for f in system.training)
     edges = _edges(system)
+    origins = {f.field: f.origin for f in system.training}
     return TimeOrder(
         system,
-        _equal_time_order(fields, edges),
+        _equal_time_order(fields, edges, origins),
         edges,
         _delays(fields, edges),
         (*system.assumptions, "no field depends on its own future"),
@@ -31,8 +35,9 @@ def _edges(system: System) -> tuple[Edge, ...]:
     found: dict[Edge, None] = {}
     for f in system.training:
         for rule in (f.rule, *f.starts):
-            for edge in _rule_edges(f, rule):
-                found[edge] = None
+            with blaming(f.origin):
+                for edge in _rule_edges(f, rule):
+                    found[edge] = None
     return tuple(found)
 
 
@@ -69,7 +74,9 @@ def _lag(target: Field, value: FieldAt, clock: Clock, past: sp.Expr | None) -> i
             "or a sum over earlier times"
         )
     if lag < 0:
-        raise DeclarationError(f"{target}({clock}) needs {value.field}({value.time}), which lies in its future")
+        raise DeclarationError(
+            f"{target}({clock}) needs {value.field}({value.time}), which lies in its future; use earlier times"
+        )
     return int(lag)
 
 
@@ -96,7 +103,9 @@ def _delays(fields: tuple[Field, ...], edges: tuple[Edge, ...]) -> tuple[tuple[F
     return tuple(found)
 
 
-def _equal_time_order(fields: tuple[Field, ...], edges: tuple[Edge, ...]) -> tuple[Field, ...]:
+def _equal_time_order(
+    fields: tuple[Field, ...], edges: tuple[Edge, ...], origins: Mapping[Field, Eq | None]
+) -> tuple[Field, ...]:
     """Fields in an order in which each can be computed at a given time; an error if there is a cycle."""
     place = {field: i for i, field in enumerate(fields)}
     needs: list[set[int]] = [set() for _ in fields]
@@ -120,22 +129,29 @@ def _equal_time_order(fields: tuple[Field, ...], edges: tuple[Edge, ...]) -> tup
                 heapq.heappush(ready, (fields[i].timed, i))
     if len(order) < len(fields):
         left = [i for i, count in enumerate(missing) if count > 0]
-        raise DeclarationError(
-            _cycle([fields[i] for i in left], {fields[i]: {fields[j] for j in needs[i]} for i in left})
-        )
+        loop = _cycle([fields[i] for i in left], {fields[i]: {fields[j] for j in needs[i]} for i in left})
+        _refuse_cycle([e for field in loop if (e := origins[field]) is not None])
     return tuple(order)
 
 
-def _cycle(left: list[Field], needs: dict[Field, set[Field]]) -> str:
+def _cycle(left: list[Field], needs: dict[Field, set[Field]]) -> list[Field]:
+    """Fields of which each needs the next one at the same time, and the last the first."""
     path = [left[0]]
     while True:
         following = min((f for f in needs[path[-1]] if f in left), key=lambda f: f.name)
         if following in path:
-            loop = [*path[path.index(following) :], following]
-            break
+            return path[path.index(following) :]
         path.append(following)
-    shown = " -> ".join(f.name for f in loop)
-    return (
-        f"non-causal equal-time cycle: {shown}, each needed by the one before at the same time; "
-        "use an earlier time, such as t - 1, in one of these equations"
-    )
+
+
+def _refuse_cycle(loop: list[Eq]) -> NoReturn:
+    """Name the equations of a loop; what the engine made on the way is left out."""
+    equations = dict.fromkeys(loop)
+    names = [*dict.fromkeys(e.name for e in equations)]
+    lines = ", ".join(dict.fromkeys(str(e.place.line) for e in equations if e.place is not None))
+    where = f" (lines {lines})" if "," in lines else ""
+    with blaming(loop[0]):
+        raise DeclarationError(
+            f"non-causal equal-time cycle: {' -> '.join([*names, names[0]])}{where}, each needed by the one "
+            "before at the same time; use an earlier time, such as t - 1, in one of these equations"
+        )

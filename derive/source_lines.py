@@ -1,0 +1,122 @@
+"""Where in a declaration something was written: file, line, and the equation that the line belongs to.
+
+A part of a declaration remembers the place at which it was made, so that whatever is found wrong with it later, by
+any stage, can be put down to that line. Places are for messages only: nothing is compared, hashed or printed by them.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+from dataclasses import dataclass, replace
+from types import CodeType, FrameType
+
+_OURS = ("derive.language", "derive.errors", "derive.source_lines")
+_LIBRARIES = ("sympy", "numpy", "jax", "jaxlib", "scipy", "mpmath", "contextlib", "functools", "dataclasses")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a file or of a notebook cell, and the name of the equation there, if it is in one."""
+
+    file: str
+    line: int
+    equation: str = ""
+
+    def __str__(self) -> str:
+        name = "this cell" if _is_cell(self.file) else self.file
+        return f"{name}, line {self.line}"
+
+    def before(self, sentence: str) -> str:
+        """What stands before a sentence: the line, and the equation unless the sentence names it itself."""
+        named = not self.equation or sentence.startswith("Eq(")
+        named = named or any(f"{kind} of {self.equation}" in sentence for kind in ("equation", "update"))
+        return str(self) if named else f"{self}, the equation of {self.equation}"
+
+    def of_equation(self, name: str) -> Place:
+        return replace(self, equation=name)
+
+
+def _is_cell(file: str) -> bool:
+    return file.startswith("<") or "ipykernel_" in file
+
+
+def line_of_caller() -> Place | None:
+    """The line of a declaration from which the language was called, cheaply; None if the engine itself called it."""
+    frame = declaring_frame()
+    return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
+
+
+def declaring_place() -> Place | None:
+    """The same with the name of the equation that the line belongs to, read from its source."""
+    frame = declaring_frame()
+    return None if frame is None else place_of(frame, frame.f_lineno, frame.f_lasti)
+
+
+def place_of(frame: FrameType, line: int, instruction: int) -> Place:
+    """The place of an instruction of a declaration."""
+    file = frame.f_code.co_filename
+    here = position(frame.f_code, instruction)
+    tree = None if here is None else syntax_of(frame)
+    if tree is None or here is None:
+        return Place(file, line)
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and _called(node) == "Eq" and node.args and _contains(node, here)
+    ]
+    if not around:
+        return Place(file, line)
+    innermost = max(around, key=lambda node: (node.lineno, node.col_offset))
+    target = innermost.args[0]
+    named = target.func if isinstance(target, ast.Call) else target
+    simple = isinstance(named, (ast.Name, ast.Subscript, ast.Attribute))
+    return Place(file, line, ast.unparse(named) if simple else "")
+
+
+def syntax_of(frame: FrameType) -> ast.Module | None:
+    """The syntax tree of the file or cell that a frame runs; None where there is no source."""
+    lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
+    try:
+        return ast.parse("".join(lines)) if lines else None
+    except SyntaxError:  # a cell with commands of the notebook in it, or a file that has changed since
+        return None
+
+
+def position(code: CodeType, instruction: int) -> tuple[int, int, int, int] | None:
+    """First line, last line, first column and end of the source of an instruction."""
+    if instruction < 0:
+        return None
+    line, last, column, end = list(code.co_positions())[instruction // 2]
+    return None if line is None or last is None or column is None or end is None else (line, last, column, end)
+
+
+def is_user_frame(frame: FrameType) -> bool | None:
+    """Whether a frame runs a declaration; None if it runs the language or a library, which declarations call."""
+    name = str(frame.f_globals.get("__name__", ""))
+    if name.startswith("derive.models."):
+        return True
+    if name == "derive" or name.startswith(_OURS) or name.partition(".")[0] in _LIBRARIES:
+        return None
+    return not name.startswith(("derive.", "numerics."))
+
+
+def declaring_frame() -> FrameType | None:
+    """The frame of the declaration from which the language was called; None if the engine itself called it."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        user = is_user_frame(frame)
+        if user is not None:
+            return frame if user else None
+        frame = frame.f_back
+    return None
+
+
+def _called(node: ast.Call) -> str:
+    return str(getattr(node.func, "id", getattr(node.func, "attr", "")))
+
+
+def _contains(node: ast.expr, here: tuple[int, int, int, int]) -> bool:
+    end = (node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+    return (node.lineno, node.col_offset) <= (here[0], here[2]) and (here[1], here[3]) <= end
