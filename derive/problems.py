@@ -112,7 +112,7 @@ def load_grid(target: str, pairs: Iterable[str]) -> Grid:
 def problem_of(declared: Declared, given: Mapping[str, Any]) -> Problem:
     """The model with one value for each name."""
     for name, value in given.items():
-        if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0):
+        if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) != 0:
             raise ParameterError(f"{name} has several values; one value here, sweeps take several")
     return grid_of(declared, {name: (value,) for name, value in given.items()}).one
 
