@@ -214,8 +214,9 @@ def test_both_back_ends_of_a_decay_agree(factor):
     machine.order(program)
     for name, series in machine.observables(program).items():
         by_hand = [float(machine.scalars.expression(q)) for q in series]
-        assert np.allclose(solution.observables[name], by_hand, rtol=1e-13, atol=1e-14), name
-    assert solution.observables["late"] == [0.0] * 5
+        defined = [(x, y) for x, y in zip(solution.observables[name], by_hand, strict=True) if x is not None]
+        assert all(np.isclose(x, y, rtol=1e-13, atol=1e-14) for x, y in defined), name
+    assert solution.observables["late"] == [None] * 5
 
 
 @pytest.mark.parametrize("name, changes", [("deep_linear", {"T": 3, "C": 2}), ("linear_network", {"T": 3})])

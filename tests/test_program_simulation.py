@@ -629,6 +629,7 @@ def _solver(model: Model) -> SimpleNamespace:
     """What samples ask of a solver."""
     return SimpleNamespace(
         name="mine",
+        setting=SimpleNamespace(name="mine", observables=(), fields=()),
         simulation=loaded(model),
         matrices=tuple(SimpleNamespace(label=label, plus=probe.plus) for label, probe in model.probes),
         point=lambda values: Point(**values),

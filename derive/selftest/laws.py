@@ -78,8 +78,8 @@ def same_numbers(left: Numbers, right: Numbers, tolerance: float) -> str:
     errors = [n.errors or tuple((0.0,) * len(series) for series in n.observables) for n in (left, right)]
     for k, (a, b) in enumerate(zip(left.observables, right.observables, strict=False)):
         # where a value before the start would enter there is none; a field that is declared has one
-        times = [time for time in range(min(len(a), len(b))) if math.isfinite(a[time]) and math.isfinite(b[time])]
-        scale = max(1.0, *(abs(a[time]) for time in times))
+        times = [time for time in range(min(len(a), len(b))) if not (math.isnan(a[time]) or math.isnan(b[time]))]
+        scale = max([1.0, *(abs(a[time]) for time in times)])
         for time in times:
             spread = SAMPLED_ERRORS * math.hypot(errors[0][k][time], errors[1][k][time])
             floor = tolerance if left.exact and right.exact else max(tolerance, 1e-7)

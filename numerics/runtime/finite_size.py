@@ -60,8 +60,8 @@ class Past:
         self._kicks = kicks
 
     def append(self, value: Array) -> None:
-        kick = 0.0 if self._kicks is None else self._kicks[len(self._values)]
-        self._values.append(filled(value + kick, *self._shape))
+        made = value if self._kicks is None else value + self._kicks[len(self._values)]
+        self._values.append(filled(made, *self._shape))
 
     def __len__(self) -> int:
         return len(self._values)
