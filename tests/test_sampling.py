@@ -15,7 +15,7 @@ from derive.errors import NumericalError, ParameterError
 from numerics.precision import in_float64
 from numerics.simulation.samples import simulate
 from numerics.solver import Trained, load_solver, solve
-from numerics.training.draws import DRAWS, LEADING, draw, matched
+from numerics.training.draws import DRAWS, LEADING, draw, halves, matched
 from numerics.training.sampling import Sampling, _mean_and_deviations, _sum
 from numerics.training.shelf import Shelf
 
@@ -59,14 +59,18 @@ def test_normals_of_different_groups_and_of_what_is_left_out_are_independent():
             assert np.sqrt(np.mean(seen**2)) < 2.5 / np.sqrt(1024) * (1 if change(2.0) == 2.0 else 2)
 
 
-def test_beside_a_sobol_sequence_the_other_normals_have_exact_moments():
-    shapes, groups = {"J": (20,), "w": ()}, (("J", "w"),)
-    table = tables(in_float64(draw)(groups, shapes, 256, (3, 0), "sobol"), ("J", "w"))
-    others = list(range(LEADING, 20))
-    around = np.concatenate([np.ones((256, 1)), table], axis=1)
-    exact = np.concatenate([np.zeros((1, 21)), np.eye(21)])[:, others]
-    assert np.allclose(around.T @ table[:, others] / 256, exact, atol=1e-12)
-    assert np.max(np.abs(table.mean(axis=0))) < 0.02 < 1 / 16  # leading ones as close as a sequence brings them
+def test_a_sobol_sequence_in_pairs_of_opposite_sign_has_exact_moments_and_so_have_its_halves():
+    shapes, groups = {"J": (20,), "w": (), "X": (3,), "none": (0,)}, (("J", "w"), ("X",))
+    normals = in_float64(draw)(groups, shapes, 512, (3, 0), "sobol")
+    for one in (normals, *in_float64(halves)(groups, normals, "sobol")):
+        for names in groups:
+            table = tables(one, names)
+            assert np.allclose(table.T @ table / len(table), np.eye(table.shape[1]), atol=1e-12)
+            assert np.allclose(table.mean(axis=0), 0, atol=1e-12)
+        features = np.tanh(np.asarray(one["J"]) @ np.ones(20))
+        assert abs(np.mean(np.asarray(one["w"]) * features)) < 1e-14  # odd in w, whatever the function of J
+    assert len(tables(in_float64(halves)(groups, normals, "sobol")[1], ("J",))) == 256
+    assert LEADING < 20  # some come from the sequence, some do not
 
 
 def test_fourth_moments_stay_those_of_normals():

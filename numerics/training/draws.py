@@ -11,8 +11,8 @@ import numpy as np
 from numerics.runtime.interface import Array
 
 DRAWS = ("sobol", "matched", "plain")
-"""How normals are drawn: the leading ones from a scrambled Sobol sequence and all with exact first and second moments;
-independently, with such moments; independently."""
+"""How normals are drawn: the leading ones from a scrambled Sobol sequence, in pairs of sites that differ by a sign, and
+all with exact first and second moments; independently, with such moments; independently."""
 LEADING = 16
 """Normals of each kind that come from a Sobol sequence: it is no better than chance in many dimensions."""
 SITES_PER_NORMAL = 4
@@ -30,27 +30,54 @@ def draw(
     made: dict[str, np.ndarray] = {}
     alone = tuple((name,) for name in sorted(shapes) if not any(name in group for group in groups))
     for names in (*groups, *alone):
-        tables = [rng.standard_normal((sites, math.prod(shapes[name]))) for name in names]
+        rows = sites // 2 if how == "sobol" and _turned_kind(names, shapes) else sites
+        tables = [rng.standard_normal((rows, math.prod(shapes[name]))) for name in names]
         if how == "sobol":
             leading = [table[:, :LEADING] for table in tables]
             stops = np.cumsum([part.shape[1] for part in leading])
-            points = _sobol(rng, sites, stops[-1])[_shuffled(rng, sites)]
+            points = _sobol(rng, rows, stops[-1])[_shuffled(rng, rows)]
             for part, values in zip(leading, np.split(points, stops[:-1], axis=1), strict=True):
                 part[:] = values
-        made.update({name: table.reshape(sites, *shapes[name]) for name, table in zip(names, tables, strict=True)})
-    return as_wanted(groups, made, how)
+        made.update({name: table.reshape(rows, *shapes[name]) for name, table in zip(names, tables, strict=True)})
+    return _as_wanted(groups, made, how)
 
 
 def halves(groups: Groups, normals: Mapping[str, Array], how: str) -> list[dict[str, Array]]:
     """The normals of the first and of the second half of the sites."""
-    middle = len(next(iter(normals.values()))) // 2
-    sides = slice(middle), slice(middle, None)
-    return [as_wanted(groups, {name: np.asarray(x)[side] for name, x in normals.items()}, how) for side in sides]
+    shapes = {name: x.shape[1:] for name, x in normals.items()}
+    step = {name: 2 for group in groups if how == "sobol" and _turned_kind(group, shapes) for name in group}
+    drawn = {name: np.asarray(x)[:: step.get(name, 1)] for name, x in normals.items()}
+    parts = [{name: np.array_split(x, 2)[side] for name, x in drawn.items()} for side in (0, 1)]
+    return [_as_wanted(groups, part, how) for part in parts]
 
 
-def as_wanted(groups: Groups, normals: Mapping[str, np.ndarray], how: str) -> dict[str, Array]:
-    """The normals with the moments that a way of drawing promises."""
-    found = normals if how == "plain" else matched(groups, normals, LEADING if how == "sobol" else 0)
+def _turned_kind(names: tuple[str, ...], shapes: Mapping[str, tuple[int, ...]]) -> str | None:
+    """The kind of normals whose sign is turned in the second site of each pair: the one with the fewest.
+
+    What is odd in it then averages to zero exactly, as the output of a network does before training, however much the
+    laws amplify it. Kinds are turned against each other, so that there is none where all normals are of one kind.
+    """
+    kinds = [name for name in names if math.prod(shapes[name])]
+    return min(kinds, key=lambda name: math.prod(shapes[name])) if len(kinds) > 1 else None
+
+
+def _as_wanted(groups: Groups, drawn: Mapping[str, np.ndarray], how: str) -> dict[str, Array]:
+    """Normals that were drawn, with the moments and signs that a way of drawing promises."""
+    if how == "plain":
+        return {name: jnp.asarray(x) for name, x in drawn.items()}
+    if how == "matched":
+        return {name: jnp.asarray(x) for name, x in matched(groups, drawn).items()}
+    shapes = {name: x.shape[1:] for name, x in drawn.items()}
+    turned = {group: _turned_kind(group, shapes) for group in groups}
+    # with both signs, what is turned has no moment with the rest
+    apart = tuple(part for group, kind in turned.items() for part in _apart(group, kind))
+    found = dict(matched(apart, drawn))
+    for group, kind in turned.items():
+        for name in group if kind is not None else ():
+            pair = np.array([1.0, -1.0 if name == kind else 1.0])
+            found[name] = np.repeat(found[name], 2, axis=0) * np.tile(pair, len(found[name])).reshape(
+                -1, *(1,) * (found[name].ndim - 1)
+            )
     return {name: jnp.asarray(x) for name, x in found.items()}
 
 
@@ -62,6 +89,10 @@ def _shuffled(rng: np.random.Generator, sites: int) -> np.ndarray:
     """
     halves = np.split(np.arange(sites), [sites // 2])
     return np.concatenate([rng.permutation(half) for half in halves])
+
+
+def _apart(group: tuple[str, ...], kind: str | None) -> Groups:
+    return (group,) if kind is None else (tuple(name for name in group if name != kind), (kind,))
 
 
 def _sobol(rng: np.random.Generator, sites: int, width: int) -> np.ndarray:
@@ -77,13 +108,12 @@ def _sobol(rng: np.random.Generator, sites: int, width: int) -> np.ndarray:
     return found
 
 
-def matched(groups: Groups, normals: Mapping[str, np.ndarray], leading: int = 0) -> dict[str, np.ndarray]:
+def matched(groups: Groups, normals: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The normals of each group of sites moved, turned and stretched so that their first and second moments are exactly
     those of independent standard normals.
 
-    leading: so many of each kind are left as they are, and the others made exact among themselves and with them: a
-    Sobol sequence has no bias, and would have one if it were stretched. Where sites are few, only the first normals of
-    each kind are made exact: they come first in the order of directions, and those carry most of the variance.
+    The bias that this has is of order 1/sites. Where sites are few, only the first normals of each kind are made exact:
+    they come first in the order of directions, and those carry most of the variance.
     """
     found = {name: np.asarray(x) for name, x in normals.items()}
     for names in groups:
@@ -92,27 +122,23 @@ def matched(groups: Groups, normals: Mapping[str, np.ndarray], leading: int = 0)
         if not width:
             continue
         share = min(1.0, sites / (SITES_PER_NORMAL * width))
-        stops = [(min(leading, part.shape[1]), int(share * part.shape[1])) for part in parts]
-        given = np.concatenate([part[:, :first].T for part, (first, _) in zip(parts, stops, strict=True)])
-        moved = np.concatenate([part[:, first:last].T for part, (first, last) in zip(parts, stops, strict=True)])
-        turned = iter(_turned(given, moved))
-        for name, part, (first, last) in zip(names, parts, stops, strict=True):
-            inside = [next(turned) for _ in range(first, last)]
-            columns = [part[:, :first], *(column[:, None] for column in inside), part[:, max(first, last) :]]
+        stops = [int(share * part.shape[1]) for part in parts]
+        turned = iter(_turned(np.concatenate([part[:, :stop].T for part, stop in zip(parts, stops, strict=True)])))
+        for name, part, stop in zip(names, parts, stops, strict=True):
+            columns = [*(next(turned)[:, None] for _ in range(stop)), part[:, stop:]]
             found[name] = np.concatenate(columns, axis=1).reshape(found[name].shape)
     return found
 
 
-def _turned(given: np.ndarray, moved: np.ndarray) -> np.ndarray:
-    """Rows moved to mean zero, without correlation to the given rows and among themselves, with variance one."""
+def _turned(moved: np.ndarray) -> np.ndarray:
+    """Rows moved to mean zero, without correlation among themselves, with variance one."""
     # slow to load, and plain draws do not need it
     from scipy.linalg.blas import dsyrk, dtrsm
 
     if not len(moved):
         return moved
     sites = moved.shape[1]
-    around = np.concatenate([np.ones((1, sites)), given])
-    moved = moved - np.linalg.solve(around @ around.T, around @ moved.T).T @ around
+    moved = moved - moved.mean(axis=1, keepdims=True)
     factor = np.linalg.cholesky(dsyrk(1 / sites, moved, lower=1))  # only the lower triangle is there, and read
     found: np.ndarray = dtrsm(1.0, factor, moved, lower=1)
     return found
