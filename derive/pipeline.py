@@ -8,7 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from derive.display import Displayed
-from derive.errors import DeclarationError
+from derive.errors import DeclarationError, blaming
 from derive.language.model import Model
 from derive.records.action import Action, AveragedAction
 from derive.records.base import Record
@@ -39,8 +39,10 @@ def derive_model(model: Model) -> Derivation:
     """
     derivation = Derivation(model)
     _ = derivation.saddle
-    for probed in derivation.probes.values():
-        _ = probed.blocks
+    spectra = dict(model.probes)
+    for label, probed in derivation.probes.items():
+        with blaming(spectra[label]):
+            _ = probed.blocks
     return derivation
 
 

@@ -304,6 +304,10 @@ SLIPS: dict[str, tuple[str, tuple[str, ...]]] = {
         "    probe=spectrum(M(T)),  # here\n)",
         ("symmetric", "W.T @ W"),
     ),
+    "outer products at one time": (
+        "MODEL = model(*STILL,\n    probe=spectrum(M0 + outer(x(T), x(T)) / D),  # here\n)",
+        ("probed matrix", "x", "update"),
+    ),
     "field as a probe": ("MODEL = model(*STILL, probe=spectrum(x(T)))", ("x(T)", "give a matrix")),
     "list of observables": ("MODEL = model(*STILL, observe=[mean(x(t))])", ("observe", "name each")),
     "one observable": ("MODEL = model(*STILL, observe=mean(x(t)))", ("observe", "name each")),

@@ -67,10 +67,14 @@ class Names:
 class NoCode(DeclarationError):
     """An expression that no array library can compute; `functions` are the classes of the functions in it."""
 
-    def __init__(self, expression: sp.Basic) -> None:
-        super().__init__(f"{expression} cannot be written as array code; use functions that NumPy and JAX have")
+    functions: tuple[type, ...] = ()
+
+    @classmethod
+    def of(cls, expression: sp.Basic) -> NoCode:
+        error = cls(f"{expression} cannot be written as array code; use functions that NumPy and JAX have")
         nodes = sp.preorder_traversal(expression)
-        self.functions = tuple(dict.fromkeys(type(node) for node in nodes if isinstance(node, sp.Function)))
+        error.functions = tuple(dict.fromkeys(type(node) for node in nodes if isinstance(node, sp.Function)))
+        return error
 
 
 class _Arithmetic(CodePrinter):
@@ -127,7 +131,7 @@ class _Arithmetic(CodePrinter):
     _print_erf = _print_erfc = _print_gamma = _special
 
     def _refuse(self, expr: sp.Basic) -> str:
-        raise NoCode(expr)
+        raise NoCode.of(expr)
 
     emptyPrinter = _refuse
 
@@ -174,11 +178,11 @@ class Text:
         try:
             code = self.arithmetic(self).doprint(expression)
         except PrintMethodNotImplementedError as error:
-            raise NoCode(expression) from error
+            raise NoCode.of(expression) from error
         except KeyError as error:  # SymPy looks some functions up in a table
-            raise NoCode(expression) from error
+            raise NoCode.of(expression) from error
         if "Not supported" in code:
-            raise NoCode(expression)
+            raise NoCode.of(expression)
         return str(code)
 
     def value(self, value: Value | int | None) -> str:

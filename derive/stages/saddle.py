@@ -11,6 +11,7 @@ import sympy as sp
 
 from derive.algebra.nodes import Response, times_of
 from derive.algebra.scaling import size_free
+from derive.errors import blaming
 from derive.language.vectors import PAST, Field
 from derive.records.action import AveragedAction, Leg, clock_of
 from derive.records.base import gathered
@@ -33,6 +34,7 @@ def take_saddle_point(averaged: AveragedAction, order: TimeOrder) -> SaddlePoint
                 answering, kicked = _hat_first(meant)[::-1]
                 key = (hat.field, answering.field, kicked.field, field.field, fresh)
                 memories[key] = memories.get(key, sp.S.Zero) - term.weight * size
+    origins = {f.field: f.origin for f in averaged.system.fields}
     kept_memories, vanishing = [], []
     for (target, a, kicked, on, fresh), coefficient in memories.items():
         lag = _lag(a, kicked, order)
@@ -40,16 +42,17 @@ def take_saddle_point(averaged: AveragedAction, order: TimeOrder) -> SaddlePoint
         if lag is None or (fresh and lag > 0):
             vanishing.append(value)
         else:
-            kept_memories.append(
-                Memory(target, size_free(coefficient, f"memory of {target}"), a, kicked, on, fresh, lag)
-            )
-    found = tuple(
-        Covariance(left, right, size_free(c, f"noise of {left}"), a, b, fresh)
-        for (left, right, a, b, fresh), c in covariances.items()
-    )
+            with blaming(origins[target]):
+                scale = size_free(coefficient, "what returns from a random matrix")
+            kept_memories.append(Memory(target, scale, a, kicked, on, fresh, lag))
+    found = []
+    for (left, right, a, b, fresh), coefficient in covariances.items():
+        with blaming(origins[left]):
+            scale = size_free(coefficient, "the noise from a random matrix")
+        found.append(Covariance(left, right, scale, a, b, fresh))
     return SaddlePoint(
         averaged.system,
-        found,
+        tuple(found),
         tuple(kept_memories),
         tuple(dict.fromkeys(vanishing)),
         gathered(
