@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from derive import errors as errors
 from derive.display import printed_by
 from derive.version import __version__ as __version__
+from derive.words import LANGUAGE, UNDER, VERBS
 
 if TYPE_CHECKING:
     from derive.api.loading import load as load
@@ -54,40 +55,8 @@ if TYPE_CHECKING:
     from derive.results.solution import Solution as Solution
     from derive.results.sweep import Sweep as Sweep
 
-_WORDS = {
-    "derive.language.symbols": (
-        "Domain",
-        "nonnegative",
-        "parameter",
-        "positive",
-        "real",
-        "sectors",
-        "training_clock",
-        "whole_nonnegative",
-        "whole_positive",
-    ),
-    "derive.language.vectors": ("each", "field", "fields", "mean", "normal", "overlap", "past_sum", "total"),
-    "derive.language.data": ("data",),
-    "derive.language.matrices": ("gaussian", "goe", "outer", "weights"),
-    "derive.language.model": ("Eq", "Model", "spectrum"),
-    "derive.language.family": ("family", "formula", "one_of", "whole_choice"),
-}
-_VERBS = {
-    "derive.api.loading": ("load",),
-    "derive.api.theory": ("Theory",),
-    "derive.results.comparison": ("Comparison", "compare"),
-    "derive.results.files": ("open",),
-    "derive.results.simulation": ("Simulation",),
-    "derive.results.solution": ("Solution",),
-    "derive.results.sweep": ("Sweep",),
-}
-_HOME = {word: module for table in (_WORDS, _VERBS) for module, words in table.items() for word in words}
+_HOME = {word: module for table in (LANGUAGE, VERBS) for module, words in table.items() for word in words}
 
-_UNDER = {"open": "open_result"}
-"""Names that would hide one of Python's own in the module that they come from."""
-
-WORDS = tuple(sorted(word for words in _WORDS.values() for word in words))
-"""The words of the language, for declarations."""
 __all__ = sorted(_HOME)
 
 
@@ -100,7 +69,7 @@ printed_by(_printers)
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        return getattr(import_module(_HOME[name]), _UNDER.get(name, name))
+        return getattr(import_module(_HOME[name]), UNDER.get(name, name))
     raise AttributeError(f"module 'derive' has no attribute {name!r}")
 
 

@@ -166,7 +166,7 @@ def _place(path: Path, target: str, error: BaseException) -> str:
 
 
 def _advice(error: BaseException) -> str:
-    from derive import WORDS as words
+    from derive.words import WORDS as words
 
     if isinstance(error, ModuleNotFoundError):
         return "install it into this environment, or put the module beside the file"

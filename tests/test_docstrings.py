@@ -16,6 +16,7 @@ import derive
 import derive.api
 import derive.language
 import derive.results
+import derive.words
 
 ROOMS = (derive.language, derive.api, derive.results)
 MODULES = [f"{room.__name__}.{module.name}" for room in ROOMS for module in pkgutil.iter_modules(room.__path__)]
@@ -44,7 +45,9 @@ def test_type_checkers_see_every_word():
     (checking,) = (n for n in tree.body if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING")
     names = [(alias, node.module) for node in checking.body for alias in node.names]
     seen = {
-        alias.asname: module for alias, module in names if alias.name == derive._UNDER.get(alias.asname, alias.asname)
+        alias.asname: module
+        for alias, module in names
+        if alias.name == derive.words.UNDER.get(alias.asname, alias.asname)
     }
     assert seen == derive._HOME
     assert set(derive.__all__) <= set(dir(derive))
@@ -54,4 +57,4 @@ def test_type_checkers_see_every_word():
 def test_nothing_is_loaded_before_a_word_is_asked_for():
     told = "import sys, derive; print(sorted(m for m in sys.modules if m.startswith(('sympy', 'derive.'))))"
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['derive.display', 'derive.errors', 'derive.version']"
+    assert done.stdout.strip() == "['derive.display', 'derive.errors', 'derive.version', 'derive.words']"

@@ -28,7 +28,7 @@ class _Writer:
 
     def _variable(self, name: str) -> str:
         """A variable for a symbol: its name, unless a word of the language has that name."""
-        from derive import WORDS as words
+        from derive.words import WORDS as words
 
         while name in words or name in _LIBRARY or name in ("MODEL", "s") or keyword.iskeyword(name):
             name += "_"

@@ -1,0 +1,33 @@
+"""The names that `import derive` has, and the modules that they come from. Nothing is imported here."""
+
+LANGUAGE = {
+    "derive.language.symbols": (
+        "Domain",
+        "nonnegative",
+        "parameter",
+        "positive",
+        "real",
+        "sectors",
+        "training_clock",
+        "whole_nonnegative",
+        "whole_positive",
+    ),
+    "derive.language.vectors": ("each", "field", "fields", "mean", "normal", "overlap", "past_sum", "total"),
+    "derive.language.data": ("data",),
+    "derive.language.matrices": ("gaussian", "goe", "outer", "weights"),
+    "derive.language.model": ("Eq", "Model", "spectrum"),
+    "derive.language.family": ("family", "formula", "one_of", "whole_choice"),
+}
+VERBS = {
+    "derive.api.loading": ("load",),
+    "derive.api.theory": ("Theory",),
+    "derive.results.comparison": ("Comparison", "compare"),
+    "derive.results.files": ("open",),
+    "derive.results.simulation": ("Simulation",),
+    "derive.results.solution": ("Solution",),
+    "derive.results.sweep": ("Sweep",),
+}
+UNDER = {"open": "open_result"}
+"""Names that would hide one of Python's own in the module that they come from."""
+WORDS = tuple(sorted(word for words in LANGUAGE.values() for word in words))
+"""The words of the language, for declarations."""
