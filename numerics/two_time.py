@@ -90,22 +90,30 @@ def parsed(text: str) -> Name:
 
 
 def checked(setting: Setting, names: Iterable[Name]) -> Wanted:
-    """The names, each once, if the setting has all their fields."""
-    wanted = tuple(dict.fromkeys(names))
+    """The names, each once, if the setting has all their fields.
+
+    In a response to a field of another sector, R[a, b], what answers is a site of a, and what it feels of b is what a
+    random matrix makes of it there: where that is one field, the name is its name.
+    """
     fields = {f.name: f for f in setting.fields}
-    for name in wanted:
+    wanted: dict[Name, None] = {}
+    for name in names:
         missing = [f for f in name[1:] if f not in fields]
         if missing or name[0] not in KINDS:
             raise NoTwoTime(f"{shown(name)}: there is no field {missing[0]}; {_there_is(setting)}")
         a, b = fields[name[1]], fields[name[2]]
         if a.sector != b.sector:
             here = [f.name for f in setting.fields if f.argument == b.name and f.sector == a.sector]
-            instead = f"what random matrices make of {b.name} on {a.sector} is {', '.join(here)}; " if here else ""
-            raise NoTwoTime(
-                f"{shown(name)}: {a.name} lives on {a.sector} and {b.name} on {b.sector}, so that they share no site; "
-                f"{instead}{_there_is(setting)}"
-            )
-    return wanted
+            if name[0] == "R" and len(here) == 1:
+                name = ("R", a.name, here[0])
+            else:
+                instead = f"what random matrices make of {b.name} on {a.sector} is {', '.join(here)}; " if here else ""
+                raise NoTwoTime(
+                    f"{shown(name)}: {a.name} lives on {a.sector} and {b.name} on {b.sector}, so that they share no "
+                    f"site; {instead}{_there_is(setting)}"
+                )
+        wanted[name] = None
+    return tuple(wanted)
 
 
 def pairs(setting: Setting) -> list[tuple[str, str]]:
@@ -168,9 +176,9 @@ class Kernels(Mapping[tuple[str, str], TwoTime]):
     def __getitem__(self, fields: tuple[str, str]) -> TwoTime:
         if not (isinstance(fields, tuple) and len(fields) == 2):
             raise NoTwoTime(f'{self._kind}[{fields!r}]: name two fields, as in {self._kind}["a", "b"]')
-        name = (self._kind, str(fields[0]), str(fields[1]))
+        (name,) = checked(self._setting, [(self._kind, str(fields[0]), str(fields[1]))])
         if name not in self._found:
-            self._compute(checked(self._setting, [name]))
+            self._compute((name,))
         return self._found[name]
 
     def __contains__(self, fields: object) -> bool:

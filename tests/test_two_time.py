@@ -295,13 +295,14 @@ def test_what_there_is_not_is_refused_with_what_there_is():
     found = theory_of("exact with labels")
     for ask, told in (
         (lambda: found.C["x", "nothing"], "no field nothing; there are x"),
-        (lambda: found.R["y", "x"], "they share no site; what random matrices make of x on N is W0_x"),
+        (lambda: found.C["y", "x"], "they share no site; what random matrices make of x on N is W0_x"),
         (lambda: found.C["x"], "name two fields"),
         (lambda: parsed("C(x,x)"), "write C[a,b] or R[a,b]"),
     ):
         with pytest.raises(KeyError) as caught:
             ask()
         assert isinstance(caught.value, DeriveError) and told in str(caught.value)
+    assert found.R["y", "x"] is found.R["y", "W0_x"]  # what y can feel of x is what the one matrix makes of it there
     with pytest.raises(DeriveError, match="made by the derivation"):
         simulate(found.solver, values_of(labelled()), 30, 2, two_time=(("R", "y", "W0_x"),))
 
