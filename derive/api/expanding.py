@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy as sp
 
 from derive.errors import ParameterError
 from derive.expansions.limits import Limit, rational
 from derive.expansions.quantities import QUANTITIES, expand_quantity
+from derive.language.family import Family
+from derive.language.model import Model
 from derive.pipeline import derive_model
 from derive.problems import problem_of
-
-if TYPE_CHECKING:
-    from derive.api.theory import Theory
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,17 +74,16 @@ class Expansion:
 
 
 def expand(
-    theory: Theory,
-    of: str,
-    variable: str | None,
-    order: int,
+    declared: Model | Family,
+    chosen: Mapping[str, int | str],
+    what: tuple[str, str | None, int],
     at: Mapping[str, Any],
     parameter: str | None,
     layer: int | str | None,
 ) -> Expansion:
-    """See `Theory.expand`."""
-    chosen = dict(theory.chosen)
-    problem = problem_of(theory.declared, chosen if layer is None else {**chosen, "layer": layer})
+    """See `Theory.expand`. what: the quantity, what is small, and the highest power."""
+    of, variable, order = what
+    problem = problem_of(declared, chosen if layer is None else {**chosen, "layer": layer})
     model = problem.model.probing(problem.layers[0]) if problem.layers else problem.model
     names = {p.name: p for p in model.parameters}
     have = ", ".join(names) or "(none)"

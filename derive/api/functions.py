@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from derive.errors import ParameterError
-from derive.problems import problem_of
+from derive.problems import Problem
 from numerics.functions import pure_function
-
-if TYPE_CHECKING:
-    from derive.api.theory import Theory
+from numerics.modules import Solver
 
 SPECTRAL = ("outlier", "edge")
 
 
-def function(theory: Theory, quantity: str, of: tuple[str, ...], fixed: Mapping[str, Any]) -> Callable[..., Any]:
-    """A quantity as a function of the parameters `of`; see `Theory.function`."""
-    problem = problem_of(theory.declared, {**dict(theory.chosen), **fixed})
+def function(
+    problem: Problem, load: Callable[[], Solver], quantity: str, of: tuple[str, ...], fixed: Mapping[str, Any]
+) -> Callable[..., Any]:
+    """A quantity as a function of the parameters `of`; see `Theory.function`. load: gives the solver of the problem."""
     model = problem.model
     known = {parameter.name: parameter for parameter in model.parameters}
     for name in of:
@@ -33,7 +32,7 @@ def function(theory: Theory, quantity: str, of: tuple[str, ...], fixed: Mapping[
     if quantity not in (*SPECTRAL, *dict(model.observe)):
         have = ", ".join([*SPECTRAL, *dict(model.observe)])
         raise ParameterError(f"there is no quantity {quantity!r}; there are {have}")
-    solver = theory._solver(model, None)
+    solver = load()
     if quantity in SPECTRAL and not problem.layers:
         raise ParameterError(f"{model.setting} probes no matrix, so it has no {quantity}; add probe=spectrum(...)")
     if not solver.setting.exact and quantity != "edge":

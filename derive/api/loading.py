@@ -17,9 +17,9 @@ def load(target: str | os.PathLike[str] | Model | Family, /, **choices: int | st
     choices: of a family, which member is meant; every verb takes them too.
 
     >>> import derive
-    >>> m = derive.load("deep_linear", L=1, data="online")
-    >>> m.solve(nu=2, T=4)["test_loss"].shape
-    (5,)
+    >>> from derive.api.example import SPIKE
+    >>> derive.load(SPIKE).solve(strength=2).outliers
+    array([2.5])
     """
     name = ""
     if isinstance(target, (Model, Family)):

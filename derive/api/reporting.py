@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from derive.api.options import Number, asked
 from derive.codegen.store import stored_files
 from derive.errors import DeriveError, NumericalError, ParameterError
 from derive.loading import declaration_sources
-from derive.pipeline import derive_model
+from derive.pipeline import Derivation, derive_model
+from derive.problems import Problem
 from derive.report import Comparison as Told, ComparisonRow, Figure, html_of_report, latex_of_report, report_of
 from derive.report.document import Equation
 from derive.results import Comparison
 from numerics.plots.report import draw_observables, draw_spectrum, narrowed, picture
 from numerics.progress import part
 
-if TYPE_CHECKING:
-    from derive.api.theory import Progress, Theory
-    from derive.pipeline import Derivation
-    from derive.problems import Problem
-
 SUFFIXES = {"html": (".html", ".htm"), "latex": (".tex",)}
-SIZE, SEEDS, SEED = Number(400), Number(10), Number(0)
+Progress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
@@ -42,37 +37,25 @@ class Reported:
 
 
 def report(
-    theory: Theory,
+    problem: Problem,
+    target: str,
     path: Path,
-    values: Mapping[str, Any],
-    *,
-    size: int = SIZE,
-    seeds: int = SEEDS,
-    samples: int | None = None,
-    seed: int = SEED,
-    simulation: bool = True,
-    command: str = "",
-    progress: Progress | None = None,
-    **parameters: Any,
+    compare: Callable[[Progress], Comparison] | None,
+    command: str,
+    progress: Progress | None,
 ) -> Reported:
-    """Write the derivation of a model, with theory against simulation unless not wanted; see `Theory.report`."""
+    """Write the derivation of a model; see `Theory.report`. compare: sets theory against simulation, if wanted."""
     style = style_of(path)
-    options = asked(size=size, seeds=seeds, samples=samples, seed=seed, progress=progress)
-    given = theory._given("report", options, values, parameters)
-    problem = theory._problem(given)
     tell = progress or (lambda fraction, text: None)
     derivation = _derived(problem, part(tell, 0.0, 0.15))
     tell(0.15, "generating code")
     files = stored_files(problem.model, derivation)
     compared, told = None, None
-    if simulation:
-        share = part(tell, 0.2, 0.95)
-        compared = theory.compare(
-            given, size=int(size), seeds=int(seeds), samples=samples, seed=int(seed), progress=share
-        )
+    if compare is not None:
+        compared = compare(part(tell, 0.2, 0.95))
         told = _told(compared)
     tell(0.95, "writing")
-    sources = declaration_sources(theory.target) if theory.target else (("declaration", str(problem.model)),)
+    sources = declaration_sources(target) if target else (("declaration", str(problem.model)),)
     made = report_of(derivation, problem.values, sources, files, told, command, problem.layers)
     if style == "latex":
         figures = {f"{path.stem}-{f.name}.pdf": f.pdf for f in (told.figures if told is not None else ())}

@@ -30,11 +30,13 @@ from numerics.two_time import Name, parsed
 
 if TYPE_CHECKING:
     from derive.api.expanding import Expansion
+    from derive.api.reporting import Reported
     from derive.api.verifying import Verdicts
 
 Progress = Callable[[float, str], None]
 Values = Mapping[str, Any]
 SIZE, SEEDS, SEED = Number(1000), Number(20), Number(0)
+REPORT_SIZE, REPORT_SEEDS = Number(400), Number(10)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +46,11 @@ class Theory:
     A parameter that is called like an option of a verb goes into a dictionary: `m.solve({"seed": 2.0}, seed=1)`.
 
     >>> import derive
-    >>> m = derive.load("spiked_wigner")
+
+    >>> from derive.api.example import SPIKE
+    >>> m = derive.load(SPIKE)
     >>> [p.name for p in m.parameters]
-    ['gamma0']
+    ['strength']
     """
 
     declared: Model | Family
@@ -102,7 +106,9 @@ class Theory:
         A solution that diverged is false in a condition and says why.
 
         >>> import derive
-        >>> derive.load("spiked_wigner").solve(gamma0=2).outliers
+
+        >>> from derive.api.example import SPIKE
+        >>> derive.load(SPIKE).solve(strength=2).outliers
         array([2.5])
         """
         options = asked(
@@ -155,7 +161,9 @@ class Theory:
         others go on.
 
         >>> import derive
-        >>> derive.load("spiked_wigner").sweep(gamma0=[2, 4]).to_xarray()["outliers"].values[:, 0]
+
+        >>> from derive.api.example import SPIKE
+        >>> derive.load(SPIKE).sweep(strength=[2, 4]).to_xarray()["outliers"].values[:, 0]
         array([2.5 , 4.25])
         """
         options = asked(
@@ -229,7 +237,9 @@ class Theory:
         by default at a handful where layers have names. backend: "numpy" (the default) or "jax".
 
         >>> import derive
-        >>> derive.load("spiked_wigner").simulate(gamma0=2, size=100, seeds=3).eigenvalues.shape
+
+        >>> from derive.api.example import SPIKE
+        >>> derive.load(SPIKE).simulate(strength=2, size=100, seeds=3).eigenvalues.shape
         (3, 100)
         """
         options = asked(
@@ -301,7 +311,9 @@ class Theory:
         """Solve the theory, simulate the declaration, and set one against the other.
 
         >>> import derive
-        >>> derive.load("spiked_wigner").compare(gamma0=2, size=200, seeds=4).agrees
+
+        >>> from derive.api.example import SPIKE
+        >>> derive.load(SPIKE).compare(strength=2, size=200, seeds=4).agrees
         True
         """
         options = asked(
@@ -360,23 +372,31 @@ class Theory:
         "gamma0-2"; the quantity itself if None. at: parameters fixed to exact numbers.
 
         >>> import derive
-        >>> derive.load("spiked_wigner").expand("outlier").series
-        '(gamma0 + 1/gamma0)'
+
+        >>> from derive.api.example import SPIKE
+        >>> derive.load(SPIKE).expand("outlier").series
+        '((strength**2 + 1)/strength)'
         """
         from derive.api.expanding import expand
 
-        return expand(self, of, variable, order, at or {}, parameter, layer)
+        return expand(self.declared, dict(self.chosen), (of, variable, order), at or {}, parameter, layer)
 
     def verify(self, claims: str | Path | None = None) -> Verdicts:
         """Hand-written formulas against what is derived: those of a claims file, or the project's own for the setting.
 
         >>> import derive
-        >>> bool(derive.load("spiked_wigner").verify())
+
+        >>> from derive.api.example import SPIKE
+        >>> import pathlib, tempfile
+        >>> claims = pathlib.Path(tempfile.mkdtemp()) / "paper.toml"
+        >>> lines = ['model = "spike"', "[[claim]]", 'name = "outlier"', 'kind = "outlier"']
+        >>> _ = claims.write_text(chr(10).join([*lines, 'value = "strength + 1/strength"']))
+        >>> bool(derive.load(SPIKE).verify(claims))
         True
         """
         from derive.api.verifying import verify
 
-        return verify(self, None if claims is None else str(claims))
+        return verify(self.model, self.target, None if claims is None else str(claims))
 
     def function(self, quantity: str = "outlier", of: str | Sequence[str] = (), **fixed: Any) -> Callable[..., Any]:
         """A quantity as a plain JAX function of some parameters; `jax.grad`, `jit` and `vmap` act on it.
@@ -385,22 +405,50 @@ class Theory:
         over time. of: the parameters that the function takes, in this order; the others are fixed or take defaults.
 
         >>> import derive, jax
-        >>> outlier = derive.load("spiked_wigner").function("outlier", of="gamma0")
+
+        >>> from derive.api.example import SPIKE
+        >>> outlier = derive.load(SPIKE).function("outlier", of="strength")
         >>> float(jax.grad(outlier)(2.0))
         0.75
         """
         from derive.api.functions import function
 
-        return function(self, quantity, (of,) if isinstance(of, str) else tuple(of), fixed)
+        problem = self._problem(fixed)
+        names = (of,) if isinstance(of, str) else tuple(of)
+        return function(problem, lambda: self._solver(problem.model, None), quantity, names, fixed)
 
-    def report(self, path: str | Path = "report.html", values: Values | None = None, /, **options: Any) -> list[str]:
-        """Write the whole derivation as one page (.html) or LaTeX document (.tex); the files that were written.
+    def report(
+        self,
+        path: str | Path = "report.html",
+        values: Values | None = None,
+        /,
+        *,
+        size: int = REPORT_SIZE,
+        seeds: int = REPORT_SEEDS,
+        samples: int | None = None,
+        seed: int = SEED,
+        simulation: bool | None = None,
+        command: str | None = None,
+        progress: Progress | None = None,
+        **parameters: Any,
+    ) -> Reported:
+        """Write the whole derivation as one page (.html) or LaTeX document (.tex); `.written` are the files.
 
-        Takes parameters, and the options size, seeds, samples, seed and simulation=False for the derivation alone.
+        With theory against simulation at these parameters, unless simulation=False. command: what the document says
+        that it was made with.
         """
         from derive.api.reporting import report
 
-        return report(self, Path(path), values or {}, **options).written
+        options = asked(size=size, seeds=seeds, samples=samples, seed=seed, simulation=simulation, progress=progress)
+        given = self._given("report", options, values, parameters)
+
+        def compared(share: Progress) -> Comparison:
+            return self.compare(
+                given, size=int(size), seeds=int(seeds), samples=samples, seed=int(seed), progress=share
+            )
+
+        wanted = None if simulation is False else compared
+        return report(self._problem(given), self.target, Path(path), wanted, command or "", progress)
 
     def build(self, directory: str | Path) -> list[Path]:
         """Write the solver into DIRECTORY/<name>/ with what it needs, so that it stands alone."""

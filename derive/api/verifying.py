@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from derive.claims import ClaimsFile, check_claims, load_claims, project_claims
+from derive.language.model import Model
 from derive.pipeline import derive_model
 from derive.results.words import html_table
-
-if TYPE_CHECKING:
-    from derive.api.theory import Theory
-    from derive.language.model import Model
 
 
 @dataclass(frozen=True)
@@ -103,12 +100,11 @@ class Verdicts:
         return html_table(self.summary, rows, head=("setting", "of", "claim", "status", ""))
 
 
-def verify(theory: Theory, claims: str | None) -> Verdicts:
-    """See `Theory.verify`."""
-    model = theory.model
+def verify(model: Model, target: str, claims: str | None) -> Verdicts:
+    """See `Theory.verify`. target: what the model was loaded from."""
     if claims is not None:
         return check([load_claims(claims)], model, own=True)
-    files = [] if not theory.target or theory.target != model.setting else [load_claims(p) for p in project_claims()]
+    files = [load_claims(path) for path in project_claims()] if target == model.setting else []
     return check([file for file in files if file.model == model.setting], model)
 
 

@@ -88,12 +88,10 @@ def report(
         + ([f"--size={size}", f"--seeds={seeds}"] if simulation else ["--no-simulation"])
     )
     with progress_bar(f"report on {theory.declared.name}", as_json) as progress:
-        from derive.api.reporting import report as write
         from derive.problems import problem_of
 
         values = problem_of(theory.declared, given).values
-        found = write(
-            theory,
+        found = theory.report(
             path,
             given,
             size=size,

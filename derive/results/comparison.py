@@ -23,7 +23,9 @@ class Comparison(Saved):
     """Theory against simulation, quantity by quantity in standard errors; false in a condition if they differ.
 
     >>> import derive
-    >>> c = derive.load("spiked_wigner").compare(gamma0=2, size=100, seeds=4)
+
+    >>> from derive.api.example import SPIKE
+    >>> c = derive.load(SPIKE).compare(strength=2, size=100, seeds=4)
     >>> c.rows[0].quantity, c.agrees
     ('outlier 1 above the bulk', True)
     """
@@ -134,8 +136,10 @@ def compare(theory: Solution, simulation: Simulation, smaller: Simulation | None
     the moments of a bulk without outliers.
 
     >>> import derive
-    >>> m = derive.load("spiked_wigner")
-    >>> c = derive.compare(m.solve(gamma0=2), m.simulate(gamma0=2, size=200, seeds=4))
+
+    >>> from derive.api.example import SPIKE
+    >>> m = derive.load(SPIKE)
+    >>> c = derive.compare(m.solve(strength=2), m.simulate(strength=2, size=200, seeds=4))
     >>> c.agrees, c.to_frame().loc["outlier 1 above the bulk", "theory"].item()
     (True, 2.5)
     """

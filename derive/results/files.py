@@ -56,7 +56,9 @@ def open_result(path: str | os.PathLike[str]) -> Any:
     """The result that `save` wrote: a Solution, Simulation, Comparison or Sweep.
 
     >>> import derive, tempfile, pathlib
-    >>> solution = derive.load("spiked_wigner").solve(gamma0=2)
+
+    >>> from derive.api.example import SPIKE
+    >>> solution = derive.load(SPIKE).solve(strength=2)
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     file = solution.save(pathlib.Path(directory) / "run.nc")
     ...     derive.open(file).outliers

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pandas
 
-if TYPE_CHECKING:
-    from derive.results.simulation import Simulation
-    from derive.results.solution import Solution
-    from derive.results.sweep import Sweep
+Result = Any
+"""A Solution, Simulation or Sweep, whose modules know this one."""
 
 
 def columns_of(name: str, values: np.ndarray) -> dict[str, np.ndarray]:
@@ -23,7 +21,7 @@ def columns_of(name: str, values: np.ndarray) -> dict[str, np.ndarray]:
     return {f"{name}[{','.join(map(str, label))}]": flat[:, k] for k, label in enumerate(labels)}
 
 
-def frame_of_solution(solution: Solution) -> pandas.DataFrame:
+def frame_of_solution(solution: Result) -> pandas.DataFrame:
     columns: dict[str, np.ndarray] = {}
     for name, series in solution.observables.items():
         columns |= columns_of(name, series)
@@ -37,7 +35,7 @@ def frame_of_solution(solution: Solution) -> pandas.DataFrame:
     return frame
 
 
-def frame_of_simulation(simulation: Simulation) -> pandas.DataFrame:
+def frame_of_simulation(simulation: Result) -> pandas.DataFrame:
     parts = []
     for seed in range(simulation.seeds):
         columns: dict[str, np.ndarray] = {}
@@ -49,5 +47,5 @@ def frame_of_simulation(simulation: Simulation) -> pandas.DataFrame:
     return pandas.concat(parts, keys=range(simulation.seeds), names=["seed"])
 
 
-def frame_of_sweep(sweep: Sweep) -> pandas.DataFrame:
+def frame_of_sweep(sweep: Result) -> pandas.DataFrame:
     return pandas.DataFrame(sweep.rows())

@@ -29,8 +29,10 @@ class Simulation(Saved):
     """Independent samples at one size; `sim["name"]` has one row per seed, then time, then labels.
 
     >>> import derive
-    >>> sim = derive.load("spiked_wigner").simulate(gamma0=2, size=50, seeds=2)
-    >>> sim.size, sim.seeds, sim["spike_norm"].shape
+
+    >>> from derive.api.example import SPIKE
+    >>> sim = derive.load(SPIKE).simulate(strength=2, size=50, seeds=2)
+    >>> sim.size, sim.seeds, sim["norm"].shape
     (50, 2, (2, 1))
     """
 

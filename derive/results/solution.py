@@ -149,7 +149,9 @@ class Solution(Saved):
     not exist: asking for them raises the error that says so.
 
     >>> import derive
-    >>> s = derive.load("spiked_wigner").solve(gamma0=2)
+
+    >>> from derive.api.example import SPIKE
+    >>> s = derive.load(SPIKE).solve(strength=2)
     >>> s.outliers, s.bulk_edges, bool(s)
     (array([2.5]), array([[-2.,  2.]]), True)
     """

@@ -31,7 +31,9 @@ class Sweep(Saved):
     trusted.
 
     >>> import derive
-    >>> w = derive.load("spiked_wigner").sweep(gamma0=[0.5, 2])
+
+    >>> from derive.api.example import SPIKE
+    >>> w = derive.load(SPIKE).sweep(strength=[0.5, 2])
     >>> [len(point.outliers) for point in w]
     [0, 1]
     """

@@ -9,24 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray
 
-from derive.results.simulation import Simulation
-from derive.results.solution import Layer, Solution
-
 if TYPE_CHECKING:
-    from derive.results.sweep import Sweep
     from numerics.simulation.samples import SimulatedLayer
 
+Result = Any
+"""A Solution, Simulation or Sweep, whose modules know this one."""
 Variables = dict[str, tuple[tuple[str, ...], np.ndarray]]
 
 
-def tree_of(results: Mapping[str, Solution | Simulation]) -> xarray.DataTree:
+def tree_of(results: Mapping[str, Result]) -> xarray.DataTree:
     """One group per result, and in it one per layer that has a name."""
     groups: dict[str, xarray.Dataset] = {}
     for name, result in results.items():
         layers: dict[str, Variables] = {}
         variables: Variables = {}
         if result.found is not None:
-            if isinstance(result, Solution):
+            if result.made.verb == "solve":
                 variables = _observables(result)
                 layers = {layer.label: _layer(layer) for layer in result.layers}
             else:
@@ -38,7 +36,7 @@ def tree_of(results: Mapping[str, Solution | Simulation]) -> xarray.DataTree:
     return xarray.DataTree.from_dict(groups)
 
 
-def attributes(result: Any) -> dict[str, str]:
+def attributes(result: Result) -> dict[str, str]:
     """How a result was made, as attributes."""
     made = result.made
     return {
@@ -69,14 +67,14 @@ def padded(rows: Sequence[np.ndarray]) -> np.ndarray:
     return found
 
 
-def _observables(solution: Solution) -> Variables:
+def _observables(solution: Result) -> Variables:
     found = {name: over_time(name, series) for name, series in solution.observables.items()}
     for name, spread in (solution.errors or {}).items():
         found[f"{name}_error"] = (found[name][0], spread)
     return found
 
 
-def _layer(layer: Layer) -> Variables:
+def _layer(layer: Any) -> Variables:
     found: Variables = {
         "bulk_edges": (("interval", "end"), layer.bulk_edges),
         "outliers": (("rank",), layer.outliers),
@@ -94,7 +92,7 @@ def _layer(layer: Layer) -> Variables:
     return {name: (dims, values) for name, (dims, values) in found.items() if values.size}
 
 
-def _samples(simulation: Simulation) -> Variables:
+def _samples(simulation: Result) -> Variables:
     return {name: over_time(name, values, ("seed",)) for name, values in simulation.observables.items()}
 
 
@@ -105,7 +103,7 @@ def _spectra(layer: SimulatedLayer) -> Variables:
     return found
 
 
-def dataset_of_sweep(sweep: Sweep) -> xarray.Dataset:
+def dataset_of_sweep(sweep: Result) -> xarray.Dataset:
     """All points of a sweep, labelled by its parameters, by time, by rank of an outlier and by layer."""
     axes = sweep.axes
     shape = tuple(len(values) for values in axes.values())
@@ -157,6 +155,6 @@ def dataset_of_sweep(sweep: Sweep) -> xarray.Dataset:
     return found
 
 
-def _edge(layer: Layer, end: int) -> float:
+def _edge(layer: Any, end: int) -> float:
     edges = layer.bulk_edges
     return float(edges[-end, end]) if len(edges) else np.nan

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numerics.labelled import single_series
+from numerics.plots.report import draw_observables
 from numerics.plots.solutions import BLUE, GREY, ORANGE, draw_comparison
 
 if TYPE_CHECKING:
@@ -71,8 +72,6 @@ def draw_both(solution: Solution, simulation: Simulation, title: str) -> Figure:
     """Theory against simulation: the spectrum where a matrix is probed, otherwise the observables."""
     if solution.layers:
         return draw_comparison(solution, simulation, title)
-    from numerics.plots.report import draw_observables
-
     figure = draw_observables(solution, simulation)
     figure.suptitle(title, fontsize=10)
     return figure
