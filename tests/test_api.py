@@ -153,7 +153,7 @@ def test_a_model_declared_in_python():
     m = derive.load(own_model())
     found = m.solve({"seed": 3.0}, seed=1)
     assert found.outliers == pytest.approx([3 + 1 / 3]) and found.made.command is None
-    assert "outer(v, v)" in found.made.declaration
+    assert "v v^T" in found.made.declaration
     with pytest.raises(ParameterError, match="option of solve and a parameter"):
         m.solve(seed=3.0)
     assert pickle.loads(pickle.dumps(found)).outliers == pytest.approx(found.outliers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -54,7 +55,8 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
         click.echo(title)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(columns):
-        table.add_column(name, justify="left" if i < text_columns else "right", overflow="fold")
+        words = i < text_columns
+        table.add_column(name, justify="left" if words else "right", overflow="fold", no_wrap=not words)
     for row in rows:
         table.add_row(*row)
     print_rich(table)
@@ -63,8 +65,12 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 def print_rich(renderable: Any) -> None:
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else 120
-    Console(highlight=False, markup=False, width=width).print(renderable)
+    Console(highlight=False, markup=False, width=columns()).print(renderable)
+
+
+def columns() -> int:
+    """How wide a line may be: as the terminal, or 120 in a file."""
+    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 120
 
 
 def number(value: float | None) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from derive.cli import completion
-from derive.cli.output import handful, json_option, plain, print_json, print_kernel, print_table, progress_bar
+from derive.cli.output import columns, handful, json_option, plain, print_json, print_kernel, print_table, progress_bar
 from derive.cli.problem import (
     check_plot,
     kernel_option,
@@ -225,12 +226,17 @@ def _print_layer(layer: Layer, grid: list[float] | None) -> None:
 
 
 def _print_grid(sweep: Sweep, written: bool) -> None:
-    """A row per point; where a file has them all, the first and the last."""
+    """A row per point; where a file has them all, the first and the last. Columns for which there is no room are left
+    out and named: numbers are never broken."""
     heads, rows = sweep.lines()
     click.echo(f"{sweep.made.point}, {len(sweep)} points; observables are those of the last time")
     if written and len(rows) > 10:
         rows = [*rows[:5], ["..."] * len(heads), *rows[-5:]]
-    print_table("", heads, rows, text_columns=0)
+    widths = [max(len(row[k]) for row in [heads, *rows]) + 3 for k in range(len(heads))]
+    room = max(len(sweep.axes) + 1, sum(width <= columns() for width in accumulate(widths)))
+    print_table("", heads[:room], [row[:room] for row in rows], text_columns=0)
+    if heads[room:]:
+        click.echo(f"no room here for {', '.join(heads[room:])}; --out FILE.csv has all")
     for reason in sweep.trouble:
         click.echo(reason)
 
