@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 _HOME = {word: module for table in (LANGUAGE, VERBS) for module, words in table.items() for word in words}
 
-__all__ = sorted(_HOME)
+__all__ = sorted(set(_HOME) - set(UNDER))  # `from derive import *` hides nothing of Python's own
 
 
 def _printers() -> Any:
@@ -74,4 +74,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *_HOME})

@@ -286,7 +286,6 @@ SLIPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "scale of a field": (statement("normal('q', D, scale=x(t))"), ("q", "numbers and parameters")),
     "two sectors by name": (statement("sectors('P', 'Q')"), ("sectors('D', N=nu)",)),
     "negative ratio": (statement("sectors('P', Q=-1)"), ("Q", "positive")),
-    "ratio that may be negative": (statement("sectors('P', Q=eta)"), ("Q", "domain=positive")),
     "fields as a list": (statement("fields(['q', 'r'], D, t)"), ("fields('x y', ...)",)),
     "parameter without a default": (statement("parameter('q')"), ("default=",)),
     "misspelt default": (statement("parameter('q', defualt=1.0)"), ("did you mean default",)),

@@ -183,7 +183,7 @@ NONLINEAR = {
 @pytest.mark.parametrize("case", NONLINEAR)
 def test_other_words_have_the_same_sampled_numbers(case):
     """The same random numbers are drawn for the same fields, or the errors cover the difference."""
-    head = HEAD.replace("S = weights", 'F = gaussian("F", D, D)\nS = weights')
+    head = HEAD.replace("S, Q = weights", 'F = gaussian("F", D, D)\nS, Q = weights')
     made = [
         head.replace("EQUATIONS", e).replace("OBSERVE", "'a': mean(x(t)**2)").replace("PROBE", "")
         for e in NONLINEAR[case]

@@ -321,10 +321,6 @@ class Sector(_Named):
                 f"{unknown[0]} = parameter('{unknown[0]}', default=1.0, domain=positive)"
             )
         size = exact(ratio)
-        if isinstance(size, Parameter) and not size.is_positive:
-            raise DeclarationError(
-                f"sector {name}: its ratio {size} must be positive; declare {size} with domain=positive"
-            )
         if size.is_positive is False:
             raise DeclarationError(f"sector {name}: its ratio {size} must be positive, such as {name}=2")
         return super().__new__(cls, name, (size,), positive=True)
