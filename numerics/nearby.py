@@ -16,9 +16,9 @@ KNOWN = 0.9
 """An error is given where so many of the contributions to it are known."""
 
 
-def without_bias(whole: V, halves: V) -> V:
-    """Twice the value of all sites minus that of halves: a bias of order 1/sites drops out."""
-    found: V = 2 * whole - halves
+def without_bias(whole: V, halves: V, share: float) -> V:
+    """The value of all sites and a share of how far it is from that of halves: one where a bias falls as 1/sites."""
+    found: V = whole + share * (whole - halves)
     return found
 
 
@@ -27,11 +27,13 @@ class Nearby:
     """Order parameters near those of all sites.
 
     varied: moved by each independent contribution to the error, one standard deviation at a time. halves: of passes
-    over half of the sites, as they are and then moved by the same contributions; empty where the bias is left.
+    over half of the sites, as they are and then moved by the same contributions; empty where the bias is left. share:
+    the bias of all sites in units of how much more halves have.
     """
 
     varied: tuple[Order, ...] = ()
     halves: tuple[Order, ...] = ()
+    share: float = 1.0
 
     @property
     def orders(self) -> tuple[Order, ...]:
@@ -47,9 +49,9 @@ class Nearby:
             half, *half_moved = others[count:]
             if half is None:
                 return value, math.inf
-            base = without_bias(value, half)
+            base = without_bias(value, half, self.share)
             pairs = zip(moved, half_moved, strict=True)
-            moved = [None if a is None or b is None else without_bias(a, b) for a, b in pairs]
+            moved = [None if a is None or b is None else without_bias(a, b, self.share) for a, b in pairs]
         known = [x for x in moved if x is not None]
         if len(known) < KNOWN * count:
             return base, math.inf

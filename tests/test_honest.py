@@ -114,7 +114,7 @@ def test_laws_that_remember_themselves_against_integrals_over_all_noises(name):
 def test_errors_are_those_between_seeds_and_means_are_right(name):
     seen = over_seeds([solved(name, 6000, seed) for seed in range(SEEDS)])
     truth = {("observable", *place): (value, 1e-6) for place, value in known(name).items()}
-    assert len(set(truth) & set(seen)) >= 7
+    assert len(set(truth) & set(seen)) >= 6
     assert not wrong(seen, truth)
 
 

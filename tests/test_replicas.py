@@ -251,12 +251,12 @@ def test_a_mean_has_its_standard_error_and_loses_what_halves_have_twice():
     rng = np.random.default_rng(0)
     wholes, halves = 3 + rng.standard_normal(7), 3.2 + rng.standard_normal(7)
     whole, half = wholes.mean(), halves.mean()
-    plain, both = Nearby(({},) * 7), Nearby(({},) * 7, ({},) * 8)
+    plain, both = Nearby(({},) * 7), Nearby(({},) * 7, ({},) * 8, 0.5)
     error = np.std(wholes, ddof=1) / math.sqrt(7)
     assert plain.estimate(whole, moved(wholes)) == (whole, pytest.approx(error, rel=1e-12))
-    together = np.std(2 * wholes - halves, ddof=1) / math.sqrt(7)
+    together = np.std(1.5 * wholes - 0.5 * halves, ddof=1) / math.sqrt(7)
     found = both.estimate(whole, [*moved(wholes), half, *moved(halves)])
-    assert found == pytest.approx((2 * whole - half, together), rel=1e-12)
+    assert found == pytest.approx((1.5 * whole - 0.5 * half, together), rel=1e-12)
 
 
 def test_what_is_not_there_everywhere_has_no_error_or_a_larger_one():

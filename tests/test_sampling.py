@@ -16,7 +16,7 @@ from numerics.precision import in_float64
 from numerics.simulation.samples import simulate
 from numerics.solver import Trained, load_solver, solve
 from numerics.training.draws import DRAWS, LEADING, draw, halves, matched
-from numerics.training.sampling import Sampling, _mean_and_deviations, _sum
+from numerics.training.sampling import Sampling, _mean_and_deviations, _share, _sum
 from numerics.training.shelf import Shelf
 
 GROUPS = (("J", "JT", "w"), ("V",))
@@ -61,7 +61,7 @@ def test_normals_of_different_groups_and_of_what_is_left_out_are_independent():
 
 def test_a_sobol_sequence_in_pairs_of_opposite_sign_has_exact_moments_and_so_have_its_halves():
     shapes, groups = {"J": (20,), "w": (), "X": (3,), "none": (0,)}, (("J", "w"), ("X",))
-    normals = in_float64(draw)(groups, shapes, 512, (3, 0), "sobol")
+    normals = in_float64(draw)(groups, shapes, 1024, (3, 0), "sobol")
     for one in (normals, *in_float64(halves)(groups, normals, "sobol")):
         for names in groups:
             table = tables(one, names)
@@ -69,7 +69,7 @@ def test_a_sobol_sequence_in_pairs_of_opposite_sign_has_exact_moments_and_so_hav
             assert np.allclose(table.mean(axis=0), 0, atol=1e-12)
         features = np.tanh(np.asarray(one["J"]) @ np.ones(20))
         assert abs(np.mean(np.asarray(one["w"]) * features)) < 1e-14  # odd in w, whatever the function of J
-    assert len(tables(in_float64(halves)(groups, normals, "sobol")[1], ("J",))) == 256
+    assert len(tables(in_float64(halves)(groups, normals, "sobol")[1], ("J",))) == 512
     assert LEADING < 20  # some come from the sequence, some do not
 
 
@@ -98,6 +98,14 @@ def test_squares_of_deviations_are_the_variance_and_what_is_left_out_counts():
     off = [float(_sum(one)[1]["x"]) for one in deviations]
     assert sum(x**2 for x in off[:-1]) == pytest.approx(np.var(wholes, ddof=1) / 8)
     assert off[-1] == pytest.approx(0.02 * 0.5)
+
+
+@pytest.mark.parametrize("fall, share", [(0.5, 1.0), (0.25, 1 / 3), (0.8, 1.0)])
+def test_bias_is_taken_to_fall_as_the_variance_does(fall, share):
+    rng = np.random.default_rng(0)
+    halved = [[{"x": rng.standard_normal(2000), "still": np.ones(2)} for _ in (0, 1)] for _ in range(12)]
+    wholes = [{"x": math.sqrt(fall) * rng.standard_normal(2000), "still": np.ones(2)} for _ in range(12)]
+    assert _share(wholes, halved) == pytest.approx(share, rel=0.1)
 
 
 def test_large_tables_are_kept_on_disk_and_read_when_asked_for():

@@ -16,7 +16,8 @@ all with exact first and second moments; independently, with such moments; indep
 LEADING = 16
 """Normals of each kind that come from a Sobol sequence: it is no better than chance in many dimensions."""
 SITES_PER_NORMAL = 4
-"""Moments are made exact of one normal for so many sites."""
+"""Moments are made exact of one normal for so many sites of a half: of the same normals in halves and in the whole, so
+that both have the same bias but for its size."""
 
 Groups = tuple[tuple[str, ...], ...]
 """Names of normals that belong to the same sites."""
@@ -39,7 +40,7 @@ def draw(
             for part, values in zip(leading, np.split(points, stops[:-1], axis=1), strict=True):
                 part[:] = values
         made.update({name: table.reshape(rows, *shapes[name]) for name, table in zip(names, tables, strict=True)})
-    return _as_wanted(groups, made, how)
+    return _as_wanted(groups, made, how, 0.5)
 
 
 def halves(groups: Groups, normals: Mapping[str, Array], how: str) -> list[dict[str, Array]]:
@@ -48,7 +49,7 @@ def halves(groups: Groups, normals: Mapping[str, Array], how: str) -> list[dict[
     step = {name: 2 for group in groups if how == "sobol" and _turned_kind(group, shapes) for name in group}
     drawn = {name: np.asarray(x)[:: step.get(name, 1)] for name, x in normals.items()}
     parts = [{name: np.array_split(x, 2)[side] for name, x in drawn.items()} for side in (0, 1)]
-    return [_as_wanted(groups, part, how) for part in parts]
+    return [_as_wanted(groups, part, how, 1.0) for part in parts]
 
 
 def _turned_kind(names: tuple[str, ...], shapes: Mapping[str, tuple[int, ...]]) -> str | None:
@@ -61,17 +62,18 @@ def _turned_kind(names: tuple[str, ...], shapes: Mapping[str, tuple[int, ...]]) 
     return min(kinds, key=lambda name: math.prod(shapes[name])) if len(kinds) > 1 else None
 
 
-def _as_wanted(groups: Groups, drawn: Mapping[str, np.ndarray], how: str) -> dict[str, Array]:
-    """Normals that were drawn, with the moments and signs that a way of drawing promises."""
+def _as_wanted(groups: Groups, drawn: Mapping[str, np.ndarray], how: str, part: float) -> dict[str, Array]:
+    """Normals that were drawn, with the moments and signs that a way of drawing promises; part: of all sites, that the
+    smallest set has for which they are drawn."""
     if how == "plain":
         return {name: jnp.asarray(x) for name, x in drawn.items()}
     if how == "matched":
-        return {name: jnp.asarray(x) for name, x in matched(groups, drawn).items()}
+        return {name: jnp.asarray(x) for name, x in matched(groups, drawn, part).items()}
     shapes = {name: x.shape[1:] for name, x in drawn.items()}
     turned = {group: _turned_kind(group, shapes) for group in groups}
     # with both signs, what is turned has no moment with the rest
-    apart = tuple(part for group, kind in turned.items() for part in _apart(group, kind))
-    found = dict(matched(apart, drawn))
+    apart = tuple(names for group, kind in turned.items() for names in _apart(group, kind))
+    found = dict(matched(apart, drawn, part))
     for group, kind in turned.items():
         for name in group if kind is not None else ():
             pair = np.array([1.0, -1.0 if name == kind else 1.0])
@@ -108,24 +110,25 @@ def _sobol(rng: np.random.Generator, sites: int, width: int) -> np.ndarray:
     return found
 
 
-def matched(groups: Groups, normals: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def matched(groups: Groups, normals: Mapping[str, np.ndarray], part: float = 1.0) -> dict[str, np.ndarray]:
     """The normals of each group of sites moved, turned and stretched so that their first and second moments are exactly
     those of independent standard normals.
 
-    The bias that this has is of order 1/sites. Where sites are few, only the first normals of each kind are made exact:
-    they come first in the order of directions, and those carry most of the variance.
+    The bias that this has is of order 1/sites. Where sites are few, only the first normals of each kind are made exact,
+    as many as this part of the sites allows: they come first in the order of directions, and those carry most of the
+    variance.
     """
     found = {name: np.asarray(x) for name, x in normals.items()}
     for names in groups:
         parts = [found[name].reshape(len(found[name]), math.prod(found[name].shape[1:])) for name in names]
-        sites, width = len(parts[0]), sum(part.shape[1] for part in parts)
+        sites, width = len(parts[0]), sum(x.shape[1] for x in parts)
         if not width:
             continue
-        share = min(1.0, sites / (SITES_PER_NORMAL * width))
-        stops = [int(share * part.shape[1]) for part in parts]
-        turned = iter(_turned(np.concatenate([part[:, :stop].T for part, stop in zip(parts, stops, strict=True)])))
-        for name, part, stop in zip(names, parts, stops, strict=True):
-            columns = [*(next(turned)[:, None] for _ in range(stop)), part[:, stop:]]
+        share = min(1.0, part * sites / (SITES_PER_NORMAL * width))
+        stops = [int(share * x.shape[1]) for x in parts]
+        turned = iter(_turned(np.concatenate([x[:, :stop].T for x, stop in zip(parts, stops, strict=True)])))
+        for name, table, stop in zip(names, parts, stops, strict=True):
+            columns = [*(next(turned)[:, None] for _ in range(stop)), table[:, stop:]]
             found[name] = np.concatenate(columns, axis=1).reshape(found[name].shape)
     return found
 

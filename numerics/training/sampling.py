@@ -4,7 +4,8 @@ A replica is a forward pass over some sites. Its order parameters are means over
 of order sites^(-1/2) and, because they feed back into the laws, a bias of order 1/sites. Replicas are independent:
 their mean has the smaller error and their spread says how large it is. Passes over the halves of the sites of each
 replica show the bias, which is taken off results, not off order parameters: twice the moments of all sites minus those
-of halves are not the moments of anything, and matrices made of them need not be positive. Where there is no room for
+of halves are not the moments of anything, and matrices made of them need not be positive. How much of the difference to
+halves is bias is read off how the variance falls. Where there is no room for
 all directions of the past, what is left out is drawn as independent noise, and passes that leave out more show what
 that does, which is counted as an error; so is what leaving out more responses does.
 """
@@ -44,7 +45,7 @@ ROUNDING = 1e-12
 SITES_WANTED, FEWEST_SITES = 16, 4
 """Sites per direction of the past: as many as one wants, and fewer than which one must not have."""
 SITES_AT_LEAST = 256
-"""What one wants however few directions there are: a bias of order 1/sites^2 stays, and must be below the error."""
+"""However few samples are asked for: with fewer, what halves show is not yet a bias of order 1/sites."""
 COARSE = (1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 """Shares below which a direction is left out where there is no room for all, the smallest that makes room."""
 COARSER, SHARE_OF_DIFFERENCE = 4.0, 0.5
@@ -102,6 +103,7 @@ def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repor
     passes: list[_Pass] = []
     wholes: list[Tables] = []
     halved: list[Tables] = []
+    apart: list[Sequence[Mapping[str, np.ndarray]]] = []
     coarser: list[tuple[Tables, Tables]] = []
     tolerance = plan.tolerances[0]
     for number in range(plan.replicas):
@@ -117,6 +119,7 @@ def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repor
         if how.debias:
             both = [run(half, tolerance) for half in halves(training.groups, normals, how.draws)]
             halved.append(shelved(_sum([(0.5, half.tables) for half in both]), shelf))
+            apart.append([half.tables[1] for half in both])
             passes += both
         tell((number + 1) / plan.replicas, f"sampling, replica {number + 1} of {plan.replicas}")
         passes = [replace(one, tables=({}, {})) for one in passes]
@@ -141,14 +144,16 @@ def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repor
     orders = near(mean, off)
     observables, changes = mean[1], [_sum(terms)[1] for terms in off]
     of_halves: tuple[Order, ...] = ()
+    share = 0.0
     if halved:
         half, half_off = _mean_and_deviations(halved, more_left_out, shelf)
         of_halves = near(half, half_off)
-        observables = _combined(observables, half[1])
-        changes = [_combined(one, _sum(terms)[1]) for one, terms in zip(changes, half_off, strict=True)]
+        share = _share([table[1] for table in wholes], apart)
+        observables = _combined(observables, half[1], share)
+        changes = [_combined(one, _sum(terms)[1], share) for one, terms in zip(changes, half_off, strict=True)]
     return Sampled(
         orders[0],
-        Nearby(orders[1:], of_halves),
+        Nearby(orders[1:], of_halves, share),
         observables,
         min(one.finite for one in passes),
         {name: np.sqrt(sum(one[name] ** 2 for one in changes)) for name in observables},
@@ -159,7 +164,7 @@ def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repor
             "replicas": plan.replicas,
             "seed": how.seed,
             "draws": how.draws,
-            "bias": "order 1/sites taken off by passes over halves" if how.debias else "not taken off",
+            "bias": f"taken off: {share:.2f} of the difference to halves" if how.debias else "not taken off",
             "directions": max(one.directions for one in passes),
             "variance_drawn_anew": max(one.lost for one in passes),
             "resolved": kept,
@@ -191,7 +196,7 @@ def _plan(training: SampledTraining, p: Point, how: Sampling) -> _Plan:
     def sites(rank: int | None) -> int:
         normals = sum(map(math.prod, training.shapes(p, rank).values()))
         most = SITES_BYTES / (8 * (WORKING_COPIES * training.footprint(p, rank) + normals))
-        wanted = max(budget / REPLICAS, min(budget / FEWEST_REPLICAS, max(SITES_AT_LEAST, SITES_WANTED * width(rank))))
+        wanted = max(budget / REPLICAS, min(budget / FEWEST_REPLICAS, SITES_WANTED * width(rank)), SITES_AT_LEAST)
         return 1 << max(4, math.floor(math.log2(min(1.42 * wanted, most))))
 
     def fits(rank: int | None) -> bool:
@@ -268,8 +273,25 @@ def _mean_and_deviations(
     return mean, [*deviations, *([list(more_left_out)] if more_left_out else [])]
 
 
-def _combined(whole: Mapping[K, np.ndarray], halves: Mapping[K, np.ndarray]) -> dict[K, np.ndarray]:
-    return {name: without_bias(value, halves[name]) for name, value in whole.items()}
+def _combined(whole: Mapping[K, np.ndarray], halves: Mapping[K, np.ndarray], share: float) -> dict[K, np.ndarray]:
+    return {name: without_bias(value, halves[name], share) for name, value in whole.items()}
+
+
+def _share(wholes: Sequence[Mapping[str, np.ndarray]], halved: Sequence[Sequence[Mapping[str, np.ndarray]]]) -> float:
+    """The bias of all sites in units of how much more halves have.
+
+    It comes from squares of noise, so it falls as the variance does when sites are doubled: to a half where they are
+    independent, further where they are not. Read off all observables together.
+    """
+    falls = []
+    for name in wholes[0]:
+        whole = np.var([one[name] for one in wholes], axis=0)
+        half = np.mean([np.var([both[k][name] for both in halved], axis=0) for k in (0, 1)], axis=0)
+        scattered = half > ROUNDING**2 * np.mean(np.square([one[name] for one in wholes]), axis=0)
+        falls += np.log(np.maximum(whole, 1e-300)[scattered] / half[scattered]).tolist()
+    # logarithms of variances from few values are low, by about one over their degrees of freedom
+    fall = min(0.5, math.exp(float(np.mean(falls)) + 0.5 / (len(wholes) - 1))) if falls else 0.5
+    return fall / (1 - fall)
 
 
 def moments_bytes(training: SampledTraining, p: Point) -> float:
