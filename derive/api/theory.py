@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from derive.api.options import Asked, Number, asked
+from derive.api.options import Asked, Number, asked, times_to_watch, wanted_kernels
 from derive.api.solvers import declaration_text, solver_of
+from derive.api.stability import TOLERANCE
 from derive.errors import NumericalError, ParameterError
 from derive.language.family import Family
 from derive.language.model import Model
@@ -22,15 +23,16 @@ from derive.pipeline import Derivation, derive_model
 from derive.problems import Problem, grid_of, problem_of
 from derive.results import Comparison, Made, Simulation, Solution, Sweep, compare
 from derive.results.made import fingerprints, versions
-from numerics.progress import handful, part
+from numerics.progress import part
 from numerics.runtime.two_time import Wanted
 from numerics.simulation import samples as finite_size
 from numerics.solver import Solver, solve, solve_many
-from numerics.two_time import Name, parsed
+from numerics.two_time import Name
 
 if TYPE_CHECKING:
     from derive.api.expanding import Expansion
     from derive.api.verifying import Verdicts
+    from numerics.stability import StableRate
 
 Progress = Callable[[float, str], None]
 Values = Mapping[str, Any]
@@ -90,11 +92,11 @@ class Theory:
     ) -> Solution:
         """Solve the theory at infinite size: bulk, outliers, order parameters along the training.
 
-        Parameters that are left out take their defaults; `layer=` picks one of several probed matrices, `data=` is a
-        file of arrays or the arrays by name. samples, seed, rank: for laws that are sampled. path: outliers at every
-        time, by default where layers have names. overlaps: of the outliers' vectors with the spikes, by default yes.
-        kernels: two-time functions to compute at once, as "C[a,b]"; others are computed when they are asked for.
-        A solution that diverged is false in a condition and says why.
+        Parameters that are left out take their defaults. `layer=` picks one of several probed matrices, "none" leaves
+        all spectra out; `data=` is a file of arrays or the arrays by name. samples, seed, rank: for laws that are
+        sampled. path: outliers at every time, by default where layers have names. overlaps: of the outliers' vectors
+        with the spikes, by default yes. kernels: two-time functions to compute at once, as "C[a,b]"; others are
+        computed when they are asked for. A solution that diverged is false in a condition and says why.
 
         >>> import derive
         >>> derive.load("spiked_wigner").solve(gamma0=2).outliers
@@ -212,7 +214,7 @@ class Theory:
         seeds: int = SEEDS,
         seed: int = SEED,
         backend: str | None = None,
-        path: bool | None = None,
+        path: bool | Sequence[int] | None = None,
         overlaps: bool | None = None,
         kernels: Sequence[str | Name] = (),
         progress: Progress | None = None,
@@ -220,8 +222,8 @@ class Theory:
     ) -> Simulation:
         """Simulate the declaration at finite size: draw the disorder, run the equations, diagonalise.
 
-        size: of the base sector, the first one declared. seeds: independent samples. path: the spectrum at every time;
-        by default at a handful where layers have names. backend: "numpy" (the default) or "jax".
+        size: of the base sector, the first one declared. seeds: independent samples. path: the spectrum at every time
+        or at those that are listed; by default at a handful where layers have names. backend: "numpy" or "jax".
 
         >>> import derive
         >>> derive.load("spiked_wigner").simulate(gamma0=2, size=100, seeds=3).eigenvalues.shape
@@ -339,6 +341,34 @@ class Theory:
 
     # -- what else follows
 
+    def stable_rate(
+        self,
+        values: Values | None = None,
+        /,
+        *,
+        of: str = "eta",
+        loss: str = "train_loss",
+        curvature: str | None = None,
+        tolerance: float = TOLERANCE,
+        progress: Progress | None = None,
+        **parameters: Any,
+    ) -> StableRate:
+        """The largest rate with a bounded loss, and the smallest at which a direction of the curvature overshoots.
+
+        of: the parameter to raise; its value is where the search starts. loss: the observable that must stay bounded.
+        curvature: the layer whose largest eigenvalue it is, by default ntk where there is one; "none" leaves it out.
+        """
+        from derive.api.stability import stable_rate
+
+        options = asked(
+            of=None if of == "eta" else of,
+            loss=None if loss == "train_loss" else loss,
+            curvature=curvature,
+            progress=progress,
+        )
+        problem = self._problem(self._given("stable_rate", options, values, parameters))
+        return stable_rate(self, problem, of, loss, curvature, tolerance, progress)
+
     def expand(
         self,
         of: str = "edge",
@@ -443,19 +473,6 @@ class Theory:
             fingerprints(problem.inputs),
             versions(),
         )
-
-
-def wanted_kernels(names: Sequence[str | Name]) -> Wanted:
-    """Two-time functions by name, as "C[a,b]" or as ("C", "a", "b")."""
-    return tuple(parsed(name) if isinstance(name, str) else name for name in names)
-
-
-def times_to_watch(solver: Solver, values: Mapping[str, Any], path: bool | None) -> list[int]:
-    """When to diagonalise besides the end: at a handful of times where layers have names, at all if asked for."""
-    if solver.setting.steps is None or path is False or (path is None and not solver.layered):
-        return []
-    count = int(values[solver.setting.steps]) + 1
-    return list(range(count)) if path else handful(count)
 
 
 def _several(value: Any) -> tuple[Any, ...]:
