@@ -202,6 +202,12 @@ def test_python_values_that_are_no_number_are_refused(network, values):
         network.solve(**values)
 
 
+def test_inputs_are_what_the_verbs_take(network):
+    assert network.inputs(nu="1/2")["nu"] == network.solve(nu="1/2", T=1).parameters["nu"] == 0.5
+    assert derive.load("wide_network").inputs(L=1, P=3, D=2, T=4)["x"].shape[-2:] == (3, 2)
+    assert "family(" in network.declaration
+
+
 def test_numbers_of_any_kind_are_taken(network):
     from fractions import Fraction
 
@@ -299,6 +305,16 @@ def test_the_outermost_eigenvalue_of_a_finite_matrix():
     square = derive.load("deep_linear").solve(T=1, layer=1).layer()
     with pytest.raises(NumericalError, match="no square root"):  # 1 / sqrt(distance) at zero
         square.outermost(1000, lower=True)
+
+
+def test_the_resolvent_of_the_bulk():
+    """By hand for the semicircle."""
+    layer = derive.load("spiked_wigner").solve(gamma0=0.5).layer()
+    for z in (2.5, -3.0, 0.5 + 0.5j):
+        g = layer.resolvent(z)
+        assert abs(g**2 - z * g + 1) < 1e-9 and abs(g) < 1
+    with pytest.raises(ParameterError, match="off the real axis"):
+        layer.resolvent([1.0, 3.0])
 
 
 def test_spectra_are_taken_when_they_are_asked_for(network):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from derive.errors import ParameterError
 from numerics.modules import Solver
 from numerics.progress import handful
@@ -39,3 +41,10 @@ def times_to_watch(solver: Solver, values: Mapping[str, Any], path: bool | Seque
     if any(not 0 <= time < count for time in times) or any(time != int(time) for time in path):
         raise ParameterError(f"path={list(path)}: the times are whole numbers from 0 to {count - 1}")
     return times
+
+
+def several(value: Any) -> tuple[Any, ...]:
+    """The values along an axis; text, numbers and arrays of data by name are one."""
+    if isinstance(value, (str, Mapping)) or np.ndim(value) == 0:
+        return (value,)
+    return tuple(value)

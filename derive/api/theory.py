@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from derive.api.options import Asked, Number, asked, times_to_watch, wanted_kernels
+from derive.api.options import Asked, Number, asked, several, times_to_watch, wanted_kernels
 from derive.api.solvers import declaration_text, solver_of
 from derive.api.stability import TOLERANCE
 from derive.errors import NumericalError, ParameterError
@@ -63,6 +63,15 @@ class Theory:
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         return tuple(self.model.parameters)
+
+    @property
+    def declaration(self) -> str:
+        """The text of the file that declares it, with those beside it that it imports."""
+        return declaration_text(self.target, self.model)
+
+    def inputs(self, values: Values | None = None, /, **parameters: Any) -> dict[str, Any]:
+        """What the verbs make of these values: all parameters and choices, and by name the arrays of data."""
+        return dict(self._problem(self._given("inputs", {}, values, parameters)).inputs)
 
     @cached_property
     def derivation(self) -> Derivation:
@@ -165,7 +174,7 @@ class Theory:
             progress=progress,
         )
         given = self._given("sweep", options, values, parameters)
-        grid = grid_of(self.declared, {name: _several(value) for name, value in given.items()})
+        grid = grid_of(self.declared, {name: several(value) for name, value in given.items()})
         how = {"samples": samples, "seed": int(seed), "rank": rank, "path": path}
         points: list[Solution | None] = [None] * len(grid.problems)
         groups: dict[tuple[Any, ...], list[int]] = {}
@@ -473,13 +482,6 @@ class Theory:
             fingerprints(problem.inputs),
             versions(),
         )
-
-
-def _several(value: Any) -> tuple[Any, ...]:
-    """The values along an axis; text, numbers and arrays of data by name are one."""
-    if isinstance(value, (str, Mapping)) or np.ndim(value) == 0:
-        return (value,)
-    return tuple(value)
 
 
 def _part(progress: Progress | None, low: float, high: float) -> Progress | None:

@@ -119,6 +119,17 @@ class Layer:
         """The share of eigenvalues at or below each x, atoms included."""
         return self.found.law.cumulative(np.asarray(x, float))
 
+    def resolvent(self, z: Any) -> np.ndarray:
+        """The mean of 1 / (z - eigenvalue) over the bulk at each z, atoms included; away from its support."""
+        points = np.asarray(z)
+        for low, high in (*self.found.bulk_edges, *((at, at) for at, _ in self.atoms)):
+            if np.any((points.real >= low) & (points.real <= high) & (points.imag == 0)):
+                raise ParameterError(
+                    "the resolvent is not defined on the bulk; take z outside of it, or off the real axis"
+                )
+        found = np.array([self.found.law.transform(complex(x)) for x in points.ravel()]).reshape(points.shape)
+        return found if np.iscomplexobj(points) else found.real
+
     def outermost(self, size: int, lower: bool = False) -> float:
         """The mean of the largest of `size` eigenvalues where no outlier is above the bulk, or of the smallest.
 
