@@ -26,6 +26,9 @@ class Printers(Protocol):
     def markdown_of(self, shown: Any, /) -> str:
         """What a notebook shows, as Markdown with formulas between $$."""
 
+    def sections_as_data(self, shown: Any, /) -> list[dict[str, Any]]:
+        """The sections of a record as plain data."""
+
 
 _places: list[Callable[[], Printers]] = []
 
@@ -66,6 +69,16 @@ class Displayed(_Told):
 
     def _repr_markdown_(self) -> str:
         return _printers().markdown_of(self)
+
+
+class DisplayedSections(Displayed):
+    """Something of several sections, each with a title and formulas."""
+
+    __slots__ = ()
+
+    def sections(self) -> list[dict[str, Any]]:
+        """The sections as plain data: title, and statements with left, relation and right, as text and as LaTeX."""
+        return _printers().sections_as_data(self)
 
 
 class DisplayedFormula(_Told):

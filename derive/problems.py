@@ -221,7 +221,7 @@ def _listed(text: str) -> list[str]:
 
 
 def _problem(model: Model, given: dict[str, Any]) -> Problem:
-    """The model with its values; `layer` picks one of several probed matrices, `data` is a file of arrays or arrays."""
+    """The model with its values; `layer` picks a probed matrix, all or none, `data` is a file of arrays or arrays."""
     known = {parameter.name: parameter for parameter in model.parameters}
     data = None
     if "data" in given and "data" not in known and _takes_data(model):
@@ -236,9 +236,9 @@ def _problem(model: Model, given: dict[str, Any]) -> Problem:
     for name, value in given.items():
         if name == "layer" and layered:
             label = str(value)
-            if label not in (*labels, "all"):
-                raise ParameterError(f"layer={label} is not there; the layers are {', '.join(labels)}, or all of them")
-            layers = labels if label == "all" else (label,)
+            if label not in (*labels, "all", "none"):
+                raise ParameterError(f"layer={label} is not there; the layers are {', '.join(labels)}, all or none")
+            layers = (label,) if label in labels else labels if label == "all" else ()
         elif name not in known:
             raise ParameterError(_unknown(model, name, layered))
         else:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from derive.errors import NumericalError
+from derive.errors import NumericalError, ParameterError
 from numerics.bulk.law import Law
 from numerics.bulk.moments import moments
 from numerics.bulk.support import law_of
@@ -20,7 +20,7 @@ from numerics.outliers.finding import find_outliers, ring_spectra
 from numerics.outliers.following import Lost
 from numerics.outliers.overlaps import are_resolved, replica_overlaps, span_sizes, spike_overlaps
 from numerics.outliers.paths import Steps, outlier_path
-from numerics.outliers.problem import SpikedProblem
+from numerics.outliers.problem import SpikedProblem, a_matrices as assembled
 from numerics.outliers.replicas import replica_outliers
 from numerics.precision import in_float64
 from numerics.progress import Report, part
@@ -36,6 +36,7 @@ __all__ = [
     "Solution",
     "Solver",
     "Trained",
+    "a_matrices",
     "load_built",
     "load_solver",
     "solve",
@@ -166,6 +167,20 @@ def spiked_problem(solver: Solver, solution: Solution, label: str | None = None)
     branch = solver.branch(solution.parameters, matrix)
     law = layer.law.moved(-layer.shift)
     return SpikedProblem(matrix.probe, branch.p, solution.order, branch, _excluded(law))
+
+
+@in_float64
+def a_matrices(solver: Solver, solution: Solution, z: np.ndarray, label: str | None = None) -> np.ndarray:
+    """A(z) of a layer of a solution at real points outside its bulk, of the first one unless it is named."""
+    layer = solution.layers[0] if label is None else solution.layer(label)
+    problem = spiked_problem(solver, solution, label)
+    if not problem.probe.unknowns:
+        raise NumericalError(f"{solution.setting} has no spikes, so that it has no A(z)")
+    points = np.asarray(z, float) - layer.shift
+    for point, asked in zip(points, z, strict=True):
+        if not (math.isfinite(point) and problem.outside(point)):
+            raise ParameterError(f"A(z) at z = {asked:.6g}: take a finite z outside the bulk and its atoms")
+    return assembled(problem, points)
 
 
 def _excluded(law: Law) -> tuple[tuple[float, float], ...]:

@@ -163,6 +163,8 @@ def test_the_derivation_is_at_hand(network):
     for name in ("action", "saddle", "single_site", "order", "blocks", "pencil", "bulk"):
         record = getattr(network.derivation, name)
         assert "$" in record._repr_markdown_() and len(repr(record).splitlines()) < 6
+        section = record.sections()[0]
+        assert section["title"] in str(record) and section["statements"][0]["left"]["text"] in str(record)
 
 
 # -- one validation
@@ -198,6 +200,12 @@ def test_python_and_the_command_line_refuse_alike(verb, target, values, word):
 def test_python_values_that_are_no_number_are_refused(network, values):
     with pytest.raises(ParameterError, match="nu"):
         network.solve(**values)
+
+
+def test_inputs_are_what_the_verbs_take(network):
+    assert network.inputs(nu="1/2")["nu"] == network.solve(nu="1/2", T=1).parameters["nu"] == 0.5
+    assert derive.load("wide_network").inputs(L=1, P=3, D=2, T=4)["x"].shape[-2:] == (3, 2)
+    assert "family(" in network.declaration
 
 
 def test_numbers_of_any_kind_are_taken(network):
@@ -268,6 +276,75 @@ def test_observables_and_edges_are_functions(network):
             network.function(quantity, of=of)
 
 
+# -- what pictures are made of
+
+
+def test_a_matrix_is_singular_at_the_outliers_alone(network, solution):
+    """Of a layer, and of one whose diagonal carries an observable."""
+    for layer in solution.layers:
+        (z,) = layer.outliers
+        matrices = solution.a_matrix([z, z + 0.1], layer.label)
+        assert matrices.shape[0] == 2 and matrices.shape[1] == matrices.shape[2]
+        at_zero, beside = (np.linalg.svd(matrix, compute_uv=False)[-1] for matrix in matrices)
+        assert at_zero < 1e-12 and beside > 1e-3
+    for wrong in (solution.bulk_edges[0].mean(), np.nan):
+        with pytest.raises(ParameterError, match="outside the bulk"):
+            solution.a_matrix(wrong)
+    with pytest.raises(ParameterError, match="solve again"):
+        pickle.loads(pickle.dumps(solution)).a_matrix(9.0)
+    with pytest.raises(NumericalError, match="no spikes"):
+        derive.load("extensive_two_layer").solve().a_matrix(99.0)
+
+
+def test_the_outermost_eigenvalue_of_a_finite_matrix():
+    """By hand for the semicircle, whose density is sqrt(distance) / pi at either edge."""
+    layer = derive.load("spiked_wigner").solve(gamma0=0.5).layer()
+    shift = 1.2065335745820 * 1000 ** (-2 / 3)
+    assert layer.outermost(1000) == pytest.approx(2 - shift, abs=1e-6)
+    assert layer.outermost(1000, lower=True) == pytest.approx(-2 + shift, abs=1e-6)
+    square = derive.load("deep_linear").solve(T=1, layer=1).layer()
+    with pytest.raises(NumericalError, match="no square root"):  # 1 / sqrt(distance) at zero
+        square.outermost(1000, lower=True)
+
+
+def test_the_resolvent_of_the_bulk():
+    """By hand for the semicircle."""
+    layer = derive.load("spiked_wigner").solve(gamma0=0.5).layer()
+    for z in (2.5, -3.0, 0.5 + 0.5j):
+        g = layer.resolvent(z)
+        assert abs(g**2 - z * g + 1) < 1e-9 and abs(g) < 1
+    with pytest.raises(ParameterError, match="off the real axis"):
+        layer.resolvent([1.0, 3.0])
+
+
+def test_spectra_are_taken_when_they_are_asked_for(network):
+    bare = network.solve(NETWORK, layer="none")
+    assert bare.layers == () and np.array_equal(bare["test_loss"], network.solve(NETWORK)["test_loss"])
+    with pytest.raises(ParameterError, match="layer=none"):
+        _ = bare.outliers
+    assert network.simulate(NETWORK, size=20, seeds=2, layer="none").layers == ()
+    every = network.simulate(NETWORK, size=20, seeds=2, path=True).layer(0)
+    some = network.simulate(NETWORK, size=20, seeds=2, path=[4, 1]).layer(0)
+    assert some.times == (1, 4)
+    assert np.array_equal(some.ends, [[seed[1], seed[4]] for seed in every.ends])
+    for wrong in ([7], [-1], [0.5]):
+        with pytest.raises(ParameterError, match="whole numbers from 0 to 6"):
+            network.simulate(NETWORK, size=20, seeds=2, path=wrong)
+
+
+def test_the_largest_stable_rate_is_that_of_the_command_line(network):
+    import json
+
+    values = {"nu": 2, "alpha": 50, "T": 2}
+    found = network.stable_rate(values, curvature="none")
+    arguments = ["L=1", "data=online", *(f"{name}={value}" for name, value in values.items())]
+    told = CliRunner().invoke(main, ["stability", "deep_linear", *arguments, "--curvature", "none", "--json"])
+    point = json.loads(told.stdout)["points"][0]
+    assert point["by_divergence"] == found.by_divergence > 0 and found.by_curvature is point["by_curvature"] is None
+    with pytest.raises(ParameterError, match="no real parameter"):
+        network.stable_rate(values, of="T")
+
+
 # -- other verbs
 
 
@@ -276,9 +353,22 @@ def test_series_claims_and_solvers(tmp_path: Path):
     series = m.expand("outlier", "1/gamma0", order=2)
     gamma0 = sp.Symbol("gamma0")
     assert sp.simplify(series.sympy() - gamma0 - 1 / gamma0) == 0 and series.next_power is None
-    assert "gamma" in series._repr_latex_()
+    assert series.coefficients == (1, 1) and "gamma" in series._repr_latex_()
     assert m.verify() and len(m.verify()) > 5
     assert (tmp_path / "spiked_wigner" / "probe.py") in m.build(tmp_path)
+
+
+def test_series_keep_parameters_that_are_called_like_numbers_and_functions():
+    """E and gamma mean something else to SymPy's parser."""
+    D = derive.sectors("D")
+    M, v = derive.goe("M", D), derive.normal("v", D)
+    for name in ("E", "gamma"):
+        strength = derive.parameter(name, default=2.0, domain=derive.positive)
+        matrix = M + strength / D * derive.outer(v, v)
+        model = derive.Model(name="mine", parameters=(strength,), equations=[], probe=derive.spectrum(matrix))
+        found = derive.load(model).expand("outlier", f"1/{name}", order=2)
+        assert found.sympy() == sp.Symbol(name) + 1 / sp.Symbol(name) and "coefficients" not in found.as_dict()
+        assert sp.simplify(derive.load(model).expand("outlier").sympy() - found.sympy()) == 0
 
 
 # -- numbers for people

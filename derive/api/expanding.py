@@ -22,8 +22,9 @@ class Expansion:
     """A series with exact coefficients, as text and as LaTeX.
 
     terms: power, coefficient, the same relative to the first coefficient, and LaTeX. next_power: of the first term left
-    out, None if the series ends. theta: name, polynomial and neighbourhood of the algebraic number in the coefficients,
-    if there is one. branch: values of open parameters at which the physical branch was identified.
+    out, None if the series ends. coefficients: of the terms, as SymPy expressions in plain symbols; small: what the
+    powers are powers of. theta: name, polynomial and neighbourhood of the algebraic number in the coefficients, if
+    there is one. branch: values of open parameters at which the physical branch was identified.
     """
 
     setting: str
@@ -39,17 +40,21 @@ class Expansion:
     next_power: str | None
     theta: Mapping[str, Any] | None
     branch: Mapping[str, str]
+    coefficients: tuple[sp.Expr, ...]
+    small: sp.Expr
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, with the keys that `derive expand --json` prints."""
         found = {name: getattr(self, name) for name in self.__dataclass_fields__}
         found["in"] = found.pop("variable")
         order = ("setting", "choices", "of", "in", "order", "at", "parameter")
-        return {name: found[name] for name in (*order, *(k for k in found if k not in order))}
+        expressions = ("coefficients", "small")
+        return {name: found[name] for name in (*order, *(k for k in found if k not in (*order, *expressions)))}
 
     def sympy(self) -> sp.Expr:
         """The series without its remainder, as a SymPy expression in plain symbols."""
-        return sp.sympify(self.series.partition(" + O(")[0], rational=True)
+        powers = [sp.Rational(term["power"]) for term in self.terms]
+        return sp.Add(*(c * self.small**power for c, power in zip(self.coefficients, powers, strict=True)))
 
     def __str__(self) -> str:
         fixed = "".join(f", {name} = {value}" for name, value in self.at.items())
@@ -127,7 +132,15 @@ def expand(
         next_power=None if found.ends else str(found.next_power),
         theta=None if minimal is None else {"name": root, "polynomial": minimal, "near": found.root_near},
         branch={p.name: str(v) for p, v in result.branch},
+        coefficients=tuple(map(_plain, found.coefficients)),
+        small=_plain(sp.S.One if limit is None else limit.small),
     )
+
+
+def _plain(expression: sp.Expr) -> sp.Expr:
+    """The same in symbols that have nothing but their names."""
+    symbols = expression.free_symbols
+    return expression.xreplace({symbol: sp.Symbol(str(symbol)) for symbol in symbols})
 
 
 def _written(found: Any, small: Any) -> tuple[str, str]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from derive.api.options import Asked, Number, asked
+from derive.api.options import Asked, Number, asked, several, times_to_watch, wanted_kernels
 from derive.api.solvers import declaration_text, solver_of
+from derive.api.stability import TOLERANCE
 from derive.errors import NumericalError, ParameterError
 from derive.language.family import Family
 from derive.language.model import Model
@@ -22,16 +23,17 @@ from derive.pipeline import Derivation, derive_model
 from derive.problems import Problem, grid_of, problem_of
 from derive.results import Comparison, Made, Simulation, Solution, Sweep, compare
 from derive.results.made import fingerprints, versions
-from numerics.progress import handful, part
+from numerics.progress import part
 from numerics.runtime.two_time import Wanted
 from numerics.simulation import samples as finite_size
 from numerics.solver import Solver, solve, solve_many
-from numerics.two_time import Name, parsed
+from numerics.two_time import Name
 
 if TYPE_CHECKING:
     from derive.api.expanding import Expansion
     from derive.api.reporting import Reported
     from derive.api.verifying import Verdicts
+    from numerics.stability import StableRate
 
 Progress = Callable[[float, str], None]
 Values = Mapping[str, Any]
@@ -71,6 +73,15 @@ class Theory:
     def parameters(self) -> tuple[Parameter, ...]:
         return tuple(self.model.parameters)
 
+    @property
+    def declaration(self) -> str:
+        """The text of the file that declares it, with those beside it that it imports."""
+        return declaration_text(self.target, self.model)
+
+    def inputs(self, values: Values | None = None, /, **parameters: Any) -> dict[str, Any]:
+        """What the verbs make of these values: all parameters and choices, and by name the arrays of data."""
+        return dict(self._problem(self._given("inputs", {}, values, parameters)).inputs)
+
     @cached_property
     def derivation(self) -> Derivation:
         """Everything that follows from the declaration, record by record."""
@@ -99,11 +110,11 @@ class Theory:
     ) -> Solution:
         """Solve the theory at infinite size: bulk, outliers, order parameters along the training.
 
-        Parameters that are left out take their defaults; `layer=` picks one of several probed matrices, `data=` is a
-        file of arrays or the arrays by name. samples, seed, rank: for laws that are sampled. path: outliers at every
-        time, by default where layers have names. overlaps: of the outliers' vectors with the spikes, by default yes.
-        kernels: two-time functions to compute at once, as "C[a,b]"; others are computed when they are asked for.
-        A solution that diverged is false in a condition and says why.
+        Parameters that are left out take their defaults. `layer=` picks one of several probed matrices, "none" leaves
+        all spectra out; `data=` is a file of arrays or the arrays by name. samples, seed, rank: for laws that are
+        sampled. path: outliers at every time, by default where layers have names. overlaps: of the outliers' vectors
+        with the spikes, by default yes. kernels: two-time functions to compute at once, as "C[a,b]"; others are
+        computed when they are asked for. A solution that diverged is false in a condition and says why.
 
         >>> import derive
 
@@ -176,7 +187,7 @@ class Theory:
             progress=progress,
         )
         given = self._given("sweep", options, values, parameters)
-        grid = grid_of(self.declared, {name: _several(value) for name, value in given.items()})
+        grid = grid_of(self.declared, {name: several(value) for name, value in given.items()})
         how = {"samples": samples, "seed": int(seed), "rank": rank, "path": path}
         points: list[Solution | None] = [None] * len(grid.problems)
         groups: dict[tuple[Any, ...], list[int]] = {}
@@ -225,7 +236,7 @@ class Theory:
         seeds: int = SEEDS,
         seed: int = SEED,
         backend: str | None = None,
-        path: bool | None = None,
+        path: bool | Sequence[int] | None = None,
         overlaps: bool | None = None,
         kernels: Sequence[str | Name] = (),
         progress: Progress | None = None,
@@ -233,8 +244,8 @@ class Theory:
     ) -> Simulation:
         """Simulate the declaration at finite size: draw the disorder, run the equations, diagonalise.
 
-        size: of the base sector, the first one declared. seeds: independent samples. path: the spectrum at every time;
-        by default at a handful where layers have names. backend: "numpy" (the default) or "jax".
+        size: of the base sector, the first one declared. seeds: independent samples. path: the spectrum at every time
+        or at those that are listed; by default at a handful where layers have names. backend: "numpy" or "jax".
 
         >>> import derive
 
@@ -355,6 +366,34 @@ class Theory:
         return compare(theory, simulation, smaller)
 
     # -- what else follows
+
+    def stable_rate(
+        self,
+        values: Values | None = None,
+        /,
+        *,
+        of: str = "eta",
+        loss: str = "train_loss",
+        curvature: str | None = None,
+        tolerance: float = TOLERANCE,
+        progress: Progress | None = None,
+        **parameters: Any,
+    ) -> StableRate:
+        """The largest rate with a bounded loss, and the smallest at which a direction of the curvature overshoots.
+
+        of: the parameter to raise; its value is where the search starts. loss: the observable that must stay bounded.
+        curvature: the layer whose largest eigenvalue it is, by default ntk where there is one; "none" leaves it out.
+        """
+        from derive.api.stability import stable_rate
+
+        options = asked(
+            of=None if of == "eta" else of,
+            loss=None if loss == "train_loss" else loss,
+            curvature=curvature,
+            progress=progress,
+        )
+        problem = self._problem(self._given("stable_rate", options, values, parameters))
+        return stable_rate(self, problem, of, loss, curvature, tolerance, progress)
 
     def expand(
         self,
@@ -496,26 +535,6 @@ class Theory:
             fingerprints(problem.inputs),
             versions(),
         )
-
-
-def wanted_kernels(names: Sequence[str | Name]) -> Wanted:
-    """Two-time functions by name, as "C[a,b]" or as ("C", "a", "b")."""
-    return tuple(parsed(name) if isinstance(name, str) else name for name in names)
-
-
-def times_to_watch(solver: Solver, values: Mapping[str, Any], path: bool | None) -> list[int]:
-    """When to diagonalise besides the end: at a handful of times where layers have names, at all if asked for."""
-    if solver.setting.steps is None or path is False or (path is None and not solver.layered):
-        return []
-    count = int(values[solver.setting.steps]) + 1
-    return list(range(count)) if path else handful(count)
-
-
-def _several(value: Any) -> tuple[Any, ...]:
-    """The values along an axis; text, numbers and arrays of data by name are one."""
-    if isinstance(value, (str, Mapping)) or np.ndim(value) == 0:
-        return (value,)
-    return tuple(value)
 
 
 def _part(progress: Progress | None, low: float, high: float) -> Progress | None:

@@ -35,7 +35,7 @@ from derive.cli.problem import target_argument, values_argument
     "--curvature",
     metavar="LAYER",
     shell_complete=completion.layers,
-    help="The layer whose largest eigenvalue is the curvature; by default ntk where a model has it.",
+    help="The layer whose largest eigenvalue is the curvature, or none; by default ntk where a model has it.",
 )
 @click.option(
     "--out",
@@ -96,16 +96,15 @@ def stability(
     points: list[dict[str, Any]] = []
     setting = sweep.problems[0].model.setting
     with progress_bar(f"stability of {setting}", as_json) as progress:
-        from derive.api.solvers import solver_of
-        from numerics.stability import stable_rate
+        from derive.api.loading import load
+        from derive.api.stability import TOLERANCE, stable_rate
 
+        theory = load(target)
         for k, problem in enumerate(sweep.problems):
             share = part_of(progress, k / len(sweep.problems), (k + 1) / len(sweep.problems))
-            solver = solver_of(problem.model, target, share)
-            layer = curvature or ("ntk" if "ntk" in (m.label for m in solver.matrices) else None)
             parameters = {name: value for name, value in problem.values.items() if name != rate}
             try:
-                found = stable_rate(solver, problem.inputs, rate=rate, loss=loss, layer=layer, progress=share)
+                found = stable_rate(theory, problem, rate, loss, curvature, TOLERANCE, share)
                 points.append(plain({"parameters": parameters, **asdict(found)}))
             except NumericalError as error:
                 points.append(plain({"parameters": parameters, "error": str(error)}))

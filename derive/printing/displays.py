@@ -25,6 +25,7 @@ from derive.printing.documents import (
     markdown_of_sections,
     parameter_table,
     prose,
+    sections_as_data as sections_as_data,
     spectrum_words,
     text,
     text_of_record,

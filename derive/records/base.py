@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from derive.display import Displayed
+from derive.display import DisplayedSections
 
 
-class Record(Displayed):
+class Record(DisplayedSections):
     """A stage's result. `assumptions` holds everything assumed so far, so the last record shows them all."""
 
     title: str = ""

@@ -75,7 +75,7 @@ class Simulation(Saved):
         """One probed matrix by its label; the first one if None."""
         labels = [layer.label for layer in self.layers]
         if not labels:
-            raise ParameterError(f"{self.setting} probes no matrix, so its samples have no spectrum")
+            raise ParameterError(f"there are no spectra: {self.setting} probes no matrix, or layer=none was asked for")
         if label is not None and str(label) not in labels:
             raise ParameterError(f"there is no layer {label}; the layers are {', '.join(labels)}")
         return self.layers[0 if label is None else labels.index(str(label))]

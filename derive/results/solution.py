@@ -80,6 +80,12 @@ class Layer:
         return None if path is None else tuple(map(read_only, path))
 
     @property
+    def outlier_path_errors(self) -> tuple[np.ndarray, ...] | None:
+        """Their standard errors, NaN for one that is not always there; None where they are exact."""
+        errors = self.found.outlier_path_errors
+        return None if errors is None else tuple(map(read_only, errors))
+
+    @property
     def largest_path(self) -> np.ndarray | None:
         """The top of the spectrum at each time, outlier or edge."""
         return None if self.found.largest_path is None else read_only(self.found.largest_path)
@@ -112,6 +118,32 @@ class Layer:
     def share_below(self, x: Any) -> np.ndarray:
         """The share of eigenvalues at or below each x, atoms included."""
         return self.found.law.cumulative(np.asarray(x, float))
+
+    def resolvent(self, z: Any) -> np.ndarray:
+        """The mean of 1 / (z - eigenvalue) over the bulk at each z, atoms included; away from its support."""
+        points = np.asarray(z)
+        for low, high in (*self.found.bulk_edges, *((at, at) for at, _ in self.atoms)):
+            if np.any((points.real >= low) & (points.real <= high) & (points.imag == 0)):
+                raise ParameterError(
+                    "the resolvent is not defined on the bulk; take z outside of it, or off the real axis"
+                )
+        found = np.array([self.found.law.transform(complex(x)) for x in points.ravel()]).reshape(points.shape)
+        return found if np.iscomplexobj(points) else found.real
+
+    def outermost(self, size: int, lower: bool = False) -> float:
+        """The mean of the largest of `size` eigenvalues where no outlier is above the bulk, or of the smallest.
+
+        It is the edge with the shift of the Tracy-Widom law of real symmetric matrices, which falls as size^(-2/3).
+        """
+        from numerics.simulation.compare import mean_at_edge
+
+        if not self.found.bulk_edges:
+            raise NumericalError("there is no bulk, so that it has no outermost eigenvalue")
+        edge = self.found.bulk_edges[0][0] if lower else self.found.bulk_edges[-1][1]
+        mean = mean_at_edge(self.found, edge, size)
+        if mean is None:
+            raise NumericalError(f"the density at the edge {edge:.6g} is no square root: the law there is another one")
+        return mean
 
     def side(self, value: float) -> str:
         """Where an outlier stands."""
@@ -201,7 +233,7 @@ class Solution(Saved):
     def layer(self, label: int | str | None = None) -> Layer:
         """One probed matrix by its label; the first one if None."""
         if not self.layers:
-            raise ParameterError(f"{self.setting} probes no matrix; add probe=spectrum(...) to its Model")
+            raise ParameterError(f"there are no spectra: {self.setting} probes no matrix, or layer=none was asked for")
         labels = [layer.label for layer in self.layers]
         if label is not None and str(label) not in labels:
             raise ParameterError(f"there is no layer {label}; the layers are {', '.join(labels)}")
@@ -235,6 +267,20 @@ class Solution(Saved):
     def density(self, x: Any, layer: int | str | None = None) -> np.ndarray:
         """The density of the bulk at each x; of the first layer unless one is named."""
         return self.layer(layer).density(x)
+
+    def a_matrix(self, z: Any, layer: int | str | None = None) -> np.ndarray:
+        """A(z) at real points outside the bulk; it is singular at the outliers. Of the first layer unless one is named.
+
+        >>> import derive
+        >>> abs(derive.load("spiked_wigner").solve(gamma0=2).a_matrix([2.5, 3.0])[:, 0, 0]) > 1e-12
+        array([False,  True])
+        """
+        from numerics.solver import a_matrices
+
+        found, points = self.layer(layer), np.atleast_1d(np.asarray(z, float))
+        if self._numbers.solver is None:
+            raise ParameterError("A(z) is not kept with a saved result; solve again and ask for it")
+        return a_matrices(self._numbers.solver, self._numbers, points, found.label)
 
     @property
     def observables(self) -> dict[str, np.ndarray]:

@@ -153,7 +153,7 @@ def compare(solution: Solution, simulation: Simulation, smaller: Simulation | No
         name = f"layer {layer.label}: " if layer.label else ""
         matches = match(layer, simulated.eigenvalues)
         rows += [_row(name + what, value, error, draws) for what, value, error, draws in matches.outliers]
-        rows += _edge_rows(name, solution, layer, matches, simulated.eigenvalues)
+        rows += _edge_rows(name, layer, matches, simulated.eigenvalues)
         if not layer.outliers:
             rows += _moment_rows(name, layer, simulation, smaller)
             rows += _atom_rows(name, layer, simulated.eigenvalues)
@@ -189,9 +189,7 @@ def _two_time_rows(solution: Solution, simulation: Simulation) -> list[Row]:
     return rows
 
 
-def _edge_rows(
-    name: str, solution: Solution, layer: Layer, matches: Matches, spectra: Sequence[np.ndarray]
-) -> list[Row]:
+def _edge_rows(name: str, layer: Layer, matches: Matches, spectra: Sequence[np.ndarray]) -> list[Row]:
     """The bulk's outermost eigenvalues: without outliers against the mean of the Tracy-Widom law, else to look at.
 
     Where the largest eigenvalues come in equal pairs, the matrix has a symmetry and their law is another one.
@@ -200,13 +198,11 @@ def _edge_rows(
     size = len(spectra[0])
     paired = all(e[-1] - e[-2] <= 1e-8 * abs(e[-1]) for e in spectra if len(e) > 1)
     for what, edge, draws in matches.edges:
-        scale = None if layer.outliers or paired else edge_scale(solution, layer, edge)
-        if scale is None:
+        expected = None if layer.outliers or paired else mean_at_edge(layer, edge, size)
+        if expected is None:
             rows.append(_row(name + what, edge, None, draws, compared=False))
-            continue
-        inward = -1.0 if what.startswith("upper") else 1.0
-        expected = edge + inward * TRACY_WIDOM_MEAN * (scale / size) ** (2 / 3)
-        rows.append(_row(f"{name}{what} (Tracy-Widom mean)", expected, None, draws))
+        else:
+            rows.append(_row(f"{name}{what} (Tracy-Widom mean)", expected, None, draws))
     return rows
 
 
@@ -242,15 +238,17 @@ def _atom_rows(name: str, layer: Layer, spectra: Sequence[np.ndarray]) -> list[R
     return rows
 
 
-def edge_scale(solution: Solution, layer: Layer, edge: float) -> float | None:
-    """1/a for a density a sqrt(distance) / pi next to an edge; None at an edge where it behaves otherwise."""
+def mean_at_edge(layer: Layer, edge: float, size: int) -> float | None:
+    """Where the outermost of `size` eigenvalues is on average at an edge without outliers: the mean of the Tracy-Widom
+    law of real symmetric matrices, for a density a sqrt(distance) / pi; None where the density behaves otherwise."""
     low, high = next(pair for pair in layer.bulk_edges if edge in pair)
     inward = 1.0 if edge == low else -1.0
     steps = 1e-5 * (high - low) * np.array([1.0, 4.0])
-    near, far = solution.density(edge + inward * steps, layer.label)
+    near, far = layer.law.density(edge + inward * steps)
     if near <= 0 or abs(far / near - 2) > 0.05:
         return None
-    return float(np.sqrt(steps[0]) / (np.pi * near))
+    scale = np.sqrt(steps[0]) / (np.pi * near)
+    return float(edge + inward * TRACY_WIDOM_MEAN * (scale / size) ** (2 / 3))
 
 
 def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer) -> list[Row]:
