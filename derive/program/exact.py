@@ -20,6 +20,7 @@ from derive.language.symbols import Clock, Sector
 from derive.language.vectors import PAST, Each, Field, FieldAt, Mean, Total, labels_of, shown
 from derive.printing import text
 from derive.program.layout import Layout, lag_of, mean_key, outermost
+from derive.program.merging import merged
 from derive.program.nodes import (
     SCALAR,
     Attribute,
@@ -248,7 +249,7 @@ class ExactBuild:
             self.sites,
             tables,
             first,
-            kept,
+            merged(kept, wanted),
             tuple(c for c in carried if c.symbol in wanted),
             results,
             order,
