@@ -565,7 +565,29 @@ class ExactBuild:
         count = self.steps * lines_of(field)
         return Call("first", (self.past(field), Formula(count)), (count, self.home[field.sector].size))
 
+    def _known_as_covariance(self, field: Field, at_equal_times: bool) -> tuple[Formula, Ref, Ref] | None:
+        """A factor, a covariance and a noise of its whose covariance is, times the factor, that of a field.
+
+        Fields that random matrices multiply have their covariances already: nothing has to be computed again. A
+        factor that may be zero or changes in time cannot be taken off; a matrix drawn afresh knows equal times only.
+        """
+        for c in self.layout.saddle.covariances:
+            if c.left != c.right or c.a != field or c.b != field or c.left not in self.done or not field.timed:
+                continue
+            moving = c.coefficient.atoms(Clock, Mean, AppliedUndef, DataAt, Total) or not c.coefficient.is_positive
+            if moving or (c.fresh and not at_equal_times) or lines_of(c.left) != lines_of(field):
+                continue
+            found = (cov for cov, noises in self.home[c.left.sector].channels if c.left in dict(noises))
+            return self.number(1 / c.coefficient), Ref(next(found)), Ref(self.place[c.left])
+        return None
+
     def _letter(self, letter: Letter) -> Value:
+        known = self._known_as_covariance(letter.a, False) if letter.kind == "C" and letter.a == letter.b else None
+        if known is not None:
+            factor, covariance, noise = known
+            count = self.steps * lines_of(letter.a)
+            call = Call("covariance_before", (covariance, noise, Formula(count)), (count, count))
+            return call if factor.expression == 1 else Sum(((factor, call),), call.shape)
         rows = self._first(letter.a)
         if letter.kind == "C":
             return MatMul(self._dual(rows, letter.a), Transposed(self._first(letter.b)))
@@ -583,8 +605,14 @@ class ExactBuild:
 
     def _table(self, average: Mean) -> Value:
         """A mean at all times: one row per time, one column per label."""
-        parts = []
+        parts: list[tuple[Formula, Value]] = []
         for scale, a, b in self._pairs(average):
+            known = self._known_as_covariance(a.field, True) if a == b and self.lag(a) == 0 else None
+            if known is not None:
+                factor, covariance, noise = known
+                both = self.number(scale).expression * factor.expression
+                parts.append((Formula(both), Call("variances", (covariance, noise), None)))
+                continue
             seen, rows = (self._delayed(v) for v in (a, b))
             call = Call(
                 "products_by_time",

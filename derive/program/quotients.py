@@ -448,6 +448,14 @@ class ExactRun:
             found[index] = self.total(p * q for p, q in pairs if not (p.is_zero or q.is_zero))
         return found
 
+    def _call_covariance_before(self, covariance: Value, block: Value, count: Value) -> Array:
+        start, size = self.value(block).place, self.whole(count)
+        return self.value(covariance)[start : start + size, start : start + size]
+
+    def _call_variances(self, covariance: Value, block: Value) -> Array:
+        place = self.value(block)
+        return np.diagonal(self.value(covariance))[place.place :][: place.length].reshape(place.times, place.labels)
+
     def _call_total_of_labels(self, table: Value) -> Array:
         array = self.value(table)
         found = self.zeros((len(array), 1))

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import jax.scipy.special as jsp
 
 from numerics.runtime.exact import (
+    covariance_before,
     dual,
     earlier,
     finite_times,
@@ -15,12 +16,12 @@ from numerics.runtime.exact import (
     overlaps,
     part,
     part_before,
-    products_by_time,
     put,
     series,
     site,
     store,
     unit,
+    variances,
     weighted,
 )
 from numerics.runtime.interface import ExactTraining
@@ -158,7 +159,8 @@ def results(p, state):
     N2, N1, D, P = sites(p, times)
     in_J1_h1, _ = N2
     in_J1T_g2, in_J0_h0 = N1
-    in_J0T_g1, _, _ = D
+    in_J0T_g1, in_h0, _ = D
+    in_X_v, _ = P
     (
         g2_past,
         g1_past,
@@ -175,22 +177,18 @@ def results(p, state):
         cov_X,
     ) = state
     order = {
-        ("C", "g1", "g1"): dual(first(g1_past, p.C * p.T), N1, cov_J1T, cov_J0) @ first(g1_past, p.C * p.T).T,
-        ("C", "g2", "g2"): dual(first(g2_past, p.C * p.T), N2, cov_J1) @ first(g2_past, p.C * p.T).T,
-        ("C", "h0", "h0"): dual(first(h0_past, p.C * p.T), D, cov_J0T, cov_XT) @ first(h0_past, p.C * p.T).T,
-        ("C", "h1", "h1"): dual(first(h1_past, p.C * p.T), N1, cov_J1T, cov_J0) @ first(h1_past, p.C * p.T).T,
+        ("C", "g1", "g1"): p.nu * covariance_before(cov_J0T, in_J0T_g1, p.C * p.T),
+        ("C", "g2", "g2"): covariance_before(cov_J1T, in_J1T_g2, p.C * p.T),
+        ("C", "h0", "h0"): covariance_before(cov_J0, in_J0_h0, p.C * p.T),
+        ("C", "h1", "h1"): covariance_before(cov_J1, in_J1_h1, p.C * p.T),
         ("R", "g1", "J0_h0"): part_before(first(g1_past, p.C * p.T), in_J0_h0, p.C * p.T),
         ("R", "g2", "J1_h1"): part_before(first(g2_past, p.C * p.T), in_J1_h1, p.C * p.T),
         ("R", "h0", "J0T_g1"): part_before(first(h0_past, p.C * p.T), in_J0T_g1, p.C * p.T),
         ("R", "h1", "J1T_g2"): part_before(first(h1_past, p.C * p.T), in_J1T_g2, p.C * p.T),
     }
     observables = {
-        "train_loss": series(
-            mean_of_labels(products_by_time(dual(delta_past, P, cov_X), p.C, delta_past, p.C))
-        ),
-        "test_loss": series(
-            p.sigma**2 + mean_of_labels(products_by_time(dual(v_past, D, cov_J0T, cov_XT), p.C, v_past, p.C))
-        ),
+        "train_loss": series(mean_of_labels(p.alpha * variances(cov_XT, in_h0))),
+        "test_loss": series(p.sigma**2 + mean_of_labels(variances(cov_X, in_X_v))),
     }
     return (
         order,

@@ -188,6 +188,12 @@ def put(covariance: Array, a: Block, t: Array, b: Block, s: Array | None, values
     return jax.lax.dynamic_update_slice(covariance, values.T, (column, row))
 
 
+def variances(covariance: Array, block: Block) -> Array:
+    """The variances of a noise: one row per time, one column per label."""
+    diagonal = covariance.reshape(-1)[:: covariance.shape[0] + 1]
+    return diagonal[block.place : block.place + block.length].reshape(block.times, block.labels)
+
+
 # -- time
 
 
@@ -253,15 +259,14 @@ def after(t: Array, *rows: Array) -> Array:
     return t + (sum(x[0, 0] for x in rows if x.size) < -jnp.inf)
 
 
-def finite_times(times: int, pasts: tuple[Array, ...], variances: tuple[tuple[tuple[Block, ...], Array], ...]) -> Array:
+def finite_times(
+    times: int, pasts: tuple[Array, ...], covariances: tuple[tuple[tuple[Block, ...], Array], ...]
+) -> Array:
     """How many times are free of overflow: up to the first with a row or a variance that is not finite."""
     # one table and one reduction: what a compiler spends goes with the number of operations, not with their sizes
     table = [past.reshape(times, -1) for past in pasts if past.size]
-    for blocks, covariance in variances:
-        diagonal = covariance.reshape(-1)[:: covariance.shape[0] + 1]
-        for block in blocks:
-            if block.times == times:
-                table.append(diagonal[block.place : block.place + block.length].reshape(times, block.labels))
+    for blocks, covariance in covariances:
+        table += [variances(covariance, block) for block in blocks if block.times == times]
     if not table:
         return jnp.asarray(times)
     when = jnp.arange(times)[:, None]
@@ -279,6 +284,11 @@ def first(rows: Array, count: int) -> Array:
 def part_before(rows: Array, block: Block, count: int) -> Array:
     """What rows hold of the first entries of one noise or source."""
     return rows[:, block.start : block.start + count]
+
+
+def covariance_before(covariance: Array, block: Block, count: int) -> Array:
+    """The covariance of the first entries of one noise with each other."""
+    return covariance[block.place : block.place + count, block.place : block.place + count]
 
 
 def entry(column: Array) -> Array:
