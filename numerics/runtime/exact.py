@@ -27,6 +27,10 @@ MOST_STAGES = 4
 take 5/8, four 15/32 and arrays that grow at every time 1/3."""
 
 
+FEW_LINES = 4
+"""So few scalar products with all rows of a past are faster one by one: matrix products first copy the past."""
+
+
 @dataclass(frozen=True)
 class Block:
     """Where a noise or source stands: times x labels entries, from `start` on in a row of `size` entries, and from
@@ -172,6 +176,8 @@ def dual(rows: Array, place: Site, *covariances: Array) -> Array:
 
 def overlaps(seen: Array, past: Array) -> Array:
     """Means of the products of a field, whose dual rows are `seen`, with another at all times that are known."""
+    if 1 < len(seen) <= FEW_LINES:
+        return jax.lax.map(partial(jnp.matmul, past), seen)
     return (past @ seen.T).T  # the small factor is the one that is transposed
 
 
