@@ -38,6 +38,7 @@ from derive.program.nodes import (
     Tuple,
     Value,
     alive,
+    children,
     shape_of,
     symbols_in,
 )
@@ -426,6 +427,9 @@ class ExactBuild:
         self.known_after[field] = self.noises_known[field.sector] + own
         if field.timed:
             self.lines.append(self._stored(field, symbol))
+            if self._reads_own_past(field, value):
+                call = Call("stored", (self.past(field), Formula(lines_of(field)), Ref(self.time)), symbol.shape)
+                self.lines.append(Let(symbol, call))
         if isinstance(f.rule, DisorderRule):
             self._covariances(f)
 
@@ -447,6 +451,15 @@ class ExactBuild:
         if loose:
             when = Call("after", (when, *map(Ref, loose)), SCALAR)
         return Let(past, Call("store", (Ref(past), Ref(rows), when), past.shape))
+
+    def _reads_own_past(self, field: Field, value: Value) -> bool:
+        """Whether rows hold earlier rows of their own field as they are, not only in a product.
+
+        A compiler makes such rows anew wherever they are used, from the past without them, which it then copies.
+        """
+        if isinstance(value, Call) and value.function == "earlier":
+            return self.pasts[field] in symbols_in(value)
+        return not isinstance(value, MatMul) and any(self._reads_own_past(field, v) for v in children(value))
 
     def _rule(self, f: SystemField, rule: Rule) -> Value:
         shape = self.rows_shape(f.field)
@@ -568,14 +581,16 @@ class ExactBuild:
     def _known_as_covariance(self, field: Field, at_equal_times: bool) -> tuple[Formula, Ref, Ref] | None:
         """A factor, a covariance and a noise of its whose covariance is, times the factor, that of a field.
 
-        Fields that random matrices multiply have their covariances already: nothing has to be computed again. A
-        factor that may be zero or changes in time cannot be taken off; a matrix drawn afresh knows equal times only.
+        Fields that random matrices multiply have their covariances already: nothing has to be computed again. Only
+        ratios of sizes are taken off, which are never zero; a matrix drawn afresh knows equal times only.
         """
+        ratios = {symbol for sector in self.layout.sectors for symbol in sector.ratio.free_symbols}
         for c in self.layout.saddle.covariances:
             if c.left != c.right or c.a != field or c.b != field or c.left not in self.done or not field.timed:
                 continue
-            moving = c.coefficient.atoms(Clock, Mean, AppliedUndef, DataAt, Total) or not c.coefficient.is_positive
-            if moving or (c.fresh and not at_equal_times) or lines_of(c.left) != lines_of(field):
+            divides = c.coefficient.is_positive and c.coefficient.free_symbols <= ratios
+            divides = divides and not c.coefficient.atoms(Mean, AppliedUndef, DataAt, Total)
+            if not divides or (c.fresh and not at_equal_times) or lines_of(c.left) != lines_of(field):
                 continue
             found = (cov for cov, noises in self.home[c.left.sector].channels if c.left in dict(noises))
             return self.number(1 / c.coefficient), Ref(next(found)), Ref(self.place[c.left])

@@ -83,7 +83,7 @@ def _contracted(factor: Formula, value: Value) -> tuple[Symbol, Shape] | None:
     """What a product contracts with which array, if its factor can go to the left of the product."""
     if not (isinstance(value, MatMul) and isinstance(value.right, Ref)) or value.left.shape is None:
         return None
-    if factor.shape is None or (factor.shape != SCALAR and factor.shape[0] != value.left.shape[0]):
+    if factor.shape is None or (factor.shape != SCALAR and factor.shape[0] not in (1, value.left.shape[0])):
         return None
     return value.right.symbol, value.left.shape
 

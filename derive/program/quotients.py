@@ -432,6 +432,9 @@ class ExactRun:
         found[time * len(new) : (time + 1) * len(new)] = new
         return found
 
+    def _call_stored(self, past: Value, labels: Value, t: Value) -> Array:
+        return self._call_earlier(past, labels, t, 0)
+
     def _call_products(self, seen: Value, rows: Value) -> Array:
         a, b = np.broadcast_arrays(self.value(seen), self.value(rows))
         found = self.zeros((len(a), 1))
