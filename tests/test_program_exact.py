@@ -158,16 +158,16 @@ def _merged_values(statements, wanted):
     return texts, len(merged(statements, wanted))
 
 
-U, K, W, PAST_ROWS = (Symbol(name, (sp.Integer(2), sp.Integer(2))) for name in ("u", "k", "w", "past"))
-START = {s: np.random.default_rng(i).standard_normal((2, 2)) for i, s in enumerate((U, K, W, PAST_ROWS))}
+ADDED, KERNEL, WEIGHTS, PAST_ROWS = (Symbol(name, (sp.Integer(2), sp.Integer(2))) for name in ("u", "k", "w", "past"))
+START = {s: np.random.default_rng(i).standard_normal((2, 2)) for i, s in enumerate((ADDED, KERNEL, WEIGHTS, PAST_ROWS))}
 
 
 def test_products_are_put_together_only_where_that_changes_nothing():
-    shape = U.shape
+    shape = ADDED.shape
     one, two = Formula(sp.S.One), Formula(sp.Integer(2))
     a, b, other = Symbol("a", shape), Symbol("b", shape), Symbol("other", shape)
-    first = Let(a, Sum(((one, Ref(U)), (two, MatMul(Ref(K), Ref(PAST_ROWS)))), shape), "a")
-    second = Let(b, Sum(((two, Ref(a)), (one, MatMul(Ref(W), Ref(PAST_ROWS)))), shape), "b")
+    first = Let(a, Sum(((one, Ref(ADDED)), (two, MatMul(Ref(KERNEL), Ref(PAST_ROWS)))), shape), "a")
+    second = Let(b, Sum(((two, Ref(a)), (one, MatMul(Ref(WEIGHTS), Ref(PAST_ROWS)))), shape), "b")
     change = Let(PAST_ROWS, Sum(((two, Ref(PAST_ROWS)),), shape))
     again = Let(other, Sum(((one, Ref(a)),), shape))
     cases = [
