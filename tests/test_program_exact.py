@@ -29,7 +29,8 @@ from derive.codegen import generate_files
 from derive.pipeline import derive_model
 from derive.program.exact import exact_pass
 from derive.program.layout import Layout
-from derive.program.nodes import Call, Formula, Let, MatMul, Ref, Slot, Sum, Symbol, alive
+from derive.program.merging import merged
+from derive.program.nodes import Call, Formula, Let, MatMul, Ref, Slot, Sum, Symbol, alive, children
 from derive.program.quotients import ExactRun
 from derive.program.text import Names, Text
 from numerics.precision import in_float64
@@ -118,11 +119,67 @@ def test_a_covariance_is_written_in_both_places():
     assert np.array_equal(found[0, 4:], [7, 8]) and np.array_equal(found, found.T) and found.sum() == 30
 
 
-def test_stages_end_at_the_last_time_and_double():
-    assert runtime.stages(5) == ((0, 5),)
-    begins, ends = zip(*runtime.stages(1001), strict=True)
-    assert ends[-1] == 1001 and begins == (0, *ends[:-1])
-    assert all(2 * a - 1 <= b <= 2 * a for a, b in zip(ends, ends[1:], strict=False))
+def test_stages_follow_each_other_up_to_the_last_time_and_there_are_few():
+    assert runtime.stages(5, 0) == ((0, 5),)
+    for times, numbers in ((1001, 2 * runtime.STAGE), (1001, 1 << 40), (2, 1 << 40), (7, runtime.STAGE)):
+        found = runtime.stages(times, numbers)
+        begins, ends = zip(*found, strict=True)
+        assert ends[-1] == times and begins == (0, *ends[:-1]) and all(a < b for a, b in found)
+        assert 1 < len(found) <= runtime.MOST_STAGES
+
+
+def _products(value):
+    own = [value.right.symbol] if isinstance(value, MatMul) and isinstance(value.right, Ref) else []
+    return [*own, *(symbol for child in children(value) for symbol in _products(child))]
+
+
+@pytest.mark.parametrize("data", ["full_batch", "online"])
+def test_a_step_contracts_no_past_twice_for_one_field(data):
+    """u + k @ past in one equation and w @ past in the next that uses it are one product."""
+    found = derivation_of("deep_linear", L=2, data=data)
+    layout = Layout(found.order, found.saddle)
+    step = exact_pass(layout, ()).step
+    remarked = [let for let in step if let.remark]
+    assert any(len(let.remark.splitlines()) == 2 for let in remarked)
+    for let in remarked:
+        used = _products(let.value)
+        assert len(used) == len(set(used)), let.remark
+    assert len([line for let in remarked for line in let.remark.splitlines()]) == len(layout.fields)
+
+
+def _merged_values(statements, wanted):
+    """What the statements give, before and after products are put together, for numbers in place of symbols."""
+    texts = []
+    for body in (statements, merged(statements, wanted)):
+        names = Names(())
+        known = {names.of(s): x for s, x in START.items()}
+        exec("\n".join(Text(names).lines(body)), known)
+        texts.append([known[names.of(s)] for s in wanted])
+    return texts, len(merged(statements, wanted))
+
+
+ADDED, KERNEL, WEIGHTS, PAST_ROWS = (Symbol(name, (sp.Integer(2), sp.Integer(2))) for name in ("u", "k", "w", "past"))
+START = {s: np.random.default_rng(i).standard_normal((2, 2)) for i, s in enumerate((ADDED, KERNEL, WEIGHTS, PAST_ROWS))}
+
+
+def test_products_are_put_together_only_where_that_changes_nothing():
+    shape = ADDED.shape
+    one, two = Formula(sp.S.One), Formula(sp.Integer(2))
+    a, b, other = Symbol("a", shape), Symbol("b", shape), Symbol("other", shape)
+    first = Let(a, Sum(((one, Ref(ADDED)), (two, MatMul(Ref(KERNEL), Ref(PAST_ROWS)))), shape), "a")
+    second = Let(b, Sum(((two, Ref(a)), (one, MatMul(Ref(WEIGHTS), Ref(PAST_ROWS)))), shape), "b")
+    change = Let(PAST_ROWS, Sum(((two, Ref(PAST_ROWS)),), shape))
+    again = Let(other, Sum(((one, Ref(a)),), shape))
+    cases = [
+        ((first, second), [b], 1),
+        ((first, change, second), [b], 3),  # the past is another one
+        ((first, second, again), [b, other], 3),  # used elsewhere
+        ((first, second), [b, a], 2),  # wanted afterwards
+    ]
+    for statements, wanted, left in cases:
+        (before, after), count = _merged_values(statements, wanted)
+        assert count == left
+        assert all(np.allclose(x, y, rtol=1e-14) for x, y in zip(before, after, strict=True))
 
 
 @in_float64

@@ -20,6 +20,7 @@ from derive.language.symbols import Clock, Sector
 from derive.language.vectors import PAST, Each, Field, FieldAt, Mean, Total, labels_of, shown
 from derive.printing import text
 from derive.program.layout import Layout, lag_of, mean_key, outermost
+from derive.program.merging import merged
 from derive.program.nodes import (
     SCALAR,
     Attribute,
@@ -37,6 +38,7 @@ from derive.program.nodes import (
     Tuple,
     Value,
     alive,
+    children,
     shape_of,
     symbols_in,
 )
@@ -248,7 +250,7 @@ class ExactBuild:
             self.sites,
             tables,
             first,
-            kept,
+            merged(kept, wanted),
             tuple(c for c in carried if c.symbol in wanted),
             results,
             order,
@@ -425,6 +427,9 @@ class ExactBuild:
         self.known_after[field] = self.noises_known[field.sector] + own
         if field.timed:
             self.lines.append(self._stored(field, symbol))
+            if self._reads_own_past(field, value):
+                call = Call("stored", (self.past(field), Formula(lines_of(field)), Ref(self.time)), symbol.shape)
+                self.lines.append(Let(symbol, call))
         if isinstance(f.rule, DisorderRule):
             self._covariances(f)
 
@@ -446,6 +451,15 @@ class ExactBuild:
         if loose:
             when = Call("after", (when, *map(Ref, loose)), SCALAR)
         return Let(past, Call("store", (Ref(past), Ref(rows), when), past.shape))
+
+    def _reads_own_past(self, field: Field, value: Value) -> bool:
+        """Whether rows hold earlier rows of their own field as they are, not only in a product.
+
+        A compiler makes such rows anew wherever they are used, from the past without them, which it then copies.
+        """
+        if isinstance(value, Call) and value.function == "earlier":
+            return self.pasts[field] in symbols_in(value)
+        return not isinstance(value, MatMul) and any(self._reads_own_past(field, v) for v in children(value))
 
     def _rule(self, f: SystemField, rule: Rule) -> Value:
         shape = self.rows_shape(f.field)
@@ -564,7 +578,31 @@ class ExactBuild:
         count = self.steps * lines_of(field)
         return Call("first", (self.past(field), Formula(count)), (count, self.home[field.sector].size))
 
+    def _known_as_covariance(self, field: Field, at_equal_times: bool) -> tuple[Formula, Ref, Ref] | None:
+        """A factor, a covariance and a noise of its whose covariance is, times the factor, that of a field.
+
+        Fields that random matrices multiply have their covariances already: nothing has to be computed again. Only
+        ratios of sizes are taken off, which are never zero; a matrix drawn afresh knows equal times only.
+        """
+        ratios = {symbol for sector in self.layout.sectors for symbol in sector.ratio.free_symbols}
+        for c in self.layout.saddle.covariances:
+            if c.left != c.right or c.a != field or c.b != field or c.left not in self.done or not field.timed:
+                continue
+            divides = c.coefficient.is_positive and c.coefficient.free_symbols <= ratios
+            divides = divides and not c.coefficient.atoms(Mean, AppliedUndef, DataAt, Total)
+            if not divides or (c.fresh and not at_equal_times) or lines_of(c.left) != lines_of(field):
+                continue
+            found = (cov for cov, noises in self.home[c.left.sector].channels if c.left in dict(noises))
+            return self.number(1 / c.coefficient), Ref(next(found)), Ref(self.place[c.left])
+        return None
+
     def _letter(self, letter: Letter) -> Value:
+        known = self._known_as_covariance(letter.a, False) if letter.kind == "C" and letter.a == letter.b else None
+        if known is not None:
+            factor, covariance, noise = known
+            count = self.steps * lines_of(letter.a)
+            call = Call("covariance_before", (covariance, noise, Formula(count)), (count, count))
+            return call if factor.expression == 1 else Sum(((factor, call),), call.shape)
         rows = self._first(letter.a)
         if letter.kind == "C":
             return MatMul(self._dual(rows, letter.a), Transposed(self._first(letter.b)))
@@ -582,8 +620,14 @@ class ExactBuild:
 
     def _table(self, average: Mean) -> Value:
         """A mean at all times: one row per time, one column per label."""
-        parts = []
+        parts: list[tuple[Formula, Value]] = []
         for scale, a, b in self._pairs(average):
+            known = self._known_as_covariance(a.field, True) if a == b and self.lag(a) == 0 else None
+            if known is not None:
+                factor, covariance, noise = known
+                both = self.number(scale).expression * factor.expression
+                parts.append((Formula(both), Call("variances", (covariance, noise), None)))
+                continue
             seen, rows = (self._delayed(v) for v in (a, b))
             call = Call(
                 "products_by_time",

@@ -12,10 +12,9 @@ from derive.program.nodes import Let, Symbol, Value, symbols_in
 from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text, indented, joined
 
 IN_EXACT = (
-    "after at_time delayed dual earlier empty entry finite_times first forward given given_series lines mean_of_labels "
-    "overlaps part part_before "
-    "kick past_sum products products_by_time put series site store store_number summed total total_of_labels "
-    "unit units weighted"
+    "after at_time covariance_before delayed dual earlier empty entry finite_times first forward given "
+    "given_series kick lines mean_of_labels overlaps part part_before past_sum products products_by_time put "
+    "series site store store_number stored summed total total_of_labels unit units variances weighted"
 ).split()
 IN_TWO_TIME = "Rows kicked two_time".split()
 WANTED = "wanted"

@@ -432,6 +432,9 @@ class ExactRun:
         found[time * len(new) : (time + 1) * len(new)] = new
         return found
 
+    def _call_stored(self, past: Value, labels: Value, t: Value) -> Array:
+        return self._call_earlier(past, labels, t, 0)
+
     def _call_products(self, seen: Value, rows: Value) -> Array:
         a, b = np.broadcast_arrays(self.value(seen), self.value(rows))
         found = self.zeros((len(a), 1))
@@ -447,6 +450,14 @@ class ExactRun:
             pairs = zip(a[index], b[index], strict=True)
             found[index] = self.total(p * q for p, q in pairs if not (p.is_zero or q.is_zero))
         return found
+
+    def _call_covariance_before(self, covariance: Value, block: Value, count: Value) -> Array:
+        start, size = self.value(block).place, self.whole(count)
+        return self.value(covariance)[start : start + size, start : start + size]
+
+    def _call_variances(self, covariance: Value, block: Value) -> Array:
+        place = self.value(block)
+        return np.diagonal(self.value(covariance))[place.place :][: place.length].reshape(place.times, place.labels)
 
     def _call_total_of_labels(self, table: Value) -> Array:
         array = self.value(table)

@@ -252,11 +252,11 @@ class Text:
         return " + ".join(parts)
 
     def lines(self, statements: Iterable[Statement]) -> list[str]:
-        """One line per statement, with its remark above."""
+        """One line per statement, with the lines of its remark above."""
         found = []
         for statement in statements:
             if statement.remark:
-                found.append(f"# {statement.remark}")
+                found += [f"# {line}" for line in statement.remark.splitlines()]
             names = ", ".join(map(self.names.of, statement.symbols))
             found.append(f"{names} = {self.value(statement.value)}")
         return found

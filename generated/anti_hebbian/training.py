@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import jax.scipy.special as jsp
 
 from numerics.runtime.exact import (
+    covariance_before,
     dual,
     earlier,
     finite_times,
@@ -20,8 +21,10 @@ from numerics.runtime.exact import (
     series,
     site,
     store,
+    stored,
     unit,
     units,
+    variances,
     weighted,
 )
 from numerics.runtime.interface import ExactTraining
@@ -61,6 +64,7 @@ def step(p, times, t, state):
         + earlier(v_past, 1, t, 1),
     )
     v_past = store(v_past, v, t)
+    v = stored(v_past, 1, t)
     # M0_v(t) = u[M0_v] + sum_s R[v,M0_v](t,s) v(s)
     M0_v = unit(in_M0_v, t) + part(v, in_M0_v) @ v_past
     M0_v_past = store(M0_v_past, M0_v, t)
@@ -77,11 +81,11 @@ def results(p, state):
     in_M0_v, in_start = D
     (v_past, M0_v_past, cov_M0) = state
     order = {
-        ("C", "v", "v"): dual(first(v_past, p.T), D, cov_M0) @ first(v_past, p.T).T,
+        ("C", "v", "v"): covariance_before(cov_M0, in_M0_v, p.T),
         ("R", "v", "M0_v"): part_before(first(v_past, p.T), in_M0_v, p.T),
     }
     observables = {
-        "activity": series(mean_of_labels(products_by_time(dual(v_past, D, cov_M0), 1, v_past, 1))),
+        "activity": series(mean_of_labels(variances(cov_M0, in_M0_v))),
         "memory": series(mean_of_labels(products_by_time(dual(v_past, D, cov_M0), 1, units(in_start), 1))),
     }
     return order, observables, finite_times(times, (v_past, M0_v_past), ((D.channels[0], cov_M0),))

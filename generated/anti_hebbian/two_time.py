@@ -18,6 +18,7 @@ from numerics.runtime.exact import (
     put,
     site,
     store,
+    stored,
     unit,
     units,
     weighted,
@@ -60,6 +61,7 @@ def step(p, times, wanted, t, state):
         + earlier(v_past, 1, t, 1),
     ) + kick(kick_v, t)
     v_past = store(v_past, v, t)
+    v = stored(v_past, 1, t)
     # M0_v(t) = u[M0_v] + sum_s R[v,M0_v](t,s) v(s)
     M0_v = unit(in_M0_v, t) + part(v, in_M0_v) @ v_past
     M0_v_past = store(M0_v_past, M0_v, t)

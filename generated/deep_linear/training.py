@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import jax.scipy.special as jsp
 
 from numerics.runtime.exact import (
+    covariance_before,
     dual,
     earlier,
     finite_times,
@@ -15,12 +16,13 @@ from numerics.runtime.exact import (
     overlaps,
     part,
     part_before,
-    products_by_time,
     put,
     series,
     site,
     store,
+    stored,
     unit,
+    variances,
     weighted,
 )
 from numerics.runtime.interface import ExactTraining
@@ -89,21 +91,24 @@ def step(p, times, t, state):
         (p.eta * p.gamma0) * earlier(h2_past, p.C, t, 1) + earlier(g2_past, p.C, t, 1),
     )
     g2_past = store(g2_past, g2, t)
-    # J1T_g2(t) = u[J1T_g2] + sum_s R[g2,J1_h1](t,s) h1(s)
-    J1T_g2 = unit(in_J1T_g2, t) + part(g2, in_J1_h1) @ h1_past
+    g2 = stored(g2_past, p.C, t)
     seen_g2 = dual(g2, N2, cov_J1)
     g2_g2 = overlaps(seen_g2, g2_past)
     cov_J1T = put(cov_J1T, in_J1T_g2, t, in_J1T_g2, None, g2_g2)
+    # J1T_g2(t) = u[J1T_g2] + sum_s R[g2,J1_h1](t,s) h1(s)
     # g1(t) = J1T_g2(t) + eta gamma0 sum_{s<t} <g2(t) g2(s)> h1(s)
-    g1 = (p.eta * p.gamma0) * (g2_g2 @ h1_past) + J1T_g2
+    g1 = ((p.eta * p.gamma0) * g2_g2 + part(g2, in_J1_h1)) @ h1_past + unit(in_J1T_g2, t)
     g1_past = store(g1_past, g1, t)
-    # J0T_g1(t) = u[J0T_g1] + sum_s R[g1,J0_h0](t,s) h0(s)
-    J0T_g1 = unit(in_J0T_g1, t) + part(g1, in_J0_h0) @ h0_past
     seen_g1 = dual(g1, N1, cov_J1T, cov_J0)
     g1_g1 = overlaps(seen_g1, g1_past)
     cov_J0T = put(cov_J0T, in_J0T_g1, t, in_J0T_g1, None, (1 / p.nu) * g1_g1)
+    # J0T_g1(t) = u[J0T_g1] + sum_s R[g1,J0_h0](t,s) h0(s)
     # v(t) = teacher - J0T_g1(t)/gamma0 - eta sum_{s<t} <g1(t) g1(s)> h0(s)
-    v = (-1 / p.gamma0) * J0T_g1 + (-p.eta) * (g1_g1 @ h0_past) + unit(in_teacher, 0)
+    v = (
+        (-1 / p.gamma0) * unit(in_J0T_g1, t)
+        + ((-1 / p.gamma0) * part(g1, in_J0_h0) + (-p.eta) * g1_g1) @ h0_past
+        + unit(in_teacher, 0)
+    )
     v_past = store(v_past, v, t)
     # X_v(t) = u[X_v] + sum_s R[v,h0](t,s) delta(s)/alpha
     X_v = unit(in_X_v, t) + (1 / p.alpha) * (part(v, in_h0) @ delta_past)
@@ -119,21 +124,24 @@ def step(p, times, t, state):
     seen_delta = dual(delta, P, cov_X)
     delta_delta = overlaps(seen_delta, delta_past)
     cov_XT = put(cov_XT, in_h0, t, in_h0, None, (1 / p.alpha) * delta_delta)
-    # J0_h0(t) = u[J0_h0] + sum_s R[h0,J0T_g1](t,s) g1(s)/nu
-    J0_h0 = unit(in_J0_h0, t) + (1 / p.nu) * (part(h0, in_J0T_g1) @ g1_past)
     seen_h0 = dual(h0, D, cov_J0T, cov_XT)
     h0_h0 = overlaps(seen_h0, h0_past)
     cov_J0 = put(cov_J0, in_J0_h0, t, in_J0_h0, None, h0_h0)
+    # J0_h0(t) = u[J0_h0] + sum_s R[h0,J0T_g1](t,s) g1(s)/nu
     # h1(t) = J0_h0(t) + eta gamma0 sum_{s<t} <h0(t) h0(s)> g1(s)
-    h1 = weighted(h0_h0, jnp.where(jnp.less(when, t), p.eta * p.gamma0, 0), p.C) @ g1_past + J0_h0
+    h1 = (
+        weighted(h0_h0, jnp.where(jnp.less(when, t), p.eta * p.gamma0, 0), p.C)
+        + (1 / p.nu) * part(h0, in_J0T_g1)
+    ) @ g1_past + unit(in_J0_h0, t)
     h1_past = store(h1_past, h1, t)
-    # J1_h1(t) = u[J1_h1] + sum_s R[h1,J1T_g2](t,s) g2(s)
-    J1_h1 = unit(in_J1_h1, t) + part(h1, in_J1T_g2) @ g2_past
     seen_h1 = dual(h1, N1, cov_J1T, cov_J0)
     h1_h1 = overlaps(seen_h1, h1_past)
     cov_J1 = put(cov_J1, in_J1_h1, t, in_J1_h1, None, h1_h1)
+    # J1_h1(t) = u[J1_h1] + sum_s R[h1,J1T_g2](t,s) g2(s)
     # h2(t) = J1_h1(t) + eta gamma0 sum_{s<t} <h1(t) h1(s)> g2(s)
-    h2 = weighted(h1_h1, jnp.where(jnp.less(when, t), p.eta * p.gamma0, 0), p.C) @ g2_past + J1_h1
+    h2 = (
+        weighted(h1_h1, jnp.where(jnp.less(when, t), p.eta * p.gamma0, 0), p.C) + part(h1, in_J1T_g2)
+    ) @ g2_past + unit(in_J1_h1, t)
     h2_past = store(h2_past, h2, t)
     return (
         g2_past,
@@ -158,7 +166,8 @@ def results(p, state):
     N2, N1, D, P = sites(p, times)
     in_J1_h1, _ = N2
     in_J1T_g2, in_J0_h0 = N1
-    in_J0T_g1, _, _ = D
+    in_J0T_g1, in_h0, _ = D
+    in_X_v, _ = P
     (
         g2_past,
         g1_past,
@@ -175,22 +184,18 @@ def results(p, state):
         cov_X,
     ) = state
     order = {
-        ("C", "g1", "g1"): dual(first(g1_past, p.C * p.T), N1, cov_J1T, cov_J0) @ first(g1_past, p.C * p.T).T,
-        ("C", "g2", "g2"): dual(first(g2_past, p.C * p.T), N2, cov_J1) @ first(g2_past, p.C * p.T).T,
-        ("C", "h0", "h0"): dual(first(h0_past, p.C * p.T), D, cov_J0T, cov_XT) @ first(h0_past, p.C * p.T).T,
-        ("C", "h1", "h1"): dual(first(h1_past, p.C * p.T), N1, cov_J1T, cov_J0) @ first(h1_past, p.C * p.T).T,
+        ("C", "g1", "g1"): p.nu * covariance_before(cov_J0T, in_J0T_g1, p.C * p.T),
+        ("C", "g2", "g2"): covariance_before(cov_J1T, in_J1T_g2, p.C * p.T),
+        ("C", "h0", "h0"): covariance_before(cov_J0, in_J0_h0, p.C * p.T),
+        ("C", "h1", "h1"): covariance_before(cov_J1, in_J1_h1, p.C * p.T),
         ("R", "g1", "J0_h0"): part_before(first(g1_past, p.C * p.T), in_J0_h0, p.C * p.T),
         ("R", "g2", "J1_h1"): part_before(first(g2_past, p.C * p.T), in_J1_h1, p.C * p.T),
         ("R", "h0", "J0T_g1"): part_before(first(h0_past, p.C * p.T), in_J0T_g1, p.C * p.T),
         ("R", "h1", "J1T_g2"): part_before(first(h1_past, p.C * p.T), in_J1T_g2, p.C * p.T),
     }
     observables = {
-        "train_loss": series(
-            mean_of_labels(products_by_time(dual(delta_past, P, cov_X), p.C, delta_past, p.C))
-        ),
-        "test_loss": series(
-            p.sigma**2 + mean_of_labels(products_by_time(dual(v_past, D, cov_J0T, cov_XT), p.C, v_past, p.C))
-        ),
+        "train_loss": series(mean_of_labels(p.alpha * variances(cov_XT, in_h0))),
+        "test_loss": series(p.sigma**2 + mean_of_labels(variances(cov_X, in_X_v))),
     }
     return (
         order,

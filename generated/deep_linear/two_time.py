@@ -18,6 +18,7 @@ from numerics.runtime.exact import (
     put,
     site,
     store,
+    stored,
     unit,
     units,
     weighted,
@@ -107,6 +108,7 @@ def step(p, times, wanted, t, state):
         (p.eta * p.gamma0) * earlier(h2_past, p.C, t, 1) + earlier(g2_past, p.C, t, 1),
     ) + kick(kick_g2, t)
     g2_past = store(g2_past, g2, t)
+    g2 = stored(g2_past, p.C, t)
     # J1T_g2(t) = u[J1T_g2] + sum_s R[g2,J1_h1](t,s) h1(s)
     J1T_g2 = unit(in_J1T_g2, t) + part(g2, in_J1_h1) @ h1_past
     J1T_g2_past = store(J1T_g2_past, J1T_g2, t)

@@ -8,6 +8,7 @@ one random matrix have a covariance of their own; what is drawn is independent a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,8 +19,15 @@ import jax.numpy as jnp
 
 Array = Any
 
-FIRST_STAGE = 256
-"""So many times are passed in one stage: their arrays fit into a cache."""
+STAGE = 500_000
+"""So many numbers are carried through all times in one stage: they fit into a cache. Twice as many take more stages."""
+
+MOST_STAGES = 3
+"""Every stage is compiled by itself, and more than three win little: of the time that one stage takes, two take 5/8,
+three 14/27, four 15/32, and arrays that grow at every time 1/3."""
+
+FEW_LINES = 4
+"""So few scalar products with all rows of a past are faster one by one: matrix products first copy the past."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +158,11 @@ def store(past: Array, rows: Array, t: Array) -> Array:
     return jax.lax.dynamic_update_slice_in_dim(past, rows, t * rows.shape[0], axis=0)
 
 
+def stored(past: Array, labels: int, t: Array) -> Array:
+    """The rows of time t, as they stand in the past."""
+    return jax.lax.dynamic_slice_in_dim(past, t * labels, labels)
+
+
 # -- means over sites
 
 
@@ -167,6 +180,8 @@ def dual(rows: Array, place: Site, *covariances: Array) -> Array:
 
 def overlaps(seen: Array, past: Array) -> Array:
     """Means of the products of a field, whose dual rows are `seen`, with another at all times that are known."""
+    if 1 < len(seen) <= FEW_LINES:
+        return jax.lax.map(partial(jnp.matmul, past), seen)
     return (past @ seen.T).T  # the small factor is the one that is transposed
 
 
@@ -183,14 +198,19 @@ def put(covariance: Array, a: Block, t: Array, b: Block, s: Array | None, values
     return jax.lax.dynamic_update_slice(covariance, values.T, (column, row))
 
 
+def variances(covariance: Array, block: Block) -> Array:
+    """The variances of a noise: one row per time, one column per label."""
+    diagonal = covariance.reshape(-1)[:: covariance.shape[0] + 1]
+    return diagonal[block.place : block.place + block.length].reshape(block.times, block.labels)
+
+
 # -- time
 
 
-def stages(times: int) -> tuple[tuple[int, int], ...]:
-    """First and last time of each stage: the last has all times, the ones before half of the next."""
-    ends = [times]
-    while ends[0] > FIRST_STAGE:
-        ends.insert(0, (ends[0] + 1) // 2)
+def stages(times: int, numbers: int) -> tuple[tuple[int, int], ...]:
+    """First and last time of each stage, for so many numbers that are carried in the end."""
+    count = max(1, min(MOST_STAGES, times, 1 + numbers // STAGE))
+    ends = [times * (i + 1) // count for i in range(count)]
     return tuple(zip((0, *ends[:-1]), ends, strict=True))
 
 
@@ -235,7 +255,8 @@ def forward(
     carried(p, times): the axes of what is carried. start: what is known before the first time. step: one time.
     """
     state = empty(carried(p, 0))
-    for begin, end in stages(times):
+    numbers = sum(math.prod(map(sum, axes)) for axes in carried(p, times))
+    for begin, end in stages(times, numbers):
         state = grow(state, carried(p, begin), carried(p, end))
         if begin == 0 and start is not None:
             state = start(p, end, *tables, state)
@@ -248,15 +269,14 @@ def after(t: Array, *rows: Array) -> Array:
     return t + (sum(x[0, 0] for x in rows if x.size) < -jnp.inf)
 
 
-def finite_times(times: int, pasts: tuple[Array, ...], variances: tuple[tuple[tuple[Block, ...], Array], ...]) -> Array:
+def finite_times(
+    times: int, pasts: tuple[Array, ...], covariances: tuple[tuple[tuple[Block, ...], Array], ...]
+) -> Array:
     """How many times are free of overflow: up to the first with a row or a variance that is not finite."""
     # one table and one reduction: what a compiler spends goes with the number of operations, not with their sizes
     table = [past.reshape(times, -1) for past in pasts if past.size]
-    for blocks, covariance in variances:
-        diagonal = covariance.reshape(-1)[:: covariance.shape[0] + 1]
-        for block in blocks:
-            if block.times == times:
-                table.append(diagonal[block.place : block.place + block.length].reshape(times, block.labels))
+    for blocks, covariance in covariances:
+        table += [variances(covariance, block) for block in blocks if block.times == times]
     if not table:
         return jnp.asarray(times)
     when = jnp.arange(times)[:, None]
@@ -274,6 +294,11 @@ def first(rows: Array, count: int) -> Array:
 def part_before(rows: Array, block: Block, count: int) -> Array:
     """What rows hold of the first entries of one noise or source."""
     return rows[:, block.start : block.start + count]
+
+
+def covariance_before(covariance: Array, block: Block, count: int) -> Array:
+    """The covariance of the first entries of one noise with each other."""
+    return covariance[block.place : block.place + count, block.place : block.place + count]
 
 
 def entry(column: Array) -> Array:
