@@ -34,8 +34,8 @@ from derive import (
 from derive.cli import main
 from derive.codegen import generate_files
 from derive.errors import DeriveError
-from derive.loading import load_sweep
 from derive.pipeline import derive_model
+from derive.problems import load_problem
 from derive.program.layout import Layout
 from derive.program.sampled_text import write_sampled, write_sampled_two_time
 from numerics.simulation.samples import simulate
@@ -147,8 +147,7 @@ def two_time(solution, text: str):
 
 @pytest.mark.parametrize("data", ["full_batch", "online"])
 def test_kernels_of_a_linear_network_are_those_by_hand(data):
-    sweep = load_sweep("deep_linear", ("L=2", f"data={data}", "T=5", "C=2", "nu=1.5", "gamma0=2"))
-    problem = sweep.problems[0]
+    problem = load_problem("deep_linear", ("L=2", f"data={data}", "T=5", "C=2", "nu=1.5", "gamma0=2"))
     wanted = [f"C[{f},{f}]" for f in ("h0", "h1", "h2", "g1", "g2", "v")]
     wanted += ["R[g1,J0_h0]", "R[g2,J1_h1]", "R[h1,J1T_g2]", "R[h0,J0T_g1]"]
     solver = load_solver(generate_files(problem.model))
@@ -200,21 +199,23 @@ def sampled_solver(model: Model):
 def test_sampled_kernels_are_the_exact_ones_within_their_errors(name):
     wanted = tuple(map(parsed, KERNELS[name]))
     found = solve(sampled_solver(MODELS[name]()), values_of(MODELS[name]()), samples=20_000, two_time=wanted)
-    scores = []
+    scores, scattered = [], []
     for key in wanted:
         one, two = theory_of(name).two_time[key], found.two_time[key]
         there = ~np.isnan(one.values)
         assert one.exact and not two.exact and np.array_equal(there, ~np.isnan(two.values)), key
         difference, error = (two.values - one.values)[there], two.errors[there]
         assert np.all(error < 0.02), key
-        scores += (difference / np.maximum(error, 1e-9)).tolist()
-    assert np.max(np.abs(scores)) < 6 and 0.2 < np.std([s for s in scores if s != 0]) < 1.8
+        scores += (difference / np.maximum(error, 1e-6)).tolist()
+        scattered += (difference / error)[error > 1e-6].tolist()
+    assert np.max(np.abs(scores)) < 6  # second moments of the draws are exact, and so is what is linear in them
+    assert bool(scattered) == (name == "quadrature") and (not scattered or 0.2 < np.std(scattered) < 1.8)
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_kernels_are_those_of_simulations(name, simulation_seed):
     wanted = tuple(map(parsed, KERNELS[name]))
-    block = block_of(f"two-time, {name}", theory_of(name), simulation_seed, two_time=wanted)
+    block = block_of(f"two-time, {name}", theory_of(name).solver, theory_of(name), simulation_seed, two_time=wanted)
     assert sum("[" in c.name for c in block.comparisons) > 20
     assert not too_far([block])
 
