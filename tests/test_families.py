@@ -156,7 +156,7 @@ def one(**choices):
         (lambda: whole_choice(5, high=4), "its default 5"),
         (lambda: one_of("alone"), "two or more words"),
         (lambda: one_of("a b", "c"), "two or more words"),
-        (lambda: family(lambda L: None, L=whole_choice(1)).member({}), "not a Model"),
+        (lambda: family(lambda L: None, L=whole_choice(1)).member({}), "return Model"),
         (lambda: family(lambda L: one(), L=whole_choice(1)).member({}), "both a choice and a parameter"),
     ],
 )
@@ -244,7 +244,7 @@ def test_show_of_a_layer_of_a_member():
 
 
 def test_show_takes_one_value():
-    assert "`derive solve` and `stability` take several" in refused("show", "deep_linear", "L=1,2")
+    assert "take several" in refused("show", "deep_linear", "L=1,2")
 
 
 @pytest.mark.slow
@@ -253,7 +253,7 @@ def test_build_of_a_member_goes_where_it_is_told(tmp_path: Path, monkeypatch):
     assert run("build", "deep_linear", "L=3", "--out", out).exit_code == 0
     built = tmp_path / "out" / "deep_linear_L3"
     names = {path.name for path in built.iterdir()}
-    assert names == {"__init__.py", "training.py", "simulation.py", "derivation.md", "runtime"} | {
+    assert names == {"__init__.py", "training.py", "two_time.py", "simulation.py", "derivation.md", "runtime"} | {
         f"{kind}_{label}.py" for kind in ("probe", "bulk") for label in range(3)
     }
     assert "derive build deep_linear L=3 data=full_batch param=mup" in (built / "training.py").read_text()

@@ -121,14 +121,14 @@ BAD = {
         "model(*START, Eq(x(t + 1), v), Eq(y(t), past_sum(lambda s: mean(x(s) * v) * x(t), t)))",
         r"x\(t\) stands in a sum over earlier times s",
     ),
-    "imaginary number": ("model(*START, Eq(x(t + 1), sympy.I * x(t)))", "the equation of x holds I; .* real"),
+    "imaginary number": ("model(*START, Eq(x(t + 1), sympy.I * x(t)))", "the equation of x: .* not real"),
     "infinite number": (
         "model(*START, Eq(x(t + 1), x(t)), observe={'o': mean(v**2) * sympy.oo})",
-        "observable o holds",
+        "observable o: .* not finite",
     ),
-    "imaginary variance": ("model(Eq(field('q', D), goe('Q', D, variance=sympy.I) @ v))", "the variance of Q holds I"),
-    "negative variance": ("model(Eq(field('q', D), goe('Q', D, variance=-2) @ v))", "the variance of Q is -2"),
-    "negative ratio": ("model(observe={'o': mean(normal('q', sectors('D', P=-2)[1])**2)})", "the ratio of P is -2"),
+    "imaginary variance": ("model(Eq(field('q', D), goe('Q', D, variance=sympy.I) @ v))", "I is not real"),
+    "negative variance": ("model(Eq(field('q', D), goe('Q', D, variance=-2) @ v))", "matrix Q: its variance .* negative"),
+    "negative ratio": ("model(observe={'o': mean(normal('q', sectors('D', P=-2)[1])**2)})", "sector P: its ratio -2 must be positive"),
     "nothing random in the probe": (
         "model(Eq(M(0), 0), Eq(M(t + 1), M(t) + outer(x(t), x(t)) / D), Eq(x(0), v), Eq(x(t + 1), x(t)), "
         "probe=spectrum(M(T) @ M(T)))",

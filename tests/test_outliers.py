@@ -86,7 +86,7 @@ def test_outliers_do_not_depend_on_how_a_ring_is_cut():
     model = model_named("coupled_spikes")
     W = model.probe.matrix.terms[0][1].factors[1]
     scale = model.probe.matrix.terms[0][0]
-    turned = dataclasses.replace(model, probe=spectrum(scale * W @ W.T))
+    turned = dataclasses.replace(model, observe=dict(model.observe), probe=spectrum(scale * W @ W.T))
     values = values_of("coupled_spikes", S=4, alpha=0.6)
     assert solve(load_solver(generate_files(turned)), values).outliers == pytest.approx(
         solve(solver_of("coupled_spikes"), values).outliers, rel=1e-9

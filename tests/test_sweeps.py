@@ -238,7 +238,7 @@ def test_a_sweep_over_choices_and_rates(tmp_path: Path):
 def test_a_sweep_over_whole_numbers_for_people():
     result = run("solve", "anti_hebbian", "T=1,2", "gamma0=4,1e200")
     assert result.exit_code == 0 and "4 points" in result.stdout and "activity" in result.stdout
-    assert result.stdout.count("diverged") == 2
+    assert result.stdout.count("diverged") == 3  # a line for each point, and one that says why
     points = points_of("anti_hebbian", "T=1,2", "gamma0=4:5:2")
     assert [(p["parameters"]["T"], p["parameters"]["gamma0"]) for p in points] == [(1, 4), (1, 5), (2, 4), (2, 5)]
     assert [len(p["activity"]) for p in points] == [2, 2, 3, 3]

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from derive.problems import Problem
 from numerics import stability
+from numerics.modules import Solver
 from numerics.stability import StableRate
-
-if TYPE_CHECKING:
-    from derive.api.theory import Theory
-    from derive.problems import Problem
 
 TOLERANCE = 1e-3
 """To which limits are found, relatively."""
@@ -19,7 +16,7 @@ KERNEL = "ntk"
 
 
 def stable_rate(
-    theory: Theory,
+    solver: Solver,
     problem: Problem,
     of: str,
     loss: str,
@@ -28,7 +25,6 @@ def stable_rate(
     progress: Callable[[float, str], None] | None,
 ) -> StableRate:
     """See `Theory.stable_rate`."""
-    solver = theory._solver(problem.model, progress)
     if curvature is None and KERNEL in (matrix.label for matrix in solver.matrices):
         curvature = KERNEL
     return stability.stable_rate(

@@ -393,7 +393,8 @@ class Theory:
             progress=progress,
         )
         problem = self._problem(self._given("stable_rate", options, values, parameters))
-        return stable_rate(self, problem, of, loss, curvature, tolerance, progress)
+        solver = self._solver(problem.model, progress)
+        return stable_rate(solver, problem, of, loss, curvature, tolerance, progress)
 
     def expand(
         self,

@@ -103,7 +103,7 @@ def solve(
       derive solve my_model.py eta=0.5 nu=1/2
       derive solve my_model.py eta=0.5 T=4 --json
       derive solve SETTING --samples 200000 --seed 1
-      derive solve my_model.py --kernel C[v,v] --kernel R[v,v] --json
+      derive solve my_model.py --kernel C[u,u] --kernel R[e,u] --json
       derive solve my_model.py --grid 0:10:400 --json
       derive solve my_model.py nu=0.5,1,2 eta=0.01:0.5:20 --out sweep.csv
     """

@@ -272,7 +272,8 @@ class Solution(Saved):
         """A(z) at real points outside the bulk; it is singular at the outliers. Of the first layer unless one is named.
 
         >>> import derive
-        >>> abs(derive.load("spiked_wigner").solve(gamma0=2).a_matrix([2.5, 3.0])[:, 0, 0]) > 1e-12
+        >>> from derive.api.example import SPIKE
+        >>> abs(derive.load(SPIKE).solve(strength=2).a_matrix([2.5, 3.0])[:, 0, 0]) > 1e-12
         array([False,  True])
         """
         from numerics.solver import a_matrices
