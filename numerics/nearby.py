@@ -28,12 +28,13 @@ class Nearby:
 
     varied: moved by each independent contribution to the error, one standard deviation at a time. halves: of passes
     over half of the sites, as they are and then moved by the same contributions; empty where the bias is left. share:
-    the bias of all sites in units of how much more halves have.
+    the bias of all sites in units of how much more halves have, and doubt how far that may be off.
     """
 
     varied: tuple[Order, ...] = ()
     halves: tuple[Order, ...] = ()
     share: float = 1.0
+    doubt: float = 0.0
 
     @property
     def orders(self) -> tuple[Order, ...]:
@@ -44,15 +45,15 @@ class Nearby:
         """A result without bias and its standard error, from its value at the order parameters of all sites and at
         those near them; None where there is none. The error is infinite where too few are known."""
         count = len(self.varied)
-        moved, base = list(others[:count]), value
+        moved, base, unsure = list(others[:count]), value, 0.0
         if self.halves:
             half, *half_moved = others[count:]
             if half is None:
                 return value, math.inf
-            base = without_bias(value, half, self.share)
+            base, unsure = without_bias(value, half, self.share), self.doubt * (value - half)
             pairs = zip(moved, half_moved, strict=True)
             moved = [None if a is None or b is None else without_bias(a, b, self.share) for a, b in pairs]
         known = [x for x in moved if x is not None]
         if len(known) < KNOWN * count:
             return base, math.inf
-        return base, math.sqrt(sum((x - base) ** 2 for x in known) * count / len(known))
+        return base, math.sqrt(sum((x - base) ** 2 for x in known) * count / len(known) + unsure**2)

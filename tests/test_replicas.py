@@ -257,6 +257,8 @@ def test_a_mean_has_its_standard_error_and_loses_what_halves_have_twice():
     together = np.std(1.5 * wholes - 0.5 * halves, ddof=1) / math.sqrt(7)
     found = both.estimate(whole, [*moved(wholes), half, *moved(halves)])
     assert found == pytest.approx((1.5 * whole - 0.5 * half, together), rel=1e-12)
+    doubted = dataclasses.replace(both, doubt=0.3).estimate(whole, [*moved(wholes), half, *moved(halves)])
+    assert doubted == pytest.approx((found[0], math.hypot(together, 0.3 * (whole - half))), rel=1e-12)
 
 
 def test_what_is_not_there_everywhere_has_no_error_or_a_larger_one():

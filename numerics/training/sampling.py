@@ -144,16 +144,17 @@ def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repor
     orders = near(mean, off)
     observables, changes = mean[1], [_sum(terms)[1] for terms in off]
     of_halves: tuple[Order, ...] = ()
-    share = 0.0
+    share = doubt = 0.0
     if halved:
         half, half_off = _mean_and_deviations(halved, more_left_out, shelf)
         of_halves = near(half, half_off)
-        share = _share([table[1] for table in wholes], apart)
-        observables = _combined(observables, half[1], share)
+        share, doubt = _share([table[1] for table in wholes], apart)
         changes = [_combined(one, _sum(terms)[1], share) for one, terms in zip(changes, half_off, strict=True)]
+        changes.append({name: doubt * (value - half[1][name]) for name, value in observables.items()})
+        observables = _combined(observables, half[1], share)
     return Sampled(
         orders[0],
-        Nearby(orders[1:], of_halves, share),
+        Nearby(orders[1:], of_halves, share, doubt),
         observables,
         min(one.finite for one in passes),
         {name: np.sqrt(sum(one[name] ** 2 for one in changes)) for name in observables},
@@ -164,7 +165,9 @@ def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repor
             "replicas": plan.replicas,
             "seed": how.seed,
             "draws": how.draws,
-            "bias": f"taken off: {share:.2f} of the difference to halves" if how.debias else "not taken off",
+            "bias": f"taken off: {share:.2f}({doubt:.2f}) of the difference to halves"
+            if how.debias
+            else "not taken off",
             "directions": max(one.directions for one in passes),
             "variance_drawn_anew": max(one.lost for one in passes),
             "resolved": kept,
@@ -277,11 +280,14 @@ def _combined(whole: Mapping[K, np.ndarray], halves: Mapping[K, np.ndarray], sha
     return {name: without_bias(value, halves[name], share) for name, value in whole.items()}
 
 
-def _share(wholes: Sequence[Mapping[str, np.ndarray]], halved: Sequence[Sequence[Mapping[str, np.ndarray]]]) -> float:
-    """The bias of all sites in units of how much more halves have.
+def _share(
+    wholes: Sequence[Mapping[str, np.ndarray]], halved: Sequence[Sequence[Mapping[str, np.ndarray]]]
+) -> tuple[float, float]:
+    """The bias of all sites in units of how much more halves have, and how far that may be off.
 
-    It comes from squares of noise, so it falls as the variance does when sites are doubled: to a half where they are
-    independent, further where they are not. Read off all observables together.
+    It comes from squares of noise, so it falls as a variance does when sites are doubled: to a half for independent
+    normals, further for those of a sequence. The variance of the observables, all together, has some of both, and the
+    noise that makes the bias may have more of the former: the share is between theirs and one.
     """
     falls = []
     for name in wholes[0]:
@@ -291,7 +297,8 @@ def _share(wholes: Sequence[Mapping[str, np.ndarray]], halved: Sequence[Sequence
         falls += np.log(np.maximum(whole, 1e-300)[scattered] / half[scattered]).tolist()
     # logarithms of variances from few values are low, by about one over their degrees of freedom
     fall = min(0.5, math.exp(float(np.mean(falls)) + 0.5 / (len(wholes) - 1))) if falls else 0.5
-    return fall / (1 - fall)
+    share = fall / (1 - fall)
+    return (1 + share) / 2, (1 - share) / 2
 
 
 def moments_bytes(training: SampledTraining, p: Point) -> float:
