@@ -168,9 +168,7 @@ def test_derivatives_in_both_modes_agree_with_finite_differences(case):
         return (pushed(start + h * unit, unit)[0] - pushed(start - h * unit, unit)[0]) / (2 * h)
 
     # two steps, so that the third derivative drops out
-    expected = [
-        (4 * difference(h / 2, unit) - difference(h, unit)) / 3 for h, unit in zip(steps, units, strict=True)
-    ]
+    expected = [(4 * difference(h / 2, unit) - difference(h, unit)) / 3 for h, unit in zip(steps, units, strict=True)]
     scale = float(np.max(np.abs(expected)))
     assert scale > 1e-2
     assert np.allclose(forward, expected, rtol=1e-6, atol=1e-8 * scale)

@@ -127,8 +127,14 @@ BAD = {
         "observable o: .* not finite",
     ),
     "imaginary variance": ("model(Eq(field('q', D), goe('Q', D, variance=sympy.I) @ v))", "I is not real"),
-    "negative variance": ("model(Eq(field('q', D), goe('Q', D, variance=-2) @ v))", "matrix Q: its variance .* negative"),
-    "negative ratio": ("model(observe={'o': mean(normal('q', sectors('D', P=-2)[1])**2)})", "sector P: its ratio -2 must be positive"),
+    "negative variance": (
+        "model(Eq(field('q', D), goe('Q', D, variance=-2) @ v))",
+        "matrix Q: its variance .* negative",
+    ),
+    "negative ratio": (
+        "model(observe={'o': mean(normal('q', sectors('D', P=-2)[1])**2)})",
+        "sector P: its ratio -2 must be positive",
+    ),
     "nothing random in the probe": (
         "model(Eq(M(0), 0), Eq(M(t + 1), M(t) + outer(x(t), x(t)) / D), Eq(x(0), v), Eq(x(t + 1), x(t)), "
         "probe=spectrum(M(T) @ M(T)))",

@@ -19,8 +19,8 @@ from browser import Browser, find_browser
 from click.testing import CliRunner
 from conftest import SHIPPED, model_named, target_of
 
-from derive.cli import main
 from derive.api.reporting import write_all
+from derive.cli import main
 from derive.errors import DeriveError
 from derive.loading import declaration_sources, load_model
 from derive.pipeline import PROBE_STAGES, derive_model

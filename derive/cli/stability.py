@@ -104,7 +104,9 @@ def stability(
             share = part_of(progress, k / len(sweep.problems), (k + 1) / len(sweep.problems))
             parameters = {name: value for name, value in problem.values.items() if name != rate}
             try:
-                found = stable_rate(theory._solver(problem.model, share), problem, rate, loss, curvature, TOLERANCE, share)
+                found = stable_rate(
+                    theory._solver(problem.model, share), problem, rate, loss, curvature, TOLERANCE, share
+                )
                 points.append(plain({"parameters": parameters, **asdict(found)}))
             except NumericalError as error:
                 points.append(plain({"parameters": parameters, "error": str(error)}))
