@@ -388,7 +388,7 @@ def test_refusals_name_the_equation():
     assert "the equation of y" in _refused(
         [*begin, Eq(y(t), past_sum(lambda s: outer(x(s), a) @ x(s) / D, t))],
     )
-    assert "inside a mean" in _refused([*begin, Eq(y(t), mean(x(t) * past_sum(lambda s: x(s), t)) * x(t))])
+    assert "inside the mean" in _refused([*begin, Eq(y(t), mean(x(t) * past_sum(lambda s: x(s), t)) * x(t))])
     assert "observable n" in _refused(begin, observe={"n": mean(x(t) * past_sum(lambda s: x(s), t))})
     other = training_clock("other", steps=T)
     moved = weights("V", D, D, other)

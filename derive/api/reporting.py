@@ -97,7 +97,7 @@ def _told(compared: Comparison) -> Told:
     """A comparison for a document, with its pictures."""
     trouble = (*compared.theory.trouble, *compared.simulation.trouble)
     if compared.theory.found is None or compared.simulation.found is None:
-        raise NumericalError(f"{trouble[0]}; or write the derivation alone, without a simulation")
+        raise NumericalError(f"{trouble[0]}; or write the derivation alone: --no-simulation, or simulation=False")
     return Told(
         settings=compared.theory.made.point,
         size=compared.simulation.size,
