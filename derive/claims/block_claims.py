@@ -1,0 +1,72 @@
+"""Claims about A(z), block by block."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from derive.claims.equality import FAILED, PROVED, UNDECIDED
+from derive.claims.formulas import Matrix
+from derive.claims.reading import Claim
+from derive.claims.work import Work
+from derive.errors import ClaimError
+from derive.records.probe import BlockMatrix
+
+
+def _label(work: Work, claim: Claim, label: str) -> int:
+    labels = work.blocks.labels
+    if label not in labels:
+        raise ClaimError(
+            f"{work.place(claim)}: A(z) has no unknown {label}; its labels are {', '.join(labels) or 'none'}"
+        )
+    return labels.index(label)
+
+
+def decide_block(work: Work, claim: Claim) -> tuple[str, str]:
+    row, column = _label(work, claim, claim.get("row")), _label(work, claim, claim.get("column"))
+    value = work.reader(claim, "z", "G", matrices=True).matrix(claim.get("value"))
+    return work.same_words(value, derived_block(work.blocks, row, column), "block")
+
+
+def decide_matrix(work: Work, claim: Claim) -> tuple[str, str]:
+    blocks, labels, rows = work.blocks, claim.get("labels"), claim.get("value")
+    order = [_label(work, claim, label) for label in labels]
+    if len(rows) != len(labels) or len(set(labels)) != len(labels):
+        raise ClaimError(f"{work.place(claim)}: {len(labels)} labels for {len(rows)} rows; give one label to each row")
+    missing = [label for label in blocks.labels if label not in labels]
+    if missing:
+        return (
+            FAILED,
+            f"the derived A(z) has {len(blocks.labels)} unknowns; the claim leaves out {', '.join(missing)}",
+        )
+    total = sp.Add(*(u.size for u in blocks.projected.unknowns))
+    if claim.get("size") is not None:
+        size = work.reader(claim).scalar(claim.get("size"))
+        if work.bench.same(size, total).status == FAILED:
+            return FAILED, f"the derived A(z) has {total} rows, the claim {size}"
+    scalars, reader = work.reader(claim, "z", "G"), work.reader(claim, "z", "G", matrices=True)
+    left = [scalars.scalar(text) for text in claim.get("rows_times", ("1",) * len(order))]
+    right = [scalars.scalar(text) for text in claim.get("columns_times", ("1",) * len(order))]
+    if len(left) != len(order) or len(right) != len(order):
+        raise ClaimError(f"{work.place(claim)}: rows_times and columns_times need one scalar for each label")
+    if any(sp.simplify(scalar) == 0 for scalar in (*left, *right)):
+        raise ClaimError(f"{work.place(claim)}: rows_times and columns_times must not be 0")
+    status, undecided = PROVED, ""
+    for i, row in enumerate(order):
+        for j, column in enumerate(order):
+            derived = derived_block(blocks, row, column).scaled(left[i] * right[j])
+            found, detail = work.same_words(reader.matrix(rows[i][j]), derived, "block")
+            if found == FAILED:
+                return FAILED, f"row {labels[i]}, column {labels[j]}: {detail}"
+            if found == UNDECIDED:
+                status, undecided = UNDECIDED, f"; row {labels[i]}, column {labels[j]}: {detail}"
+    told = f"all {len(order)} x {len(order)} blocks, zeros included; A(z) is {total} x {total}{undecided}"
+    return status, told
+
+
+def derived_block(blocks: BlockMatrix, row: int, column: int) -> Matrix:
+    """A block of A(z) as a sum of words."""
+    block = blocks.block(row, column)
+    found = Matrix({(): block.scalar} if block.scalar != 0 else {})
+    for scale, word in block.combination:
+        found = found.plus(Matrix({tuple(word): -scale}))
+    return found

@@ -1,0 +1,60 @@
+"""Claims about the single-site process: memories and noises."""
+
+from __future__ import annotations
+
+from derive.algebra.words import Letter
+from derive.claims.equality import FAILED
+from derive.claims.formulas import Carrier, Matrix
+from derive.claims.reading import Claim
+from derive.claims.work import Work
+from derive.errors import ClaimError
+from derive.language.vectors import Field
+
+
+def decide_kernel(work: Work, claim: Claim) -> tuple[str, str]:
+    reader = work.reader(claim, matrices=True, carriers=True)
+    target = reader.field(claim.get("target"))
+    _owns_noise(work, claim, target)
+    memories = [m for m in work.saddle.memories if m.target == target]
+    derived = Matrix({})
+    for m in memories:
+        derived = derived.plus(Matrix({(Letter.response(m.a, m.noise), Carrier(m.on)): m.coefficient}))
+    status, detail = work.same_words(reader.matrix(claim.get("value")), derived, f"memory of {target}")
+    lag = claim.get("lag")
+    found = sorted({m.lag for m in memories if m.lag is not None})
+    if status != FAILED and lag is not None and found != [lag]:
+        lags = ", ".join(map(str, found))
+        return FAILED, f"derived: the memory of {target} reaches back from s = t - {lags}, claimed lag {lag}"
+    reach = f"; s <= t - {lag}" if lag else ""
+    return _same_time(work, claim, {m.fresh for m in memories}, status, detail + reach)
+
+
+def _same_time(work: Work, claim: Claim, derived: set[bool], status: str, detail: str) -> tuple[str, str]:
+    """Whether what is drawn afresh at each step acts at equal times only, as the claim must then say."""
+    claimed = claim.get("same_time", False)
+    if status != FAILED and derived not in (set(), {claimed}):
+        at = "at all times" if claimed else "at equal times only, as same_time = true would say"
+        return FAILED, f"{detail}, but {at}"
+    return status, detail + (", at equal times only" if claimed else "")
+
+
+def _owns_noise(work: Work, claim: Claim, *fields: Field) -> None:
+    owners = list(dict.fromkeys(c.left for c in work.saddle.covariances))
+    names = ", ".join(map(str, owners))
+    for field in fields:
+        if field not in owners:
+            raise ClaimError(f"{work.place(claim)}: {field} has no noise of its own; those with one are {names}")
+
+
+def decide_covariance(work: Work, claim: Claim) -> tuple[str, str]:
+    reader = work.reader(claim, matrices=True)
+    left, right = (reader.field(name) for name in claim.get("noises"))
+    _owns_noise(work, claim, left, right)
+    derived = Matrix({})
+    found = [c for c in work.saddle.covariances if (c.left, c.right) == (left, right)]
+    for c in found:
+        derived = derived.plus(Matrix({(Letter.correlation(c.a, c.b),): c.coefficient}))
+    status, detail = work.same_words(
+        reader.matrix(claim.get("value")), derived, f"covariance of the noises of {left} and {right}"
+    )
+    return _same_time(work, claim, {c.fresh for c in found}, status, detail)

@@ -1,0 +1,184 @@
+"""What deciding a claim shares with deciding any other: reading formulas, comparing them, telling the outcome."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import mpmath
+import sympy as sp
+
+from derive.algebra.nodes import Z
+from derive.claims.equality import (
+    FAILED,
+    PROVED,
+    UNDECIDED,
+    Bench,
+    Comparison,
+    close,
+    number,
+    vanishes_identically,
+)
+from derive.claims.formulas import Matrix, Reader, shown
+from derive.claims.reading import Claim, ClaimsFile
+from derive.claims.region import Point, Region
+from derive.errors import ClaimError
+from derive.expansions.infinity import moments_of_system
+from derive.expansions.spikes import Spikes
+from derive.pipeline import Derivation
+from derive.records.probe import MAP, Cycle
+
+SMALL = sp.Symbol("x", positive=True)
+"""What a series is expanded in."""
+
+MORE_POINTS = 3
+"""So many further points, far from the defaults, where a claim is about one branch of several."""
+
+
+class Work:
+    """A claims file on a derivation: what deciding its claims shares. `bench` is that of the claim at hand."""
+
+    bench: Bench
+
+    def __init__(self, file: ClaimsFile, derivation: Derivation):
+        self.file = file
+        self.probed = bool(derivation.probes)
+        self.system, self.saddle = derivation.system, derivation.saddle
+        if self.probed:
+            self.matrix = derivation.probes.get(file.layer, derivation.first)
+            self.system, self.saddle = self.matrix.system, derivation.saddle.joined(self.matrix.saddle)
+            self.bulk, self.blocks = self.matrix.bulk, self.matrix.blocks
+        self.parameters = self.system.model.parameters
+        self.fields = {f.name: f for f in (*(s.field for s in self.system.fields), *self.system.sources)}
+        self.benches: dict[tuple[str, ...], Bench] = {}
+        self.spikes: dict[tuple[Any, ...], Spikes] = {}
+        self.edges: dict[tuple[Any, ...], list[Any]] = {}
+
+    def bench_of(self, claim: Claim) -> Bench:
+        """The bench of the claim's region; its points are found once."""
+        if claim.region not in self.benches or claim.region and claim.define:
+            reader = self.reader(claim)
+            conditions = tuple(c for text in claim.region for c in reader.inequalities(text))
+            region = Region(self.place(claim), tuple(self.parameters), " and ".join(claim.region), conditions)
+            bench = Bench(region, self.bulk if self.probed else None)
+            if conditions:
+                region.box, bench.points  # noqa: B018  (an empty region is refused before anything is decided)
+            self.benches[claim.region] = bench
+        return self.benches[claim.region]
+
+    def place(self, claim: Claim) -> str:
+        return f"{self.file.path.name}, claim {claim.name!r}"
+
+    def reader(self, claim: Claim, *names: str, matrices: bool = False, carriers: bool = False) -> Reader:
+        known: dict[str, sp.Expr] = {"z": Z, "s": MAP, "x": SMALL}
+        if self.probed:
+            known["G"] = self.bulk.projected.resolvent
+        scalars = {p.name: p for p in self.parameters}
+        scalars = {**{name: known[name] for name in names}, "pi": sp.pi, **scalars}
+        return Reader(self.place(claim), scalars, self.fields if matrices else None, carriers, dict(claim.define))
+
+    @property
+    def curve(self) -> sp.Expr:
+        """The curve, for claims that are refused where there is none."""
+        return cast(sp.Expr, self.bulk.curve)
+
+    def fixed(self, claim: Claim, reader: Reader) -> Point:
+        """The exact values that `at` gives to parameters."""
+        names = {p.name: p for p in self.parameters}
+        fixed: Point = {}
+        for name, text in claim.get("at", ()):
+            if name not in names:
+                raise ClaimError(f"{self.place(claim)}: at names {name}, but the parameters are {', '.join(names)}")
+            fixed[names[name]] = reader.scalar(text)
+            if not fixed[names[name]].is_Rational:
+                raise ClaimError(f"{self.place(claim)}: {name} = {text} in at is not a whole number or a fraction")
+            if not names[name].domain.contains(float(fixed[names[name]])):
+                raise ClaimError(
+                    f"{self.place(claim)}: {name} = {text} is out of range: it must be {names[name].domain}"
+                )
+        return fixed
+
+    def cycle(self, claim: Claim) -> Cycle:
+        cycles = self.matrix.pencil.cycles
+        wanted = claim.get("eigenproblem", 1)
+        if not 1 <= wanted <= len(cycles):
+            raise ClaimError(
+                f"{self.place(claim)}: A(z) reduces to {len(cycles)} eigenproblems, there is no number {wanted}"
+            )
+        found: Cycle = cycles[wanted - 1]
+        return found
+
+    def moments(self, order: int) -> list[sp.Expr]:
+        projected = self.bulk.projected
+        return moments_of_system(projected.bulk_equations, projected.bulk_symbols, projected.resolvent, order, {})
+
+    def vanishes(self, expression: sp.Expr) -> bool:
+        """By algebra in the parameters alone: as it stands, or with the roots drawn that the region allows."""
+        return vanishes_identically(expression) or vanishes_identically(expression, box=self.bench.region.box)
+
+    def told(self, result: Comparison, claimed: sp.Expr, derived: sp.Expr, what: str, how: str = "") -> tuple[str, str]:
+        derived_text, claimed_text = shown_formula(derived), shown_formula(claimed)
+        if result.status != PROVED:
+            return result.status, f"derived {what} = {derived_text}, claimed {claimed_text}; {result.evidence}"
+        return PROVED, f"derived {what} = {derived_text}" + (f", {how}" if how else "")
+
+    def same_sets(self, values: list[sp.Expr], derived: tuple[sp.Expr, ...], what: str) -> tuple[str, str]:
+        text = ", ".join(map(shown_formula, derived)) or "none in closed form"
+        if not derived:
+            return UNDECIDED, f"derived {what} {text}"
+        for values_there in self.bench.values({s for e in (*values, *derived) for s in e.free_symbols}):
+            open_numbers = [number(other, values_there) for other in derived]
+            at = shown_point(values_there, *values, *derived)
+            at = f" at {at}" if at else ""
+            for value in values:
+                here = number(value, values_there)
+                match = next((other for other in open_numbers if close(here, other)), None)
+                if match is None and not mpmath.isnan(here):
+                    return FAILED, f"derived {what} {text}; {shown_formula(value)} is not among them{at}"
+                if match is not None:
+                    open_numbers.remove(match)
+            if open_numbers and len(values) < len(derived):
+                left = [other for other in derived if any(close(number(other, values_there), n) for n in open_numbers)]
+                return FAILED, f"derived {what} {text}; the claim leaves out {', '.join(map(shown_formula, left))}{at}"
+        open_ones, status, detail = list(derived), PROVED, ""
+        for value in values:
+            results = [self.bench.same(value, other) for other in open_ones]
+            best = self.best(results)
+            if best.status == FAILED:  # the two lists agree at every point, but not in one order
+                return (
+                    UNDECIDED,
+                    f"derived {what} {text}; {shown_formula(value)} is one of them at each point, but not always the "
+                    "same",
+                )
+            if best.status == UNDECIDED:
+                status, detail = UNDECIDED, f"; {shown_formula(value)} {best.evidence}"
+            open_ones.pop(results.index(best))
+        return status, f"derived {what} {text}{detail}"
+
+    def same_words(self, claimed: Matrix, derived: Matrix, what: str) -> tuple[str, str]:
+        status, modulo, undecided = PROVED, False, ""
+        for word in dict.fromkeys([*derived.terms, *claimed.terms]):
+            left, right = claimed.terms.get(word, sp.S.Zero), derived.terms.get(word, sp.S.Zero)
+            result = self.bench.same(left, right)
+            if result.status == FAILED:
+                return FAILED, (
+                    f"derived {what} {shown(derived.terms)}, claimed {shown(claimed.terms)}; they differ in the "
+                    f"coefficient of {shown({word: sp.S.One})}: {result.evidence}"
+                )
+            modulo = modulo or self.probed and bool(right.free_symbols & set(self.bulk.projected.bulk_symbols))
+            if result.status == UNDECIDED:
+                status, undecided = UNDECIDED, f"; coefficient of {shown({word: sp.S.One})}: {result.evidence}"
+        how = ", modulo the bulk equations" if modulo else ""
+        return status, f"derived {what} {shown(derived.terms)}{how}{undecided}"
+
+    @staticmethod
+    def best(results: list[Comparison]) -> Comparison:
+        return min(results, key=lambda r: (PROVED, UNDECIDED, FAILED).index(r.status), default=Comparison(FAILED))
+
+
+def shown_formula(expression: sp.Expr) -> str:
+    return str(expression.subs(MAP, sp.Symbol("s")))
+
+
+def shown_point(point: dict[sp.Symbol, Any], *expressions: sp.Expr) -> str:
+    inside = {s for e in expressions for s in e.free_symbols}
+    return ", ".join(f"{p} = {v}" for p, v in point.items() if p in inside)
