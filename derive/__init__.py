@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from derive.api.loading import load as load
     from derive.api.theory import Theory as Theory
     from derive.language.data import data as data
+    from derive.language.equations import Eq as Eq, spectrum as spectrum
     from derive.language.family import (
         family as family,
         formula as formula,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
         whole_choice as whole_choice,
     )
     from derive.language.matrices import gaussian as gaussian, goe as goe, outer as outer, weights as weights
-    from derive.language.model import Eq as Eq, Model as Model, spectrum as spectrum
+    from derive.language.model import Model as Model
     from derive.language.symbols import (
         Domain as Domain,
         nonnegative as nonnegative,

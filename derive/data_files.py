@@ -27,8 +27,8 @@ ORDER = "order"
 
 def declared_data(model: Model) -> tuple[Data, ...]:
     """The arrays that a model takes."""
+    from derive.language.contents import atoms
     from derive.language.data import Data
-    from derive.language.model import atoms
 
     return atoms(model, Data)
 

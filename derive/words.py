@@ -15,7 +15,8 @@ LANGUAGE = {
     "derive.language.vectors": ("each", "field", "fields", "mean", "normal", "overlap", "past_sum", "total"),
     "derive.language.data": ("data",),
     "derive.language.matrices": ("gaussian", "goe", "outer", "weights"),
-    "derive.language.model": ("Eq", "Model", "spectrum"),
+    "derive.language.equations": ("Eq", "spectrum"),
+    "derive.language.model": ("Model",),
     "derive.language.family": ("family", "formula", "one_of", "whole_choice"),
 }
 VERBS = {

@@ -1,7 +1,8 @@
 """A small model for the examples of docstrings: a symmetric Gaussian matrix with one planted direction."""
 
+from derive.language.equations import spectrum
 from derive.language.matrices import goe, outer
-from derive.language.model import Model, spectrum
+from derive.language.model import Model
 from derive.language.symbols import parameter, positive, sectors
 from derive.language.vectors import mean, normal
 

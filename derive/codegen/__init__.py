@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from derive.errors import DeclarationError, blaming
-from derive.language.model import Model, atoms, expressions
+from derive.language.contents import atoms, expressions
+from derive.language.model import Model
 from derive.language.symbols import _Named
 from derive.version import __version__
 

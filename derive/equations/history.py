@@ -10,8 +10,10 @@ import sympy as sp
 
 from derive.algebra.scaling import cure, growth, norm_order, size_free, size_order
 from derive.errors import DeclarationError, SizeError, blaming
+from derive.language.contents import declared_names
+from derive.language.equations import Eq
 from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum, Weights, WeightsAt
-from derive.language.model import Eq, Model, declared_names
+from derive.language.model import Model
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import PAST, Apply, Mean, Project
 from derive.records.system import Recurrence

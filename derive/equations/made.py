@@ -12,8 +12,10 @@ import sympy as sp
 
 from derive.algebra.scaling import cure, growth, size_order
 from derive.errors import SizeError
+from derive.language.contents import atoms, declared_names
+from derive.language.equations import Eq
 from derive.language.matrices import Disorder
-from derive.language.model import Eq, Model, atoms, declared_names
+from derive.language.model import Model
 from derive.language.symbols import Clock, Parameter, Sector
 from derive.language.vectors import OF_CLOCK, Field
 from derive.records.system import DisorderRule, SystemField

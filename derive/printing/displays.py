@@ -9,9 +9,10 @@ from typing import Any
 import sympy as sp
 
 from derive.language.data import Given, Table
+from derive.language.equations import Eq, Spectrum
 from derive.language.family import Family
 from derive.language.matrices import Evolving, Matrix
-from derive.language.model import Eq, Model, Spectrum
+from derive.language.model import Model
 from derive.pipeline import PROBE_STAGES, TRAINING_STAGES, Derivation, ProbedMatrix
 from derive.printing.documents import (
     break_text,

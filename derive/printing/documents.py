@@ -10,8 +10,9 @@ from typing import Any
 
 import sympy as sp
 
+from derive.language.equations import Eq, Spectrum
 from derive.language.matrices import Matrix
-from derive.language.model import Eq, Model, Spectrum
+from derive.language.model import Model
 from derive.pipeline import PROBE_STAGES, TRAINING_STAGES, Derivation
 from derive.printing.layout import signed_sum, tidy
 from derive.printing.names import Names

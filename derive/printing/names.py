@@ -8,8 +8,8 @@ from dataclasses import dataclass, field as data_field
 import sympy as sp
 
 from derive.algebra.words import Letter
+from derive.language.contents import DECLARED, atoms
 from derive.language.matrices import Disorder
-from derive.language.model import DECLARED, atoms
 from derive.language.vectors import Field
 from derive.records.base import Record
 from derive.records.probe import ProjectedProbe

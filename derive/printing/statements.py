@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from derive.language.contents import atoms
 from derive.language.matrices import Disorder, Weights
-from derive.language.model import Model, atoms
+from derive.language.model import Model
 from derive.language.vectors import PAST
 from derive.records.action import clock_of
 from derive.records.saddle import Memory

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sympy as sp
 
+from derive.language.contents import atoms
 from derive.language.data import Data, DataAt
 from derive.language.matrices import Disorder
-from derive.language.model import Model, atoms
+from derive.language.model import Model
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import Field, FieldAt
 from derive.program.layout import Layout

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import sympy as sp
 
 from derive.errors import DeclarationError, blaming
+from derive.language.contents import atoms
 from derive.language.data import Data, DataAt
+from derive.language.equations import Eq
 from derive.language.matrices import (
     Atom,
     Disorder,
@@ -27,7 +29,7 @@ from derive.language.matrices import (
     factors_of,
     half_product,
 )
-from derive.language.model import Eq, Model, atoms
+from derive.language.model import Model
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import (
     Apply,

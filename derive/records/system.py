@@ -9,8 +9,9 @@ import sympy as sp
 
 from derive.algebra.nodes import TAU, at
 from derive.language.data import DataAt
+from derive.language.equations import Eq
 from derive.language.matrices import Disorder
-from derive.language.model import Eq, Model
+from derive.language.model import Model
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, Total, labels_of
 from derive.records.base import Record

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import sympy as sp
 
 from derive.algebra.nodes import TAU
-from derive.language.model import Model, atoms
+from derive.language.contents import atoms
+from derive.language.model import Model
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import Mean
 from derive.pipeline import PROBE_STAGES, Derivation, ProbedMatrix

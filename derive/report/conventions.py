@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from derive.algebra.nodes import TAU
-from derive.language.model import atoms
+from derive.language.contents import atoms
 from derive.language.symbols import Clock
 from derive.pipeline import Derivation, ProbedMatrix
 from derive.printing.documents import latex

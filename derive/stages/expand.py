@@ -17,8 +17,9 @@ from derive.equations.made import Applied, Made
 from derive.equations.probing import Probing
 from derive.equations.rules import Rules
 from derive.errors import DeclarationError, SizeError, blaming
+from derive.language.equations import Eq
 from derive.language.matrices import Disorder, DisorderAt, Matrix, WeightsAt
-from derive.language.model import Eq, Model
+from derive.language.model import Model
 from derive.language.symbols import Clock
 from derive.language.vectors import Apply, Field, FieldAt, Mean
 from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, SpectralFields, System, SystemField

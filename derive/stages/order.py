@@ -9,7 +9,7 @@ from typing import NoReturn
 import sympy as sp
 
 from derive.errors import DeclarationError, blaming
-from derive.language.model import Eq
+from derive.language.equations import Eq
 from derive.language.symbols import Clock
 from derive.language.vectors import PAST, Field, FieldAt, values
 from derive.records.saddle import Edge, TimeOrder

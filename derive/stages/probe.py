@@ -12,7 +12,7 @@ import sympy as sp
 from derive.algebra.nodes import Z
 from derive.algebra.words import Combination, Diagonal, Letter, Word, combine
 from derive.errors import DeclarationError
-from derive.language.model import declared_names
+from derive.language.contents import declared_names
 from derive.language.symbols import EngineSymbol
 from derive.language.vectors import PAST, Field, Mean
 from derive.records.base import gathered

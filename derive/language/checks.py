@@ -1,0 +1,452 @@
+"""Whether a declared model is well posed; if not, a sentence that names the place and the cure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from derive.errors import DeclarationError, blaming
+from derive.language.contents import DECLARED, Declaration, atoms, everything, expressions
+from derive.language.data import Data, DataAt
+from derive.language.equations import Eq, Spectrum, named
+from derive.language.matrices import Disorder, DisorderAt, Matrix, Weights, WeightsAt
+from derive.language.symbols import Clock, Parameter, Sector
+from derive.language.vectors import (
+    PAST,
+    Apply,
+    Each,
+    Field,
+    FieldAt,
+    Mean,
+    Mix,
+    Project,
+    Total,
+    labels_of,
+    sector_of,
+    shown,
+)
+
+
+def check(model: Declaration) -> None:
+    """Raise DeclarationError, in one sentence that names the place, if the model is not well posed."""
+    for i, what in enumerate(model.parameters):
+        if not isinstance(what, Parameter):
+            raise DeclarationError(
+                f"parameters: {named(what)} is not a parameter; make one with parameter('name', default=1.0)"
+            )
+        if what in model.parameters[:i]:
+            raise DeclarationError(f"parameters: {what} is listed twice; leave one out")
+    for i, equation in enumerate(model.equations):
+        if not isinstance(equation, Eq):
+            raise DeclarationError(f"equations: entry {i + 1}, {_no_equation(equation)}")
+    if model.responses not in ("", "pathwise", "stein"):
+        raise DeclarationError(f"responses={model.responses!r}: write 'pathwise' or 'stein', or leave it out")
+    if model.arrays is not None and not callable(model.arrays):
+        raise DeclarationError("arrays=... must be a function of the parameter values that returns arrays by name")
+    if model.refuses is not None and not callable(model.refuses):
+        raise DeclarationError("refuses=... must be a function of arrays by name that returns what is wrong, or ''")
+    _check_probes(model)
+    _check_names(model)
+    _check_numbers(model)
+    _check_parameters(model)
+    _check_definitions(model)
+    _check_use_of_disorder(model)
+    _check_times(model)
+    for name, value in model.observe:
+        _check_observable(name, value)
+
+
+def _no_equation(given: Any) -> str:
+    """What stands among the equations and is none, with the cure."""
+    if isinstance(given, sp.core.relational.Relational):
+        return f"is SymPy's {type(given).__name__} of {given.lhs}; take Eq from derive: from derive import Eq"
+    if isinstance(given, (bool, sp.logic.boolalg.BooleanAtom)):
+        return (
+            f"is {given}, the result of a comparison; an equation is written Eq(left, right) with Eq from derive, "
+            "not with == and not with SymPy's Eq"
+        )
+    if isinstance(given, (list, tuple)) and given and all(isinstance(e, Eq) for e in given):
+        return "is a list of equations; put a star before it: [*these, Eq(...)]"
+    return f"{named(given)}, is not an equation; write Eq(v(t), ...) with Eq from derive"
+
+
+def _check_probes(model: Declaration) -> None:
+    if isinstance(model.probe, tuple) and not model.probe:
+        raise DeclarationError("probe={} names no matrix; give one spectrum(...) or more, or leave probe out")
+    labels = [label for label, _ in model.probes]
+    if len(set(labels)) < len(labels):
+        raise DeclarationError(f"probe: two matrices have the label {max(labels, key=labels.count)}; rename one")
+    for label, probe in model.probes:
+        if not isinstance(probe, Spectrum):
+            what = probe if isinstance(probe, Matrix) else "W(T).T @ W(T) / N"
+            raise DeclarationError(f"probe: {named(probe)} is no spectrum; write probe=spectrum({what})")
+        if label and not f"_{label}".isidentifier():
+            raise DeclarationError(f"probe: the label {label!r} must be made of letters, digits and underscores")
+        if probe.plus and probe.plus not in dict(model.observe):
+            raise DeclarationError(
+                f"spectrum(..., plus={probe.plus!r}): there is no observable of that name; add it to observe={{...}}"
+            )
+        if probe.plus and isinstance(dict(model.observe)[probe.plus], Each):
+            raise DeclarationError(f"spectrum(..., plus={probe.plus!r}): that observable has labels; name one number")
+
+
+def _check_names(model: Declaration) -> None:
+    owners: dict[str, object] = {}
+    for symbol in (*model.parameters, *atoms(model, (*DECLARED, Parameter))):
+        other = owners.setdefault(symbol.name, symbol)
+        if other == symbol:
+            continue
+        users = (part for part, inside in _parts(model) if any(e.has(symbol) for e in inside))
+        with blaming(next(users, None)):
+            raise DeclarationError(
+                f"the name {symbol.name} is used twice, for {_described(other)} and for {_described(symbol)}; "
+                "rename one"
+            )
+
+
+def _check_numbers(model: Declaration) -> None:
+    """Everything is real and finite: no theory, and no simulation, is of anything else."""
+    places = [(f"the equation of {e.name}", expressions(e.value)) for e in model.equations]
+    places += [(f"observable {name}", [value]) for name, value in model.observe]
+    places += [("spectrum(...)", expressions(probe.matrix)) for _, probe in model.probes]
+    places += [(f"the scale of {f}", [f.scale]) for f in atoms(model, Field)]
+    places += [(f"the variance of {m}", [m.variance]) for m in atoms(model, Disorder)]
+    places += [(f"the ratio of {s}", [s.ratio]) for s in atoms(model, Sector)]
+    for where, found in places:
+        for expression in found:
+            for number in (sp.I, sp.oo, -sp.oo, sp.zoo, sp.nan):
+                if expression.has(number):
+                    raise DeclarationError(f"{where} holds {number}; it must be real and finite")
+    for symbol in atoms(model, (Sector, Disorder)):
+        what, value = ("ratio", symbol.ratio) if isinstance(symbol, Sector) else ("variance", symbol.variance)
+        if value.is_negative or (what == "ratio" and value.is_zero):
+            raise DeclarationError(f"the {what} of {symbol} is {value}; it must be positive")
+
+
+def _described(symbol: Any) -> str:
+    """A symbol with what tells it from another of its name."""
+    if isinstance(symbol, Field):
+        kind = "a normal vector" if symbol.role == "normal" else "a field"
+        return f"{kind} over {symbol.sector}" + (f" on {symbol.clock}" if symbol.timed else "")
+    if isinstance(symbol, (Disorder, Weights)):
+        kind = "a random matrix" if isinstance(symbol, Disorder) else "weights"
+        return f"{kind} of {symbol.shape[0]} x {symbol.shape[1]}"
+    if isinstance(symbol, Parameter):
+        return f"a parameter with default {symbol.default:g}"
+    return f"a {type(symbol).__name__.lower()}"
+
+
+def _check_parameters(model: Declaration) -> None:
+    listed = set(model.parameters)
+    known = {*listed, *atoms(model, DECLARED)}
+    for part, inside in _parts(model):
+        with blaming(part):
+            for expression in inside:
+                _check_known(expression, known)
+    for parameter in atoms(model, Parameter):
+        if parameter not in listed:
+            raise DeclarationError(f"parameter {parameter} is used but not listed in parameters=(...); add it there")
+
+
+def _parts(model: Declaration) -> list[tuple[Eq | Spectrum | None, list[sp.Basic]]]:
+    """The parts of a model that know where they were written, with the expressions in them."""
+    found: list[tuple[Eq | Spectrum | None, list[sp.Basic]]] = [
+        (e, [*expressions(e.target), *expressions(e.value)]) for e in model.equations
+    ]
+    found.append((None, [value for _, value in model.observe]))
+    return [*found, *((probe, expressions(probe.matrix)) for _, probe in model.probes)]
+
+
+def _check_known(expression: sp.Basic, known: set[sp.Basic]) -> None:
+    for symbol in sorted(expression.free_symbols - known, key=str):
+        if isinstance(symbol, Parameter):
+            raise DeclarationError(f"parameter {symbol} is used but not listed in parameters=(...); add it there")
+        own = next((s for s in sorted(known, key=str) if str(s) == str(symbol)), None)
+        if own is not None:
+            raise DeclarationError(
+                f"{symbol} in {shown(expression)} is a symbol of SymPy, not {_described(own)} of that name; use what "
+                f"{type(own).__name__.lower()}s are made with here, not Symbol('{symbol}')"
+            )
+        raise DeclarationError(
+            f"the symbol {symbol} in {shown(expression)} is not declared; make it a parameter, a field or a sector, as "
+            f"in {symbol} = parameter('{symbol}', default=1.0)"
+        )
+
+
+def _start(equation: Eq) -> bool:
+    return equation.time is not None and equation.time.is_Integer
+
+
+def _check_definitions(model: Declaration) -> None:
+    rules: dict[str, Eq] = {}
+    starts: dict[tuple[str, int], Eq] = {}
+    for equation in model.equations:
+        with blaming(equation):
+            _define(model, equation, rules, starts)
+    for (name, first), equation in starts.items():
+        if name not in rules:
+            with blaming(equation):
+                later = f"{name}({_clock(equation)} + 1)"
+                raise DeclarationError(f"{name}({first}) is given, but no rule for later times; add Eq({later}, ...)")
+    for part, inside in _parts(model):
+        with blaming(part):
+            for expression in inside:
+                _check_defined(expression, rules)
+
+
+def _check_defined(expression: sp.Basic, rules: dict[str, Eq]) -> None:
+    for symbol in sorted(expression.atoms(Field, Weights), key=str):
+        if symbol.name not in rules and not (isinstance(symbol, Field) and symbol.role == "normal"):
+            at = f"({symbol.clock})" if symbol.clock is not None else ""
+            cure = (
+                f"Eq({symbol}(0), ...) and Eq({symbol}({symbol.clock} + 1), ...)"
+                if isinstance(symbol, Weights)
+                else f"Eq({symbol}{at}, ...), or make it normal(...) if it is random"
+            )
+            raise DeclarationError(f"{symbol} is used but has no equation; add {cure}")
+
+
+def _define(model: Declaration, equation: Eq, rules: dict[str, Eq], starts: dict[tuple[str, int], Eq]) -> None:
+    """Put an equation with those before it, if it fits."""
+    if isinstance(equation.target, FieldAt) and equation.target.field.role == "normal":
+        raise DeclarationError(f"{equation.name} is a normal(...) vector: it is drawn, so it takes no equation")
+    if equation.time is not None and equation.time.is_Integer:
+        key = (equation.name, int(equation.time))
+        if key in starts:
+            raise DeclarationError(
+                f"{equation.target} is defined twice{_line(starts[key])}; keep one of the two equations"
+            )
+        starts[key] = equation
+        return
+    if equation.name in rules:
+        raise DeclarationError(
+            f"{equation.name} is defined twice: as {rules[equation.name].target}{_line(rules[equation.name])} and as "
+            f"{equation.target} here; keep one of the two equations"
+        )
+    rules[equation.name] = equation
+    if equation.time is not None:
+        clock = _clock(equation)
+        shift = equation.time - clock
+        if not (shift.is_Integer and shift >= 0):
+            raise DeclarationError(
+                f"{equation.target}: the left side must be at {clock}, {clock} + 1 or a starting time"
+            )
+        for first in range(int(shift)):
+            if (equation.name, first) not in starts and not any(
+                _start(e) and e.name == equation.name and e.time == first for e in model.equations
+            ):
+                raise DeclarationError(
+                    f"{equation.target} has a rule but no starting value; add Eq({equation.name}({first}), ...)"
+                )
+
+
+def _line(equation: Eq) -> str:
+    return "" if equation.place is None else f" (before on line {equation.place.line})"
+
+
+def _clock(equation: Eq) -> Clock | None:
+    target = equation.target
+    found: Clock | None = target.field.clock if isinstance(target, FieldAt) else target.symbol.weights.clock
+    return found
+
+
+def _check_use_of_disorder(model: Declaration) -> None:
+    for equation in model.equations:
+        with blaming(equation):
+            for inside in expressions(equation.value):
+                _check_linear(inside, f"the equation of {equation.name}")
+    for symbol in atoms(model, Disorder):
+        if symbol.fresh is not None and any(
+            node is symbol or (isinstance(node, Apply) and node.matrix == symbol)
+            for e in everything(model)
+            for node in sp.preorder_traversal(e)
+            if not isinstance(node, (DisorderAt, Disorder))
+        ):
+            raise DeclarationError(f"{symbol} is drawn afresh at each step: write {symbol}({symbol.fresh})")
+    for _, probe in model.probes:
+        with blaming(probe):
+            if any(node.has(DisorderAt) for node in expressions(probe.matrix)):
+                raise DeclarationError(
+                    "the probed matrix contains disorder drawn afresh at each step; probe fixed matrices or weights"
+                )
+
+
+def _check_times(model: Declaration) -> None:
+    """One clock in the model, relative times on right sides, and the last time in the probe."""
+    for equation in model.equations:
+        with blaming(equation):
+            _check_times_of(model, equation)
+    clocks = atoms(model, Clock)
+    if len(clocks) > 1:
+        owner = next(s for s in atoms(model, (Field, Weights, Disorder, Data)) if clocks[1] in s.payload)
+        raise DeclarationError(
+            f"{owner} lives on another clock ({clocks[1]}) than what is used before it ({clocks[0]}); use one for all"
+        )
+    for _, probe in model.probes:
+        with blaming(probe):
+            _check_times_of_probe(expressions(probe.matrix))
+
+
+def _check_times_of_probe(probed: list[sp.Basic]) -> None:
+    for coefficient in (e for e in probed if e.atoms(Clock) and not e.has(FieldAt, WeightsAt)):
+        raise DeclarationError(
+            f"spectrum(...) has the coefficient {shown(coefficient)}, which changes in time; probe a matrix after the "
+            "last step, with parameters only"
+        )
+    for e in probed:
+        for average in sorted(e.atoms(Mean), key=sp.default_sort_key):
+            _check_mean_in_probe(e, average)
+    for node in (n for e in probed for n in sp.preorder_traversal(e)):
+        if isinstance(node, WeightsAt) and node.time != node.weights.clock.steps:
+            last = node.weights.clock.steps
+            raise DeclarationError(
+                f"spectrum(...) uses {node.weights}({node.time}); probe the weights after the last step, "
+                f"{node.weights}({last}), and choose {last} as you like"
+            )
+
+
+def _check_times_of(model: Declaration, equation: Eq) -> None:
+    clock = _clock(equation)
+    start = equation.time is not None and equation.time.is_Integer
+    for node in (n for e in expressions(equation.value) for n in sp.preorder_traversal(e)):
+        if isinstance(node, sp.Sum) and (len(node.limits) > 1 or node.function.has(sp.Sum)):
+            raise DeclarationError(
+                f"the equation of {equation.name} has a sum over earlier times inside another one; "
+                "give the inner sum a field of its own"
+            )
+        if isinstance(node, sp.Sum) and node.function.has(WeightsAt, DisorderAt):
+            changing = min(node.function.atoms(WeightsAt, DisorderAt), key=sp.default_sort_key).args[0]
+            raise DeclarationError(
+                f"the equation of {equation.name} has products with {changing}, which changes in time, in a sum "
+                "over earlier times; give the product a field of its own and sum over that"
+            )
+        if isinstance(node, FieldAt) and node.field.timed and node.field.clock != clock:
+            raise DeclarationError(
+                f"the equation of {equation.name} uses {node.field}, which lives on another clock "
+                f"({node.field.clock}); use one clock for all fields"
+            )
+        if isinstance(node, (FieldAt, WeightsAt, DisorderAt, DataAt)) and node.time is not None:
+            relative = sp.expand(node.time - clock).is_Integer or node.time.has(PAST)
+            fixed = not (node.time.free_symbols - set(model.parameters))
+            if fixed and not start:
+                raise DeclarationError(
+                    f"the equation of {equation.name} uses {node.args[0]}({node.time}); on the right "
+                    f"side times are relative to the clock: {clock}, {clock} - 1, ..."
+                )
+            if not fixed and not relative and not start:
+                raise DeclarationError(
+                    f"the equation of {equation.name} uses {shown(node)}; times are {clock}, {clock} - 1, ... in whole "
+                    "steps, or a sum over earlier times, past_sum(lambda s: ..., t)"
+                )
+            if isinstance(node, DataAt) and node.data.clock != clock:
+                raise DeclarationError(
+                    f"the equation of {equation.name} uses {node.data}, which lives on another clock "
+                    f"({node.data.clock}); use one clock for all"
+                )
+            if isinstance(node, DataAt) and (node.time - equation.time).is_positive:
+                raise DeclarationError(
+                    f"the equation of {equation.name} at {equation.time} uses {shown(node)}, which comes later; "
+                    f"use data up to {equation.time}"
+                )
+    if equation.time is None and not isinstance(equation.value, Matrix) and equation.value.atoms(Clock):
+        raise DeclarationError(f"{equation.name} has no clock, but its equation depends on time; put it on the clock")
+
+
+def _check_mean_in_probe(coefficient: sp.Expr, average: Mean) -> None:
+    """A mean in the probed matrix is taken at the last time, some steps before it, or at the start."""
+    timed = sorted((v for v in average.atoms(FieldAt) if v.time is not None), key=sp.default_sort_key)
+    if not timed:
+        return
+    where = f"spectrum(...) has the coefficient {shown(average)}"
+    if sector_of(coefficient) is not None or coefficient.has(Total):
+        raise DeclarationError(
+            f"{where} inside a vector; multiply the outer product by it, or put it into an update of weights"
+        )
+    clock = timed[0].field.clock
+    if labels_of(average) is not None:
+        raise DeclarationError(f"{where}, which has labels; put it into an update of weights and probe the weights")
+    for value in timed:
+        before = sp.expand(clock.steps - value.time)
+        known = value.time.is_Integer and 0 <= value.time <= clock.steps.domain.low
+        if not known and not (before.is_Integer and before >= 0):
+            raise DeclarationError(
+                f"{where}, which uses {value.field} at {value.time}; a coefficient is taken at {clock.steps}, "
+                f"{clock.steps} - 1, ..., or at 0"
+            )
+        if not clock.endpoint and before == 0:
+            raise DeclarationError(
+                f"{where}, but {clock} ends at {clock.steps} - 1; take it there, or leave endpoint=False out"
+            )
+        if not sp.expand(value.time - timed[0].time).is_Integer:
+            raise DeclarationError(
+                f"{where}, which uses {timed[0].field}({timed[0].time}) and {value.field}({value.time}) together; "
+                f"use times that count from the same end"
+            )
+
+
+def _check_observable(name: str, value: sp.Expr) -> None:
+    if sector_of(value, f"observable {name}") is not None:
+        raise DeclarationError(f"observable {name} is a vector; wrap it in mean(...)")
+    if value.has(Mix, Apply, Project, sp.Sum):
+        inner = min(value.atoms(Mix, Apply, Project, sp.Sum), key=sp.default_sort_key)
+        raise DeclarationError(f"observable {name}: give {shown(inner)} a field of its own and average that field")
+    if any(node is not value and isinstance(node, Each) for node in sp.preorder_traversal(value)):
+        raise DeclarationError(f"observable {name}: each(...) stands alone, around the whole of it")
+    labels_of(value, f"observable {name}")
+    if value.has(DataAt) and not value.has(Total):
+        raise DeclarationError(f"observable {name} has labels; wrap it in total(...) to sum over them, or in each(...)")
+    outside = value.xreplace({m: sp.S.One for m in value.atoms(Mean, DataAt)})
+    if outside.atoms(Sector, Clock):
+        raise DeclarationError(
+            f"observable {name} depends on a size or on time outside mean(...); keep parameters only"
+        )
+    for node in value.atoms(FieldAt, DataAt):
+        if node.time is not None:
+            symbol = node.args[0]
+            lag = symbol.clock - node.time
+            if not (lag.is_Integer and lag >= 0):
+                raise DeclarationError(
+                    f"observable {name} uses {symbol}({node.time}); observables are followed in time, so "
+                    f"use {symbol}({symbol.clock}) or {symbol}({symbol.clock} - 1)"
+                )
+
+
+def _check_linear(expression: sp.Expr, where: str) -> None:
+    """Matrices applied to vectors may only be added and multiplied by scalars."""
+    marks = {
+        node: sp.Symbol(f"applied_{i}")
+        for i, node in enumerate(sorted((n for n in _outermost(expression)), key=sp.default_sort_key))
+    }
+    if not marks:
+        return
+    plain = expression.xreplace(marks)
+    for node, mark in marks.items():
+        slope = sp.diff(plain, mark)
+        if slope.has(*marks.values()) or sector_of(slope) is not None:
+            clock = next(iter(sorted(node.atoms(Clock), key=str)), None)
+            u = "u" if clock is None else f"u({clock})"
+            raise DeclarationError(
+                f"{where}: disorder {_matrix_name(node)} enters nonlinearly; define a field for it first, such as "
+                f"Eq({u}, {shown(node)}), and use {u} here"
+            )
+
+
+def _matrix_name(node: Apply | Project) -> str:
+    if isinstance(node, Project):
+        return f"outer({shown(node.left)}, {shown(node.right)})"
+    return f"{node.matrix}{'.T' if node.transposed else ''}"
+
+
+def _outermost(expression: sp.Basic) -> set[Any]:
+    """Applied matrices that are not inside another one, nor inside a mean."""
+    if isinstance(expression, (Apply, Project)):
+        return {expression}
+    if isinstance(expression, Mean):
+        if expression.has(Apply, Mix, Project, sp.Sum):
+            inner = min(expression.atoms(Apply, Mix, Project, sp.Sum), key=sp.default_sort_key)
+            raise DeclarationError(
+                f"{shown(expression)}: give {shown(inner)} a field of its own and use that field inside the mean"
+            )
+        return set()
+    return set().union(*(_outermost(arg) for arg in expression.args)) if expression.args else set()

@@ -1,0 +1,94 @@
+"""What stands in a declaration: its expressions, symbols and names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import sympy as sp
+
+from derive.language.data import Data
+from derive.language.equations import Eq, Spectrum
+from derive.language.matrices import Atom, Disorder, Dyad, Product, Sum, Weights
+from derive.language.symbols import Clock, Parameter, Sector
+from derive.language.vectors import Field
+
+DECLARED = (Sector, Clock, Field, Disorder, Weights, Data)
+"""The kinds of symbols that a declaration names, besides parameters."""
+
+
+class Declaration(Protocol):
+    """What a model declares, as what looks at it sees it."""
+
+    @property
+    def parameters(self) -> Sequence[Parameter]: ...
+
+    @property
+    def equations(self) -> Sequence[Eq]: ...
+
+    @property
+    def observe(self) -> Any: ...
+
+    @property
+    def probe(self) -> Any: ...
+
+    @property
+    def probes(self) -> tuple[tuple[str, Spectrum], ...]: ...
+
+    @property
+    def responses(self) -> str: ...
+
+    @property
+    def arrays(self) -> Any: ...
+
+    @property
+    def refuses(self) -> Any: ...
+
+
+def expressions(node: Any) -> list[sp.Basic]:
+    """All SymPy expressions inside a matrix expression."""
+    if isinstance(node, Sum):
+        return [e for scale, part in node.terms for e in (scale, *expressions(part))]
+    if isinstance(node, Product):
+        return [e for factor in node.factors for e in expressions(factor)]
+    if isinstance(node, Dyad):
+        return [node.left, node.right]
+    if isinstance(node, Atom):
+        return [node.symbol]
+    return [node]
+
+
+def everything(model: Declaration) -> list[sp.Basic]:
+    """All SymPy expressions of a model, in the order of the declaration."""
+    found: list[sp.Basic] = []
+    for equation in model.equations:
+        found += [*expressions(equation.target), *expressions(equation.value)]
+    found += [value for _, value in model.observe]
+    for _, probe in model.probes:
+        found += expressions(probe.matrix)
+    return found
+
+
+def atoms(model: Declaration, kind: type | tuple[type, ...]) -> tuple[Any, ...]:
+    """The symbols of one kind, also those inside sizes, scales and variances, in order of first use."""
+    found: dict[Any, None] = {}
+    seen: set[Any] = set()
+
+    def visit(expression: sp.Basic) -> None:
+        for node in sp.preorder_traversal(expression):
+            if isinstance(node, kind):
+                found.setdefault(node)
+            if isinstance(node, sp.Symbol) and hasattr(node, "payload") and node not in seen:
+                seen.add(node)
+                for part in node.payload:
+                    if isinstance(part, sp.Basic):
+                        visit(part)
+
+    for expression in everything(model):
+        visit(expression)
+    return tuple(found)
+
+
+def declared_names(model: Declaration) -> set[str]:
+    """The names that a declaration gives to anything; what the engine makes is named apart from them."""
+    return {symbol.name for symbol in (*model.parameters, *atoms(model, DECLARED))}

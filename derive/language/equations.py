@@ -1,0 +1,158 @@
+"""An equation of a declaration, and the matrix whose spectrum matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field as data_field
+from typing import Any
+
+import sympy as sp
+
+from derive.display import DisplayedFormula
+from derive.errors import DeclarationError
+from derive.language.matrices import Atom, Evolving, Matrix, Sum, WeightsAt
+from derive.language.symbols import exact
+from derive.language.vectors import Each, Field, FieldAt, labels_of, named_fields, sector_of, shown
+from derive.source_lines import Place, line_of_caller
+
+
+@dataclass(frozen=True, repr=False)
+class Eq(DisplayedFormula):
+    """A defining equation. The left side is a field or weights: at t, at t + k, or at a starting time.
+
+    `place` is where it was written, for messages.
+
+    >>> from derive import Eq, field, goe, parameter, sectors, training_clock, whole_positive
+    >>> D, t = sectors("D"), training_clock("t", steps=parameter("T", default=3, domain=whole_positive))
+    >>> M, x = goe("M", D), field("x", D, t)
+    >>> Eq(x(t + 1), M @ x(t) / 2)
+    Eq(x(t + 1), (M @ x(t))/2)
+    >>> print(Eq(x(t + 1), M @ x(t) / 2).latex())
+    x(t + 1) = \\frac{1}{2}\\, M\\, x(t)
+    """
+
+    target: FieldAt | Atom
+    value: sp.Expr | Matrix
+    place: Place | None = data_field(default=None, compare=False, repr=False)
+
+    def __init__(self, target: Any, value: Any) -> None:
+        target, value = _sides(target, value)
+        object.__setattr__(self, "target", target)
+        object.__setattr__(self, "value", value)
+        line = line_of_caller()
+        object.__setattr__(self, "place", None if line is None else line.of_equation(self.name))
+
+    def __str__(self) -> str:
+        value = self.value if isinstance(self.value, Matrix) else shown(self.value)
+        return f"Eq({self.target}, {value})"
+
+    @property
+    def name(self) -> str:
+        return str(self.target.field if isinstance(self.target, FieldAt) else self.target.symbol.weights)
+
+    @property
+    def time(self) -> sp.Expr | None:
+        return self.target.time if isinstance(self.target, FieldAt) else self.target.symbol.time
+
+
+def _sides(target: Any, value: Any) -> tuple[FieldAt | Atom, sp.Expr | Matrix]:
+    """The sides of an equation, if they fit together."""
+    if isinstance(target, Field):
+        target = target()
+    if isinstance(value, Evolving):
+        raise value.untimed()
+    if isinstance(target, Atom) and isinstance(target.symbol, WeightsAt) and not target.transposed:
+        return target, _value_of_weights(target, value)
+    if isinstance(target, FieldAt):
+        return target, _value_of_field(target, value)
+    if isinstance(target, Evolving):
+        raise target.untimed()
+    raise DeclarationError(
+        f"Eq({target!s}, ...): the left side must be a field such as v(t), or weights W(t + 1), and nothing else; "
+        "bring the rest to the right side"
+    )
+
+
+def _value_of_weights(target: Atom, value: Any) -> Matrix:
+    if not isinstance(value, Matrix):
+        given = named_fields(exact(value))
+        if given != 0:
+            cure = "the matrix of two vectors is outer(a, b)" if sector_of(given) is not None else "give a matrix"
+            raise DeclarationError(f"{target} is a matrix, but its equation gives {shown(given)}; {cure}")
+        value = Sum(target.rows, target.columns, ())
+    if (value.rows, value.columns) != (target.rows, target.columns):
+        raise DeclarationError(
+            f"the equation of {target} gives a {value.rows} x {value.columns} matrix; "
+            f"{target} is {target.rows} x {target.columns}; check the sectors or use .T"
+        )
+    matrix: Matrix = value
+    return matrix
+
+
+def _value_of_field(target: FieldAt, value: Any) -> sp.Expr:
+    field = target.field
+    where = f"the equation of {field}"
+    if isinstance(value, Matrix):
+        raise DeclarationError(
+            f"{target} is a vector, but its equation gives the matrix {value}; apply it to a vector with @"
+        )
+    expression = named_fields(exact(value))
+    if expression.has(Each):
+        raise DeclarationError(f"{where}: each(...) is for observe={{...}} only")
+    sector = sector_of(expression, where)
+    if sector is not None and sector != field.sector:
+        raise DeclarationError(
+            f"{where} mixes sectors: {field} lives on {field.sector}, its right-hand side on {sector}; check the "
+            "sectors or use .T"
+        )
+    labels = labels_of(expression, where)
+    if labels is not None and labels != field.labels:
+        raise DeclarationError(
+            f"{where} has labels {labels} on its right-hand side, but {field} has {field.labels or 'none'}; sum over "
+            "them with total(...), or give the field labels=..."
+        )
+    return expression
+
+
+@dataclass(frozen=True, repr=False)
+class Spectrum(DisplayedFormula):
+    """The symmetric matrix to probe; `plus` names an observable that is added to it as a multiple of the identity."""
+
+    matrix: Matrix
+    plus: str = ""
+    place: Place | None = data_field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"spectrum({self.matrix}{f', plus={self.plus!r}' if self.plus else ''})"
+
+
+def spectrum(matrix: Matrix, plus: str = "") -> Spectrum:
+    """Ask for the spectrum of a symmetric matrix: M(T), or W(T).T @ W(T) / N.
+
+    With plus="name" the matrix is M(T) + name(T) * identity, where name is one of the observables.
+
+    >>> from derive import gaussian, parameter, positive, sectors, spectrum
+    >>> D, N = sectors("D", N=parameter("nu", default=2.0, domain=positive))
+    >>> W = gaussian("W", N, D)
+    >>> spectrum(W.T @ W / N)
+    spectrum(1/N*W.T @ W)
+    """
+    if not isinstance(matrix, Matrix):
+        if isinstance(matrix, Evolving):
+            last = matrix.weights.clock.steps
+            raise DeclarationError(f"spectrum({matrix}): {matrix} changes in time; write spectrum({matrix}({last}))")
+        raise DeclarationError(f"spectrum({matrix!s}): give a matrix such as M(T) or W(T).T @ W(T) / N")
+    if isinstance(matrix, Sum) and not matrix.terms:
+        raise DeclarationError("spectrum(0): the terms of the matrix cancel, so there is nothing to probe")
+    if matrix.rows != matrix.columns:
+        raise DeclarationError(
+            f"spectrum({matrix}): the matrix is {matrix.rows} x {matrix.columns}; for singular values probe W.T @ W, "
+            f"as in spectrum(W.T @ W / {matrix.rows}) with W = {matrix}"
+        )
+    return Spectrum(matrix, plus, line_of_caller())
+
+
+def named(given: Any) -> str:
+    """Something that was given where it cannot stand, in a word."""
+    if isinstance(given, (str, sp.Basic, Matrix, Evolving)):
+        return repr(given) if isinstance(given, str) else str(given)
+    return given.name if isinstance(given, Eq) else "None" if given is None else f"a {type(given).__name__}"
