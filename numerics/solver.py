@@ -218,8 +218,9 @@ def solve(
         trained = Trained.exact(solver, values)
     else:
         trained = Trained.sampled(solver, values, sampling, part(tell, 0.0, 0.7))
-    share = part(tell, 0.05 if solver.setting.exact else 0.7, 1.0)
-    found = spectra(solver, values, trained, layers=layers, path=path, overlaps=overlaps, progress=share)
+        sampling = replace(sampling, share=(trained.nearby.share, trained.nearby.doubt))
+    rest = part(tell, 0.05 if solver.setting.exact else 0.7, 1.0)
+    found = spectra(solver, values, trained, layers=layers, path=path, overlaps=overlaps, progress=rest)
     found = replace(found, sampling=sampling)
     found.compute_two_time(wanted)
     return found

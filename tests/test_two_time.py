@@ -232,20 +232,17 @@ def test_correlations_are_symmetric_and_hold_the_observables(name):
     flipped = table.transpose(1, 0, 3, 2) if labels else table.T
     assert np.allclose(table, flipped, rtol=1e-12, atol=1e-12)
     diagonal = np.einsum("ttcc->tc", table) if labels else np.diag(table)
-    # how much bias is taken off is estimated in each pass from what it gives: the same but for a share of the error
-    spread = kernel.errors if solution.observable_errors is not None else np.zeros_like(kernel.values)
-    slack = 0.1 * float(np.nanmax(spread))
-    assert np.allclose(diagonal, np.array(solution.observables["square"], float), rtol=1e-9, atol=slack)
+    assert np.allclose(diagonal, np.array(solution.observables["square"], float), rtol=1e-9, atol=1e-12)
     late = np.array(solution.observables["late"], float)
     assert np.all(np.isnan(late[:3])) and np.all(np.isfinite(late[3:]))
     lagged = [np.einsum("cc->c", table[k, k - 3]) if labels else table[k, k - 3] for k in range(3, len(table))]
-    assert np.allclose(lagged, late[3:], rtol=1e-9, atol=slack)
+    assert np.allclose(lagged, late[3:], rtol=1e-9, atol=1e-12)
     if solution.observable_errors is not None:
         assert solution.observable_errors["late"][0] in (None, [None, None])
         spread = np.einsum("tctc->tc", kernel.errors) if labels else np.diag(kernel.errors)
-        assert np.allclose(spread, np.array(solution.observable_errors["square"], float), rtol=0.1, atol=1e-9)
+        assert np.allclose(spread, np.array(solution.observable_errors["square"], float), rtol=1e-6, atol=1e-9)
     one, other = solution.C["x", "start"].values, solution.C["start", "x"].values
-    assert np.allclose(one, other.transpose(1, 2, 0) if labels else other, rtol=1e-9, atol=slack + 1e-12)
+    assert np.allclose(one, other.transpose(1, 2, 0) if labels else other, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["quadrature", "exact", "exact with labels"])

@@ -59,8 +59,10 @@ carry no response."""
 @dataclass(frozen=True)
 class Sampling:
     """How a sampled pass is made. samples: sites that are followed, in all; with `debias` half of them in passes over
-    halves. rank: most directions of the past, as many as fit
-    into memory if None. tolerance: share of its variance below which a direction is left out; chosen if None."""
+    halves. rank: most directions of the past, as many as fit into memory if None. tolerance: share of its variance
+    below which a direction is left out; chosen if None. share: how much of the difference to halves is bias, and how
+    far that may be off; estimated from the observables if None, so that a second pass over the same sites is told what
+    the first has found."""
 
     samples: int = DEFAULT_SAMPLES
     seed: int = 0
@@ -68,6 +70,7 @@ class Sampling:
     rank: int | None = None
     tolerance: float | None = None
     debias: bool = True
+    share: tuple[float, float] | None = None
 
 
 K = TypeVar("K")
@@ -148,7 +151,7 @@ def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repor
     if halved:
         half, half_off = _mean_and_deviations(halved, more_left_out, shelf)
         of_halves = near(half, half_off)
-        share, doubt = _share([table[1] for table in wholes], apart)
+        share, doubt = how.share or _share([table[1] for table in wholes], apart)
         changes = [_combined(one, _sum(terms)[1], share) for one, terms in zip(changes, half_off, strict=True)]
         changes.append({name: doubt * (value - half[1][name]) for name, value in observables.items()})
         observables = _combined(observables, half[1], share)
