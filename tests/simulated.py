@@ -9,7 +9,7 @@ from typing import Any
 from agreement import Block, extrapolated, kept_controls, recorded, seed_of
 
 from numerics.simulation.compare import Row, bulk_intervals, compare
-from numerics.simulation.samples import simulate
+from numerics.simulation.samples import Simulation, simulate
 from numerics.solver import Solution, Solver
 
 SIZES = ((90, 240), (270, 120))
@@ -38,11 +38,13 @@ def block_of(
     values = dict(values or theory.parameters)
     tables: list[dict[str, Row]] = []
     controls = []
-    for size, seeds in sizes:
+    smallest: Simulation | None = None
+    for size, seeds in sorted(sizes):
         with recorded() as table:
             sample = simulate(solver, values, size, seeds, seed=seed_of(seed, name, size), **looked)
             controls.append(kept_controls(table(), seeds))
-        rows = compare(theory, sample)
+        smallest = smallest or sample  # what cannot be told apart there is compared in its mean at all sizes
+        rows = compare(theory, sample, grouped_by=smallest)
         tables.append({r.quantity: r for r in rows if r.draws is not None and (r.compared or "moment" in r.quantity)})
     assert all(set(t) == set(tables[0]) for t in tables), [sorted(t) for t in tables]
     comparisons = []
@@ -58,7 +60,7 @@ def block_of(
             extrapolated(
                 quantity,
                 row.theory,
-                [size for size, _ in sizes],
+                [size for size, _ in sorted(sizes)],
                 differences,
                 controls,
                 row.theory_error or 0.0,

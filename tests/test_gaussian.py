@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
 import pytest
-from agreement import seed_of, too_far
+from agreement import too_far
 from simulated import block_of
 from sympy import Heaviside, Max, Rational, erf, sign, sqrt, tanh
 
@@ -46,7 +46,6 @@ from numerics.precision import in_float64
 from numerics.runtime.gaussian import SMOOTH, SPLIT, integrate
 from numerics.runtime.interface import GaussianTraining, SampledTraining
 from numerics.runtime.point import replaced
-from numerics.simulation.samples import simulate
 from numerics.solver import load_solver, solve, solve_many
 
 sys.path.insert(0, str(Path(__file__).parent / "reference_formulas"))
@@ -306,7 +305,7 @@ def classes():
 
 
 MODELS = {m.__name__: m for m in (recurrent, perceptron, power_iteration, signs, readout, gates, classes)}
-PROBED = ("power_iteration", "signs", "readout", "gates")
+PROBED = ("power_iteration", "signs", "readout", "gates", "classes")
 
 
 @cache
@@ -402,25 +401,6 @@ def test_the_sampled_pass_agrees_within_its_errors(name):
 @pytest.mark.parametrize("name", PROBED)
 def test_finite_size_samples_agree(name, simulation_seed):
     assert not too_far([block_of(name, solver_of(name), theory_of(name), simulation_seed)])
-
-
-@pytest.mark.slow
-def test_outliers_nearer_than_they_fluctuate_agree_in_their_mean(simulation_seed):
-    """Two outliers a hundredth apart repel like size^(-1/2): which is the first of them no such size tells."""
-    theory = theory_of("classes")
-    high, low = theory.outliers
-    assert 0 < high - low < 0.02 * high
-    sizes, means, errors = (90, 270), [], []
-    for size, seeds in zip(sizes, (160, 80), strict=True):
-        seed = seed_of(simulation_seed, "classes", size)
-        sample = simulate(solver_of("classes"), theory.parameters, size, seeds, seed=seed)
-        draws = np.array([e[-2:].mean() for e in sample.eigenvalues])
-        means.append(draws.mean())
-        errors.append(draws.std(ddof=1) / np.sqrt(seeds))
-    weight = sizes[1] / (sizes[1] - sizes[0])
-    found = weight * means[1] - (weight - 1) * means[0]
-    error = np.hypot(weight * errors[1], (weight - 1) * errors[0])
-    assert abs(found - (high + low) / 2) < 4.5 * error and error < 0.05 * high
 
 
 @pytest.mark.parametrize("model", [recurrent, readout])

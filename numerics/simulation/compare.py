@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,11 @@ TRACY_WIDOM_MEAN = 1.2065335745820
 """Minus the mean of the Tracy-Widom law of real symmetric matrices."""
 THRESHOLD = 3.0
 """How many standard errors count as agreement."""
+REPEL = 4.0
+"""Outliers nearer to each other than so many times their spread over the seeds repel by more than a correction to each:
+which eigenvalue belongs to which cannot be told, and only their mean is compared."""
+Pairs = list[tuple[float, float | None]]
+"""Outliers with their errors."""
 
 
 @dataclass(frozen=True)
@@ -85,31 +91,37 @@ def at_atom(eigenvalues: np.ndarray, at: float) -> np.ndarray:
     return found
 
 
-def match(layer: Layer, spectra: Sequence[np.ndarray]) -> Matches:
+def match(layer: Layer, spectra: Sequence[np.ndarray], grouped_by: Sequence[np.ndarray] | None = None) -> Matches:
     """Pair outliers with eigenvalues: by rank above and below the bulk, by distance inside a gap."""
-    errors: Sequence[float | None] = layer.outlier_errors or [None] * len(layer.outliers)
-    return match_outliers(list(zip(layer.outliers, errors, strict=True)), layer, spectra)
+    return match_outliers(_with_errors(layer), layer, spectra, grouped_by or spectra)
 
 
 def match_outliers(
-    pairs: list[tuple[float, float | None]], layer: Layer, spectra: Sequence[np.ndarray], shift: float = 0.0
+    pairs: Pairs,
+    layer: Layer,
+    spectra: Sequence[np.ndarray],
+    grouped_by: Sequence[np.ndarray],
+    shift: float = 0.0,
 ) -> Matches:
-    """The same for outliers, with their errors, of another time, when the bulk of the layer is elsewhere by `shift`."""
+    """The same for outliers, with their errors, of another time, when the bulk of the layer is elsewhere by `shift`.
+
+    grouped_by: spectra whose spread says which outliers are too near to each other to be told apart.
+    """
     intervals = [(low + shift, high + shift) for low, high in bulk_intervals(layer.bulk_edges)]
     if not intervals:
         return Matches((), ())
     low, high = intervals[0][0], intervals[-1][1]
     base = layer.shift + shift
-    draws = [base + without_null_space(np.asarray(e) - base) for e in spectra]
-    above = sorted((p for p in pairs if p[0] >= high), key=lambda p: -p[0])
-    below = sorted((p for p in pairs if p[0] <= low), key=lambda p: p[0])
+    draws, others = ([base + without_null_space(np.asarray(e) - base) for e in s] for s in (spectra, grouped_by))
+    above, below = ([pairs[k] for k in ranks] for ranks in _beyond([value for value, _ in pairs], low, high))
     inside = [p for p in pairs if low < p[0] < high]
     if any(len(above) + len(below) + 2 > len(e) for e in draws):
         raise NumericalError(
             f"{len(pairs)} outliers do not fit into a matrix with {min(map(len, draws))} nonzero "
             "eigenvalues; take a larger --size"
         )
-    found = _ranked(above, "above", [e[::-1] for e in draws]) + _ranked(below, "below", draws)
+    found = _ranked(above, "above", [e[::-1] for e in draws], [e[::-1] for e in others])
+    found += _ranked(below, "below", draws, others)
     found += [
         (f"outlier {k + 1} in a gap", value, error, np.array([e[np.abs(e - value).argmin()] for e in draws]))
         for k, (value, error) in enumerate(inside)
@@ -121,44 +133,76 @@ def match_outliers(
     return Matches(tuple(found), edges)
 
 
-def _ranked(outliers: list[tuple[float, float | None]], side: str, draws: list[np.ndarray]) -> list[Any]:
-    """Outliers on one side with the eigenvalues of their rank; equal ones, which a finite size splits, by the mean."""
+def _with_errors(layer: Layer) -> Pairs:
+    errors: Sequence[float | None] = layer.outlier_errors or [None] * len(layer.outliers)
+    return list(zip(layer.outliers, errors, strict=True))
+
+
+def _beyond(outliers: Sequence[float], low: float, high: float) -> tuple[list[int], list[int]]:
+    """Which outliers are above the bulk, the largest first, and which are below it, the smallest first."""
+    order = sorted(range(len(outliers)), key=lambda k: outliers[k])
+    return [k for k in reversed(order) if outliers[k] >= high], [k for k in order if outliers[k] <= low]
+
+
+def _groups(outliers: Pairs, draws: Sequence[np.ndarray]) -> list[list[int]]:
+    """Outliers on one side that can be told apart: ranks of equal ones, and of those nearer than they fluctuate, stand
+    together. draws: eigenvalues of each seed, the outermost on this side first."""
+    ends = np.array([e[: len(outliers)] for e in draws])
+    variances = ends.var(axis=0, ddof=1) if len(ends) > 1 else np.zeros(len(outliers))
     groups: list[list[int]] = []
     for k, (value, error) in enumerate(outliers):
         if groups:
-            first, first_error = outliers[groups[-1][0]]
-            if abs(value - first) <= max(1e-6 * abs(first), 3 * math.hypot(error or 0.0, first_error or 0.0)):
+            last, last_error = outliers[k - 1]
+            scatter = REPEL * math.sqrt((variances[k - 1] + variances[k]) / 2)
+            if abs(value - last) <= max(1e-6 * abs(last), 3 * math.hypot(error or 0.0, last_error or 0.0), scatter):
                 groups[-1].append(k)
                 continue
         groups.append([k])
+    return groups
+
+
+def _ranked(outliers: Pairs, side: str, draws: Sequence[np.ndarray], grouped_by: Sequence[np.ndarray]) -> list[Any]:
+    """Outliers on one side with the eigenvalues of their rank; those that a finite size does not tell apart by their
+    mean."""
     found = []
-    for group in groups:
-        name = f"outlier {group[0] + 1}" if len(group) == 1 else f"outliers {group[0] + 1}-{group[-1] + 1}, mean,"
+    for group in _groups(outliers, grouped_by):
         value = float(np.mean([outliers[k][0] for k in group]))
         errors = [outliers[k][1] for k in group]
         error = None if errors[0] is None else max(e or 0.0 for e in errors)
-        found.append((f"{name} {side} the bulk", value, error, np.array([e[group].mean() for e in draws])))
+        found.append((f"{_called(group)} {side} the bulk", value, error, np.array([e[group].mean() for e in draws])))
     return found
 
 
-def compare(solution: Solution, simulation: Simulation, smaller: Simulation | None = None) -> list[Row]:
+def _called(group: Sequence[int]) -> str:
+    return f"outlier {group[0] + 1}" if len(group) == 1 else f"outliers {group[0] + 1}-{group[-1] + 1}, mean,"
+
+
+def compare(
+    solution: Solution,
+    simulation: Simulation,
+    smaller: Simulation | None = None,
+    grouped_by: Simulation | None = None,
+) -> list[Row]:
     """All outliers with their overlaps, the edges, and the observables at a handful of times.
+
+    Outliers nearer to each other than they fluctuate are compared in their mean; how much they do is read off the
+    simulation itself, or off another one where rows of several are to be set beside each other.
 
     Layers without outliers are compared in the moments and atoms of their bulk too. Moments fluctuate as little as they
     are off at a finite size, by 1/D both, so that a `smaller` simulation is needed to take the correction out.
     """
     rows: list[Row] = []
     for layer in solution.layers:
-        simulated = simulation.layer(layer.label)
+        simulated, other = simulation.layer(layer.label), (grouped_by or simulation).layer(layer.label)
         name = f"layer {layer.label}: " if layer.label else ""
-        matches = match(layer, simulated.eigenvalues)
+        matches = match(layer, simulated.eigenvalues, other.eigenvalues)
         rows += [_row(name + what, value, error, draws) for what, value, error, draws in matches.outliers]
         rows += _edge_rows(name, layer, matches, simulated.eigenvalues)
         if not layer.outliers:
             rows += _moment_rows(name, layer, simulation, smaller)
             rows += _atom_rows(name, layer, simulated.eigenvalues)
-        rows += _overlap_rows(name, layer, simulated)
-        rows += _path_rows(name, layer, simulated)
+        rows += _overlap_rows(name, layer, simulated, other)
+        rows += _path_rows(name, layer, simulated, other)
     spreads = single_series(solution.observable_errors or {})
     for name, theory in single_series(solution.observables).items():
         draws = np.asarray(single_draws(name, simulation.observables), dtype=float)
@@ -251,40 +295,33 @@ def mean_at_edge(layer: Layer, edge: float, size: int) -> float | None:
     return float(edge + inward * TRACY_WIDOM_MEAN * (scale / size) ** (2 / 3))
 
 
-def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer) -> list[Row]:
-    """Squared overlaps of the outliers above and below the bulk, equal outliers by their mean."""
+def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: SimulatedLayer) -> list[Row]:
+    """Squared overlaps of the outliers above and below the bulk, together where the outliers stand together."""
     if layer.overlaps is None or not simulated.overlaps or not layer.bulk_edges:
         return []
     low, high = layer.bulk_edges[0][0], layer.bulk_edges[-1][1]
     zeros = [len(e) - len(without_null_space(e - layer.shift)) for e in simulated.eigenvalues]
+    others = [layer.shift + without_null_space(np.asarray(e) - layer.shift) for e in grouped_by.eigenvalues]
+    pairs = _with_errors(layer)
     rows = []
-    for side, spectra in simulated.overlaps.items():
-        for place, ranked in (
-            ("above", [k for k, z in enumerate(layer.outliers) if z >= high]),
-            ("below", [k for k, z in reversed(list(enumerate(layer.outliers))) if z <= low]),
-        ):
-            values = [layer.overlaps[k][side] for k in ranked]
-            for start, stop in _equal_runs(values):
-                theory = values[start]
-                if theory is None:
-                    continue
-                draws = [
-                    float(np.mean([s[-1 - r] if place == "above" else s[z + r] for r in range(start, stop)]))
-                    for s, z in zip(spectra, zeros, strict=True)
-                ]
-                which = f"outlier {start + 1}" if stop == start + 1 else f"outliers {start + 1}-{stop}, mean,"
-                error = layer.overlap_errors[ranked[start]][side] if layer.overlap_errors else None
-                rows.append(_row(f"{name}{side} overlap of {which} {place} the bulk", theory, error, np.array(draws)))
+    for (side, spectra), above in product(simulated.overlaps.items(), (True, False)):
+        ranked = _beyond(layer.outliers, low, high)[0 if above else 1]
+        for group in _groups([pairs[k] for k in ranked], [e[::-1] for e in others] if above else others):
+            values = [layer.overlaps[ranked[k]][side] for k in group]
+            theory = [x for x in values if x is not None]
+            if len(theory) < len(values):
+                continue
+            draws = [
+                float(np.mean([s[-1 - k] if above else s[z + k] for k in group]))
+                for s, z in zip(spectra, zeros, strict=True)
+            ]
+            error = max(layer.overlap_errors[ranked[k]][side] or 0.0 for k in group) if layer.overlap_errors else None
+            what = f"{name}{side} overlap of {_called(group)} {'above' if above else 'below'} the bulk"
+            rows.append(_row(what, float(np.mean(theory)), error, np.array(draws)))
     return rows
 
 
-def _equal_runs(values: Sequence[float | None]) -> list[tuple[int, int]]:
-    """Where runs of equal values start and stop."""
-    cuts = [k for k in range(1, len(values)) if values[k] != values[k - 1]]
-    return [(a, b) for a, b in zip([0, *cuts], [*cuts, len(values)], strict=True) if b > a]
-
-
-def _path_rows(name: str, layer: Layer, simulated: SimulatedLayer) -> list[Row]:
+def _path_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: SimulatedLayer) -> list[Row]:
     """Outliers at the times before the last at which the simulation was looked at."""
     if layer.outlier_path is None or layer.largest_path is None:
         return []
@@ -296,8 +333,9 @@ def _path_rows(name: str, layer: Layer, simulated: SimulatedLayer) -> list[Row]:
         errors = (
             layer.outlier_path_errors[time] if layer.outlier_path_errors else [None] * len(layer.outlier_path[time])
         )
-        pairs: list[tuple[float, float | None]] = list(zip(layer.outlier_path[time], errors, strict=True))
-        found = match_outliers(pairs, layer, [e[k] for e in simulated.ends], moved).outliers
+        pairs: Pairs = list(zip(layer.outlier_path[time], errors, strict=True))
+        ends, others = ([e[k] for e in one.ends] for one in (simulated, grouped_by))
+        found = match_outliers(pairs, layer, ends, others, moved).outliers
         rows += [_row(f"{name}{what} at time {time}", value, error, draws) for what, value, error, draws in found]
     return rows
 
