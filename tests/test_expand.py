@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy as sp
+from agreement import too_far
+from simulated import block_of
 from sympy import sqrt, tanh
 
 from derive import (
@@ -38,8 +40,6 @@ from derive.printing.documents import text_of_record
 from derive.records.probe import MAP
 from derive.records.system import DisorderRule, LinearRule
 from derive.stages.expand import expand_declaration
-from numerics.simulation.compare import compare
-from numerics.simulation.samples import simulate
 from numerics.solver import load_solver, solve
 
 alpha = parameter("alpha", default=1.5, domain=positive)
@@ -59,12 +59,14 @@ def solved(model: Model, **changes):
     return solver, values, solve(solver, values, samples=20_000)
 
 
-def agrees(model: Model, **changes) -> None:
-    """Theory within five standard errors, or five percent, of a small simulation."""
-    solver, values, theory = solved(model, **changes)
-    rows = [r for r in compare(theory, simulate(solver, values, 200, 8, seed=1)) if r.compared]
-    apart = [r for r in rows if abs(r.theory - r.simulation) > 5 * r.stderr + 0.05 * abs(r.theory)]
-    assert rows and not apart, apart
+SIZES = ((60, 96), (180, 48))
+
+
+def agrees(seed: int, model: Model, **changes) -> None:
+    """Theory against small simulations, extrapolated in the size, within the bound of the suite."""
+    solver, _, theory = solved(model, **changes)
+    block = block_of(model.name, solver, theory, seed, SIZES)
+    assert block.comparisons and not too_far([block])
 
 
 # -- what has been made is found by what it is
@@ -83,10 +85,10 @@ def fresh_sum(named: bool) -> Model:
     return Model((alpha, k, T), equations, {"norm": mean(h(t) ** 2)}, spectrum(W(T).T @ W(T) / N))
 
 
-def test_a_sum_under_fresh_data_is_not_its_first_part():
+def test_a_sum_under_fresh_data_is_not_its_first_part(simulation_seed):
     (_, _, inlined), (_, _, named) = solved(fresh_sum(False)), solved(fresh_sum(True))
     assert np.allclose(inlined.outliers, named.outliers, rtol=1e-9)
-    agrees(fresh_sum(False))
+    agrees(simulation_seed, fresh_sum(False))
 
 
 def test_equal_expressions_share_a_field_also_at_another_time():
@@ -115,10 +117,10 @@ def test_the_same_copy_serves_fresh_data_and_updates():
     assert len(copies) == 1
 
 
-def test_a_mean_at_a_later_time_than_its_vector_stays_causal():
+def test_a_mean_at_a_later_time_than_its_vector_stays_causal(simulation_seed):
     x, y = fields("x y", D, t)
     equations = [Eq(x(0), a), Eq(x(t + 1), y(t)), Eq(y(t), M0 @ (mean(x(t) ** 2) * x(t - 1)) + a)]
-    agrees(Model((T,), equations, {"norm": mean(y(t) ** 2)}))
+    agrees(simulation_seed, Model((T,), equations, {"norm": mean(y(t) ** 2)}))
 
 
 def test_a_coefficient_in_time_makes_a_vector_in_time():
@@ -143,7 +145,7 @@ def test_fresh_data_of_another_time_are_not_those_of_now():
 
 
 @pytest.mark.parametrize("value", [1, a], ids=["a constant", "a vector without labels"])
-def test_what_has_no_labels_is_the_same_for_each(value):
+def test_what_has_no_labels_is_the_same_for_each(value, simulation_seed):
     x, g, W = field("x", D, u), normal("g", D, per_class=u), weights("W", D, D, u)
     equations = [
         Eq(x(u), value),
@@ -153,17 +155,17 @@ def test_what_has_no_labels_is_the_same_for_each(value):
     model = Model((k, T, C), equations, {"norm": mean(x(u) ** 2)}, spectrum(W(T).T @ W(T)))
     _, _, theory = solved(model)
     assert np.allclose(theory.observables["norm"], 1)  # 1/2 when one of the two labels was left empty
-    agrees(model)
+    agrees(simulation_seed, model)
 
 
-def test_two_constants_are_one_vector():
+def test_two_constants_are_one_vector(simulation_seed):
     x, y, W = field("x", D, u), field("y", D, u), weights("W", D, D, u)
     equations = [Eq(x(u), 1), Eq(y(u), 2), Eq(W(0), Q / sqrt(D)), Eq(W(u + 1), W(u) + k / D * outer(x(u), y(u)))]
     model = Model((k, T, C), equations, {"cross": mean(x(u) * y(u))}, spectrum(W(T).T @ W(T)))
     _, _, theory = solved(model)
     assert np.allclose(theory.observables["cross"], 2)
     assert len(theory.outliers) == 1
-    agrees(model)
+    agrees(simulation_seed, model)
 
 
 @pytest.mark.parametrize("observed", [lambda x: x**2, lambda x: x], ids=["exactly", "sampled"])
