@@ -14,6 +14,7 @@ from derive.algebra.nodes import at
 from derive.algebra.scaling import split_sizes
 from derive.equations.history import History, check_sizes_of_updates, write_out
 from derive.equations.made import Applied, Made
+from derive.equations.moments import check_moments
 from derive.equations.probing import Probing
 from derive.equations.rules import Rules
 from derive.errors import DeclarationError, SizeError, blaming
@@ -40,7 +41,7 @@ def expand_declaration(model: Model) -> System:
         v.field for _, e in model.observe for v in e.atoms(FieldAt)
     }
     sources = tuple(sorted((x for x in used if x.role in ("normal", "constant")), key=lambda x: x.name))
-    return System(
+    system = System(
         model,
         fields,
         sources,
@@ -48,6 +49,8 @@ def expand_declaration(model: Model) -> System:
         probes,
         assumptions=("all sizes grow together at fixed ratios; times and class labels stay finite",),
     )
+    check_moments(system)
+    return system
 
 
 def _taken_apart(model: Model, made: Made, history: History) -> tuple[SpectralFields, ...]:

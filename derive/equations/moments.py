@@ -1,0 +1,125 @@
+"""Laws whose averages are infinite: refused, because any number for them would be wrong.
+
+A Gaussian field has a density everywhere, so that a law that grows like a negative power of its distance from some
+value has no mean square from the power 1/2 on, and no mean from the power 1 on.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import mpmath
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from derive.errors import DeclarationError, blaming
+from derive.language.data import DataAt
+from derive.language.symbols import Parameter
+from derive.language.vectors import Field, FieldAt, Mean, Total, shown
+from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, System
+
+NUMBERS = (Mean, Total, AppliedUndef, DataAt)
+"""What a law holds of other sites, times and data."""
+POLES = {sp.tan: sp.cos, sp.sec: sp.cos, sp.cot: sp.sin, sp.csc: sp.sin, sp.coth: sp.sinh, sp.csch: sp.sinh}
+"""Functions with poles, and what vanishes there."""
+TRIES, FAR, CELLS = 3, 5.0, 200
+"""Values of everything else at which a law is looked at, and where zeros are looked for, in how many cells."""
+NEAR, NEARER = "1e-8", "1e-12"
+
+
+def check_moments(system: System) -> None:
+    """Raise DeclarationError if the law of a field has no mean square, or an observable no mean."""
+    everywhere = _with_a_density_everywhere(system)
+    for each in system.fields:
+        later = {each.time: each.time + each.shift}
+        for rule in (each.rule, *each.starts):
+            if isinstance(rule, ElementwiseRule):
+                with blaming(each.origin):
+                    _check(rule.law.subs(later), everywhere, 0.5, f"the equation of {each.field}: the mean square of")
+    for name, value in system.model.observe:
+        for average in sorted(value.atoms(Mean), key=sp.default_sort_key):
+            _check(average.args[0], everywhere, 1.0, f"observable {name}: the mean of")
+
+
+def _with_a_density_everywhere(system: System) -> set[Field]:
+    """Normals, random matrices applied to anything, and sums with one of these at its own time."""
+    found = {source for source in system.sources if source.role == "normal"}
+    found |= {f.field for f in system.fields if isinstance(f.rule, DisorderRule)}
+    for each in system.fields:
+        if isinstance(each.rule, LinearRule) and any(
+            term.vector.field in found and term.past is None for term in each.rule.terms
+        ):
+            found.add(each.field)
+    return found
+
+
+def _check(law: sp.Expr, everywhere: set[Field], power: float, what: str) -> None:
+    for base in _that_may_vanish(law):
+        for value in sorted(base.atoms(FieldAt), key=sp.default_sort_key):
+            if value.field in everywhere and _diverges(law, base, value, everywhere, power):
+                raise DeclarationError(
+                    f"{what} {shown(law)} is infinite: it is not bounded where {shown(base)} vanishes, and "
+                    f"{value.field} has a density there; keep it bounded, as 1/(1 + x**2) is"
+                )
+
+
+def _that_may_vanish(law: sp.Expr) -> Iterator[sp.Expr]:
+    """What the law has a negative power of, or a pole where it vanishes."""
+    for node in sp.preorder_traversal(law):
+        if isinstance(node, NUMBERS):
+            continue
+        if node.is_Pow and node.base.has(FieldAt) and node.exp.could_extract_minus_sign():
+            yield node.base.args[0] if isinstance(node.base, sp.Abs) else node.base
+        for function, vanishing in POLES.items():
+            if isinstance(node, function) and node.has(FieldAt):
+                yield vanishing(node.args[0])
+
+
+def _diverges(law: sp.Expr, base: sp.Expr, value: FieldAt, everywhere: set[Field], power: float) -> bool:
+    """Whether the law grows at least with this power near a zero of the base, whatever the other values are."""
+    affine = base.is_polynomial(value) and sp.degree(base, value) == 1
+    others = base.atoms(FieldAt, *NUMBERS)
+    if not affine and not all(isinstance(other, FieldAt) and other.field in everywhere for other in others):
+        return False  # whether it vanishes depends on values that need not be everywhere
+    return all(_grows(law, base, value, power, attempt) for attempt in range(TRIES))
+
+
+def _grows(law: sp.Expr, base: sp.Expr, value: FieldAt, power: float, seed: int) -> bool:
+    """The same with everything else at values drawn at random, parameters at their defaults."""
+    x = sp.Symbol("x", real=True)
+    draw = random.Random(seed)
+    given: dict[sp.Basic, sp.Basic] = {value: x}
+    for node in (node for e in (law, base) for node in sp.preorder_traversal(e)):
+        if node not in given and isinstance(node, (FieldAt, *NUMBERS)):
+            given[node] = sp.Float(draw.uniform(0.5, 2.0))
+        elif isinstance(node, Parameter):
+            given[node] = sp.sympify(node.default)
+    plain = [e.xreplace(given) for e in (law, base)]
+    rest = {symbol: sp.Integer(draw.randint(2, 9)) for e in plain for symbol in e.free_symbols - {x}}
+    function, vanishing = (sp.lambdify(x, e.xreplace(rest), "mpmath") for e in plain)
+    try:
+        with mpmath.workdps(40):
+            return any(_power_at(function, zero) >= power - 0.02 for zero in _zeros(vanishing))
+    except (TypeError, ValueError, ArithmeticError, NameError, AttributeError):
+        return False  # not known outside of sampling, where its mean would show
+
+
+def _zeros(function: Callable[[Any], Any]) -> list[Any]:
+    """Places where a function changes its sign."""
+    places = [mpmath.mpf(FAR) * (2 * k + 1 - CELLS) / CELLS + mpmath.mpf("0.01234") for k in range(CELLS)]
+    values = [mpmath.re(function(place)) for place in places]
+    return [
+        mpmath.findroot(function, (places[k], places[k + 1]), solver="anderson", tol=1e-60, verify=False)
+        for k in range(CELLS - 1)
+        if values[k] * values[k + 1] < 0
+    ]
+
+
+def _power_at(function: Callable[[Any], Any], zero: Any) -> float:
+    """The negative power of the distance that a function grows with."""
+    near, nearer = (abs(function(zero + mpmath.mpf(step))) for step in (NEAR, NEARER))
+    if not near or not nearer:
+        return 0.0
+    return float(mpmath.log(nearer / near) / mpmath.log(mpmath.mpf(NEAR) / mpmath.mpf(NEARER)))
