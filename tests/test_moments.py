@@ -6,7 +6,7 @@ import pytest
 import sympy as sp
 from sympy import Abs, Heaviside, Max, cosh, coth, exp, log, sin, tan, tanh
 
-from derive import Eq, Model, fields, goe, mean, normal, parameter, sectors, training_clock, whole_positive
+from derive import Eq, Model, field, fields, goe, mean, normal, parameter, sectors, training_clock, whole_positive
 from derive.errors import DeclarationError
 from derive.stages.expand import expand_declaration
 
@@ -66,6 +66,13 @@ def test_a_field_between_counts_as_what_it_is():
     assert expanded(1 / y(t), more=[Eq(y(t), exp(h(t)))]).fields
     with pytest.raises(DeclarationError, match="the equation of x"):
         expanded(1 / y(t), more=[Eq(y(t), h(t) + 3)])
+
+
+def test_a_static_field_is_looked_at_too():
+    y = field("y", D)
+    assert expanded(tanh(h(t)) * y, more=[Eq(y, 1 / (1 + v**2))]).fields
+    with pytest.raises(DeclarationError, match="the equation of y"):
+        expanded(tanh(h(t)) * y, more=[Eq(y, 1 / v)])
 
 
 def test_an_observable_needs_a_mean_only():

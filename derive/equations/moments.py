@@ -33,7 +33,7 @@ def check_moments(system: System) -> None:
     """Raise DeclarationError if the law of a field has no mean square, or an observable no mean."""
     everywhere = _with_a_density_everywhere(system)
     for each in system.fields:
-        later = {each.time: each.time + each.shift}
+        later = {each.time: each.time + each.shift} if each.shift else {}
         for rule in (each.rule, *each.starts):
             if isinstance(rule, ElementwiseRule):
                 with blaming(each.origin):
