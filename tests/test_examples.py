@@ -1,4 +1,4 @@
-"""The examples that help prints run as they stand on the file that `derive new` writes."""
+"""The examples that help prints run as they stand on the file that `derive new` writes; those of the README there."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from test_readme import COMMANDS as OF_THE_README, ELSEWHERE
 
 from derive.cli import main
 
@@ -28,7 +29,9 @@ def examples(command: click.Command) -> list[str]:
 EXAMPLES = [
     e
     for e in dict.fromkeys(examples(main))
-    if not any(word in e for word in OF_THE_USER) and not e.startswith(tuple(f"derive {w}" for w in WITHOUT_END))
+    if e not in (*OF_THE_README, *ELSEWHERE)
+    and not any(word in e for word in OF_THE_USER)
+    and not e.startswith(tuple(f"derive {word}" for word in WITHOUT_END))
 ]
 SLOW = ("report", "verify", "compare", "stability", "derive build")
 

@@ -106,8 +106,8 @@ def test_an_installed_copy_verifies_solves_and_stays_as_it_came(installed: Path,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["01_first_model", "05_your_own_solver"])
-def test_a_notebook_copied_elsewhere_runs(installed: Path, tmp_path: Path, name: str):
+def test_a_notebook_copied_elsewhere_runs(installed: Path, tmp_path: Path):
+    name = "01_first_model"
     cells = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
     code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     (tmp_path / f"{name}.py").write_text("\n\n".join(code), encoding="utf-8")

@@ -30,7 +30,8 @@ COMMANDS = list(
         ]
     )
 )
-SLOW = ("derive bench", "derive selftest --quick")  # the second is tried by its own tests
+ELSEWHERE = ("derive bench", "derive selftest --quick", "derive verify")
+"""What tests of its own run, and take long."""
 
 
 def set_up_lines() -> list[str]:
@@ -51,7 +52,7 @@ def workplace(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [command for command in COMMANDS if command not in SLOW])
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command not in ELSEWHERE])
 def test_command_runs(command, workplace):
     arguments = shlex.split(command)[1:]
     if arguments[0] == "new":
