@@ -237,11 +237,13 @@ def solve_many(
     path: bool = False,
     overlaps: bool = False,
     two_time: Wanted = (),
+    batch: int = 1,
     progress: Progress = None,
 ) -> Iterator[Solution | NumericalError]:
     """A solution, or the reason why there is none, for each point. Whole numbers must be the same at all points.
 
-    Exact forward passes run side by side, as many as fit into memory.
+    Exact forward passes run side by side, as many as fit into memory; of fewer than `batch` points as if they were so
+    many, so that what was compiled for a full batch serves the last one too.
     """
     tell = progress or (lambda fraction, text: None)
     kwargs: dict[str, Any] = {"layers": layers, "path": path, "overlaps": overlaps}
@@ -250,7 +252,7 @@ def solve_many(
         tables: Sequence[Trained | None] = [None] * len(chunk)
         if solver.setting.exact:
             tell(done / len(points), f"training level of {len(chunk)} points")
-            tables = train_together(solver, chunk)
+            tables = train_together(solver, chunk, batch)
         for values, trained in zip(chunk, tables, strict=True):
             tell(done / len(points), f"point {done + 1} of {len(points)}")
             try:
