@@ -32,10 +32,14 @@ Progress = Callable[[float, str], None]
 CHUNK = 16
 """Points of one shape that are one unit: solved side by side, kept and lost together."""
 KINDS = ("solve", "simulate", "compare")
+CORES = "cores"
+"""As many processes as there are cores, once it pays to start them."""
+PATIENCE = 5.0
+"""Seconds that this process computes by itself before others are started, which takes each of them about as long."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class Wish:
     """What is wanted at each point. path, overlaps and kernels are those of `Theory.solve` and `Theory.simulate`."""
 
     of: str
@@ -59,7 +63,12 @@ class Asked:
     def told(self) -> dict[str, Any]:
         """All that numbers depend on, but for how many samples there are: more samples extend fewer."""
         path = list(self.path) if isinstance(self.path, Sequence) else self.path
-        common = {"seed": self.seed, "path": path, "overlaps": self.overlaps, "kernels": [list(k) for k in self.kernels]}
+        common = {
+            "seed": self.seed,
+            "path": path,
+            "overlaps": self.overlaps,
+            "kernels": [list(k) for k in self.kernels],
+        }
         solving = {"samples": self.samples, "rank": self.rank} if self.of != "simulate" else {}
         sampling = {"size": self.size, "backend": self.backend} if self.of != "solve" else {}
         return {**common, **solving, **sampling}
@@ -67,10 +76,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class Workers:
-    """Who computes. jobs: so many processes on this machine; executor: any; on: a cluster, "dask:tcp://HOST:PORT". This
-    process if none is given. journal: a file that keeps what is finished. shard: (k, n), only each n-th unit."""
+    """Who computes. jobs: so many processes on this machine, or CORES; executor: any; on: a cluster,
+    "dask:tcp://HOST:PORT". This process if none is given. journal: a file that keeps what is finished. shard: (k, n),
+    only each n-th unit."""
 
-    jobs: int | None = None
+    jobs: int | str | None = None
     executor: Executor | None = None
     on: str | None = None
     journal: Path | None = None
@@ -79,14 +89,19 @@ class Workers:
     def __post_init__(self) -> None:
         if sum(given is not None for given in (self.jobs, self.executor, self.on)) > 1:
             raise ParameterError("jobs, executor and on exclude each other: give one of them")
-        if self.jobs is not None and self.jobs < 1:
-            raise ParameterError(f"jobs={self.jobs}: at least one process is needed")
+        if self.jobs is not None and self.jobs != CORES and (not isinstance(self.jobs, int) or self.jobs < 1):
+            raise ParameterError(f"jobs={self.jobs}: give how many processes, at least one, or {CORES!r}")
         if self.shard is not None:
             part, parts = self.shard
             if not 1 <= part <= parts:
                 raise ParameterError(f"shard {part}/{parts}: write K/N with K from 1 to N")
             if self.journal is None:
                 raise ParameterError("a shard needs a journal of its own, which is what is joined afterwards")
+
+    @property
+    def number(self) -> int:
+        """How many units are computed at once, as far as it is known."""
+        return self.jobs if isinstance(self.jobs, int) else cores() if self.jobs == CORES else 1
 
     @contextmanager
     def crew(self, tell: Progress | None) -> Iterator[Crew]:
@@ -96,7 +111,7 @@ class Workers:
         elif self.executor is not None:
             yield Given(self.executor)
         else:
-            yield Here(tell) if self.jobs is None else Processes(self.jobs)
+            yield Here(tell) if self.jobs is None else Processes(self.number)
 
 
 @dataclass(frozen=True)
@@ -133,7 +148,7 @@ class Work:
 
     source: Source
     grid: Grid
-    asked: Asked
+    asked: Wish
 
     # -- what is to be done
 
@@ -168,9 +183,9 @@ class Work:
             "code": {name: code.digest for name, code in self._codes.items()},
             "parameters": values,
             "axes": {"axes": list(dict(self.grid.axes)), "layers": list(first.layers)},
-            "data": {name: [digest] for row in arrays for name, digest in row} if len(arrays) == 1 else {
-                "data": [list(map(list, row)) for row in arrays]
-            },
+            "data": {name: [digest] for row in arrays for name, digest in row}
+            if len(arrays) == 1
+            else {"data": [list(map(list, row)) for row in arrays]},
             "options": self.asked.told,
             "versions": versions(),
         }
@@ -302,6 +317,13 @@ class Work:
             journal.add(unit.name, line)
             watch.finished(unit)
 
+        if workers.jobs == CORES:
+            start = time.perf_counter()
+            while missing and (time.perf_counter() - start < PATIENCE or len(missing) == 1):
+                run(missing[:1], Here(watch.inside), kept)
+                missing = missing[1:]
+        if not missing:
+            return set()
         with workers.crew(watch.inside) as crew:
             return set(run(missing, crew, kept))
 
@@ -318,7 +340,7 @@ class Work:
 
     def _swept(self, journal: Journal, lost: set[str]) -> Sweep:
         solved = {} if self.asked.of == "simulate" else self._solutions(journal)
-        points = []
+        points: list[Solution | Simulation | Comparison] = []
         for place in range(len(self.grid.problems)):
             if self.asked.of == "solve":
                 points.append(self._solution(place, solved, lost))
@@ -335,7 +357,7 @@ class Work:
         asked = self.asked
         common = {"seed": asked.seed, "path": asked.path, "kernels": asked.kernels}
         solving = {"samples": asked.samples, "rank": asked.rank} if verb != "simulate" else {}
-        sampling = {"size": asked.size, "seeds": asked.seeds} if verb != "solve" else {}
+        sampling: dict[str, Any] = {"size": asked.size, "seeds": asked.seeds} if verb != "solve" else {}
         if verb != "solve" and asked.backend != "numpy":
             sampling["backend"] = asked.backend
         return {**common, **solving, **sampling}

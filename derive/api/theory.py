@@ -172,7 +172,7 @@ class Theory:
         path: bool | Sequence[int] | None = None,
         overlaps: bool | None = None,
         kernels: Sequence[str | Name] = (),
-        jobs: int | None = None,
+        jobs: int | str | None = None,
         executor: Executor | None = None,
         on: str | None = None,
         journal: str | Path | None = None,
@@ -184,11 +184,13 @@ class Theory:
         axis.
 
         of: "solve", "simulate" or "compare"; other options are those of the verb. A point that diverges says so, and
-        the others go on. Who computes: this process, jobs=N processes beside it, any executor=, or the Dask cluster
-        that on="dask:tcp://HOST:PORT" names. journal: a file that keeps what is finished: the same call goes on where
-        it was interrupted, and more seeds extend fewer. shard="2/8": the second eighth only, into a journal of its own
-        (`derive merge` joins them). With jobs, executor or cluster all numbers are the same to the last bit, whoever
-        computes them; processes have one thread each. Points keep no order parameters: solve a point again for A(z).
+        the others go on. Points keep no order parameters: solve a point again for A(z).
+
+        Who computes: this process, jobs=N processes beside it ("cores": as many as there are cores, once it pays), any
+        executor=, or the Dask cluster that on="dask:tcp://HOST:PORT" names. Processes have one thread each, and numbers
+        are the same to the last bit, whichever of them computes. journal: a file that keeps what is finished: the same
+        call goes on where it was interrupted, and more seeds extend fewer. shard="2/8": the second eighth of the work
+        only, into a journal of its own (`derive merge` joins them).
 
         >>> import derive
 
@@ -231,13 +233,15 @@ class Theory:
         self, verb: str, values: Values | None, parameters: Values, numbers: Mapping[str, int], told: Mapping[str, Any]
     ) -> tuple[Work, Workers]:
         """A sweep and who computes it; numbers: options that have defaults, told: those that may be None."""
-        from derive.api.sweeping import Asked, Work, Workers, shard_of
+        from derive.api.sweeping import Wish, Work, Workers, shard_of
 
         given = self._given(verb, asked(**numbers, **told), values, parameters)
         grid = grid_of(self.declared, {name: several(value) for name, value in given.items()})
-        wanted = Asked(
+        wish = Wish(
             told["of"] or "solve",
-            *(int(numbers[name]) for name in ("size", "seeds", "seed")),
+            int(numbers["size"]),
+            int(numbers["seeds"]),
+            int(numbers["seed"]),
             samples=told["samples"],
             rank=told["rank"],
             backend=told["backend"] or "numpy",
@@ -253,7 +257,7 @@ class Theory:
             None if journal is None else Path(journal),
             None if shard is None else shard_of(shard),
         )
-        return Work(self._source, grid, wanted), workers
+        return Work(self._source, grid, wish), workers
 
     # -- finite size
 
@@ -315,7 +319,7 @@ class Theory:
     ) -> Simulation:
         """Samples; draws: size, how many, and the seed; path: how `times` were asked for."""
         size, seeds, seed = draws
-        told = {"size": size, "seeds": seeds, "seed": seed, "path": _listed(path), "kernels": wanted}
+        told: Asked = {"size": size, "seeds": seeds, "seed": seed, "path": _listed(path), "kernels": wanted}
         if backend not in (None, "numpy"):
             told["backend"] = backend
         made = self._source.made("simulate", problem, told)

@@ -21,10 +21,10 @@ LIBRARIES = ("sympy", "numpy", "scipy", "jax", "jaxlib")
 class Made:
     """How a result was made.
 
-    verb: "solve", "simulate" or "compare". target: the name of a setting, the path of a file, or "" for a model that was
-    declared in Python. parameters: all values, choices among them. options: what else was asked for, seeds among them.
-    declaration: its text. data: a fingerprint of each array that was given. versions: of this package and of those
-    that compute.
+    verb: "solve", "simulate" or "compare". target: the name of a setting, the path of a file, or "" for a model that
+    was declared in Python. parameters: all values, choices among them. options: what else was asked for, seeds among
+    them. declaration: its text. data: a fingerprint of each array that was given. versions: of this package and of
+    those that compute.
     """
 
     verb: str

@@ -1,8 +1,8 @@
 """What a sweep has computed so far, on disk: a line for each finished unit, written when it is finished.
 
-The first line says what the sweep is: declaration, parameters, options and versions. Each other line holds a fingerprint
-of that, the name of a unit and its results. Lines come in the order in which units were finished; sorted, they are the
-same bytes however the work was done. A line that a crash has cut off is computed again.
+The first line says what the sweep is: declaration, parameters, options and versions. Each other line holds a
+fingerprint of that, the name of a unit and its results. Lines come in the order in which units were finished; sorted,
+they are the same bytes however the work was done. A line that a crash has cut off is computed again.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def opened(path: Path | None, about: About, write: bool = True) -> Journal:
 def merged(paths: Iterable[Path]) -> tuple[About, dict[str, str]]:
     """What several journals of one sweep hold together, by the name of the unit."""
     about: About | None = None
-    first, units = Path(), {}
+    first, units = Path(), dict[str, str]()
     for path in paths:
         if not path.is_file():
             raise DeriveError(f"there is no file {path}; give the journals of all shards")

@@ -170,5 +170,3 @@ def simulation_of(found: Sequence[Found], solver: Solver, point: Mapping[str, An
     if wrong is not None:
         return NumericalError(wrong)
     return joined([Simulation(**one, parameters=dict(point), about=solver.about) for one in found])
-
-

@@ -195,10 +195,10 @@ def simulate(
     """Independent samples at base size `size`.
 
     first: the number of the first sample. A sample's random numbers depend on the seed and its own number alone, so
-    that more samples extend fewer, and parts that are `joined` are the whole. layers: labels of the probed matrices, all of them if None. times: when to diagonalise besides the end. overlaps:
-    whether to compare eigenvectors with the spikes. two_time: correlations and responses, as ("C", "a", "b"); the
-    latter by running each sample twice more, with small random sources in the equations. backend: "numpy" or "jax",
-    which runs where JAX finds a device.
+    that more samples extend fewer, and parts that are `joined` are the whole. layers: labels of the probed matrices,
+    all of them if None. times: when to diagonalise besides the end. overlaps: whether to compare eigenvectors with the
+    spikes. two_time: correlations and responses, as ("C", "a", "b"); the latter by running each sample twice more, with
+    small random sources in the equations. backend: "numpy" or "jax", which runs where JAX finds a device.
     """
     if size < 2:
         raise ParameterError(
