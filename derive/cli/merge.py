@@ -20,10 +20,10 @@ def merge(out: str, journals: tuple[str, ...]) -> None:
     its table.
 
     \b
-    Examples, on a cluster without any software of its own (K is the number of the job):
-      derive solve my_model.py eta=0.01:0.5:200 --shard $K/8 --journal part$K.journal
+    Examples:
+      derive solve my_model.py eta=0.1:0.5:20 --shard 1/2 --journal part1.journal
       derive merge all.journal part1.journal part2.journal
-      derive solve my_model.py eta=0.01:0.5:200 --journal all.journal --out sweep.csv
+      derive solve my_model.py eta=0.1:0.5:20 --journal all.journal --out sweep.csv
     """
     from derive.sweeps.journal import merged, write_merged
 
