@@ -178,10 +178,18 @@ class Branch:
             return np.zeros((len(self.law.responses), 0), complex)
         if not np.all(np.isfinite(z)):
             raise NumericalError("the bulk was asked for at a point that is not finite")
-        r, errors = self.followed(z)
-        if np.max(errors) > 1e-6:
-            raise NumericalError(f"the bulk equations did not converge near z = {z[np.argmax(errors)]:.6g}")
-        return r.T
+        missing = np.array(list(dict.fromkeys(x for x in z.tolist() if x not in self._known)), complex)
+        if missing.size:
+            r, errors = self.followed(missing)
+            if np.max(errors) > 1e-6:
+                raise NumericalError(f"the bulk equations did not converge near z = {missing[np.argmax(errors)]:.6g}")
+            self._known.update(zip(missing.tolist(), r, strict=True))
+        return np.array([self._known[x] for x in z.tolist()]).T
+
+    @cached_property
+    def _known(self) -> dict[complex, np.ndarray]:
+        """Responses by point, as they were asked for: where an outlier may be, is, and has its vectors is one point."""
+        return {}
 
     def resolvent(self, z: np.ndarray) -> np.ndarray:
         found: np.ndarray = self.responses(z)[self.resolvent_index]

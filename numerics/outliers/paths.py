@@ -31,8 +31,8 @@ from numerics.precision import in_float64
 from numerics.runtime.interface import Key, Order, Ring, Strides
 from numerics.runtime.point import replaced
 
-CHUNK = 16
-"""Times whose eigenproblems are in memory together."""
+CHUNK = 64
+"""Times whose eigenproblems are in memory together, and whose candidates the bulk is asked about at once."""
 KEPT_BYTES = 1e9
 """Matrices of replicas that take more are made again for each time."""
 
