@@ -78,13 +78,14 @@ class Wish:
 class Workers:
     """Who computes. jobs: so many processes on this machine, or CORES; executor: any; on: a cluster,
     "dask:tcp://HOST:PORT". This process if none is given. journal: a file that keeps what is finished. shard: (k, n),
-    only each n-th unit."""
+    only each n-th unit. most: processes that have memory, where it is CORES that was asked for."""
 
     jobs: int | str | None = None
     executor: Executor | None = None
     on: str | None = None
     journal: Path | None = None
     shard: tuple[int, int] | None = None
+    most: int | None = None
 
     def __post_init__(self) -> None:
         if sum(given is not None for given in (self.jobs, self.executor, self.on)) > 1:
@@ -101,7 +102,9 @@ class Workers:
     @property
     def number(self) -> int:
         """How many units are computed at once, as far as it is known."""
-        return self.jobs if isinstance(self.jobs, int) else cores() if self.jobs == CORES else 1
+        if isinstance(self.jobs, int):
+            return self.jobs
+        return min(cores(), self.most or cores()) if self.jobs == CORES else 1
 
     @contextmanager
     def crew(self, tell: Progress | None) -> Iterator[Crew]:
@@ -116,7 +119,8 @@ class Workers:
 
 @dataclass(frozen=True)
 class Plan:
-    """How much a sweep is, before it is computed. seconds: of one unit on one worker, and to start with the first.
+    """How much a sweep is, before it is computed. bytes: of the largest sample. seconds: of one unit on one worker, and
+    of the first, with what is compiled for it.
 
     >>> import derive
     >>> from derive.api.example import SPIKE
@@ -128,6 +132,7 @@ class Plan:
     units: int
     done: int
     samples: int = 0
+    bytes: float = 0.0
     seconds: tuple[float, float] | None = None
 
     def expected(self, workers: int) -> float | None:
@@ -284,17 +289,42 @@ class Work:
             missing = [unit for unit in mine if unit.name not in journal.done]
             seconds = None
             if measured and missing:
-                first = _timed(missing[0], journal)
+                first = _timed(missing[0], journal if journal.path is not None else None)
                 seconds = (_timed(missing[0], None), first)
         finally:
             journal.close()
         drawn = len(self.grid.problems) * self.asked.seeds if self.asked.of != "solve" else 0
         done = sum(unit.name in journal.done for unit in mine)
-        return Plan(len(self.grid.problems), len(mine), done, drawn, seconds)
+        return Plan(len(self.grid.problems), len(mine), done, drawn, self._largest_sample[0], seconds)
+
+    @cached_property
+    def _largest_sample(self) -> tuple[float, int | None]:
+        """Bytes of the largest sample of a simulation, and how many of it fit into memory."""
+        if self.asked.of == "solve":
+            return 0.0, None
+        found = {}
+        for problem in self.grid.problems:
+            solver = self._solver(problem)
+            found[finite_size.needed_memory(solver, problem.values, self.asked.size)] = solver, problem
+        solver, problem = found[max(found)]
+        return max(found), finite_size.samples_at_once(solver, problem.values, self.asked.size)
+
+    def _fitting(self, workers: Workers) -> Workers:
+        """The workers, as many as have memory; more that were asked for are refused."""
+        size, most = self._largest_sample
+        if most is None or not workers.jobs or workers.number <= most:
+            return workers
+        if workers.jobs == CORES:
+            return replace(workers, most=max(1, most))
+        raise ParameterError(
+            f"jobs={workers.jobs}: each sample needs about {size / 1e9:.3g} GB at these parameters, and {most} fit "
+            "into the free memory; take fewer jobs"
+        )
 
     def done(self, workers: Workers, progress: Progress | None) -> Sweep:
         """Compute what is missing, and everything as results."""
         units = self.units()
+        workers = self._fitting(workers)
         journal = opened(workers.journal, self.about)
         watch = _Watch(progress, len(units))
         try:

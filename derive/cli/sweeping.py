@@ -160,10 +160,12 @@ def _print_plan(theory: Theory, given: dict[str, Any], work: dict[str, Any], fla
     expected = plan.expected(jobs)
     if flags.as_json:
         told = {"points": plan.points, "samples": plan.samples, "parts": plan.units, "done": plan.done}
-        print_json({**told, "jobs": jobs, "expected_seconds": expected})
+        print_json({**told, "jobs": jobs, "bytes_of_a_sample": plan.bytes, "expected_seconds": expected})
         return
     samples = f", {plan.samples} samples" if plan.samples else ""
-    click.echo(f"{plan.points} points{samples} in {plan.units} parts, of which {plan.done} are done")
+    click.echo(f"{plan.points} points{samples} in {plan.units} parts, {plan.done} of them done")
+    if plan.bytes:
+        click.echo(f"about {plan.bytes / 1e9:.3g} GB of memory for each sample that is under way")
     if expected is not None:
         click.echo(f"expected with {jobs} process{'es' if jobs > 1 else ''}: {shown_time(expected)}")
 

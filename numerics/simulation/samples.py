@@ -140,13 +140,24 @@ def available_memory() -> float | None:
         return None
 
 
+def needed_memory(solver: Solver, values: dict[str, Any], size: int) -> float:
+    """About how many bytes one sample takes."""
+    with _at_these_parameters():
+        return float(8.0 * solver.simulation.numbers(solver.numbers(values), size))
+
+
+def samples_at_once(solver: Solver, values: dict[str, Any], size: int) -> int | None:
+    """How many samples fit into memory side by side; None where the system does not say how much there is."""
+    there = available_memory()
+    return None if there is None else int(MEMORY_SHARE * there / max(1.0, needed_memory(solver, values, size)))
+
+
 def check_memory(solver: Solver, values: dict[str, Any], size: int) -> None:
     """Refuse a sample that does not fit into memory, and name a size that does. Seeds are drawn one after another."""
-    there, point = available_memory(), solver.numbers(values)
+    there = available_memory()
 
     def needed(size: int) -> float:
-        with _at_these_parameters():
-            return float(8.0 * solver.simulation.numbers(point, size))
+        return needed_memory(solver, values, size)
 
     if there is None or needed(size) <= MEMORY_SHARE * there:
         return
