@@ -98,7 +98,8 @@ class Solution:
     """By name, one number per time, or a list of numbers with labels; None at times at which it is not defined."""
     observable_errors: dict[str, list[Any]] | None
     method: dict[str, Any]
-    order: Mapping[Key, np.ndarray]
+    order: Mapping[Key, np.ndarray] | None
+    """Order parameters by name; None at points of a sweep, which do not keep them."""
     about: Setting
     """What was declared: names of fields, observables and parameters."""
     sampling: Sampling | None = None
@@ -163,6 +164,8 @@ class Solution:
 def spiked_problem(solver: Solver, solution: Solution, label: str | None = None) -> SpikedProblem:
     """What the outliers of a layer of a solution are found from, of the first one unless it is named."""
     layer = solution.layers[0] if label is None else solution.layer(label)
+    if solution.order is None:
+        raise ParameterError("points of a sweep keep no order parameters; solve this point alone and ask for A(z) then")
     matrix = solver.matrix(layer.label)
     branch = solver.branch(solution.parameters, matrix)
     law = layer.law.moved(-layer.shift)

@@ -190,6 +190,27 @@ def test_points_of_a_sweep_are_those_one_by_one(spike):
         assert np.array_equal(point.bulk_edges, alone.bulk_edges)
 
 
+def test_points_keep_what_can_be_asked_of_them(spike):
+    (point, _) = spike.sweep(gamma0=[2.0, 3.0])
+    with pytest.raises(ParameterError, match="solve this point alone"):
+        point.a_matrix([3.0])
+    assert point.made == spike.solve(gamma0=2.0).made and point.made.command == spike.solve(gamma0=2.0).made.command
+
+
+def test_what_compiles_is_told():
+    import jax
+
+    from numerics.compiling import tell_while_compiling
+
+    told: list[bool] = []
+    with tell_while_compiling(told.append):
+        jax.jit(lambda x: x * 3.25 + len(told))(1.0)
+    seen = len(told)
+    assert told[0] is True and told[-1] is False
+    jax.jit(lambda x: x * 4.25)(1.0)
+    assert len(told) == seen
+
+
 def test_more_seeds_extend_fewer(spike, computed, tmp_path: Path):
     kwargs = {"of": "simulate", "gamma0": [1.5, 2.0], "size": 30, "seed": 3}
     spike.sweep(**kwargs, seeds=2, journal=tmp_path / "j")

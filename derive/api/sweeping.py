@@ -174,19 +174,17 @@ class Work:
     @cached_property
     def about(self) -> About:
         """What the sweep is, for the first line of its journal."""
-        values: dict[str, list[Any]] = {}
+        values: dict[str, dict[Any, None]] = {}
         for problem in self.grid.problems:
             for name, value in problem.values.items():
-                row = values.setdefault(name, [])
-                if value not in row:
-                    row.append(value)
+                values.setdefault(name, {})[value] = None
         arrays = dict.fromkeys(tuple(fingerprints(problem.inputs).items()) for problem in self.grid.problems)
         first = self.grid.problems[0]
         return {
             "sweep": {"of": self.asked.of, "setting": first.model.setting},
             "declaration": hashlib.sha256(self.source.text(first.model).encode()).hexdigest()[:32],
             "code": {name: code.digest for name, code in self._codes.items()},
-            "parameters": values,
+            "parameters": {name: list(row) for name, row in values.items()},
             "axes": {"axes": list(dict(self.grid.axes)), "layers": list(first.layers)},
             "data": {name: [digest] for row in arrays for name, digest in row}
             if len(arrays) == 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from typing import IO, Any
 from derive.errors import DeriveError
 
 FORMAT = 1
+SYNCED_EVERY = 2.0
+"""Seconds that a crash of the whole machine may cost."""
 About = Mapping[str, Any]
 """What a sweep is, in terms of JSON: its declaration, parameters, options and versions."""
 
@@ -35,15 +38,18 @@ class Journal:
     about: About
     done: dict[str, str]
     _file: IO[bytes] | None = None
+    _synced: float = 0.0
 
     def add(self, unit: str, line: str) -> None:
-        """Keep the results of a unit: once this returns, a crash does not lose them."""
+        """Keep the results of a unit: once this returns, a crash of this process does not lose them."""
         self.done[unit] = line
         if self._file is not None:
             try:
                 self._file.write(_line(fingerprint(self.about), unit, line))
-                self._file.flush()
-                os.fsync(self._file.fileno())
+                self._file.flush()  # beyond the reach of whatever happens to this process
+                if time.monotonic() - self._synced > SYNCED_EVERY:
+                    os.fsync(self._file.fileno())  # and to the machine
+                    self._synced = time.monotonic()
             except OSError as error:
                 raise DeriveError(
                     f"{self.path}: cannot be written ({error.strerror}); make room and run the same again to go on"

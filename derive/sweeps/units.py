@@ -159,7 +159,7 @@ def solution_of(found: Found, solver: Solver, point: Mapping[str, Any]) -> Solut
 
     if "error" in found:
         return NumericalError(found["error"])
-    return Solution(**found, parameters=dict(point), order={}, about=solver.about, solver=solver)
+    return Solution(**found, parameters=dict(point), order=None, about=solver.about, solver=solver)
 
 
 def simulation_of(found: Sequence[Found], solver: Solver, point: Mapping[str, Any]) -> Simulation | NumericalError:
