@@ -282,6 +282,7 @@ def test_sweeps_of_simulations_and_comparisons_are_saved_and_labelled(spike, tmp
     assert tree["agrees"].dims == ("gamma0",) and tree["theory"]["outliers"].sel(gamma0=2).values == [2.5]
 
 
+@pytest.mark.slow
 def test_bulks_do_not_depend_on_parameters_that_they_do_not_read():
     """What is kept for all points that share some parameters is what each of them has."""
     from conftest import solver_of, values_of
