@@ -69,7 +69,7 @@ def test_a_dask_cluster_of_two_processes(alone: Path, tmp_path: Path):
     distributed = pytest.importorskip("distributed")
     path = tmp_path / "j"
     how = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with distributed.LocalCluster(**how, host="127.0.0.1", local_directory=tmp_path) as cluster:
+    with distributed.LocalCluster(**how, local_directory=tmp_path) as cluster:
         at = cluster.scheduler_address
         subprocess.run(command(path, "--on", f"dask:{at}"), check=True, capture_output=True)
         assert in_order(path) == in_order(alone)
