@@ -34,8 +34,8 @@ CHUNK = 16
 KINDS = ("solve", "simulate", "compare")
 CORES = "cores"
 """As many processes as there are cores, once it pays to start them."""
-PATIENCE = 5.0
-"""Seconds that this process computes by itself before others are started, which takes each of them about as long."""
+PATIENCE = 10.0
+"""Seconds that this process computes by itself before others are started, which takes each of them a few."""
 
 
 @dataclass(frozen=True)
