@@ -165,6 +165,18 @@ def typed_values(declared: Declared, pairs: Iterable[str]) -> dict[str, tuple[st
     return found
 
 
+def makes_a_grid(pairs: Iterable[str]) -> bool:
+    """Whether a list or a range is among the texts, told before anything is loaded."""
+    for pair in pairs:
+        name, _, text = (part.strip() for part in pair.partition("="))
+        try:
+            if name != "data" and len(_spread(name, text)) > 1:
+                return True
+        except ParameterError:
+            return False  # refused later, with all that is known then
+    return False
+
+
 def _has_name(declared: Declared, name: str) -> bool:
     """Whether a choice or a parameter has this name."""
     names = [choice for choice, _ in declared.choices]

@@ -7,7 +7,8 @@ in a sixth; the code is equally fast, or half as fast where it is not optimised.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -36,3 +37,30 @@ def _understood(quickly: bool) -> Options | None:
     except jax.errors.JaxRuntimeError:
         return None
     return options
+
+
+_TRACED, _COMPILED = "/jax/core/compile/jaxpr_trace_duration", "/jax/core/compile/backend_compile_duration"
+_told: list[Callable[[bool], None]] = []
+
+
+@contextmanager
+def tell_while_compiling(tell: Callable[[bool], None]) -> Iterator[None]:
+    """Call `tell(True)` when JAX begins to compile and `tell(False)` when it is done."""
+    _listen()
+    _told.append(tell)
+    try:
+        yield
+    finally:
+        _told.remove(tell)
+
+
+@cache
+def _listen() -> None:
+    """What has been traced is compiled next; JAX tells the end of both."""
+
+    def heard(event: str, duration_secs: float, **kwargs: str | int) -> None:
+        if event in (_TRACED, _COMPILED):
+            for tell in _told:
+                tell(event == _TRACED)
+
+    jax.monitoring.register_event_duration_secs_listener(heard)

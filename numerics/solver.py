@@ -98,7 +98,8 @@ class Solution:
     """By name, one number per time, or a list of numbers with labels; None at times at which it is not defined."""
     observable_errors: dict[str, list[Any]] | None
     method: dict[str, Any]
-    order: Mapping[Key, np.ndarray]
+    order: Mapping[Key, np.ndarray] | None
+    """Order parameters by name; None at points of a sweep, which do not keep them."""
     about: Setting
     """What was declared: names of fields, observables and parameters."""
     sampling: Sampling | None = None
@@ -163,6 +164,8 @@ class Solution:
 def spiked_problem(solver: Solver, solution: Solution, label: str | None = None) -> SpikedProblem:
     """What the outliers of a layer of a solution are found from, of the first one unless it is named."""
     layer = solution.layers[0] if label is None else solution.layer(label)
+    if solution.order is None:
+        raise ParameterError("points of a sweep keep no order parameters; solve this point alone and ask for A(z) then")
     matrix = solver.matrix(layer.label)
     branch = solver.branch(solution.parameters, matrix)
     law = layer.law.moved(-layer.shift)
@@ -237,11 +240,13 @@ def solve_many(
     path: bool = False,
     overlaps: bool = False,
     two_time: Wanted = (),
+    batch: int = 1,
     progress: Progress = None,
 ) -> Iterator[Solution | NumericalError]:
     """A solution, or the reason why there is none, for each point. Whole numbers must be the same at all points.
 
-    Exact forward passes run side by side, as many as fit into memory.
+    Exact forward passes run side by side, as many as fit into memory; of fewer than `batch` points as if they were so
+    many, so that what was compiled for a full batch serves the last one too.
     """
     tell = progress or (lambda fraction, text: None)
     kwargs: dict[str, Any] = {"layers": layers, "path": path, "overlaps": overlaps}
@@ -250,7 +255,7 @@ def solve_many(
         tables: Sequence[Trained | None] = [None] * len(chunk)
         if solver.setting.exact:
             tell(done / len(points), f"training level of {len(chunk)} points")
-            tables = train_together(solver, chunk)
+            tables = train_together(solver, chunk, batch)
         for values, trained in zip(chunk, tables, strict=True):
             tell(done / len(points), f"point {done + 1} of {len(points)}")
             try:

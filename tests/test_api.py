@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shlex
 from pathlib import Path
 
 import jax
@@ -102,7 +103,7 @@ def test_a_result_knows_how_it_was_made(solution, network):
     made = solution.made
     assert made.setting == "deep_linear" and made.parameters["gamma0"] == 6 and made.parameters["L"] == 1
     assert "family(" in made.declaration and made.versions["jax"] == jax.__version__
-    arguments = made.command.split()[1:]
+    arguments = shlex.split(made.command)[1:]
     told = CliRunner().invoke(main, [*arguments, "--json"])
     assert told.exit_code == 0 and f"{solution.outliers[0]:.12f}"[:12] in told.stdout
 

@@ -18,7 +18,7 @@ from derive.loading import load_declaration
 
 ROOT = Path(__file__).parents[1]
 FREE = {("new", "name"), ("bench", "only"), ("solve", "grid"), ("spectrum", "layer"), ("spectrum", "patterns")} | {
-    (command, "kernels") for command in ("solve", "simulate", "compare")
+    (command, option) for command in ("solve", "simulate", "compare") for option in ("kernels", "on", "shard")
 }
 """Words that nobody can know beforehand."""
 

@@ -13,8 +13,8 @@ from test_readme import COMMANDS as OF_THE_README, ELSEWHERE
 
 from derive.cli import main
 
-OF_THE_USER = ("SETTING", "my_paper.toml", "weights.", "model.safetensors")
-"""Words that stand for what a user has: a name, claims, a trained network."""
+OF_THE_USER = ("SETTING", "my_paper.toml", "weights.", "model.safetensors", "part1.journal")
+"""Words that stand for what a user has: a name, claims, a trained network, journals of shards."""
 WITHOUT_END = ("bench", "selftest", "build --check")
 """Examples that take minutes, and have tests of their own."""
 

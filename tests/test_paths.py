@@ -88,7 +88,7 @@ NETWORK = ("deep_linear", "L=1", "T=5", "C=2", "eta=0.1", "gamma0=6")
 @pytest.fixture
 def compiled(monkeypatch):
     """Commands about the network use one compiled solver."""
-    monkeypatch.setattr("derive.api.theory.solver_of", lambda *given: solver_of("deep_linear", L=1))
+    monkeypatch.setattr("derive.api.solvers.load_solver", lambda files: solver_of("deep_linear", L=1))
 
 
 def run(*arguments: str) -> dict:

@@ -14,6 +14,7 @@ from derive.cli import main
 from derive.loading import setting_names
 from derive.pipeline import STAGES
 from derive.problems import load_grid
+from derive.sweeps.journal import write_merged
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -40,13 +41,16 @@ def set_up_lines() -> list[str]:
 
 @pytest.fixture
 def workplace(tmp_path, monkeypatch):
-    """A directory with what the README tells its reader to have: my_model.py, my_paper.toml and two archives."""
+    """A directory with what the README tells its reader to have: my_model.py, my_paper.toml, two archives and the
+    journals of two shards."""
     monkeypatch.chdir(tmp_path)
     (claims,) = [body for kind, body in FENCES if kind == "toml"]
     (tmp_path / "my_paper.toml").write_text(claims, encoding="utf-8")
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "weights.npz", W1=rng.standard_normal((60, 80)))
     np.savez(tmp_path / "mine.npz", x=rng.standard_normal((4, 3)), y=np.array([1.0, -1.0, 1.0, -1.0]))
+    for shard in (1, 2):
+        write_merged(tmp_path / f"part{shard}.journal", {"options": {}}, {f"solve {shard}": "{}"})
     assert CliRunner().invoke(main, ["new", "my_model"]).exit_code == 0
     return tmp_path
 
@@ -106,6 +110,6 @@ def test_layout_names_every_package():
 
 @pytest.mark.slow
 def test_the_lines_of_python_run(workplace):
-    (lines,) = [body for kind, body in FENCES if kind == "py" and "derive.load" in body]
+    (lines,) = [body for kind, body in FENCES if kind == "py" and "\nm = derive.load" in body]
     exec(compile(lines.replace("size=400, seeds=10", "size=40, seeds=2"), "README.md", "exec"), {})  # noqa: S102
     assert (workplace / "run.nc").exists() and (workplace / "page.html").exists()

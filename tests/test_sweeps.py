@@ -122,8 +122,8 @@ def test_a_grid_that_is_too_large_is_refused():
         load_grid("deep_linear", ["eta=0.1:0.5:1000", "nu=1:2:1000"])
 
 
-@pytest.mark.parametrize("command", ["simulate", "compare", "show"])
-def test_only_solve_takes_several_values(command: str):
+@pytest.mark.parametrize("command", ["report", "show"])
+def test_other_commands_take_one_value(command: str):
     assert "take several" in refused(command, "deep_linear", "L=1,2")
 
 
@@ -261,7 +261,7 @@ def test_one_point_is_written_too(tmp_path: Path):
 
 @pytest.mark.slow
 def test_paths_on_a_grid_when_asked_for(monkeypatch):
-    monkeypatch.setattr("derive.api.theory.solver_of", lambda *given: solver_of("deep_linear", L=1))
+    monkeypatch.setattr("derive.api.solvers.load_solver", lambda files: solver_of("deep_linear", L=1))
     points = points_of("deep_linear", "L=1", "T=3", "eta=0.35,0.4", "gamma0=3,4", "--path")
     for point in points:
         assert len(point["layers"][0]["outlier_path"]) == 4 and point["layers"][0]["bbp_time"] is not None
@@ -288,7 +288,7 @@ def test_a_number_that_is_not_finite_at_one_point_spoils_no_other(monkeypatch):
             broken = [replace(solution.layers[0], outliers=[float("nan")])]
             yield replace(solution, layers=broken) if number == 1 else solution
 
-    monkeypatch.setattr("derive.api.theory.solve_many", spoilt)
+    monkeypatch.setattr("numerics.solver.solve_many", spoilt)
     points = points_of("spiked_wigner", "gamma0=2,3,4")
     assert [("error" in point) for point in points] == [False, True, False]
     assert "not a number" in points[1]["error"]

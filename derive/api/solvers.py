@@ -1,24 +1,84 @@
-"""The generated solver of a model, and the text of its declaration."""
+"""What belongs to a declaration: its text, the generated solver of each model, and how results of it were made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from derive.codegen import declaration_digest
 from derive.codegen.store import stored_files
 from derive.language.model import Model
 from derive.loading import declaration_sources, is_file_target
+from derive.problems import Problem
+from derive.results.made import Made, fingerprints, versions
 from numerics.modules import Solver, load_built, load_solver
+from numerics.two_time import shown
+
+Progress = Callable[[float, str], None]
 
 
-def solver_of(model: Model, target: str, progress: Callable[[float, str], None] | None = None) -> Solver:
-    """The generated solver: as built for a shipped setting, otherwise derived now and kept for the next time."""
-    built = None if not target or is_file_target(target) else load_built(model.name)
-    if built is not None and declaration_digest(model) == built.setting.declaration:
-        return built
-    if progress is not None:
-        progress(0.0, "deriving")
-    return load_solver(stored_files(model))
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A declaration by its target: the name of a setting, the path of a file, or nothing for one made in Python."""
+
+    target: str = ""
+    _solvers: dict[str, Solver] = field(default_factory=dict)
+    _files: dict[str, dict[str, str]] = field(default_factory=dict)
+    _texts: dict[str, str] = field(default_factory=dict)
+
+    def solver(self, model: Model, progress: Progress | None = None) -> Solver:
+        """The generated solver: as built for a shipped setting, otherwise derived now and kept for the next time."""
+        if model.name not in self._solvers:
+            self._solvers[model.name] = self._built(model) or load_solver(self._derived(model, progress))
+        return self._solvers[model.name]
+
+    def files(self, model: Model, progress: Progress | None = None) -> dict[str, str]:
+        """The generated solver as text, by file."""
+        if model.name not in self._files and self._built(model) is not None:
+            spec = importlib.util.find_spec(f"generated.{model.name}")
+            place = None if spec is None or spec.origin is None else Path(spec.origin).parent
+            if place is not None:
+                texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(place.glob("*.py"))}
+                self._files[model.name] = texts
+        return self._derived(model, progress)
+
+    def _built(self, model: Model) -> Solver | None:
+        built = None if not self.target or is_file_target(self.target) else load_built(model.name)
+        return built if built is not None and declaration_digest(model) == built.setting.declaration else None
+
+    def _derived(self, model: Model, progress: Progress | None) -> dict[str, str]:
+        if model.name not in self._files:
+            if progress is not None:
+                progress(0.0, "deriving")
+            self._files[model.name] = stored_files(model)
+        return self._files[model.name]
+
+    def text(self, model: Model) -> str:
+        """The file that declares a model, with those beside it that it imports; one made in Python is printed."""
+        if model.name not in self._texts:
+            self._texts[model.name] = declaration_text(self.target, model)
+        return self._texts[model.name]
+
+    def made(self, verb: str, problem: Problem, options: Mapping[str, Any]) -> Made:
+        """How a result is made; options are those of the command line, as far as they were given."""
+        told = {**options, "kernel": [shown(name) for name in options.get("kernels", ())] or None}
+        told.pop("kernels", None)
+        labels = tuple(label for label, _ in problem.model.probes)
+        if problem.layers != labels:
+            told["layer"] = problem.layers[0] if problem.layers else "none"
+        return Made(
+            verb,
+            problem.model.setting,
+            self.target,
+            dict(problem.values),
+            {name: value for name, value in told.items() if value is not None},
+            self.text(problem.model),
+            fingerprints(problem.inputs),
+            versions(),
+        )
 
 
 def declaration_text(target: str, model: Model) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derive.api.options import Asked, Number, asked, several, times_to_watch, wanted_kernels
-from derive.api.solvers import declaration_text, solver_of
+from derive.api.solvers import Source
 from derive.api.stability import TOLERANCE
 from derive.errors import NumericalError, ParameterError
 from derive.language.family import Family
@@ -21,17 +22,17 @@ from derive.language.model import Model
 from derive.language.symbols import Parameter
 from derive.pipeline import Derivation, derive_model
 from derive.problems import Problem, grid_of, problem_of
-from derive.results import Comparison, Made, Simulation, Solution, Sweep, compare
-from derive.results.made import fingerprints, versions
+from derive.results import Comparison, Simulation, Solution, Sweep, compare
 from numerics.progress import part
 from numerics.runtime.two_time import Wanted
 from numerics.simulation import samples as finite_size
-from numerics.solver import Solver, solve, solve_many
+from numerics.solver import Solver, solve
 from numerics.two_time import Name
 
 if TYPE_CHECKING:
     from derive.api.expanding import Expansion
     from derive.api.reporting import Reported
+    from derive.api.sweeping import Plan, Work, Workers
     from derive.api.verifying import Verdicts
     from numerics.stability import StableRate
 
@@ -58,7 +59,10 @@ class Theory:
     declared: Model | Family
     target: str = ""
     chosen: tuple[tuple[str, int | str], ...] = ()
-    _solvers: dict[str, Solver] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _source(self) -> Source:
+        return Source(self.target)
 
     @cached_property
     def model(self) -> Model:
@@ -76,7 +80,7 @@ class Theory:
     @property
     def declaration(self) -> str:
         """The text of the file that declares it, with those beside it that it imports."""
-        return declaration_text(self.target, self.model)
+        return self._source.text(self.model)
 
     def inputs(self, values: Values | None = None, /, **parameters: Any) -> dict[str, Any]:
         """What the verbs make of these values: all parameters and choices, and by name the arrays of data."""
@@ -133,7 +137,8 @@ class Theory:
         )
         problem = self._problem(self._given("solve", options, values, parameters))
         solver = self._solver(problem.model, progress)
-        made = self._made("solve", problem, {"samples": samples, "seed": int(seed), "rank": rank, "path": path})
+        told = {"samples": samples, "seed": int(seed), "rank": rank, "path": path, "kernels": wanted_kernels(kernels)}
+        made = self._source.made("solve", problem, told)
         with _quietly():
             try:
                 found = solve(
@@ -157,73 +162,102 @@ class Theory:
         values: Values | None = None,
         /,
         *,
+        of: str = "solve",
+        size: int = SIZE,
+        seeds: int = SEEDS,
         samples: int | None = None,
         seed: int = SEED,
         rank: int | None = None,
-        path: bool | None = None,
+        backend: str | None = None,
+        path: bool | Sequence[int] | None = None,
         overlaps: bool | None = None,
         kernels: Sequence[str | Name] = (),
+        jobs: int | str | None = None,
+        executor: Executor | None = None,
+        on: str | None = None,
+        journal: str | Path | None = None,
+        shard: str | None = None,
         progress: Progress | None = None,
         **parameters: Any,
     ) -> Sweep:
-        """Solve on a grid: every parameter or choice that is given several values (a list, an array) is an axis.
+        """Solve, simulate or compare on a grid: each parameter or choice with several values (a list, an array) is an
+        axis.
 
-        Points that differ in real parameters only are solved side by side. A point that diverges says so, and the
-        others go on.
+        of: "solve", "simulate" or "compare"; other options are those of the verb. A point that diverges says so, and
+        the others go on. Points keep no order parameters: solve a point again for A(z).
+
+        Who computes: this process, jobs=N processes beside it ("cores": as many as there are cores, once it pays), any
+        executor=, or the Dask cluster that on="dask:tcp://HOST:PORT" names. Processes have one thread each, and numbers
+        are the same to the last bit, whichever of them computes. journal: a file that keeps what is finished: the same
+        call goes on where it was interrupted, and more seeds extend fewer. shard="2/8": the second eighth of the work
+        only, into a journal of its own (`derive merge` joins them).
 
         >>> import derive
 
         >>> from derive.api.example import SPIKE
-        >>> derive.load(SPIKE).sweep(strength=[2, 4]).to_xarray()["outliers"].values[:, 0]
+        >>> m = derive.load(SPIKE)
+        >>> m.sweep(strength=[2, 4]).to_xarray()["outliers"].values[:, 0]
         array([2.5 , 4.25])
+        >>> [c.agrees for c in m.sweep(strength=[2, 4], of="compare", size=100, seeds=4)]
+        [True, True]
         """
-        options = asked(
-            samples=samples,
-            seed=seed,
-            rank=rank,
-            path=path,
-            overlaps=overlaps,
-            kernels=kernels or None,
-            progress=progress,
+        work, workers = self._work(
+            "sweep",
+            values,
+            parameters,
+            {"size": size, "seeds": seeds, "seed": seed},
+            {"of": None if of == "solve" else of, "samples": samples, "rank": rank, "backend": backend, "path": path}
+            | {"overlaps": overlaps, "kernels": kernels or None, "jobs": jobs, "executor": executor, "on": on}
+            | {"journal": journal, "shard": shard, "progress": progress},
         )
-        given = self._given("sweep", options, values, parameters)
+        return work.done(workers, progress)
+
+    def plan(self, values: Values | None = None, /, *, measured: bool = False, **arguments: Any) -> Plan:
+        """How many points and units a sweep has, how many are done, and how long it takes; arguments as for `sweep`.
+
+        measured: compute the next unit, to say how long; it is kept in the journal, where there is one.
+
+        >>> import derive
+        >>> from derive.api.example import SPIKE
+        >>> derive.load(SPIKE).plan(strength=[2, 4], of="simulate", seeds=3).samples
+        6
+        """
+        defaults = {"size": SIZE, "seeds": SEEDS, "seed": SEED}
+        numbers = {name: arguments.pop(name, default) for name, default in defaults.items()}
+        known = ("of", "samples", "rank", "backend", "path", "overlaps", "kernels", "jobs", "executor", "on")
+        told = {name: arguments.pop(name, None) for name in (*known, "journal", "shard", "progress")}
+        work, workers = self._work("plan", values, arguments, numbers, told)
+        return work.plan(workers, measured)
+
+    def _work(
+        self, verb: str, values: Values | None, parameters: Values, numbers: Mapping[str, int], told: Mapping[str, Any]
+    ) -> tuple[Work, Workers]:
+        """A sweep and who computes it; numbers: options that have defaults, told: those that may be None."""
+        from derive.api.sweeping import Wish, Work, Workers, shard_of
+
+        given = self._given(verb, asked(**numbers, **told), values, parameters)
         grid = grid_of(self.declared, {name: several(value) for name, value in given.items()})
-        how = {"samples": samples, "seed": int(seed), "rank": rank, "path": path}
-        points: list[Solution | None] = [None] * len(grid.problems)
-        groups: dict[tuple[Any, ...], list[int]] = {}
-        for index, problem in enumerate(grid.problems):
-            groups.setdefault(problem.shapes, []).append(index)
-        done = 0
-        with _quietly():
-            for members in groups.values():
-                first = grid.problems[members[0]]
-                share = _part(progress, done / len(points), (done + len(members)) / len(points))
-                solver = self._solver(first.model, share)
-                found = solve_many(
-                    solver,
-                    [grid.problems[i].inputs for i in members],
-                    samples=samples,
-                    seed=int(seed),
-                    rank=rank,
-                    layers=first.layers,
-                    path=solver.layered if path is None else path,
-                    overlaps=overlaps is not False,
-                    two_time=wanted_kernels(kernels),
-                    progress=share,
-                )
-                for index, one in zip(members, found, strict=True):
-                    made = self._made("solve", grid.problems[index], how)
-                    if isinstance(one, NumericalError):
-                        points[index] = Solution(made, None, (str(one),))
-                    else:
-                        points[index] = Solution.of(made, one)
-                done += len(members)
-        fixed = {name: value for name, value in grid.problems[0].values.items() if name not in dict(grid.axes)}
-        made = self._made("solve", grid.problems[0], how)
-        made = Made(
-            made.verb, made.setting, made.target, fixed, made.options, made.declaration, made.data, made.versions
+        wish = Wish(
+            told["of"] or "solve",
+            int(numbers["size"]),
+            int(numbers["seeds"]),
+            int(numbers["seed"]),
+            samples=told["samples"],
+            rank=told["rank"],
+            backend=told["backend"] or "numpy",
+            path=told["path"],
+            overlaps=told["overlaps"],
+            kernels=wanted_kernels(told["kernels"] or ()),
         )
-        return Sweep(made, dict(grid.axes), tuple(point for point in points if point is not None))
+        shard, journal = told["shard"], told["journal"]
+        workers = Workers(
+            told["jobs"],
+            told["executor"],
+            told["on"],
+            None if journal is None else Path(journal),
+            None if shard is None else shard_of(shard),
+        )
+        return Work(self._source, grid, wish), workers
 
     # -- finite size
 
@@ -264,6 +298,7 @@ class Theory:
             solver,
             (int(size), int(seeds), int(seed)),
             backend,
+            path,
             times,
             solver.layered if overlaps is None else overlaps,
             wanted_kernels(kernels),
@@ -276,14 +311,18 @@ class Theory:
         solver: Solver,
         draws: tuple[int, int, int],
         backend: str | None,
+        path: bool | Sequence[int] | None,
         times: Sequence[int],
         overlaps: bool,
         wanted: Wanted,
         progress: Progress | None,
     ) -> Simulation:
-        """Samples; draws: size, how many, and the seed."""
+        """Samples; draws: size, how many, and the seed; path: how `times` were asked for."""
         size, seeds, seed = draws
-        made = self._made("simulate", problem, {"size": size, "seeds": seeds, "seed": seed})
+        told: Asked = {"size": size, "seeds": seeds, "seed": seed, "path": _listed(path), "kernels": wanted}
+        if backend not in (None, "numpy"):
+            told["backend"] = backend
+        made = self._source.made("simulate", problem, told)
         with _quietly():
             try:
                 found = finite_size.simulate(
@@ -356,13 +395,13 @@ class Theory:
             progress=_part(progress, 0.05, 0.3),
         )
         draws, share = (int(size), int(seeds), int(seed)), _part(progress, 0.3, 0.9)
-        simulation = self._simulated(problem, solver, draws, backend, times, True, wanted, share)
+        simulation = self._simulated(problem, solver, draws, backend, path, times, True, wanted, share)
         smaller = None
         if theory.found is not None and any(not layer.outliers for layer in theory.found.layers):
             half = finite_size.smaller_size(solver, problem.values, int(size))
             if half is not None:
                 draws, share = (half, int(seeds), int(seed) + 1), _part(progress, 0.9, 1.0)
-                smaller = self._simulated(problem, solver, draws, None, (), False, (), share)
+                smaller = self._simulated(problem, solver, draws, None, None, (), False, (), share)
         return compare(theory, simulation, smaller)
 
     # -- what else follows
@@ -521,21 +560,11 @@ class Theory:
         return problem_of(self.declared, {**dict(self.chosen), **given})
 
     def _solver(self, model: Model, progress: Progress | None) -> Solver:
-        if model.name not in self._solvers:
-            self._solvers[model.name] = solver_of(model, self.target, progress)
-        return self._solvers[model.name]
+        return self._source.solver(model, progress)
 
-    def _made(self, verb: str, problem: Problem, options: dict[str, Any]) -> Made:
-        return Made(
-            verb,
-            problem.model.setting,
-            self.target,
-            dict(problem.values),
-            {name: value for name, value in options.items() if value is not None},
-            declaration_text(self.target, problem.model),
-            fingerprints(problem.inputs),
-            versions(),
-        )
+
+def _listed(path: bool | Sequence[int] | None) -> bool | list[int] | None:
+    return path if path is None or isinstance(path, bool) else [int(time) for time in path]
 
 
 def _part(progress: Progress | None, low: float, high: float) -> Progress | None:

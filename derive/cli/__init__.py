@@ -10,6 +10,7 @@ from derive.cli.compare import compare
 from derive.cli.declare import list_settings, new, show
 from derive.cli.expand import expand
 from derive.cli.group import CONTEXT, DeriveGroup
+from derive.cli.merge import merge
 from derive.cli.report import report
 from derive.cli.selftest import selftest
 from derive.cli.simulate import simulate
@@ -58,6 +59,7 @@ for command in (
     solve,
     simulate,
     compare,
+    merge,
     report,
     stability,
     expand,

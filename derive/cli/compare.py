@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from derive.cli.output import json_option, plain, print_json, print_table, progress_bar
+from derive.cli.output import json_option, print_table
 from derive.cli.problem import (
     backend_option,
-    check_plot,
     kernel_option,
-    loaded,
+    out_option,
     path_option,
     plot_option,
     rank_option,
     samples_option,
-    save_plot,
     seed_option,
     seeds_option,
     size_option,
     target_argument,
     values_argument,
 )
+from derive.cli.sweeping import Flags, computed, sweep_options
+
+if TYPE_CHECKING:
+    from derive.results import Comparison
 
 
 @click.command(short_help="Compare theory with simulation, and plot both.")
@@ -32,9 +36,11 @@ from derive.cli.problem import (
 @rank_option
 @seed_option
 @backend_option
-@plot_option
 @path_option
 @kernel_option
+@out_option
+@plot_option
+@sweep_options
 @json_option
 def compare(
     target: str,
@@ -45,9 +51,15 @@ def compare(
     rank: int | None,
     seed: int,
     backend: str,
-    plot: str | None,
     path: bool | None,
     kernels: tuple[str, ...],
+    out: str | None,
+    plot: str | None,
+    jobs: int | None,
+    on: str | None,
+    journal: str | None,
+    shard: str | None,
+    dry_run: bool,
     as_json: bool,
 ) -> None:
     """Compare the theory with a finite-size simulation of the same declaration.
@@ -66,7 +78,7 @@ def compare(
 
     Corrections fall with the size, roughly as 1/D, so that very many seeds at a small size show them: then repeat
     with a larger --size. Models that name their layers are compared layer by layer, and at a handful of earlier times
-    too (all with --path).
+    too (all with --path). Lists and ranges make a grid, as in `derive solve`.
 
     \b
     Keys of --json:
@@ -85,35 +97,26 @@ def compare(
       derive compare SETTING --size 1000 --seeds 20
       derive compare my_model.py eta=0.5 --plot my_model.png
       derive compare my_model.py --size 500 --seeds 8 --json
+      derive compare my_model.py eta=0.1,0.2 --size 200 --seeds 4 --out compared.csv
     """
-    from derive.errors import NumericalError
-
-    check_plot(plot)
     if seeds < 2:
         raise click.UsageError("--seeds must be at least 2 here: one seed gives no standard error")
-    theory, given, _ = loaded(target, pairs)
-    with progress_bar(f"comparing {theory.declared.name}", as_json) as progress:
-        found = theory.compare(
-            given,
-            size=size,
-            seeds=seeds,
-            samples=samples,
-            rank=rank,
-            seed=seed,
-            backend=backend,
-            path=path,
-            kernels=kernels,
-            progress=progress,
-        )
-    if found.theory.found is None or found.simulation.found is None:
-        raise NumericalError((*found.theory.trouble, *found.simulation.trouble)[0])
-    if plot is not None:
-        save_plot(found.plot(), plot)
-    if as_json:
-        print_json(plain({**found.as_dict(), **({} if plot is None else {"plot": plot})}))
-        return
+    options: dict[str, Any] = {"size": size, "seeds": seeds, "samples": samples, "rank": rank, "seed": seed}
+    options |= {"backend": backend, "path": path, "kernels": kernels}
+    computed(
+        "compare",
+        "comparing",
+        target,
+        pairs,
+        options,
+        Flags(out, plot, as_json, jobs, on, journal, shard, dry_run),
+        lambda theory, given, progress: theory.compare(given, **options, progress=progress),
+        _print_comparison,
+        lambda found: {**found.as_dict(), **({} if plot is None else {"plot": plot})},
+    )
+
+
+def _print_comparison(found: Comparison) -> None:
     click.echo(found.title)
     print_table("", ("quantity", "theory", "simulation", "difference / error"), found.lines())
     click.echo(found.verdict)
-    if plot is not None:
-        click.echo(f"wrote {plot}")

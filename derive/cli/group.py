@@ -54,8 +54,8 @@ class DeriveGroup(click.Group):
             _fail(f"{error.format_message().rstrip('.')} (see {path} --help)", 2)
         except click.ClickException as error:
             _fail(error.format_message(), 2)
-        except click.Abort:
-            _fail("interrupted", 130)
+        except click.Abort as abort:
+            _fail(str(abort.__cause__ or "") or "interrupted", 130)
         sys.exit(result if isinstance(result, int) else 0)
 
 

@@ -121,26 +121,39 @@ def handful(count: int, most: int = 5) -> list[int]:
 
 @contextmanager
 def progress_bar(title: str, quiet: bool) -> Iterator[Progress | None]:
-    """A callable(fraction, text) that draws a bar on stderr, or None when nobody watches."""
+    """A callable(fraction, text) that draws a bar on stderr with the time that is left, or None when nobody watches.
+
+    While JAX compiles the bar says so.
+    """
     if quiet or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress as Bar, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        Progress as Bar,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
+    left = (TextColumn("left"), TimeRemainingColumn(elapsed_when_finished=False))
+    with Bar(*columns, *left, console=Console(stderr=True), transient=True) as bar:
+        task, shown = bar.add_task(title, total=None), [title]
 
         def report(fraction: float, text: str) -> None:
-            bar.update(
-                task,
-                total=1.0,
-                completed=min(max(fraction, 0.0), 1.0),
-                description=f"{title}: {text}" if text else title,
-            )
+            shown[0] = f"{title}: {text}" if text else title
+            bar.update(task, total=1.0, completed=min(max(fraction, 0.0), 1.0), description=shown[0])
 
-        yield report
+        def compiling(now: bool) -> None:
+            bar.update(task, description=f"{shown[0]} (compiling)" if now else shown[0])
+
+        from numerics.compiling import tell_while_compiling
+
+        with tell_while_compiling(compiling):
+            yield report
 
 
 def part_of(progress: Progress | None, low: float, high: float) -> Progress | None:

@@ -89,6 +89,15 @@ plot_option = click.option(
 )
 
 
+out_option = click.option(
+    "-o",
+    "--out",
+    metavar="FILE",
+    shell_complete=completion.files(".jsonl", ".csv", ".nc"),
+    help="Also write the results: FILE.jsonl, one JSON object per point, FILE.csv, or FILE.nc for derive.open.",
+)
+
+
 def check_plot(plot: str | None) -> None:
     """Refuse a picture that cannot be written before any work is done."""
     if plot is None:

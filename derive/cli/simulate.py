@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from derive.cli.output import handful, json_option, plain, print_json, print_kernel, print_table, progress_bar
+from derive.cli.output import handful, json_option, print_kernel, print_table
 from derive.cli.problem import (
     backend_option,
-    check_plot,
     kernel_option,
-    loaded,
+    out_option,
     path_option,
     plot_option,
-    save_plot,
     seed_option,
     seeds_option,
     size_option,
     target_argument,
     values_argument,
 )
+from derive.cli.sweeping import Flags, computed, sweep_options
 
 if TYPE_CHECKING:
     from derive.results import Simulation
@@ -35,7 +34,9 @@ if TYPE_CHECKING:
 @backend_option
 @path_option
 @kernel_option
+@out_option
 @plot_option
+@sweep_options
 @json_option
 def simulate(
     target: str,
@@ -46,7 +47,13 @@ def simulate(
     backend: str,
     path: bool | None,
     kernels: tuple[str, ...],
+    out: str | None,
     plot: str | None,
+    jobs: int | None,
+    on: str | None,
+    journal: str | None,
+    shard: str | None,
+    dry_run: bool,
     as_json: bool,
 ) -> None:
     """Simulate the declaration at finite size: draw the disorder, run the equations, diagonalise.
@@ -54,6 +61,9 @@ def simulate(
     Nothing of the theory enters. Matrices are dense: memory grows as D^2 and time as D^3 per seed. A size that does
     not fit into the free memory is refused, with one that does.
     With one seed there is no standard error, and it is null.
+
+    Lists and ranges make a grid, as in `derive solve`. With --jobs, --on, --shard or on a grid samples are spread over
+    processes; one is the same wherever it is drawn, and --seeds 40 with the journal of --seeds 20 draws twenty more.
 
     \b
     Keys of --json:
@@ -70,25 +80,20 @@ def simulate(
     Examples:
       derive simulate SETTING --size 2000 --seeds 20
       derive simulate my_model.py eta=0.5 T=4 --size 500 --seeds 4 --json
+      derive simulate my_model.py eta=0.1,0.2 --size 200 --seeds 4 --out samples.csv
     """
-    from derive.errors import NumericalError
-
-    check_plot(plot)
-    theory, given, _ = loaded(target, pairs)
-    with progress_bar(f"simulating {theory.declared.name}", as_json) as progress:
-        simulation = theory.simulate(
-            given, size=size, seeds=seeds, seed=seed, backend=backend, path=path, kernels=kernels, progress=progress
-        )
-    if simulation.found is None:
-        raise NumericalError(simulation.trouble[0])
-    if plot is not None:
-        save_plot(simulation.plot(), plot)
-    if as_json:
-        print_json(plain(simulation.as_dict()))
-        return
-    _print_simulation(simulation)
-    if plot is not None:
-        click.echo(f"wrote {plot}")
+    options: dict[str, Any] = {"size": size, "seeds": seeds, "seed": seed, "backend": backend, "path": path}
+    options["kernels"] = kernels
+    computed(
+        "simulate",
+        "simulating",
+        target,
+        pairs,
+        options,
+        Flags(out, plot, as_json, jobs, on, journal, shard, dry_run),
+        lambda theory, given, progress: theory.simulate(given, **options, progress=progress),
+        _print_simulation,
+    )
 
 
 def _print_simulation(simulation: Simulation) -> None:

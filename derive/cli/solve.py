@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import math
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from derive.cli import completion
-from derive.cli.output import columns, handful, json_option, plain, print_json, print_kernel, print_table, progress_bar
+from derive.cli.output import handful, json_option, print_kernel, print_table
 from derive.cli.problem import (
-    check_plot,
     kernel_option,
-    loaded,
+    out_option,
     path_option,
     plot_option,
     rank_option,
     samples_option,
-    save_plot,
     seed_option,
     target_argument,
     values_argument,
 )
+from derive.cli.sweeping import Flags, computed, sweep_options
 
 if TYPE_CHECKING:
-    from derive.results import Layer, Solution, Sweep
+    from derive.results import Layer, Solution
 
 
 @click.command(short_help="Solve the theory: bulk edges, outliers, order parameters.")
@@ -37,14 +34,9 @@ if TYPE_CHECKING:
 @path_option
 @kernel_option
 @click.option("--grid", metavar="LOW:HIGH:COUNT", help="Also give the density of the bulk on so many points.")
-@click.option(
-    "-o",
-    "--out",
-    metavar="FILE",
-    shell_complete=completion.files(".jsonl", ".csv", ".nc"),
-    help="Also write the results: FILE.jsonl, one JSON object per point, FILE.csv, or FILE.nc for derive.open.",
-)
+@out_option
 @plot_option
+@sweep_options
 @click.option("-v", "--verbose", is_flag=True, help="Also print how the numbers were found.")
 @json_option
 def solve(
@@ -58,6 +50,11 @@ def solve(
     grid: str | None,
     out: str | None,
     plot: str | None,
+    jobs: int | None,
+    on: str | None,
+    journal: str | None,
+    shard: str | None,
+    dry_run: bool,
     verbose: bool,
     as_json: bool,
 ) -> None:
@@ -70,8 +67,11 @@ def solve(
 
     A value may be a list or a range, and several make a grid: nu=0.5,1,2 or eta=0.01:0.5:20 (twenty values from 0.01
     to 0.5). Points that differ in real parameters only are solved side by side; a point that diverges says so
-    and the others go on. Models that name their layers take layer=0, layer=1, ... or layer=all. Models that take
-    arrays of data take data=FILE.npz, a NumPy archive with an array for each name that `derive list SETTING` gives.
+    and the others go on. What is finished is kept beside the file of --out until that is written, or in --journal: the
+    same command goes on where it was interrupted. Numbers do not depend on --jobs, --on or --shard.
+
+    Models that name their layers take layer=0, layer=1, ... or layer=all. Models that take arrays of data take
+    data=FILE.npz, a NumPy archive with an array for each name that `derive list SETTING` gives.
 
     \b
     Keys of --json:
@@ -105,39 +105,22 @@ def solve(
       derive solve SETTING --samples 200000 --seed 1
       derive solve my_model.py --kernel C[u,u] --kernel R[e,u] --json
       derive solve my_model.py --grid 0:10:400 --json
-      derive solve my_model.py nu=0.5,1,2 eta=0.01:0.5:20 --out sweep.csv
+      derive solve my_model.py nu=0.5,1,2 eta=0.01:0.5:20 --out sweep.csv --plot sweep.png
+      derive solve my_model.py eta=0.01:0.5:20 --jobs 2 --dry-run
     """
-    from derive.cli.tables import check_table, write_result
-    from derive.errors import NumericalError
-
-    check_table(out, (".jsonl", ".csv", ".nc"))
-    check_plot(plot)
     points_of_grid = _grid(grid)
-    theory, given, several = loaded(target, pairs)
     options: dict[str, Any] = {"samples": samples, "seed": seed, "rank": rank, "path": path, "kernels": kernels}
-    with progress_bar(f"solving {theory.declared.name}", as_json) as progress:
-        if several:
-            sweep = theory.sweep(given, **options, progress=progress)
-        else:
-            solution = theory.solve(given, **options, progress=progress)
-            if solution.found is None:
-                raise NumericalError(solution.trouble[0])
-    result = sweep if several else solution
-    if out is not None:
-        write_result(out, result)
-    if plot is not None:
-        save_plot(result.plot(), plot)
-    if as_json:
-        print_json(plain(sweep.as_dict() if several else solution.as_dict(points_of_grid)))
-    elif several:
-        _print_grid(sweep, out is not None)
-    else:
-        _print_solution(solution, points_of_grid, verbose)
-    for name in (out, plot):
-        if name is not None and not as_json:
-            click.echo(f"wrote {name}")
-    if several and all(point.found is None for point in sweep.points):
-        click.get_current_context().exit(3)
+    computed(
+        "solve",
+        "solving",
+        target,
+        pairs,
+        options,
+        Flags(out, plot, as_json, jobs, on, journal, shard, dry_run),
+        lambda theory, given, progress: theory.solve(given, **options, progress=progress),
+        lambda solution: _print_solution(solution, points_of_grid, verbose),
+        lambda solution: solution.as_dict(points_of_grid),
+    )
 
 
 def _grid(text: str | None) -> list[float] | None:
@@ -223,22 +206,6 @@ def _print_layer(layer: Layer, grid: list[float] | None) -> None:
         density = layer.density(grid)
         points = [(shown_number(grid[i]), shown_number(density[i])) for i in handful(len(grid), 11)]
         print_table(f"density of the bulk{named} (all points with --json)", ("x", "density"), points, text_columns=0)
-
-
-def _print_grid(sweep: Sweep, written: bool) -> None:
-    """A row per point; where a file has them all, the first and the last. Columns for which there is no room are left
-    out and named: numbers are never broken."""
-    heads, rows = sweep.lines()
-    click.echo(f"{sweep.made.point}, {len(sweep)} points; observables are those of the last time")
-    if written and len(rows) > 10:
-        rows = [*rows[:5], ["..."] * len(heads), *rows[-5:]]
-    widths = [max(len(row[k]) for row in [heads, *rows]) + 3 for k in range(len(heads))]
-    room = max(len(sweep.axes) + 1, sum(width <= columns() for width in accumulate(widths)))
-    print_table("", heads[:room], [row[:room] for row in rows], text_columns=0)
-    if heads[room:]:
-        click.echo(f"no room here for {', '.join(heads[room:])}; --out FILE.csv has all")
-    for reason in sweep.trouble:
-        click.echo(reason)
 
 
 def _readable(value: Any) -> str:

@@ -15,7 +15,7 @@ from derive.cli.output import plain
 from derive.errors import DeriveError
 
 if TYPE_CHECKING:
-    from derive.results import Solution, Sweep
+    from derive.results import Comparison, Simulation, Solution, Sweep
 
 MEANING = {".jsonl": "everything", ".csv": "one number per cell", ".nc": "for derive.open"}
 
@@ -32,13 +32,13 @@ def check_table(out: str | None, kinds: Sequence[str] = (".jsonl", ".csv")) -> N
         raise DeriveError(f"--out {out}: cannot be written; choose a file in a directory that exists")
 
 
-def write_result(out: str, result: Solution | Sweep) -> None:
+def write_result(out: str, result: Solution | Simulation | Comparison | Sweep) -> None:
     """Write a result in the format that the file name asks for."""
-    from derive.results import Solution
+    from derive.results import Sweep
     from derive.results.sweep import row_of
 
     suffix = Path(out).suffix
-    points = (result,) if isinstance(result, Solution) else result.points
+    points = result.points if isinstance(result, Sweep) else (result,)
     if suffix == ".nc":
         result.save(out)
     elif suffix == ".csv":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from derive.display import Displayed
@@ -135,6 +135,7 @@ class Family(Displayed):
     choices: tuple[tuple[str, Choice], ...]
     name: str = "model"
     doc: str = ""
+    _members: dict[tuple[Chosen, ...], Model] = field(default_factory=dict, init=False, compare=False)
 
     def _word(self, name: str, word: str) -> str:
         """A chosen word as part of a name: with the choice it belongs to where another has the same word."""
@@ -144,6 +145,12 @@ class Family(Displayed):
     def member(self, chosen: Mapping[str, Chosen]) -> Model:
         """The model for these choices, defaults filled in; named after those that are not the default."""
         values = {name: choice.read(name, chosen.get(name, choice.default)) for name, choice in self.choices}
+        key = tuple(values.values())
+        if key not in self._members:
+            self._members[key] = self._declared(values)
+        return self._members[key]
+
+    def _declared(self, values: dict[str, Chosen]) -> Model:
         meanings = {name: choice.meaning(name, values[name]) for name, choice in self.choices}
         try:
             model = self.declare(**meanings)

@@ -43,6 +43,15 @@ class Comparison(Saved):
     def title(self) -> str:
         return self.simulation.title
 
+    @property
+    def parameters(self) -> dict[str, int | float | str]:
+        return self.theory.parameters
+
+    @property
+    def trouble(self) -> tuple[str, ...]:
+        """Why theory or simulation is not to be trusted; that they differ is for `agrees` and `verdict` to say."""
+        return (*self.theory.trouble, *self.simulation.trouble)
+
     def to_frame(self) -> pandas.DataFrame:
         """One row per quantity."""
         import pandas

@@ -79,7 +79,7 @@ def open_result(path: str | os.PathLike[str]) -> Any:
     if version > FORMAT:
         raise DeriveError(f"{file} was saved by a later version (format {version}); install that version to open it")
     try:
-        result = _decoded(json.loads(skeleton), numbers)
+        result = decoded(json.loads(skeleton), numbers)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise DeriveError(f"{file} is damaged or of another version ({type(error).__name__}); make it again") from None
     if not isinstance(result, Saved):
@@ -87,20 +87,20 @@ def open_result(path: str | os.PathLike[str]) -> Any:
     return result
 
 
-def _decoded(value: Any, numbers: np.ndarray) -> Any:
-    """What was encoded."""
+def decoded(value: Any, numbers: np.ndarray) -> Any:
+    """What `derive.results.saving.Pool` encoded; `numbers` are all its numbers in one row."""
     if isinstance(value, list):
-        return [_decoded(part, numbers) for part in value]
+        return [decoded(part, numbers) for part in value]
     if not isinstance(value, dict):
         return value
     ((kind, content),) = value.items()
     if kind == "object":
         name, parts = content
-        return _NAMED[name](**{key: _decoded(part, numbers) for key, part in parts.items()})
+        return _NAMED[name](**{key: decoded(part, numbers) for key, part in parts.items()})
     if kind == "mapping":
-        return {_decoded(key, numbers): _decoded(part, numbers) for key, part in content}
+        return {decoded(key, numbers): decoded(part, numbers) for key, part in content}
     if kind == "tuple":
-        return tuple(_decoded(part, numbers) for part in content)
+        return tuple(decoded(part, numbers) for part in content)
     if kind == "float":
         return float(content)
     start, shape, dtype = content

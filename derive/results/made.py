@@ -6,6 +6,7 @@ import hashlib
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -20,10 +21,10 @@ LIBRARIES = ("sympy", "numpy", "scipy", "jax", "jaxlib")
 class Made:
     """How a result was made.
 
-    verb: "solve", "simulate" or "sweep". target: the name of a setting, the path of a file, or "" for a model that was
-    declared in Python. parameters: all values, choices among them. options: what else was asked for, seeds among them.
-    declaration: its text. data: a fingerprint of each array that was given. versions: of this package and of those
-    that compute.
+    verb: "solve", "simulate" or "compare". target: the name of a setting, the path of a file, or "" for a model that
+    was declared in Python. parameters: all values, choices among them. options: what else was asked for, seeds among
+    them. declaration: its text. data: a fingerprint of each array that was given. versions: of this package and of
+    those that compute.
     """
 
     verb: str
@@ -42,7 +43,8 @@ class Made:
 
     @property
     def command(self) -> str | None:
-        """The command that gives the same result; None for a model that was declared in Python, or with arrays."""
+        """The command that gives the same result; None for a model that was declared in Python, with arrays, or with
+        what only Python can ask for."""
         if not self.target or self.data:
             return None
         values = [
@@ -52,8 +54,14 @@ class Made:
         options = []
         for name, value in self.options.items():
             flag = f"--{name.replace('_', '-')}"
-            if isinstance(value, bool):
+            if name == "layer":
+                values.append(f"layer={value}")
+            elif isinstance(value, bool):
                 options += [flag if value else f"--no-{name}"]
+            elif isinstance(value, (list, tuple)):
+                if name != "kernel":
+                    return None  # times that were listed in Python
+                options += [word for one in value for word in (flag, str(one))]
             elif value is not None:
                 options += [flag, str(value)]
         return shlex.join(["derive", self.verb, self.target, *values, *options])
@@ -65,6 +73,11 @@ def _shown(value: int | float | str) -> str:
 
 def versions() -> dict[str, str]:
     """Of this package and of the libraries behind the numbers."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> dict[str, str]:
     found = {"two-level-dmft": __version__}
     for name in LIBRARIES:
         try:

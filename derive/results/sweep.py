@@ -1,4 +1,4 @@
-"""Solutions on a grid of parameters."""
+"""Solutions, simulations or comparisons on a grid of parameters."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derive.errors import ParameterError
+from derive.results.comparison import Comparison
 from derive.results.made import Made
 from derive.results.saving import Saved
+from derive.results.simulation import Simulation
 from derive.results.solution import Layer, Solution
 from derive.results.words import html_table, shown_number
 
 if TYPE_CHECKING:
     import pandas
-    import xarray
     from matplotlib.figure import Figure
 
 SHOWN = 5
@@ -25,10 +26,10 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class Sweep(Saved):
-    """Solutions on a grid: axes with their values, and one solution per point, the last axis fastest.
+    """Results on a grid: axes with their values, and one result per point, the last axis fastest.
 
-    A point that diverged is there all the same and says so. The sweep is false in a condition if no point can be
-    trusted.
+    A point is a Solution, a Simulation or a Comparison, as `made.verb` says. One that diverged is there all the same
+    and says so. The sweep is false in a condition if no point can be trusted.
 
     >>> import derive
 
@@ -40,7 +41,7 @@ class Sweep(Saved):
 
     made: Made
     axes: Mapping[str, tuple[Any, ...]]
-    points: tuple[Solution, ...]
+    points: tuple[Any, ...]
 
     def __bool__(self) -> bool:
         return any(self.points)
@@ -48,17 +49,25 @@ class Sweep(Saved):
     def __len__(self) -> int:
         return len(self.points)
 
-    def __iter__(self) -> Iterator[Solution]:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.points)
 
     @property
     def trouble(self) -> tuple[str, ...]:
         """What is wrong, and at how many points."""
         bad = [point for point in self.points if not point]
-        return (f"{len(bad)} of {len(self.points)} points: {bad[0].trouble[0]}",) if bad else ()
+        if not bad:
+            return ()
+        why = bad[0].trouble[0] if bad[0].trouble else bad[0].verdict
+        return (f"{len(bad)} of {len(self.points)} points: {why}",)
 
-    def at(self, **values: Any) -> Solution:
-        """The solution at the values of all axes."""
+    @property
+    def missing(self) -> int:
+        """At how many points there is nothing."""
+        return sum(_nothing(point) for point in self.points)
+
+    def at(self, **values: Any) -> Any:
+        """The result at the values of all axes."""
         for point in self.points:
             if all(point.parameters[name] == values.get(name) for name in self.axes):
                 return point
@@ -66,8 +75,10 @@ class Sweep(Saved):
         raise ParameterError(f"no point of the sweep is at {wanted}; its axes are {', '.join(self.axes)}")
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """An observable at all points: the axes of the sweep first, then time; NaN where a point diverged."""
+        """An observable at all points: the axes of the sweep first, then seeds where it is simulated, then time; NaN
+        where a point diverged. Of comparisons what the theory says."""
         found = self.to_xarray()
+        found = found["theory"].to_dataset() if self.made.verb == "compare" else found
         if name not in found:
             raise ParameterError(f"the sweep has no {name!r}; it has {', '.join(map(str, found.data_vars))}")
         return np.asarray(found[name].values)
@@ -82,11 +93,12 @@ class Sweep(Saved):
 
         return frame_of_sweep(self)
 
-    def to_xarray(self) -> xarray.Dataset:
-        """One array per quantity, labelled by the parameters of the sweep, time and rank of the outlier."""
-        from derive.results.trees import dataset_of_sweep
+    def to_xarray(self) -> Any:
+        """One array per quantity, labelled by the parameters of the sweep, time, rank of the outlier and seed; of
+        comparisons a tree with theory and simulation as groups."""
+        from derive.results.trees import labelled_sweep
 
-        return dataset_of_sweep(self)
+        return labelled_sweep(self)
 
     def plot(self, quantity: str | None = None) -> Figure:
         """A quantity of `rows` along the grid: a curve for one axis, a heat map for two."""
@@ -95,7 +107,7 @@ class Sweep(Saved):
         return draw_sweep(dict(self.axes), self.rows(), quantity, self.made.setting)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data, with the keys that `derive solve --json` prints for a grid."""
+        """Plain data, with the keys that the command of the same verb prints with --json for a grid."""
         axes = {name: list(values) for name, values in self.axes.items()}
         return {"setting": self.made.setting, "axes": axes, "points": [point.as_dict() for point in self.points]}
 
@@ -104,18 +116,17 @@ class Sweep(Saved):
         rows = self.rows()
         names = list(dict.fromkeys(key for row in rows for key in row))
         parameters = set(self.points[0].parameters)
-        shown = [
-            name
-            for name in names
-            if name not in parameters
-            and not name.startswith(("lower_edge", "smallest", "outlier", "intervals", "trouble"))
-        ]
+        if self.made.verb == "compare":
+            shown = [name for name in names if name in _JUDGED]
+        else:
+            errors = {f"{name}_error" for name in names}
+            shown = [name for name in names if name not in parameters | errors and not name.startswith(_HIDDEN)]
         cells = [
             [_cell(row[name]) for name in self.axes]
             + (
                 ["diverged", *[""] * (len(shown) - 1)]
-                if point.found is None
-                else [_cell(row.get(name)) for name in shown]
+                if _nothing(point)
+                else [_cell(row.get(name), row.get(f"{name}_error")) for name in shown]
             )
             for point, row in zip(self.points, rows, strict=True)
         ]
@@ -138,28 +149,88 @@ class Sweep(Saved):
         return html_table(title, [tuple(row) for row in few], self.trouble, heads)
 
 
-def _cell(value: Any) -> str:
+_JUDGED = ("agrees", "largest_difference", "largest_difference_of")
+_HIDDEN = ("lower_edge", "smallest", "outlier", "intervals", "size", "trouble")
+"""Columns that a table for people leaves out, as their names begin."""
+
+
+def _nothing(point: Any) -> bool:
+    """Whether a point has no numbers."""
+    parts = (point.theory, point.simulation) if isinstance(point, Comparison) else (point,)
+    return any(part.found is None for part in parts)
+
+
+def _cell(value: Any, error: float | None = None) -> str:
     if value is None:
         return ""
-    return shown_number(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return shown_number(value, error) if isinstance(value, (int, float)) else str(value)
 
 
-def row_of(point: Solution) -> dict[str, Any]:
-    """One point as single numbers: parameters, observables at the last time, edges and all outliers of each layer."""
+def row_of(point: Any) -> dict[str, Any]:
+    """One point as single numbers: of a solution parameters, observables at the last time, edges and all outliers of
+    each layer; of a simulation means and errors; of a comparison how well both agree."""
     row: dict[str, Any] = point.parameters
-    if point.found is None:
+    if _nothing(point):
         return {**row, "trouble": point.trouble[0]}
-    from derive.results.frames import columns_of
-
-    for name, series in point.observables.items():
-        for column, values in columns_of(name, series).items():
-            if len(values):
-                row[_free(column, row)] = float(values[-1])
-    for layer in point.layers:
-        row |= _spectrum(layer)
+    if isinstance(point, Comparison):
+        row |= _compared(point, row)
+    elif isinstance(point, Simulation):
+        row |= _sampled(point, row)
+    else:
+        row |= _solved(point, row)
     if point.trouble:
         row["trouble"] = "; ".join(point.trouble)
     return row
+
+
+def _solved(point: Solution, row: Mapping[str, Any]) -> dict[str, Any]:
+    from derive.results.frames import columns_of
+
+    found: dict[str, Any] = {}
+    for name, series in point.observables.items():
+        for column, values in columns_of(name, series).items():
+            if len(values):
+                found[_free(column, row)] = float(values[-1])
+    for layer in point.layers:
+        found |= _spectrum(layer)
+    return found
+
+
+def _sampled(point: Simulation, row: Mapping[str, Any]) -> dict[str, Any]:
+    from derive.results.frames import columns_of
+
+    found: dict[str, Any] = {"size": point.size, "seeds": point.seeds}
+
+    def add(name: str, draws: np.ndarray) -> None:
+        column = _free(name, row)
+        found[column] = float(draws.mean())
+        if len(draws) > 1:
+            found[f"{column}_error"] = float(draws.std(ddof=1) / np.sqrt(len(draws)))
+
+    for name, values in point.observables.items():
+        columns = [columns_of(name, one) for one in values]
+        for column, series in columns[0].items():
+            if len(series):
+                add(column, np.array([one[column][-1] for one in columns]))
+    for layer in point.layers:
+        tail = f"_{layer.label}" if layer.label else ""
+        for what, place in (("largest", -1), ("smallest", 0)):
+            add(f"{what}{tail}", np.array([values[place] for values in layer.eigenvalues]))
+    return {name: value for name, value in found.items() if value == value}
+
+
+def _compared(point: Comparison, row: Mapping[str, Any]) -> dict[str, Any]:
+    judged = [one for one in point.rows if one.difference is not None]
+    worst = max(judged, key=lambda one: abs(one.difference or 0.0), default=None)
+    found: dict[str, Any] = {"size": point.simulation.size, "seeds": point.simulation.seeds, "agrees": point.agrees}
+    if worst is not None:
+        found |= {"largest_difference": float(worst.difference or 0.0), "largest_difference_of": worst.quantity}
+    for one in point.rows:
+        column = _free(one.quantity, row)
+        found |= {column: one.theory, f"{column} (simulation)": one.simulation, f"{column} (error)": one.stderr}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _free(name: str, row: Mapping[str, Any]) -> str:

@@ -103,16 +103,61 @@ def _spectra(layer: SimulatedLayer) -> Variables:
     return found
 
 
-def dataset_of_sweep(sweep: Result) -> xarray.Dataset:
-    """All points of a sweep, labelled by its parameters, by time, by rank of an outlier and by layer."""
+def labelled_sweep(sweep: Result) -> xarray.Dataset | xarray.DataTree:
+    """All points of a sweep: one dataset, or of comparisons two in a tree, with how well they agree at its root."""
+    if sweep.made.verb != "compare":
+        return _dataset(sweep, sweep.points)
+    names, shape = tuple(sweep.axes), tuple(len(values) for values in sweep.axes.values())
+    agrees = np.array([point.agrees for point in sweep.points]).reshape(shape)
+    return xarray.DataTree.from_dict(
+        {
+            "/": xarray.Dataset({"agrees": (names, agrees)}, attrs=attributes(sweep)),
+            "/theory": _dataset(sweep, [point.theory for point in sweep.points]),
+            "/simulation": _dataset(sweep, [point.simulation for point in sweep.points]),
+        }
+    )
+
+
+def _dataset(sweep: Result, results: Sequence[Any]) -> xarray.Dataset:
+    """Solutions or simulations, labelled by the axes, by seed, time, rank of an outlier or of an eigenvalue."""
     axes = sweep.axes
     shape = tuple(len(values) for values in axes.values())
-    names = tuple(axes)
-    points = [point if point.found is not None else None for point in sweep.points]
-    variables: dict[str, Any] = {}
+    table = _Table(tuple(axes), shape)
+    points = [point if point.found is not None else None for point in results]
+    simulated = results[0].made.verb == "simulate"
+    first = ("seed",) if simulated else ()
+    observables = dict.fromkeys(name for point in points if point is not None for name in point.observables)
+    for name in observables:
+        cells = [None if point is None else point.observables.get(name) for point in points]
+        dims = next(over_time(name, cell, first)[0] for cell in cells if cell is not None)
+        place = len(first)
+        if "time" not in dims and any(cell is not None and cell.shape[place] > 1 for cell in cells):
+            dims = (*first, "time", *dims[place + 1 :])
+        table.add(name, cells, dims)
+        if not simulated:
+            spreads = [None if point is None or point.errors is None else point.errors.get(name) for point in points]
+            table.add(f"{name}_error", spreads, dims)
+    labels = tuple(dict.fromkeys(layer.label for point in points if point is not None for layer in point.layers))
+    for label in labels:
+        tail = f"_{label}" if label else ""
+        layers = [
+            None if point is None else next((x for x in point.layers if x.label == label), None) for point in points
+        ]
+        (_add_spectra if simulated else _add_theory)(table, tail, layers)
+    found = xarray.Dataset(table.variables, coords={name: (name, list(values)) for name, values in axes.items()})
+    found["trouble"] = (tuple(axes), np.array(["; ".join(p.trouble) for p in results], dtype=str).reshape(shape))
+    found.attrs = attributes(sweep)
+    return found
 
-    def add(name: str, cells: Sequence[Any], dims: tuple[str, ...]) -> None:
-        """One array per point; shorter ones, and those of points that diverged, are filled with NaN."""
+
+class _Table:
+    """Variables of a sweep, each one array per point; shorter ones, and those of points without one, hold NaN."""
+
+    def __init__(self, names: tuple[str, ...], shape: tuple[int, ...]) -> None:
+        self.names, self.shape = names, shape
+        self.variables: dict[str, Any] = {}
+
+    def add(self, name: str, cells: Sequence[Any], dims: tuple[str, ...]) -> None:
         arrays = [None if cell is None else np.asarray(cell, float) for cell in cells]
         present = [array.shape for array in arrays if array is not None]
         if not present:
@@ -125,34 +170,25 @@ def dataset_of_sweep(sweep: Result) -> xarray.Dataset:
                 table[place] = array
         if not table.size:
             return
-        while name in variables or name in names:
+        while name in self.variables or name in self.names:
             name += "_"
-        variables[name] = ((*names, *dims), table.reshape(*shape, *inner))
+        self.variables[name] = ((*self.names, *dims), table.reshape(*self.shape, *inner))
 
-    observables = dict.fromkeys(name for point in points if point for name in point.observables)
-    for name in observables:
-        cells = [None if point is None else point.observables.get(name) for point in points]
-        dims = next(over_time(name, cell)[0] for cell in cells if cell is not None)
-        if "time" not in dims and any(cell is not None and len(cell) > 1 for cell in cells):
-            dims = ("time", *dims[1:])
-        add(name, cells, dims)
-        spreads = [None if point is None or point.errors is None else point.errors.get(name) for point in points]
-        add(f"{name}_error", spreads, dims)
-    labels = tuple(dict.fromkeys(layer.label for point in points if point for layer in point.layers))
-    for label in labels:
-        tail = f"_{label}" if label else ""
-        layers = [
-            None if point is None else next((x for x in point.layers if x.label == label), None) for point in points
-        ]
-        add(f"outliers{tail}", [layer and layer.outliers for layer in layers], ("rank",))
-        add(f"outlier_errors{tail}", [layer and layer.outlier_errors for layer in layers], ("rank",))
-        add(f"lower_edge{tail}", [layer and _edge(layer, 0) for layer in layers], ())
-        add(f"upper_edge{tail}", [layer and _edge(layer, 1) for layer in layers], ())
-        add(f"largest_path{tail}", [layer and layer.largest_path for layer in layers], ("path_time",))
-    found = xarray.Dataset(variables, coords={name: (name, list(values)) for name, values in axes.items()})
-    found["trouble"] = (names, np.array(["; ".join(p.trouble) for p in sweep.points], dtype=str).reshape(shape))
-    found.attrs = attributes(sweep)
-    return found
+
+def _add_theory(table: _Table, tail: str, layers: Sequence[Any]) -> None:
+    table.add(f"outliers{tail}", [layer and layer.outliers for layer in layers], ("rank",))
+    table.add(f"outlier_errors{tail}", [layer and layer.outlier_errors for layer in layers], ("rank",))
+    table.add(f"lower_edge{tail}", [layer and _edge(layer, 0) for layer in layers], ())
+    table.add(f"upper_edge{tail}", [layer and _edge(layer, 1) for layer in layers], ())
+    table.add(f"largest_path{tail}", [layer and layer.largest_path for layer in layers], ("path_time",))
+
+
+def _add_spectra(table: _Table, tail: str, layers: Sequence[Any]) -> None:
+    table.add(f"eigenvalues{tail}", [layer and np.array(layer.eigenvalues) for layer in layers], ("seed", "index"))
+    sides = dict.fromkeys(side for layer in layers if layer is not None for side in layer.overlaps)
+    for side in sides:
+        cells = [layer and np.array(layer.overlaps[side]) for layer in layers]
+        table.add(f"overlap_{side}{tail}", cells, ("seed", "index"))
 
 
 def _edge(layer: Any, end: int) -> float:

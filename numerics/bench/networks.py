@@ -126,7 +126,7 @@ def outlier_path(references: Path | None) -> list[Figure]:
     def at(time: int) -> float:
         """Seconds of one point of a scan at a time: A(z) and its smallest singular value."""
         strides = solver.training.strides(problem.p)
-        early = {key: x[: strides[key][0] * time, : strides[key][1] * time] for key, x in whole.order.items()}
+        early = {key: x[: strides[key][0] * time, : strides[key][1] * time] for key, x in problem.order.items()}
         then = replace(problem, p=replaced(problem.p, T=time), order=early)
         grid = np.linspace(whole.bulk_edges[-1][1] * 1.01, whole.bulk_edges[-1][1] * 1.5, points)
         a_matrices(then, grid)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from derive.errors import NumericalError
+from numerics.bulk.parameters import own_parameters
 from numerics.bulk.polynomials import System, polynomial_system
 from numerics.precision import in_float64
 from numerics.progress import Report
@@ -79,6 +80,11 @@ class Branch:
     p: Point
     use_curve: bool = True
 
+    @cached_property
+    def own(self) -> Point:
+        """The parameters that the bulk depends on: what is computed once is kept for all points that share them."""
+        return own_parameters(self.law, self.p)
+
     @property
     def resolvent_index(self) -> int:
         return self.law.resolvent
@@ -91,7 +97,7 @@ class Branch:
     @cached_property
     def equations(self) -> System:
         """Residual, rate in z and slope in r at many points, at these parameters."""
-        return polynomial_system(self.law, self.p)
+        return polynomial_system(self.law, self.own)
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -121,7 +127,7 @@ class Branch:
 
     @cached_property
     def start(self) -> Start:
-        return _start(self.law, self.p)
+        return _start(self.law, self.own)
 
     @in_float64
     def followed(self, z: np.ndarray, tell: Report | None = None, what: str = "bulk") -> tuple[np.ndarray, np.ndarray]:
@@ -172,10 +178,18 @@ class Branch:
             return np.zeros((len(self.law.responses), 0), complex)
         if not np.all(np.isfinite(z)):
             raise NumericalError("the bulk was asked for at a point that is not finite")
-        r, errors = self.followed(z)
-        if np.max(errors) > 1e-6:
-            raise NumericalError(f"the bulk equations did not converge near z = {z[np.argmax(errors)]:.6g}")
-        return r.T
+        missing = np.array(list(dict.fromkeys(x for x in z.tolist() if x not in self._known)), complex)
+        if missing.size:
+            r, errors = self.followed(missing)
+            if np.max(errors) > 1e-6:
+                raise NumericalError(f"the bulk equations did not converge near z = {missing[np.argmax(errors)]:.6g}")
+            self._known.update(zip(missing.tolist(), r, strict=True))
+        return np.array([self._known[x] for x in z.tolist()]).T
+
+    @cached_property
+    def _known(self) -> dict[complex, np.ndarray]:
+        """Responses by point, as they were asked for: where an outlier may be, is, and has its vectors is one point."""
+        return {}
 
     def resolvent(self, z: np.ndarray) -> np.ndarray:
         found: np.ndarray = self.responses(z)[self.resolvent_index]

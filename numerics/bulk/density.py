@@ -26,7 +26,7 @@ def resolvent_at(branch: Branch, z: np.ndarray, tell: Report | None = None) -> t
     """
     z = np.asarray(z, complex)
     g, errors = np.zeros(z.shape, complex), np.full(z.shape, np.inf)
-    curve = Curve.of(branch.law, branch.p) if branch.eliminated else None
+    curve = Curve.of(branch.law, branch.own) if branch.eliminated else None
     if curve is not None and z.size:
         g, errors = _on_curve(branch, curve, z)
     again = ~(errors <= 1e-11 * np.maximum(np.abs(g), 1 / branch.start.height))

@@ -16,13 +16,13 @@ Intervals = list[tuple[float, float]]
 
 def edge_candidates(branch: Branch) -> np.ndarray:
     """Real roots of the edge polynomials, ascending; empty if the curve says nothing at these parameters."""
-    points = singular_points(branch.law, branch.p) if branch.eliminated else None
+    points = singular_points(branch.law, branch.own) if branch.eliminated else None
     return np.array([z.real for z in points or () if z.imag == 0])
 
 
 def nearly_edges(branch: Branch) -> np.ndarray:
     """Points inside the support next to which branches of the curve meet just off the axis: the density bends there."""
-    points = singular_points(branch.law, branch.p) if branch.eliminated else None
+    points = singular_points(branch.law, branch.own) if branch.eliminated else None
     real = edge_candidates(branch)
     return np.array(
         [z.real for z in points or () if z.imag > 0 and real.size and z.imag < 1e-3 * np.min(np.abs(real - z.real))]
@@ -31,7 +31,7 @@ def nearly_edges(branch: Branch) -> np.ndarray:
 
 def support_from_curve(branch: Branch) -> Intervals | None:
     """Between two candidates the density is positive throughout or zero. None if the candidates are not all known."""
-    if not branch.eliminated or singular_points(branch.law, branch.p) is None:
+    if not branch.eliminated or singular_points(branch.law, branch.own) is None:
         return None
     points = edge_candidates(branch)
     if points.size < 2:
@@ -149,7 +149,7 @@ def atom_at(branch: Branch, x: float, intervals: Intervals) -> float:
     if not np.all(np.isfinite(errors)) or weights[1] < 1e-12 or weights[1] < 0.9 * weights[0]:
         return 0.0
     weight = float(weights[1])
-    curve = Curve.of(branch.law, branch.p) if branch.eliminated else None
+    curve = Curve.of(branch.law, branch.own) if branch.eliminated else None
     if curve is not None:
         residues = curve.residues(x)
         if residues.size and np.min(np.abs(residues - weight)) < 1e-2 * weight:

@@ -23,7 +23,7 @@ def exact_moments(branch: Branch, count: int) -> list[Fraction] | None:
     With G = w u and w = 1/z the curve is a polynomial in w and u; u starts at 1, and each further coefficient
     enters its order linearly, with the slope of the leading polynomial at 1.
     """
-    curve = Curve.of(branch.law, branch.p) if branch.eliminated else None
+    curve = Curve.of(branch.law, branch.own) if branch.eliminated else None
     if curve is None:
         return None
     terms = [(i, i - j, c) for i, row in enumerate(curve.exact) for j, c in enumerate(row) if c]

@@ -60,7 +60,7 @@ class _Watched:
 
 def law_of(branch: Branch, tell: Report | None = None) -> Law:
     """The law at the branch's parameters; computed once."""
-    return _law(branch.law, branch.p, _Watched(tell))
+    return _law(branch.law, branch.own, _Watched(tell))
 
 
 @lru_cache(maxsize=128)

@@ -151,9 +151,14 @@ def _factors_of(result: Any, made_by: Mapping[Any, Any]) -> list[Any]:
 
 def ring_factors(problem: SpikedProblem, ring: Ring) -> tuple[np.ndarray, ...]:
     """Matrices whose product has the outliers among its eigenvalues: for many vectors cheaper than the product."""
-    found = tuple(np.asarray(x) for x in _compiled_factors(ring)(problem.p, dict(problem.order)))
+    found = factors_at(ring, problem.p, problem.order)
     check_size(*found)
     return found
+
+
+def factors_at(ring: Ring, p: Point, order: Order) -> tuple[np.ndarray, ...]:
+    """The same at any numbers, however large."""
+    return tuple(np.asarray(x) for x in _compiled_factors(ring)(p, dict(order)))
 
 
 def check_size(*matrices: np.ndarray) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numerics.bulk.support import atoms_of, support
 from numerics.outliers.finding import (
     RingSpectrum,
     check_size,
+    factors_at,
     find_outliers,
     outlier_positions,
     physical,
@@ -29,10 +30,10 @@ from numerics.outliers.problem import SpikedProblem
 from numerics.outliers.replicas import Points, agree, edge_images, followed_eigenvalues, followed_outliers, placed
 from numerics.precision import in_float64
 from numerics.runtime.interface import Key, Order, Ring, Strides
-from numerics.runtime.point import replaced
+from numerics.runtime.point import Point, replaced
 
-CHUNK = 16
-"""Times whose eigenproblems are in memory together."""
+CHUNK = 64
+"""Times whose eigenproblems are in memory together, and whose candidates the bulk is asked about at once."""
 KEPT_BYTES = 1e9
 """Matrices of replicas that take more are made again for each time."""
 
@@ -154,6 +155,71 @@ def _spectra(matrices: list[np.ndarray], points: Points, spread: Callable[..., A
     return [next(found) if len(m) <= ALL_EIGENVALUES else ring_spectrum(m, points) for m in matrices]
 
 
+@dataclass(frozen=True)
+class _Structure:
+    """Which rows and columns of a ring's factors belong to which time.
+
+    nested: whether the factors of every time are corners of those of the last one, with rows and columns in the order
+    `appearing`; sizes: of those corners by time. bytes: of all factors.
+    """
+
+    nested: bool
+    appearing: tuple[np.ndarray, ...]
+    sizes: tuple[tuple[int, ...], ...]
+    bytes: int
+
+
+Shapes = tuple[tuple[Key, tuple[int, ...]], ...]
+
+
+@lru_cache(maxsize=64)
+def _structure(
+    ring: Ring, p: Point, shapes: Shapes, strides: tuple[tuple[Key, Strides], ...], count: int
+) -> _Structure:
+    """The structure at order parameters without any zeros; p holds numbers without any relation to each other.
+
+    That early factors are parts of late ones is an identity in parameters and order parameters, so that what holds at
+    numbers drawn at random holds at all of them, and is asked once for all points of a sweep.
+    """
+    draw, of_time = np.random.default_rng(0).uniform, dict(strides)
+    generic = {key: draw(0.5, 1.5, shape) for key, shape in shapes}
+    whole = _early(ring, p, generic, of_time, count)
+    last = count + 1
+    births = [np.full(len(x), last) for x in whole]
+    nested = all(np.all(np.isfinite(x)) for x in whole)
+    for time in range(count, 0, -1):
+        early = _early(ring, p, generic, of_time, time)
+        alive = [
+            np.any(one, axis=0) & np.any(other, axis=1)
+            for one, other in zip((early[-1], *early[:-1]), early, strict=True)
+        ]
+        nested &= all(np.all(birth[now] == time + 1) for birth, now in zip(births, alive, strict=True))
+        for birth, now in zip(births, alive, strict=True):
+            birth[now] = time
+        pairs = zip(_parts(early, alive), _parts(whole, alive), strict=True)
+        nested &= all(np.array_equal(now, then) for now, then in pairs)
+    return _Structure(
+        bool(nested),
+        tuple(np.argsort(birth, kind="stable") for birth in births),
+        tuple(tuple(int(np.sum(birth <= time)) for birth in births) for time in range(last)),
+        sum(x.nbytes for x in whole),
+    )
+
+
+def _generic(p: Point) -> Point:
+    """Numbers without any relation to each other in the place of all parameters but whole ones, which fix shapes."""
+    draw = np.random.default_rng(1).uniform
+    return Point(**{name: x if isinstance(x, int) else float(draw(0.5, 1.5)) for name, x in vars(p).items()})
+
+
+def _early(ring: Ring, p: Point, order: Order, strides: Mapping[Key, Strides], time: int) -> tuple[np.ndarray, ...]:
+    """The factors with order parameters of later times set to zero."""
+    kept = {
+        key: np.where(_before(x.shape, strides[key], time), x, 0.0) if key in strides else x for key, x in order.items()
+    }
+    return factors_at(ring, p, kept)
+
+
 class _Restriction:
     """The factors of a ring's matrix when the spikes of later times are left out.
 
@@ -163,27 +229,11 @@ class _Restriction:
     """
 
     def __init__(self, problem: SpikedProblem, ring: Ring, steps: Steps) -> None:
-        draw = np.random.default_rng(0).uniform
-        generic = {key: draw(0.5, 1.5, np.shape(x)) for key, x in problem.order.items()}
         self.problem, self.ring, self.strides = problem, ring, steps.strides
-        whole = self._early(generic, steps.count)
-        self.bytes = sum(x.nbytes for x in whole)
-        last = steps.count + 1
-        births = [np.full(len(x), last) for x in whole]
-        self.nested = True
-        for time in range(steps.count, 0, -1):
-            early = self._early(generic, time)
-            alive = [
-                np.any(one, axis=0) & np.any(other, axis=1)
-                for one, other in zip((early[-1], *early[:-1]), early, strict=True)
-            ]
-            self.nested &= all(np.all(birth[now] == time + 1) for birth, now in zip(births, alive, strict=True))
-            for birth, now in zip(births, alive, strict=True):
-                birth[now] = time
-            pairs = zip(_parts(early, alive), _parts(whole, alive), strict=True)
-            self.nested &= all(np.array_equal(now, then) for now, then in pairs)
-        self.appearing = [np.argsort(birth, kind="stable") for birth in births]
-        self.sizes = [[int(np.sum(birth <= time)) for birth in births] for time in range(last)]
+        shapes = tuple((key, np.shape(x)) for key, x in problem.order.items())
+        strides = tuple((key, tuple(stride)) for key, stride in steps.strides.items())
+        found = _structure(ring, _generic(problem.p), shapes, strides, steps.count)
+        self.nested, self.appearing, self.sizes, self.bytes = found.nested, found.appearing, found.sizes, found.bytes
 
     def of(self, order: Order) -> tuple[np.ndarray, ...]:
         """The factors of the last time at given order parameters, rows and columns as they appear."""
@@ -194,18 +244,12 @@ class _Restriction:
     def at(self, time: int, order: Order, last: tuple[np.ndarray, ...] | None) -> tuple[np.ndarray, ...]:
         """The factors at a time; last: what `of` gives, where it is at hand."""
         if not self.nested:
-            return self._early(order, time)
+            found = _early(self.ring, self.problem.p, order, self.strides, time)
+            check_size(*found)
+            return found
         rows = self.sizes[time]
         ends = zip(last or self.of(order), rows, [*rows[1:], rows[0]], strict=True)
         return tuple(x[:height, :width] for x, height, width in ends)
-
-    def _early(self, order: Order, time: int) -> tuple[np.ndarray, ...]:
-        """The factors with order parameters of later times set to zero."""
-        kept = {
-            key: np.where(_before(x.shape, self.strides[key], time), x, 0.0) if key in self.strides else x
-            for key, x in order.items()
-        }
-        return ring_factors(self.problem.with_order(kept), self.ring)
 
 
 def _parts(factors: Sequence[np.ndarray], chosen: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derive.errors import ParameterError
-from numerics.plots.solutions import BLUE
+from numerics.plots.solutions import BLUE, ORANGE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,13 +19,16 @@ def draw_sweep(
     axes: Mapping[str, Sequence[Any]], rows: Sequence[Mapping[str, Any]], quantity: str | None, title: str
 ) -> Figure:
     """Curves along one axis, a heat map along two. quantity: a column of the rows; the largest eigenvalue if None, or
-    else the first observable. Points that diverged are left out."""
+    else the first observable. Points that diverged are left out. Along one axis means have their errors, and what was
+    compared has the simulation beside it."""
     from matplotlib.figure import Figure
 
     columns = dict.fromkeys(key for row in rows for key, value in row.items() if isinstance(value, float))
     names = [key for key in columns if key not in axes]
     if quantity is None:
-        quantity = next((key for key in names if key.startswith("largest")), names[0] if names else None)
+        wanted = ("outlier 1", "largest eigenvalue", "largest")
+        found = (key for word in wanted for key in names if key.startswith(word) and "difference" not in key)
+        quantity = next(found, names[0] if names else None)
     if quantity not in names:
         raise ParameterError(f"there is no {quantity!r} to draw; there are {', '.join(names) or 'no numbers'}")
     shape = tuple(len(values) for values in axes.values())
@@ -37,7 +40,11 @@ def draw_sweep(
     (first, along), *rest = axes.items()
     if not rest:
         places = _places(along)
-        panel.plot(places, values, "o-", color=BLUE, markersize=4)
+        spread = _column(rows, f"{quantity}_error")
+        panel.errorbar(places, values, None if spread is None else spread, fmt="o-", color=BLUE, markersize=4)
+        simulated = _column(rows, f"{quantity} (simulation)")
+        if simulated is not None:
+            panel.errorbar(places, simulated, _column(rows, f"{quantity} (error)"), fmt="s", color=ORANGE, markersize=4)
         panel.set_ylabel(quantity.replace("_", " "))
         _ticks(panel.xaxis, along)
     else:
@@ -51,6 +58,13 @@ def draw_sweep(
     panel.set_xlabel(first)
     panel.set_title(title, fontsize=10)
     return figure
+
+
+def _column(rows: Sequence[Mapping[str, Any]], name: str) -> np.ndarray | None:
+    """A column of numbers; None if no row has it."""
+    if not any(name in row for row in rows):
+        return None
+    return np.array([row.get(name, math.nan) for row in rows], float)
 
 
 def _places(values: Sequence[Any]) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -140,13 +140,24 @@ def available_memory() -> float | None:
         return None
 
 
+def needed_memory(solver: Solver, values: dict[str, Any], size: int) -> float:
+    """About how many bytes one sample takes."""
+    with _at_these_parameters():
+        return float(8.0 * solver.simulation.numbers(solver.numbers(values), size))
+
+
+def samples_at_once(solver: Solver, values: dict[str, Any], size: int) -> int | None:
+    """How many samples fit into memory side by side; None where the system does not say how much there is."""
+    there = available_memory()
+    return None if there is None else int(MEMORY_SHARE * there / max(1.0, needed_memory(solver, values, size)))
+
+
 def check_memory(solver: Solver, values: dict[str, Any], size: int) -> None:
     """Refuse a sample that does not fit into memory, and name a size that does. Seeds are drawn one after another."""
-    there, point = available_memory(), solver.numbers(values)
+    there = available_memory()
 
     def needed(size: int) -> float:
-        with _at_these_parameters():
-            return float(8.0 * solver.simulation.numbers(point, size))
+        return needed_memory(solver, values, size)
 
     if there is None or needed(size) <= MEMORY_SHARE * there:
         return
@@ -184,6 +195,7 @@ def simulate(
     seeds: int,
     *,
     seed: int = 0,
+    first: int = 0,
     layers: Sequence[str] | None = None,
     times: Sequence[int] = (),
     overlaps: bool = False,
@@ -193,10 +205,11 @@ def simulate(
 ) -> Simulation:
     """Independent samples at base size `size`.
 
-    layers: labels of the probed matrices, all of them if None. times: when to diagonalise besides the end. overlaps:
-    whether to compare eigenvectors with the spikes. two_time: correlations and responses, as ("C", "a", "b"); the
-    latter by running each sample twice more, with small random sources in the equations. backend: "numpy" or "jax",
-    which runs where JAX finds a device.
+    first: the number of the first sample. A sample's random numbers depend on the seed and its own number alone, so
+    that more samples extend fewer, and parts that are `joined` are the whole. layers: labels of the probed matrices,
+    all of them if None. times: when to diagonalise besides the end. overlaps: whether to compare eigenvectors with the
+    spikes. two_time: correlations and responses, as ("C", "a", "b"); the latter by running each sample twice more, with
+    small random sources in the equations. backend: "numpy" or "jax", which runs where JAX finds a device.
     """
     if size < 2:
         raise ParameterError(
@@ -212,7 +225,8 @@ def simulate(
     probes = [m for m in solver.matrices if layers is None or m.label in layers]
     samples, observed = [], []
     followed: dict[Name, list[np.ndarray]] = {name: [] for name in wanted}
-    for number, child in enumerate(np.random.SeedSequence(seed).spawn(seeds)):
+    for number in range(seeds):
+        child = np.random.SeedSequence(seed, spawn_key=(first + number,))
 
         def tell(fraction: float, number: int = number) -> None:
             if progress is not None:
@@ -264,6 +278,30 @@ def simulate(
         where_defined(solver.setting.observables, {n: [o[n] for o in observed] for n in observed[0]}, axis=1),
         {name: np.array(tables) for name, tables in followed.items()},
         solver.about,
+    )
+
+
+def joined(parts: Sequence[Simulation]) -> Simulation:
+    """Samples of one point at one size that were drawn apart, in this order."""
+    start = parts[0]
+    layers = []
+    for number, layer in enumerate(start.layers):
+        same = [part.layers[number] for part in parts]
+        layers.append(
+            SimulatedLayer(
+                layer.label,
+                [e for one in same for e in one.eigenvalues],
+                {side: [row for one in same for row in one.overlaps[side]] for side in layer.overlaps},
+                layer.times,
+                [ends for one in same for ends in one.ends],
+                [added for one in same for added in one.added],
+            )
+        )
+    return replace(
+        start,
+        layers=layers,
+        observables={name: np.concatenate([part.observables[name] for part in parts]) for name in start.observables},
+        two_time={name: np.concatenate([part.two_time[name] for part in parts]) for name in start.two_time},
     )
 
 

@@ -80,16 +80,22 @@ class Trained:
 
 
 @in_float64
-def train_together(solver: Solver, points: Sequence[dict[str, Any]]) -> list[Trained]:
-    """The training level of several points side by side; whole numbers are the same at all of them."""
-    together = jax.tree.map(lambda *x: jnp.stack([jnp.asarray(v, float) for v in x]), *map(solver.point, points))
+def train_together(solver: Solver, points: Sequence[dict[str, Any]], batch: int = 1) -> list[Trained]:
+    """The training level of several points side by side; whole numbers are the same at all of them.
+
+    batch: fewer points than this are filled up with the last one, as far as so many fit into memory.
+    """
+    filled = list(points)
+    if len(points) < batch:
+        filled += [points[-1]] * (min(batch, most_together(check_memory(solver, points[0]))) - len(points))
+    together = jax.tree.map(lambda *x: jnp.stack([jnp.asarray(v, float) for v in x]), *map(solver.point, filled))
     methods: Sequence[dict[str, Any] | None] = [None] * len(points)
     if solver.quadrature:
-        found, methods = settle(lambda nodes: solver.forward_passes(together, nodes=nodes), len(points))
+        found, methods = settle(lambda nodes: solver.forward_passes(together, nodes=nodes), len(filled))
     else:
         found = jax.tree.map(np.asarray, solver.forward_passes(together))
     made = []
-    for k, how in enumerate(methods):
+    for k, how in enumerate(methods[: len(points)]):
         order, observables, finite = jax.tree.map(lambda x, k=k: x[k], found)
         made.append(Trained.of(order, observables, finite, how))
     return made
@@ -100,9 +106,14 @@ def chunks(solver: Solver, points: Sequence[dict[str, Any]]) -> Iterator[list[di
     if not points:
         return
     entries = check_memory(solver, points[0])
-    count = 1 if not solver.setting.exact else max(1, min(256, int(BATCH_BYTES / (WORKING_COPIES * 8 * entries))))
+    count = most_together(entries) if solver.setting.exact else 1
     for start in range(0, len(points), count):
         yield list(points[start : start + count])
+
+
+def most_together(entries: int) -> int:
+    """How many forward passes fit into memory side by side; entries: numbers in the order parameters of one."""
+    return max(1, min(256, int(BATCH_BYTES / (WORKING_COPIES * 8 * entries))))
 
 
 def check_memory(solver: Solver, values: dict[str, Any]) -> int:

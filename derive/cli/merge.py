@@ -1,0 +1,32 @@
+"""The command that joins what shards of a sweep have computed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from derive.cli import completion
+
+
+@click.command(short_help="Join the journals of the shards of a sweep.")
+@click.argument("out", metavar="OUT", shell_complete=completion.files(".journal"))
+@click.argument("journals", metavar="JOURNAL...", nargs=-1, required=True, shell_complete=completion.files(".journal"))
+def merge(out: str, journals: tuple[str, ...]) -> None:
+    """Join journals of one sweep into OUT, in the order of its parts.
+
+    Journals of another declaration, other parameters, options or versions are refused, and so are two that differ in a
+    number. The command of the sweep with --journal OUT, without --shard, then computes what is still missing and writes
+    its table.
+
+    \b
+    Examples:
+      derive solve my_model.py eta=0.1:0.5:20 --shard 1/2 --journal part1.journal
+      derive merge all.journal part1.journal part2.journal
+      derive solve my_model.py eta=0.1:0.5:20 --journal all.journal --out sweep.csv
+    """
+    from derive.sweeps.journal import merged, write_merged
+
+    about, units = merged([Path(name) for name in journals])
+    write_merged(Path(out), about, units)
+    click.echo(f"wrote {out}: {len(units)} parts of {len(journals)} journals")

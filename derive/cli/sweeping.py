@@ -1,0 +1,194 @@
+"""What `solve`, `simulate` and `compare` share on a grid: who computes, what is kept, and what is shown."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from derive.cli import completion
+from derive.cli.output import columns, plain, print_json, print_table, progress_bar
+from derive.cli.problem import check_plot, loaded, save_plot
+
+if TYPE_CHECKING:
+    from derive.api import Theory
+    from derive.results import Sweep
+
+KINDS = (".jsonl", ".csv", ".nc")
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Processes on this machine, each with one thread; the cores that there are unless given.",
+    ),
+    click.option("--on", metavar="dask:ADDRESS", help="Compute on a Dask cluster: dask:tcp://HOST:PORT or dask:FILE."),
+    click.option(
+        "--journal",
+        metavar="FILE",
+        shell_complete=completion.files(".journal"),
+        help="Keep what is finished in FILE, and go on from there; beside the file of --out unless given.",
+    ),
+    click.option("--shard", metavar="K/N", help="Only the K-th of N parts of the work; see `derive merge`."),
+    click.option("--dry-run", is_flag=True, help="Only say how much there is to do, and how long it takes."),
+)
+
+
+def sweep_options(command: F) -> F:
+    """Options of every command that takes lists and ranges."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What a command was told, beside the options of its verb."""
+
+    out: str | None
+    plot: str | None
+    as_json: bool
+    jobs: int | None
+    on: str | None
+    journal: str | None
+    shard: str | None
+    dry_run: bool
+
+    @property
+    def spread(self) -> bool:
+        """Whether even one point is to be spread, kept or planned."""
+        return self.dry_run or any(x is not None for x in (self.jobs, self.on, self.journal, self.shard))
+
+
+def computed(
+    verb: str,
+    word: str,
+    target: str,
+    pairs: tuple[str, ...],
+    options: Mapping[str, Any],
+    flags: Flags,
+    one: Callable[..., Any],
+    show: Callable[[Any], None],
+    as_data: Callable[[Any], dict[str, Any]] | None = None,
+) -> None:
+    """Compute, write, draw and print. word: what it does; one: the verb for a single point; show: prints a result of
+    it; as_data: that result for --json."""
+    from derive.cli.tables import check_table, write_result
+    from derive.errors import DeriveError, NumericalError
+    from derive.problems import makes_a_grid
+
+    check_table(flags.out, KINDS)
+    check_plot(flags.plot)
+    if flags.shard is not None and (flags.out or flags.plot or flags.journal is None):
+        raise DeriveError("--shard takes --journal FILE and neither --out nor --plot: join the journals of all first")
+    if flags.spread or makes_a_grid(pairs):
+        _one_thread()
+    theory, given, several = loaded(target, pairs)
+    if not (several or flags.spread):
+        with progress_bar(f"{word} {theory.declared.name}", flags.as_json) as progress:
+            result = one(theory, given, progress=progress)
+        _refuse_nothing(result, NumericalError)
+    else:
+        work = {**options, "of": verb, **_workers(flags)}
+        if flags.dry_run:
+            _print_plan(theory, given, work, flags)
+            return
+        with progress_bar(f"{word} {theory.declared.name}", flags.as_json) as progress:
+            sweep = theory.sweep(given, **work, progress=progress)
+        if flags.shard is not None:
+            _print_shard(sweep, flags)
+            return
+        result = sweep if several else sweep.points[0]
+        if not several:
+            _refuse_nothing(result, NumericalError)
+    if flags.out is not None:
+        write_result(flags.out, result)
+        if flags.journal is None and several:
+            Path(f"{flags.out}.journal").unlink(missing_ok=True)  # everything is in the file
+    if flags.plot is not None:
+        save_plot(result.plot(), flags.plot)
+    if flags.as_json:
+        print_json(plain(result.as_dict() if several or as_data is None else as_data(result)))
+    elif several:
+        print_grid(result, flags.out is not None)
+    else:
+        show(result)
+    for name in (flags.out, flags.plot):
+        if name is not None and not flags.as_json:
+            click.echo(f"wrote {name}")
+    if several and result.missing == len(result):
+        click.get_current_context().exit(3)
+
+
+def _one_thread() -> None:
+    """One thread from the start, where this process has loaded nothing yet: workers have no more."""
+    from derive.sweeps.threads import one_thread
+
+    if not {"numpy", "jax"} & set(sys.modules):
+        os.environ.update(one_thread())
+
+
+def _workers(flags: Flags) -> dict[str, Any]:
+    journal = flags.journal or (None if flags.out is None else f"{flags.out}.journal")
+    jobs = flags.jobs if flags.jobs is not None else None if flags.on is not None else "cores"
+    return {"jobs": jobs, "on": flags.on, "journal": journal, "shard": flags.shard}
+
+
+def _refuse_nothing(result: Any, error: type[Exception]) -> None:
+    """A single point that diverged is an error."""
+    from derive.results import Comparison
+
+    parts = (result.theory, result.simulation) if isinstance(result, Comparison) else (result,)
+    if any(part.found is None for part in parts):
+        raise error(result.trouble[0])
+
+
+def _print_plan(theory: Theory, given: dict[str, Any], work: dict[str, Any], flags: Flags) -> None:
+    from derive.api.sweeping import cores, shown_time
+
+    with progress_bar(f"measuring {theory.declared.name}", flags.as_json):
+        plan = theory.plan(given, measured=True, **work)
+    jobs = flags.jobs or (1 if flags.on is not None else cores())
+    expected = plan.expected(jobs)
+    if flags.as_json:
+        told = {"points": plan.points, "samples": plan.samples, "parts": plan.units, "done": plan.done}
+        print_json({**told, "jobs": jobs, "bytes_of_a_sample": plan.bytes, "expected_seconds": expected})
+        return
+    samples = f", {plan.samples} samples" if plan.samples else ""
+    click.echo(f"{plan.points} points{samples} in {plan.units} parts, {plan.done} of them done")
+    if plan.bytes:
+        click.echo(f"about {plan.bytes / 1e9:.3g} GB of memory for each sample that is under way")
+    if expected is not None:
+        click.echo(f"expected with {jobs} process{'es' if jobs > 1 else ''}: {shown_time(expected)}")
+
+
+def _print_shard(sweep: Sweep, flags: Flags) -> None:
+    there = len(sweep) - sweep.missing
+    click.echo(
+        f"shard {flags.shard}: {there} of {len(sweep)} points are whole in {flags.journal}; when all shards are done, "
+        "join their journals with `derive merge` and run this command with --journal and without --shard"
+    )
+
+
+def print_grid(sweep: Sweep, written: bool) -> None:
+    """A row per point; where a file has them all, the first and the last. Columns for which there is no room are left
+    out and named: numbers are never broken."""
+    heads, rows = sweep.lines()
+    click.echo(f"{sweep.made.point}, {len(sweep)} points; observables are those of the last time")
+    if written and len(rows) > 10:
+        rows = [*rows[:5], ["..."] * len(heads), *rows[-5:]]
+    widths = [max(len(row[k]) for row in [heads, *rows]) + 3 for k in range(len(heads))]
+    room = max(len(sweep.axes) + 1, sum(width <= columns() for width in accumulate(widths)))
+    print_table("", heads[:room], [row[:room] for row in rows], text_columns=0)
+    if heads[room:]:
+        click.echo(f"no room here for {', '.join(heads[room:])}; --out FILE.csv has all")
+    for reason in sweep.trouble:
+        click.echo(reason)

@@ -1,0 +1,172 @@
+"""What a worker computes: one unit of a sweep, from plain data to one line of text.
+
+Which points and samples are one unit follows from the sweep alone, never from who works, and so does every number: the
+points of a unit are solved side by side in their order, and the random numbers of a sample are those of its seed.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import sys
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from derive.errors import DeriveError, NumericalError
+from derive.sweeps.threads import one_thread
+
+if TYPE_CHECKING:
+    from numerics.modules import Solver
+    from numerics.simulation.samples import Simulation
+    from numerics.solver import Solution
+
+if not {"numpy", "jax"} & set(sys.modules):  # a worker that starts here, of whatever kind
+    os.environ.update(one_thread())
+
+_ONE_AT_A_TIME = threading.Lock()
+"""Workers may have threads; the switch to double precision and the warnings of NumPy belong to a whole process."""
+_KNOWN_ELSEWHERE = ("parameters", "order", "about", "solver")
+"""Parts of a solution that are known without it, are large, or are alive."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A generated solver as text, by file; `digest` tells one from another."""
+
+    digest: str
+    files: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is computed as one. name: what it is, and its place in the journal, the same in every run of the sweep.
+
+    points: parameters and arrays by name. batch: how many points are run side by side, though this unit may have
+    fewer. versions: of the libraries, which must be those of all other units. kind: "solve", or "simulate" one sample;
+    options: as `numerics.solver.solve_many` or `numerics.simulation.samples.simulate` take them.
+    """
+
+    name: str
+    kind: str
+    code: Code
+    points: tuple[Mapping[str, Any], ...]
+    options: Mapping[str, Any]
+    versions: Mapping[str, str]
+    batch: int = 1
+
+
+Tell = Callable[[float, str], None]
+Found = dict[str, Any]
+"""The parts of a solution or of a sample by name, or the reason why there is none under "error"."""
+
+
+def computed(unit: Unit) -> str:
+    """The results of all points of a unit, as one line of JSON."""
+    from derive.results.made import versions
+
+    here = versions()
+    for library, version in unit.versions.items():
+        if here[library] != version:
+            raise DeriveError(
+                f"a worker has {library} {here[library]}, where the sweep was begun with {version}; install the same"
+            )
+    with _ONE_AT_A_TIME:
+        return written(unit)
+
+
+def written(unit: Unit, tell: Tell | None = None) -> str:
+    """The same, whatever the versions; tell: how far it is."""
+    import warnings
+
+    import numpy as np
+
+    from derive.results.saving import Pool
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # overflow ends in a sentence of ours
+        found = _solved(unit, tell) if unit.kind == "solve" else [_sampled(unit, tell)]
+    pool = Pool()
+    results = pool.encoded(found)
+    numbers = base64.b64encode(pool.numbers().astype("<f8").tobytes()).decode()
+    return json.dumps({"results": results, "numbers": numbers}, allow_nan=False, separators=(",", ":"))
+
+
+def read(line: str) -> list[Found]:
+    """What `computed` wrote."""
+    import numpy as np
+
+    from derive.results.files import decoded
+
+    held = json.loads(line)
+    numbers = np.frombuffer(base64.b64decode(held["numbers"]), "<f8")
+    found: list[Found] = decoded(held["results"], numbers)
+    return found
+
+
+def _solved(unit: Unit, tell: Tell | None) -> list[Found]:
+    from numerics.solver import solve_many
+
+    points = [dict(point) for point in unit.points]
+    found = solve_many(_solver(unit.code), points, batch=unit.batch, progress=tell, **unit.options)
+    return [_parts(one) for one in found]
+
+
+def _sampled(unit: Unit, tell: Tell | None) -> Found:
+    from numerics.simulation.samples import simulate
+
+    options = dict(unit.options)
+    size, number = options.pop("size"), options.pop("number")
+    solver, point = _solver(unit.code), dict(unit.points[0])
+    try:
+        return _parts(simulate(solver, point, size, 1, first=number, progress=tell, **options))
+    except NumericalError as error:
+        return _parts(error)
+
+
+def _parts(found: Solution | Simulation | NumericalError) -> Found:
+    if isinstance(found, NumericalError):
+        return {"error": str(found)}
+    return {f.name: getattr(found, f.name) for f in fields(found) if f.name not in _KNOWN_ELSEWHERE}
+
+
+_LOADED: OrderedDict[str, Solver] = OrderedDict()
+_MOST_LOADED = 16
+
+
+def remember(code: Code, solver: Solver) -> None:
+    """Say that this is the solver of a code: units that are computed in this process need not load and compile it."""
+    _LOADED[code.digest] = solver
+    while len(_LOADED) > _MOST_LOADED:
+        _LOADED.popitem(last=False)
+
+
+def _solver(code: Code) -> Solver:
+    """Loaded once; what it compiles is kept with it."""
+    if code.digest not in _LOADED:
+        from numerics.modules import load_solver
+
+        remember(code, load_solver(dict(code.files)))
+    return _LOADED[code.digest]
+
+
+def solution_of(found: Found, solver: Solver, point: Mapping[str, Any]) -> Solution | NumericalError:
+    """A solution of a unit, with what is known elsewhere; its order parameters are not kept."""
+    from numerics.solver import Solution
+
+    if "error" in found:
+        return NumericalError(found["error"])
+    return Solution(**found, parameters=dict(point), order=None, about=solver.about, solver=solver)
+
+
+def simulation_of(found: Sequence[Found], solver: Solver, point: Mapping[str, Any]) -> Simulation | NumericalError:
+    """All samples of one point as one simulation; if some diverged, the reason of the first."""
+    from numerics.simulation.samples import Simulation, joined
+
+    wrong = next((one["error"] for one in found if "error" in one), None)
+    if wrong is not None:
+        return NumericalError(wrong)
+    return joined([Simulation(**one, parameters=dict(point), about=solver.about) for one in found])

@@ -1,0 +1,248 @@
+"""Who computes the units of a sweep: this process, processes beside it, or any executor, such as a Dask cluster."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures.process import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing.connection import wait as wait_for
+from types import ModuleType
+from typing import Protocol
+
+from derive.errors import DeriveError
+from derive.sweeps.threads import environment_of_one_thread
+from derive.sweeps.units import Tell, Unit, computed, written
+
+MOST_LOSSES = 3
+"""A unit that so many workers did not survive is given up."""
+
+Done = Callable[[Unit, str], None]
+
+
+class Crew(Protocol):
+    """Workers. room(): whether one more unit can be given to them. gone(future): the worker that had this died; whether
+    there is another one."""
+
+    def room(self) -> bool: ...
+
+    def submit(self, unit: Unit) -> Future[str]: ...
+
+    def gone(self, future: Future[str]) -> bool: ...
+
+    def free(self, future: Future[str]) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+def run(units: Sequence[Unit], crew: Crew, done: Done) -> list[str]:
+    """Have all units computed; `done` gets each as it is finished, in any order. The names of those that were given up.
+
+    A unit whose worker died is given to another one. What a unit raises is raised here, after nothing that was finished
+    is lost.
+    """
+    waiting, losses, lost = deque(units), Counter[str](), []
+    running: dict[Future[str], Unit] = {}
+    try:
+        while waiting or running:
+            while waiting and crew.room():
+                unit = waiting.popleft()
+                running[crew.submit(unit)] = unit
+            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+            trouble: BaseException | None = None
+            for future in finished:
+                unit = running.pop(future)
+                try:
+                    done(unit, future.result())
+                    crew.free(future)
+                except Exception as error:  # noqa: BLE001 - whatever a unit raises, after the others are kept
+                    if not _died(error):
+                        trouble = trouble or error
+                        continue
+                    losses[unit.name] += 1
+                    more = crew.gone(future)
+                    if losses[unit.name] >= MOST_LOSSES or _given_up(error):
+                        lost.append(unit.name)
+                    elif more:
+                        waiting.appendleft(unit)
+                    else:
+                        trouble = trouble or DeriveError(
+                            f"the executor has lost its workers ({' '.join(str(error).split())[:200]}); run the same "
+                            "again to go on"
+                        )
+            if trouble is not None:
+                raise trouble
+        return sorted(lost)
+    finally:
+        for future in running:
+            future.cancel()
+        crew.stop()
+
+
+def _died(error: Exception) -> bool:
+    """Whether a worker is to blame, not the unit."""
+    return isinstance(error, (BrokenExecutor, CancelledError)) or _given_up(error)
+
+
+def _given_up(error: Exception) -> bool:
+    """Whether a cluster has tried often enough by itself: Dask says so with an error of this name."""
+    return type(error).__name__ == "KilledWorker"
+
+
+# -- processes on this machine
+
+
+class Processes:
+    """So many processes, each with one thread. One that dies takes its unit with it and no other."""
+
+    def __init__(self, count: int) -> None:
+        self.idle: list[ProcessPoolExecutor | None] = [None] * count
+        self.busy: dict[Future[str], ProcessPoolExecutor] = {}
+
+    def room(self) -> bool:
+        return bool(self.idle)
+
+    def submit(self, unit: Unit) -> Future[str]:
+        pool = self.idle.pop()
+        if pool is None:
+            pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=follow_parent)
+            with environment_of_one_thread(), _without_script():
+                pool.submit(os.getpid)  # starts the process
+        future = pool.submit(computed, unit)
+        self.busy[future] = pool
+        return future
+
+    def free(self, future: Future[str]) -> None:
+        self.idle.append(self.busy.pop(future))
+
+    def gone(self, future: Future[str]) -> bool:
+        self.busy.pop(future).shutdown(wait=False)
+        self.idle.insert(0, None)
+        return True
+
+    def stop(self) -> None:
+        """At once: whoever is still at work is not waited for."""
+        for pool in (*self.idle, *self.busy.values()):
+            if pool is None:
+                continue
+            processes = list((pool._processes or {}).values())
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in processes:
+                process.kill()
+
+
+def follow_parent() -> None:
+    """End this worker when the process that started it ends, however that happens; Ctrl-C is the parent's to handle."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    wait_for([sentinel])
+    os._exit(1)
+
+
+@contextmanager
+def _without_script() -> Iterator[None]:
+    """Processes that are started meanwhile do not run the caller's script again: they need nothing of it."""
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
+
+
+# -- anything else
+
+
+class Here:
+    """This process, one unit at a time."""
+
+    def __init__(self, tell: Tell | None = None) -> None:
+        self.tell, self.idle = tell, True
+
+    def room(self) -> bool:
+        return self.idle
+
+    def submit(self, unit: Unit) -> Future[str]:
+        future: Future[str] = Future()
+        self.idle = False
+        try:
+            future.set_result(written(unit, self.tell))
+        except Exception as error:  # noqa: BLE001 - raised where it is asked for
+            future.set_exception(error)
+        return future
+
+    def free(self, future: Future[str]) -> None:
+        self.idle = True
+
+    def gone(self, future: Future[str]) -> bool:
+        return False
+
+    def stop(self) -> None:
+        pass
+
+
+class Given:
+    """An executor of the caller's, which is left running. Only so many units are given to it at a time."""
+
+    def __init__(self, executor: Executor, at_a_time: int | None = None) -> None:
+        self.executor, self.under_way = executor, 0
+        self.most = at_a_time or 2 * int(getattr(executor, "_max_workers", None) or os.cpu_count() or 1)
+
+    def room(self) -> bool:
+        return self.under_way < self.most
+
+    def submit(self, unit: Unit) -> Future[str]:
+        self.under_way += 1
+        try:
+            return self.executor.submit(computed, unit)
+        except BrokenExecutor as error:
+            failed: Future[str] = Future()
+            failed.set_exception(error)
+            return failed
+
+    def free(self, future: Future[str]) -> None:
+        self.under_way -= 1
+
+    def gone(self, future: Future[str]) -> bool:
+        self.under_way -= 1
+        return False  # an executor that is broken stays so; Dask finds another worker by itself
+
+    def stop(self) -> None:
+        pass
+
+
+@contextmanager
+def cluster(where: str) -> Iterator[Given]:
+    """The workers of a Dask cluster: dask:tcp://HOST:PORT, or dask:FILE with the scheduler's address."""
+    kind, _, address = where.partition(":")
+    if kind != "dask" or not address:
+        raise DeriveError(f"--on {where}: write dask:tcp://HOST:PORT or dask:FILE.json, the scheduler's file")
+    try:
+        from distributed import Client
+    except ImportError:
+        raise DeriveError(
+            "Dask is not installed; install it with pip install 'two-level-dmft[cluster]', here and on the cluster"
+        ) from None
+    place = {"address": address} if "://" in address else {"scheduler_file": address}
+    if "scheduler_file" in place and not os.path.isfile(address):
+        raise DeriveError(f"--on {where}: there is no file {address}; start the scheduler with --scheduler-file")
+    try:
+        client = Client(**place, timeout="20s", set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise DeriveError(f"--on {where}: no scheduler answers there ({' '.join(str(error).split())[:120]})") from None
+    try:
+        threads = sum(client.nthreads().values())
+        yield Given(client.get_executor(pure=False), 2 * max(1, threads))
+    finally:
+        client.close()

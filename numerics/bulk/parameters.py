@@ -1,0 +1,34 @@
+"""Which parameters a bulk depends on: what is found for one point of a sweep serves all points that share those."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numerics.runtime.interface import BulkLaw
+from numerics.runtime.point import Point
+
+
+def own_parameters(law: BulkLaw, p: Point) -> Point:
+    """The part of a point that the bulk reads: its equations, its curve and the polynomials of its edges.
+
+    Generated functions have no branches, so that one run reads all that is ever read. Where it fails, as at extreme
+    values, everything counts as read.
+    """
+    values, seen = vars(p), set()
+
+    class Reading:
+        def __getattr__(self, name: str) -> Any:
+            if name not in values:
+                raise AttributeError(name)
+            seen.add(name)
+            return values[name]
+
+    reading: Any = Reading()
+    try:
+        law.equations(reading, 2.3 + 1.1j, [0.37 + 0.1j / (k + 1) for k in range(len(law.responses))])
+        for function in (law.curve, law.edge_polynomials):
+            if function is not None:
+                function(reading)
+    except Exception:  # noqa: BLE001 - whatever arithmetic raises; then nothing is shared
+        return p
+    return Point(**{name: value for name, value in values.items() if name in seen})
