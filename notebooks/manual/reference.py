@@ -1,0 +1,127 @@
+"""Write the pages that follow from the code: language.md, commands.md, results.md and gallery.md.
+
+    python notebooks/manual/reference.py               writes the pages
+    python notebooks/manual/reference.py --pictures    solves every declaration of the gallery and draws it, too
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+import derive
+from derive.cli import main
+from derive.words import LANGUAGE, UNDER, VERBS
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+DECLARATIONS = ROOT / "tests" / "declarations"
+PICTURES = HERE / "gallery"
+WRITTEN = "Written by `python notebooks/manual/reference.py` from the code; do not edit."
+
+
+def fenced(kind: str, text: str) -> str:
+    return f"```{kind}\n{text.rstrip()}\n```"
+
+
+def documented(name: str, thing: object) -> str:
+    """A heading with the signature of a function, and the docstring with its example as code."""
+    if not callable(thing):
+        return f"## {name}\n\nA domain: {thing}."
+    parts = [f"## {name}"]
+    if not inspect.isclass(thing):
+        defaults = re.sub(r"Domain\([^)]*\)", "real", str(inspect.signature(thing)))
+        parts.append(fenced("py", f"{name}{defaults}".replace("''", '""').replace("'", "")))
+    prose, _, example = (inspect.getdoc(thing) or "").partition(">>> ")
+    parts.append(prose.strip())
+    if example:
+        parts.append(fenced("pycon", ">>> " + example))
+    return "\n\n".join(part for part in parts if part)
+
+
+def language() -> str:
+    pages = ["# The language", WRITTEN]
+    for module, words in LANGUAGE.items():
+        for word in words:
+            pages.append(documented(word, getattr(import_module(module), word)))
+    return "\n\n".join(pages) + "\n"
+
+
+def commands() -> str:
+    pages = ["# Commands", WRITTEN, fenced("text", _help(main, "derive"))]
+    for name, command in main.commands.items():
+        pages += [f"## {name}", fenced("text", _help(command, f"derive {name}"))]
+    return "\n\n".join(pages) + "\n"
+
+
+def _help(command: click.Command, name: str) -> str:
+    with click.Context(command, info_name=name, terminal_width=100, max_content_width=100) as context:
+        return command.get_help(context)
+
+
+def results() -> str:
+    pages = [
+        "# Results",
+        WRITTEN,
+        "What the verbs return. Keys of `--json` are listed by `derive COMMAND --help` ([commands](commands.md)).",
+    ]
+    for module, names in VERBS.items():
+        for name in names:
+            thing = getattr(import_module(module), UNDER.get(name, name))
+            pages.append(documented(name, thing))
+            if inspect.isclass(thing):
+                rows = [
+                    f"| `{key}` | {_first_line(value)} |"
+                    for key, value in sorted(inspect.getmembers(thing))
+                    if not key.startswith("_") and (isinstance(value, property) or inspect.isfunction(value))
+                ]
+                pages.append("\n".join(["| name | what it is |", "| --- | --- |", *rows]))
+    return "\n\n".join(pages) + "\n"
+
+
+def _first_line(thing: object) -> str:
+    lines = (inspect.getdoc(thing) or "").strip().splitlines()
+    return lines[0].replace("|", "\\|") if lines else ""
+
+
+def gallery() -> str:
+    pages = [
+        "# Gallery",
+        WRITTEN,
+        "Declarations that no stage of the engine was written for; the tests hold each of them to simulation. Copy one "
+        "and change it: `derive compare FILE` runs it.",
+    ]
+    for path in sorted(DECLARATIONS.glob("*.py")):
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        pages += [f"## {path.stem}", text, f"[{path.name}](../../tests/declarations/{path.name})"]
+        if (PICTURES / f"{path.stem}.png").exists():
+            pages.append(f"![{path.stem}](gallery/{path.stem}.png)")
+    return "\n\n".join(pages) + "\n"
+
+
+def draw() -> None:
+    """The bulk with its outliers, or the observables, of each declaration at its defaults."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    PICTURES.mkdir(exist_ok=True)
+    for path in sorted(DECLARATIONS.glob("*.py")):
+        drawn = derive.load(path).solve().plot()
+        figure = drawn if hasattr(drawn, "savefig") else drawn.figure
+        figure.set_size_inches(6, 3)
+        figure.savefig(PICTURES / f"{path.stem}.png", dpi=70, metadata={"Software": None})
+
+
+PAGES = {"language": language, "commands": commands, "results": results, "gallery": gallery}
+
+if __name__ == "__main__":
+    if "--pictures" in sys.argv[1:]:
+        draw()
+    for name, page in PAGES.items():
+        (HERE / f"{name}.md").write_text(page(), encoding="utf-8")
