@@ -23,6 +23,9 @@ TOP_LEVEL = {
     "tests",
     "notebooks",
     "README.md",
+    "CHANGELOG.md",
+    "CITATION.cff",
+    "CONTRIBUTING.md",
     "constraints.txt",
     "LICENSE",
 }

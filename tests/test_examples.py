@@ -1,4 +1,4 @@
-"""The examples that help prints run as they stand on the file that `derive new` writes; those of the README there."""
+"""The examples that help prints run as they stand on the file that `derive new` writes; those of the manual there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from test_readme import COMMANDS as OF_THE_README, ELSEWHERE
+from test_manual import COMMANDS as OF_THE_MANUAL, ELSEWHERE
 
 from derive.cli import main
 
@@ -29,7 +29,7 @@ def examples(command: click.Command) -> list[str]:
 EXAMPLES = [
     e
     for e in dict.fromkeys(examples(main))
-    if e not in (*OF_THE_README, *ELSEWHERE)
+    if e not in (*OF_THE_MANUAL, *ELSEWHERE)
     and not any(word in e for word in OF_THE_USER)
     and not e.startswith(tuple(f"derive {word}" for word in WITHOUT_END))
 ]

@@ -61,7 +61,8 @@ def commands() -> str:
 
 
 def _help(command: click.Command, name: str) -> str:
-    with click.Context(command, info_name=name, terminal_width=100, max_content_width=100) as context:
+    how = {**main.context_settings, "max_content_width": 100, "terminal_width": 100}
+    with click.Context(command, info_name=name, **how) as context:
         return command.get_help(context)
 
 
