@@ -29,9 +29,11 @@ OTHERS = (
 )
 WIDE = ("wide_network", {"L": 2, "T": 2, "P": 2, "B": 2, "D": 2})
 SAMPLED = ("coupled_spikes_tanh", "wide_network")
+PURE_BULKS = "anticommutator extensive_step full_first_step mixed_polynomial two_steps two_steps_both_layers".split()
+"""Nothing but polynomials, as all bulks are, and large ones."""
 SETTINGS = (*((name, {}) for name in SHIPPED if name not in ("deep_linear", "wide_network")), *DEEP, WIDE)
 TRAINED = tuple((name, {}) for name in ("linear_network", "hebbian_momentum"))
-ALL = (*SETTINGS, *OTHERS, *((name, {}) for name in STRANGERS))
+ALL = (*SETTINGS, *OTHERS, *((name, {}) for name in STRANGERS if name not in PURE_BULKS))
 
 
 def _called(case) -> str:
