@@ -274,12 +274,15 @@ def test_a_noise_that_others_determine_carries_no_response():
 
 def test_forward_counts_times_that_are_finite():
     def step(t, state):
-        (x,), finite = state
-        x = jnp.where(t == 2, jnp.inf, x + 1)
-        return (x,), run.still_finite(finite, t, (x,))
+        state.x = jnp.where(t == 2, jnp.inf, state.x + 1)
+        state.finite = run.still_finite(state.finite, t, (state.x,))
+        return state
 
-    (x,), finite = run.forward(4, step, (jnp.zeros(()),))
-    assert finite == 2 and np.isinf(x)
+    def start(most):
+        return run.Carried(x=jnp.zeros(()), finite=jnp.zeros((), int))
+
+    state = run.forward(4, None, start, lambda most: step, {})
+    assert state.finite == 2 and np.isinf(state.x)
 
 
 # -- whole declarations
@@ -596,6 +599,25 @@ def run_with(names: tuple[str, ...], responses: str) -> tuple[np.ndarray, ...]:
 def test_names_do_not_matter(names, responses):
     for found, expected in zip(run_with(tuple(names), responses), run_with(tuple(PLAIN), responses), strict=True):
         close(found, expected, 1e-12)
+
+
+@pytest.mark.parametrize("rank", [None, 3, 7])
+def test_spans_that_are_widened_in_stages_hold_the_same(rank, monkeypatch):
+    """Directions that have joined, and what found no room in the end, do not depend on the widths on the way."""
+    model = named(PLAIN)
+    layout, letters = prepared(model, ("C f g", "R f J_f"))
+    p = point_of(model, rate=0.6, shift=0.3, T=9)
+    found = []
+    for staged in (1000, 2):
+        monkeypatch.setattr(run, "STAGED", staged)
+        training = loaded(write_sampled(layout, letters, (), "", RUNTIME)).TRAINING
+        normals = draw(training.groups, training.shapes(p, rank), 64, (5,), "plain")
+        text = str(jax.make_jaxpr(lambda x, f=training.forward_pass: f(p, x, rank=rank))(normals))
+        passed = compiled(training.forward_pass)(p, normals, rank=rank, tolerance=1e-12)
+        found.append((text.count("cond_jaxpr"), passed))
+    (one_loop, expected), (loops, staged_pass) = found
+    assert loops >= one_loop + (3 if rank is None else 1)
+    jax.tree.map(lambda x, y: close(x, y, 1e-10), staged_pass, expected)
 
 
 def test_a_parameter_called_like_a_late_value():

@@ -63,12 +63,14 @@ METHODS = ("stein", "pathwise")
 
 @dataclass(frozen=True)
 class SpanLayout:
-    """A span, the symbol of its directions, that of how many it has room for, and how many there can be."""
+    """A span, the symbol of its directions, that of how many it has room for, how many there can be, and how many of
+    them can join at one time."""
 
     span: Span
     symbol: Symbol
     size: Symbol
     entries: sp.Expr
+    joining: sp.Expr
 
 
 @dataclass(frozen=True)
@@ -101,10 +103,15 @@ class SampledPass:
     when: Symbol
     sites: Symbol
     normals: Symbol
+    noises: Symbol
+    """The normals of random matrices, for the directions that there is room for."""
+    rank: Symbol
     tolerance: Symbol
     moments_symbol: Symbol
     spans: tuple[SpanLayout, ...]
     kinds: tuple[NormalsOf, ...]
+    channels: tuple[str, ...]
+    """Keys of the normals of random matrices."""
     groups: tuple[tuple[str, ...], ...]
     footprint: Formula
     tables: tuple[Let, ...]
@@ -183,7 +190,8 @@ class _Build:
         self.time = Symbol("t" if self.clock is None else self.clock.name, SCALAR)
         self.when = Symbol("when", (self.points,))
         self.sites, self.tolerance = Symbol("sites", SCALAR), Symbol("tolerance", SCALAR)
-        self.normals, self.moments_symbol = Symbol("normals"), Symbol("moments")
+        self.rank = Symbol("rank", SCALAR)
+        self.normals, self.noises, self.moments_symbol = Symbol("normals"), Symbol("noises"), Symbol("moments")
         self.now_slot, self.when_slot = Slot(Ref(self.time), self.time.hint), Slot(Ref(self.when), "s")
         self.sites_slot = Slot(Ref(self.sites), "sites")
         self.spans = tuple(map(self._span, self.sharing.spans))
@@ -201,6 +209,10 @@ class _Build:
         self.past_rests: dict[Field, Symbol] = {}
         self.pasts: dict[Field, Symbol] = {}
         self.answered: dict[tuple[Field, Channel], Symbol] = {}
+        self.answers: dict[tuple[Field, Channel], Symbol] = {}
+        """The same at the current time."""
+        self.answered_once: tuple[Symbol, ...] = ()
+        """Those of fields without time that are known before the first time."""
         self.slopes_past: dict[Field, Symbol] = {}
         """Slopes of a field at all times."""
         self.kept: dict[Field, Symbol] = {}
@@ -216,7 +228,8 @@ class _Build:
     def _span(self, span: Span) -> SpanLayout:
         often = sp.S.One if span.fresh else self.points
         entries = sp.Add(*(lines_of(f) * (often if f.timed else 1) for f in span.fields))
-        return SpanLayout(span, Symbol(f"span_{span.hint}"), Symbol(f"size_{span.hint}", SCALAR), entries)
+        joining = sp.Add(*(lines_of(f) for f in span.fields if f.timed))
+        return SpanLayout(span, Symbol(f"span_{span.hint}"), Symbol(f"size_{span.hint}", SCALAR), entries, joining)
 
     def _kinds(self) -> dict[Kind, NormalsOf]:
         """Everything that has normals of its own, with keys that no two of them share."""
@@ -263,9 +276,8 @@ class _Build:
         return self._may_lack_room(field, span) and (under or correlated)
 
     def _beyond(self, field: Field, span: Span) -> Slot:
-        made = self.home[span]
-        entries = Formula(made.entries)
-        return Slot(Call("beyond", (Ref(made.size), entries, Formula(lines_of(field))), SCALAR), "beyond")
+        entries = Formula(self.home[span].entries)
+        return Slot(Call("beyond", (Ref(self.rank), entries, Formula(lines_of(field))), SCALAR), "beyond")
 
     def _groups(self) -> tuple[tuple[str, ...], ...]:
         found = []
@@ -323,6 +335,7 @@ class _Build:
             if not f.field.timed:
                 self._field(f)
         start, self.lines = tuple(self.lines), []
+        self.answered_once = tuple(self.answers.values())
         if self.clock is not None:
             self._begin()
             for f in self.layout.fields:
@@ -412,7 +425,7 @@ class _Build:
             *(s for f, s in self.done.items() if not f.timed),
             *(s for f, s in self.slopes.items() if not f.timed),
             *(s for (f, span), s in self.rows.items() if not f.timed and not span.fresh),
-            *(s for (f, _), s in self.answered.items() if not f.timed),
+            *self.answered_once,
         ]
         carried = tuple(s for s in (*fixed, *self.initial) if s in wanted)
         spans = {made.symbol for made in self.spans}
@@ -434,10 +447,13 @@ class _Build:
             self.when,
             self.sites,
             self.normals,
+            self.noises,
+            self.rank,
             self.tolerance,
             self.moments_symbol,
             self.spans,
             tuple(self.kinds.values()),
+            tuple(normals.key for kind, normals in self.kinds.items() if isinstance(kind, Channel)),
             self._groups(),
             self._footprint(),
             self.coefficients.statements(used),
@@ -805,7 +821,7 @@ class _Build:
 
     def _normals_now(self, channel: Channel) -> Value:
         size = self.size[self.sharing.channel_span(channel)]
-        normals = Item(self.normals, self.kinds[channel].key)
+        normals = Item(self.noises, self.kinds[channel].key)
         if not channel.fresh:
             return normals
         return Call("drawn_at", (normals, Ref(self.time)), (self.sites_slot, size))
@@ -875,17 +891,25 @@ class _Build:
             outside = Call("drawn_at", (normals, Ref(self.time)), (self.sites_slot, beyond.shape[1])), Ref(rest)
         return Call("noise", (self._normals_now(channel), row, *outside), self.shape(product))
 
-    def _answers(self, a: Field, channel: Channel) -> Call:
+    def _answers(self, a: Field, channel: Channel) -> Ref:
         """The mean derivatives of a field by the normals of a random matrix."""
-        span = self.sharing.channel_span(channel)
-        shape = (lines_of(a), self.size[span])
-        if self.pathwise:
-            slope = self.slope(self.present(a)) or Call(
-                "no_slopes", (self.value(self.present(a)), Formula(self._slots(channel.products[0]))), None
-            )
-            return Call("mean_slopes", (slope, *self._place(channel)), shape)
-        arguments = (self.value(self.present(a)), self._normals_now(channel), Ref(self.home[span].symbol))
-        return Call("answers", arguments, shape)
+        if (a, channel) not in self.answers:
+            span = self.sharing.channel_span(channel)
+            shape = (lines_of(a), self.size[span])
+            base, factor = self.sharing.root(a)
+            if factor is not None and (base, channel) in self.answers:
+                call = Call("scaled_rows", (self.number(factor), Ref(self.answers[base, channel])), shape)
+            elif self.pathwise:
+                slope = self.slope(self.present(a)) or Call(
+                    "no_slopes", (self.value(self.present(a)), Formula(self._slots(channel.products[0]))), None
+                )
+                call = Call("mean_slopes", (slope, *self._place(channel)), shape)
+            else:
+                arguments = (self.value(self.present(a)), self._normals_now(channel), Ref(self.home[span].symbol))
+                call = Call("answers", arguments, shape)
+            symbol = self.answers[a, channel] = Symbol(f"{a}_answers_{channel.hint}", shape)
+            self.lines.append(Let(symbol, call))
+        return Ref(self.answers[a, channel])
 
     def _remember(self, field: Field, fresh: bool | None = None) -> None:
         """Coordinates of a new value in its spans, and its answers to the noises so far.
@@ -901,15 +925,12 @@ class _Build:
             if a != field:
                 continue
             rows = self._answers(a, channel)
-            hint = f"{a}_to_{channel.hint}"
-            if a.timed:
-                lines = self.points * lines_of(a)
-                symbol = self._carry(Symbol(hint, (lines, shape_of(rows)[1])))
-                self.lines.append(Let(symbol, Call("store", (Ref(symbol), rows, Ref(self.time)), symbol.shape)))
-            else:
-                symbol = Symbol(hint, rows.shape)
-                self.lines.append(Let(symbol, rows))
-            self.answered[a, channel] = symbol
+            if not a.timed:
+                self.answered[a, channel] = rows.symbol
+                continue
+            shape = (self.points * lines_of(a), shape_of(rows)[1])
+            symbol = self.answered[a, channel] = self._carry(Symbol(f"{a}_to_{channel.hint}", shape))
+            self.lines.append(Let(symbol, Call("store", (Ref(symbol), rows, Ref(self.time)), shape)))
 
     def _join(self, field: Field, span: Span) -> None:
         base, factor = self.sharing.root(field)
