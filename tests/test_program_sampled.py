@@ -272,6 +272,24 @@ def test_a_noise_that_others_determine_carries_no_response():
     close(found, [[2.0, 0.0]])
 
 
+@pytest.mark.parametrize("count", [5, run.BLOCK, 2 * run.BLOCK + 7])
+def test_responses_by_blocks_are_those_column_by_column(count):
+    """Every third noise is determined by earlier ones and gets no response; the others are as one by one."""
+    rng = np.random.default_rng(3)
+    values = rng.standard_normal((count, 4 * count))
+    for k in range(2, count, 3):
+        values[k] = values[k - 1] - 2 * values[k - 2]
+    noise, seen = values @ values.T / (4 * count), rng.standard_normal((count, count))
+    times = np.sort(rng.integers(0, 6, count))
+    expected = np.zeros((count, count))
+    free = [k for k in range(count) if k % 3 != 2]
+    for row in range(count):  # the projection on the noises so far, one at a time
+        whitened = np.linalg.solve(np.linalg.cholesky(noise[np.ix_(free, free)]), seen[row, free])
+        whitened *= times[free] <= times[row]
+        expected[row, free] = np.linalg.solve(np.linalg.cholesky(noise[np.ix_(free, free)]).T, whitened)
+    close(run.response_matrix(seen, noise, times, times, np.zeros(count, int), 1e-9), expected, 1e-8)
+
+
 def test_forward_counts_times_that_are_finite():
     def step(t, state):
         state.x = jnp.where(t == 2, jnp.inf, state.x + 1)

@@ -14,8 +14,8 @@ from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text, indent
 IN_SAMPLED = (
     "Carried Entries answers before between beyond drawn drawn_at emptied empty_span expressed expressed_slopes extend "
     "forgetting forgotten forward given label_mean law_and_slopes mean mean_by_label mean_slopes mixed_slopes "
-    "narrowed no_slopes noise noise_slopes once ones over_labels overlaps record repeated report_on responses room scaled_rows "
-    "scaled_slopes seen_from spread stacked still_finite store_rest total with_rest"
+    "narrowed no_slopes noise noise_slopes once ones over_labels overlaps record repeated report_on responses room "
+    "scaled_rows scaled_slopes seen_from spread stacked still_finite store_rest total with_rest"
 ).split()
 IN_EXACT = "first past_sum store weighted".split()
 IN_TWO_TIME = (

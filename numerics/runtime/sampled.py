@@ -26,9 +26,9 @@ Array = Any
 
 
 class Span(NamedTuple):
-    """Orthonormal directions over the sites, sites x directions. lost: the largest share of its variance that a field has left out.
-    full: whether something has found no room. slopes: derivatives of the directions by every slot, where they are
-    followed."""
+    """Orthonormal directions over the sites, sites x directions. lost: the largest share of its variance that a field
+    has left out. full: whether something has found no room. slopes: derivatives of the directions by every slot, where
+    they are followed."""
 
     directions: Array
     used: Array
@@ -465,21 +465,51 @@ def response_matrix(seen: Array, noise: Array, rows: Array, entries: Array, reac
     # by the time from which on they count, so that those that count at any time are the first of the sequence
     sequence = jnp.argsort(entries + reach, stable=True)
 
-    def one(k: Array, state: Any) -> Any:
-        factor, taken = state
-        i = sequence[k]
-        left = noise[:, i] - factor @ factor[i]
-        take = left[i] > tolerance * noise[i, i]
-        column = jnp.where(take, left / jnp.sqrt(jnp.where(take, left[i], 1.0)), 0.0)
-        return factor.at[:, k].set(column), taken.at[k].set(take)
-
-    start = jnp.zeros((count, count)), jnp.zeros(count, bool)
-    factor, taken = jax.lax.fori_loop(0, count, one, start)
-    lower = jnp.where(taken[:, None] & taken[None, :], factor[sequence], jnp.eye(count))
+    factor, taken = _factor_in_sequence(noise[sequence][:, sequence], tolerance)
+    lower = jnp.where(taken[:, None] & taken[None, :], factor, jnp.eye(count))
     solved = solve_triangular(lower, (seen[:, sequence] * taken).T, lower=True).T
     causal = entries[sequence][None, :] + reach[sequence][None, :] <= rows[:, None]
     solved = solve_triangular(lower.T, (solved * causal * taken).T, lower=False).T
     return jnp.zeros_like(seen).at[:, sequence].set(solved * taken)
+
+
+BLOCK = 32
+"""Columns of a covariance that are factored together."""
+
+
+def _factor_in_sequence(covariance: Array, tolerance: Array) -> tuple[Array, Array]:
+    """A factor of a covariance, column by column, and which columns it has: not those that the ones before determine
+    but for a share `tolerance` of their variance."""
+    count = covariance.shape[0]
+    width = min(BLOCK, count)
+    blocks = -(-count // width)
+    padding = blocks * width - count
+    whole = jnp.pad(covariance, ((0, padding), (0, padding)))  # behind the last: nothing is left of zero, none is taken
+
+    def block(k: Array, state: Any) -> Any:
+        factor, taken = state
+        start = k * width
+        before = jax.lax.dynamic_slice_in_dim(factor, start, width)
+        left = jax.lax.dynamic_slice_in_dim(whole, start, width, axis=1) - factor @ before.T
+        variances = jax.lax.dynamic_slice_in_dim(jnp.diagonal(whole), start, width)
+
+        def column(j: Array, state: Any) -> Any:
+            rest, corner, here = state
+            take = rest[j, j] > tolerance * variances[j]
+            made = jnp.where(take, rest[:, j] / jnp.sqrt(jnp.where(take, rest[j, j], 1.0)), 0.0)
+            return rest - made[:, None] * made[None, :], corner.at[:, j].set(made), here.at[j].set(take)
+
+        rest = jax.lax.dynamic_slice_in_dim(left, start, width)
+        empty = jnp.zeros_like(rest), jnp.zeros(width, bool)
+        _, corner, here = jax.lax.fori_loop(0, width, column, (rest, *empty))
+        inverse = solve_triangular(jnp.where(here[:, None] & here, corner, jnp.eye(width)), jnp.eye(width), lower=True)
+        made = jax.lax.dynamic_update_slice_in_dim((left * here) @ inverse.T * here, corner, start, axis=0)
+        factor = jax.lax.dynamic_update_slice_in_dim(factor, made, start, axis=1)
+        return factor, jax.lax.dynamic_update_slice_in_dim(taken, here, start, axis=0)
+
+    start = jnp.zeros_like(whole), jnp.zeros(blocks * width, bool)
+    factor, taken = jax.lax.fori_loop(0, blocks, block, start)
+    return factor[:count, :count], taken[:count]
 
 
 def still_finite(finite: Array, t: Array, values: tuple[Array, ...]) -> Array:
