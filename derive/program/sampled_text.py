@@ -8,7 +8,9 @@ from derive.algebra.words import Letter
 from derive.language.vectors import Field, Mean
 from derive.program.layout import Layout
 from derive.program.nodes import Formula, Statement, Symbol, Value, symbols_in
-from derive.program.sampled import SampledPass, has_jumps, lines_of, sampled_pass, sampled_two_time
+from derive.program.sampled import sampled_pass
+from derive.program.sampled_records import SampledPass, has_jumps, lines_of
+from derive.program.sampled_two_time import sampled_two_time
 from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text, indented, joined
 
 IN_SAMPLED = (

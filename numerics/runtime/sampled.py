@@ -94,7 +94,8 @@ ROUNDING = 1e-14
 def met(values: Array, others: Array) -> Array:
     """Means over the sites of the products of values with others: labels x columns of the others."""
     # the compiler would fold the transposition into the product, which takes longer where labels are few
-    return jax.lax.optimization_barrier(values.T) @ others / values.shape[0]
+    turned = jax.lax.optimization_barrier(values.T)  # type: ignore[no-untyped-call]  # JAX gives it no types
+    return turned @ others / values.shape[0]
 
 
 def extend(span: Span, values: Array, tolerance: Array = 0.0, slopes: Array | None = None) -> tuple[Array, Array, Span]:
