@@ -26,14 +26,15 @@ JUMPS = (sp.Heaviside, sp.sign, sp.Piecewise, sp.DiracDelta, sp.floor, sp.ceilin
 
 @dataclass(frozen=True)
 class SpanLayout:
-    """A span, the symbol of its directions, that of how many it has room for, how many there can be, and how many of
-    them can join at one time."""
+    """A span, the symbol of its directions, that of how many it has room for, how many there can be, how many of them
+    can join at one time, and how many before the first."""
 
     span: Span
     symbol: Symbol
     size: Symbol
     entries: sp.Expr
     joining: sp.Expr
+    before: sp.Expr
 
 
 @dataclass(frozen=True)

@@ -178,8 +178,11 @@ class SampledText:
     def _joining(self) -> list[str]:
         if not self.staged:
             return []
-        entries = (f"{self._own_name(made.symbol)!r}: {self.text.formula(made.joining)}," for made in self.staged)
-        doc = "How many directions can join each span of fields at one time."
+        entries = []
+        for made in self.staged:
+            counts = ", ".join(map(self.text.formula, (made.joining, made.before)))
+            entries.append(f"{self._own_name(made.symbol)!r}: ({counts}),")
+        doc = "How many directions can join each span of fields at one time, and how many before the first."
         return self._function(f"joining({self.p})", doc, ["return {", *indented(entries), "}"])
 
     def _own_name(self, carried: Symbol) -> str:

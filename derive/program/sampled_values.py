@@ -88,8 +88,9 @@ class Values:
     def _span(self, span: Span) -> SpanLayout:
         often = sp.S.One if span.fresh else self.points
         entries = sp.Add(*(lines_of(f) * (often if f.timed else 1) for f in span.fields))
-        joining = sp.Add(*(lines_of(f) for f in span.fields if f.timed))
-        return SpanLayout(span, Symbol(f"span_{span.hint}"), Symbol(f"size_{span.hint}", SCALAR), entries, joining)
+        joining, before = (sp.Add(*(lines_of(f) for f in span.fields if f.timed == timed)) for timed in (True, False))
+        symbol, size = Symbol(f"span_{span.hint}"), Symbol(f"size_{span.hint}", SCALAR)
+        return SpanLayout(span, symbol, size, entries, joining, before)
 
     def _kinds(self) -> dict[Kind, NormalsOf]:
         """Everything that has normals of its own, with keys that no two of them share."""

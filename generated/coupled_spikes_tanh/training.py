@@ -62,12 +62,12 @@ def footprint(p, rank=None):
 
 
 def joining(p):
-    """How many directions can join each span of fields at one time."""
+    """How many directions can join each span of fields at one time, and how many before the first."""
     return {
-        "span_W0": 1,
-        "span_W0T": 1,
-        "span_chi": 1,
-        "span_xi": 1,
+        "span_W0": (1, 0),
+        "span_W0T": (1, 0),
+        "span_chi": (1, 0),
+        "span_xi": (1, 0),
     }
 
 

@@ -133,12 +133,12 @@ def footprint(p, rank, wanted):
 
 
 def joining(p):
-    """How many directions can join each span of fields at one time."""
+    """How many directions can join each span of fields at one time, and how many before the first."""
     return {
-        "span_J1": p.B,
-        "span_J2": p.B,
-        "span_J2T": p.B,
-        "span_J1T": p.B,
+        "span_J1": (p.B, 0),
+        "span_J2": (p.B, 0),
+        "span_J2T": (p.B, 0),
+        "span_J1T": (p.B, 0),
     }
 
 

@@ -362,33 +362,32 @@ def forward(
     rank: int | None,
     start: Callable[[int | None], Carried],
     step: Callable[[int | None], Callable[[Array, Carried], Carried]],
-    joining: Mapping[str, int],
+    joining: Mapping[str, tuple[int, int]],
 ) -> Carried:
     """All that is carried through time, after the last step.
 
     start, step: with room for at most so many directions in each span. joining: how many directions can join a span at
-    one time; spans are widened before one of these has no room for so many. What is wider than needed costs as much as
-    what is needed, and each width is compiled by itself, so there are few.
+    one time, and how many before the first; spans are widened before one of these has no room for so many. What is
+    wider than needed costs as much as what is needed, and each width is compiled by itself, so there are few.
     """
-    whole, entries = (jax.eval_shape(partial(start, most)) for most in (rank, None))
+    whole = jax.eval_shape(partial(start, rank))
 
     def size(state: Any, name: str) -> int:
         return int(getattr(state, name).directions.shape[1])
 
     widest = max((size(whole, name) for name in joining), default=0)
-    # what has no time is there from the start, and one time must fit behind it
-    least = max((size(entries, name) - (times - 1) * count for name, count in joining.items()), default=0)
+    least = max((now + before for now, before in joining.values()), default=0)
     widths = [math.ceil(share * widest) for share in SHARES if widest >= STAGED]
     t, state = jnp.zeros((), int), None
     for most in (*(width for width in widths if width >= least), rank):
         state = start(most) if state is None else _widened(state, jax.eval_shape(partial(start, most)))
-        moved = step(most)
-        limits = {name: size(state, name) - count for name, count in joining.items()}
         narrow = [name for name in joining if size(state, name) < size(whole, name)]
+        limits = {name: size(state, name) - joining[name][0] for name in narrow}
+        moved = step(most)
 
-        def go_on(now: tuple[Array, Carried], narrow: list[str] = narrow, limits: dict[str, int] = limits) -> Array:
+        def go_on(now: tuple[Array, Carried], limits: dict[str, int] = limits) -> Array:
             t, state = now
-            return jnp.all(jnp.stack([t < times, *(getattr(state, name).used <= limits[name] for name in narrow)]))
+            return jnp.all(jnp.stack([t < times, *(getattr(state, name).used <= k for name, k in limits.items())]))
 
         def go(now: tuple[Array, Carried], moved: Callable[[Array, Carried], Carried] = moved) -> tuple[Array, Carried]:
             t, state = now
