@@ -272,14 +272,35 @@ def test_a_noise_that_others_determine_carries_no_response():
     close(found, [[2.0, 0.0]])
 
 
+@pytest.mark.parametrize("count", [5, run.BLOCK, 2 * run.BLOCK + 7])
+def test_responses_by_blocks_are_those_column_by_column(count):
+    """Every third noise is determined by earlier ones and gets no response; the others are as one by one."""
+    rng = np.random.default_rng(3)
+    values = rng.standard_normal((count, 4 * count))
+    for k in range(2, count, 3):
+        values[k] = values[k - 1] - 2 * values[k - 2]
+    noise, seen = values @ values.T / (4 * count), rng.standard_normal((count, count))
+    times = np.sort(rng.integers(0, 6, count))
+    expected = np.zeros((count, count))
+    free = [k for k in range(count) if k % 3 != 2]
+    for row in range(count):  # the projection on the noises so far, one at a time
+        whitened = np.linalg.solve(np.linalg.cholesky(noise[np.ix_(free, free)]), seen[row, free])
+        whitened *= times[free] <= times[row]
+        expected[row, free] = np.linalg.solve(np.linalg.cholesky(noise[np.ix_(free, free)]).T, whitened)
+    close(run.response_matrix(seen, noise, times, times, np.zeros(count, int), 1e-9), expected, 1e-8)
+
+
 def test_forward_counts_times_that_are_finite():
     def step(t, state):
-        (x,), finite = state
-        x = jnp.where(t == 2, jnp.inf, x + 1)
-        return (x,), run.still_finite(finite, t, (x,))
+        state.x = jnp.where(t == 2, jnp.inf, state.x + 1)
+        state.finite = run.still_finite(state.finite, t, (state.x,))
+        return state
 
-    (x,), finite = run.forward(4, step, (jnp.zeros(()),))
-    assert finite == 2 and np.isinf(x)
+    def start(most):
+        return run.Carried(x=jnp.zeros(()), finite=jnp.zeros((), int))
+
+    state = run.forward(4, None, start, lambda most: step, {})
+    assert state.finite == 2 and np.isinf(state.x)
 
 
 # -- whole declarations
@@ -596,6 +617,42 @@ def run_with(names: tuple[str, ...], responses: str) -> tuple[np.ndarray, ...]:
 def test_names_do_not_matter(names, responses):
     for found, expected in zip(run_with(tuple(names), responses), run_with(tuple(PLAIN), responses), strict=True):
         close(found, expected, 1e-12)
+
+
+def remembering() -> Model:
+    """Rows of data that stay, with labels by a teacher: the same matrix acts on what has no time and on what has."""
+    s, taught, (d, row) = field("s", D, t), field("taught", N), fields("d row", N, t)
+    return declared(
+        [
+            Eq(s(0), w),
+            Eq(row(t), W0 @ s(t) / sqrt(D)),
+            Eq(taught, W0 @ v / sqrt(D)),
+            Eq(d(t), tanh(taught) - tanh(row(t))),
+            Eq(s(t + 1), s(t) + c * sqrt(D) / N * W0.T @ d(t)),
+        ],
+        {"loss": mean(d(t) ** 2), "overlap": mean(s(t) * v)},
+        (a, c, T),
+    )
+
+
+@pytest.mark.parametrize("rank", [None, 3, 7])
+@pytest.mark.parametrize("which", ["updated", "remembering"])
+def test_spans_that_are_widened_in_stages_hold_the_same(which, rank, monkeypatch):
+    """Directions that have joined, and what found no room in the end, do not depend on the widths on the way."""
+    model, wanted = (named(PLAIN), ("C f g", "R f J_f")) if which == "updated" else (remembering(), ("C d d",))
+    layout, letters = prepared(model, wanted)
+    p = point_of(model, T=9)
+    found = []
+    for staged in (1000, 2):
+        monkeypatch.setattr(run, "STAGED", staged)
+        training = loaded(write_sampled(layout, letters, (), "", RUNTIME)).TRAINING
+        normals = draw(training.groups, training.shapes(p, rank), 64, (5,), "plain")
+        text = str(jax.make_jaxpr(lambda x, f=training.forward_pass: f(p, x, rank=rank))(normals))
+        passed = compiled(training.forward_pass)(p, normals, rank=rank, tolerance=1e-12)
+        found.append((text.count("cond_jaxpr"), passed))
+    (one_loop, expected), (loops, staged_pass) = found
+    assert loops >= one_loop + (3 if rank is None else 1)
+    jax.tree.map(lambda x, y: close(x, y, 1e-10), staged_pass, expected)
 
 
 def test_a_parameter_called_like_a_late_value():

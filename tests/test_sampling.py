@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import replace
 from functools import cache
 
+import jax
 import numpy as np
 import pytest
 from conftest import model_named, solver_of, values_of
@@ -246,3 +248,21 @@ def test_frozen_features_follow_the_kernel():
         np.testing.assert_allclose(theory.observables["prediction"][time], f, rtol=1e-10, atol=1e-12)
         f = f + values["eta"] / values["P"] * kernel @ (y - f)
     assert theory.observable_errors is None  # features of fixed Gaussian weights are integrated, not sampled
+
+
+# -- compiling
+
+
+def test_other_values_seeds_and_replicas_compile_nothing(caplog):
+    """One compilation serves all of them: parameters are numbers that a compiled pass is given."""
+    solver, values = solver_of("coupled_spikes_tanh"), values_of("coupled_spikes_tanh", **SPIKES)
+
+    def compilations(changed: dict[str, float], seed: int) -> list[str]:
+        caplog.clear()
+        with jax.log_compiles(), caplog.at_level(logging.WARNING, logger="jax"):
+            solve(solver, {**values, **changed}, samples=FEW, seed=seed, path=True)
+        return [record.getMessage() for record in caplog.records if record.getMessage().startswith("Compiling")]
+
+    jax.clear_caches()
+    assert any("forward_pass" in line for line in compilations({}, 0))
+    assert compilations({"alpha": 1.7, "theta": 2.6, "kappa": 0.75}, 1) == []

@@ -8,22 +8,37 @@ from derive.algebra.words import Letter
 from derive.language.vectors import Field, Mean
 from derive.program.layout import Layout
 from derive.program.nodes import Formula, Statement, Symbol, Value, symbols_in
-from derive.program.sampled import SampledPass, has_jumps, lines_of, sampled_pass, sampled_two_time
+from derive.program.sampled import sampled_pass
+from derive.program.sampled_records import SampledPass, has_jumps, lines_of
+from derive.program.sampled_two_time import sampled_two_time
 from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text, indented, joined
 
 IN_SAMPLED = (
-    "Entries answers before between beyond drawn drawn_at emptied empty_span expressed expressed_slopes extend "
+    "Carried Entries answers before between beyond drawn drawn_at emptied empty_span expressed expressed_slopes extend "
     "forgetting forgotten forward given label_mean law_and_slopes mean mean_by_label mean_slopes mixed_slopes "
-    "no_slopes noise noise_slopes once ones over_labels overlaps record repeated report_on responses room scaled_rows "
-    "scaled_slopes seen_from spread stacked still_finite store_rest total with_rest"
+    "narrowed no_slopes noise noise_slopes once ones over_labels overlaps record repeated report_on responses room "
+    "scaled_rows scaled_slopes seen_from spread stacked still_finite store_rest total with_rest"
 ).split()
 IN_EXACT = "first past_sum store weighted".split()
 IN_TWO_TIME = (
     "Kept drawn_slopes drawn_values keep kept_once kick_at kicked memory_slopes no_slopes_yet numbers_kept past_slopes "
     "room_for sampled_two_time tangents"
 ).split()
-FUNCTIONS = ("sizes", "shapes", "footprint", "tables", "start", "step", "results", "forward_pass", "order_parameters")
-OTHERS = ("strides", "partial", "jax", "jnp", "jsp", "state", "rank", "finite", "one", "SampledTraining", "TRAINING")
+FUNCTIONS = (
+    "sizes",
+    "shapes",
+    "footprint",
+    "joining",
+    "tables",
+    "start",
+    "step",
+    "results",
+    "forward_pass",
+    "order_parameters",
+)
+OTHERS = ("strides", "partial", "jax", "jnp", "jsp", "state", "most", "one", "SampledTraining", "TRAINING")
+FINITE = "finite"
+"""What is carried through time besides the symbols of a program: how many times are free of overflow."""
 
 HOW = {
     "stein": "Stein's lemma: correlations with the noises",
@@ -62,14 +77,22 @@ class SampledText:
 
     def __init__(self, program: SampledPass, runtime: str, refused: tuple[tuple[tuple[str, str, str], str], ...] = ()):
         self.program, self.runtime, self.refused = program, runtime, refused
-        names = Names((*IN_SAMPLED, *IN_EXACT, *IN_TWO_TIME, *IN_COEFFICIENTS, *FUNCTIONS, *OTHERS))
+        names = Names((*IN_SAMPLED, *IN_EXACT, *IN_TWO_TIME, *IN_COEFFICIENTS, *FUNCTIONS, *OTHERS, FINITE))
         self.text = Text(names)
-        engine = (program.time, program.when, program.sites, program.normals, program.tolerance, program.moments_symbol)
-        for symbol in (PARAMETERS, *engine, program.wanted):
+        given = (program.normals, program.noises, program.rank, program.tolerance, program.moments_symbol)
+        for symbol in (PARAMETERS, program.time, program.when, program.sites, *given, program.wanted):
             names.of(symbol)
+        for symbol in program.carried:
+            names.given[symbol] = f"state.{names.of(symbol)}"
         self.wanted = [names.of(program.wanted)] if program.fields else []
         self.p, self.time, self.normals = (names.of(s) for s in (PARAMETERS, program.time, program.normals))
         self.tolerance, self.moments = names.of(program.tolerance), names.of(program.moments_symbol)
+        self.rank = names.of(program.rank)
+        self.noises = [names.of(program.noises)] if program.channels else []
+        self.staged = [s for s in program.spans if s.symbol in program.carried and not s.span.fresh]
+        """Spans that are widened as they fill: where slopes by their normals are followed, all have their places."""
+        if program.method == "pathwise" or program.clock is None:
+            self.staged = []
         self.points = "1" if program.clock is None else self.text.formula(program.clock.points)
         self.tables = [let.symbol for let in program.tables if let.remark]
 
@@ -79,6 +102,7 @@ class SampledText:
             *self._sizes(),
             *self._shapes(),
             *self._footprint(),
+            *self._joining(),
             *self._tables(),
             *self._start(),
             *self._step(),
@@ -86,7 +110,8 @@ class SampledText:
             *self._forward(),
             *([] if program.fields else [*self._order(), *self._strides()]),
         ]
-        needed = {*self.text.called, "report_on", *(("forward", "still_finite") if program.clock is not None else ())}
+        needed = {*self.text.called, "report_on", "Carried", *(["narrowed"] if program.channels else [])}
+        needed |= {"forward", "still_finite"} if program.clock is not None else set()
         needed |= {"over_time"} if self.tables else set()
         needed |= {"sampled_two_time"} if program.fields else set()
         imports = [
@@ -139,16 +164,29 @@ class SampledText:
             entries = self.text.formula(made.entries)
             if not made.span.fresh:
                 self.text.called.setdefault("room")
-                entries = f"room({entries}, rank)"
+                entries = f"room({entries}, most)"
             lines.append(f"{entries},  # {self.text.names.of(made.size)}: {', '.join(map(str, made.span.fields))}")
-        doc = "How many directions are kept of each span of fields."
+        doc = "How many directions there is room for in each span of fields, if in none for more than `most`."
         return self._function(
-            f"sizes({self.p}, rank)", doc, ["return (", *indented(lines), ")"] if lines else ["return ()"]
+            f"sizes({self.p}, most)", doc, ["return (", *indented(lines), ")"] if lines else ["return ()"]
         )
 
-    def _unpacked_sizes(self, used: dict[Symbol, None]) -> list[str]:
+    def _unpacked_sizes(self, used: dict[Symbol, None], most: str) -> list[str]:
         names = [self.text.names.of(s.size) if s.size in used else "_" for s in self.program.spans]
-        return [f"{joined(names)} = sizes({self.p}, rank)"] if set(names) - {"_"} else []
+        return [f"{joined(names)} = sizes({self.p}, {most})"] if set(names) - {"_"} else []
+
+    def _joining(self) -> list[str]:
+        if not self.staged:
+            return []
+        entries = []
+        for made in self.staged:
+            counts = ", ".join(map(self.text.formula, (made.joining, made.before)))
+            entries.append(f"{self._own_name(made.symbol)!r}: ({counts}),")
+        doc = "How many directions can join each span of fields at one time, and how many before the first."
+        return self._function(f"joining({self.p})", doc, ["return {", *indented(entries), "}"])
+
+    def _own_name(self, carried: Symbol) -> str:
+        return self.text.names.of(carried).removeprefix("state.")
 
     def _shapes(self) -> list[str]:
         entries: list[str] = []
@@ -158,25 +196,25 @@ class SampledText:
                 used |= symbols_in(Formula(extent))
             entries.append(f"{kind.key!r}: ({joined(map(self.text.formula, kind.shape))}),")
         doc = "The shape of each kind of standard normals, for one site."
-        lines = [*self._unpacked_sizes(used), "return {", *indented(entries), "}"]
-        return self._function(f"shapes({', '.join((self.p, *self.asked('rank=None')))})", doc, lines)
+        lines = [*self._unpacked_sizes(used, self.rank), "return {", *indented(entries), "}"]
+        return self._function(f"shapes({', '.join((self.p, *self.asked()))})", doc, lines)
 
-    def asked(self, rank: str) -> list[str]:
-        """What the sizes of everything depend on besides parameters."""
-        return [*([rank.partition("=")[0]] if self.wanted else [rank]), *self.wanted]
+    def asked(self) -> list[str]:
+        """What the sizes of everything depend on besides parameters, as parameters of a function."""
+        return [self.rank, *self.wanted] if self.wanted else [f"{self.rank}=None"]
 
     def _footprint(self) -> list[str]:
         lines = [
-            *self._unpacked_sizes(symbols_in(self.program.footprint)),
+            *self._unpacked_sizes(symbols_in(self.program.footprint), self.rank),
             f"return {self.text.value(self.program.footprint)}",
         ]
         return self._function(
-            f"footprint({', '.join((self.p, *self.asked('rank=None')))})",
+            f"footprint({', '.join((self.p, *self.asked()))})",
             "How many numbers are kept for one site of each kind.",
             lines,
         )
 
-    def _prelude(self, statements: Iterable[Statement], values: Iterable[Value] = ()) -> list[str]:
+    def _prelude(self, most: str, statements: Iterable[Statement], values: Iterable[Value] = ()) -> list[str]:
         """What a function begins with: how many sites and directions there are, the clock's times."""
         used: dict[Symbol, None] = {}
         for value in (*(s.value for s in statements), *values):
@@ -186,17 +224,18 @@ class SampledText:
             first = next((kind.key for kind in self.program.kinds), None)
             count = "1" if first is None else f"{self.normals}[{first!r}].shape[0]"
             lines.append(f"{self.text.names.of(self.program.sites)} = {count}")
-        lines += self._unpacked_sizes(used)
+        lines += self._unpacked_sizes(used, most)
         if self.program.when in used:
             lines.append(f"{self.text.names.of(self.program.when)} = jnp.arange({self.points})")
         return lines
 
     def _arguments(self, *more: str) -> str:
-        tables = map(self.text.names.of, self.tables)
-        return ", ".join([self.p, self.normals, "rank", self.tolerance, *self.wanted, *tables, *more])
+        """The first arguments of the functions in which fields are computed."""
+        return self._given(*more).replace(f"{self.normals},", ", ".join((self.normals, *self.noises)) + ",", 1)
 
-    def _state(self) -> str:
-        return f"({joined(map(self.text.names.of, self.program.carried))})"
+    def _given(self, *more: str) -> str:
+        tables = map(self.text.names.of, self.tables)
+        return ", ".join([self.p, self.normals, self.rank, self.tolerance, *self.wanted, *tables, *more])
 
     def _tables(self) -> list[str]:
         if not self.tables:
@@ -207,12 +246,13 @@ class SampledText:
 
     def _start(self) -> list[str]:
         lines = [
-            *self._prelude(self.program.start),
+            *self._prelude("most", self.program.start),
+            f"state = Carried({FINITE}={'jnp.zeros((), int)' if self.program.clock is not None else 1})",
             *self.text.lines(self.program.start),
-            f"return {self._state()}",
+            "return state",
         ]
         doc = "Fields without time, and what is carried through time as it starts."
-        return self._function(f"start({self._arguments()})", doc, lines)
+        return self._function(f"start({self._arguments('most')})", doc, lines)
 
     def _step(self) -> list[str]:
         program = self.program
@@ -220,14 +260,13 @@ class SampledText:
             return []
         watched = joined(map(self.text.names.of, program.watched))
         lines = [
-            *self._prelude(program.step),
-            f"{self._state()}, finite = state",
+            *self._prelude("most", program.step),
             *self.text.lines(program.step),
-            f"finite = still_finite(finite, {self.time}, ({watched}))",
-            f"return {self._state()}, finite",
+            f"state.{FINITE} = still_finite(state.{FINITE}, {self.time}, ({watched}))",
+            "return state",
         ]
-        doc = "All fields of one time, each as sites x labels."
-        return self._function(f"step({self._arguments(self.time, 'state')})", doc, lines)
+        doc = "All fields of one time, each as sites x labels; the state is changed in place."
+        return self._function(f"step({self._arguments('most', self.time, 'state')})", doc, lines)
 
     def _results(self) -> list[str]:
         program = self.program
@@ -239,8 +278,7 @@ class SampledText:
             for anew in (False, True)
         )
         lines = [
-            *self._prelude(program.results, values),
-            f"{self._state()} = state",
+            *self._prelude(self.rank, program.results, values),
             *self.text.lines(program.results),
             *self._made(),
             f"return {self.moments}, observables, report_on({kept}, {fresh})",
@@ -248,7 +286,7 @@ class SampledText:
         doc = "What order parameters are made of, observables at all times, and a report on the directions."
         if program.fields:
             doc = "Nothing, the two-time functions asked for, and a report on the directions."
-        return self._function(f"results({self._arguments('state')})", doc, lines)
+        return self._function(f"results({self._given('state')})", doc, lines)
 
     def _made(self) -> list[str]:
         """What is averaged over sites."""
@@ -275,21 +313,33 @@ class SampledText:
             "fields, all if None. tolerance: share of its variance below which a new direction is left out.",
             "Whole-number parameters fix shapes.",
         ]
-        given = self._arguments()
         names = joined(map(self.text.names.of, self.tables))
         made = [f"{names} = tables({self.p})"] if self.tables else []
-        lines = [*made, f"state = start({given})"]
+        sizes = ", ".join((self.p, "most", *self.wanted))
+        keys = f"({joined(map(repr, self.program.channels))})"
+        noises = [f"{x} = narrowed({self.normals}, shapes({sizes}), {keys})" for x in self.noises]
+        joining = f"joining({self.p})" if self.staged else "{}"
         if self.program.clock is not None:
-            lines.append(f"state, finite = forward({self.points}, partial(step, {given}), state)")
+            lines = [
+                *made,
+                "",
+                "def begin(most):",
+                *indented([*noises, f"return start({self._arguments('most')})"]),
+                "",
+                "def move(most):",
+                *indented([*noises, f"return partial(step, {self._arguments('most')})"]),
+                "",
+                f"state = forward({self.points}, {self.rank}, begin, move, {joining})",
+            ]
         else:
-            lines.append("finite = 1")
+            lines = [*made, f"most = {self.rank}", *noises, f"state = start({self._arguments('most')})"]
         lines += [
-            f"{self.moments}, observables, report = results({self._arguments('state')})",
-            f"return {self.moments}, observables, finite, report",
+            f"{self.moments}, observables, report = results({self._given('state')})",
+            f"return {self.moments}, observables, state.{FINITE}, report",
         ]
-        signature = f"forward_pass({self.p}, {self.normals}, rank=None, {self.tolerance}=1e-12)"
+        signature = f"forward_pass({self.p}, {self.normals}, {self.rank}=None, {self.tolerance}=1e-12)"
         if self.wanted:
-            given = ", ".join((self.p, self.normals, "rank", self.tolerance, *self.wanted))
+            given = ", ".join((self.p, self.normals, self.rank, self.tolerance, *self.wanted))
             signature = f"forward_pass({given})"
             doc[0:2] = [
                 "Nothing, the two-time functions asked for, as times of a x labels of a x times of b x labels of b,",

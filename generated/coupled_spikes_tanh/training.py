@@ -10,6 +10,7 @@ import jax.scipy.special as jsp  # noqa: F401
 from numerics.runtime.interface import SampledTraining
 from numerics.runtime.exact import first, past_sum, store
 from numerics.runtime.sampled import (
+    Carried,
     Entries,
     answers,
     beyond,
@@ -19,6 +20,7 @@ from numerics.runtime.sampled import (
     extend,
     forward,
     mean,
+    narrowed,
     noise,
     record,
     report_on,
@@ -30,13 +32,13 @@ from numerics.runtime.sampled import (
 )
 
 
-def sizes(p, rank):
-    """How many directions are kept of each span of fields."""
+def sizes(p, most):
+    """How many directions there is room for in each span of fields, if in none for more than `most`."""
     return (
-        room(p.S, rank),  # size_W0: phi
-        room(p.S, rank),  # size_W0T: g
-        room(p.S, rank),  # size_chi: chi
-        room(p.S, rank),  # size_xi: xi
+        room(p.S, most),  # size_W0: phi
+        room(p.S, most),  # size_W0T: g
+        room(p.S, most),  # size_chi: chi
+        room(p.S, most),  # size_xi: xi
     )
 
 
@@ -48,8 +50,8 @@ def shapes(p, rank=None):
         "W0T": (size_W0T,),
         "a": (p.S,),
         "b": (p.S,),
-        "W0_beyond": (p.S, beyond(size_W0, p.S, 1)),
-        "W0T_beyond": (p.S, beyond(size_W0T, p.S, 1)),
+        "W0_beyond": (p.S, beyond(rank, p.S, 1)),
+        "W0T_beyond": (p.S, beyond(rank, p.S, 1)),
     }
 
 
@@ -59,157 +61,106 @@ def footprint(p, rank=None):
     return size_W0 + size_W0T + size_chi + size_xi + 6
 
 
-def start(p, normals, rank, tolerance):
+def joining(p):
+    """How many directions can join each span of fields at one time, and how many before the first."""
+    return {
+        "span_W0": (1, 0),
+        "span_W0T": (1, 0),
+        "span_chi": (1, 0),
+        "span_xi": (1, 0),
+    }
+
+
+def start(p, normals, noises, rank, tolerance, most):
     """Fields without time, and what is carried through time as it starts."""
     sites = normals["W0"].shape[0]
-    size_W0, size_W0T, size_chi, size_xi = sizes(p, rank)
-    span_W0 = empty_span(sites, size_W0)
-    span_W0T = empty_span(sites, size_W0T)
-    span_chi = empty_span(sites, size_chi)
-    span_xi = empty_span(sites, size_xi)
-    xi_past = jnp.zeros((p.S, size_xi))
-    phi_rest_past = jnp.zeros((p.S, 1, beyond(size_W0, p.S, 1)))
-    phi_past = jnp.zeros((p.S, size_W0))
-    phi_to_W0T = jnp.zeros((p.S, size_W0T))
-    chi_past = jnp.zeros((p.S, size_chi))
-    g_rest_past = jnp.zeros((p.S, 1, beyond(size_W0T, p.S, 1)))
-    g_past = jnp.zeros((p.S, size_W0T))
-    g_to_W0 = jnp.zeros((p.S, size_W0))
-    phi_norm_series = jnp.zeros((p.S,))
-    g_norm_series = jnp.zeros((p.S,))
-    alignment_series = jnp.zeros((p.S,))
-    return (
-        span_W0,
-        span_W0T,
-        span_chi,
-        span_xi,
-        xi_past,
-        phi_rest_past,
-        phi_past,
-        phi_to_W0T,
-        chi_past,
-        g_rest_past,
-        g_past,
-        g_to_W0,
-        phi_norm_series,
-        g_norm_series,
-        alignment_series,
-    )
+    size_W0, size_W0T, size_chi, size_xi = sizes(p, most)
+    state = Carried(finite=jnp.zeros((), int))
+    state.span_W0 = empty_span(sites, size_W0)
+    state.span_W0T = empty_span(sites, size_W0T)
+    state.span_chi = empty_span(sites, size_chi)
+    state.span_xi = empty_span(sites, size_xi)
+    state.xi_past = jnp.zeros((p.S, size_xi))
+    state.phi_rest_past = jnp.zeros((p.S, 1, beyond(rank, p.S, 1)))
+    state.phi_past = jnp.zeros((p.S, size_W0))
+    state.phi_to_W0T = jnp.zeros((p.S, size_W0T))
+    state.chi_past = jnp.zeros((p.S, size_chi))
+    state.g_rest_past = jnp.zeros((p.S, 1, beyond(rank, p.S, 1)))
+    state.g_past = jnp.zeros((p.S, size_W0T))
+    state.g_to_W0 = jnp.zeros((p.S, size_W0))
+    state.phi_norm_series = jnp.zeros((p.S,))
+    state.g_norm_series = jnp.zeros((p.S,))
+    state.alignment_series = jnp.zeros((p.S,))
+    return state
 
 
-def step(p, normals, rank, tolerance, t, state):
-    """All fields of one time, each as sites x labels."""
+def step(p, normals, noises, rank, tolerance, most, t, state):
+    """All fields of one time, each as sites x labels; the state is changed in place."""
     when = jnp.arange(p.S)
-    (
-        (
-            span_W0,
-            span_W0T,
-            span_chi,
-            span_xi,
-            xi_past,
-            phi_rest_past,
-            phi_past,
-            phi_to_W0T,
-            chi_past,
-            g_rest_past,
-            g_past,
-            g_to_W0,
-            phi_norm_series,
-            g_norm_series,
-            alignment_series,
-        ),
-        finite,
-    ) = state
     # phi_input(t) = sum_{s<t} xi(s)
-    phi_input = expressed(span_xi, past_sum(jnp.where(jnp.less(when, t), 1, 0), xi_past, 1))
+    phi_input = expressed(state.span_xi, past_sum(jnp.where(jnp.less(when, t), 1, 0), state.xi_past, 1))
     # phi(t) = tanh(kappa phi_input(t) + a(t))
     phi = jnp.tanh(p.kappa * phi_input + drawn_at(normals["a"], t))
-    phi_in_W0, phi_beyond_W0, span_W0 = extend(span_W0, phi, tolerance)
-    phi_rest_past = store_rest(phi_rest_past, phi_beyond_W0, t)
-    phi_past = store(phi_past, phi_in_W0, t)
-    phi_to_W0T = store(phi_to_W0T, answers(phi, normals["W0T"], span_W0T), t)
+    phi_in_W0, phi_beyond_W0, state.span_W0 = extend(state.span_W0, phi, tolerance)
+    state.phi_rest_past = store_rest(state.phi_rest_past, phi_beyond_W0, t)
+    state.phi_past = store(state.phi_past, phi_in_W0, t)
+    phi_answers_W0T = answers(phi, noises["W0T"], state.span_W0T)
+    state.phi_to_W0T = store(state.phi_to_W0T, phi_answers_W0T, t)
     # chi(t) = u[chi] + sum_s (sigma^2/alpha) R[phi,xi](t,s) g(s)
-    chi = p.sigma * noise(normals["W0"], phi_in_W0, drawn_at(normals["W0_beyond"], t), phi_beyond_W0) + (
+    chi = p.sigma * noise(noises["W0"], phi_in_W0, drawn_at(normals["W0_beyond"], t), phi_beyond_W0) + (
         p.sigma / jnp.sqrt(p.alpha)
-    ) * expressed(span_W0T, answers(phi, normals["W0T"], span_W0T))
-    chi_in_chi, _, span_chi = extend(span_chi, chi, tolerance)
-    chi_past = store(chi_past, chi_in_chi, t)
+    ) * expressed(state.span_W0T, phi_answers_W0T)
+    chi_in_chi, _, state.span_chi = extend(state.span_chi, chi, tolerance)
+    state.chi_past = store(state.chi_past, chi_in_chi, t)
     # g_input(t) = sum_{s<t} chi(s)
-    g_input = expressed(span_chi, past_sum(jnp.where(jnp.less(when, t), 1, 0), chi_past, 1))
+    g_input = expressed(state.span_chi, past_sum(jnp.where(jnp.less(when, t), 1, 0), state.chi_past, 1))
     # g(t) = theta tanh(kappa g_input(t) + b(t))
     g = p.theta * jnp.tanh(p.kappa * g_input + drawn_at(normals["b"], t))
-    g_in_W0T, g_beyond_W0T, span_W0T = extend(span_W0T, g, tolerance)
-    g_rest_past = store_rest(g_rest_past, g_beyond_W0T, t)
-    g_past = store(g_past, g_in_W0T, t)
-    g_to_W0 = store(g_to_W0, answers(g, normals["W0"], span_W0), t)
+    g_in_W0T, g_beyond_W0T, state.span_W0T = extend(state.span_W0T, g, tolerance)
+    state.g_rest_past = store_rest(state.g_rest_past, g_beyond_W0T, t)
+    state.g_past = store(state.g_past, g_in_W0T, t)
+    g_answers_W0 = answers(g, noises["W0"], state.span_W0)
+    state.g_to_W0 = store(state.g_to_W0, g_answers_W0, t)
     # xi(t) = u[xi] + sum_s sigma^2 R[g,chi](t,s) phi(s)
     xi = (p.sigma / jnp.sqrt(p.alpha)) * noise(
-        normals["W0T"], g_in_W0T, drawn_at(normals["W0T_beyond"], t), g_beyond_W0T
-    ) + p.sigma * expressed(span_W0, answers(g, normals["W0"], span_W0))
-    xi_in_xi, _, span_xi = extend(span_xi, xi, tolerance)
-    xi_past = store(xi_past, xi_in_xi, t)
-    phi_norm_series = record(phi_norm_series, mean(phi**2), t)
-    g_norm_series = record(g_norm_series, mean(g**2), t)
-    alignment_series = record(alignment_series, mean(chi * g), t)
-    finite = still_finite(finite, t, (phi_input, phi, chi, g_input, g, xi))
-    return (
-        span_W0,
-        span_W0T,
-        span_chi,
-        span_xi,
-        xi_past,
-        phi_rest_past,
-        phi_past,
-        phi_to_W0T,
-        chi_past,
-        g_rest_past,
-        g_past,
-        g_to_W0,
-        phi_norm_series,
-        g_norm_series,
-        alignment_series,
-    ), finite
+        noises["W0T"], g_in_W0T, drawn_at(normals["W0T_beyond"], t), g_beyond_W0T
+    ) + p.sigma * expressed(state.span_W0, g_answers_W0)
+    xi_in_xi, _, state.span_xi = extend(state.span_xi, xi, tolerance)
+    state.xi_past = store(state.xi_past, xi_in_xi, t)
+    state.phi_norm_series = record(state.phi_norm_series, mean(phi**2), t)
+    state.g_norm_series = record(state.g_norm_series, mean(g**2), t)
+    state.alignment_series = record(state.alignment_series, mean(chi * g), t)
+    state.finite = still_finite(state.finite, t, (phi_input, phi, chi, g_input, g, xi))
+    return state
 
 
 def results(p, normals, rank, tolerance, state):
     """What order parameters are made of, observables at all times, and a report on the directions."""
-    (
-        span_W0,
-        span_W0T,
-        span_chi,
-        span_xi,
-        xi_past,
-        phi_rest_past,
-        phi_past,
-        phi_to_W0T,
-        chi_past,
-        g_rest_past,
-        g_past,
-        g_to_W0,
-        phi_norm_series,
-        g_norm_series,
-        alignment_series,
-    ) = state
     # the noises of W0 in terms of its normals
-    noise_W0 = p.sigma * first(phi_past, p.S)
+    noise_W0 = p.sigma * first(state.phi_past, p.S)
     # the noises of W0T in terms of its normals
-    noise_W0T = (p.sigma / jnp.sqrt(p.alpha)) * first(g_past, p.S)
+    noise_W0T = (p.sigma / jnp.sqrt(p.alpha)) * first(state.g_past, p.S)
     moments = {
-        ("C", "g", "g"): with_rest(first(g_past, p.S) @ first(g_past, p.S).T, g_rest_past, g_rest_past, p.S),
+        ("C", "g", "g"): with_rest(
+            first(state.g_past, p.S) @ first(state.g_past, p.S).T, state.g_rest_past, state.g_rest_past, p.S
+        ),
         ("C", "phi", "phi"): with_rest(
-            first(phi_past, p.S) @ first(phi_past, p.S).T, phi_rest_past, phi_rest_past, p.S
+            first(state.phi_past, p.S) @ first(state.phi_past, p.S).T,
+            state.phi_rest_past,
+            state.phi_rest_past,
+            p.S,
         ),
         ("G", "W0"): noise_W0 @ noise_W0.T,
         ("G", "W0T"): noise_W0T @ noise_W0T.T,
-        ("K", "g", "W0"): first(g_to_W0, p.S) @ noise_W0.T,
-        ("K", "phi", "W0T"): first(phi_to_W0T, p.S) @ noise_W0T.T,
+        ("K", "g", "W0"): first(state.g_to_W0, p.S) @ noise_W0.T,
+        ("K", "phi", "W0T"): first(state.phi_to_W0T, p.S) @ noise_W0T.T,
     }
     observables = {
-        "phi_norm": phi_norm_series,
-        "g_norm": g_norm_series,
-        "alignment": alignment_series,
+        "phi_norm": state.phi_norm_series,
+        "g_norm": state.g_norm_series,
+        "alignment": state.alignment_series,
     }
-    return moments, observables, report_on((span_W0, span_W0T, span_chi, span_xi), ())
+    return moments, observables, report_on((state.span_W0, state.span_W0T, state.span_chi, state.span_xi), ())
 
 
 def forward_pass(p, normals, rank=None, tolerance=1e-12):
@@ -220,10 +171,18 @@ def forward_pass(p, normals, rank=None, tolerance=1e-12):
     fields, all if None. tolerance: share of its variance below which a new direction is left out.
     Whole-number parameters fix shapes.
     """
-    state = start(p, normals, rank, tolerance)
-    state, finite = forward(p.S, partial(step, p, normals, rank, tolerance), state)
+
+    def begin(most):
+        noises = narrowed(normals, shapes(p, most), ("W0", "W0T"))
+        return start(p, normals, noises, rank, tolerance, most)
+
+    def move(most):
+        noises = narrowed(normals, shapes(p, most), ("W0", "W0T"))
+        return partial(step, p, normals, noises, rank, tolerance, most)
+
+    state = forward(p.S, rank, begin, move, joining(p))
     moments, observables, report = results(p, normals, rank, tolerance, state)
-    return moments, observables, finite, report
+    return moments, observables, state.finite, report
 
 
 def order_parameters(moments, p, tolerance=1e-12):

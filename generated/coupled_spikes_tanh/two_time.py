@@ -10,6 +10,7 @@ import jax.scipy.special as jsp  # noqa: F401
 from numerics.runtime.interface import SampledTwoTime
 from numerics.runtime.exact import past_sum, store
 from numerics.runtime.sampled import (
+    Carried,
     answers,
     beyond,
     drawn_at,
@@ -18,6 +19,7 @@ from numerics.runtime.sampled import (
     extend,
     forward,
     law_and_slopes,
+    narrowed,
     noise,
     report_on,
     room,
@@ -40,13 +42,13 @@ from numerics.runtime.two_time import (
 )
 
 
-def sizes(p, rank):
-    """How many directions are kept of each span of fields."""
+def sizes(p, most):
+    """How many directions there is room for in each span of fields, if in none for more than `most`."""
     return (
-        room(p.S, rank),  # size_W0: phi
-        room(p.S, rank),  # size_W0T: g
-        room(p.S, rank),  # size_chi: chi
-        room(p.S, rank),  # size_xi: xi
+        room(p.S, most),  # size_W0: phi
+        room(p.S, most),  # size_W0T: g
+        room(p.S, most),  # size_chi: chi
+        room(p.S, most),  # size_xi: xi
     )
 
 
@@ -58,8 +60,8 @@ def shapes(p, rank, wanted):
         "W0T": (size_W0T,),
         "a": (p.S,),
         "b": (p.S,),
-        "W0_beyond": (p.S, beyond(size_W0, p.S, 1)),
-        "W0T_beyond": (p.S, beyond(size_W0T, p.S, 1)),
+        "W0_beyond": (p.S, beyond(rank, p.S, 1)),
+        "W0T_beyond": (p.S, beyond(rank, p.S, 1)),
         "kick_phi_input": (kicked(wanted, "phi_input", p.S), 1),
         "kick_phi": (kicked(wanted, "phi", p.S), 1),
         "kick_chi": (kicked(wanted, "chi", p.S), 1),
@@ -88,82 +90,51 @@ def footprint(p, rank, wanted):
     )
 
 
-def start(p, normals, rank, tolerance, wanted):
+def joining(p):
+    """How many directions can join each span of fields at one time, and how many before the first."""
+    return {
+        "span_W0": (1, 0),
+        "span_W0T": (1, 0),
+        "span_chi": (1, 0),
+        "span_xi": (1, 0),
+    }
+
+
+def start(p, normals, noises, rank, tolerance, wanted, most):
     """Fields without time, and what is carried through time as it starts."""
     sites = normals["W0"].shape[0]
-    size_W0, size_W0T, size_chi, size_xi = sizes(p, rank)
-    span_W0 = empty_span(sites, size_W0)
-    span_W0T = empty_span(sites, size_W0T)
-    span_chi = empty_span(sites, size_chi)
-    span_xi = empty_span(sites, size_xi)
-    xi_past = jnp.zeros((p.S, size_xi))
-    d_xi_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
-    d_phi_input_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
-    all_phi_input = room_for(wanted, "phi_input", p.S, sites, 1)
-    d_phi_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
-    all_phi = room_for(wanted, "phi", p.S, sites, 1)
-    d_g_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
-    d_chi_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
-    all_chi = room_for(wanted, "chi", p.S, sites, 1)
-    chi_past = jnp.zeros((p.S, size_chi))
-    d_g_input_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
-    all_g_input = room_for(wanted, "g_input", p.S, sites, 1)
-    all_g = room_for(wanted, "g", p.S, sites, 1)
-    all_xi = room_for(wanted, "xi", p.S, sites, 1)
-    return (
-        span_W0,
-        span_W0T,
-        span_chi,
-        span_xi,
-        xi_past,
-        d_xi_past,
-        d_phi_input_past,
-        all_phi_input,
-        d_phi_past,
-        all_phi,
-        d_g_past,
-        d_chi_past,
-        all_chi,
-        chi_past,
-        d_g_input_past,
-        all_g_input,
-        all_g,
-        all_xi,
-    )
+    size_W0, size_W0T, size_chi, size_xi = sizes(p, most)
+    state = Carried(finite=jnp.zeros((), int))
+    state.span_W0 = empty_span(sites, size_W0)
+    state.span_W0T = empty_span(sites, size_W0T)
+    state.span_chi = empty_span(sites, size_chi)
+    state.span_xi = empty_span(sites, size_xi)
+    state.xi_past = jnp.zeros((p.S, size_xi))
+    state.d_xi_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
+    state.d_phi_input_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
+    state.all_phi_input = room_for(wanted, "phi_input", p.S, sites, 1)
+    state.d_phi_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
+    state.all_phi = room_for(wanted, "phi", p.S, sites, 1)
+    state.d_g_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
+    state.d_chi_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
+    state.all_chi = room_for(wanted, "chi", p.S, sites, 1)
+    state.chi_past = jnp.zeros((p.S, size_chi))
+    state.d_g_input_past = no_slopes_yet(p.S, sites, 1, tangents(wanted))
+    state.all_g_input = room_for(wanted, "g_input", p.S, sites, 1)
+    state.all_g = room_for(wanted, "g", p.S, sites, 1)
+    state.all_xi = room_for(wanted, "xi", p.S, sites, 1)
+    return state
 
 
-def step(p, normals, rank, tolerance, wanted, t, state):
-    """All fields of one time, each as sites x labels."""
+def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
+    """All fields of one time, each as sites x labels; the state is changed in place."""
     when = jnp.arange(p.S)
-    (
-        (
-            span_W0,
-            span_W0T,
-            span_chi,
-            span_xi,
-            xi_past,
-            d_xi_past,
-            d_phi_input_past,
-            all_phi_input,
-            d_phi_past,
-            all_phi,
-            d_g_past,
-            d_chi_past,
-            all_chi,
-            chi_past,
-            d_g_input_past,
-            all_g_input,
-            all_g,
-            all_xi,
-        ),
-        finite,
-    ) = state
     # phi_input(t) = sum_{s<t} xi(s)
-    phi_input = expressed(span_xi, past_sum(jnp.where(jnp.less(when, t), 1, 0), xi_past, 1))
-    d_phi_input = past_slopes(jnp.where(jnp.less(when, t), 1, 0), d_xi_past, p.S)
+    phi_input = expressed(state.span_xi, past_sum(jnp.where(jnp.less(when, t), 1, 0), state.xi_past, 1))
+    d_phi_input = past_slopes(jnp.where(jnp.less(when, t), 1, 0), state.d_xi_past, p.S)
     d_phi_input = d_phi_input + kick_at(wanted, "phi_input", normals["kick_phi_input"], t)
-    d_phi_input_past = keep(d_phi_input_past, d_phi_input, t)
-    all_phi_input = keep(all_phi_input, phi_input, t)
+    state.d_phi_input_past = keep(state.d_phi_input_past, d_phi_input, t)
+    state.all_phi_input = keep(state.all_phi_input, phi_input, t)
     # phi(t) = tanh(kappa phi_input(t) + a(t))
     phi, d_phi = law_and_slopes(
         lambda a, phi_input_: jnp.tanh(p.kappa * phi_input_ + a),
@@ -171,25 +142,28 @@ def step(p, normals, rank, tolerance, wanted, t, state):
         (kick_at(wanted, "a", normals["kick_a"], t), d_phi_input),
     )
     d_phi = d_phi + kick_at(wanted, "phi", normals["kick_phi"], t)
-    d_phi_past = keep(d_phi_past, d_phi, t)
-    all_phi = keep(all_phi, phi, t)
-    phi_in_W0, phi_beyond_W0, span_W0 = extend(span_W0, phi, tolerance)
+    state.d_phi_past = keep(state.d_phi_past, d_phi, t)
+    state.all_phi = keep(state.all_phi, phi, t)
+    phi_in_W0, phi_beyond_W0, state.span_W0 = extend(state.span_W0, phi, tolerance)
+    phi_answers_W0T = answers(phi, noises["W0T"], state.span_W0T)
     # chi(t) = u[chi] + sum_s (sigma^2/alpha) R[phi,xi](t,s) g(s)
-    chi = p.sigma * noise(normals["W0"], phi_in_W0, drawn_at(normals["W0_beyond"], t), phi_beyond_W0) + (
+    chi = p.sigma * noise(noises["W0"], phi_in_W0, drawn_at(normals["W0_beyond"], t), phi_beyond_W0) + (
         p.sigma / jnp.sqrt(p.alpha)
-    ) * expressed(span_W0T, answers(phi, normals["W0T"], span_W0T))
-    d_chi = (p.sigma**2 / p.alpha) * memory_slopes(wanted, "xi", d_phi, normals["kick_xi"], d_g_past, t, 0)
+    ) * expressed(state.span_W0T, phi_answers_W0T)
+    d_chi = (p.sigma**2 / p.alpha) * memory_slopes(
+        wanted, "xi", d_phi, normals["kick_xi"], state.d_g_past, t, 0
+    )
     d_chi = d_chi + kick_at(wanted, "chi", normals["kick_chi"], t)
-    d_chi_past = keep(d_chi_past, d_chi, t)
-    all_chi = keep(all_chi, chi, t)
-    chi_in_chi, _, span_chi = extend(span_chi, chi, tolerance)
-    chi_past = store(chi_past, chi_in_chi, t)
+    state.d_chi_past = keep(state.d_chi_past, d_chi, t)
+    state.all_chi = keep(state.all_chi, chi, t)
+    chi_in_chi, _, state.span_chi = extend(state.span_chi, chi, tolerance)
+    state.chi_past = store(state.chi_past, chi_in_chi, t)
     # g_input(t) = sum_{s<t} chi(s)
-    g_input = expressed(span_chi, past_sum(jnp.where(jnp.less(when, t), 1, 0), chi_past, 1))
-    d_g_input = past_slopes(jnp.where(jnp.less(when, t), 1, 0), d_chi_past, p.S)
+    g_input = expressed(state.span_chi, past_sum(jnp.where(jnp.less(when, t), 1, 0), state.chi_past, 1))
+    d_g_input = past_slopes(jnp.where(jnp.less(when, t), 1, 0), state.d_chi_past, p.S)
     d_g_input = d_g_input + kick_at(wanted, "g_input", normals["kick_g_input"], t)
-    d_g_input_past = keep(d_g_input_past, d_g_input, t)
-    all_g_input = keep(all_g_input, g_input, t)
+    state.d_g_input_past = keep(state.d_g_input_past, d_g_input, t)
+    state.all_g_input = keep(state.all_g_input, g_input, t)
     # g(t) = theta tanh(kappa g_input(t) + b(t))
     g, d_g = law_and_slopes(
         lambda b, g_input_: p.theta * jnp.tanh(p.kappa * g_input_ + b),
@@ -197,72 +171,34 @@ def step(p, normals, rank, tolerance, wanted, t, state):
         (kick_at(wanted, "b", normals["kick_b"], t), d_g_input),
     )
     d_g = d_g + kick_at(wanted, "g", normals["kick_g"], t)
-    d_g_past = keep(d_g_past, d_g, t)
-    all_g = keep(all_g, g, t)
-    g_in_W0T, g_beyond_W0T, span_W0T = extend(span_W0T, g, tolerance)
+    state.d_g_past = keep(state.d_g_past, d_g, t)
+    state.all_g = keep(state.all_g, g, t)
+    g_in_W0T, g_beyond_W0T, state.span_W0T = extend(state.span_W0T, g, tolerance)
+    g_answers_W0 = answers(g, noises["W0"], state.span_W0)
     # xi(t) = u[xi] + sum_s sigma^2 R[g,chi](t,s) phi(s)
     xi = (p.sigma / jnp.sqrt(p.alpha)) * noise(
-        normals["W0T"], g_in_W0T, drawn_at(normals["W0T_beyond"], t), g_beyond_W0T
-    ) + p.sigma * expressed(span_W0, answers(g, normals["W0"], span_W0))
-    d_xi = (p.sigma**2) * memory_slopes(wanted, "chi", d_g, normals["kick_chi"], d_phi_past, t, 0)
+        noises["W0T"], g_in_W0T, drawn_at(normals["W0T_beyond"], t), g_beyond_W0T
+    ) + p.sigma * expressed(state.span_W0, g_answers_W0)
+    d_xi = (p.sigma**2) * memory_slopes(wanted, "chi", d_g, normals["kick_chi"], state.d_phi_past, t, 0)
     d_xi = d_xi + kick_at(wanted, "xi", normals["kick_xi"], t)
-    d_xi_past = keep(d_xi_past, d_xi, t)
-    all_xi = keep(all_xi, xi, t)
-    xi_in_xi, _, span_xi = extend(span_xi, xi, tolerance)
-    xi_past = store(xi_past, xi_in_xi, t)
-    finite = still_finite(finite, t, (phi_input, phi, chi, g_input, g, xi))
-    return (
-        span_W0,
-        span_W0T,
-        span_chi,
-        span_xi,
-        xi_past,
-        d_xi_past,
-        d_phi_input_past,
-        all_phi_input,
-        d_phi_past,
-        all_phi,
-        d_g_past,
-        d_chi_past,
-        all_chi,
-        chi_past,
-        d_g_input_past,
-        all_g_input,
-        all_g,
-        all_xi,
-    ), finite
+    state.d_xi_past = keep(state.d_xi_past, d_xi, t)
+    state.all_xi = keep(state.all_xi, xi, t)
+    xi_in_xi, _, state.span_xi = extend(state.span_xi, xi, tolerance)
+    state.xi_past = store(state.xi_past, xi_in_xi, t)
+    state.finite = still_finite(state.finite, t, (phi_input, phi, chi, g_input, g, xi))
+    return state
 
 
 def results(p, normals, rank, tolerance, wanted, state):
     """Nothing, the two-time functions asked for, and a report on the directions."""
-    (
-        span_W0,
-        span_W0T,
-        span_chi,
-        span_xi,
-        xi_past,
-        d_xi_past,
-        d_phi_input_past,
-        all_phi_input,
-        d_phi_past,
-        all_phi,
-        d_g_past,
-        d_chi_past,
-        all_chi,
-        chi_past,
-        d_g_input_past,
-        all_g_input,
-        all_g,
-        all_xi,
-    ) = state
     moments = {}
     fields = {
-        "phi_input": Kept(all_phi_input, d_phi_input_past, normals["kick_phi_input"]),
-        "phi": Kept(all_phi, d_phi_past, normals["kick_phi"]),
-        "chi": Kept(all_chi, d_chi_past, normals["kick_chi"]),
-        "g_input": Kept(all_g_input, d_g_input_past, normals["kick_g_input"]),
-        "g": Kept(all_g, d_g_past, normals["kick_g"]),
-        "xi": Kept(all_xi, d_xi_past, normals["kick_xi"]),
+        "phi_input": Kept(state.all_phi_input, state.d_phi_input_past, normals["kick_phi_input"]),
+        "phi": Kept(state.all_phi, state.d_phi_past, normals["kick_phi"]),
+        "chi": Kept(state.all_chi, state.d_chi_past, normals["kick_chi"]),
+        "g_input": Kept(state.all_g_input, state.d_g_input_past, normals["kick_g_input"]),
+        "g": Kept(state.all_g, state.d_g_past, normals["kick_g"]),
+        "xi": Kept(state.all_xi, state.d_xi_past, normals["kick_xi"]),
         "a": Kept(
             drawn_values(normals["a"], 1, p.S),
             drawn_slopes(wanted, "a", normals["kick_a"], p.S),
@@ -275,7 +211,7 @@ def results(p, normals, rank, tolerance, wanted, state):
         ),
     }
     observables = sampled_two_time(wanted, fields)
-    return moments, observables, report_on((span_W0, span_W0T, span_chi, span_xi), ())
+    return moments, observables, report_on((state.span_W0, state.span_W0T, state.span_chi, state.span_xi), ())
 
 
 def forward_pass(p, normals, rank, tolerance, wanted):
@@ -286,10 +222,18 @@ def forward_pass(p, normals, rank, tolerance, wanted):
     fields, all if None. tolerance: share of its variance below which a new direction is left out.
     Whole-number parameters fix shapes.
     """
-    state = start(p, normals, rank, tolerance, wanted)
-    state, finite = forward(p.S, partial(step, p, normals, rank, tolerance, wanted), state)
+
+    def begin(most):
+        noises = narrowed(normals, shapes(p, most, wanted), ("W0", "W0T"))
+        return start(p, normals, noises, rank, tolerance, wanted, most)
+
+    def move(most):
+        noises = narrowed(normals, shapes(p, most, wanted), ("W0", "W0T"))
+        return partial(step, p, normals, noises, rank, tolerance, wanted, most)
+
+    state = forward(p.S, rank, begin, move, joining(p))
     moments, observables, report = results(p, normals, rank, tolerance, wanted, state)
-    return moments, observables, finite, report
+    return moments, observables, state.finite, report
 
 
 TWO_TIME = SampledTwoTime(

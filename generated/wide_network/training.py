@@ -10,6 +10,7 @@ import jax.scipy.special as jsp  # noqa: F401
 from numerics.runtime.interface import SampledTraining
 from numerics.runtime.exact import first, store, weighted
 from numerics.runtime.sampled import (
+    Carried,
     Entries,
     answers,
     beyond,
@@ -22,6 +23,7 @@ from numerics.runtime.sampled import (
     given,
     label_mean,
     mean_by_label,
+    narrowed,
     noise,
     over_labels,
     record,
@@ -36,13 +38,13 @@ from numerics.runtime.sampled import (
 )
 
 
-def sizes(p, rank):
-    """How many directions are kept of each span of fields."""
+def sizes(p, most):
+    """How many directions there is room for in each span of fields, if in none for more than `most`."""
     return (
-        room(p.B * (p.T + 1), rank),  # size_J1: phi1
-        room(p.B * (p.T + 1), rank),  # size_J2: phi2
-        room(p.B * (p.T + 1), rank),  # size_J2T: g3
-        room(p.B * (p.T + 1), rank),  # size_J1T: g2
+        room(p.B * (p.T + 1), most),  # size_J1: phi1
+        room(p.B * (p.T + 1), most),  # size_J2: phi2
+        room(p.B * (p.T + 1), most),  # size_J2T: g3
+        room(p.B * (p.T + 1), most),  # size_J1T: g2
     )
 
 
@@ -56,10 +58,10 @@ def shapes(p, rank=None):
         "J1T": (size_J1T,),
         "V0": (p.D,),
         "w0": (),
-        "J1_beyond": (p.T + 1, beyond(size_J1, p.B * (p.T + 1), p.B)),
-        "J2_beyond": (p.T + 1, beyond(size_J2, p.B * (p.T + 1), p.B)),
-        "J2T_beyond": (p.T + 1, beyond(size_J2T, p.B * (p.T + 1), p.B)),
-        "J1T_beyond": (p.T + 1, beyond(size_J1T, p.B * (p.T + 1), p.B)),
+        "J1_beyond": (p.T + 1, beyond(rank, p.B * (p.T + 1), p.B)),
+        "J2_beyond": (p.T + 1, beyond(rank, p.B * (p.T + 1), p.B)),
+        "J2T_beyond": (p.T + 1, beyond(rank, p.B * (p.T + 1), p.B)),
+        "J1T_beyond": (p.T + 1, beyond(rank, p.B * (p.T + 1), p.B)),
     }
 
 
@@ -69,173 +71,112 @@ def footprint(p, rank=None):
     return 19 * p.B + p.D + size_J1 + size_J1T + size_J2 + size_J2T + 1
 
 
-def start(p, normals, rank, tolerance):
+def joining(p):
+    """How many directions can join each span of fields at one time, and how many before the first."""
+    return {
+        "span_J1": (p.B, 0),
+        "span_J2": (p.B, 0),
+        "span_J2T": (p.B, 0),
+        "span_J1T": (p.B, 0),
+    }
+
+
+def start(p, normals, noises, rank, tolerance, most):
     """Fields without time, and what is carried through time as it starts."""
     sites = normals["J1"].shape[0]
-    size_J1, size_J2, size_J2T, size_J1T = sizes(p, rank)
-    span_J1 = empty_span(sites, size_J1)
-    span_J2 = empty_span(sites, size_J2)
-    span_J2T = empty_span(sites, size_J2T)
-    span_J1T = empty_span(sites, size_J1T)
-    spike1_1_before = jnp.zeros((sites, p.B))
-    V_1_before = jnp.zeros((sites, p.D))
-    pushed_1_before = jnp.zeros((sites, p.B))
-    w_1_before = jnp.zeros((sites, 1))
-    phi1_rest_past = jnp.zeros((p.T + 1, p.B, beyond(size_J1, p.B * (p.T + 1), p.B)))
-    phi1_past = jnp.zeros((p.B * (p.T + 1), size_J1))
-    phi1_to_J1T = jnp.zeros((p.B * (p.T + 1), size_J1T))
-    spike2_past = jnp.zeros((p.B * (p.T + 1), size_J1T))
-    phi2_rest_past = jnp.zeros((p.T + 1, p.B, beyond(size_J2, p.B * (p.T + 1), p.B)))
-    phi2_past = jnp.zeros((p.B * (p.T + 1), size_J2))
-    phi2_to_J2T = jnp.zeros((p.B * (p.T + 1), size_J2T))
-    spike3_past = jnp.zeros((p.B * (p.T + 1), size_J2T))
-    g3_rest_past = jnp.zeros((p.T + 1, p.B, beyond(size_J2T, p.B * (p.T + 1), p.B)))
-    g3_past = jnp.zeros((p.B * (p.T + 1), size_J2T))
-    g3_to_J2 = jnp.zeros((p.B * (p.T + 1), size_J2))
-    g2_rest_past = jnp.zeros((p.T + 1, p.B, beyond(size_J1T, p.B * (p.T + 1), p.B)))
-    g2_past = jnp.zeros((p.B * (p.T + 1), size_J1T))
-    g2_to_J1 = jnp.zeros((p.B * (p.T + 1), size_J1))
-    spike2_rest_past = jnp.zeros((p.T + 1, p.B, beyond(size_J1T, p.B * (p.T + 1), p.B)))
-    spike2_to_J1 = jnp.zeros((p.B * (p.T + 1), size_J1))
-    spike3_rest_past = jnp.zeros((p.T + 1, p.B, beyond(size_J2T, p.B * (p.T + 1), p.B)))
-    spike3_to_J2 = jnp.zeros((p.B * (p.T + 1), size_J2))
-    loss_series = jnp.zeros((p.T + 1,))
-    prediction_series = jnp.zeros((p.T + 1, p.B))
-    features1_series = jnp.zeros((p.T + 1,))
-    features2_series = jnp.zeros((p.T + 1,))
-    features3_series = jnp.zeros((p.T + 1,))
-    gradients1_series = jnp.zeros((p.T + 1,))
-    gradients2_series = jnp.zeros((p.T + 1,))
-    gradients3_series = jnp.zeros((p.T + 1,))
-    return (
-        span_J1,
-        span_J2,
-        span_J2T,
-        span_J1T,
-        spike1_1_before,
-        V_1_before,
-        pushed_1_before,
-        w_1_before,
-        phi1_rest_past,
-        phi1_past,
-        phi1_to_J1T,
-        spike2_past,
-        phi2_rest_past,
-        phi2_past,
-        phi2_to_J2T,
-        spike3_past,
-        g3_rest_past,
-        g3_past,
-        g3_to_J2,
-        g2_rest_past,
-        g2_past,
-        g2_to_J1,
-        spike2_rest_past,
-        spike2_to_J1,
-        spike3_rest_past,
-        spike3_to_J2,
-        loss_series,
-        prediction_series,
-        features1_series,
-        features2_series,
-        features3_series,
-        gradients1_series,
-        gradients2_series,
-        gradients3_series,
-    )
+    size_J1, size_J2, size_J2T, size_J1T = sizes(p, most)
+    state = Carried(finite=jnp.zeros((), int))
+    state.span_J1 = empty_span(sites, size_J1)
+    state.span_J2 = empty_span(sites, size_J2)
+    state.span_J2T = empty_span(sites, size_J2T)
+    state.span_J1T = empty_span(sites, size_J1T)
+    state.spike1_1_before = jnp.zeros((sites, p.B))
+    state.V_1_before = jnp.zeros((sites, p.D))
+    state.pushed_1_before = jnp.zeros((sites, p.B))
+    state.w_1_before = jnp.zeros((sites, 1))
+    state.phi1_rest_past = jnp.zeros((p.T + 1, p.B, beyond(rank, p.B * (p.T + 1), p.B)))
+    state.phi1_past = jnp.zeros((p.B * (p.T + 1), size_J1))
+    state.phi1_to_J1T = jnp.zeros((p.B * (p.T + 1), size_J1T))
+    state.spike2_past = jnp.zeros((p.B * (p.T + 1), size_J1T))
+    state.phi2_rest_past = jnp.zeros((p.T + 1, p.B, beyond(rank, p.B * (p.T + 1), p.B)))
+    state.phi2_past = jnp.zeros((p.B * (p.T + 1), size_J2))
+    state.phi2_to_J2T = jnp.zeros((p.B * (p.T + 1), size_J2T))
+    state.spike3_past = jnp.zeros((p.B * (p.T + 1), size_J2T))
+    state.g3_rest_past = jnp.zeros((p.T + 1, p.B, beyond(rank, p.B * (p.T + 1), p.B)))
+    state.g3_past = jnp.zeros((p.B * (p.T + 1), size_J2T))
+    state.g3_to_J2 = jnp.zeros((p.B * (p.T + 1), size_J2))
+    state.g2_rest_past = jnp.zeros((p.T + 1, p.B, beyond(rank, p.B * (p.T + 1), p.B)))
+    state.g2_past = jnp.zeros((p.B * (p.T + 1), size_J1T))
+    state.g2_to_J1 = jnp.zeros((p.B * (p.T + 1), size_J1))
+    state.spike2_rest_past = jnp.zeros((p.T + 1, p.B, beyond(rank, p.B * (p.T + 1), p.B)))
+    state.spike2_to_J1 = jnp.zeros((p.B * (p.T + 1), size_J1))
+    state.spike3_rest_past = jnp.zeros((p.T + 1, p.B, beyond(rank, p.B * (p.T + 1), p.B)))
+    state.spike3_to_J2 = jnp.zeros((p.B * (p.T + 1), size_J2))
+    state.loss_series = jnp.zeros((p.T + 1,))
+    state.prediction_series = jnp.zeros((p.T + 1, p.B))
+    state.features1_series = jnp.zeros((p.T + 1,))
+    state.features2_series = jnp.zeros((p.T + 1,))
+    state.features3_series = jnp.zeros((p.T + 1,))
+    state.gradients1_series = jnp.zeros((p.T + 1,))
+    state.gradients2_series = jnp.zeros((p.T + 1,))
+    state.gradients3_series = jnp.zeros((p.T + 1,))
+    return state
 
 
-def step(p, normals, rank, tolerance, t, state):
-    """All fields of one time, each as sites x labels."""
+def step(p, normals, noises, rank, tolerance, most, t, state):
+    """All fields of one time, each as sites x labels; the state is changed in place."""
     when = jnp.arange(p.T + 1)
-    (
-        (
-            span_J1,
-            span_J2,
-            span_J2T,
-            span_J1T,
-            spike1_1_before,
-            V_1_before,
-            pushed_1_before,
-            w_1_before,
-            phi1_rest_past,
-            phi1_past,
-            phi1_to_J1T,
-            spike2_past,
-            phi2_rest_past,
-            phi2_past,
-            phi2_to_J2T,
-            spike3_past,
-            g3_rest_past,
-            g3_past,
-            g3_to_J2,
-            g2_rest_past,
-            g2_past,
-            g2_to_J1,
-            spike2_rest_past,
-            spike2_to_J1,
-            spike3_rest_past,
-            spike3_to_J2,
-            loss_series,
-            prediction_series,
-            features1_series,
-            features2_series,
-            features3_series,
-            gradients1_series,
-            gradients2_series,
-            gradients3_series,
-        ),
-        finite,
-    ) = state
     # V(t) = V(t-1) + (eta gamma/sqrt(D)) x(t-1)^T spike1(t-1)
     V = jnp.where(
         jnp.equal(t, 0),
         (p.sigma * drawn(normals["V0"])),
-        (p.eta * p.gamma / jnp.sqrt(p.D)) * (spike1_1_before @ given(p.x, t, 1)) + V_1_before,
+        (p.eta * p.gamma / jnp.sqrt(p.D)) * (state.spike1_1_before @ given(p.x, t, 1)) + state.V_1_before,
     )
     # w(t) = eta gamma total(pushed(t-1)) + w(t-1)
     w = jnp.where(
         jnp.equal(t, 0),
         (p.sigma * drawn(normals["w0"])),
-        (p.eta * p.gamma) * total(pushed_1_before) + w_1_before,
+        (p.eta * p.gamma) * total(state.pushed_1_before) + state.w_1_before,
     )
     # h1(t) = x(t) V(t)/sqrt(D)
     h1 = (1 / jnp.sqrt(p.D)) * (V @ given(p.x, t, 0).T)
     # phi1(t) = tanh(h1(t))
     phi1 = jnp.tanh(h1)
-    phi1_in_J1, phi1_beyond_J1, span_J1 = extend(span_J1, phi1, tolerance)
-    phi1_rest_past = store_rest(phi1_rest_past, phi1_beyond_J1, t)
-    phi1_past = store(phi1_past, phi1_in_J1, t)
-    phi1_to_J1T = store(phi1_to_J1T, answers(phi1, normals["J1T"], span_J1T), t)
+    phi1_in_J1, phi1_beyond_J1, state.span_J1 = extend(state.span_J1, phi1, tolerance)
+    state.phi1_rest_past = store_rest(state.phi1_rest_past, phi1_beyond_J1, t)
+    state.phi1_past = store(state.phi1_past, phi1_in_J1, t)
+    phi1_answers_J1T = answers(phi1, noises["J1T"], state.span_J1T)
+    state.phi1_to_J1T = store(state.phi1_to_J1T, phi1_answers_J1T, t)
     # J1_phi1(t) = u[J1_phi1] + sum_s sigma^2 R[phi1,J1T_g2](t,s) g2(s)
     J1_phi1 = p.sigma * noise(
-        normals["J1"], phi1_in_J1, drawn_at(normals["J1_beyond"], t), phi1_beyond_J1
-    ) + p.sigma * expressed(span_J1T, answers(phi1, normals["J1T"], span_J1T))
+        noises["J1"], phi1_in_J1, drawn_at(normals["J1_beyond"], t), phi1_beyond_J1
+    ) + p.sigma * expressed(state.span_J1T, phi1_answers_J1T)
     # h2(t) = J1_phi1(t) + eta gamma sum_{s<t} <phi1(t) phi1(s)> spike2(s)
     h2 = (
         expressed(
-            span_J1T,
-            weighted(phi1_in_J1 @ phi1_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
-            @ spike2_past,
+            state.span_J1T,
+            weighted(phi1_in_J1 @ state.phi1_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
+            @ state.spike2_past,
         )
         + J1_phi1
     )
     # phi2(t) = tanh(h2(t))
     phi2 = jnp.tanh(h2)
-    phi2_in_J2, phi2_beyond_J2, span_J2 = extend(span_J2, phi2, tolerance)
-    phi2_rest_past = store_rest(phi2_rest_past, phi2_beyond_J2, t)
-    phi2_past = store(phi2_past, phi2_in_J2, t)
-    phi2_to_J2T = store(phi2_to_J2T, answers(phi2, normals["J2T"], span_J2T), t)
+    phi2_in_J2, phi2_beyond_J2, state.span_J2 = extend(state.span_J2, phi2, tolerance)
+    state.phi2_rest_past = store_rest(state.phi2_rest_past, phi2_beyond_J2, t)
+    state.phi2_past = store(state.phi2_past, phi2_in_J2, t)
+    phi2_answers_J2T = answers(phi2, noises["J2T"], state.span_J2T)
+    state.phi2_to_J2T = store(state.phi2_to_J2T, phi2_answers_J2T, t)
     # J2_phi2(t) = u[J2_phi2] + sum_s sigma^2 R[phi2,J2T_g3](t,s) g3(s)
     J2_phi2 = p.sigma * noise(
-        normals["J2"], phi2_in_J2, drawn_at(normals["J2_beyond"], t), phi2_beyond_J2
-    ) + p.sigma * expressed(span_J2T, answers(phi2, normals["J2T"], span_J2T))
+        noises["J2"], phi2_in_J2, drawn_at(normals["J2_beyond"], t), phi2_beyond_J2
+    ) + p.sigma * expressed(state.span_J2T, phi2_answers_J2T)
     # h3(t) = J2_phi2(t) + eta gamma sum_{s<t} <phi2(t) phi2(s)> spike3(s)
     h3 = (
         expressed(
-            span_J2T,
-            weighted(phi2_in_J2 @ phi2_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
-            @ spike3_past,
+            state.span_J2T,
+            weighted(phi2_in_J2 @ state.phi2_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
+            @ state.spike3_past,
         )
         + J2_phi2
     )
@@ -245,39 +186,41 @@ def step(p, normals, rank, tolerance, t, state):
     pushed = (given(p.y, t, 0) / p.B) * phi3 + (-mean_by_label(phi3 * w) / (p.B * p.gamma)) * phi3
     # g3(t) = w(t) - tanh(h3(t))^2 w(t)
     g3 = -w * jnp.tanh(h3) ** 2 + w
-    g3_in_J2T, g3_beyond_J2T, span_J2T = extend(span_J2T, g3, tolerance)
-    g3_rest_past = store_rest(g3_rest_past, g3_beyond_J2T, t)
-    g3_past = store(g3_past, g3_in_J2T, t)
-    g3_to_J2 = store(g3_to_J2, answers(g3, normals["J2"], span_J2), t)
+    g3_in_J2T, g3_beyond_J2T, state.span_J2T = extend(state.span_J2T, g3, tolerance)
+    state.g3_rest_past = store_rest(state.g3_rest_past, g3_beyond_J2T, t)
+    state.g3_past = store(state.g3_past, g3_in_J2T, t)
+    g3_answers_J2 = answers(g3, noises["J2"], state.span_J2)
+    state.g3_to_J2 = store(state.g3_to_J2, g3_answers_J2, t)
     # J2T_g3(t) = u[J2T_g3] + sum_s sigma^2 R[g3,J2_phi2](t,s) phi2(s)
     J2T_g3 = p.sigma * noise(
-        normals["J2T"], g3_in_J2T, drawn_at(normals["J2T_beyond"], t), g3_beyond_J2T
-    ) + p.sigma * expressed(span_J2, answers(g3, normals["J2"], span_J2))
+        noises["J2T"], g3_in_J2T, drawn_at(normals["J2T_beyond"], t), g3_beyond_J2T
+    ) + p.sigma * expressed(state.span_J2, g3_answers_J2)
     # z2(t) = J2T_g3(t) + eta gamma sum_{s<t} <g3(t) spike3(s)> phi2(s)
     z2 = (
         expressed(
-            span_J2,
-            weighted(g3_in_J2T @ spike3_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
-            @ phi2_past,
+            state.span_J2,
+            weighted(g3_in_J2T @ state.spike3_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
+            @ state.phi2_past,
         )
         + J2T_g3
     )
     # g2(t) = z2(t) - tanh(h2(t))^2 z2(t)
     g2 = -z2 * jnp.tanh(h2) ** 2 + z2
-    g2_in_J1T, g2_beyond_J1T, span_J1T = extend(span_J1T, g2, tolerance)
-    g2_rest_past = store_rest(g2_rest_past, g2_beyond_J1T, t)
-    g2_past = store(g2_past, g2_in_J1T, t)
-    g2_to_J1 = store(g2_to_J1, answers(g2, normals["J1"], span_J1), t)
+    g2_in_J1T, g2_beyond_J1T, state.span_J1T = extend(state.span_J1T, g2, tolerance)
+    state.g2_rest_past = store_rest(state.g2_rest_past, g2_beyond_J1T, t)
+    state.g2_past = store(state.g2_past, g2_in_J1T, t)
+    g2_answers_J1 = answers(g2, noises["J1"], state.span_J1)
+    state.g2_to_J1 = store(state.g2_to_J1, g2_answers_J1, t)
     # J1T_g2(t) = u[J1T_g2] + sum_s sigma^2 R[g2,J1_phi1](t,s) phi1(s)
     J1T_g2 = p.sigma * noise(
-        normals["J1T"], g2_in_J1T, drawn_at(normals["J1T_beyond"], t), g2_beyond_J1T
-    ) + p.sigma * expressed(span_J1, answers(g2, normals["J1"], span_J1))
+        noises["J1T"], g2_in_J1T, drawn_at(normals["J1T_beyond"], t), g2_beyond_J1T
+    ) + p.sigma * expressed(state.span_J1, g2_answers_J1)
     # z1(t) = J1T_g2(t) + eta gamma sum_{s<t} <g2(t) spike2(s)> phi1(s)
     z1 = (
         expressed(
-            span_J1,
-            weighted(g2_in_J1T @ spike2_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
-            @ phi1_past,
+            state.span_J1,
+            weighted(g2_in_J1T @ state.spike2_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
+            @ state.phi1_past,
         )
         + J1T_g2
     )
@@ -285,42 +228,44 @@ def step(p, normals, rank, tolerance, t, state):
     g1 = -z1 * jnp.tanh(h1) ** 2 + z1
     # spike1(t) = y(t) g1(t)/B - <phi3(t) w(t)> g1(t)/(B gamma)
     spike1 = (given(p.y, t, 0) / p.B) * g1 + (-mean_by_label(phi3 * w) / (p.B * p.gamma)) * g1
-    # spike2(t) = y(t) g2(t)/B - <phi3(t) w(t)> g2(t)/(B gamma)
-    spike2 = (given(p.y, t, 0) / p.B) * g2 + (-mean_by_label(phi3 * w) / (p.B * p.gamma)) * g2
     spike2_in_J1T = scaled_rows(given(p.y, t, 0) / p.B - mean_by_label(phi3 * w) / (p.B * p.gamma), g2_in_J1T)
     spike2_beyond_J1T = scaled_rows(
         given(p.y, t, 0) / p.B - mean_by_label(phi3 * w) / (p.B * p.gamma), g2_beyond_J1T
     )
-    spike2_rest_past = store_rest(spike2_rest_past, spike2_beyond_J1T, t)
-    spike2_past = store(spike2_past, spike2_in_J1T, t)
-    spike2_to_J1 = store(spike2_to_J1, answers(spike2, normals["J1"], span_J1), t)
-    # spike3(t) = y(t) g3(t)/B - <phi3(t) w(t)> g3(t)/(B gamma)
-    spike3 = (given(p.y, t, 0) / p.B) * g3 + (-mean_by_label(phi3 * w) / (p.B * p.gamma)) * g3
+    state.spike2_rest_past = store_rest(state.spike2_rest_past, spike2_beyond_J1T, t)
+    state.spike2_past = store(state.spike2_past, spike2_in_J1T, t)
+    spike2_answers_J1 = scaled_rows(
+        given(p.y, t, 0) / p.B - mean_by_label(phi3 * w) / (p.B * p.gamma), g2_answers_J1
+    )
+    state.spike2_to_J1 = store(state.spike2_to_J1, spike2_answers_J1, t)
     spike3_in_J2T = scaled_rows(given(p.y, t, 0) / p.B - mean_by_label(phi3 * w) / (p.B * p.gamma), g3_in_J2T)
     spike3_beyond_J2T = scaled_rows(
         given(p.y, t, 0) / p.B - mean_by_label(phi3 * w) / (p.B * p.gamma), g3_beyond_J2T
     )
-    spike3_rest_past = store_rest(spike3_rest_past, spike3_beyond_J2T, t)
-    spike3_past = store(spike3_past, spike3_in_J2T, t)
-    spike3_to_J2 = store(spike3_to_J2, answers(spike3, normals["J2"], span_J2), t)
-    loss_series = record(
-        loss_series,
+    state.spike3_rest_past = store_rest(state.spike3_rest_past, spike3_beyond_J2T, t)
+    state.spike3_past = store(state.spike3_past, spike3_in_J2T, t)
+    spike3_answers_J2 = scaled_rows(
+        given(p.y, t, 0) / p.B - mean_by_label(phi3 * w) / (p.B * p.gamma), g3_answers_J2
+    )
+    state.spike3_to_J2 = store(state.spike3_to_J2, spike3_answers_J2, t)
+    state.loss_series = record(
+        state.loss_series,
         over_labels((1 / 2) * (-given(p.y, t, 0) + mean_by_label(phi3 * w) / p.gamma) ** 2 / p.B),
         t,
     )
-    prediction_series = record(prediction_series, mean_by_label(phi3 * w) / p.gamma, t)
-    features1_series = record(features1_series, label_mean(mean_by_label(phi1**2)), t)
-    features2_series = record(features2_series, label_mean(mean_by_label(phi2**2)), t)
-    features3_series = record(features3_series, label_mean(mean_by_label(phi3**2)), t)
-    gradients1_series = record(gradients1_series, label_mean(mean_by_label(g1**2)), t)
-    gradients2_series = record(gradients2_series, label_mean(mean_by_label(g2**2)), t)
-    gradients3_series = record(gradients3_series, label_mean(mean_by_label(g3**2)), t)
-    spike1_1_before = spike1
-    V_1_before = V
-    pushed_1_before = pushed
-    w_1_before = w
-    finite = still_finite(
-        finite,
+    state.prediction_series = record(state.prediction_series, mean_by_label(phi3 * w) / p.gamma, t)
+    state.features1_series = record(state.features1_series, label_mean(mean_by_label(phi1**2)), t)
+    state.features2_series = record(state.features2_series, label_mean(mean_by_label(phi2**2)), t)
+    state.features3_series = record(state.features3_series, label_mean(mean_by_label(phi3**2)), t)
+    state.gradients1_series = record(state.gradients1_series, label_mean(mean_by_label(g1**2)), t)
+    state.gradients2_series = record(state.gradients2_series, label_mean(mean_by_label(g2**2)), t)
+    state.gradients3_series = record(state.gradients3_series, label_mean(mean_by_label(g3**2)), t)
+    state.spike1_1_before = spike1
+    state.V_1_before = V
+    state.pushed_1_before = pushed
+    state.w_1_before = w
+    state.finite = still_finite(
+        state.finite,
         t,
         (
             V,
@@ -342,147 +287,92 @@ def step(p, normals, rank, tolerance, t, state):
             z1,
             g1,
             spike1,
-            spike2,
-            spike3,
         ),
     )
-    return (
-        span_J1,
-        span_J2,
-        span_J2T,
-        span_J1T,
-        spike1_1_before,
-        V_1_before,
-        pushed_1_before,
-        w_1_before,
-        phi1_rest_past,
-        phi1_past,
-        phi1_to_J1T,
-        spike2_past,
-        phi2_rest_past,
-        phi2_past,
-        phi2_to_J2T,
-        spike3_past,
-        g3_rest_past,
-        g3_past,
-        g3_to_J2,
-        g2_rest_past,
-        g2_past,
-        g2_to_J1,
-        spike2_rest_past,
-        spike2_to_J1,
-        spike3_rest_past,
-        spike3_to_J2,
-        loss_series,
-        prediction_series,
-        features1_series,
-        features2_series,
-        features3_series,
-        gradients1_series,
-        gradients2_series,
-        gradients3_series,
-    ), finite
+    return state
 
 
 def results(p, normals, rank, tolerance, state):
     """What order parameters are made of, observables at all times, and a report on the directions."""
-    (
-        span_J1,
-        span_J2,
-        span_J2T,
-        span_J1T,
-        spike1_1_before,
-        V_1_before,
-        pushed_1_before,
-        w_1_before,
-        phi1_rest_past,
-        phi1_past,
-        phi1_to_J1T,
-        spike2_past,
-        phi2_rest_past,
-        phi2_past,
-        phi2_to_J2T,
-        spike3_past,
-        g3_rest_past,
-        g3_past,
-        g3_to_J2,
-        g2_rest_past,
-        g2_past,
-        g2_to_J1,
-        spike2_rest_past,
-        spike2_to_J1,
-        spike3_rest_past,
-        spike3_to_J2,
-        loss_series,
-        prediction_series,
-        features1_series,
-        features2_series,
-        features3_series,
-        gradients1_series,
-        gradients2_series,
-        gradients3_series,
-    ) = state
     # the noises of J1 in terms of its normals
-    noise_J1 = p.sigma * first(phi1_past, p.B * p.T)
+    noise_J1 = p.sigma * first(state.phi1_past, p.B * p.T)
     # the noises of J2 in terms of its normals
-    noise_J2 = p.sigma * first(phi2_past, p.B * p.T)
+    noise_J2 = p.sigma * first(state.phi2_past, p.B * p.T)
     # the noises of J1T in terms of its normals
-    noise_J1T = p.sigma * first(g2_past, p.B * p.T)
+    noise_J1T = p.sigma * first(state.g2_past, p.B * p.T)
     # the noises of J2T in terms of its normals
-    noise_J2T = p.sigma * first(g3_past, p.B * p.T)
+    noise_J2T = p.sigma * first(state.g3_past, p.B * p.T)
     moments = {
         ("C", "g2", "g2"): with_rest(
-            first(g2_past, p.B * p.T) @ first(g2_past, p.B * p.T).T, g2_rest_past, g2_rest_past, p.T
+            first(state.g2_past, p.B * p.T) @ first(state.g2_past, p.B * p.T).T,
+            state.g2_rest_past,
+            state.g2_rest_past,
+            p.T,
         ),
         ("C", "g2", "spike2"): with_rest(
-            first(g2_past, p.B * p.T) @ first(spike2_past, p.B * p.T).T, g2_rest_past, spike2_rest_past, p.T
+            first(state.g2_past, p.B * p.T) @ first(state.spike2_past, p.B * p.T).T,
+            state.g2_rest_past,
+            state.spike2_rest_past,
+            p.T,
         ),
         ("C", "g3", "g3"): with_rest(
-            first(g3_past, p.B * p.T) @ first(g3_past, p.B * p.T).T, g3_rest_past, g3_rest_past, p.T
+            first(state.g3_past, p.B * p.T) @ first(state.g3_past, p.B * p.T).T,
+            state.g3_rest_past,
+            state.g3_rest_past,
+            p.T,
         ),
         ("C", "g3", "spike3"): with_rest(
-            first(g3_past, p.B * p.T) @ first(spike3_past, p.B * p.T).T, g3_rest_past, spike3_rest_past, p.T
+            first(state.g3_past, p.B * p.T) @ first(state.spike3_past, p.B * p.T).T,
+            state.g3_rest_past,
+            state.spike3_rest_past,
+            p.T,
         ),
         ("C", "phi1", "phi1"): with_rest(
-            first(phi1_past, p.B * p.T) @ first(phi1_past, p.B * p.T).T, phi1_rest_past, phi1_rest_past, p.T
+            first(state.phi1_past, p.B * p.T) @ first(state.phi1_past, p.B * p.T).T,
+            state.phi1_rest_past,
+            state.phi1_rest_past,
+            p.T,
         ),
         ("C", "phi2", "phi2"): with_rest(
-            first(phi2_past, p.B * p.T) @ first(phi2_past, p.B * p.T).T, phi2_rest_past, phi2_rest_past, p.T
+            first(state.phi2_past, p.B * p.T) @ first(state.phi2_past, p.B * p.T).T,
+            state.phi2_rest_past,
+            state.phi2_rest_past,
+            p.T,
         ),
         ("C", "spike2", "spike2"): with_rest(
-            first(spike2_past, p.B * p.T) @ first(spike2_past, p.B * p.T).T,
-            spike2_rest_past,
-            spike2_rest_past,
+            first(state.spike2_past, p.B * p.T) @ first(state.spike2_past, p.B * p.T).T,
+            state.spike2_rest_past,
+            state.spike2_rest_past,
             p.T,
         ),
         ("C", "spike3", "spike3"): with_rest(
-            first(spike3_past, p.B * p.T) @ first(spike3_past, p.B * p.T).T,
-            spike3_rest_past,
-            spike3_rest_past,
+            first(state.spike3_past, p.B * p.T) @ first(state.spike3_past, p.B * p.T).T,
+            state.spike3_rest_past,
+            state.spike3_rest_past,
             p.T,
         ),
         ("G", "J1"): noise_J1 @ noise_J1.T,
         ("G", "J2"): noise_J2 @ noise_J2.T,
         ("G", "J1T"): noise_J1T @ noise_J1T.T,
         ("G", "J2T"): noise_J2T @ noise_J2T.T,
-        ("K", "g2", "J1"): first(g2_to_J1, p.B * p.T) @ noise_J1.T,
-        ("K", "g3", "J2"): first(g3_to_J2, p.B * p.T) @ noise_J2.T,
-        ("K", "phi1", "J1T"): first(phi1_to_J1T, p.B * p.T) @ noise_J1T.T,
-        ("K", "phi2", "J2T"): first(phi2_to_J2T, p.B * p.T) @ noise_J2T.T,
-        ("K", "spike2", "J1"): first(spike2_to_J1, p.B * p.T) @ noise_J1.T,
-        ("K", "spike3", "J2"): first(spike3_to_J2, p.B * p.T) @ noise_J2.T,
+        ("K", "g2", "J1"): first(state.g2_to_J1, p.B * p.T) @ noise_J1.T,
+        ("K", "g3", "J2"): first(state.g3_to_J2, p.B * p.T) @ noise_J2.T,
+        ("K", "phi1", "J1T"): first(state.phi1_to_J1T, p.B * p.T) @ noise_J1T.T,
+        ("K", "phi2", "J2T"): first(state.phi2_to_J2T, p.B * p.T) @ noise_J2T.T,
+        ("K", "spike2", "J1"): first(state.spike2_to_J1, p.B * p.T) @ noise_J1.T,
+        ("K", "spike3", "J2"): first(state.spike3_to_J2, p.B * p.T) @ noise_J2.T,
     }
     observables = {
-        "loss": loss_series,
-        "prediction": prediction_series,
-        "features1": features1_series,
-        "features2": features2_series,
-        "features3": features3_series,
-        "gradients1": gradients1_series,
-        "gradients2": gradients2_series,
-        "gradients3": gradients3_series,
+        "loss": state.loss_series,
+        "prediction": state.prediction_series,
+        "features1": state.features1_series,
+        "features2": state.features2_series,
+        "features3": state.features3_series,
+        "gradients1": state.gradients1_series,
+        "gradients2": state.gradients2_series,
+        "gradients3": state.gradients3_series,
     }
-    return moments, observables, report_on((span_J1, span_J2, span_J2T, span_J1T), ())
+    return moments, observables, report_on((state.span_J1, state.span_J2, state.span_J2T, state.span_J1T), ())
 
 
 def forward_pass(p, normals, rank=None, tolerance=1e-12):
@@ -493,10 +383,18 @@ def forward_pass(p, normals, rank=None, tolerance=1e-12):
     fields, all if None. tolerance: share of its variance below which a new direction is left out.
     Whole-number parameters fix shapes.
     """
-    state = start(p, normals, rank, tolerance)
-    state, finite = forward(p.T + 1, partial(step, p, normals, rank, tolerance), state)
+
+    def begin(most):
+        noises = narrowed(normals, shapes(p, most), ("J1", "J2", "J2T", "J1T"))
+        return start(p, normals, noises, rank, tolerance, most)
+
+    def move(most):
+        noises = narrowed(normals, shapes(p, most), ("J1", "J2", "J2T", "J1T"))
+        return partial(step, p, normals, noises, rank, tolerance, most)
+
+    state = forward(p.T + 1, rank, begin, move, joining(p))
     moments, observables, report = results(p, normals, rank, tolerance, state)
-    return moments, observables, finite, report
+    return moments, observables, state.finite, report
 
 
 def order_parameters(moments, p, tolerance=1e-12):

@@ -10,6 +10,7 @@ import jax.scipy.special as jsp  # noqa: F401
 from numerics.runtime.interface import SampledTwoTime
 from numerics.runtime.exact import store, weighted
 from numerics.runtime.sampled import (
+    Carried,
     answers,
     beyond,
     drawn,
@@ -22,6 +23,7 @@ from numerics.runtime.sampled import (
     law_and_slopes,
     mean_by_label,
     mixed_slopes,
+    narrowed,
     noise,
     report_on,
     room,
@@ -47,13 +49,13 @@ from numerics.runtime.two_time import (
 )
 
 
-def sizes(p, rank):
-    """How many directions are kept of each span of fields."""
+def sizes(p, most):
+    """How many directions there is room for in each span of fields, if in none for more than `most`."""
     return (
-        room(p.B * (p.T + 1), rank),  # size_J1: phi1
-        room(p.B * (p.T + 1), rank),  # size_J2: phi2
-        room(p.B * (p.T + 1), rank),  # size_J2T: g3
-        room(p.B * (p.T + 1), rank),  # size_J1T: g2
+        room(p.B * (p.T + 1), most),  # size_J1: phi1
+        room(p.B * (p.T + 1), most),  # size_J2: phi2
+        room(p.B * (p.T + 1), most),  # size_J2T: g3
+        room(p.B * (p.T + 1), most),  # size_J1T: g2
     )
 
 
@@ -67,10 +69,10 @@ def shapes(p, rank, wanted):
         "J1T": (size_J1T,),
         "V0": (p.D,),
         "w0": (),
-        "J1_beyond": (p.T + 1, beyond(size_J1, p.B * (p.T + 1), p.B)),
-        "J2_beyond": (p.T + 1, beyond(size_J2, p.B * (p.T + 1), p.B)),
-        "J2T_beyond": (p.T + 1, beyond(size_J2T, p.B * (p.T + 1), p.B)),
-        "J1T_beyond": (p.T + 1, beyond(size_J1T, p.B * (p.T + 1), p.B)),
+        "J1_beyond": (p.T + 1, beyond(rank, p.B * (p.T + 1), p.B)),
+        "J2_beyond": (p.T + 1, beyond(rank, p.B * (p.T + 1), p.B)),
+        "J2T_beyond": (p.T + 1, beyond(rank, p.B * (p.T + 1), p.B)),
+        "J1T_beyond": (p.T + 1, beyond(rank, p.B * (p.T + 1), p.B)),
         "kick_V": (kicked(wanted, "V", p.T + 1), p.D),
         "kick_w": (kicked(wanted, "w", p.T + 1), 1),
         "kick_h1": (kicked(wanted, "h1", p.T + 1), p.B),
@@ -130,432 +132,326 @@ def footprint(p, rank, wanted):
     )
 
 
-def start(p, normals, rank, tolerance, wanted):
+def joining(p):
+    """How many directions can join each span of fields at one time, and how many before the first."""
+    return {
+        "span_J1": (p.B, 0),
+        "span_J2": (p.B, 0),
+        "span_J2T": (p.B, 0),
+        "span_J1T": (p.B, 0),
+    }
+
+
+def start(p, normals, noises, rank, tolerance, wanted, most):
     """Fields without time, and what is carried through time as it starts."""
     sites = normals["J1"].shape[0]
-    size_J1, size_J2, size_J2T, size_J1T = sizes(p, rank)
-    span_J1 = empty_span(sites, size_J1)
-    span_J2 = empty_span(sites, size_J2)
-    span_J2T = empty_span(sites, size_J2T)
-    span_J1T = empty_span(sites, size_J1T)
-    spike1_1_before = jnp.zeros((sites, p.B))
-    d_spike1_1_before = jnp.zeros((sites, p.B, tangents(wanted)))
-    V_1_before = jnp.zeros((sites, p.D))
-    d_V_1_before = jnp.zeros((sites, p.D, tangents(wanted)))
-    d_V_past = no_slopes_yet(p.T + 1, sites, p.D, tangents(wanted))
-    all_V = room_for(wanted, "V", p.T + 1, sites, p.D)
-    pushed_1_before = jnp.zeros((sites, p.B))
-    d_pushed_1_before = jnp.zeros((sites, p.B, tangents(wanted)))
-    w_1_before = jnp.zeros((sites, 1))
-    d_w_1_before = jnp.zeros((sites, 1, tangents(wanted)))
-    d_w_past = no_slopes_yet(p.T + 1, sites, 1, tangents(wanted))
-    all_w = room_for(wanted, "w", p.T + 1, sites, 1)
-    d_h1_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    all_h1 = room_for(wanted, "h1", p.T + 1, sites, p.B)
-    d_phi1_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    all_phi1 = room_for(wanted, "phi1", p.T + 1, sites, p.B)
-    phi1_past = jnp.zeros((p.B * (p.T + 1), size_J1))
-    d_g2_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    d_J1_phi1_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    all_J1_phi1 = room_for(wanted, "J1_phi1", p.T + 1, sites, p.B)
-    spike2_past = jnp.zeros((p.B * (p.T + 1), size_J1T))
-    d_spike2_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    d_h2_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    all_h2 = room_for(wanted, "h2", p.T + 1, sites, p.B)
-    d_phi2_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    all_phi2 = room_for(wanted, "phi2", p.T + 1, sites, p.B)
-    phi2_past = jnp.zeros((p.B * (p.T + 1), size_J2))
-    d_g3_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    d_J2_phi2_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    all_J2_phi2 = room_for(wanted, "J2_phi2", p.T + 1, sites, p.B)
-    spike3_past = jnp.zeros((p.B * (p.T + 1), size_J2T))
-    d_spike3_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    d_h3_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    all_h3 = room_for(wanted, "h3", p.T + 1, sites, p.B)
-    d_phi3_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    all_phi3 = room_for(wanted, "phi3", p.T + 1, sites, p.B)
-    d_pushed_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    all_pushed = room_for(wanted, "pushed", p.T + 1, sites, p.B)
-    all_g3 = room_for(wanted, "g3", p.T + 1, sites, p.B)
-    d_J2T_g3_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    all_J2T_g3 = room_for(wanted, "J2T_g3", p.T + 1, sites, p.B)
-    d_z2_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    all_z2 = room_for(wanted, "z2", p.T + 1, sites, p.B)
-    all_g2 = room_for(wanted, "g2", p.T + 1, sites, p.B)
-    d_J1T_g2_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    all_J1T_g2 = room_for(wanted, "J1T_g2", p.T + 1, sites, p.B)
-    d_z1_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    all_z1 = room_for(wanted, "z1", p.T + 1, sites, p.B)
-    d_g1_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    all_g1 = room_for(wanted, "g1", p.T + 1, sites, p.B)
-    d_spike1_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
-    all_spike1 = room_for(wanted, "spike1", p.T + 1, sites, p.B)
-    all_spike2 = room_for(wanted, "spike2", p.T + 1, sites, p.B)
-    all_spike3 = room_for(wanted, "spike3", p.T + 1, sites, p.B)
-    return (
-        span_J1,
-        span_J2,
-        span_J2T,
-        span_J1T,
-        spike1_1_before,
-        d_spike1_1_before,
-        V_1_before,
-        d_V_1_before,
-        d_V_past,
-        all_V,
-        pushed_1_before,
-        d_pushed_1_before,
-        w_1_before,
-        d_w_1_before,
-        d_w_past,
-        all_w,
-        d_h1_past,
-        all_h1,
-        d_phi1_past,
-        all_phi1,
-        phi1_past,
-        d_g2_past,
-        d_J1_phi1_past,
-        all_J1_phi1,
-        spike2_past,
-        d_spike2_past,
-        d_h2_past,
-        all_h2,
-        d_phi2_past,
-        all_phi2,
-        phi2_past,
-        d_g3_past,
-        d_J2_phi2_past,
-        all_J2_phi2,
-        spike3_past,
-        d_spike3_past,
-        d_h3_past,
-        all_h3,
-        d_phi3_past,
-        all_phi3,
-        d_pushed_past,
-        all_pushed,
-        all_g3,
-        d_J2T_g3_past,
-        all_J2T_g3,
-        d_z2_past,
-        all_z2,
-        all_g2,
-        d_J1T_g2_past,
-        all_J1T_g2,
-        d_z1_past,
-        all_z1,
-        d_g1_past,
-        all_g1,
-        d_spike1_past,
-        all_spike1,
-        all_spike2,
-        all_spike3,
-    )
+    size_J1, size_J2, size_J2T, size_J1T = sizes(p, most)
+    state = Carried(finite=jnp.zeros((), int))
+    state.span_J1 = empty_span(sites, size_J1)
+    state.span_J2 = empty_span(sites, size_J2)
+    state.span_J2T = empty_span(sites, size_J2T)
+    state.span_J1T = empty_span(sites, size_J1T)
+    state.spike1_1_before = jnp.zeros((sites, p.B))
+    state.d_spike1_1_before = jnp.zeros((sites, p.B, tangents(wanted)))
+    state.V_1_before = jnp.zeros((sites, p.D))
+    state.d_V_1_before = jnp.zeros((sites, p.D, tangents(wanted)))
+    state.d_V_past = no_slopes_yet(p.T + 1, sites, p.D, tangents(wanted))
+    state.all_V = room_for(wanted, "V", p.T + 1, sites, p.D)
+    state.pushed_1_before = jnp.zeros((sites, p.B))
+    state.d_pushed_1_before = jnp.zeros((sites, p.B, tangents(wanted)))
+    state.w_1_before = jnp.zeros((sites, 1))
+    state.d_w_1_before = jnp.zeros((sites, 1, tangents(wanted)))
+    state.d_w_past = no_slopes_yet(p.T + 1, sites, 1, tangents(wanted))
+    state.all_w = room_for(wanted, "w", p.T + 1, sites, 1)
+    state.d_h1_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.all_h1 = room_for(wanted, "h1", p.T + 1, sites, p.B)
+    state.d_phi1_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.all_phi1 = room_for(wanted, "phi1", p.T + 1, sites, p.B)
+    state.phi1_past = jnp.zeros((p.B * (p.T + 1), size_J1))
+    state.d_g2_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.d_J1_phi1_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.all_J1_phi1 = room_for(wanted, "J1_phi1", p.T + 1, sites, p.B)
+    state.spike2_past = jnp.zeros((p.B * (p.T + 1), size_J1T))
+    state.d_spike2_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.d_h2_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.all_h2 = room_for(wanted, "h2", p.T + 1, sites, p.B)
+    state.d_phi2_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.all_phi2 = room_for(wanted, "phi2", p.T + 1, sites, p.B)
+    state.phi2_past = jnp.zeros((p.B * (p.T + 1), size_J2))
+    state.d_g3_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.d_J2_phi2_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.all_J2_phi2 = room_for(wanted, "J2_phi2", p.T + 1, sites, p.B)
+    state.spike3_past = jnp.zeros((p.B * (p.T + 1), size_J2T))
+    state.d_spike3_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.d_h3_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.all_h3 = room_for(wanted, "h3", p.T + 1, sites, p.B)
+    state.d_phi3_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.all_phi3 = room_for(wanted, "phi3", p.T + 1, sites, p.B)
+    state.d_pushed_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.all_pushed = room_for(wanted, "pushed", p.T + 1, sites, p.B)
+    state.all_g3 = room_for(wanted, "g3", p.T + 1, sites, p.B)
+    state.d_J2T_g3_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.all_J2T_g3 = room_for(wanted, "J2T_g3", p.T + 1, sites, p.B)
+    state.d_z2_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.all_z2 = room_for(wanted, "z2", p.T + 1, sites, p.B)
+    state.all_g2 = room_for(wanted, "g2", p.T + 1, sites, p.B)
+    state.d_J1T_g2_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.all_J1T_g2 = room_for(wanted, "J1T_g2", p.T + 1, sites, p.B)
+    state.d_z1_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.all_z1 = room_for(wanted, "z1", p.T + 1, sites, p.B)
+    state.d_g1_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.all_g1 = room_for(wanted, "g1", p.T + 1, sites, p.B)
+    state.d_spike1_past = no_slopes_yet(p.T + 1, sites, p.B, tangents(wanted))
+    state.all_spike1 = room_for(wanted, "spike1", p.T + 1, sites, p.B)
+    state.all_spike2 = room_for(wanted, "spike2", p.T + 1, sites, p.B)
+    state.all_spike3 = room_for(wanted, "spike3", p.T + 1, sites, p.B)
+    return state
 
 
-def step(p, normals, rank, tolerance, wanted, t, state):
-    """All fields of one time, each as sites x labels."""
+def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
+    """All fields of one time, each as sites x labels; the state is changed in place."""
     when = jnp.arange(p.T + 1)
-    (
-        (
-            span_J1,
-            span_J2,
-            span_J2T,
-            span_J1T,
-            spike1_1_before,
-            d_spike1_1_before,
-            V_1_before,
-            d_V_1_before,
-            d_V_past,
-            all_V,
-            pushed_1_before,
-            d_pushed_1_before,
-            w_1_before,
-            d_w_1_before,
-            d_w_past,
-            all_w,
-            d_h1_past,
-            all_h1,
-            d_phi1_past,
-            all_phi1,
-            phi1_past,
-            d_g2_past,
-            d_J1_phi1_past,
-            all_J1_phi1,
-            spike2_past,
-            d_spike2_past,
-            d_h2_past,
-            all_h2,
-            d_phi2_past,
-            all_phi2,
-            phi2_past,
-            d_g3_past,
-            d_J2_phi2_past,
-            all_J2_phi2,
-            spike3_past,
-            d_spike3_past,
-            d_h3_past,
-            all_h3,
-            d_phi3_past,
-            all_phi3,
-            d_pushed_past,
-            all_pushed,
-            all_g3,
-            d_J2T_g3_past,
-            all_J2T_g3,
-            d_z2_past,
-            all_z2,
-            all_g2,
-            d_J1T_g2_past,
-            all_J1T_g2,
-            d_z1_past,
-            all_z1,
-            d_g1_past,
-            all_g1,
-            d_spike1_past,
-            all_spike1,
-            all_spike2,
-            all_spike3,
-        ),
-        finite,
-    ) = state
     # V(t) = V(t-1) + (eta gamma/sqrt(D)) x(t-1)^T spike1(t-1)
     V = jnp.where(
         jnp.equal(t, 0),
         (p.sigma * drawn(normals["V0"])),
-        (p.eta * p.gamma / jnp.sqrt(p.D)) * (spike1_1_before @ given(p.x, t, 1)) + V_1_before,
+        (p.eta * p.gamma / jnp.sqrt(p.D)) * (state.spike1_1_before @ given(p.x, t, 1)) + state.V_1_before,
     )
     d_V = jnp.where(
         jnp.equal(t, 0),
         kick_at(wanted, "V0", normals["kick_V0"]),
-        (p.eta * p.gamma / jnp.sqrt(p.D)) * mixed_slopes(d_spike1_1_before, given(p.x, t, 1)) + d_V_1_before,
+        (p.eta * p.gamma / jnp.sqrt(p.D)) * mixed_slopes(state.d_spike1_1_before, given(p.x, t, 1))
+        + state.d_V_1_before,
     )
     d_V = d_V + kick_at(wanted, "V", normals["kick_V"], t)
-    d_V_past = keep(d_V_past, d_V, t)
-    all_V = keep(all_V, V, t)
+    state.d_V_past = keep(state.d_V_past, d_V, t)
+    state.all_V = keep(state.all_V, V, t)
     # w(t) = eta gamma total(pushed(t-1)) + w(t-1)
     w = jnp.where(
         jnp.equal(t, 0),
         (p.sigma * drawn(normals["w0"])),
-        (p.eta * p.gamma) * total(pushed_1_before) + w_1_before,
+        (p.eta * p.gamma) * total(state.pushed_1_before) + state.w_1_before,
     )
     d_w = jnp.where(
         jnp.equal(t, 0),
         kick_at(wanted, "w0", normals["kick_w0"]),
-        (p.eta * p.gamma) * total(d_pushed_1_before) + d_w_1_before,
+        (p.eta * p.gamma) * total(state.d_pushed_1_before) + state.d_w_1_before,
     )
     d_w = d_w + kick_at(wanted, "w", normals["kick_w"], t)
-    d_w_past = keep(d_w_past, d_w, t)
-    all_w = keep(all_w, w, t)
+    state.d_w_past = keep(state.d_w_past, d_w, t)
+    state.all_w = keep(state.all_w, w, t)
     # h1(t) = x(t) V(t)/sqrt(D)
     h1 = (1 / jnp.sqrt(p.D)) * (V @ given(p.x, t, 0).T)
     d_h1 = (1 / jnp.sqrt(p.D)) * mixed_slopes(d_V, given(p.x, t, 0).T)
     d_h1 = d_h1 + kick_at(wanted, "h1", normals["kick_h1"], t)
-    d_h1_past = keep(d_h1_past, d_h1, t)
-    all_h1 = keep(all_h1, h1, t)
+    state.d_h1_past = keep(state.d_h1_past, d_h1, t)
+    state.all_h1 = keep(state.all_h1, h1, t)
     # phi1(t) = tanh(h1(t))
     phi1, d_phi1 = law_and_slopes(lambda h1_: jnp.tanh(h1_), (h1,), (d_h1,))
     d_phi1 = d_phi1 + kick_at(wanted, "phi1", normals["kick_phi1"], t)
-    d_phi1_past = keep(d_phi1_past, d_phi1, t)
-    all_phi1 = keep(all_phi1, phi1, t)
-    phi1_in_J1, phi1_beyond_J1, span_J1 = extend(span_J1, phi1, tolerance)
-    phi1_past = store(phi1_past, phi1_in_J1, t)
+    state.d_phi1_past = keep(state.d_phi1_past, d_phi1, t)
+    state.all_phi1 = keep(state.all_phi1, phi1, t)
+    phi1_in_J1, phi1_beyond_J1, state.span_J1 = extend(state.span_J1, phi1, tolerance)
+    state.phi1_past = store(state.phi1_past, phi1_in_J1, t)
+    phi1_answers_J1T = answers(phi1, noises["J1T"], state.span_J1T)
     # J1_phi1(t) = u[J1_phi1] + sum_s sigma^2 R[phi1,J1T_g2](t,s) g2(s)
     J1_phi1 = p.sigma * noise(
-        normals["J1"], phi1_in_J1, drawn_at(normals["J1_beyond"], t), phi1_beyond_J1
-    ) + p.sigma * expressed(span_J1T, answers(phi1, normals["J1T"], span_J1T))
+        noises["J1"], phi1_in_J1, drawn_at(normals["J1_beyond"], t), phi1_beyond_J1
+    ) + p.sigma * expressed(state.span_J1T, phi1_answers_J1T)
     d_J1_phi1 = (p.sigma**2) * memory_slopes(
-        wanted, "J1T_g2", d_phi1, normals["kick_J1T_g2"], d_g2_past, t, 0
+        wanted, "J1T_g2", d_phi1, normals["kick_J1T_g2"], state.d_g2_past, t, 0
     )
     d_J1_phi1 = d_J1_phi1 + kick_at(wanted, "J1_phi1", normals["kick_J1_phi1"], t)
-    d_J1_phi1_past = keep(d_J1_phi1_past, d_J1_phi1, t)
-    all_J1_phi1 = keep(all_J1_phi1, J1_phi1, t)
+    state.d_J1_phi1_past = keep(state.d_J1_phi1_past, d_J1_phi1, t)
+    state.all_J1_phi1 = keep(state.all_J1_phi1, J1_phi1, t)
     # h2(t) = J1_phi1(t) + eta gamma sum_{s<t} <phi1(t) phi1(s)> spike2(s)
     h2 = (
         expressed(
-            span_J1T,
-            weighted(phi1_in_J1 @ phi1_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
-            @ spike2_past,
+            state.span_J1T,
+            weighted(phi1_in_J1 @ state.phi1_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
+            @ state.spike2_past,
         )
         + J1_phi1
     )
     d_h2 = (
         past_slopes(
-            weighted(phi1_in_J1 @ phi1_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B),
-            d_spike2_past,
+            weighted(phi1_in_J1 @ state.phi1_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B),
+            state.d_spike2_past,
             p.T + 1,
         )
         + d_J1_phi1
     )
     d_h2 = d_h2 + kick_at(wanted, "h2", normals["kick_h2"], t)
-    d_h2_past = keep(d_h2_past, d_h2, t)
-    all_h2 = keep(all_h2, h2, t)
+    state.d_h2_past = keep(state.d_h2_past, d_h2, t)
+    state.all_h2 = keep(state.all_h2, h2, t)
     # phi2(t) = tanh(h2(t))
     phi2, d_phi2 = law_and_slopes(lambda h2_: jnp.tanh(h2_), (h2,), (d_h2,))
     d_phi2 = d_phi2 + kick_at(wanted, "phi2", normals["kick_phi2"], t)
-    d_phi2_past = keep(d_phi2_past, d_phi2, t)
-    all_phi2 = keep(all_phi2, phi2, t)
-    phi2_in_J2, phi2_beyond_J2, span_J2 = extend(span_J2, phi2, tolerance)
-    phi2_past = store(phi2_past, phi2_in_J2, t)
+    state.d_phi2_past = keep(state.d_phi2_past, d_phi2, t)
+    state.all_phi2 = keep(state.all_phi2, phi2, t)
+    phi2_in_J2, phi2_beyond_J2, state.span_J2 = extend(state.span_J2, phi2, tolerance)
+    state.phi2_past = store(state.phi2_past, phi2_in_J2, t)
+    phi2_answers_J2T = answers(phi2, noises["J2T"], state.span_J2T)
     # J2_phi2(t) = u[J2_phi2] + sum_s sigma^2 R[phi2,J2T_g3](t,s) g3(s)
     J2_phi2 = p.sigma * noise(
-        normals["J2"], phi2_in_J2, drawn_at(normals["J2_beyond"], t), phi2_beyond_J2
-    ) + p.sigma * expressed(span_J2T, answers(phi2, normals["J2T"], span_J2T))
+        noises["J2"], phi2_in_J2, drawn_at(normals["J2_beyond"], t), phi2_beyond_J2
+    ) + p.sigma * expressed(state.span_J2T, phi2_answers_J2T)
     d_J2_phi2 = (p.sigma**2) * memory_slopes(
-        wanted, "J2T_g3", d_phi2, normals["kick_J2T_g3"], d_g3_past, t, 0
+        wanted, "J2T_g3", d_phi2, normals["kick_J2T_g3"], state.d_g3_past, t, 0
     )
     d_J2_phi2 = d_J2_phi2 + kick_at(wanted, "J2_phi2", normals["kick_J2_phi2"], t)
-    d_J2_phi2_past = keep(d_J2_phi2_past, d_J2_phi2, t)
-    all_J2_phi2 = keep(all_J2_phi2, J2_phi2, t)
+    state.d_J2_phi2_past = keep(state.d_J2_phi2_past, d_J2_phi2, t)
+    state.all_J2_phi2 = keep(state.all_J2_phi2, J2_phi2, t)
     # h3(t) = J2_phi2(t) + eta gamma sum_{s<t} <phi2(t) phi2(s)> spike3(s)
     h3 = (
         expressed(
-            span_J2T,
-            weighted(phi2_in_J2 @ phi2_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
-            @ spike3_past,
+            state.span_J2T,
+            weighted(phi2_in_J2 @ state.phi2_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
+            @ state.spike3_past,
         )
         + J2_phi2
     )
     d_h3 = (
         past_slopes(
-            weighted(phi2_in_J2 @ phi2_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B),
-            d_spike3_past,
+            weighted(phi2_in_J2 @ state.phi2_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B),
+            state.d_spike3_past,
             p.T + 1,
         )
         + d_J2_phi2
     )
     d_h3 = d_h3 + kick_at(wanted, "h3", normals["kick_h3"], t)
-    d_h3_past = keep(d_h3_past, d_h3, t)
-    all_h3 = keep(all_h3, h3, t)
+    state.d_h3_past = keep(state.d_h3_past, d_h3, t)
+    state.all_h3 = keep(state.all_h3, h3, t)
     # phi3(t) = tanh(h3(t))
     phi3, d_phi3 = law_and_slopes(lambda h3_: jnp.tanh(h3_), (h3,), (d_h3,))
     d_phi3 = d_phi3 + kick_at(wanted, "phi3", normals["kick_phi3"], t)
-    d_phi3_past = keep(d_phi3_past, d_phi3, t)
-    all_phi3 = keep(all_phi3, phi3, t)
+    state.d_phi3_past = keep(state.d_phi3_past, d_phi3, t)
+    state.all_phi3 = keep(state.all_phi3, phi3, t)
     # pushed(t) = y(t) phi3(t)/B - <phi3(t) w(t)> phi3(t)/(B gamma)
     pushed = (given(p.y, t, 0) / p.B) * phi3 + (-mean_by_label(phi3 * w) / (p.B * p.gamma)) * phi3
     d_pushed = scaled_slopes(given(p.y, t, 0) / p.B, d_phi3) + scaled_slopes(
         -mean_by_label(phi3 * w) / (p.B * p.gamma), d_phi3
     )
     d_pushed = d_pushed + kick_at(wanted, "pushed", normals["kick_pushed"], t)
-    d_pushed_past = keep(d_pushed_past, d_pushed, t)
-    all_pushed = keep(all_pushed, pushed, t)
+    state.d_pushed_past = keep(state.d_pushed_past, d_pushed, t)
+    state.all_pushed = keep(state.all_pushed, pushed, t)
     # g3(t) = w(t) - tanh(h3(t))^2 w(t)
     g3, d_g3 = law_and_slopes(lambda h3__, w_: -w_ * jnp.tanh(h3__) ** 2 + w_, (h3, w), (d_h3, d_w))
     d_g3 = d_g3 + kick_at(wanted, "g3", normals["kick_g3"], t)
-    d_g3_past = keep(d_g3_past, d_g3, t)
-    all_g3 = keep(all_g3, g3, t)
-    g3_in_J2T, g3_beyond_J2T, span_J2T = extend(span_J2T, g3, tolerance)
+    state.d_g3_past = keep(state.d_g3_past, d_g3, t)
+    state.all_g3 = keep(state.all_g3, g3, t)
+    g3_in_J2T, g3_beyond_J2T, state.span_J2T = extend(state.span_J2T, g3, tolerance)
+    g3_answers_J2 = answers(g3, noises["J2"], state.span_J2)
     # J2T_g3(t) = u[J2T_g3] + sum_s sigma^2 R[g3,J2_phi2](t,s) phi2(s)
     J2T_g3 = p.sigma * noise(
-        normals["J2T"], g3_in_J2T, drawn_at(normals["J2T_beyond"], t), g3_beyond_J2T
-    ) + p.sigma * expressed(span_J2, answers(g3, normals["J2"], span_J2))
+        noises["J2T"], g3_in_J2T, drawn_at(normals["J2T_beyond"], t), g3_beyond_J2T
+    ) + p.sigma * expressed(state.span_J2, g3_answers_J2)
     d_J2T_g3 = (p.sigma**2) * memory_slopes(
-        wanted, "J2_phi2", d_g3, normals["kick_J2_phi2"], d_phi2_past, t, 0
+        wanted, "J2_phi2", d_g3, normals["kick_J2_phi2"], state.d_phi2_past, t, 0
     )
     d_J2T_g3 = d_J2T_g3 + kick_at(wanted, "J2T_g3", normals["kick_J2T_g3"], t)
-    d_J2T_g3_past = keep(d_J2T_g3_past, d_J2T_g3, t)
-    all_J2T_g3 = keep(all_J2T_g3, J2T_g3, t)
+    state.d_J2T_g3_past = keep(state.d_J2T_g3_past, d_J2T_g3, t)
+    state.all_J2T_g3 = keep(state.all_J2T_g3, J2T_g3, t)
     # z2(t) = J2T_g3(t) + eta gamma sum_{s<t} <g3(t) spike3(s)> phi2(s)
     z2 = (
         expressed(
-            span_J2,
-            weighted(g3_in_J2T @ spike3_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
-            @ phi2_past,
+            state.span_J2,
+            weighted(g3_in_J2T @ state.spike3_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
+            @ state.phi2_past,
         )
         + J2T_g3
     )
     d_z2 = (
         past_slopes(
-            weighted(g3_in_J2T @ spike3_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B),
-            d_phi2_past,
+            weighted(g3_in_J2T @ state.spike3_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B),
+            state.d_phi2_past,
             p.T + 1,
         )
         + d_J2T_g3
     )
     d_z2 = d_z2 + kick_at(wanted, "z2", normals["kick_z2"], t)
-    d_z2_past = keep(d_z2_past, d_z2, t)
-    all_z2 = keep(all_z2, z2, t)
+    state.d_z2_past = keep(state.d_z2_past, d_z2, t)
+    state.all_z2 = keep(state.all_z2, z2, t)
     # g2(t) = z2(t) - tanh(h2(t))^2 z2(t)
     g2, d_g2 = law_and_slopes(lambda h2__, z2_: -z2_ * jnp.tanh(h2__) ** 2 + z2_, (h2, z2), (d_h2, d_z2))
     d_g2 = d_g2 + kick_at(wanted, "g2", normals["kick_g2"], t)
-    d_g2_past = keep(d_g2_past, d_g2, t)
-    all_g2 = keep(all_g2, g2, t)
-    g2_in_J1T, g2_beyond_J1T, span_J1T = extend(span_J1T, g2, tolerance)
+    state.d_g2_past = keep(state.d_g2_past, d_g2, t)
+    state.all_g2 = keep(state.all_g2, g2, t)
+    g2_in_J1T, g2_beyond_J1T, state.span_J1T = extend(state.span_J1T, g2, tolerance)
+    g2_answers_J1 = answers(g2, noises["J1"], state.span_J1)
     # J1T_g2(t) = u[J1T_g2] + sum_s sigma^2 R[g2,J1_phi1](t,s) phi1(s)
     J1T_g2 = p.sigma * noise(
-        normals["J1T"], g2_in_J1T, drawn_at(normals["J1T_beyond"], t), g2_beyond_J1T
-    ) + p.sigma * expressed(span_J1, answers(g2, normals["J1"], span_J1))
+        noises["J1T"], g2_in_J1T, drawn_at(normals["J1T_beyond"], t), g2_beyond_J1T
+    ) + p.sigma * expressed(state.span_J1, g2_answers_J1)
     d_J1T_g2 = (p.sigma**2) * memory_slopes(
-        wanted, "J1_phi1", d_g2, normals["kick_J1_phi1"], d_phi1_past, t, 0
+        wanted, "J1_phi1", d_g2, normals["kick_J1_phi1"], state.d_phi1_past, t, 0
     )
     d_J1T_g2 = d_J1T_g2 + kick_at(wanted, "J1T_g2", normals["kick_J1T_g2"], t)
-    d_J1T_g2_past = keep(d_J1T_g2_past, d_J1T_g2, t)
-    all_J1T_g2 = keep(all_J1T_g2, J1T_g2, t)
+    state.d_J1T_g2_past = keep(state.d_J1T_g2_past, d_J1T_g2, t)
+    state.all_J1T_g2 = keep(state.all_J1T_g2, J1T_g2, t)
     # z1(t) = J1T_g2(t) + eta gamma sum_{s<t} <g2(t) spike2(s)> phi1(s)
     z1 = (
         expressed(
-            span_J1,
-            weighted(g2_in_J1T @ spike2_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
-            @ phi1_past,
+            state.span_J1,
+            weighted(g2_in_J1T @ state.spike2_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B)
+            @ state.phi1_past,
         )
         + J1T_g2
     )
     d_z1 = (
         past_slopes(
-            weighted(g2_in_J1T @ spike2_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B),
-            d_phi1_past,
+            weighted(g2_in_J1T @ state.spike2_past.T, jnp.where(jnp.less(when, t), p.eta * p.gamma, 0), p.B),
+            state.d_phi1_past,
             p.T + 1,
         )
         + d_J1T_g2
     )
     d_z1 = d_z1 + kick_at(wanted, "z1", normals["kick_z1"], t)
-    d_z1_past = keep(d_z1_past, d_z1, t)
-    all_z1 = keep(all_z1, z1, t)
+    state.d_z1_past = keep(state.d_z1_past, d_z1, t)
+    state.all_z1 = keep(state.all_z1, z1, t)
     # g1(t) = z1(t) - tanh(h1(t))^2 z1(t)
     g1, d_g1 = law_and_slopes(lambda h1__, z1_: -z1_ * jnp.tanh(h1__) ** 2 + z1_, (h1, z1), (d_h1, d_z1))
     d_g1 = d_g1 + kick_at(wanted, "g1", normals["kick_g1"], t)
-    d_g1_past = keep(d_g1_past, d_g1, t)
-    all_g1 = keep(all_g1, g1, t)
+    state.d_g1_past = keep(state.d_g1_past, d_g1, t)
+    state.all_g1 = keep(state.all_g1, g1, t)
     # spike1(t) = y(t) g1(t)/B - <phi3(t) w(t)> g1(t)/(B gamma)
     spike1 = (given(p.y, t, 0) / p.B) * g1 + (-mean_by_label(phi3 * w) / (p.B * p.gamma)) * g1
     d_spike1 = scaled_slopes(given(p.y, t, 0) / p.B, d_g1) + scaled_slopes(
         -mean_by_label(phi3 * w) / (p.B * p.gamma), d_g1
     )
     d_spike1 = d_spike1 + kick_at(wanted, "spike1", normals["kick_spike1"], t)
-    d_spike1_past = keep(d_spike1_past, d_spike1, t)
-    all_spike1 = keep(all_spike1, spike1, t)
+    state.d_spike1_past = keep(state.d_spike1_past, d_spike1, t)
+    state.all_spike1 = keep(state.all_spike1, spike1, t)
     # spike2(t) = y(t) g2(t)/B - <phi3(t) w(t)> g2(t)/(B gamma)
     spike2 = (given(p.y, t, 0) / p.B) * g2 + (-mean_by_label(phi3 * w) / (p.B * p.gamma)) * g2
     d_spike2 = scaled_slopes(given(p.y, t, 0) / p.B, d_g2) + scaled_slopes(
         -mean_by_label(phi3 * w) / (p.B * p.gamma), d_g2
     )
     d_spike2 = d_spike2 + kick_at(wanted, "spike2", normals["kick_spike2"], t)
-    d_spike2_past = keep(d_spike2_past, d_spike2, t)
-    all_spike2 = keep(all_spike2, spike2, t)
+    state.d_spike2_past = keep(state.d_spike2_past, d_spike2, t)
+    state.all_spike2 = keep(state.all_spike2, spike2, t)
     spike2_in_J1T = scaled_rows(given(p.y, t, 0) / p.B - mean_by_label(phi3 * w) / (p.B * p.gamma), g2_in_J1T)
-    spike2_past = store(spike2_past, spike2_in_J1T, t)
+    state.spike2_past = store(state.spike2_past, spike2_in_J1T, t)
     # spike3(t) = y(t) g3(t)/B - <phi3(t) w(t)> g3(t)/(B gamma)
     spike3 = (given(p.y, t, 0) / p.B) * g3 + (-mean_by_label(phi3 * w) / (p.B * p.gamma)) * g3
     d_spike3 = scaled_slopes(given(p.y, t, 0) / p.B, d_g3) + scaled_slopes(
         -mean_by_label(phi3 * w) / (p.B * p.gamma), d_g3
     )
     d_spike3 = d_spike3 + kick_at(wanted, "spike3", normals["kick_spike3"], t)
-    d_spike3_past = keep(d_spike3_past, d_spike3, t)
-    all_spike3 = keep(all_spike3, spike3, t)
+    state.d_spike3_past = keep(state.d_spike3_past, d_spike3, t)
+    state.all_spike3 = keep(state.all_spike3, spike3, t)
     spike3_in_J2T = scaled_rows(given(p.y, t, 0) / p.B - mean_by_label(phi3 * w) / (p.B * p.gamma), g3_in_J2T)
-    spike3_past = store(spike3_past, spike3_in_J2T, t)
-    spike1_1_before = spike1
-    d_spike1_1_before = d_spike1
-    V_1_before = V
-    d_V_1_before = d_V
-    pushed_1_before = pushed
-    d_pushed_1_before = d_pushed
-    w_1_before = w
-    d_w_1_before = d_w
-    finite = still_finite(
-        finite,
+    state.spike3_past = store(state.spike3_past, spike3_in_J2T, t)
+    state.spike1_1_before = spike1
+    state.d_spike1_1_before = d_spike1
+    state.V_1_before = V
+    state.d_V_1_before = d_V
+    state.pushed_1_before = pushed
+    state.d_pushed_1_before = d_pushed
+    state.w_1_before = w
+    state.d_w_1_before = d_w
+    state.finite = still_finite(
+        state.finite,
         t,
         (
             V,
@@ -581,153 +477,34 @@ def step(p, normals, rank, tolerance, wanted, t, state):
             spike3,
         ),
     )
-    return (
-        span_J1,
-        span_J2,
-        span_J2T,
-        span_J1T,
-        spike1_1_before,
-        d_spike1_1_before,
-        V_1_before,
-        d_V_1_before,
-        d_V_past,
-        all_V,
-        pushed_1_before,
-        d_pushed_1_before,
-        w_1_before,
-        d_w_1_before,
-        d_w_past,
-        all_w,
-        d_h1_past,
-        all_h1,
-        d_phi1_past,
-        all_phi1,
-        phi1_past,
-        d_g2_past,
-        d_J1_phi1_past,
-        all_J1_phi1,
-        spike2_past,
-        d_spike2_past,
-        d_h2_past,
-        all_h2,
-        d_phi2_past,
-        all_phi2,
-        phi2_past,
-        d_g3_past,
-        d_J2_phi2_past,
-        all_J2_phi2,
-        spike3_past,
-        d_spike3_past,
-        d_h3_past,
-        all_h3,
-        d_phi3_past,
-        all_phi3,
-        d_pushed_past,
-        all_pushed,
-        all_g3,
-        d_J2T_g3_past,
-        all_J2T_g3,
-        d_z2_past,
-        all_z2,
-        all_g2,
-        d_J1T_g2_past,
-        all_J1T_g2,
-        d_z1_past,
-        all_z1,
-        d_g1_past,
-        all_g1,
-        d_spike1_past,
-        all_spike1,
-        all_spike2,
-        all_spike3,
-    ), finite
+    return state
 
 
 def results(p, normals, rank, tolerance, wanted, state):
     """Nothing, the two-time functions asked for, and a report on the directions."""
-    (
-        span_J1,
-        span_J2,
-        span_J2T,
-        span_J1T,
-        spike1_1_before,
-        d_spike1_1_before,
-        V_1_before,
-        d_V_1_before,
-        d_V_past,
-        all_V,
-        pushed_1_before,
-        d_pushed_1_before,
-        w_1_before,
-        d_w_1_before,
-        d_w_past,
-        all_w,
-        d_h1_past,
-        all_h1,
-        d_phi1_past,
-        all_phi1,
-        phi1_past,
-        d_g2_past,
-        d_J1_phi1_past,
-        all_J1_phi1,
-        spike2_past,
-        d_spike2_past,
-        d_h2_past,
-        all_h2,
-        d_phi2_past,
-        all_phi2,
-        phi2_past,
-        d_g3_past,
-        d_J2_phi2_past,
-        all_J2_phi2,
-        spike3_past,
-        d_spike3_past,
-        d_h3_past,
-        all_h3,
-        d_phi3_past,
-        all_phi3,
-        d_pushed_past,
-        all_pushed,
-        all_g3,
-        d_J2T_g3_past,
-        all_J2T_g3,
-        d_z2_past,
-        all_z2,
-        all_g2,
-        d_J1T_g2_past,
-        all_J1T_g2,
-        d_z1_past,
-        all_z1,
-        d_g1_past,
-        all_g1,
-        d_spike1_past,
-        all_spike1,
-        all_spike2,
-        all_spike3,
-    ) = state
     moments = {}
     fields = {
-        "V": Kept(all_V, d_V_past, normals["kick_V"]),
-        "w": Kept(all_w, d_w_past, normals["kick_w"]),
-        "h1": Kept(all_h1, d_h1_past, normals["kick_h1"]),
-        "phi1": Kept(all_phi1, d_phi1_past, normals["kick_phi1"]),
-        "J1_phi1": Kept(all_J1_phi1, d_J1_phi1_past, normals["kick_J1_phi1"]),
-        "h2": Kept(all_h2, d_h2_past, normals["kick_h2"]),
-        "phi2": Kept(all_phi2, d_phi2_past, normals["kick_phi2"]),
-        "J2_phi2": Kept(all_J2_phi2, d_J2_phi2_past, normals["kick_J2_phi2"]),
-        "h3": Kept(all_h3, d_h3_past, normals["kick_h3"]),
-        "phi3": Kept(all_phi3, d_phi3_past, normals["kick_phi3"]),
-        "pushed": Kept(all_pushed, d_pushed_past, normals["kick_pushed"]),
-        "g3": Kept(all_g3, d_g3_past, normals["kick_g3"]),
-        "J2T_g3": Kept(all_J2T_g3, d_J2T_g3_past, normals["kick_J2T_g3"]),
-        "z2": Kept(all_z2, d_z2_past, normals["kick_z2"]),
-        "g2": Kept(all_g2, d_g2_past, normals["kick_g2"]),
-        "J1T_g2": Kept(all_J1T_g2, d_J1T_g2_past, normals["kick_J1T_g2"]),
-        "z1": Kept(all_z1, d_z1_past, normals["kick_z1"]),
-        "g1": Kept(all_g1, d_g1_past, normals["kick_g1"]),
-        "spike1": Kept(all_spike1, d_spike1_past, normals["kick_spike1"]),
-        "spike2": Kept(all_spike2, d_spike2_past, normals["kick_spike2"]),
-        "spike3": Kept(all_spike3, d_spike3_past, normals["kick_spike3"]),
+        "V": Kept(state.all_V, state.d_V_past, normals["kick_V"]),
+        "w": Kept(state.all_w, state.d_w_past, normals["kick_w"]),
+        "h1": Kept(state.all_h1, state.d_h1_past, normals["kick_h1"]),
+        "phi1": Kept(state.all_phi1, state.d_phi1_past, normals["kick_phi1"]),
+        "J1_phi1": Kept(state.all_J1_phi1, state.d_J1_phi1_past, normals["kick_J1_phi1"]),
+        "h2": Kept(state.all_h2, state.d_h2_past, normals["kick_h2"]),
+        "phi2": Kept(state.all_phi2, state.d_phi2_past, normals["kick_phi2"]),
+        "J2_phi2": Kept(state.all_J2_phi2, state.d_J2_phi2_past, normals["kick_J2_phi2"]),
+        "h3": Kept(state.all_h3, state.d_h3_past, normals["kick_h3"]),
+        "phi3": Kept(state.all_phi3, state.d_phi3_past, normals["kick_phi3"]),
+        "pushed": Kept(state.all_pushed, state.d_pushed_past, normals["kick_pushed"]),
+        "g3": Kept(state.all_g3, state.d_g3_past, normals["kick_g3"]),
+        "J2T_g3": Kept(state.all_J2T_g3, state.d_J2T_g3_past, normals["kick_J2T_g3"]),
+        "z2": Kept(state.all_z2, state.d_z2_past, normals["kick_z2"]),
+        "g2": Kept(state.all_g2, state.d_g2_past, normals["kick_g2"]),
+        "J1T_g2": Kept(state.all_J1T_g2, state.d_J1T_g2_past, normals["kick_J1T_g2"]),
+        "z1": Kept(state.all_z1, state.d_z1_past, normals["kick_z1"]),
+        "g1": Kept(state.all_g1, state.d_g1_past, normals["kick_g1"]),
+        "spike1": Kept(state.all_spike1, state.d_spike1_past, normals["kick_spike1"]),
+        "spike2": Kept(state.all_spike2, state.d_spike2_past, normals["kick_spike2"]),
+        "spike3": Kept(state.all_spike3, state.d_spike3_past, normals["kick_spike3"]),
         "V0": Kept(
             drawn_values(normals["V0"], p.sigma, 1),
             drawn_slopes(wanted, "V0", normals["kick_V0"], 1),
@@ -740,7 +517,7 @@ def results(p, normals, rank, tolerance, wanted, state):
         ),
     }
     observables = sampled_two_time(wanted, fields)
-    return moments, observables, report_on((span_J1, span_J2, span_J2T, span_J1T), ())
+    return moments, observables, report_on((state.span_J1, state.span_J2, state.span_J2T, state.span_J1T), ())
 
 
 def forward_pass(p, normals, rank, tolerance, wanted):
@@ -751,10 +528,18 @@ def forward_pass(p, normals, rank, tolerance, wanted):
     fields, all if None. tolerance: share of its variance below which a new direction is left out.
     Whole-number parameters fix shapes.
     """
-    state = start(p, normals, rank, tolerance, wanted)
-    state, finite = forward(p.T + 1, partial(step, p, normals, rank, tolerance, wanted), state)
+
+    def begin(most):
+        noises = narrowed(normals, shapes(p, most, wanted), ("J1", "J2", "J2T", "J1T"))
+        return start(p, normals, noises, rank, tolerance, wanted, most)
+
+    def move(most):
+        noises = narrowed(normals, shapes(p, most, wanted), ("J1", "J2", "J2T", "J1T"))
+        return partial(step, p, normals, noises, rank, tolerance, wanted, most)
+
+    state = forward(p.T + 1, rank, begin, move, joining(p))
     moments, observables, report = results(p, normals, rank, tolerance, wanted, state)
-    return moments, observables, finite, report
+    return moments, observables, state.finite, report
 
 
 TWO_TIME = SampledTwoTime(

@@ -84,6 +84,8 @@ MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     networks.theory_and_simulation,
     networks.growth,
     bench_wide.theory_and_network,
+    bench_wide.small_networks,
+    bench_wide.one_percent,
     bench_wide.growth_with_spikes,
     bench_bulk.bulk,
     sweeps.side_by_side,

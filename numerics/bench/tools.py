@@ -25,6 +25,13 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def worked(work: Callable[[], object]) -> float:
+    """Seconds of the processor, of all threads, of one call: what other work on the machine adds is left out."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
 def side_by_side(first: Callable[[], object], second: Callable[[], object], repeats: int) -> tuple[float, float]:
     """Median seconds of both, called in turns so that a slow moment of the machine meets both."""
     pairs = [(timed(first), timed(second)) for _ in range(repeats)]

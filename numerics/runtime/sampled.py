@@ -10,7 +10,9 @@ one slot per normal that a site answers to).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -24,9 +26,9 @@ Array = Any
 
 
 class Span(NamedTuple):
-    """Orthonormal directions over the sites. lost: the largest share of its variance that a field has left out.
-    full: whether something has found no room. slopes: derivatives of the directions by every slot, where they are
-    followed."""
+    """Orthonormal directions over the sites, sites x directions. lost: the largest share of its variance that a field
+    has left out. full: whether something has found no room. slopes: derivatives of the directions by every slot, where
+    they are followed."""
 
     directions: Array
     used: Array
@@ -49,9 +51,9 @@ def room(entries: int, rank: int | None) -> int:
     return entries if rank is None else min(entries, rank)
 
 
-def beyond(size: int, entries: int, labels: int) -> int:
+def beyond(rank: int | None, entries: int, labels: int) -> int:
     """How many normals the part of a field outside of its span needs: none where there is room for all."""
-    return labels if size < entries else 0
+    return labels if room(entries, rank) < entries else 0
 
 
 def empty_span(sites: int, size: int, slots: int | None = None) -> Span:
@@ -89,22 +91,28 @@ ROUNDING = 1e-14
 """Share of its variance below which what is new in a field is rounding error."""
 
 
+def met(values: Array, others: Array) -> Array:
+    """Means over the sites of the products of values with others: labels x columns of the others."""
+    # the compiler would fold the transposition into the product, which takes longer where labels are few
+    turned = jax.lax.optimization_barrier(values.T)  # type: ignore[no-untyped-call]  # JAX gives it no types
+    return turned @ others / values.shape[0]
+
+
 def extend(span: Span, values: Array, tolerance: Array = 0.0, slopes: Array | None = None) -> tuple[Array, Array, Span]:
     """The coordinates of values, a factor of the covariance of what is left out of them (labels x labels), and the
     span joined by what is new in them.
 
     A direction with less than the share `tolerance` of the variance is left out, and so is what finds no room.
     """
-    sites, most = span.directions.shape
-    labels = values.shape[1]
-    rows = values.T @ span.directions / sites
-    left = values - span.directions @ rows.T
+    most, labels = span.directions.shape[1], values.shape[1]
+    rows = met(values, span.directions)
+    left = values - expressed(span, rows)
     # projected twice: once leaves rounding errors along directions that are nearly those of the values
-    again = left.T @ span.directions / sites
-    rows, left = rows + again, left - span.directions @ again.T
+    again = met(left, span.directions)
+    rows, left = rows + again, left - expressed(span, again)
     variances = jnp.mean(values**2, axis=0)
     size = jnp.max(variances)
-    factor, chosen, remainders = pivoted(left.T @ left / sites, ROUNDING * size)
+    factor, chosen, remainders = pivoted(overlaps(left, left), ROUNDING * size)
     wanted = remainders > jnp.maximum(tolerance, ROUNDING) * size  # the first ones: remainders descend
     places = jnp.where(wanted, span.used + jnp.arange(labels), most)
     taken = places < most
@@ -137,12 +145,12 @@ def expressed_slopes(span: Span, rows: Array) -> Array:
 
 def seen_from(span: Span, values: Array) -> Array:
     """Means of the products of values with the directions of a span: labels x directions."""
-    return (span.directions.T @ values / values.shape[0]).T
+    return met(values, span.directions)
 
 
 def between(left: Span, right: Span) -> Array:
     """Means of the products of the directions of two spans."""
-    return left.directions.T @ right.directions / left.directions.shape[0]
+    return met(left.directions, right.directions)
 
 
 def scaled_rows(factor: Array, rows: Array) -> Array:
@@ -210,7 +218,7 @@ def mean_by_label(values: Array) -> Array:
 
 def overlaps(left: Array, right: Array) -> Array:
     """Means of the products of values: labels of the first x labels of the second."""
-    return left.T @ right / left.shape[0]
+    return met(left, right)
 
 
 def total(values: Array) -> Array:
@@ -258,7 +266,7 @@ def with_rest(covariance: Array, left: Array, right: Array, count: int) -> Array
 def answers(values: Array, normals: Array, span: Span) -> Array:
     """Mean derivatives of values by the normals of a random matrix, by Stein's lemma: labels x directions."""
     live = jnp.arange(normals.shape[1]) < span.used
-    return values.T @ normals / values.shape[0] * live
+    return met(values, normals) * live
 
 
 def record(table: Array, value: Array, t: Array) -> Array:
@@ -328,10 +336,84 @@ def forgetting(span: Span, start: int, size: int) -> Span:
 # -- time
 
 
-def forward(times: int, step: Callable[..., Any], state: tuple[Any, ...]) -> tuple[tuple[Any, ...], Array]:
-    """All that is carried through time, after the last step, and how many times are free of overflow."""
-    found: tuple[tuple[Any, ...], Array] = jax.lax.fori_loop(0, times, step, (state, jnp.zeros((), int)))
-    return found
+class Carried:
+    """What is carried through time, by name: `state.span_W`. A pytree."""
+
+    def __init__(self, /, **values: Any) -> None:
+        self.__dict__.update(values)
+
+
+def _flatten(state: Carried) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    return tuple(vars(state).values()), tuple(vars(state))
+
+
+def _unflatten(names: tuple[str, ...], values: Iterable[Any]) -> Carried:
+    return Carried(**dict(zip(names, values, strict=True)))
+
+
+jax.tree_util.register_pytree_node(Carried, _flatten, _unflatten)
+
+STAGED, SHARES = 96, (0.25, 0.5, 0.75)
+"""Spans with room for so many directions or more get it in stages: first for these shares of it, then for all."""
+
+
+def forward(
+    times: int,
+    rank: int | None,
+    start: Callable[[int | None], Carried],
+    step: Callable[[int | None], Callable[[Array, Carried], Carried]],
+    joining: Mapping[str, tuple[int, int]],
+) -> Carried:
+    """All that is carried through time, after the last step.
+
+    start, step: with room for at most so many directions in each span. joining: how many directions can join a span at
+    one time, and how many before the first; spans are widened before one of these has no room for so many. What is
+    wider than needed costs as much as what is needed, and each width is compiled by itself, so there are few.
+    """
+    whole = jax.eval_shape(partial(start, rank))
+
+    def size(state: Any, name: str) -> int:
+        return int(getattr(state, name).directions.shape[1])
+
+    widest = max((size(whole, name) for name in joining), default=0)
+    least = max((now + before for now, before in joining.values()), default=0)
+    widths = [math.ceil(share * widest) for share in SHARES if widest >= STAGED]
+    t, state = jnp.zeros((), int), None
+    for most in (*(width for width in widths if width >= least), rank):
+        state = start(most) if state is None else _widened(state, jax.eval_shape(partial(start, most)))
+        narrow = [name for name in joining if size(state, name) < size(whole, name)]
+        limits = {name: size(state, name) - joining[name][0] for name in narrow}
+        moved = step(most)
+
+        def go_on(now: tuple[Array, Carried], limits: dict[str, int] = limits) -> Array:
+            t, state = now
+            return jnp.all(jnp.stack([t < times, *(getattr(state, name).used <= k for name, k in limits.items())]))
+
+        def go(now: tuple[Array, Carried], moved: Callable[[Array, Carried], Carried] = moved) -> tuple[Array, Carried]:
+            t, state = now
+            return t + 1, moved(t, state)
+
+        t, state = jax.lax.while_loop(go_on, go, (t, state))
+    assert state is not None
+    return state
+
+
+def _widened(state: Carried, shapes: Carried) -> Carried:
+    """The state with zeros behind what is narrower than it will be."""
+
+    def wide(x: Array, shape: jax.ShapeDtypeStruct) -> Array:
+        missing = [(0, new - old) for old, new in zip(x.shape, shape.shape, strict=True)]
+        return x if x.shape == shape.shape else jnp.pad(x, missing)
+
+    widened: Carried = jax.tree.map(wide, state, shapes)
+    return widened
+
+
+def narrowed(
+    normals: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]], names: tuple[str, ...]
+) -> dict[str, Array]:
+    """The normals of random matrices, those of the first directions."""
+    return {name: normals[name][:, *(slice(size) for size in shapes[name])] for name in names}
 
 
 # -- responses
@@ -383,21 +465,51 @@ def response_matrix(seen: Array, noise: Array, rows: Array, entries: Array, reac
     # by the time from which on they count, so that those that count at any time are the first of the sequence
     sequence = jnp.argsort(entries + reach, stable=True)
 
-    def one(k: Array, state: Any) -> Any:
-        factor, taken = state
-        i = sequence[k]
-        left = noise[:, i] - factor @ factor[i]
-        take = left[i] > tolerance * noise[i, i]
-        column = jnp.where(take, left / jnp.sqrt(jnp.where(take, left[i], 1.0)), 0.0)
-        return factor.at[:, k].set(column), taken.at[k].set(take)
-
-    start = jnp.zeros((count, count)), jnp.zeros(count, bool)
-    factor, taken = jax.lax.fori_loop(0, count, one, start)
-    lower = jnp.where(taken[:, None] & taken[None, :], factor[sequence], jnp.eye(count))
+    factor, taken = _factor_in_sequence(noise[sequence][:, sequence], tolerance)
+    lower = jnp.where(taken[:, None] & taken[None, :], factor, jnp.eye(count))
     solved = solve_triangular(lower, (seen[:, sequence] * taken).T, lower=True).T
     causal = entries[sequence][None, :] + reach[sequence][None, :] <= rows[:, None]
     solved = solve_triangular(lower.T, (solved * causal * taken).T, lower=False).T
     return jnp.zeros_like(seen).at[:, sequence].set(solved * taken)
+
+
+BLOCK = 32
+"""Columns of a covariance that are factored together."""
+
+
+def _factor_in_sequence(covariance: Array, tolerance: Array) -> tuple[Array, Array]:
+    """A factor of a covariance, column by column, and which columns it has: not those that the ones before determine
+    but for a share `tolerance` of their variance."""
+    count = covariance.shape[0]
+    width = min(BLOCK, count)
+    blocks = -(-count // width)
+    padding = blocks * width - count
+    whole = jnp.pad(covariance, ((0, padding), (0, padding)))  # behind the last: nothing is left of zero, none is taken
+
+    def block(k: Array, state: Any) -> Any:
+        factor, taken = state
+        start = k * width
+        before = jax.lax.dynamic_slice_in_dim(factor, start, width)
+        left = jax.lax.dynamic_slice_in_dim(whole, start, width, axis=1) - factor @ before.T
+        variances = jax.lax.dynamic_slice_in_dim(jnp.diagonal(whole), start, width)
+
+        def column(j: Array, state: Any) -> Any:
+            rest, corner, here = state
+            take = rest[j, j] > tolerance * variances[j]
+            made = jnp.where(take, rest[:, j] / jnp.sqrt(jnp.where(take, rest[j, j], 1.0)), 0.0)
+            return rest - made[:, None] * made[None, :], corner.at[:, j].set(made), here.at[j].set(take)
+
+        rest = jax.lax.dynamic_slice_in_dim(left, start, width)
+        empty = jnp.zeros_like(rest), jnp.zeros(width, bool)
+        _, corner, here = jax.lax.fori_loop(0, width, column, (rest, *empty))
+        inverse = solve_triangular(jnp.where(here[:, None] & here, corner, jnp.eye(width)), jnp.eye(width), lower=True)
+        made = jax.lax.dynamic_update_slice_in_dim((left * here) @ inverse.T * here, corner, start, axis=0)
+        factor = jax.lax.dynamic_update_slice_in_dim(factor, made, start, axis=1)
+        return factor, jax.lax.dynamic_update_slice_in_dim(taken, here, start, axis=0)
+
+    start = jnp.zeros_like(whole), jnp.zeros(blocks * width, bool)
+    factor, taken = jax.lax.fori_loop(0, blocks, block, start)
+    return factor[:count, :count], taken[:count]
 
 
 def still_finite(finite: Array, t: Array, values: tuple[Array, ...]) -> Array:

@@ -51,6 +51,9 @@ COARSE = (1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 COARSER, SHARE_OF_DIFFERENCE = 4.0, 0.5
 """Passes that show what leaving out does leave out so many times more; of the difference so much counts as an error,
 more than the third that it would be if it grew in proportion."""
+NEXT_ORDER = 1.5
+"""What is taken off is the bias of order 1/sites. So many times directions/sites of the difference to halves may be the
+next order, which counts as an error: with five sites per direction a quarter of it was seen."""
 RESOLVED = 30.0
 """Noises that earlier ones determine, but for so many times 1/sites of their variance, sites of all replicas counted,
 carry no response."""
@@ -152,6 +155,8 @@ def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repor
         half, half_off = _mean_and_deviations(halved, more_left_out, shelf)
         of_halves = near(half, half_off)
         share, doubt = how.share or _share([table[1] for table in wholes], apart)
+        if how.share is None:
+            doubt = math.hypot(doubt, NEXT_ORDER * max(one.directions for one in passes) / plan.sites)
         changes = [_combined(one, _sum(terms)[1], share) for one, terms in zip(changes, half_off, strict=True)]
         changes.append({name: doubt * (value - half[1][name]) for name, value in observables.items()})
         observables = _combined(observables, half[1], share)

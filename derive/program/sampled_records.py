@@ -1,0 +1,117 @@
+"""What a sampled pass consists of, as a program, and the names of its parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+
+from derive.algebra.words import Letter
+from derive.language.symbols import Clock
+from derive.language.vectors import Field, labels_of
+from derive.program.layout import Layout
+from derive.program.nodes import Formula, Let, Shape, Statement, Symbol, Value
+from derive.program.sites import Channel, Span
+from derive.records.system import ElementwiseRule
+
+Key = tuple[str, str, str] | tuple[str, int]
+"""An order parameter: ("C", a, b), ("R", a, b), ("M", i) for a mean that weighs updates, ("F", i) for one at a time."""
+MomentKey = tuple[str | int, ...]
+"""What order parameters are made of: also ("G", matrix), the covariance of its noises, and ("K", a, matrix), the
+correlations of a field with them."""
+
+JUMPS = (sp.Heaviside, sp.sign, sp.Piecewise, sp.DiracDelta, sp.floor, sp.ceiling)
+"""Functions whose derivative, where it exists, does not tell how they change."""
+
+
+@dataclass(frozen=True)
+class SpanLayout:
+    """A span, the symbol of its directions, that of how many it has room for, how many there can be, how many of them
+    can join at one time, and how many before the first."""
+
+    span: Span
+    symbol: Symbol
+    size: Symbol
+    entries: sp.Expr
+    joining: sp.Expr
+    before: sp.Expr
+
+
+@dataclass(frozen=True)
+class NormalsOf:
+    """One kind of normals: its key, and the shape that they have per site."""
+
+    key: str
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Kick:
+    """A source in the equation of a field, for the responses to it."""
+
+    field: Field
+
+
+Kind = Channel | Field | tuple[Channel, Field] | Kick
+"""What has normals of its own: a random matrix, a drawn vector, the part of a field outside of the span of a matrix, a
+source in an equation."""
+
+
+@dataclass(frozen=True)
+class SampledPass:
+    """The program. `tables` come before everything, `start` before the first time, `step` at every time."""
+
+    clock: Clock | None
+    method: str
+    time: Symbol
+    when: Symbol
+    sites: Symbol
+    normals: Symbol
+    noises: Symbol
+    """The normals of random matrices, for the directions that there is room for."""
+    rank: Symbol
+    tolerance: Symbol
+    moments_symbol: Symbol
+    spans: tuple[SpanLayout, ...]
+    kinds: tuple[NormalsOf, ...]
+    channels: tuple[str, ...]
+    """Keys of the normals of random matrices."""
+    groups: tuple[tuple[str, ...], ...]
+    footprint: Formula
+    tables: tuple[Let, ...]
+    start: tuple[Statement, ...]
+    step: tuple[Statement, ...]
+    watched: tuple[Symbol, ...]
+    carried: tuple[Symbol, ...]
+    results: tuple[Statement, ...]
+    moments: tuple[tuple[MomentKey, Value], ...]
+    observables: tuple[tuple[str, Value], ...]
+    responses: tuple[Let, ...]
+    order: tuple[tuple[Key, Value], ...]
+    ends: tuple[tuple[Key, tuple[Field, Field]], ...]
+    """The fields whose times and labels the two axes of a correlation or response run over."""
+    wanted: Symbol
+    remembered: tuple[str, ...] = ()
+    """Fields whose noises random matrices answer to: they are kicked whenever responses are asked for."""
+    fields: tuple[tuple[str, Value], ...] = ()
+    """In place of moments and observables: what two-time functions are made of."""
+
+
+def lines_of(field: Field) -> sp.Expr:
+    """How many columns the values of a field have: its labels, or one."""
+    return field.labels if field.labelled else sp.S.One
+
+
+def has_jumps(layout: Layout) -> bool:
+    """Whether some law jumps, so that its mean derivative is not the mean of its derivatives."""
+    rules = [rule for f in layout.fields for rule in (f.rule, *f.starts)]
+    return any(rule.law.has(*JUMPS) for rule in rules if isinstance(rule, ElementwiseRule))
+
+
+def key_of(letter: Letter) -> tuple[str, str, str]:
+    return (letter.kind, letter.a.name, letter.b.name)
+
+
+def labels_in(expression: sp.Basic) -> sp.Expr:
+    found = labels_of(sp.sympify(expression))
+    return sp.S.One if found is None else found

@@ -1,0 +1,150 @@
+"""Two-time functions by sampling, as a program: the same pass with slopes along kicks of all fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import sympy as sp
+
+from derive.algebra.words import Letter
+from derive.language.vectors import Field, FieldAt, Mean
+from derive.program.layout import Layout, lag_of
+from derive.program.nodes import SCALAR, Call, Formula, Item, Let, Quoted, Ref, Shape, Slot, Sum, Symbol, Value
+from derive.program.sampled import Build
+from derive.program.sampled_fields import ONE
+from derive.program.sampled_records import Key, Kick, Kind, MomentKey, SampledPass, has_jumps, lines_of
+from derive.records.saddle import Memory
+
+
+def sampled_two_time(layout: Layout, letters: Iterable[Letter], means: Iterable[Mean] = ()) -> SampledPass:
+    """The program that gives two-time functions of all fields; responses where no law jumps.
+
+    letters, means: what the pass is asked for otherwise, so that it is the same pass over the same sites.
+    """
+    return TwoTimeBuild(layout, tuple(letters), tuple(means), "stein").program()
+
+
+class TwoTimeBuild(Build):
+    """Adds random kicks to the equations of all fields, and follows slopes along them, where no law jumps."""
+
+    def __init__(self, layout: Layout, letters: tuple[Letter, ...], means: tuple[Mean, ...], method: str):
+        super().__init__(layout, letters, means, method)
+        self.tangents = Slot(Call("tangents", (Ref(self.wanted),), SCALAR), "tangents")
+        self.slopes_past: dict[Field, Symbol] = {}
+        """Slopes of a field at all times."""
+        self.kept: dict[Field, Symbol] = {}
+        """Values of a field at all times."""
+
+    def _follows_slopes(self) -> bool:
+        return not has_jumps(self.layout)
+
+    def _more_kinds(self) -> list[tuple[Kind, str, Shape]]:
+        found: list[tuple[Kind, str, Shape]] = []
+        for field in self.layout.named:
+            all_times = Formula(self.points if field.timed else sp.S.One)
+            many = Slot(Call("kicked", (Ref(self.wanted), Quoted(field.name), all_times), SCALAR), "times")
+            found.append((Kick(field), f"kick_{field}", (many, lines_of(field))))
+        return found
+
+    def _more_numbers(self) -> list[sp.Expr]:
+        found: list[sp.Expr] = []
+        for field in self.layout.named:
+            numbers = Formula(lines_of(field) * (self.points if field.timed else 1))
+            kept = Call("numbers_kept", (Ref(self.wanted), Quoted(field.name), numbers), SCALAR)
+            found.append(Slot(kept, f"kept of {field}"))  # slots of one name would be added up in any order
+        return found
+
+    def _slots(self, field: Field) -> sp.Expr:
+        """How many fields are kicked."""
+        return self.tangents
+
+    def _observed(self) -> tuple[tuple[str, sp.Expr], ...]:
+        return ()
+
+    def _moments(self, weighing: Sequence[Ref | None]) -> list[tuple[MomentKey, Value]]:
+        return []
+
+    def _order(self) -> tuple[tuple[Let, ...], tuple[tuple[Key, Value], ...]]:
+        return (), ()
+
+    def _kept_fields(self) -> list[tuple[str, Value]]:
+        return [(field.name, self._kept(field)) for field in self.layout.named]
+
+    def slope(self, value: FieldAt) -> Value | None:
+        return self._kick(value) if value.field.role == "normal" else super().slope(value)
+
+    def _known(self, field: Field) -> None:
+        if self.sloped:
+            slope = self.slopes[field]
+            kicked = Sum(((ONE, Ref(slope)), (ONE, self._kick(self.present(field)))), slope.shape)
+            self.lines.append(Let(slope, kicked))
+            if field.timed:
+                self._all_slopes(field)
+                past = self.slopes_past[field]
+                self.lines.append(Let(past, Call("keep", (Ref(past), Ref(slope), Ref(self.time)), None)))
+        if field.timed:
+            self._keep(field)
+
+    def _past_slopes(self, vector: Field, rows: Value, weighing: Value) -> Value | None:
+        if not self.sloped:
+            return None
+        return Call("past_slopes", (weighing, self._all_slopes(vector), Formula(self.points)), None)
+
+    def _product(self, field: Field) -> tuple[Value, Value | None]:
+        value, _ = super()._product(field)
+        if not self.sloped:
+            return value, None
+        slopes = [(self.number(m.coefficient), self._memory_slopes(m)) for m in self.layout.memories(field)]
+        return value, Sum(tuple(slopes), self.slopes_shape(field))
+
+    def _kick(self, value: FieldAt) -> Call:
+        """The kick of a field at the current time, or some steps earlier."""
+        field = value.field
+        kicks = Item(self.normals, self.kinds[Kick(field)].key)
+        lag = lag_of(value, self.clock)
+        when = (Ref(self.time), *((lag,) if lag else ())) if field.timed else ()
+        return Call("kick_at", (Ref(self.wanted), Quoted(field.name), kicks, *when), self.slopes_shape(field))
+
+    def _keep(self, field: Field) -> None:
+        """Keep the values of a field at all times, if somebody asks for them."""
+        sizes = Formula(self.points), Ref(self.sites), Formula(lines_of(field))
+        kept = self.kept[field] = Symbol(f"all_{field}")
+        self.initial[kept] = Call("room_for", (Ref(self.wanted), Quoted(field.name), *sizes), None)
+        self.lines.append(Let(kept, Call("keep", (Ref(kept), Ref(self.done[field]), Ref(self.time)), None)))
+
+    def _kept(self, field: Field) -> Call:
+        """What two-time functions of a field are made of."""
+        if field.role == "normal":
+            times = Formula(self.points if field.timed else sp.S.One)
+            normals = Item(self.normals, self.kinds[field].key)
+            values: Value = Call("drawn_values", (normals, self.number(field.scale), times), None)
+        else:
+            values = Ref(self.kept[field]) if field.timed else Call("kept_once", (Ref(self.done[field]),), None)
+        if not self.sloped:
+            return Call("Kept", (values, None, None), None)
+        return Call("Kept", (values, self._all_slopes(field), Item(self.normals, self.kinds[Kick(field)].key)), None)
+
+    def _memory_slopes(self, m: Memory) -> Call:
+        """The slopes of what a random matrix remembers of a field: its responses, from the kicks of the noise, times
+        the slopes of the field at all times. Directions of the past would not do: they do not hold the kick of a field
+        that has nothing new."""
+        a = self.present(m.a)
+        slope = self.slope(a) or Call("no_slopes", (self.value(a), Formula(self._slots(m.a))), None)
+        kicks = Item(self.normals, self.kinds[Kick(m.noise)].key)
+        when = Ref(self.time) if m.a.timed and m.noise.timed else None
+        arguments = (Ref(self.wanted), Quoted(m.noise.name), slope, kicks, self._all_slopes(m.on), when, int(m.fresh))
+        return Call("memory_slopes", arguments, self.slopes_shape(m.target))
+
+    def _all_slopes(self, field: Field) -> Value:
+        """The slopes of a field at all times so far: times x sites x labels x slopes."""
+        if field.role == "normal":
+            kicks = Item(self.normals, self.kinds[Kick(field)].key)
+            times = Formula(self.points if field.timed else sp.S.One)
+            return Call("drawn_slopes", (Ref(self.wanted), Quoted(field.name), kicks, times), None)
+        if not field.timed:
+            return Call("kept_once", (Ref(self.slopes[field]),), None)
+        if field not in self.slopes_past:
+            self.slopes_past[field] = Symbol(f"d_{field}_past")
+            sizes = Formula(self.points), Ref(self.sites), Formula(lines_of(field)), Formula(self._slots(field))
+            self.initial[self.slopes_past[field]] = Call("no_slopes_yet", sizes, None)
+        return Ref(self.slopes_past[field])

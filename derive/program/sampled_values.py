@@ -1,0 +1,348 @@
+"""A sampled pass as a program: sizes, normals, numbers and values that fields are made of."""
+
+from __future__ import annotations
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from derive.algebra.words import Letter
+from derive.errors import DeclarationError
+from derive.language.data import DataAt
+from derive.language.vectors import PAST, Field, FieldAt, Mean, Total, labels_of, shown
+from derive.program.layout import Layout, lag_of, outermost
+from derive.program.nodes import (
+    SCALAR,
+    Call,
+    Formula,
+    Item,
+    Let,
+    Ref,
+    Shape,
+    Slot,
+    Statement,
+    Sum,
+    Symbol,
+    Value,
+    shape_of,
+)
+from derive.program.recurrences import Coefficients
+from derive.program.sampled_records import Kick, Kind, NormalsOf, SpanLayout, labels_in, lines_of
+from derive.program.sites import Channel, Sharing, Span
+
+
+class Values:
+    """What is known of each field as the program grows."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        letters: tuple[Letter, ...],
+        means: tuple[Mean, ...],
+        method: str,
+    ):
+        self.layout, self.clock, self.letters, self.means, self.method = layout, layout.clock, letters, means, method
+        self.pathwise = method == "pathwise"
+        self.wanted = Symbol("wanted")
+        self.sloped = self._follows_slopes()
+        self.sharing = Sharing(layout, letters, means)
+        self.points = sp.S.One if self.clock is None else self.clock.points
+        self.steps = sp.S.One if self.clock is None else self.clock.steps
+        self.time = Symbol("t" if self.clock is None else self.clock.name, SCALAR)
+        self.when = Symbol("when", (self.points,))
+        self.sites, self.tolerance = Symbol("sites", SCALAR), Symbol("tolerance", SCALAR)
+        self.rank = Symbol("rank", SCALAR)
+        self.normals, self.noises, self.moments_symbol = Symbol("normals"), Symbol("noises"), Symbol("moments")
+        self.now_slot, self.when_slot = Slot(Ref(self.time), self.time.hint), Slot(Ref(self.when), "s")
+        self.sites_slot = Slot(Ref(self.sites), "sites")
+        self.spans = tuple(map(self._span, self.sharing.spans))
+        self.home = {made.span: made for made in self.spans}
+        self.size = {made.span: Slot(Ref(made.size), made.size.hint) for made in self.spans}
+        self.kinds = self._kinds()
+        self.coefficients = Coefficients(layout)
+        self.correlated = {f for x in self.letters if x.kind == "C" for f in self._with_same_root(x)}
+        """Fields of correlations to which what is left out adds."""
+        self.done: dict[Field, Symbol] = {}
+        self.slopes: dict[Field, Symbol] = {}
+        self.rows: dict[tuple[Field, Span], Symbol] = {}
+        self.rests: dict[tuple[Field, Span], Symbol] = {}
+        """Factors of the covariance of what is left out of a field at the current time, in spans that may lack room."""
+        self.past_rests: dict[Field, Symbol] = {}
+        self.pasts: dict[Field, Symbol] = {}
+        self.answered: dict[tuple[Field, Channel], Symbol] = {}
+        self.answers: dict[tuple[Field, Channel], Symbol] = {}
+        """The same at the current time."""
+        self.answered_once: tuple[Symbol, ...] = ()
+        """Those of fields without time that are known before the first time."""
+        self.lates: dict[Field, list[tuple[Symbol, Symbol]]] = {}
+        self.tables: dict[sp.Expr, Symbol] = {}
+        self.initial: dict[Symbol, Value] = {}
+        """What is carried through time, and what it starts from where no field without time gives it."""
+        self.lines: list[Statement] = []
+
+    def _follows_slopes(self) -> bool:
+        """Whether slopes of values are followed: here along all normals."""
+        return self.pathwise
+
+    # -- sizes and normals
+
+    def _span(self, span: Span) -> SpanLayout:
+        often = sp.S.One if span.fresh else self.points
+        entries = sp.Add(*(lines_of(f) * (often if f.timed else 1) for f in span.fields))
+        joining, before = (sp.Add(*(lines_of(f) for f in span.fields if f.timed == timed)) for timed in (True, False))
+        symbol, size = Symbol(f"span_{span.hint}"), Symbol(f"size_{span.hint}", SCALAR)
+        return SpanLayout(span, symbol, size, entries, joining, before)
+
+    def _kinds(self) -> dict[Kind, NormalsOf]:
+        """Everything that has normals of its own, with keys that no two of them share."""
+        made: dict[Kind, NormalsOf] = {}
+        taken: set[str] = set()
+        kinds: list[tuple[Kind, str, Shape]] = []
+        for channel in self.sharing.channels:
+            size = self.size[self.sharing.channel_span(channel)]
+            kinds.append((channel, channel.hint, (self.points, size) if channel.fresh else (size,)))
+        for source in self.layout.system.sources:
+            if source.role == "normal":
+                times = (self.points,) if source.timed else ()
+                kinds.append((source, str(source), (*times, *((source.labels,) if source.labelled else ()))))
+        for channel in self.sharing.channels:
+            span = self.sharing.channel_span(channel)
+            for root in dict.fromkeys(self.sharing.root(a)[0] for a in channel.arguments):
+                if self._may_lack_room(root, span):
+                    kinds.append(((channel, root), f"{channel.hint}_beyond", (self.points, self._beyond(root, span))))
+        for kind, key, shape in (*kinds, *self._more_kinds()):
+            while key in taken:
+                key += "_"
+            taken.add(key)
+            made[kind] = NormalsOf(key, shape)
+        return made
+
+    def _more_kinds(self) -> list[tuple[Kind, str, Shape]]:
+        """What else has normals."""
+        return []
+
+    def _with_same_root(self, letter: Letter) -> tuple[Field, ...]:
+        roots = {self.sharing.root(f)[0] for f in (letter.a, letter.b)}
+        return (letter.a, letter.b) if len(roots) == 1 else ()
+
+    def _may_lack_room(self, field: Field, span: Span) -> bool:
+        """Whether something of a field may be left out of a span: what has no time comes first and is always kept."""
+        return field.timed and not span.fresh
+
+    def _is_drawn_anew(self, field: Field, span: Span) -> bool:
+        """Whether what is left out of a field is needed: for the noise of a random matrix, or in a correlation."""
+        base = self.sharing.root(field)[0]
+        under = any((c, base) in self.kinds and self.sharing.channel_span(c) == span for c in self.sharing.channels)
+        relatives = [f for f in (*self.correlated, base) if self.sharing.root(f)[0] == base]
+        correlated = any(f in self.correlated and self.sharing.past_span(f) == span for f in relatives)
+        return self._may_lack_room(field, span) and (under or correlated)
+
+    def _beyond(self, field: Field, span: Span) -> Slot:
+        entries = Formula(self.home[span].entries)
+        return Slot(Call("beyond", (Ref(self.rank), entries, Formula(lines_of(field))), SCALAR), "beyond")
+
+    def _groups(self) -> tuple[tuple[str, ...], ...]:
+        found = []
+        for members in self.sharing.groups:
+            inside = [*self.sharing.noises(members), *(s for s in self.layout.system.sources if s in members)]
+            keys = tuple(self.kinds[kind].key for kind in inside if kind in self.kinds)
+            found += [keys] if keys else []
+        # behind all others, which are then drawn as if nobody kicked
+        return (*found, *((normals.key,) for kind, normals in self.kinds.items() if isinstance(kind, Kick)))
+
+    def _slots(self, field: Field) -> sp.Expr:
+        """How many slopes the values of a field have: one for each normal that its sites answer to."""
+        channels = self.sharing.noises(self.sharing.group_of(field))
+        return sp.Add(*(self.size[self.sharing.channel_span(c)] for c in channels))
+
+    def _first_slot(self, channel: Channel) -> sp.Expr:
+        channels = self.sharing.noises(self.sharing.group_of(channel.products[0]))
+        before = channels[: channels.index(channel)]
+        return sp.Add(*(self.size[self.sharing.channel_span(c)] for c in before))
+
+    def _place(self, channel: Channel) -> tuple[Formula, Formula]:
+        """Where the normals of a random matrix stand among the slots of their sites."""
+        return Formula(self._first_slot(channel)), Formula(self.size[self.sharing.channel_span(channel)])
+
+    def _footprint(self) -> Formula:
+        counted: dict[tuple[Field, ...], sp.Expr] = {}
+        for made in self.spans:
+            group = self.sharing.group_of(made.span.fields[0])
+            counted[group] = counted.get(group, sp.S.Zero) + self.size[made.span]
+        for f in self.layout.fields:
+            group = self.sharing.group_of(f.field)
+            counted[group] = counted.get(group, sp.S.Zero) + lines_of(f.field)
+        each = [n * (1 + self._slots(group[0])) if self.sloped else n for group, n in counted.items()]
+        each += self._more_numbers()
+        return Formula(sp.Add(*each) if each else sp.S.One)
+
+    def _more_numbers(self) -> list[sp.Expr]:
+        """What else is kept for each site."""
+        return []
+
+    # -- numbers
+
+    def number(self, expression: sp.Expr, shape: Shape | None = None) -> Formula:
+        """A number at the current time; a row over labels where it has them, or over all earlier times."""
+        expression = sp.sympify(expression)
+        labels = labels_of(expression)
+        if shape is None:
+            shape = SCALAR if labels is None else (sp.S.One, labels)
+        return self._formula(expression, shape)
+
+    def _formula(
+        self,
+        expression: sp.Expr,
+        shape: Shape,
+        known: dict[FieldAt, Slot] | None = None,
+        last: sp.Expr | None = None,
+    ) -> Formula:
+        """Arithmetic of values, means, data and coefficients. known: what stands for values, if not they themselves;
+        last: of earlier times the last one that is asked for, whose value later ones get too."""
+        inner: dict[sp.Basic, sp.Expr] = {}
+        over = bool(expression.has(PAST))
+        for node in outermost(expression, (FieldAt, Mean, AppliedUndef, DataAt, Total)):
+            if isinstance(node, FieldAt):
+                inner[node] = known[node] if known else Slot(self.value(node), shown(node))
+            elif isinstance(node, AppliedUndef):
+                inner[node] = self.coefficients.at(node, self.number, (self.points,))
+            elif isinstance(node, DataAt):
+                inner[node] = Slot(self.given(node), shown(node))
+            elif node.has(PAST):
+                inner[node] = self._at_earlier_times(node)
+            elif isinstance(node, Mean):
+                inner[node] = Slot(self._mean(node), shown(node))
+            else:
+                inner[node] = Slot(Call("over_labels", (self.number(node.expression),), SCALAR), shown(node))
+        moved: dict[sp.Basic, sp.Expr] = {PAST: self.when_slot}
+        if self.clock is not None:
+            moved[self.clock] = self.now_slot
+        if last is not None:
+            # a power of a delay is not taken where the delay is negative: the weight is zero there
+            last_time = sp.sympify(last).xreplace(moved)
+            moved[PAST] = Slot(Formula(sp.Min(self.when_slot, last_time), (self.points,)), "s")
+        return Formula(expression.xreplace(inner).xreplace(moved), (self.points,) if over else shape)
+
+    def _mean(self, average: Mean) -> Call:
+        labels = labels_of(average)
+        inside = self._formula(average.expression, (self.sites_slot, labels_in(average)))
+        return (
+            Call("mean", (inside,), SCALAR) if labels is None else Call("mean_by_label", (inside,), (sp.S.One, labels))
+        )
+
+    def _at_earlier_times(self, node: sp.Expr) -> Slot:
+        """A mean, or a sum of means over labels, at all earlier times."""
+        if labels_of(node) is not None:
+            raise DeclarationError(
+                f"{shown(node)}: a mean of fields with class labels stands in a sum over earlier times; "
+                "give the vector times that mean a field of its own"
+            )
+        moved = node.xreplace({PAST: self.clock})
+        if moved not in self.tables:
+            self.tables[moved] = self._carry(Symbol("means", (self.points,)))
+        return Slot(Ref(self.tables[moved]), shown(node))
+
+    def _table(self, node: sp.Expr) -> tuple[Symbol, Formula]:
+        """The table of a mean, and the mean at the current time."""
+        moved = node.xreplace({PAST: self.clock})
+        return self.tables[moved], self.number(moved)
+
+    def given(self, node: DataAt) -> Value:
+        """Data as a matrix, or as a row over labels."""
+        axes = node.data.axes
+        shape = axes if len(axes) == 2 else (sp.S.One, axes[0])
+        array = Formula(node.data, None)
+        if node.time is None:
+            return Call("given", (array, None, 0), shape)
+        if not node.time.has(self.clock):
+            return Call("given", (array, Formula(node.time), 0), shape)
+        return Call("given", (array, Ref(self.time), int(sp.expand(self.clock - node.time))), shape)
+
+    def _carry(self, symbol: Symbol, value: Value | None = None) -> Symbol:
+        """A symbol that goes from one time to the next, starting from zero unless another value is given."""
+        self.initial[symbol] = Sum((), symbol.shape) if value is None else value
+        return symbol
+
+    # -- values
+
+    def shape(self, field: Field) -> Shape:
+        return (self.sites_slot, lines_of(field))
+
+    def slopes_shape(self, field: Field) -> Shape:
+        return (*self.shape(field), self._slots(field))
+
+    def present(self, field: Field) -> FieldAt:
+        return field(self.clock) if field.timed else field()
+
+    def value(self, value: FieldAt) -> Value:
+        """The values of a field at the current time, or some steps earlier."""
+        field, lag = value.field, lag_of(value, self.clock)
+        if lag < 0:
+            raise DeclarationError(f"{shown(value)} lies in the future of the equation that uses it")
+        if field.role == "constant":
+            when = (Ref(self.time), lag) if lag else ()
+            return Call("ones", (Ref(self.sites), *when), (self.sites_slot, sp.S.One))
+        if field.role == "normal":
+            normals = Item(self.normals, self.kinds[field].key)
+            moved = (Ref(self.time), *((lag,) if lag else ()))
+            drawn = (
+                Call("drawn_at", (normals, *moved), self.shape(field))
+                if field.timed
+                else Call("drawn", (normals,), self.shape(field))
+            )
+            return drawn if field.scale == 1 else Sum(((self.number(field.scale), drawn),), drawn.shape)
+        if lag:
+            return Ref(self._late(field, lag)[0])
+        if field not in self.done:
+            raise DeclarationError(f"{shown(value)} is needed before it is known; use it one step earlier")
+        return Ref(self.done[field])
+
+    def slope(self, value: FieldAt) -> Value | None:
+        """The slopes of a value; None for what is drawn or constant, which answers to nothing."""
+        if value.field.role != "field":
+            return None
+        lag = lag_of(value, self.clock)
+        return Ref(self._late(value.field, lag)[1]) if lag else Ref(self.slopes[value.field])
+
+    def _late(self, field: Field, lag: int) -> tuple[Symbol, Symbol]:
+        chain = self.lates.setdefault(field, [])
+        while len(chain) < lag:
+            hint = f"{field}_{len(chain) + 1}_before"
+            late = self._carry(Symbol(hint, self.shape(field)))
+            slope = Symbol(f"d_{hint}", self.slopes_shape(field))
+            chain.append((late, self._carry(slope) if self.sloped else slope))
+        return chain[lag - 1]
+
+    def past(self, field: Field) -> Ref:
+        """The coordinates of a field at all times, known up to the current one."""
+        size = self.size[self.sharing.past_span(field)]
+        if not field.timed:
+            return Ref(self.rows[field, self.sharing.past_span(field)])
+        if field not in self.pasts:
+            self.pasts[field] = self._carry(Symbol(f"{field}_past", (self.points * lines_of(field), size)))
+        return Ref(self.pasts[field])
+
+    def series(self, field: Field) -> Value:
+        """The same in a sum over times, where a field without time is the same at all of them."""
+        found = self.past(field)
+        if field.timed:
+            return found
+        shape = (self.points * lines_of(field), shape_of(found)[1])
+        return Call("repeated", (found, Formula(self.points)), shape)
+
+    def directions(self, field: Field) -> Ref:
+        return Ref(self.home[self.sharing.past_span(field)].symbol)
+
+    def _asked(self) -> tuple[tuple[Field, Channel], ...]:
+        """Which fields answer to the noise of which random matrix in the order parameters asked for."""
+        pairs = {(x.a, self.sharing.channel_of(x.b)) for x in self.letters if x.kind == "R"}
+        for a, channel in pairs:
+            if channel.fresh:
+                raise DeclarationError(
+                    f"the probed matrix needs how {a} answers to {channel.matrix}, which is drawn anew at every time; "
+                    "probe weights that start from a matrix that stays"
+                )
+        return tuple(sorted(pairs, key=lambda p: (str(p[0]), p[1].hint)))
+
+    def _recorded(self, symbol: Symbol, value: Value) -> Ref:
+        self.lines.append(Let(symbol, Call("record", (Ref(symbol), value, Ref(self.time)), symbol.shape)))
+        return Ref(symbol)
