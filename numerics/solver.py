@@ -335,6 +335,7 @@ def _layer(
         "residual": max((o.residual for o in found), default=0.0),
         "eigenvalue_condition": max((o.condition for o in found), default=1.0),
         "reduced": matrix.probe.reduced,
+        "spiked": bool(matrix.probe.unknowns),
         "bulk": "curve of the resolvent"
         if matrix.bulk.eliminated
         else f"{len(matrix.bulk.responses)} response equations, too many to eliminate, followed by Newton's method",

@@ -198,8 +198,10 @@ def _print_layer(layer: Layer, grid: list[float] | None) -> None:
     if lines:
         sides = [f"overlap, {side}" for side in ("right", "left") if side in overlaps]
         print_table(f"outliers{named}", ("place", "value", *sides), lines)
-    elif len(layer.bulk_edges):
+    elif len(layer.bulk_edges) and layer.diagnostics["spiked"]:
         click.echo(f"no outliers{named}: every eigenvalue lies in the bulk")
+    elif len(layer.bulk_edges):
+        click.echo(f"the matrix{named} has no spikes: its spectrum is the bulk")
     if layer.bbp_time is not None and lines:
         click.echo(f"first outlier{named} at time {layer.bbp_time}")
     if grid is not None:
