@@ -152,7 +152,7 @@ def test_any_identifier_may_name_anything(any_names):
     """All words of the engine in all places of a declaration: the same numbers."""
     expected = _ran(lambda place: f"name{place}")
     assert all(np.isfinite(array).all() for array in expected) and len(expected) == 7
-    for turn in range(len(WORDS)):
+    for turn in range(0, len(WORDS), 4):
         found = _ran(lambda place, turn=turn: WORDS[(place + turn) % len(WORDS)])
         for one, other in zip(found, expected, strict=True):
             close(one, other)
