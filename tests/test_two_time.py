@@ -215,7 +215,10 @@ def test_sampled_kernels_are_the_exact_ones_within_their_errors(name):
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_kernels_are_those_of_simulations(name, simulation_seed):
     wanted = tuple(map(parsed, KERNELS[name]))
-    block = block_of(f"two-time, {name}", theory_of(name).solver, theory_of(name), simulation_seed, two_time=wanted)
+    theory = theory_of(name)
+    block = block_of(
+        f"two-time, {name}", theory.solver, theory, simulation_seed, ((60, 96), (180, 48)), two_time=wanted
+    )
     assert sum("[" in c.name for c in block.comparisons) > 20
     assert not too_far([block])
 
