@@ -9,7 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtr, stdtrit
+from scipy.special import ndtr, stdtr, stdtrit
 
 from derive.errors import NumericalError
 from numerics.labelled import single_draws, single_series, with_none
@@ -373,11 +373,12 @@ def verdict(rows: Sequence[Row], seeds: int) -> tuple[bool, str]:
         return True, f"theory and simulation agree: all {len(compared)} quantities within {THRESHOLD:g} standard errors"
     names = ", ".join(row.quantity for row in apart[:4]) + (", ..." if len(apart) > 4 else "")
     chance = float(stdtrit(seeds - 1, ndtr(THRESHOLD)))
+    expected = 2 * len(compared) * float(stdtr(seeds - 1, -THRESHOLD))
     if all(row.difference is not None and abs(row.difference) <= chance for row in apart):
         advice = f"with {seeds} seeds up to {chance:.1f} is still chance, so repeat with more --seeds"
     else:
         advice = "corrections fall with the size, so repeat with a larger --size before doubting the theory"
     return False, (
-        f"{len(apart)} of {len(compared)} quantities differ by more than {THRESHOLD:g} standard errors ({names}); "
-        f"{advice}"
+        f"{len(apart)} of {len(compared)} quantities differ by more than {THRESHOLD:g} standard errors ({names}), "
+        f"where chance makes {expected:.1g} of them on average; {advice}"
     )
