@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         whole_nonnegative as whole_nonnegative,
         whole_positive as whole_positive,
     )
+    from derive.language.traits import trait as trait
     from derive.language.vectors import (
         each as each,
         field as field,

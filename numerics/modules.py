@@ -30,6 +30,7 @@ from numerics.runtime.interface import (
     SampledTraining,
     SampledTwoTime,
     Setting,
+    TraitTraining,
     TwoTimeOf,
 )
 from numerics.runtime.point import Point, replaced
@@ -60,7 +61,7 @@ class Solver:
     gives those; a solution needs neither."""
 
     setting: Setting
-    training: ExactTraining | GaussianTraining | SampledTraining
+    training: ExactTraining | GaussianTraining | TraitTraining | SampledTraining
     finite_size: Callable[[], FiniteSize]
     two_time_functions: Callable[[], TwoTimeOf | SampledTwoTime]
     matrices: tuple[ProbedMatrix, ...]
@@ -134,7 +135,7 @@ class Solver:
     @property
     def quadrature(self) -> bool:
         """Whether the exact training level holds integrals: a forward pass can be told how many nodes they take."""
-        return isinstance(self.training, GaussianTraining)
+        return isinstance(self.training, (GaussianTraining, TraitTraining))
 
     def branch(self, values: dict[str, Any], matrix: ProbedMatrix | None = None) -> Branch:
         """The physical branch of the bulk at these parameters; of the first probed matrix unless one is given."""
@@ -156,7 +157,8 @@ def _check(demand: Demand, p: Point) -> None:
             number = float(demand.value(p))
         except (ArithmeticError, ValueError, TypeError):
             number = math.nan
-    fits = {"positive": number > 0, "not negative": number >= 0, "finite": True}[demand.kind]
+    one = abs(number - 1) < 1e-9
+    fits = {"positive": number > 0, "not negative": number >= 0, "finite": True, "one": one}[demand.kind]
     if not (math.isfinite(number) and fits):
         found = f"{number:g}" if math.isfinite(number) else "not a finite number"
         raise ParameterError(f"{demand.what} is {found} at these parameters; it must be {demand.kind}, so change them")

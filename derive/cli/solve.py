@@ -177,7 +177,7 @@ def _how(solution: Solution) -> str:
         return f"sampled: {about.get('samples')} sites, seed {about.get('seed')}; in brackets one standard error"
     moved = about.get("quadrature_error")
     if moved is not None:
-        return f"Gaussian integrals by quadrature, settled to {moved:.0e}"
+        return f"{about.get('method', 'integrals by quadrature')}"
     return "exact: nothing was sampled"
 
 

@@ -13,6 +13,7 @@ from derive.errors import DeclarationError
 from derive.language.data import DataAt
 from derive.language.matrices import DisorderAt, WeightsAt
 from derive.language.symbols import Clock, Sector
+from derive.language.traits import apart, is_trait, split_traits, traits_in
 from derive.language.vectors import (
     PAST,
     VECTORS,
@@ -42,7 +43,7 @@ class Rules:
         expression = self._lowered(_distributed(self._without_weights(expression)), clock, where)
         if not _is_nonlinear(expression):
             terms: list[Term] = []
-            for part in sp.Add.make_args(sp.expand(expression)):
+            for part in sp.Add.make_args(apart(sp.expand, expression)):
                 found = self._linear_terms(part, target, where)
                 if found is None:
                     break
@@ -59,15 +60,15 @@ class Rules:
             return ()
         scale, vectors = _split(part)
         if not vectors:
-            return (Term(size_free(scale, where), self.made.constant(target.sector)()),)
+            return (Term(_size_free(scale, where), self.made.constant(target.sector)()),)
         if len(vectors) > 1 or not isinstance(vectors[0], (FieldAt, Project, Mix, Total, sp.Sum)):
             return None
         vector = vectors[0]
         if isinstance(vector, (Mix, Total)):
             mixing = Mixing(None) if isinstance(vector, Total) else Mixing(vector.table, vector.transposed)
-            return (Term(size_free(scale, where), vector.args[-1], mixing=mixing),)
+            return (Term(_size_free(scale, where), vector.args[-1], mixing=mixing),)
         if isinstance(vector, FieldAt):
-            return (Term(size_free(scale, where), vector),)
+            return (Term(_size_free(scale, where), vector),)
         if isinstance(vector, Project):
             return (self._projected(scale, vector, None, where),)
         return self._past_terms(scale, vector, target, where)
@@ -78,12 +79,12 @@ class Rules:
         if index != PAST or low != 0:
             raise DeclarationError(f"{where}: write sums over earlier times with past_sum(lambda s: ..., t)")
         if target.timed and (high + 1 - target.clock).is_positive:
-            now = sp.expand(scale * node.function.subs(PAST, high))
+            now = apart(sp.expand, scale * node.function.subs(PAST, high))
             earlier = self._past_terms(scale, sp.Sum(node.function, (PAST, 0, high - 1)), target, where)
             parts = [earlier, *(self._linear_terms(part, target, where) for part in sp.Add.make_args(now))]
             return None if None in parts else tuple(term for part in parts for term in part or ())
         terms = []
-        for inner in sp.Add.make_args(sp.expand(_with_cases_apart(node.function))):
+        for inner in sp.Add.make_args(apart(sp.expand, _with_cases_apart(node.function))):
             factor, ones = _split(inner)
             factor *= scale
             if len(ones) != 1 or not isinstance(ones[0], (FieldAt, Project)):
@@ -96,6 +97,11 @@ class Rules:
                     f"{where}: in the sum over earlier times {shown(inner)} has a factor made of data or labels; "
                     "give it a field of its own"
                 )
+            if any(traits_in(f) and f.has(PAST) for f in sp.Mul.make_args(factor)):
+                raise DeclarationError(
+                    f"{where}: in the sum over earlier times s, {shown(inner)} has a trait and s in one factor; give "
+                    "what is summed a field of its own that obeys an equation in time"
+                )
             until = high + 1
             both = _mean_of_two_times(factor, where)
             if both is not None and not isinstance(ones[0], FieldAt):
@@ -103,7 +109,7 @@ class Rules:
             if isinstance(ones[0], Project):
                 terms.append(self._projected(factor, ones[0], until, where))
             elif both is None:
-                terms.append(Term(size_free(factor, where), self._at_past(ones[0], until, where), past=until))
+                terms.append(Term(_size_free(factor, where), self._at_past(ones[0], until, where), past=until))
             else:
                 terms += self._overlapping(factor / both, both, ones[0], until, where)
         return tuple(terms)
@@ -111,19 +117,28 @@ class Rules:
     def _overlapping(self, scale: sp.Expr, both: Mean, vector: FieldAt, until: sp.Expr, where: str) -> list[Term]:
         """A vector in a sum over s times the mean of values at s and at another time: what outer products do."""
         terms = []
-        for part in sp.Add.make_args(sp.expand(both.expression)):
+        for part in sp.Add.make_args(apart(sp.expand, both.expression)):
             factor, ones = _split(part)
+            factor, of_traits = split_traits(factor)
             early = [one for one in ones if isinstance(one, FieldAt) and one.time is not None and one.time.has(PAST)]
             other = [one for one in ones if isinstance(one, FieldAt) and one not in early]
             if (len(ones), len(early), len(other)) != (2, 1, 1) or labels_of(vector * both, where) is not None:
                 raise _too_many_times(both, where)
-            left, right = (self._at_past(value, until, where) for value in (vector, early[0]))
-            terms.append(Term(size_free(scale * factor, where), left, (right, other[0]), until))
+            left = self._at_past(vector, until, where)
+            right = self._times_traits(of_traits, early[0], until, where)
+            terms.append(Term(_size_free(scale * factor, where), left, (right, other[0]), until))
         return terms
+
+    def _times_traits(self, of_traits: sp.Expr, value: FieldAt, past: sp.Expr, where: str) -> FieldAt:
+        """A value at time s inside a mean, times what traits multiply it by there, as a field."""
+        if of_traits == 1:
+            return self._at_past(value, past, where)
+        clock = value.field.clock or _clock_in(past) or self.made.clock
+        return self.named(of_traits * value, Moment(PAST, 0), clock, where)
 
     def _projected(self, scale: sp.Expr, node: Project, past: sp.Expr | None, where: str) -> Term:
         outer = f"outer({shown(node.left)}, {shown(node.right)})"
-        coefficient = size_free(scale * node.right.field.sector, f"{where}: {outer}")
+        coefficient = _size_free(scale * node.right.field.sector, f"{where}: {outer}")
         left, right, vector = node.args
         if past is not None:
             if vector.time is not None and vector.time.has(PAST):
@@ -208,9 +223,9 @@ class Rules:
             if len(others) == 1 and isinstance(others[0], Apply):
                 return self._product(others[0], scale, clock, where)
             product = sp.Mul(scale, *(self._lowered(f, clock, where) for f in others))
-            return product if _is_nonlinear(product) else sp.expand(product)
+            return product if _is_nonlinear(product) else apart(sp.expand, product)
         if isinstance(expression, sp.Sum):
-            body = sp.expand(self._lowered(sp.expand(expression.function), clock, where))
+            body = apart(sp.expand, self._lowered(apart(sp.expand, expression.function), clock, where))
             return sp.Add(*(sp.Sum(part, *expression.limits) for part in sp.Add.make_args(body)))
         return expression.func(*(self._lowered(arg, clock, where) for arg in expression.args))
 
@@ -255,7 +270,7 @@ class Rules:
             return sp.S.Zero, None
         factor, value = expression.as_independent(FieldAt, Project, Mix, Total, sp.Sum, as_Add=False)
         in_time = drawn is None or (isinstance(value, FieldAt) and value.time == drawn.time)
-        if isinstance(value, FieldAt) and not factor.has(Mean, DataAt) and in_time:
+        if isinstance(value, FieldAt) and not is_trait(value) and not factor.has(Mean, DataAt) and in_time:
             return factor, value
         moment = home_moment(expression, where) if drawn is None else drawn
         if drawn is not None:
@@ -328,6 +343,11 @@ def _too_many_times(average: Mean, where: str) -> DeclarationError:
     )
 
 
+def _size_free(coefficient: sp.Expr, where: str) -> sp.Expr:
+    """A coefficient in terms of ratios of sizes, with functions of traits as they were written."""
+    return apart(lambda e: size_free(e, where), coefficient)
+
+
 def _split(product: sp.Expr) -> tuple[sp.Expr, list[sp.Expr]]:
     """The factors of a product without a site, multiplied, and those with one."""
     factors = sp.Mul.make_args(product)
@@ -392,7 +412,8 @@ def _is_nonlinear(expression: sp.Expr) -> bool:
 
 
 def _has_vector(expression: sp.Basic) -> bool:
-    if isinstance(expression, Mean):
+    """Whether fields stand in an expression; traits do not count, because laws are linear or not given them."""
+    if isinstance(expression, Mean) or is_trait(expression):
         return False
     return isinstance(expression, VECTORS) or any(map(_has_vector, expression.args))
 

@@ -12,6 +12,7 @@ from derive.language.data import Data, DataAt
 from derive.language.equations import Eq, Spectrum, named
 from derive.language.matrices import Disorder, DisorderAt, Matrix, Weights, WeightsAt
 from derive.language.symbols import Clock, Parameter, Sector
+from derive.language.traits import Trait, is_trait
 from derive.language.vectors import (
     PAST,
     Apply,
@@ -25,6 +26,7 @@ from derive.language.vectors import (
     labels_of,
     sector_of,
     shown,
+    values,
 )
 
 
@@ -127,7 +129,7 @@ def _check_numbers(model: Declaration) -> None:
 def _described(symbol: Any) -> str:
     """A symbol with what tells it from another of its name."""
     if isinstance(symbol, Field):
-        kind = "a normal vector" if symbol.role == "normal" else "a field"
+        kind = {"normal": "a normal vector", "trait": "a trait"}.get(symbol.role, "a field")
         return f"{kind} over {symbol.sector}" + (f" on {symbol.clock}" if symbol.timed else "")
     if isinstance(symbol, (Disorder, Weights)):
         kind = "a random matrix" if isinstance(symbol, Disorder) else "weights"
@@ -197,7 +199,7 @@ def _check_definitions(model: Declaration) -> None:
 
 def _check_defined(expression: sp.Basic, rules: dict[str, Eq]) -> None:
     for symbol in sorted(expression.atoms(Field, Weights), key=str):
-        if symbol.name not in rules and not (isinstance(symbol, Field) and symbol.role == "normal"):
+        if symbol.name not in rules and not (isinstance(symbol, Field) and symbol.role in ("normal", "trait")):
             at = f"({symbol.clock})" if symbol.clock is not None else ""
             cure = (
                 f"Eq({symbol}(0), ...) and Eq({symbol}({symbol.clock} + 1), ...)"
@@ -211,6 +213,10 @@ def _define(model: Declaration, equation: Eq, rules: dict[str, Eq], starts: dict
     """Put an equation with those before it, if it fits."""
     if isinstance(equation.target, FieldAt) and equation.target.field.role == "normal":
         raise DeclarationError(f"{equation.name} is a normal(...) vector: it is drawn, so it takes no equation")
+    if isinstance(equation.target, FieldAt) and isinstance(equation.target.field, Trait):
+        raise DeclarationError(
+            f"{equation.name} is a trait(...): it has a law and never changes, so it takes no equation"
+        )
     if equation.time is not None and equation.time.is_Integer:
         key = (equation.name, int(equation.time))
         if key in starts:
@@ -423,7 +429,7 @@ def _check_linear(expression: sp.Expr, where: str) -> None:
     plain = expression.xreplace(marks)
     for node, mark in marks.items():
         slope = sp.diff(plain, mark)
-        if slope.has(*marks.values()) or sector_of(slope) is not None:
+        if slope.has(*marks.values()) or any(not is_trait(v) for v in values(slope)):
             clock = next(iter(sorted(node.atoms(Clock), key=str)), None)
             u = "u" if clock is None else f"u({clock})"
             raise DeclarationError(

@@ -527,6 +527,9 @@ def mean(expression: Any) -> sp.Expr:
         raise DeclarationError(f"mean({shown(expression)}): there is no field to average")
     if expression.has(Mean) or _times_outside_values(expression):
         return sp.Add(*map(_mean_of_product, sp.Add.make_args(sp.expand_mul(expression))))
+    known = [part for part in sp.Add.make_args(expression) if all(v.field.role == "trait" for v in values(part))]
+    if known and len(known) < len(sp.Add.make_args(expression)):  # moments of traits stand apart from means of fields
+        return Mean(sp.Add(*known)) + Mean(expression - sp.Add(*known))
     return Mean(expression)
 
 

@@ -18,6 +18,7 @@ from derive.algebra.nodes import (
     noise,
     times_of,
 )
+from derive.language.traits import VALUE, Trait
 from derive.language.vectors import PAST, Field
 from derive.printing.layout import tidy
 from derive.printing.names import Names
@@ -46,6 +47,7 @@ def system_sections(record: System) -> tuple[Section, ...]:
         for x in record.sources
         if x.role == "normal"
     ]
+    random += [Statement(sp.Function("law")(trait()), remark=trait_law(trait, printer)) for trait in record.traits]
     owners: dict[Any, Any] = {}
     for f in record.fields:
         if f.field.labelled:
@@ -67,6 +69,23 @@ def system_sections(record: System) -> tuple[Section, ...]:
         Section("class labels", tuple(labels)),
     ]
     return tuple(part for part in parts if part.statements)
+
+
+def trait_law(trait: Trait, printer: TextPrinter) -> str:
+    """The law of a trait in words."""
+    if not trait.discrete:
+        low, high = (printer.doprint(end) for end in trait.law[1:])
+        formula = printer.doprint(trait.density)
+        return (
+            f"a trait of the sites of {trait.sector}, of density {formula} in {VALUE} from {low} to {high}, normalised"
+        )
+    if not trait.weights:
+        return f"a trait of the sites of {trait.sector}, with the values that are given, in equal shares"
+    shares = (
+        f"{printer.doprint(value)} at {printer.doprint(weight)} of them"
+        for value, weight in zip(trait.values, trait.weights, strict=True)
+    )
+    return f"a trait of the sites of {trait.sector}: {', '.join(shares)}"
 
 
 def field_lines(fields: Iterable[SystemField]) -> tuple[Statement, ...]:

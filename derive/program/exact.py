@@ -7,7 +7,7 @@ random matrices and what is drawn. See numerics/runtime/exact.py for the functio
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -17,6 +17,7 @@ from derive.errors import DeclarationError
 from derive.language.data import DataAt
 from derive.language.matrices import Disorder
 from derive.language.symbols import Clock, Sector
+from derive.language.traits import Trait, split_traits, traits_in
 from derive.language.vectors import PAST, Each, Field, FieldAt, Mean, Total, labels_of, shown
 from derive.printing import text
 from derive.program.layout import Layout, lag_of, mean_key, outermost
@@ -27,6 +28,7 @@ from derive.program.nodes import (
     Call,
     Chosen,
     Formula,
+    Function,
     Let,
     MatMul,
     Ref,
@@ -50,6 +52,7 @@ from derive.records.system import (
     Rule,
     SystemField,
     Term,
+    is_moment,
     quadratic_pairs,
     weighing,
 )
@@ -71,6 +74,8 @@ class SiteLayout:
     drawn: tuple[tuple[Field, Symbol], ...]
     kicks: tuple[tuple[Field, Symbol], ...]
     """Sources in equations of fields that have no noise, where two-time functions are asked for."""
+    traits: tuple[tuple[Trait, Symbol, Symbol], ...]
+    """For each trait of its sites the symbol of its law, and that of its values along a row."""
     size: Slot
 
     @property
@@ -144,6 +149,7 @@ class ExactBuild:
         self.sites = tuple(map(self._site, layout.sectors))
         self.home = {site.sector: site for site in self.sites}
         self.place = {field: symbol for site in self.sites for field, symbol in site.blocks}
+        self.along = {trait: symbol for site in self.sites for trait, _, symbol in site.traits}
         self.coefficients = Coefficients(layout)
         self.pasts: dict[Field, Symbol] = {}
         self.done: dict[Field, Symbol] = {}
@@ -171,7 +177,12 @@ class ExactBuild:
         drawn = tuple((s, Symbol(f"in_{s}")) for s in self.layout.system.sources if s.sector == sector)
         silent = [f.field for f in self.layout.fields if not isinstance(f.rule, DisorderRule)] if self.kicked else []
         kicks = tuple((f, Symbol(f"kick_{f}")) for f in silent if f.sector == sector)
-        return SiteLayout(sector, symbol, tuple(made), drawn, kicks, size)
+        traits = tuple(
+            (trait, Symbol(f"law_{trait.name}"), Symbol(trait.name, (sp.S.One, size)))
+            for trait in self.layout.system.traits
+            if trait.sector == sector
+        )
+        return SiteLayout(sector, symbol, tuple(made), drawn, kicks, traits, size)
 
     # -- the whole
 
@@ -273,9 +284,15 @@ class ExactBuild:
         expression = sp.sympify(expression)
         inner: dict[sp.Basic, sp.Expr] = {}
         over = bool(expression.has(PAST))
-        for node in outermost(expression, (Mean, AppliedUndef, DataAt, Total)):
+        of_traits = traits_in(expression)
+        if of_traits:
+            lines = sp.S.One if shape == SCALAR else shape[0]
+            shape = (lines, self.home[of_traits[0].field.sector].size)
+        for node in outermost(expression, (Mean, AppliedUndef, DataAt, Total, FieldAt)):
             if isinstance(node, Mean):
                 inner[node] = self._mean(node)
+            elif isinstance(node, FieldAt):
+                inner[node] = Slot(Ref(self.along[node.field]), shown(node))
             elif isinstance(node, AppliedUndef):
                 inner[node] = self.coefficients.at(node, self.number, (self.times_dim,))
             elif isinstance(node, DataAt):
@@ -294,6 +311,8 @@ class ExactBuild:
 
     def _mean(self, average: Mean) -> Slot:
         """A mean as a number, as a column over labels, or, at earlier times, as a table over times."""
+        if is_moment(average):
+            return Slot(self._moment(average), shown(average))
         if not average.has(PAST):
             column = self.column(average)
             plain = labels_of(average) is None
@@ -308,15 +327,28 @@ class ExactBuild:
             self.means[moved] = Symbol("mean_past", (self.times_dim,))
         return Slot(Ref(self.means[moved]), shown(average))
 
+    def _moment(self, average: Mean) -> Call:
+        """A mean of traits alone."""
+        sector = next(iter(traits_in(average.expression))).field.sector
+        site = self.home[sector]
+        given = {trait(): Symbol(trait.name, (sp.Symbol("groups"),)) for trait, _, _ in site.traits}
+        body = Formula(average.expression.xreplace({v: Slot(Ref(s), s.hint) for v, s in given.items()}), None)
+        return Call("moment", (Ref(site.symbol), Function(tuple(given.values()), body)), SCALAR)
+
+    def _weighed(self, seen: Value, of_traits: sp.Expr) -> Value:
+        """Rows times what traits multiply them by inside a mean."""
+        return seen if of_traits == 1 else Sum(((self.number(of_traits), seen),), seen.shape)
+
     def _mean_tables(self) -> list[tuple[Symbol, Mean]]:
         return [(symbol, average) for average, symbol in self.means.items()]
 
     def column(self, average: Mean) -> Value:
         """A mean at the current time, as a column over labels."""
-        parts = [
-            (self.number(scale), Call("products", (self.dual(a, b.field), self.value(b)), (_joint(a, b), sp.S.One)))
-            for scale, a, b in self._pairs(average)
-        ]
+        parts = []
+        for scale, a, b in self._pairs(average):
+            number, of_traits = split_traits(scale)
+            seen = self._weighed(self.dual(a, b.field), of_traits)
+            parts.append((self.number(number), Call("products", (seen, self.value(b)), (_joint(a, b), sp.S.One))))
         return Sum(tuple(parts), (_labels(average), sp.S.One))
 
     def _pairs(self, average: Mean) -> list[tuple[sp.Expr, FieldAt, FieldAt]]:
@@ -511,13 +543,14 @@ class ExactBuild:
             if term.pair is None:
                 return factor, Call("summed", (self.past(vector), labels), self.rows_shape(vector))
             return factor, MatMul(self.with_past(term.pair[1], term.pair[0].field), self.past(vector))
-        weights = self._weights(term)
+        coefficient, of_traits = split_traits(term.coefficient)
+        weights, factor = self._weights(replace(term, coefficient=coefficient)), self.number(of_traits)
         if term.pair is None:
-            return ONE, Call("past_sum", (weights, self.past(vector), labels), self.rows_shape(vector))
+            return factor, Call("past_sum", (weights, self.past(vector), labels), self.rows_shape(vector))
         left, right = term.pair
         found = self.with_past(right, left.field)
         kernel = Call("weighted", (found, weights, labels), found.shape)
-        return ONE, MatMul(kernel, self.past(vector))
+        return factor, MatMul(kernel, self.past(vector))
 
     def _ends_before_now(self, field: Field) -> bool:
         """Whether the past of a field holds nothing at the current time yet."""
@@ -620,9 +653,13 @@ class ExactBuild:
 
     def _table(self, average: Mean) -> Value:
         """A mean at all times: one row per time, one column per label."""
+        if is_moment(average):
+            return Call("column_of", (self._moment(average),), (sp.S.One, sp.S.One))
         parts: list[tuple[Formula, Value]] = []
-        for scale, a, b in self._pairs(average):
-            known = self._known_as_covariance(a.field, True) if a == b and self.lag(a) == 0 else None
+        for whole, a, b in self._pairs(average):
+            scale, of_traits = split_traits(whole)
+            plain = a == b and self.lag(a) == 0 and of_traits == 1
+            known = self._known_as_covariance(a.field, True) if plain else None
             if known is not None:
                 factor, covariance, noise = known
                 both = self.number(scale).expression * factor.expression
@@ -631,7 +668,12 @@ class ExactBuild:
             seen, rows = (self._delayed(v) for v in (a, b))
             call = Call(
                 "products_by_time",
-                (self._dual(seen, a.field), Formula(lines_of(a.field)), rows, Formula(lines_of(b.field))),
+                (
+                    self._weighed(self._dual(seen, a.field), of_traits),
+                    Formula(lines_of(a.field)),
+                    rows,
+                    Formula(lines_of(b.field)),
+                ),
                 None,
             )
             parts.append((self.number(scale), call))

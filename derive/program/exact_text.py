@@ -6,16 +6,19 @@ from collections.abc import Iterable
 
 import sympy as sp
 
+from derive.language.data import Data
+from derive.language.traits import VALUE, Trait
 from derive.language.vectors import Field
 from derive.program.exact import Carried, ExactPass, SiteLayout, lines_of
 from derive.program.nodes import Let, Symbol, Value, symbols_in
 from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text, indented, joined
 
 IN_EXACT = (
-    "after at_time covariance_before delayed dual earlier empty entry finite_times first forward given "
-    "given_series kick lines mean_of_labels overlaps part part_before past_sum products products_by_time put "
+    "after at_time column_of covariance_before delayed dual earlier empty entry finite_times first forward given "
+    "given_series kick lines mean_of_labels moment overlaps part part_before past_sum products products_by_time put "
     "series site store store_number stored summed total total_of_labels unit units variances weighted"
 ).split()
+IN_TRAITS = "density discrete".split()
 IN_TWO_TIME = "Rows kicked two_time".split()
 WANTED = "wanted"
 """Which two-time functions are asked for."""
@@ -25,10 +28,35 @@ FUNCTIONS = ("forward_pass", "sites", "carried", "tables", "start", "step", "res
 TWO_TIME_DOC = "Two-time functions of all fields: the forward pass again, with sources in all equations."
 
 
+def law_text(trait: Trait, text: Text, nodes: Iterable[str] = (), xp: Iterable[str] = ()) -> str:
+    """The call that gives the law of a trait. nodes: of a density; xp: where arrays come from, if not from JAX."""
+    if trait.discrete:
+        return f"discrete({', '.join([*discrete_text(trait, text), *xp])})"
+    return f"density({', '.join([*density_text(trait, text), *nodes, *xp])})"
+
+
+def discrete_text(trait: Trait, text: Text) -> list[str]:
+    """The values of a trait and their weights."""
+    if isinstance(trait.values, Data):
+        return [text.formula(trait.values), "None"]
+    return [f"({joined(map(text.formula, some))})" for some in (trait.values, trait.weights)]
+
+
+def density_text(trait: Trait, text: Text) -> list[str]:
+    """The density of a trait, as a function, and its ends."""
+    inside = type(text)(text.names, {VALUE: VALUE.name})
+    return [f"lambda {VALUE.name}: {inside.formula(trait.density)}", *(end_text(e, text) for e in trait.law[1:])]
+
+
+def end_text(end: sp.Expr, text: Text) -> str:
+    """An end of a density."""
+    return {sp.oo: 'float("inf")', -sp.oo: '-float("inf")'}.get(end) or text.formula(end)
+
+
 class ExactText:
     """One module: what a site is made of, what is carried through time, one step, the results."""
 
-    kind = "ExactTraining"
+    plain_kind = "ExactTraining"
     doc = "Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."
     runtime_functions: tuple[tuple[str, list[str]], ...] = (
         ("coefficients", IN_COEFFICIENTS),
@@ -38,12 +66,14 @@ class ExactText:
 
     refused: tuple[tuple[tuple[str, str, str], str], ...] = ()
     """Two-time functions that there are not, and why."""
-    default = ""
-    """What is taken where that which is extra is not given."""
+    default = "128"
+    """How many nodes are taken where their number is not given."""
 
     def __init__(self, program: ExactPass, runtime: str):
         self.program, self.runtime = program, runtime
-        known = (name for _, functions in self.runtime_functions for name in functions)
+        laws = [trait for site in program.sites for trait, _, _ in site.traits]
+        self.kind = self.plain_kind if all(trait.discrete for trait in laws) else "TraitTraining"
+        known = (*(name for _, functions in self.runtime_functions for name in functions), *IN_TRAITS)
         names = Names((*known, *FUNCTIONS, self.kind, "TRAINING", "jnp", "jsp", "state"))
         self.text = Text(names)
         for symbol in (PARAMETERS, program.time, program.times, program.when):
@@ -53,6 +83,8 @@ class ExactText:
         self.steps = "1" if program.clock is None else self.text.formula(program.clock.steps)
         self.points = "1" if program.clock is None else self.text.formula(program.clock.points)
         self.tables = [let.symbol for let in program.tables if let.remark]
+        self.values = (names.of(Symbol("nodes")),) if self.kind == "TraitTraining" else ()
+        """How many values a trait with a density is taken at, if there is one."""
 
     def module(self) -> str:
         body = [
@@ -74,10 +106,12 @@ class ExactText:
             if called & set(known)
         ]
         imports.append(f"from {self.runtime}.interface import {'TwoTimeOf' if two_time else self.kind}")
+        laws = sorted(called & set(IN_TRAITS))
+        imports += [f"from {self.runtime}.traits import {', '.join(laws)}"] if laws else []
         head = [
             f'"""{TWO_TIME_DOC if two_time else self.doc}"""',
             "",
-            *(["from functools import partial", ""] if two_time and self.program.clock else []),
+            *(["from functools import partial", ""] if self.bound and self.program.clock else []),
             "import jax.numpy as jnp",
             "import jax.scipy.special as jsp",
             "",
@@ -90,7 +124,12 @@ class ExactText:
     @property
     def extra(self) -> tuple[str, ...]:
         """What the functions of a pass take beside the parameters."""
-        return ()
+        return self.values
+
+    @property
+    def bound(self) -> tuple[str, ...]:
+        """What shapes depend on beside the parameters and the number of times."""
+        return (*self.values, *([WANTED] if self.program.fields else []))
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -119,7 +158,15 @@ class ExactText:
         remark = [
             f"# a site of {site.sector}: {'; '.join(inside)}" if inside else f"# a site of {site.sector}: nothing"
         ]
-        return [*remark, f"{self.text.names.of(site.symbol)} = site({', '.join(groups)})"]
+        laws = [(self.text.names.of(symbol), trait) for trait, symbol, _ in site.traits]
+        groups += [f"traits=({joined(name for name, _ in laws)})"] if laws else []
+        made = [f"{name} = {self._law(trait)}" for name, trait in laws]
+        return [*remark, *made, f"{self.text.names.of(site.symbol)} = site({', '.join(groups)})"]
+
+    def _law(self, trait: Trait) -> str:
+        """The law of a trait as values with weights."""
+        self.text.called.setdefault("discrete" if trait.discrete else "density")
+        return law_text(trait, self.text, self.values)
 
     def _sites(self) -> list[str]:
         lines = [line for site in self.program.sites for line in self._blocks(site)]
@@ -129,7 +176,7 @@ class ExactText:
 
     def _shaping(self) -> str:
         """What fixes the shapes of everything."""
-        return ", ".join((self.p, self.times, *([WANTED] if self.program.fields else [])))
+        return ", ".join((self.p, self.times, *self.bound))
 
     def _axes(self, c: Carried) -> str:
         site = self.text.names.of(c.site.symbol)
@@ -168,15 +215,22 @@ class ExactText:
         for value in (*(s.value for s in statements), *values):
             used |= symbols_in(value)
         lines = []
-        if any(site.symbol in used or any(b in used for _, b in site.blocks) for site in self.program.sites):
+        if any(any(s in used for s in self._of_site(site)) for site in self.program.sites):
             lines += self._unpack_sites()
         for site in self.program.sites:
             if any(b in used for _, b in site.blocks):
                 names = joined(self.text.names.of(b) if b in used else "_" for _, b in site.blocks)
                 lines.append(f"{names} = {self.text.names.of(site.symbol)}")
+            for number, (_, _, along) in enumerate(site.traits):
+                if along in used:
+                    lines.append(f"{self.text.names.of(along)} = {self.text.names.of(site.symbol)}.along({number})")
         if self.program.when in used:
             lines.append(f"{self.text.names.of(self.program.when)} = jnp.arange({self.times})")
         return lines
+
+    def _of_site(self, site: SiteLayout) -> list[Symbol]:
+        """All symbols that a site gives meaning to."""
+        return [site.symbol, *(block for _, block in site.blocks), *(along for _, _, along in site.traits)]
 
     def _with_tables(self, *arguments: str) -> str:
         tables = (self.text.names.of(s) for s in self.tables)
@@ -282,9 +336,10 @@ class ExactText:
             ]
         start = "start" if self.program.start else "None"
         given = ", ".join((self.p, *self.given))
-        carried = f"partial(carried, {WANTED}={WANTED})" if self.program.fields else "carried"
+        shapes = [self.p, "1", *self.bound]
+        carried = f"partial(carried, {', '.join(f'{n}={n}' for n in self.bound)})" if self.bound else "carried"
         if self.program.clock is None:
-            state = f"empty({carried}({self.p}, 1))"
+            state = f"empty(carried({', '.join(shapes)}))"
             state = f"start({', '.join((self.p, '1', *self.given, state))})" if self.program.start else state
             lines = [f"return results({given}, {state})"]
         else:

@@ -11,9 +11,8 @@ IN_GAUSSIAN = "Law average columns facts own projection residuals".split()
 class GaussianText(ExactText):
     """The module of an exact pass whose functions also know how many nodes an axis of an integral has."""
 
-    kind = "GaussianTraining"
+    plain_kind = "GaussianTraining"
     doc = "Training level by Gaussian integrals: what enters nonlinear laws is Gaussian, and one pass is enough."
-    default = "128"
     runtime_functions = (*ExactText.runtime_functions, ("gaussian", IN_GAUSSIAN))
 
     def __init__(self, made: GaussianPass, runtime: str):

@@ -67,7 +67,14 @@ def _put_in(symbol: Symbol, inner: Value, outer: Value) -> Sum | None:
 
 
 def _times(a: Formula, b: Formula) -> Formula:
-    return Formula(a.expression * b.expression, a.shape if a.shape != SCALAR else b.shape)
+    return Formula(a.expression * b.expression, _together(a.shape, b.shape))
+
+
+def _together(a: Shape | None, b: Shape | None) -> Shape | None:
+    """The shape of the product of two factors."""
+    if a is None or b is None or SCALAR in (a, b):
+        return b if a == SCALAR else a
+    return tuple(y if x == 1 else x for x, y in zip(a, b, strict=True))
 
 
 def _gathered(terms: Terms) -> Terms:
@@ -84,6 +91,8 @@ def _contracted(factor: Formula, value: Value) -> tuple[Symbol, Shape] | None:
     if not (isinstance(value, MatMul) and isinstance(value.right, Ref)) or value.left.shape is None:
         return None
     if factor.shape is None or (factor.shape != SCALAR and factor.shape[0] not in (1, value.left.shape[0])):
+        return None
+    if len(factor.shape) > 1 and factor.shape[1] != 1:  # it multiplies columns, which stand on the right
         return None
     return value.right.symbol, value.left.shape
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import sympy as sp
 
-from derive.language.contents import atoms
+from derive.language.contents import atoms, everything
 from derive.language.data import Data, DataAt
 from derive.language.matrices import Disorder
 from derive.language.model import Model
-from derive.language.symbols import Clock, Sector
-from derive.language.vectors import Field, FieldAt
+from derive.language.symbols import Clock, Parameter, Sector
+from derive.language.traits import VALUE, Trait, traits_in
+from derive.language.vectors import Field, FieldAt, Mean, shown
+from derive.program.exact_text import density_text, law_text
 from derive.program.layout import Layout
 from derive.program.text import PARAMETERS, Names, PlainNumpyText
 from derive.records.system import DisorderRule
 
+IN_LAWS = ("density", "discrete", "extent", "integral")
+"""What numerics/runtime/traits.py has for the front of a package."""
+CHECKED_VALUES = 64
+"""So many values of a density are looked at before anything is solved."""
 _LIBRARIES = ("numpy as np", "scipy.special as sc")
 
 
@@ -39,6 +45,7 @@ def front_text(model: Model, layout: Layout, exact: bool, stems: dict[str, str],
     used = ["ParameterOf", "Setting"]
     optional = {"DataOf": arrays, "ProbeOf": probes, "Demand": demands, "FieldOf": vectors, "ObservableOf": observed}
     used += [word for word, some in optional.items() if some]
+    laws = [word for word in IN_LAWS if any(f"{word}(" in line for line in demands)]
     libraries = [f"import {name}" for name in _LIBRARIES if any(f"{name.split()[-1]}." in line for line in demands)]
     doc = model.doc.strip().replace("\\", "\\\\").replace('"""', "'''") or model.name
     lines = [
@@ -46,6 +53,7 @@ def front_text(model: Model, layout: Layout, exact: bool, stems: dict[str, str],
         "",
         *([*libraries, ""] if libraries else []),
         f"from {runtime}.interface import {', '.join(sorted(used))}",
+        *([f"from {runtime}.traits import {', '.join(laws)}"] if laws else []),
         "",
         "SETTING = Setting(",
         f"    name={model.name!r},",
@@ -79,7 +87,7 @@ def _first_time(observable: sp.Expr) -> int:
 
 def _demands(model: Model) -> list[str]:
     """Ratios of sizes, variances and scales that might not be what they must be, whatever the domains allow."""
-    text = PlainNumpyText(Names((*(n.split()[-1] for n in _LIBRARIES), "Demand", "Setting")))
+    text = PlainNumpyText(Names((*(n.split()[-1] for n in _LIBRARIES), *IN_LAWS, "Demand", "Setting")))
     found = []
     for symbol in atoms(model, (Sector, Disorder, Field)):
         if isinstance(symbol, Sector):
@@ -91,8 +99,64 @@ def _demands(model: Model) -> list[str]:
         ensured = {"positive": value.is_positive, "not negative": value.is_nonnegative, "finite": value.is_real}[kind]
         if not ensured:
             number = value.xreplace({sector: sp.S.One for sector in value.atoms(Sector)})  # sizes are positive
-            found.append(f"Demand({what!r}, lambda {text.names.of(PARAMETERS)}: {text.formula(number)}, {kind!r}),")
+            found.append(_demand(what, text.formula(number), kind, text))
+    for trait in atoms(model, Trait):
+        found += _demands_of_law(trait, text)
+    return [*found, *_demands_of_functions(model, text)]
+
+
+def _demand(what: str, code: str, kind: str, text: PlainNumpyText) -> str:
+    return f"Demand({what!r}, lambda {text.names.of(PARAMETERS)}: {code}, {kind!r}),"
+
+
+def _demands_of_law(trait: Trait, text: PlainNumpyText) -> list[str]:
+    """Weights are shares that add up to one; a density has a finite integral between its ends."""
+    if not trait.discrete:
+        ends = [end for end in trait.law[1:] if end not in (sp.oo, -sp.oo)]
+        found = []
+        if len(ends) == 2 and not (ends[1] - ends[0]).is_positive:
+            what = f"the distance from low to high of trait {trait}"
+            found.append(_demand(what, text.formula(ends[1] - ends[0]), "positive", text))
+        code = f"integral({', '.join(density_text(trait, text))})"
+        return [*found, _demand(f"the integral of the density of trait {trait}", code, "positive", text)]
+    found = [
+        _demand(f"a weight of trait {trait}", text.formula(weight), "not negative", text)
+        for weight in dict.fromkeys(trait.weights)
+        if not weight.is_nonnegative
+    ]
+    total = sp.expand(sp.Add(*trait.weights))
+    if total != 1 and len(trait.weights):
+        found.append(_demand(f"the sum of the weights of trait {trait}", text.formula(total), "one", text))
     return found
+
+
+def _demands_of_functions(model: Model, text: PlainNumpyText) -> list[str]:
+    """Functions of traits that need not have a value wherever the traits do, such as square roots."""
+    nodes: dict[sp.Basic, None] = {}
+    for expression in everything(model):
+        for node in sp.preorder_traversal(expression):
+            if isinstance(node, (sp.Pow, sp.Function)) and _of_traits_alone(node):
+                nodes.setdefault(node)
+    found = []
+    for node in sorted(nodes, key=sp.default_sort_key):
+        traits = [v.field for v in traits_in(node)]
+        if any(isinstance(t.values, Data) for t in traits if t.discrete):
+            continue  # data are not known where parameters are checked
+        names = [f"{VALUE.name}{k}" for k in range(len(traits))]
+        inside = PlainNumpyText(text.names, {sp.Symbol(name): name for name in names})
+        code = inside.formula(node.xreplace({t(): sp.Symbol(n) for t, n in zip(traits, names, strict=True)}))
+        laws = [law_text(t, text, (str(CHECKED_VALUES),), ("np",)) for t in traits]
+        whole = f"extent(lambda {', '.join(names)}: {code}, {', '.join(laws)})"
+        found.append(_demand(f"the largest size of {shown(node)} over the sites", whole, "finite", text))
+    return found
+
+
+def _of_traits_alone(node: sp.Basic) -> bool:
+    """Whether an expression depends on traits and parameters only, and not plainly."""
+    if not traits_in(node) or node.has(Mean) or (node.is_Pow and node.exp.is_Integer and node.exp > 0):
+        return False
+    rest = node.xreplace({v: sp.S.One for v in traits_in(node)})
+    return all(isinstance(s, Parameter) for s in rest.free_symbols) and not rest.atoms(FieldAt)
 
 
 def _axes(data: Data) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from derive.language.matrices import (
 )
 from derive.language.model import Model
 from derive.language.symbols import Clock, Sector
+from derive.language.traits import Trait
 from derive.language.vectors import (
     Apply,
     Each,
@@ -76,6 +77,14 @@ class OverTimes(Value):
     low: Formula
     high: Formula
     value: Value
+    shape: Shape | None
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnTrait(Value):
+    """The values of a trait at all sites, by its law."""
+
+    trait: Trait
     shape: Shape | None
 
 
@@ -198,6 +207,7 @@ class _Build:
         sources = [f for f in self.fields if f.role == "normal"]
         drawn = [Let(self.symbols[d], self._draw(d)) for d in self.disorder if d.fresh is None]
         drawn += [Let(self.symbols[f], self._normal(f)) for f in sources if not f.timed]
+        drawn += [Let(self.symbols[f], DrawnTrait(f, _field_shape(f))) for f in self.fields if isinstance(f, Trait)]
         static = [Let(self.symbols[x], self._static(x)) for x in self.order if isinstance(x, Field) and not x.timed]
         timed = [x for x in self.order if not (isinstance(x, Field) and not x.timed)]
         laws = {x: self._law(x) for x in timed}

@@ -7,13 +7,16 @@ from collections.abc import Iterable
 import sympy as sp
 
 from derive.language.model import Model
+from derive.language.traits import Trait
 from derive.language.vectors import Field
+from derive.program.exact_text import density_text, discrete_text
 from derive.program.nodes import Formula, Let, MatMul, Symbol, Value
 from derive.program.simulation import (
     RNG,
     XP,
     AtTime,
     Columns,
+    DrawnTrait,
     FiniteSizeProgram,
     Held,
     Kept,
@@ -25,7 +28,7 @@ from derive.program.text import PARAMETERS, Names, NumpyText, PlainNumpyText, in
 
 RUNTIME = (
     "Past average by_label columns filled gaussian given goe kicked mean normal outer project total total_number "
-    "whole_sizes"
+    "trait_of_density trait_of_values whole_sizes"
 ).split()
 SHELL = (
     "FiniteSize SIMULATION sectors numbers simulate probed size progress watch special np sc held working spectrum "
@@ -48,9 +51,19 @@ class _Code(NumpyText):
         if isinstance(value, OverTimes):
             each = f"{self.value(value.value)} for {self.names.of(value.index)} in {self.span(value.low, value.high)}"
             return f"sum(({each}), {self.zeros(value.shape or ())})"
+        if isinstance(value, DrawnTrait):
+            return self._drawn(value.trait)
         if isinstance(value, MatMul) and isinstance(value.left, MatMul):
             return f"{self.value(value.left)} @ {self.inside(value.right)}"
         return super().value(value)
+
+    def _drawn(self, trait: Trait) -> str:
+        plain = PlainNumpyText(self.names)
+        law = discrete_text(trait, plain) if trait.discrete else density_text(trait, plain)
+        function = "trait_of_values" if trait.discrete else "trait_of_density"
+        self.called.setdefault(function)
+        given = [self.names.of(RNG), self.names.of(XP), self.formula(trait.sector), *law]
+        return f"{function}({', '.join(given)})"
 
     def inside(self, value: Value) -> str:
         return self.value(value) if isinstance(value, (AtTime, OverTimes)) else super().inside(value)

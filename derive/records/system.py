@@ -8,11 +8,13 @@ from functools import cached_property
 import sympy as sp
 
 from derive.algebra.nodes import TAU, at
+from derive.language.contents import atoms
 from derive.language.data import DataAt
 from derive.language.equations import Eq
 from derive.language.matrices import Disorder
 from derive.language.model import Model
 from derive.language.symbols import Clock, Sector
+from derive.language.traits import Trait, apart, is_trait
 from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, Total, labels_of
 from derive.records.base import Record
 
@@ -158,6 +160,11 @@ class System(Record):
         return tuple(dict.fromkeys([*(f.field.sector for f in self.fields), *(x.sector for x in self.sources)]))
 
     @cached_property
+    def traits(self) -> tuple[Trait, ...]:
+        """What differs from site to site by a known law."""
+        return atoms(self.model, Trait)
+
+    @cached_property
     def training(self) -> tuple[SystemField, ...]:
         return tuple(f for f in self.fields if f.field.role != "spectral")
 
@@ -209,20 +216,25 @@ def weighing(average: Mean, clock: Clock | None) -> tuple[Mean, sp.Expr | None]:
 
 
 def is_quadratic(average: Mean) -> bool:
-    """Whether a mean is of a sum of products of two field values."""
-    return quadratic_pairs(average) is not None
+    """Whether a mean is of a sum of products of two field values, or of traits alone."""
+    return is_moment(average) or quadratic_pairs(average) is not None
+
+
+def is_moment(average: Mean) -> bool:
+    """Whether a mean is of traits alone, so that it is known from their law."""
+    return all(map(is_trait, average.atoms(FieldAt)))
 
 
 def quadratic_pairs(average: Mean) -> tuple[tuple[sp.Expr, FieldAt, FieldAt], ...] | None:
-    """A quadratic mean as (coefficient, a, b) triples; None if it is not quadratic."""
+    """A quadratic mean as (coefficient, a, b) triples, traits in the coefficients; None if it is not quadratic."""
     pairs = []
-    for term in sp.Add.make_args(sp.expand(average.expression)):
+    for term in sp.Add.make_args(apart(sp.expand, average.expression)):
         scale, vectors = sp.S.One, []
         for factor in sp.Mul.make_args(term):
             base, power = factor.as_base_exp()
-            if isinstance(base, FieldAt) and power.is_Integer and power > 0:
+            if isinstance(base, FieldAt) and not is_trait(base) and power.is_Integer and power > 0:
                 vectors += [base] * int(power)
-            elif factor.has(FieldAt):
+            elif any(not is_trait(value) for value in factor.atoms(FieldAt)):
                 return None
             else:
                 scale *= factor

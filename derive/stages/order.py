@@ -11,6 +11,7 @@ import sympy as sp
 from derive.errors import DeclarationError, blaming
 from derive.language.equations import Eq
 from derive.language.symbols import Clock
+from derive.language.traits import is_trait
 from derive.language.vectors import PAST, Field, FieldAt, values
 from derive.records.saddle import Edge, TimeOrder
 from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, System, SystemField
@@ -53,7 +54,8 @@ def _rule_edges(f: SystemField, rule: Rule) -> list[Edge]:
     if isinstance(rule, LinearRule):
         for term in rule.terms:
             found.append(Edge(target, term.vector.field, _lag(target, term.vector, clock, term.past), False))
-            averaged = [*(term.pair or ()), *sorted(term.coefficient.atoms(FieldAt), key=sp.default_sort_key)]
+            inside = (v for v in term.coefficient.atoms(FieldAt) if not is_trait(v))
+            averaged = [*(term.pair or ()), *sorted(inside, key=sp.default_sort_key)]
             found += [Edge(target, v.field, _lag(target, v, clock, term.past), True) for v in averaged]
     return found
 

@@ -39,7 +39,7 @@ def forward_pass(p, wanted):
     """Two-time functions, wanted as ("C", a, b) and ("R", a, b), each as times of a x labels of a x times
     of b x labels of b, and the number of times before anything overflowed.
     """
-    return results(p, wanted, empty(partial(carried, wanted=wanted)(p, 1)))
+    return results(p, wanted, empty(carried(p, 1, wanted)))
 
 
 TWO_TIME = TwoTimeOf(

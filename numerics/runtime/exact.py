@@ -4,6 +4,9 @@ Where all laws are linear, a field at one time is a row of coefficients over the
 noises that stand for random matrices, and what is drawn. A row has one line per class label; a field without labels
 has one line. The rows of a field at all times stand below each other, time by time: that is its past. The noises of
 one random matrix have a covariance of their own; what is drawn is independent and of variance one.
+
+Where sites have traits, sites of one value are a group. All groups have the same variables, but rows of their own,
+which stand beside each other in one long row; a mean over sites is a mean over the groups by their weights.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+
+from .traits import Law
 
 Array = Any
 
@@ -40,10 +45,16 @@ class Block:
     times: int
     labels: int
     size: int
+    weights: Array = None
+    """Of the groups of sites; None where all sites are alike."""
 
     @property
     def length(self) -> int:
         return self.times * self.labels
+
+    @property
+    def groups(self) -> int:
+        return 1 if self.weights is None else len(self.weights)
 
 
 @dataclass(frozen=True)
@@ -55,6 +66,17 @@ class Site:
     drawn: tuple[Block, ...]
     kicks: tuple[Block, ...]
     size: int
+    weights: Array = None
+    traits: tuple[Array, ...] = ()
+    """Of each trait one value per group."""
+
+    @property
+    def groups(self) -> int:
+        return 1 if self.weights is None else len(self.weights)
+
+    def along(self, trait: int) -> Array:
+        """The values of a trait, each as often as a row has entries for its group."""
+        return jnp.repeat(self.traits[trait], self.size // self.groups)[None, :]
 
     def __iter__(self) -> Iterator[Block]:
         for channel in self.channels:
@@ -65,7 +87,7 @@ class Site:
     @property
     def parts(self) -> tuple[int, ...]:
         """The lengths of the parts of a row."""
-        return tuple(block.length for block in self)
+        return tuple(block.length for block in self) * self.groups
 
     def extent(self, channel: int) -> tuple[int, ...]:
         """The lengths of the parts of the covariance of one random matrix."""
@@ -76,18 +98,40 @@ def site(
     *channels: tuple[tuple[int, int], ...],
     drawn: tuple[tuple[int, int], ...] = (),
     kicks: tuple[tuple[int, int], ...] = (),
+    traits: tuple[Law, ...] = (),
 ) -> Site:
-    """A site whose noises and sources have so many times and labels, each given as (times, labels)."""
+    """A site whose noises and sources have so many times and labels, each given as (times, labels). Independent traits
+    make one group for every combination of their values."""
     size = sum(times * labels for group in (*channels, drawn, kicks) for times, labels in group)
+    weights, values = _groups(traits)
+    size *= 1 if weights is None else len(weights)
     start = 0
     made = []
     for group in (*channels, drawn, kicks):
         place, blocks = 0, []
         for times, labels in group:
-            blocks.append(Block(start, place, times, labels, size))
+            blocks.append(Block(start, place, times, labels, size, weights))
             start, place = start + times * labels, place + times * labels
         made.append(tuple(blocks))
-    return Site(tuple(made[:-2]), made[-2], made[-1], size)
+    return Site(tuple(made[:-2]), made[-2], made[-1], size, weights, values)
+
+
+def _groups(traits: tuple[Law, ...]) -> tuple[Array, tuple[Array, ...]]:
+    """The weights of all groups, and for each trait its values in them."""
+    if not traits:
+        return None, ()
+    weights = jnp.ones(())
+    for law in traits:
+        weights = weights[..., None] * law.weights
+    shape = weights.shape
+    axes = [tuple(-1 if i == k else 1 for i in range(len(shape))) for k in range(len(shape))]
+    values = (jnp.broadcast_to(law.values.reshape(a), shape).ravel() for law, a in zip(traits, axes, strict=True))
+    return weights.ravel(), tuple(values)
+
+
+def moment(place: Site, function: Callable[..., Array]) -> Array:
+    """The mean over sites of a function of all their traits."""
+    return jnp.sum(place.weights * function(*place.traits))
 
 
 # -- rows
@@ -96,7 +140,8 @@ def site(
 def unit(block: Block, t: Array = 0) -> Array:
     """The rows that are a noise or source itself at one time; zero before the start."""
     columns = block.start + t * block.labels + jnp.arange(block.labels)
-    return ((columns[:, None] == jnp.arange(block.size)) & (jnp.asarray(t) >= 0)).astype(float)
+    own = ((columns[:, None] == jnp.arange(block.size // block.groups)) & (jnp.asarray(t) >= 0)).astype(float)
+    return own if block.weights is None else jnp.tile(own, (1, block.groups))
 
 
 def kick(block: Block, t: Array = 0) -> Array:
@@ -106,7 +151,8 @@ def kick(block: Block, t: Array = 0) -> Array:
 
 def units(block: Block) -> Array:
     """The rows that are a noise or source itself, at all times."""
-    return jnp.eye(block.length, block.size, block.start)
+    own = jnp.eye(block.length, block.size // block.groups, block.start)
+    return own if block.weights is None else jnp.tile(own, (1, block.groups))
 
 
 def lines(rows: Array, labels: int) -> Array:
@@ -115,8 +161,8 @@ def lines(rows: Array, labels: int) -> Array:
 
 
 def part(rows: Array, block: Block) -> Array:
-    """What rows hold of one noise or source: the response to it."""
-    return rows[:, block.start : block.start + block.length]
+    """What rows hold of one noise or source: the response to it, as a mean over the groups."""
+    return part_before(rows, block, block.length)
 
 
 def earlier(past: Array, labels: int, t: Array, lag: int) -> Array:
@@ -167,14 +213,23 @@ def stored(past: Array, labels: int, t: Array) -> Array:
 
 
 def dual(rows: Array, place: Site, *covariances: Array) -> Array:
-    """Rows times the covariance of the site's variables: their scalar product with other rows is a mean."""
+    """Rows times the covariance of the site's variables: their scalar product with other rows is a mean. Those of a
+    group are multiplied by its weight."""
+    if place.weights is not None:
+        each = rows.reshape(len(rows) * place.groups, place.size // place.groups)
+        seen = _dual(each, place, covariances).reshape(len(rows), place.groups, -1)
+        return (place.weights[:, None] * seen).reshape(rows.shape)
+    return _dual(rows, place, covariances)
+
+
+def _dual(rows: Array, place: Site, covariances: tuple[Array, ...]) -> Array:
     pieces, start = [], 0
     for covariance in covariances:
         stop = start + covariance.shape[0]
         pieces.append(rows[:, start:stop] @ covariance)
         start = stop
-    stop = start + sum(block.length for block in place.drawn)
-    pieces += [rows[:, start:stop], *([jnp.zeros((len(rows), place.size - stop))] if stop < place.size else [])]
+    stop, size = start + sum(block.length for block in place.drawn), rows.shape[1]
+    pieces += [rows[:, start:stop], *([jnp.zeros((len(rows), size - stop))] if stop < size else [])]
     return jnp.concatenate(pieces, axis=1)
 
 
@@ -292,13 +347,21 @@ def first(rows: Array, count: int) -> Array:
 
 
 def part_before(rows: Array, block: Block, count: int) -> Array:
-    """What rows hold of the first entries of one noise or source."""
-    return rows[:, block.start : block.start + count]
+    """What rows hold of the first entries of one noise or source, as a mean over the groups."""
+    if block.weights is None:
+        return rows[:, block.start : block.start + count]
+    each = rows.reshape(len(rows), block.groups, block.size // block.groups)
+    return jnp.einsum("lgk,g->lk", each[:, :, block.start : block.start + count], block.weights)
 
 
 def covariance_before(covariance: Array, block: Block, count: int) -> Array:
     """The covariance of the first entries of one noise with each other."""
     return covariance[block.place : block.place + count, block.place : block.place + count]
+
+
+def column_of(number: Array) -> Array:
+    """A number as a table with one entry."""
+    return jnp.reshape(number, (1, 1))
 
 
 def entry(column: Array) -> Array:

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .traits import FINE, discrete, rule, stretched
+
 Array = Any
 
 
@@ -39,6 +41,28 @@ def normal(rng: np.random.Generator, xp: Any, size: int, labels: int | None = No
     if labels is None:
         return xp.asarray(rng.standard_normal(size))[:, None]
     return xp.asarray(rng.standard_normal((size, labels)))
+
+
+def trait_of_values(rng: np.random.Generator, xp: Any, size: int, values: Any, weights: Any) -> Array:
+    """One value per site: each value at as many sites as its weight says, up to one, and at random ones."""
+    law = discrete(values, weights, np)
+    bounds = np.cumsum(law.weights)
+    chosen = np.searchsorted(bounds / bounds[-1], _spread(rng, size), side="right")
+    return xp.asarray(law.values[np.minimum(chosen, len(bounds) - 1)])[:, None]
+
+
+def trait_of_density(rng: np.random.Generator, xp: Any, size: int, density: Any, low: Any, high: Any) -> Array:
+    """One value per site: quantiles of a density at equal distances, at random sites."""
+    places, _, shares = rule(density, low, high, FINE, np)
+    below = np.concatenate([[0.0], np.cumsum((shares[1:] + shares[:-1]) / 2)])
+    found = np.interp(_spread(rng, size) * below[-1], below, places)
+    return xp.asarray(stretched(found, low, high, np)[0])[:, None]
+
+
+def _spread(rng: np.random.Generator, size: int) -> np.ndarray:
+    """Numbers between 0 and 1 at equal distances, moved together at random and in random order: each is uniform, so
+    that nothing is biased, and all together are spread as evenly as they can be."""
+    return (rng.permutation(size) + rng.random()) / size
 
 
 # -- vectors and data in time

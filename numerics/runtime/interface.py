@@ -61,7 +61,8 @@ class ObservableOf:
 
 @dataclass(frozen=True)
 class Demand:
-    """What a ratio of sizes, a variance or a scale must be at the point: "positive", "not negative" or "finite"."""
+    """What a ratio of sizes, a variance or a scale must be at the point: "positive", "not negative", "finite" or
+    "one"."""
 
     what: str
     value: Callable[[Point], Any]
@@ -113,6 +114,14 @@ class ExactTraining:
 @dataclass(frozen=True)
 class GaussianTraining:
     """forward_pass(p, nodes) -> the same as of ExactTraining, with so many nodes along each axis of an integral."""
+
+    forward_pass: Callable[[Point, int], tuple[Order, Mapping[str, Array], Array]]
+    strides: Callable[[Point], Mapping[Key, Strides]]
+
+
+@dataclass(frozen=True)
+class TraitTraining:
+    """forward_pass(p, nodes) -> the same, where traits have densities that are taken at so many values."""
 
     forward_pass: Callable[[Point, int], tuple[Order, Mapping[str, Array], Array]]
     strides: Callable[[Point], Mapping[Key, Strides]]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
-from .exact import Block, Site, dual
+from .exact import Block, Site, dual, part
 
 Array = Any
 Wanted = tuple[tuple[str, str, str], ...]
@@ -50,10 +50,8 @@ def two_time(wanted: Wanted, fields: Mapping[str, Rows]) -> dict[tuple[str, str,
     found = {}
     for kind, name, other in wanted:
         a, b = fields[name], fields[other]
-        if kind == "C":
-            table = dual(a.rows, a.site, *a.covariances) @ b.rows.T
-        else:
-            table = a.rows[:, b.source.start : b.source.start + b.source.length] / b.scale
+        correlation = kind == "C"
+        table = dual(a.rows, a.site, *a.covariances) @ b.rows.T if correlation else part(a.rows, b.source) / b.scale
         found[kind, name, other] = table.reshape(-1, a.labels, table.shape[1] // b.labels, b.labels)
     return found
 

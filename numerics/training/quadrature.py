@@ -1,18 +1,60 @@
-"""How many nodes the integrals of a forward pass need: half as many again until nothing moves."""
+"""How many nodes the integrals of a forward pass need: more and more until nothing moves."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import jax
 import numpy as np
 
 from derive.errors import NumericalError
+from numerics.runtime.interface import TraitTraining
 
-FIRST_NODES, MOST_NODES = 64, 486
-"""In steps of a half, as integrals over three variables become expensive quickly."""
+
+@dataclass(frozen=True)
+class Integrals:
+    """What is integrated over, with how many nodes first and at most, and by which factor their number grows."""
+
+    first: int
+    most: int
+    factor: Fraction
+    method: str
+    trouble: str
+
+    def more(self, nodes: int) -> int:
+        return int(nodes * self.factor)
+
+    def fewer(self, nodes: int) -> int:
+        return int(nodes / self.factor)
+
+
+OF_LAWS = Integrals(
+    64,
+    486,
+    Fraction(3, 2),  # as integrals over three variables become expensive quickly
+    "Gaussian quadrature, {nodes} nodes per axis, moved by {moved:.1e} from {before}",
+    "the Gaussian integrals have not settled: with {nodes} nodes an axis results still move by {moved:.1e}; try "
+    "smaller couplings, or fewer steps",
+)
+OF_TRAITS = Integrals(
+    32,
+    1024,
+    Fraction(2),
+    "exact forward pass for each of {nodes} values of a trait, moved by {moved:.1e} from {before}",
+    "the means over a trait have not settled: with {nodes} of its values results still move by {moved:.1e}; if its "
+    "density has no such moment, cut it off with low=... and high=..., or take fewer steps",
+)
+
+
+def integrals_of(training: Any) -> Integrals:
+    """What a forward pass integrates over."""
+    return OF_TRAITS if isinstance(training, TraitTraining) else OF_LAWS
+
+
 SETTLED = 1e-10
 """Nodes are added until order parameters and observables move by less than this, each relative to its largest."""
 USABLE = 1e-6
@@ -24,37 +66,37 @@ Results = tuple[Any, Any, Any]
 """Order parameters, observables, number of finite times; of several points side by side along the first axis."""
 
 
-def settle(run: Callable[[int], Results], points: int | None = None) -> tuple[Results, list[dict[str, Any]]]:
+def settle(
+    run: Callable[[int], Results], integrals: Integrals, points: int | None = None
+) -> tuple[Results, list[dict[str, Any]]]:
     """The results of run(nodes) with enough nodes, and for each point how they were found.
 
     points: how many there are side by side; None for one that stands alone.
     """
-    nodes, moved = FIRST_NODES, math.inf
+    nodes, moved = integrals.first, math.inf
     before = _fetched(run(nodes))
     while True:
-        nodes = 3 * nodes // 2
+        nodes = integrals.more(nodes)
         now = _fetched(run(nodes))
         each = [_moved(_one(before, k), _one(now, k)) for k in ([None] if points is None else range(points))]
         earlier, moved = moved, max(each)
         rounding = moved < SETTLED * 1e2 and moved > earlier / FASTER
-        if moved < SETTLED or nodes >= MOST_NODES or rounding:
+        if moved < SETTLED or nodes >= integrals.most or rounding:
             break
         before = now
-    return now, [_method(nodes, change) for change in each]
+    return now, [_method(integrals, nodes, change) for change in each]
 
 
 def check_settled(method: dict[str, Any]) -> None:
     """Refuse results that still move."""
     if method.get("quadrature_error", 0.0) > USABLE:
-        raise NumericalError(
-            f"the Gaussian integrals have not settled: with {method['nodes']} nodes an axis results still move by "
-            f"{method['quadrature_error']:.1e}; try smaller couplings, or fewer steps"
-        )
+        raise NumericalError(method["trouble"])
 
 
-def _method(nodes: int, moved: float) -> dict[str, Any]:
-    told = f"Gaussian quadrature, {nodes} nodes per axis, moved by {moved:.1e} from {2 * nodes // 3}"
-    return {"method": told, "nodes": nodes, "quadrature_error": moved}
+def _method(integrals: Integrals, nodes: int, moved: float) -> dict[str, Any]:
+    words = {"nodes": nodes, "moved": moved, "before": integrals.fewer(nodes)}
+    found = {"method": integrals.method.format(**words), "nodes": nodes, "quadrature_error": moved}
+    return {**found, "trouble": integrals.trouble.format(**words)} if moved > USABLE else found
 
 
 def _fetched(results: Results) -> Results:

@@ -17,7 +17,7 @@ from numerics.nearby import Nearby
 from numerics.precision import in_float64
 from numerics.progress import Report
 from numerics.runtime.interface import Key, SampledTraining
-from numerics.training.quadrature import check_settled, settle
+from numerics.training.quadrature import check_settled, integrals_of, settle
 from numerics.training.sampling import Sampling, sampled_pass
 
 K = TypeVar("K")
@@ -56,7 +56,7 @@ class Trained:
         p = solver.point(values)
         if not solver.quadrature:
             return Trained.of(*solver.pass_of(values)(p))
-        found, (method,) = settle(lambda nodes: solver.forward_pass(p, nodes=nodes))
+        found, (method,) = settle(lambda nodes: solver.forward_pass(p, nodes=nodes), integrals_of(solver.training))
         return Trained.of(*found, method=method)
 
     @property
@@ -91,7 +91,8 @@ def train_together(solver: Solver, points: Sequence[dict[str, Any]], batch: int 
     together = jax.tree.map(lambda *x: jnp.stack([jnp.asarray(v, float) for v in x]), *map(solver.point, filled))
     methods: Sequence[dict[str, Any] | None] = [None] * len(points)
     if solver.quadrature:
-        found, methods = settle(lambda nodes: solver.forward_passes(together, nodes=nodes), len(filled))
+        kind = integrals_of(solver.training)
+        found, methods = settle(lambda nodes: solver.forward_passes(together, nodes=nodes), kind, len(filled))
     else:
         found = jax.tree.map(np.asarray, solver.forward_passes(together))
     made = []

@@ -15,7 +15,7 @@ from numerics.modules import Solver
 from numerics.precision import in_float64
 from numerics.runtime.interface import SampledTraining, SampledTwoTime, TwoTimeOf
 from numerics.runtime.two_time import Wanted
-from numerics.training.quadrature import FIRST_NODES, check_settled, settle
+from numerics.training.quadrature import check_settled, integrals_of, settle
 from numerics.training.sampling import Sampling, sampled_pass
 from numerics.training.trained import MOST_BYTES, WORKING_COPIES
 from numerics.two_time import Name, NoTwoTime, TwoTime, checked, finished, shown
@@ -41,11 +41,12 @@ def two_time_functions(
         found = sampled_pass(_asked(offer, (*wanted, *kicks)), p, sampling, lambda fraction, text: None)
         table, errors = _by_name(found.observables), _by_name(found.errors)
         return {name: finished(solver.setting, name, _finite(name, table), errors[name]) for name in wanted}
-    _check_memory(offer, wanted, p, (FIRST_NODES,) if solver.quadrature else ())
+    integrals = integrals_of(solver.training)
+    _check_memory(offer, wanted, p, (integrals.first,) if solver.quadrature else ())
     moved = 0.0
     if solver.quadrature:
         run = _with_integrals(offer, wanted)
-        (results, _, _), (method,) = settle(lambda nodes: (*run(p, nodes), {}, 0))
+        (results, _, _), (method,) = settle(lambda nodes: (*run(p, nodes), {}, 0), integrals)
         check_settled(method)
         moved = method["quadrature_error"]
     else:

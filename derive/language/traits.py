@@ -1,0 +1,202 @@
+"""Traits: what differs from site to site and stays as it is, with a known law.
+
+A trait multiplies fields entry by entry, itself or a function of it: `sqrt(lam) * x(t)`. Sites of one value are alike,
+so that given the traits everything else is as without them, and means over sites are means over the values too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+import sympy as sp
+
+from derive.errors import DeclarationError
+from derive.language.data import DataAt
+from derive.language.symbols import EngineSymbol, Parameter, Sector, _Named, exact
+from derive.language.vectors import Field, FieldAt, Mean
+
+VALUE = EngineSymbol("x", real=True)
+"""The variable of a density."""
+
+
+class Trait(Field):
+    """A vector whose entries are drawn once from a law: values with weights, or a density between two ends.
+
+    Its law is kept as (values, weights) or (density, low, high); values may be data, with equal weights.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, name: str, sector: Sector, law: sp.Tuple, latex: str = "") -> Self:
+        if not isinstance(sector, Sector):
+            raise DeclarationError(f"{name}: {sector!s} is not a sector; make one with sectors('D')")
+        payload = (sector, None, "trait", sp.S.One, False, None, law)
+        found: Self = _Named.__new__(cls, name, payload, latex, real=True)
+        return found
+
+    law = property(lambda self: self.payload[6])
+    discrete = property(lambda self: len(self.payload[6]) == 2)
+    values = property(lambda self: self.payload[6][0])
+    weights = property(lambda self: self.payload[6][1])
+    density = property(lambda self: self.payload[6][0])
+    low = property(lambda self: self.payload[6][1])
+    high = property(lambda self: self.payload[6][2])
+
+
+def is_trait(node: sp.Basic) -> bool:
+    """Whether a node is the value of a trait."""
+    return isinstance(node, FieldAt) and isinstance(node.field, Trait)
+
+
+def traits_in(expression: sp.Basic) -> tuple[FieldAt, ...]:
+    """The traits that an expression depends on, those inside means apart, in a fixed order."""
+    found: dict[FieldAt, None] = {}
+
+    def walk(node: sp.Basic) -> None:
+        if is_trait(node):
+            found[node] = None
+        elif not isinstance(node, Mean):
+            for arg in node.args:
+                walk(arg)
+
+    walk(sp.sympify(expression))
+    return tuple(sorted(found, key=sp.default_sort_key))
+
+
+def split_traits(coefficient: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """A coefficient as (what is the same on all sites, what depends on traits)."""
+    factors = sp.Mul.make_args(coefficient)
+    return sp.Mul(*(f for f in factors if not traits_in(f))), sp.Mul(*(f for f in factors if traits_in(f)))
+
+
+def apart(change: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
+    """Change an expression in which functions of traits alone stay as they were written."""
+    found: dict[sp.Basic, None] = {}
+
+    def walk(node: sp.Basic) -> None:
+        if isinstance(node, Mean):
+            return
+        if traits_in(node) and not _depends_on_more(node) and not isinstance(node, sp.Mul):
+            found[node] = None
+        else:
+            for arg in node.args:
+                walk(arg)
+
+    walk(sp.sympify(expression))
+    if not found:
+        return change(expression)
+    order = sorted(found, key=sp.default_sort_key)
+    marks = {node: EngineSymbol(f"of_traits{number}", real=True) for number, node in enumerate(order)}
+    return change(expression.xreplace(marks)).xreplace({mark: node for node, mark in marks.items()})
+
+
+def _depends_on_more(node: sp.Basic) -> bool:
+    """Whether anything but traits, parameters and numbers stands in an expression."""
+    if is_trait(node):
+        return False
+    return (not node.args and not (node.is_number or isinstance(node, Parameter))) or any(
+        map(_depends_on_more, node.args)
+    )
+
+
+def trait(
+    name: str,
+    sector: Sector,
+    *,
+    values: Any = None,
+    weights: Iterable[Any] | None = None,
+    density: Any = None,
+    low: Any = None,
+    high: Any = None,
+    latex: str = "",
+) -> Trait:
+    """A vector that differs from site to site by a known law and never changes: a spectrum of inputs, say.
+
+    values, weights: numbers, parameters or formulas of them, and which share of the sites has each; equal shares
+    unless given. `values=data("lam", K)` takes them from the user. density, low, high: a formula in one symbol, or a
+    function, that is divided by its integral from low to high, which may be parameters or infinite.
+
+    >>> from sympy import Symbol, sqrt
+    >>> from derive import parameter, positive, normal, sectors, trait
+    >>> D, kappa = sectors("D"), parameter("kappa", default=4.0, domain=positive)
+    >>> lam = trait("lam", D, values=[1, kappa], weights=[0.75, 0.25])
+    >>> sqrt(lam) * normal("v", D)
+    sqrt(lam)*v
+    >>> x = Symbol("x")
+    >>> mu = trait("mu", D, density=x**-1.5, low=0.01, high=1)
+    """
+    if (values is None) == (density is None):
+        raise DeclarationError(
+            f"trait {name}: give either values=[...] with weights=[...], or density=..., low=, high="
+        )
+    if values is not None:
+        if low is not None or high is not None:
+            raise DeclarationError(f"trait {name}: low and high belong to a density; leave them out beside values")
+        return Trait(name, sector, _discrete(name, values, weights), latex)
+    if weights is not None:
+        raise DeclarationError(f"trait {name}: weights belong to values; leave them out beside a density")
+    return Trait(name, sector, _continuous(name, density, low, high), latex)
+
+
+def _discrete(name: str, values: Any, weights: Any) -> sp.Tuple:
+    if isinstance(values, DataAt):
+        if len(values.data.axes) != 1 or values.time is not None:
+            raise DeclarationError(f"trait {name}: its values are data with one axis and no clock, data('lam', K)")
+        if weights is not None:
+            raise DeclarationError(f"trait {name}: values from data have equal weights; leave weights out")
+        return sp.Tuple(values.data, sp.Tuple())
+    some = _numbers(name, "values", values)
+    shares = _numbers(name, "weights", [sp.Rational(1, len(some))] * len(some) if weights is None else weights)
+    if len(some) != len(shares):
+        raise DeclarationError(f"trait {name}: {len(some)} values and {len(shares)} weights; give one weight per value")
+    for share in shares:
+        if share.is_negative:
+            raise DeclarationError(f"trait {name}: the weight {share} is negative; weights are shares of the sites")
+    total = sp.Add(*shares)
+    if total.is_Rational and abs(total - 1) > sp.Rational(1, 10**12):
+        raise DeclarationError(f"trait {name}: its weights add up to {float(total):g}; they must add up to one")
+    if total.is_Rational:  # decimals such as 1/3 add up to one only nearly
+        shares = [share / total for share in shares]
+    return sp.Tuple(sp.Tuple(*some), sp.Tuple(*shares))
+
+
+def _numbers(name: str, what: str, given: Any) -> list[sp.Expr]:
+    if isinstance(given, (str, sp.Basic)) or not isinstance(given, Iterable):
+        raise DeclarationError(f"trait {name}: {what}={given!s} is not a list; write {what}=[...]")
+    found = [_number(name, what, one) for one in given]
+    if not found:
+        raise DeclarationError(f"trait {name}: {what}=[] is empty; give one number or more")
+    return found
+
+
+def _number(name: str, what: str, given: Any) -> sp.Expr:
+    found = exact(given)
+    unknown = sorted(str(s) for s in found.free_symbols if not isinstance(s, Parameter))
+    if unknown:
+        raise DeclarationError(f"trait {name}: {what} depends on {unknown[0]}; use numbers and parameters only")
+    return found
+
+
+def _continuous(name: str, density: Any, low: Any, high: Any) -> sp.Tuple:
+    if low is None or high is None:
+        raise DeclarationError(f"trait {name}: give the ends of its density, low=... and high=...; oo is infinity")
+    formula = exact(density(VALUE) if callable(density) and not isinstance(density, sp.Basic) else density)
+    variables = sorted((s for s in formula.free_symbols if not isinstance(s, Parameter)), key=str)
+    if len(variables) > 1:
+        raise DeclarationError(
+            f"trait {name}: its density has the symbols {variables[0]} and {variables[1]}; one is the value, and all "
+            "others must be parameters"
+        )
+    if variables and isinstance(variables[0], _Named):
+        raise DeclarationError(f"trait {name}: its density depends on {variables[0]}; use one symbol and parameters")
+    formula = formula.xreplace({symbol: VALUE for symbol in variables})
+    ends = [end if end in (sp.oo, -sp.oo) else _number(name, "an end of its density", end) for end in _ends(low, high)]
+    if (ends[1] - ends[0]).is_nonpositive:
+        raise DeclarationError(f"trait {name}: its density ends at {ends[1]}, not above {ends[0]}; exchange the ends")
+    return sp.Tuple(formula, *ends)
+
+
+def _ends(low: Any, high: Any) -> list[Any]:
+    """Infinite floats are infinite ends."""
+    return [sp.oo if x == float("inf") else -sp.oo if x == float("-inf") else x for x in (low, high)]
