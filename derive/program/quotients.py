@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from types import MappingProxyType
 from typing import Any
 
@@ -20,7 +21,7 @@ from derive.algebra.polynomials import TooLarge
 from derive.algebra.quotients import Quotient, RationalFunctions
 from derive.errors import DeriveError
 from derive.language.symbols import Parameter
-from derive.program.exact import ExactPass, Key, lines_of
+from derive.program.exact import ExactPass, Key, SiteLayout, lines_of
 from derive.program.nodes import (
     Attribute,
     Blocks,
@@ -28,6 +29,7 @@ from derive.program.nodes import (
     Chosen,
     Definition,
     Formula,
+    Function,
     Item,
     Let,
     MatMul,
@@ -104,10 +106,49 @@ class Place:
     times: int
     labels: int
     size: int
+    """Of the part of a row that belongs to one group of sites."""
+    weights: tuple[Quotient, ...]
+    """Of the groups of sites."""
 
     @property
     def length(self) -> int:
         return self.times * self.labels
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The sites of one sector: the size of a row for one group, the weights of the groups and their traits."""
+
+    size: int
+    weights: tuple[Quotient, ...]
+    values: tuple[tuple[sp.Expr, ...], ...]
+
+    @property
+    def whole(self) -> int:
+        return self.size * len(self.weights)
+
+
+def groups_of(site: SiteLayout) -> list[tuple[sp.Expr, tuple[sp.Expr, ...]]]:
+    """Groups of sites with equal traits: the weight of each, and the values of all traits in it."""
+    for trait, _, _ in site.traits:
+        if not trait.discrete or not trait.weights:
+            raise DeriveError(
+                f"trait {trait} has no list of values, so there is no exact expansion; use `derive solve`"
+            )
+    laws = [list(zip(trait.weights, trait.values, strict=True)) for trait, _, _ in site.traits]
+    return [(sp.Mul(*(w for w, _ in some)), tuple(v for _, v in some)) for some in product(*laws)]
+
+
+def _in_groups(expression: sp.Expr, sites: Iterable[SiteLayout]) -> list[sp.Expr]:
+    """A formula of traits at all of their values: its roots are roots of these."""
+    found = []
+    for site in sites:
+        place = {symbol: k for k, (_, _, symbol) in enumerate(site.traits)}
+        slots = [s for s in expression.atoms(Slot) if isinstance(s.value, Ref) and s.value.symbol in place]
+        if slots:
+            each = (values for _, values in groups_of(site))
+            found += [expression.xreplace({s: values[place[s.value.symbol]] for s in slots}) for values in each]
+    return found
 
 
 def formulas(values: Iterable[Value]) -> list[sp.Expr]:
@@ -143,7 +184,10 @@ class ExactRun:
         statements = (*program.tables, *program.start, *program.step, *program.results)
         values = [*(let.value for let in statements), *others]
         values += [value for _, value in (*program.order, *program.observables)]
-        return ExactRun(Scalars(formulas(values), substitution), arrays)
+        found = formulas(values)
+        found += [e for formula in found for e in _in_groups(formula, program.sites)]
+        found += [e for site in program.sites for weight, some in groups_of(site) for e in (weight, *some)]
+        return ExactRun(Scalars(found, substitution), arrays)
 
     # -- programs
 
@@ -157,7 +201,7 @@ class ExactRun:
         for c in program.carried:
             if c.field is not None:
                 lines = self.whole(Formula(lines_of(c.field))) * (times if c.field.timed else 1)
-                shape: tuple[int, ...] = (lines, self.known[c.site.symbol])
+                shape: tuple[int, ...] = (lines, self.whole(Attribute(c.site.symbol, "size")))
             elif c.channel is not None:
                 extent = sum(self.known[b].length for _, b in c.site.channels[c.channel][1])
                 shape = (extent, extent)
@@ -183,12 +227,17 @@ class ExactRun:
                 for group in groups
             ]
             size, start = sum(n * labels for group in extents for n, labels in group), 0
+            found = groups_of(site)
+            weights = tuple(self.scalars.of(weight) for weight, _ in found)
             for group, extent in zip(groups, extents, strict=True):
                 place = 0
                 for (_, symbol), (n, labels) in zip(group, extent, strict=True):
-                    self.known[symbol] = Place(start, place, n, labels, size)
+                    self.known[symbol] = Place(start, place, n, labels, size, weights)
                     start, place = start + n * labels, place + n * labels
-            self.known[site.symbol] = size
+            self.known[site.symbol] = Groups(size, weights, tuple(some for _, some in found))
+            for k, (_, _, along) in enumerate(site.traits):
+                values = [self.scalars.of(some[k]) for _, some in found]
+                self.known[along] = np.repeat(np.array(values, object), size)[None, :]
 
     def call(self, function: Definition, arguments: dict[Symbol, Any]) -> Array:
         """The result of a function of the program."""
@@ -233,8 +282,8 @@ class ExactRun:
             return value
         if isinstance(value, Ref):
             return int(self.known[value.symbol])
-        if isinstance(value, Attribute):  # the size of a site, which stands for the site here
-            return int(self.known[value.owner])
+        if isinstance(value, Attribute):  # the size of a site
+            return int(self.known[value.owner].whole)
         assert isinstance(value, Formula)
         slots = {slot: sp.Integer(self.whole(slot.value)) for slot in value.expression.atoms(Slot)}
         return int(sp.sympify(value.expression).xreplace(slots).subs(self.scalars.substitution))
@@ -362,26 +411,32 @@ class ExactRun:
         found = self.zeros((place.labels, place.size))
         for label in range(place.labels if time >= 0 else 0):
             found[label, place.start + time * place.labels + label] = self.scalars.one
-        return found
+        return np.tile(found, (1, len(place.weights)))
 
     def _call_units(self, block: Value) -> Array:
         place = self.value(block)
         found = self.zeros((place.length, place.size))
         for i in range(place.length):
             found[i, place.start + i] = self.scalars.one
-        return found
+        return np.tile(found, (1, len(place.weights)))
 
     def _call_lines(self, rows: Value, labels: Value) -> Array:
         array = self.value(rows)
         return np.broadcast_to(array, (self.whole(labels), array.shape[1]))
 
     def _call_part(self, rows: Value, block: Value) -> Array:
-        place = self.value(block)
-        return self.value(rows)[:, place.start : place.start + place.length]
+        return self._part(self.value(rows), self.value(block), self.value(block).length)
 
     def _call_part_before(self, rows: Value, block: Value, count: Value) -> Array:
-        place = self.value(block)
-        return self.value(rows)[:, place.start : place.start + self.whole(count)]
+        return self._part(self.value(rows), self.value(block), self.whole(count))
+
+    def _part(self, rows: np.ndarray, place: Place, count: int) -> np.ndarray:
+        """What rows hold of the first entries of a noise or source, as a mean over the groups."""
+        total = self.zeros((len(rows), count))
+        for number, weight in enumerate(place.weights):
+            start = number * place.size + place.start
+            total = self.plus(total, self.times(weight, rows[:, start : start + count]))
+        return total
 
     def _call_first(self, rows: Value, count: Value) -> Array:
         return self.value(rows)[: self.whole(count)]
@@ -414,11 +469,26 @@ class ExactRun:
         return self.value(row)[:, time * count : (time + 1) * count]
 
     def _call_dual(self, rows: Value, place: Value, *covariances: Value) -> Array:
-        array, start, pieces = self.value(rows), 0, []
-        for covariance in map(self.value, covariances):
-            pieces.append(self.product(array[:, start : start + len(covariance)], covariance))
-            start += len(covariance)
-        return np.concatenate([*pieces, array[:, start:]], axis=1)
+        array, site, pieces = self.value(rows), self.value(place), []
+        for number, weight in enumerate(site.weights):
+            each, start = array[:, number * site.size : (number + 1) * site.size], 0
+            for covariance in map(self.value, covariances):
+                seen = self.product(each[:, start : start + len(covariance)], covariance)
+                pieces.append(self.times(weight, seen))
+                start += len(covariance)
+            pieces.append(self.times(weight, each[:, start:]))
+        return np.concatenate(pieces, axis=1)
+
+    def _call_moment(self, place: Value, function: Value) -> Array:
+        assert isinstance(function, Function)
+        site, parts = self.value(place), []
+        for weight, some in zip(site.weights, site.values, strict=True):
+            self.known |= {s: self.scalars.of(v) for s, v in zip(function.arguments, some, strict=True)}
+            parts.append(weight * self.value(function.body))
+        return self.total(parts)
+
+    def _call_column_of(self, number: Value) -> Array:
+        return np.array([[self.value(number)]], object)
 
     def _call_overlaps(self, seen: Value, past: Value) -> Array:
         return self.product(self.value(seen), self.value(past).T)
