@@ -58,6 +58,18 @@ class Block:
 
 
 @dataclass(frozen=True)
+class InGroups:
+    """An axis whose parts are there again for every group of sites."""
+
+    groups: int
+    parts: tuple[int, ...]
+
+
+Axis = tuple[int, ...] | InGroups
+"""The lengths of the parts of an axis."""
+
+
+@dataclass(frozen=True)
 class Site:
     """The Gaussian variables of a site: the noises of each random matrix together, then what is drawn. Kicks stand
     behind them: sources that are zero, to whom rows say how they would answer."""
@@ -85,9 +97,10 @@ class Site:
         yield from self.kicks
 
     @property
-    def parts(self) -> tuple[int, ...]:
+    def parts(self) -> Axis:
         """The lengths of the parts of a row."""
-        return tuple(block.length for block in self) * self.groups
+        own = tuple(block.length for block in self)
+        return own if self.weights is None else InGroups(self.groups, own)
 
     def extent(self, channel: int) -> tuple[int, ...]:
         """The lengths of the parts of the covariance of one random matrix."""
@@ -269,13 +282,18 @@ def stages(times: int, numbers: int) -> tuple[tuple[int, int], ...]:
     return tuple(zip((0, *ends[:-1]), ends, strict=True))
 
 
-Axes = tuple[tuple[int, ...], ...]
+Axes = tuple[Axis, ...]
 """The axes of an array, each as the lengths of its parts."""
+
+
+def shape_of(axes: Axes) -> tuple[int, ...]:
+    """How long each axis is."""
+    return tuple(axis.groups * sum(axis.parts) if isinstance(axis, InGroups) else sum(axis) for axis in axes)
 
 
 def empty(carried: tuple[Axes, ...]) -> tuple[Array, ...]:
     """Arrays of zeros."""
-    return tuple(jnp.zeros(tuple(map(sum, axes))) for axes in carried)
+    return tuple(map(jnp.zeros, map(shape_of, carried)))
 
 
 def grow(state: tuple[Array, ...], before: tuple[Axes, ...], after: tuple[Axes, ...]) -> tuple[Array, ...]:
@@ -287,14 +305,25 @@ def _grown(array: Array, before: Axes, after: Axes) -> Array:
     for axis, (old, new) in enumerate(zip(before, after, strict=True)):
         if old == new:
             continue
-        pieces, start = [], 0
-        for short, long in zip(old, new, strict=True):
-            piece = jax.lax.slice_in_dim(array, start, start + short, axis=axis)
-            room = [(0, long - short if i == axis else 0) for i in range(array.ndim)]
-            pieces.append(jnp.pad(piece, room))
-            start += short
-        array = jnp.concatenate(pieces, axis=axis)
+        if isinstance(old, InGroups) and isinstance(new, InGroups):
+            shape = array.shape
+            each = array.reshape(*shape[:axis], old.groups, sum(old.parts), *shape[axis + 1 :])
+            made = _longer(each, axis + 1, old.parts, new.parts)
+            array = made.reshape(*shape[:axis], new.groups * sum(new.parts), *shape[axis + 1 :])
+        elif not isinstance(old, InGroups) and not isinstance(new, InGroups):
+            array = _longer(array, axis, old, new)
     return array
+
+
+def _longer(array: Array, axis: int, old: tuple[int, ...], new: tuple[int, ...]) -> Array:
+    """An array with the parts of one axis made longer."""
+    pieces, start = [], 0
+    for short, long in zip(old, new, strict=True):
+        piece = jax.lax.slice_in_dim(array, start, start + short, axis=axis)
+        room = [(0, long - short if i == axis else 0) for i in range(array.ndim)]
+        pieces.append(jnp.pad(piece, room))
+        start += short
+    return jnp.concatenate(pieces, axis=axis)
 
 
 def forward(
@@ -310,7 +339,7 @@ def forward(
     carried(p, times): the axes of what is carried. start: what is known before the first time. step: one time.
     """
     state = empty(carried(p, 0))
-    numbers = sum(math.prod(map(sum, axes)) for axes in carried(p, times))
+    numbers = sum(math.prod(shape_of(axes)) for axes in carried(p, times))
     for begin, end in stages(times, numbers):
         state = grow(state, carried(p, begin), carried(p, end))
         if begin == 0 and start is not None:

@@ -65,9 +65,14 @@ def stretched(places: Array, low: Any, high: Any, xp: Any = jnp) -> tuple[Array,
     if below:
         return high - xp.asarray(np.exp(-bent)), xp.asarray(np.exp(-bent) * speed)
     left, right = 1 / (1 + np.exp(-2 * bent)), 1 / (1 + np.exp(2 * bent))  # shares of the way, from either end
+    changing = 2 * left * right * speed
     width = high - low
-    values = xp.where(places < 0, low + width * left, high - width * right)
-    return values, width * (2 * left * right * speed)
+    evenly = xp.where(places < 0, low + width * left, high - width * right)
+    # between positive ends shares of the way are those of the logarithm: a power law is as good as a constant
+    positive = xp.asarray(low) > 0
+    decades = xp.log(xp.where(positive, high, 2.0) / xp.where(positive, low, 1.0))
+    by_ratios = xp.where(places < 0, low * xp.exp(decades * left), high * xp.exp(-decades * right))
+    return xp.where(positive, by_ratios, evenly), xp.where(positive, by_ratios * decades, width) * changing
 
 
 def _is_infinite(end: Any) -> bool:

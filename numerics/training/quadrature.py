@@ -59,6 +59,8 @@ SETTLED = 1e-10
 """Nodes are added until order parameters and observables move by less than this, each relative to its largest."""
 USABLE = 1e-6
 """What moves by more than this with the most nodes is refused."""
+HOPELESS = 0.5
+"""What still moves by more than this with many nodes has no limit."""
 FASTER = 4.0
 """More nodes that gain less than this factor where little is left to gain has met rounding."""
 
@@ -81,7 +83,8 @@ def settle(
         each = [_moved(_one(before, k), _one(now, k)) for k in ([None] if points is None else range(points))]
         earlier, moved = moved, max(each)
         rounding = moved < SETTLED * 1e2 and moved > earlier / FASTER
-        if moved < SETTLED or nodes >= integrals.most or rounding:
+        hopeless = moved > HOPELESS and nodes > 4 * integrals.first
+        if moved < SETTLED or nodes >= integrals.most or rounding or hopeless:
             break
         before = now
     return now, [_method(integrals, nodes, change) for change in each]

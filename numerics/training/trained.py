@@ -141,6 +141,7 @@ def check_finite(trained: Trained) -> None:
             raise NumericalError(
                 f"diverged at step {trained.finite} ({_shown(name)} is not finite); try a smaller step or fewer steps"
             )
+    check_settled(trained.method)
     exploded = []
     for name, value in trained.observables.items():
         series = np.abs(np.atleast_1d(value))
@@ -155,7 +156,6 @@ def check_finite(trained: Trained) -> None:
             raise NumericalError(
                 f"diverged within {trained.finite} steps ({_shown(name)} explodes); try a smaller step or fewer steps"
             )
-    check_settled(trained.method)
 
 
 def _shown(name: str | Key) -> str:

@@ -1,0 +1,108 @@
+"""Linear regression by gradient descent on inputs whose covariance has a spectrum; P = alpha D samples.
+
+An input has the entries sqrt(lam_i) z_i with z normal, and y = sum_i sqrt(lam_i) z_i teacher_i / sqrt(D) + sigma noise
+is learned by w with rate eta, momentum mu and weight decay ridge, from w = 0, on one set of samples (batch=full) or on
+fresh ones at each step (batch=online). The variances lam are all one (spectrum=isotropic), one or kappa at a share of
+the sites (two_groups), those of a file with an array `variances` (given), or between cut and 1 with the density
+lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay). There the teacher has the variance lam^source.
+
+u is what has not been learned, seen through the inputs, delta the errors on the samples, h their correlation with z.
+At late times of a large batch the test loss of a power law falls like t^(1/decay - 1 - source) until it meets the cut.
+"""
+
+from typing import Any
+
+from sympy import Expr, S, Symbol, sqrt
+
+from derive import (
+    Domain,
+    Eq,
+    Model,
+    data,
+    family,
+    field,
+    gaussian,
+    mean,
+    nonnegative,
+    normal,
+    one_of,
+    parameter,
+    positive,
+    real,
+    sectors,
+    trait,
+    training_clock,
+    whole_positive,
+)
+
+below_one = Domain(0, 1)
+alpha = parameter("alpha", default=2.0, domain=positive, doc="P / D, samples (of a batch, if online) over inputs")
+eta = parameter("eta", default=0.2, domain=positive, doc="learning rate")
+sigma = parameter("sigma", default=0.3, domain=nonnegative, doc="standard deviation of the noise of the labels")
+ridge = parameter("ridge", default=0.0, domain=nonnegative, doc="weight decay")
+mu = parameter("mu", default=0.0, domain=Domain(0, 1, low_included=True), doc="momentum")
+T = parameter("T", default=30, domain=whole_positive, doc="number of steps")
+kappa = parameter("kappa", default=4.0, domain=nonnegative, doc="variance of the second group of inputs")
+share = parameter("share", default=0.25, domain=below_one, doc="share of the inputs that are in the second group")
+decay = parameter("decay", default=1.5, domain=positive, doc="power with which sorted variances fall")
+cut = parameter("cut", default=0.001, domain=below_one, doc="smallest variance over the largest")
+source = parameter("source", default=0.0, domain=real, doc="power of the variance that the teacher's variance has")
+K = parameter("K", default=8, domain=whole_positive, doc="how many variances are given")
+
+
+def halving(values: dict[str, Any]) -> dict[str, Any]:
+    """Variances 1, 1/2, 1/4, ... for those who give none."""
+    import numpy as np
+
+    return {"variances": 0.5 ** np.arange(values["K"])}
+
+
+def unusable(arrays: dict[str, Any]) -> str:
+    """What is wrong with given variances."""
+    return "" if (arrays["variances"] >= 0).all() else "variances must not be negative"
+
+
+def declare(spectrum: str, batch: str) -> Model:
+    """One spectrum of the inputs, and one way to take samples."""
+    D, P = sectors("D", P=alpha)
+    t = training_clock("t", steps=T)
+    x = Symbol("x", positive=True)
+    laws: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
+        "isotropic": ({}, ()),
+        "two_groups": ({"values": [1, kappa], "weights": [1 - share, share]}, (kappa, share)),
+        "power_law": ({"density": x ** (-1 - 1 / decay), "low": cut, "high": 1}, (decay, cut, source)),
+        "given": ({"values": data("variances", K)}, (K,)),
+    }
+    law, of_law = laws[spectrum]
+    lam: Expr = trait("lam", D, **law) if law else S.One
+    if batch == "online":
+        Z, noise = gaussian("Z", P, D, fresh=t)(t), normal("eps", P, t)(t)
+    else:
+        Z, noise = gaussian("Z", P, D), normal("eps", P)
+    drawn = normal("teacher", D)
+    teacher = drawn * lam ** (source / 2) if spectrum == "power_law" else drawn
+    w, u, h, delta = field("w", D, t), field("u", D, t), field("h", D, t), field("delta", P, t)
+    return Model(
+        parameters=(alpha, eta, sigma, ridge, mu, T, *of_law),
+        equations=[
+            Eq(u(t), sqrt(lam) * (teacher - w(t))),
+            Eq(delta(t), Z @ u(t) / sqrt(D) + sigma * noise),
+            Eq(h(t), sqrt(D) / P * Z.T @ delta(t)),
+            Eq(w(0), 0 * drawn),
+            Eq(w(t + 1), w(t) + mu * (w(t) - w(t - 1)) + eta * (sqrt(lam) * h(t) - ridge * w(t))),
+        ],
+        observe={
+            "train_loss": mean(delta(t) ** 2),
+            "test_loss": mean(u(t) ** 2) + sigma**2,
+            "distance": mean((teacher - w(t)) ** 2),
+        },
+        arrays=halving if spectrum == "given" else None,
+        refuses=unusable if spectrum == "given" else None,
+    )
+
+
+MODEL = family(
+    declare,
+    spectrum=one_of("isotropic", "two_groups", "power_law", "given", doc="variances of the inputs"),
+    batch=one_of("full", "online", doc="the same samples at every step, or fresh ones"),
+)
