@@ -257,10 +257,11 @@ MOST_COLUMNS, MOST_MATRICES = 4, 4
 
 
 class Recording:
-    """A random generator that keeps what it draws."""
+    """A random generator that keeps the normal numbers that it draws."""
 
     def __init__(self, rng: np.random.Generator):
         self.rng, self.drawn = rng, []
+        self.permutation, self.random = rng.permutation, rng.random
 
     def standard_normal(self, shape=None):
         values = self.rng.standard_normal(shape)

@@ -31,6 +31,7 @@ CASES = {
     "two spiked Wisharts": ("two_spiked_wisharts", {}, "above"),
     "gated network": ("gated_network", {}, "above"),
     "memory with inputs": ("driven_memory", {}, "above"),
+    "sites that differ": ("uneven_sites", {}, "above"),
     "frozen features": ("frozen_features", {}, None),
 }
 """Outliers well apart from each other and mostly from the bulk, where corrections fall as 1/size; few steps, since r

@@ -25,8 +25,8 @@ from derive import (
     positive,
     sectors,
     spectrum,
-    trait,
     training_clock,
+    trait,
     weights,
     whole_positive,
 )

@@ -3,7 +3,7 @@
 An input has the entries sqrt(lam_i) z_i with z normal, and y = sum_i sqrt(lam_i) z_i teacher_i / sqrt(D) + sigma noise
 is learned by w with rate eta, momentum mu and weight decay ridge, from w = 0, on one set of samples (batch=full) or on
 fresh ones at each step (batch=online). The variances lam are all one (spectrum=isotropic), one or kappa at a share of
-the sites (two_groups), those of a file with an array `variances` (given), or between cut and 1 with the density
+the sites (two_groups), those of an array `variances` of K numbers (given), or between cut and 1 with the density
 lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay). There the teacher has the variance lam^source.
 
 u is what has not been learned, seen through the inputs, delta the errors on the samples, h their correlation with z.
@@ -103,6 +103,6 @@ def declare(spectrum: str, batch: str) -> Model:
 
 MODEL = family(
     declare,
-    spectrum=one_of("isotropic", "two_groups", "power_law", "given", doc="variances of the inputs"),
+    spectrum=one_of("two_groups", "power_law", "isotropic", "given", doc="variances of the inputs"),
     batch=one_of("full", "online", doc="the same samples at every step, or fresh ones"),
 )

@@ -78,7 +78,8 @@ class SingleSite(Record):
 
     @staticmethod
     def of(saddle: SaddlePoint) -> SingleSite:
-        return SingleSite(saddle, gathered(saddle, new="sites of one sector are exchangeable"))
+        alike = " with equal traits" if saddle.system.traits else ""
+        return SingleSite(saddle, gathered(saddle, new=f"sites of one sector{alike} are exchangeable"))
 
     @property
     def system(self) -> System:

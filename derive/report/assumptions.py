@@ -132,6 +132,14 @@ def _of_system(record: System) -> Told:
                 words(Math(latex(source)), " over ", Math(latex(source.sector)), ", variance ",
                       Math(latex(source.scale**2))),
             )  # fmt: skip
+    for trait in record.traits:
+        yield (
+            "Sites differ by traits, which are independent of each other and of everything random",
+            words(Math(latex(trait)), " over ", Math(latex(trait.sector)),
+                  ": sites of one value are a group, and means over sites are weighted sums over the groups"
+                  if trait.discrete else
+                  ": a density, taken at more and more values until nothing moves by more than 1e-10"),
+        )  # fmt: skip
     for _, probe in record.model.probes:
         if probe.plus:
             yield (
@@ -209,8 +217,9 @@ def _of_order(record: TimeOrder, level: Level) -> Told:
     )
     system = record.system
     if system.linear:
+        given = " given its traits" if system.traits else ""
         yield (
-            "Laws are exact: all fields of a site are jointly Gaussian",
+            f"Laws are exact: all fields of a site are jointly Gaussian{given}",
             words("every law is linear and every average quadratic, so one forward pass in time has no sampling error"),
         )
         return

@@ -1,8 +1,8 @@
 """Linear regression on inputs with a spectrum, solved by hand in two ways that share nothing with the engine.
 
 Online: the samples of each step are new, so that weights of one variance obey a linear recursion with noise, and the
-loss is a sum over the spectrum. Full batch: the weights are a polynomial of the sample covariance S, and its traces with
-the population covariance follow from deterministic equivalents of the resolvent,
+loss is a sum over the spectrum. Full batch: the weights are a polynomial of the sample covariance S, and its traces
+with the population covariance follow from deterministic equivalents of the resolvent,
 
     -z (S - z)^-1  ->  K(z) = k (Lambda + k)^-1,    k = -z + (k / alpha) <lam / (lam + k)>,
     A(z1) Lambda A(z2)  ->  K1 Lambda K2 / (1 - <lam^2 / ((lam + k1) (lam + k2))> / alpha),   A = -z (S - z)^-1,

@@ -1,0 +1,62 @@
+# Written by `derive build structured_regression spectrum=two_groups batch=full` (two-level-dmft 0.2.0) from a declaration; edits are lost.
+# The mathematics is in derivation.md beside this file.
+"""Linear regression by gradient descent on inputs whose covariance has a spectrum; P = alpha D samples.
+
+An input has the entries sqrt(lam_i) z_i with z normal, and y = sum_i sqrt(lam_i) z_i teacher_i / sqrt(D) + sigma noise
+is learned by w with rate eta, momentum mu and weight decay ridge, from w = 0, on one set of samples (batch=full) or on
+fresh ones at each step (batch=online). The variances lam are all one (spectrum=isotropic), one or kappa at a share of
+the sites (two_groups), those of an array `variances` of K numbers (given), or between cut and 1 with the density
+lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay). There the teacher has the variance lam^source.
+
+u is what has not been learned, seen through the inputs, delta the errors on the samples, h their correlation with z.
+At late times of a large batch the test loss of a power law falls like t^(1/decay - 1 - source) until it meets the cut.
+"""
+
+import numpy as np
+
+from numerics.runtime.interface import Demand, FieldOf, ObservableOf, ParameterOf, Setting
+from numerics.runtime.traits import discrete, extent
+
+SETTING = Setting(
+    name="structured_regression",
+    choices=(("spectrum", "two_groups"), ("batch", "full")),
+    declaration="109e9e5bf4434e39",
+    parameters=(
+        ParameterOf("alpha", 2.0, False),
+        ParameterOf("eta", 0.2, False),
+        ParameterOf("sigma", 0.3, False),
+        ParameterOf("ridge", 0.0, False),
+        ParameterOf("mu", 0.0, False),
+        ParameterOf("T", 30, True),
+        ParameterOf("kappa", 4.0, False),
+        ParameterOf("share", 0.25, False),
+    ),
+    data=(),
+    observables=(
+        ObservableOf("train_loss", 0),
+        ObservableOf("test_loss", 0),
+        ObservableOf("distance", 0),
+    ),
+    fields=(
+        FieldOf("w", "D", True, None, True, None),
+        FieldOf("u", "D", True, None, True, None),
+        FieldOf("Z_u", "P", True, None, False, "u"),
+        FieldOf("delta", "P", True, None, True, None),
+        FieldOf("h", "D", True, None, True, "delta"),
+        FieldOf("eps", "P", False, None, True, None),
+        FieldOf("teacher", "D", False, None, True, None),
+    ),
+    exact=True,
+    steps="T",
+    labels=None,
+    endpoint=True,
+    probes=(),
+    demands=(
+        Demand("a weight of trait lam", lambda p: 1 - p.share, "not negative"),
+        Demand(
+            "the largest size of sqrt(lam) over the sites",
+            lambda p: extent(lambda x0: np.sqrt(x0), discrete((1, p.kappa), (1 - p.share, p.share), np)),
+            "finite",
+        ),
+    ),
+)
