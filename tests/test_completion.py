@@ -80,7 +80,8 @@ def test_everything_that_a_setting_may_be_given_and_nothing_else(name: str):
 
 
 def test_values(here: Path):
-    names = [f"{name}=" for name in ("L", "data", "param", "alpha", "nu", "gamma0", "eta", "sigma", "T", "C", "layer")]
+    words = "L data param spectrum alpha nu gamma0 eta sigma T C layer"
+    names = [f"{name}=" for name in words.split()]
     assert completed("solve deep_linear ") == names
     assert completed("solve deep_linear nu=2 L=1 ") == [name for name in names if name not in ("nu=", "L=")]
     assert (

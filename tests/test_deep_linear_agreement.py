@@ -17,6 +17,10 @@ pytestmark = pytest.mark.slow
 CASES = {
     "one layer": ("L=1 T=8 C=1 alpha=2 nu=2 gamma0=4 eta=0.1 sigma=0.3 data=full_batch", (4, 5, 6)),
     "two layers, online": ("L=2 T=8 C=1 alpha=2 nu=1 gamma0=6 eta=0.05 sigma=0.3 data=online", (4, 5, 6)),
+    "inputs of two variances": (
+        "L=1 T=6 C=1 alpha=2 nu=2 gamma0=4 eta=0.08 sigma=0.3 data=online spectrum=two_groups kappa=2.5",
+        (4, 5),
+    ),
     "three classes, online": ("L=1 T=4 C=3 alpha=2 nu=2 gamma0=4 eta=0.12 sigma=0.3 data=online", (3,)),
 }
 """Rates well inside the stable range, since instability multiplies what one sample has by chance; feature learning

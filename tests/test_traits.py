@@ -238,6 +238,47 @@ def test_learning_curves_of_power_laws_have_the_known_exponent(decay, source):
     assert np.log2(test[60] / test[30]) == pytest.approx(-power, rel=0.02 + 2 * lost)
 
 
+@pytest.mark.parametrize("choices", [{"L": 2, "data": "online"}, {"L": 1, "param": "ntk"}], ids=str)
+def test_networks_with_equal_inputs_are_networks(choices):
+    values = {"nu": 2.0, "gamma0": 6.0, "T": 5, "eta": 0.1, "C": 2}
+    one = derive.load("deep_linear", **choices).solve(**values)
+    two = derive.load("deep_linear", spectrum="two_groups", **choices).solve(kappa=1.0, share=0.3, **values)
+    assert len(one.layers[0].outliers) > 0
+    np.testing.assert_allclose(two["test_loss"], one["test_loss"], rtol=1e-11)
+    for a, b in zip(one.layers, two.layers, strict=True):
+        np.testing.assert_allclose(b.outliers, a.outliers, rtol=1e-10)
+
+
+def test_two_time_functions_are_means_over_groups(two_values):
+    """The diagonal of C is what is observed, and responses are those of sectors by their shares."""
+    found, shares = two_values, [sp.Rational(3, 5), sp.Rational(2, 5)]
+    each = derive.load(in_sectors([sp.Rational(1, 2), 3], shares)).solve(T=5)
+    for kind in "CR":
+        mean_of = sum(float(s) * getattr(each, kind)[f"w{k}", f"w{k}"].values for k, s in enumerate(shares))
+        np.testing.assert_allclose(getattr(found, kind)["w", "w"].values, mean_of, rtol=1e-10, atol=1e-13)
+
+
+def test_exact_expansions_know_values():
+    """A planted direction with a trait: the outlier is that of its mean square."""
+    D, g = sectors("D"), parameter("g", default=2.0, domain=positive)
+    lam, v = trait("lam", D, values=[1, kappa, 2], weights=[0.5, 0.25, 0.25]), normal("v", D)
+    model = Model(
+        parameters=(g, kappa),
+        observe={"square": mean(lam * v**2)},
+        probe=spectrum(goe("M", D) + g / D * outer(sqrt(lam) * v, sqrt(lam) * v)),
+    )
+    theory = derive.load(model)
+    strength = g * (1 + kappa / 4)
+    found = theory.expand("outlier").sympy()
+    assert sp.simplify(found - strength - 1 / strength) == 0
+    assert theory.solve(g=2.0, kappa=3.0).outliers == pytest.approx([3.5 + 1 / 3.5], rel=1e-12)
+
+
+def test_two_time_functions_of_what_has_no_clock():
+    v = derive.load("spiked_wigner").solve(gamma0=2.0)
+    assert v.C["v", "v"].values == pytest.approx(np.ones_like(v.C["v", "v"].values))
+
+
 # -- what is refused
 
 

@@ -9,11 +9,17 @@ the population core of the neural tangent kernel, W0^T W0 / N plus the mean squa
 v is what the network has not learned of the teacher, delta the errors on the samples, h0 their correlation with the
 inputs, h(k+1) the forward and g(k) the backward fields. With param=ntk the output is divided by gamma0 sqrt(N) and
 the learning rate does not grow with the width, which is gamma0 / sqrt(nu) in place of gamma0: wide networks are lazy.
+
+The variances lam of the inputs are all one (spectrum=isotropic), one or kappa at a share of the inputs (two_groups), or
+between cut and 1 with the density lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay).
 """
 
-from sympy import sqrt
+from typing import Any
+
+from sympy import Expr, S, Symbol, sqrt
 
 from derive import (
+    Domain,
     Eq,
     Model,
     family,
@@ -27,7 +33,8 @@ from derive import (
     parameter,
     positive,
     sectors,
-    spectrum,
+    spectrum as spectrum_of,
+    trait,
     training_clock,
     weights,
     whole_choice,
@@ -41,15 +48,29 @@ eta = parameter("eta", default=0.05, domain=positive, doc="learning rate")
 sigma = parameter("sigma", default=0.3, domain=nonnegative, doc="standard deviation of the noise of the labels")
 T = parameter("T", default=30, domain=whole_positive, doc="number of steps")
 C = parameter("C", default=1, domain=whole_positive, doc="number of outputs")
+kappa = parameter("kappa", default=4.0, domain=nonnegative, doc="variance of the second group of inputs")
+share = parameter("share", default=0.25, domain=Domain(0, 1), doc="share of the inputs that are in the second group")
+decay = parameter("decay", default=1.5, domain=positive, doc="power with which sorted variances of inputs fall")
+cut = parameter("cut", default=0.01, domain=Domain(0, 1), doc="smallest variance of inputs over the largest")
+
+x = Symbol("x", positive=True)
+LAWS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
+    "isotropic": ({}, ()),
+    "two_groups": ({"values": [1, kappa], "weights": [1 - share, share]}, (kappa, share)),
+    "power_law": ({"density": x ** (-1 - 1 / decay), "low": cut, "high": 1}, (decay, cut)),
+}
+"""The law of the variances of the inputs, and the parameters in it."""
 
 
-def declare(L: int, data: str, param: str) -> Model:
+def declare(L: int, data: str, param: str, spectrum: str) -> Model:
     """The network with L layers of weights below its readout."""
     scale = gamma0 if param == "mup" else gamma0 / sqrt(nu)
     sizes = sectors("D", P=alpha, **{f"N{k}": nu for k in range(1, L + 1)})
     D, P, N = sizes[0], sizes[1], (sizes[0], *sizes[2:])
     t = training_clock("t", steps=T, channels=C)
 
+    law, of_law = LAWS[spectrum]
+    lam: Expr = trait("lam", D, **law) if law else S.One
     teacher, readout = normal("teacher", D, per_class=t), normal("readout", N[L], per_class=t)
     if data == "online":
         X, noise = gaussian("X", P, D, fresh=t)(t), normal("eps", P, t)(t)
@@ -63,8 +84,8 @@ def declare(L: int, data: str, param: str) -> Model:
 
     equations = [
         Eq(v(t), teacher - sqrt(D) / (N[1] * scale) * W[0](t).T @ g[1](t)),
-        Eq(delta(t), X @ v(t) / sqrt(D) + sigma * noise),
-        Eq(h[0](t), sqrt(D) / P * X.T @ delta(t)),
+        Eq(delta(t), X @ (sqrt(lam) * v(t)) / sqrt(D) + sigma * noise),
+        Eq(h[0](t), sqrt(D) / P * sqrt(lam) * (X.T @ delta(t))),
         Eq(g[L](0), readout),
         Eq(g[L](t + 1), g[L](t) + eta * scale * h[L](t)),
     ]
@@ -76,12 +97,13 @@ def declare(L: int, data: str, param: str) -> Model:
             Eq(W[k](t + 1), W[k](t) + eta * scale / sqrt(N[k]) * outer(g[k + 1](t), h[k](t))),
         ]
 
-    observe = {"train_loss": mean(delta(t) ** 2), "test_loss": mean(v(t) ** 2) + sigma**2}
-    probe = {str(k): spectrum(W[k](T).T @ W[k](T) / N[k + 1]) for k in range(L)}
+    observe = {"train_loss": mean(delta(t) ** 2), "test_loss": mean(lam * v(t) ** 2) + sigma**2}
+    probe = {str(k): spectrum_of(W[k](T).T @ W[k](T) / N[k + 1]) for k in range(L)}
     if L == 1:
         observe["readout_norm"] = mean(g[1](t) ** 2)
-        probe["ntk"] = spectrum(W[0](T).T @ W[0](T) / N[1], plus="readout_norm")
-    return Model(parameters=(alpha, nu, gamma0, eta, sigma, T, C), equations=equations, observe=observe, probe=probe)
+        probe["ntk"] = spectrum_of(W[0](T).T @ W[0](T) / N[1], plus="readout_norm")
+    parameters = (alpha, nu, gamma0, eta, sigma, T, C, *of_law)
+    return Model(parameters=parameters, equations=equations, observe=observe, probe=probe)
 
 
 MODEL = family(
@@ -89,4 +111,5 @@ MODEL = family(
     L=whole_choice(2, doc="layers of weights below the readout"),
     data=one_of("full_batch", "online", doc="the same samples at every step, or fresh ones"),
     param=one_of("mup", "ntk", doc="scaling with the width: gamma0 fixed, or gamma0 / sqrt(nu)"),
+    spectrum=one_of("isotropic", "two_groups", "power_law", doc="variances of the inputs"),
 )

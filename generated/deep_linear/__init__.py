@@ -1,4 +1,4 @@
-# Written by `derive build deep_linear L=2 data=full_batch param=mup` (two-level-dmft 0.2.0) from a declaration; edits are lost.
+# Written by `derive build deep_linear L=2 data=full_batch param=mup spectrum=isotropic` (two-level-dmft 0.2.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Deep linear network in the proportional limit: L layers of width N = nu D, P = alpha D samples, C outputs.
 
@@ -11,14 +11,17 @@ the population core of the neural tangent kernel, W0^T W0 / N plus the mean squa
 v is what the network has not learned of the teacher, delta the errors on the samples, h0 their correlation with the
 inputs, h(k+1) the forward and g(k) the backward fields. With param=ntk the output is divided by gamma0 sqrt(N) and
 the learning rate does not grow with the width, which is gamma0 / sqrt(nu) in place of gamma0: wide networks are lazy.
+
+The variances lam of the inputs are all one (spectrum=isotropic), one or kappa at a share of the inputs (two_groups), or
+between cut and 1 with the density lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay).
 """
 
 from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
 
 SETTING = Setting(
     name="deep_linear",
-    choices=(("L", 2), ("data", "full_batch"), ("param", "mup")),
-    declaration="c9b86a535490f4b1",
+    choices=(("L", 2), ("data", "full_batch"), ("param", "mup"), ("spectrum", "isotropic")),
+    declaration="da89e7fd14de3b0e",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("nu", 1.0, False),
