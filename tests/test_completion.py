@@ -64,23 +64,28 @@ def test_several_models_each_with_choices(here: Path):
 def test_everything_that_a_setting_may_be_given_and_nothing_else(name: str):
     """Parsed, as completion has it, against run, as everything else has it."""
     model, found = model_named(name), completion.declared(name)
+    told_of = dict(getattr(load_declaration(name), "choices", ()))
+    words = [
+        (choice, word) for choice, told in told_of.items() if isinstance(told.allowed, tuple) for word in told.allowed
+    ]
+    members = [model, *(model_named(name, **{choice: word}) for choice, word in words)]
+    parameters = {p.name: p for member in members for p in member.parameters}
     assert {n.name for n in found.choices} == set(choices_of(name))
-    assert {n.name for n in found.parameters} == {p.name for p in model.parameters}
-    assert {n.name: n.doc for n in found.parameters} == {p.name: p.doc for p in model.parameters}
+    assert {n.name: n.doc for n in found.parameters} == {p.name: p.doc for p in parameters.values()}
     assert list(found.layers) == [label for label, _ in model.probes if label]
     assert set(found.observables) == set(dict(model.observe))
-    for choice, told in dict(getattr(load_declaration(name), "choices", ())).items():
+    for choice, told in told_of.items():
         (offered,) = (n.values for n in found.choices if n.name == choice)
         assert offered[0] == str(told.default)
         if isinstance(told.allowed, tuple):
             assert offered == told.allowed
-    for parameter in model.parameters:
+    for parameter in parameters.values():
         (offered,) = (n.values for n in found.parameters if n.name == parameter.name)
         assert not offered or float(offered[0]) == parameter.default
 
 
 def test_values(here: Path):
-    words = "L data param spectrum alpha nu gamma0 eta sigma T C layer"
+    words = "L data param spectrum alpha nu gamma0 eta sigma T C kappa share decay cut layer"
     names = [f"{name}=" for name in words.split()]
     assert completed("solve deep_linear ") == names
     assert completed("solve deep_linear nu=2 L=1 ") == [name for name in names if name not in ("nu=", "L=")]

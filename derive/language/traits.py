@@ -117,12 +117,12 @@ def trait(
     unless given. `values=data("lam", K)` takes them from the user. density, low, high: a formula in one symbol, or a
     function, that is divided by its integral from low to high, which may be parameters or infinite.
 
-    >>> from sympy import Symbol, sqrt
-    >>> from derive import parameter, positive, normal, sectors, trait
+    >>> from sympy import Symbol
+    >>> from derive import mean, normal, parameter, positive, sectors, trait
     >>> D, kappa = sectors("D"), parameter("kappa", default=4.0, domain=positive)
     >>> lam = trait("lam", D, values=[1, kappa], weights=[0.75, 0.25])
-    >>> sqrt(lam) * normal("v", D)
-    sqrt(lam)*v
+    >>> mean(lam * normal("v", D) ** 2)
+    mean(v**2*lam)
     >>> x = Symbol("x")
     >>> mu = trait("mu", D, density=x**-1.5, low=0.01, high=1)
     """

@@ -16,8 +16,8 @@ from numerics.modules import Solver
 from numerics.nearby import Nearby
 from numerics.precision import in_float64
 from numerics.progress import Report
-from numerics.runtime.interface import Key, SampledTraining
-from numerics.training.quadrature import check_settled, integrals_of, settle
+from numerics.runtime.interface import Key, SampledTraining, TraitTraining
+from numerics.training.quadrature import OF_TRAITS, check_settled, integrals_of, settle
 from numerics.training.sampling import Sampling, sampled_pass
 
 K = TypeVar("K")
@@ -125,6 +125,9 @@ def check_memory(solver: Solver, values: dict[str, Any]) -> int:
     else:
         results = jax.eval_shape(solver.training.forward_pass, p)
         entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
+        if isinstance(solver.training, TraitTraining):  # rows of a field at all values of a trait
+            labels = 1 if solver.setting.labels is None else int(values[solver.setting.labels])
+            entries += OF_TRAITS.most // 2 * (solver.times(values) * labels) ** 2
     if 8 * entries > MOST_BYTES:
         whole = ", ".join(f"{q.name}={values[q.name]}" for q in solver.setting.parameters if q.whole)
         raise ParameterError(
