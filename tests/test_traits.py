@@ -22,6 +22,7 @@ from derive import (
     normal,
     outer,
     parameter,
+    past_sum,
     positive,
     sectors,
     spectrum,
@@ -164,6 +165,42 @@ def test_two_traits_of_one_sector_are_independent():
     aa, bb = 2.5, 7.0
     one = aa + bb * aa
     assert found["v"][:2] == pytest.approx([aa, one])
+
+
+def winding(values: list | None) -> Model:
+    """Traits in sums over earlier times, in means of two times, in functions, and as vectors of their own."""
+    D, N = sectors("D", N=2)
+    t = training_clock("t", steps=T)
+    lam = sp.Rational(1, 2) if values is None else trait("lam", D, values=values)
+    square = lam**2 if values is None else mean(lam**2)
+    M, W, start = goe("M", D), gaussian("W", N, D), normal("start", D)
+    v, a, b = field("v", D, t), field("a", N, t), field("b", D, t)
+    grown = (
+        past_sum(lambda s: lam / 10 * b(s), t + 1) - past_sum(lambda s: mean(lam * v(s) * v(t)) * v(s) * lam, t) / 20
+    )
+    return Model(
+        parameters=(T,),
+        equations=[
+            Eq(v(0), start + lam / 2),
+            Eq(v(t + 1), exp(-lam / 3) * v(t) + (1 - lam) ** 3 / 9 * (M @ v(t)) + grown + square / 7 * lam),
+            Eq(a(t), W @ (lam * v(t) + lam) / sqrt(D)),
+            Eq(b(t), lam * (W.T @ a(t)) / sqrt(D) / 5),
+        ],
+        observe={"v": mean(v(t) ** 2), "a": mean(a(t) ** 2), "late": mean(lam * v(t) * v(t - 1))},
+    )
+
+
+def test_one_value_is_a_number_wherever_it_stands():
+    number, one = (derive.load(winding(values)).solve(T=5) for values in (None, [0.5, 0.5]))
+    for name in ("v", "a", "late"):
+        np.testing.assert_allclose(one[name], number[name], rtol=1e-12)
+
+
+def test_values_wherever_they_stand_agree_with_simulation(simulation_seed):
+    """With forty samples six standard errors are a chance of 1e-6; what is of order 1/size is below one of them."""
+    found = derive.load(winding([0.5, 0.5, 1, 2])).compare(size=300, seeds=40, T=4, seed=simulation_seed)
+    compared = [row for row in found.rows if row.compared]
+    assert len(compared) > 9 and all(abs(row.difference) < 6 for row in compared)
 
 
 @pytest.mark.parametrize(
