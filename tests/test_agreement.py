@@ -66,6 +66,7 @@ def each(cases):
     return [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in cases]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", each(CASES))
 def test_every_quantity_is_within_the_bound_of_the_suite(case, simulation_seed):
     side = CASES[case][2]

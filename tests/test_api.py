@@ -50,6 +50,7 @@ def own_model(**changes):
 # -- results
 
 
+@pytest.mark.slow
 def test_a_solution_has_arrays_that_cannot_be_written(solution):
     assert solution and solution.outliers.shape == (1,) and solution["test_loss"].shape == (7,)
     assert solution.C["h0", "h0"].values.shape[0] == 7
@@ -61,6 +62,7 @@ def test_a_solution_has_arrays_that_cannot_be_written(solution):
         solution.layer(7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["pickle", "file"])
 def test_results_live(way, solution, compared, network, tmp_path):
     sweep = network.sweep(eta=[0.1, 1e90], T=3)
@@ -128,6 +130,7 @@ def test_trees_and_tables_have_labels(solution, compared, network):
     assert "diverged" in str(table["trouble"].sel(nu=1, eta=1e90).item())
 
 
+@pytest.mark.slow
 def test_a_sweep_has_the_points_that_solve_gives(network):
     sweep = network.sweep(nu=[0.5, 2.0], T=[2, 4], layer=0)
     assert len(sweep) == 4 and list(sweep.axes) == ["nu", "T"]
@@ -135,6 +138,7 @@ def test_a_sweep_has_the_points_that_solve_gives(network):
     assert sweep.at(nu=2.0, T=4)["test_loss"] == pytest.approx(one["test_loss"], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn(solution, compared, network, tmp_path):
     sweep = network.sweep(nu=[1, 2], eta=[0.05, 0.1], T=2, layer=0)
     for number, figure in enumerate((solution.plot(), compared.plot(), compared.simulation.plot(), sweep.plot())):
@@ -231,6 +235,7 @@ def test_the_same_calls_give_the_same_numbers(network, solution):
 # -- functions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "of", "at", "fixed"),
     [
@@ -258,10 +263,12 @@ def test_an_outlier_is_a_differentiable_function(target, of, at, fixed):
     assert float(many[0]) == pytest.approx(solved(*at), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_below_the_threshold_there_is_no_outlier():
     assert np.isnan(derive.load("spiked_wigner").function("outlier", of="gamma0")(0.5))
 
 
+@pytest.mark.slow
 def test_observables_and_edges_are_functions(network):
     loss = network.function("test_loss", of="eta", T=4)
     assert loss(0.1) == pytest.approx(network.solve(eta=0.1, T=4)["test_loss"], rel=1e-5)
@@ -333,6 +340,7 @@ def test_spectra_are_taken_when_they_are_asked_for(network):
             network.simulate(NETWORK, size=20, seeds=2, path=wrong)
 
 
+@pytest.mark.slow
 def test_the_largest_stable_rate_is_that_of_the_command_line(network):
     import json
 
@@ -349,6 +357,7 @@ def test_the_largest_stable_rate_is_that_of_the_command_line(network):
 # -- other verbs
 
 
+@pytest.mark.slow
 def test_series_claims_and_solvers(tmp_path: Path):
     m = derive.load("spiked_wigner")
     series = m.expand("outlier", "1/gamma0", order=2)

@@ -185,6 +185,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.slow
 def test_a_solver_outside_the_project_stands_alone(tmp_path: Path):
     """Run without this package: the same numbers as inside it."""
     build = [sys.executable, "-m", "derive", "build", "coupled_spikes", "--out", str(tmp_path)]

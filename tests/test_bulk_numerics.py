@@ -154,6 +154,7 @@ def test_curve_and_folds_agree(name):
     assert np.max(np.abs(np.array(law_of(branch).edges) - law_without_curve(branch).edges)) < 1e-10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["extensive_step", "two_spiked_wisharts"])
 def test_density_against_a_damped_fixed_point(name):
     """Iteration of the equations just above the axis, to convergence, then linear extrapolation to the axis."""

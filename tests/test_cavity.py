@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
 import sympy as sp
 from hypothesis import given, settings, strategies as st
 
@@ -85,6 +86,7 @@ def _delays(count: int, uses) -> dict[tuple[int, str], int]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(declarations())
 def test_averaged_action_agrees_with_the_cavity_argument(case):

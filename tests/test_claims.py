@@ -276,6 +276,7 @@ def test_an_unknown_model_is_refused(tmp_path):
         check_claims(load_claims(path))
 
 
+@pytest.mark.slow
 def test_claims_about_a_declaration_of_ones_own(tmp_path):
     (tmp_path / "mine.py").write_text(
         "from derive import Model, goe, sectors, spectrum, parameter, positive\n"
@@ -354,6 +355,7 @@ value = {edges}
 WISHART = '["(1 - 1/sqrt(nu))**2", "(1 + 1/sqrt(nu))**2"]'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("head", "edges", "holds"),
     [

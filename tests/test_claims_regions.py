@@ -117,6 +117,7 @@ def test_with_a_region_there_must_be_an_outlier_throughout(verdicts):
     assert beyond.failed and "there is no such outlier" in beyond.detail
 
 
+@pytest.mark.slow
 def test_inner_edges_are_edges_in_a_region(verdicts):
     """A difference of two Wishart matrices has a gap around zero where their ranks do not fill the space: a < 1/2."""
     middle = "a**2 - 10*a - 2"
@@ -133,6 +134,7 @@ def test_inner_edges_are_edges_in_a_region(verdicts):
     assert "leaves out -0.91676608 at a = 2/9; edges of one region only need region" in found[0].detail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("region", "told"),
     [

@@ -400,6 +400,7 @@ def test_an_interrupt_exits_with_130(monkeypatch):
     assert result.exit_code == 130 and "interrupted" in result.stderr
 
 
+@pytest.mark.slow
 def test_json_keeps_stderr_silent():
     done = subprocess.run(
         [sys.executable, "-m", "derive", "solve", "spiked_wigner", "--json"], capture_output=True, text=True, check=True
@@ -415,6 +416,7 @@ def test_a_model_without_claims_says_so(starting_point: str):
     assert result.exit_code == 0 and "no claims for my_model: no independent check" in result.stdout
 
 
+@pytest.mark.slow
 def test_verify_of_a_setting_prints_one_line_a_claim():
     result = json.loads(run("verify", "spiked_wigner", "--json").stdout)
     assert result["failed"] == 0 and len(result["claims"]) > 0
@@ -433,6 +435,7 @@ value = ["-2", "{upper}"]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("upper", "code"), [("2", 0), ("3", 1)])
 def test_a_claim_that_fails_exits_with_one(tmp_path: Path, upper: str, code: int):
     path = tmp_path / "paper.toml"
@@ -442,6 +445,7 @@ def test_a_claim_that_fails_exits_with_one(tmp_path: Path, upper: str, code: int
     assert f"{1 - code} of 1 claims hold" in result.stdout
 
 
+@pytest.mark.slow
 def test_claims_are_held_against_the_named_model(tmp_path: Path):
     path = tmp_path / "paper.toml"
     path.write_text(CLAIMS.format(upper="2"))

@@ -426,6 +426,7 @@ for expression in written:
 """
 
 
+@pytest.mark.slow
 def test_expressions_without_fields_are_sympys_own():
     """Whoever loads this package finds SymPy, with NumPy and JAX, as it was."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
@@ -479,6 +480,7 @@ def test_places_change_nothing(declared):
     assert generate_files(first) == generate_files(second)
 
 
+@pytest.mark.slow
 def test_a_script_is_told_its_own_line(tmp_path: Path):
     """The same sentences where no file is loaded: errors of a declaration written in a script."""
     text = HEADER + "print('reached')\nfrom derive.pipeline import derive_model\nderive_model(model(\n"

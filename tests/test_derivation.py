@@ -158,6 +158,7 @@ def test_rings_say_how_large_their_matrix_is():
     assert "a matrix free of z, 2 C T by 2 C T" in text_of_record(derivation_of("deep_linear").first.pencil)
 
 
+@pytest.mark.slow
 def test_derivation_and_code_grow_like_the_depth():
     """Twice the layers in at most three times the processor's time."""
 

@@ -125,6 +125,7 @@ def braces_match(source: str) -> bool:
 MODELS = ("anti_hebbian", "deep_linear", "by_hand")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_what_has_many_lines_shows_itself(name):
     for shown in shown_of(name):
@@ -137,6 +138,7 @@ def test_what_has_many_lines_shows_itself(name):
         assert not re.search(r"\\\[|\\subsection|\n=+\n", notebook)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_a_record_prints_what_the_command_line_shows(name):
     for record in records(name):

@@ -22,6 +22,7 @@ ROOMS = (derive.language, derive.api, derive.results)
 MODULES = [f"{room.__name__}.{module.name}" for room in ROOMS for module in pkgutil.iter_modules(room.__path__)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", MODULES)
 def test_examples_run(module):
     found = doctest.testmod(importlib.import_module(module))

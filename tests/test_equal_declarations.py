@@ -157,6 +157,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_other_words_have_the_same_numbers(case):
     one, two = map(solved, CASES[case])
@@ -182,6 +183,7 @@ NONLINEAR = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", NONLINEAR)
 def test_other_words_have_the_same_sampled_numbers(case):
     """The same random numbers are drawn for the same fields, or the errors cover the difference."""
@@ -227,6 +229,7 @@ GROWN = "Eq(x(0), n), Eq(x(t + 1), x(t) + {law})"
 LAWS = {"linear": "M @ x(t) / 2", "nonlinear": "2 * tanh(y(t)) / 3), Eq(y(t), M @ x(t)"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_a_mean_at_one_time_weighs_the_spike(law):
     """One spike of strength a along n, in a matrix that has seen n, pulls an eigenvalue to a + 1 / a."""
@@ -260,6 +263,7 @@ def test_other_times_in_the_probed_matrix_are_refused(coefficient):
 # what vanishes
 
 
+@pytest.mark.slow
 def test_a_field_without_a_source_is_zero():
     """No variable drives it: its rows have no entries at all."""
     equations = "Eq(x(t), x(t - 1)), Eq(y(t), past_sum(lambda s: x(s), t)), Eq(S(0), M), "

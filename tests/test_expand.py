@@ -255,6 +255,7 @@ PRODUCTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forms", [FORMS, PRODUCTS], ids=["one factor", "two factors"])
 def test_left_overlaps_do_not_depend_on_how_a_product_is_written(forms):
     found = {}

@@ -77,6 +77,7 @@ def test_the_bound_is_that_of_the_whole_suite():
     assert too_far([Block("model", (Comparison("quantity", 1.0, math.nan, np.array([0.01]), math.inf),))])
 
 
+@pytest.mark.slow
 def test_statistics_of_right_families_have_the_distribution_they_claim():
     rng = np.random.default_rng(2)
     families = [family(rng) for _ in range(150)]

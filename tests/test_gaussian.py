@@ -83,6 +83,7 @@ def relu(u):
 CORRELATIONS = [(1, 1, 0.5), (2, 0.3, -0.4), (1, 1, 1), (1, 1, -1), (4, 4, 0), (1, 1e-8, 0.9e-4), (1, 1, 1 - 1e-6)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("aa", "bb", "ab"), CORRELATIONS)
 def test_laws_with_closed_forms(aa, bb, ab):
     square = np.array([[aa, ab], [ab, bb]])
@@ -323,6 +324,7 @@ def solved(model, **values):
     return solve(load_solver(generate_files(model)), {p.name: p.default for p in model.parameters} | values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "late", "figure"),
     [
@@ -346,6 +348,7 @@ def test_a_random_recurrent_network_has_ten_digits(values, late, figure):
         assert found.observables["late"][-1] == pytest.approx(figure, abs=5e-5)
 
 
+@pytest.mark.slow
 def test_learning_from_fresh_data_by_hand():
     found = solved(perceptron(), T=6)
     truth = online_perceptron(0.4, 1.5, 0.3, 6)
@@ -353,6 +356,7 @@ def test_learning_from_fresh_data_by_hand():
         np.testing.assert_allclose(found.observables[name], truth[:, column], rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_fixed_features_have_their_kernel():
     place = Path(__file__).parent / "declarations" / "frozen_features.py"
     (problem,) = load_grid(str(place), ()).problems
@@ -379,6 +383,7 @@ def sampled_solver(model):
     return load_solver(files)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(MODELS) - {"recurrent"}))
 def test_the_sampled_pass_agrees_within_its_errors(name):
     model = MODELS[name]()
@@ -403,6 +408,7 @@ def test_finite_size_samples_agree(name, simulation_seed):
     assert not too_far([block_of(name, solver_of(name), theory_of(name), simulation_seed)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [recurrent, readout])
 def test_a_law_may_be_a_field_of_its_own_or_stand_inside_another(model):
     one, two = solved(model()), solved(model(named=True))
@@ -422,6 +428,7 @@ def test_what_answers_to_itself_nonlinearly_is_sampled():
         assert isinstance(load_solver(generate_files(model)).training, SampledTraining)
 
 
+@pytest.mark.slow
 def test_points_side_by_side_and_derivatives():
     solver = solver_of("recurrent")
     points = [{"g": value, "dt": 0.1, "begin": 1.0, "T": 5} for value in (0.5, 1.5, 2.5)]

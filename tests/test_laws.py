@@ -62,6 +62,7 @@ COMPILED = (
 """The laws that say something about compiled code which exact arithmetic does not see; the others are in selftest."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPILED)
 def test_law_holds_for_what_is_compiled(name):
     """The first declaration of a seed to which the law applies."""
@@ -76,6 +77,7 @@ def test_law_holds_for_what_is_compiled(name):
     raise AssertionError(f"{law.name} applied to none of a hundred declarations")
 
 
+@pytest.mark.slow
 def test_a_nonlinear_law_holds_within_its_errors():
     law = named_law("an intermediate named")
     for number in range(100):
@@ -93,6 +95,7 @@ def test_the_same_seed_draws_the_same_declaration():
     assert write(draft_of(3, 17)) == write(draft_of(3, 17)) != write(draft_of(3, 18))
 
 
+@pytest.mark.slow
 def test_what_is_drawn_is_mostly_accepted():
     """A draw that is always refused would test nothing."""
     accepted = 0
@@ -172,6 +175,7 @@ def test_simulation_sees_a_wrong_theory():
     assert wrong.normalised > bound(5000) > bound(1)
 
 
+@pytest.mark.slow
 def test_a_run_counts_and_goes_on():
     whole = run(2, 11, compiled=0, simulate=False, shrinking=0)
     parts: Tally = run(1, 11, compiled=0, simulate=False, shrinking=0)

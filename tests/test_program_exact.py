@@ -295,6 +295,7 @@ def test_order_parameters_are_those_of_the_exact_back_end(name, changes):
         assert np.allclose(found[key], exactly, rtol=1e-12, atol=1e-13), key
 
 
+@pytest.mark.slow
 def test_linear_laws_with_labels_and_data_are_solved_exactly():
     """A linear network on data: the same as sampled sites of a law that departs from it by 1e-10 of what goes in."""
     solver, values = solver_and_values("wide_network", activation="linear", L=2, T=4, P=4, B=4, D=3)

@@ -86,6 +86,7 @@ def test_pivoted_factor_stops_at_the_floor():
     close(remainders, [9.0, 4.0, 0.0])
 
 
+@pytest.mark.slow
 def test_extended_span_is_orthonormal_and_gives_the_values_back():
     first, second = random(SITES, 2), random(SITES, 3, seed=1)
     rows, _, span = run.extend(run.empty_span(SITES, 6), first, 1e-12)
@@ -105,6 +106,7 @@ def test_what_is_known_already_takes_no_direction():
     close(run.expressed(again, rows), values @ random(2, 2, seed=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("room", "tolerance"), [(2, 0.0), (3, 0.5)])
 def test_what_is_left_out_keeps_its_covariance_and_is_reported(room, tolerance):
     values = random(SITES, 3) * jnp.array([1.0, 0.3, 2.0])
@@ -117,6 +119,7 @@ def test_what_is_left_out_keeps_its_covariance_and_is_reported(room, tolerance):
     assert run.extend(span, np.zeros((SITES, 1)), 1e-12)[2].lost == span.lost
 
 
+@pytest.mark.slow
 def test_what_lies_beyond_a_span_is_noise_of_its_covariance():
     values, normals, beyond = random(SITES, 3), random(50_000, 1, seed=1), random(50_000, 3, seed=2)
     rows, rest, _ = run.extend(run.empty_span(SITES, 1), values)
@@ -244,6 +247,7 @@ def test_slopes_of_noises_means_and_mixtures():
 # -- responses and time
 
 
+@pytest.mark.slow
 def test_responses_are_found_from_correlations_and_reach_back_only():
     times, labels = 3, 2
     when = np.repeat(np.arange(times), labels)
@@ -258,6 +262,7 @@ def test_responses_are_found_from_correlations_and_reach_back_only():
     close(run.responses(truth @ noise, noise, entries[0], noises, times, 1e-12)[1], 0)
 
 
+@pytest.mark.slow
 def test_static_noises_come_before_all_times():
     noise = jnp.diag(jnp.array([2.0, 3.0, 5.0]))
     truth = jnp.array([[1.0, 0.0, 0.0], [2.0, 4.0, 0.0]])
@@ -266,6 +271,7 @@ def test_static_noises_come_before_all_times():
     close(np.concatenate([static, timed], axis=1), truth)
 
 
+@pytest.mark.slow
 def test_a_noise_that_others_determine_carries_no_response():
     times = jnp.array([5]), jnp.array([0, 1]), jnp.array([0, 0])
     found = run.response_matrix(jnp.array([[2.0, 2.0]]), jnp.ones((2, 2)), *times, 1e-6)
@@ -393,12 +399,14 @@ def hebbian(update, extra=(), observe=None) -> Model:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("responses", ["stein", "pathwise"])
 def test_linear_laws_agree_with_the_exact_pass(responses):
     model = hebbian(M(t) + c / D * outer(x(t), x(t)))
     same_as_exact(model, "C x x", "C x y", "R x M0_x", responses=responses)
 
 
+@pytest.mark.slow
 def test_means_at_earlier_times_weigh_updates():
     model = hebbian(M(t) + c / mean(x(t) ** 2) / D * outer(x(t), x(t)))
     past = Mean(x(PAST) ** 2)
@@ -407,12 +415,14 @@ def test_means_at_earlier_times_weigh_updates():
     close(order["M", 0][:, 0], observables["norm"][:3])
 
 
+@pytest.mark.slow
 def test_weights_with_decay_that_has_no_closed_form():
     model = hebbian((1 - b / (1 + t)) * M(t) + c / D * outer(x(t), x(t)))
     assert derive_model(model).system.recurrences
     same_as_exact(model, "C x x", "R x M0_x")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("responses", ["stein", "pathwise"])
 def test_fresh_matrices_and_a_sum_over_the_past_of_the_same_field(responses):
     X = gaussian("X", N, D, fresh=t)
@@ -429,6 +439,7 @@ def test_fresh_matrices_and_a_sum_over_the_past_of_the_same_field(responses):
     same_as_exact(model, "C x x", "C z x", responses=responses)
 
 
+@pytest.mark.slow
 def test_fresh_matrices_act_on_vectors_that_stay_and_on_sources():
     X, noisy = gaussian("X", N, D, fresh=t), normal("noisy", D, t)
     h, k, z = field("h", N, t), field("k", N, t), field("z", D, t)
@@ -458,6 +469,7 @@ def test_powers_of_whole_numbers_that_fall_in_time():
     close(sampled(model, C=3)[1]["z"], [4.0**-n + 9.0 ** (1 - n) for n in range(4)], 1e-8)
 
 
+@pytest.mark.slow
 def test_a_clock_without_its_end():
     r = training_clock("r", steps=T, endpoint=False)
     z = field("z", D, r)
@@ -475,6 +487,7 @@ def test_fields_without_time():
     same_as_exact(model, "C f f", "C k q", "R q k")
 
 
+@pytest.mark.slow
 def test_labels_that_are_drawn_once_each():
     z, r = fields("z r", D, u)
     drawn = normal("drawn", D, per_class=u)
@@ -612,6 +625,7 @@ def run_with(names: tuple[str, ...], responses: str) -> tuple[np.ndarray, ...]:
     return moments["C", names[8], names[9]], seen[names[11]], seen["lagging"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("responses", ["stein", "pathwise"])
 @pytest.mark.parametrize("names", UNLUCKY, ids=lambda names: names[0])
 def test_names_do_not_matter(names, responses):
@@ -673,6 +687,7 @@ def test_pathwise_responses_of_a_law_that_jumps_are_refused():
         sampled(model, responses="pathwise")
 
 
+@pytest.mark.slow
 def test_replicas_take_a_training_level_and_a_point():
     model = hebbian(M(t) + c / D * outer(x(t), x(t)))
     layout, letters = prepared(model, ("C x x", "R x M0_x"))

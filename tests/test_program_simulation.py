@@ -148,6 +148,7 @@ def _ran(word):
     return [matrix, *(np.array(series) for series in observed.values()), *(made() for made in sides.values())]
 
 
+@pytest.mark.slow
 def test_any_identifier_may_name_anything(any_names):
     """All words of the engine in all places of a declaration: the same numbers."""
     expected = _ran(lambda place: f"name{place}")

@@ -137,6 +137,7 @@ class Reader(HTMLParser):
         assert self.open and self.open.pop() == tag, f"{tag} closes something else"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "chosen"), CASES)
 def test_page_has_every_section_in_order(name, chosen):
     page = page_of(name, chosen)
@@ -303,6 +304,7 @@ def test_report_on_one_layer(run, tmp_path):
     assert Reader(page).equations["a-of-z"] != Reader(page_of("deep_linear")).equations["a-of-z"]
 
 
+@pytest.mark.slow
 def test_report_without_a_probe(run, declared, tmp_path):
     path = declared(NO_PROBE)
     done = run(str(path), "--size", "60", "--seeds", "3", "--samples", "2000", "-o", "page.html")
@@ -487,6 +489,7 @@ def test_dark_page_is_dark(browser, tmp_path):
     assert light > 700 and dark < 120
 
 
+@pytest.mark.slow
 def test_model_of_a_file_is_named_by_its_file(declared):
     model = load_model(str(declared(NO_PROBE)))
     made = report_of(derive_model(model), {}, (), {})

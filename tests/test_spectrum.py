@@ -87,6 +87,7 @@ def bfloat16_bytes(matrix: np.ndarray) -> bytes:
 # The two laws
 
 
+@pytest.mark.slow
 def test_tracy_widom_law_has_the_tabulated_moments_and_quantiles():
     grid = np.linspace(-9.0, 7.0, 801)
     tail = np.array([spectra.tracy_widom_survival(float(value)) for value in grid])

@@ -71,6 +71,7 @@ def _limits(declared, fresh: bool, *values: str) -> list[dict]:
     return json.loads(result.stdout)["points"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0, 1])
 def test_on_fresh_data_the_limit_is_exact_for_any_number_of_steps(declared, noise):
     """The mean square of (1 - eta X^T X / P) v is 1 - 2 eta + eta^2 (1 + 1/alpha) times that of v."""

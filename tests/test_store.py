@@ -320,6 +320,7 @@ def test_a_directory_of_another_user_is_refused(reachable: Path, whose: str, cap
     assert "another user" in refusal(reachable / "store", capsys)
 
 
+@pytest.mark.slow
 def test_without_a_place_commands_do_their_work_and_say_so_once(planted: str, place: Path):
     place.mkdir()
     place.chmod(0o777)
@@ -387,6 +388,7 @@ def test_a_full_place_keeps_nothing_and_leaves_nothing_behind(place: Path):
     assert output(in_a_process(script, str(place))) == "None []\nNone ['derived', 'secret']\nb'kept'\n"
 
 
+@pytest.mark.slow
 def test_two_processes_derive_the_same_model_at_once(planted: str, place: Path):
     script = """
         import hashlib, sys
@@ -405,6 +407,7 @@ def test_two_processes_derive_the_same_model_at_once(planted: str, place: Path):
     assert len(entries(place)) == 1 and sorted(path.name for path in place.iterdir()) == ["derived", SECRET_FILE]
 
 
+@pytest.mark.slow
 def test_many_processes_read_and_write_and_see_whole_answers_only(place: Path):
     script = """
         import sys
@@ -493,6 +496,7 @@ def test_a_directory_that_the_user_names_to_jax_is_left_to_jax(place: Path, tmp_
 # Nothing happens before it is needed
 
 
+@pytest.mark.slow
 def test_importing_has_no_side_effects(tmp_path: Path):
     script = """
         import sys

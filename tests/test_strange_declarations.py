@@ -334,6 +334,7 @@ def test_all_of_them_have_no_common_bias_and_see_outliers_off_by_two_percent(sim
     assert sees_stretch(blocks, 0.02)
 
 
+@pytest.mark.slow
 @in_float64
 def test_full_decay_is_finite_when_vectorised_and_differentiated():
     """(1 - b)^n at b = 1 must not become 0^(-1) in the part of a sum that is masked out."""

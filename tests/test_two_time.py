@@ -145,6 +145,7 @@ def two_time(solution, text: str):
 # -- against what is written by hand
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data", ["full_batch", "online"])
 def test_kernels_of_a_linear_network_are_those_by_hand(data):
     problem = load_problem("deep_linear", ("L=2", f"data={data}", "T=5", "C=2", "nu=1.5", "gamma0=2"))
@@ -167,6 +168,7 @@ def test_kernels_of_a_linear_network_are_those_by_hand(data):
         assert np.allclose(whole, kernel, rtol=1e-9, atol=1e-10), text
 
 
+@pytest.mark.slow
 def test_kernels_of_a_recurrent_network_are_those_by_hand():
     found = solved(recurrent(), ("C[x,x]", "R[x,h]", "R[x,x]", "R[phi,h]"), T=12)
     correlation = recurrent_network(1.5, 0.2, 1.0, 12)
@@ -195,6 +197,7 @@ def sampled_solver(model: Model):
     return load_solver(files)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["quadrature", "exact"])
 def test_sampled_kernels_are_the_exact_ones_within_their_errors(name):
     wanted = tuple(map(parsed, KERNELS[name]))
@@ -212,6 +215,7 @@ def test_sampled_kernels_are_the_exact_ones_within_their_errors(name):
     assert bool(scattered) == (name == "quadrature") and (not scattered or 0.2 < np.std(scattered) < 1.8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_kernels_are_those_of_simulations(name, simulation_seed):
     wanted = tuple(map(parsed, KERNELS[name]))
@@ -226,6 +230,7 @@ def test_kernels_are_those_of_simulations(name, simulation_seed):
 # -- what holds for all
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_correlations_are_symmetric_and_hold_the_observables(name):
     solution = theory_of(name)
@@ -248,6 +253,7 @@ def test_correlations_are_symmetric_and_hold_the_observables(name):
     assert np.allclose(one, other.transpose(1, 2, 0) if labels else other, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["quadrature", "exact", "exact with labels"])
 def test_more_steps_leave_earlier_times_as_they_are(name):
     longer = solved(MODELS[name](), KERNELS[name], T=8)
@@ -257,11 +263,13 @@ def test_more_steps_leave_earlier_times_as_they_are(name):
         assert np.allclose(long.values[cut], short.values, rtol=1e-9, atol=1e-10, equal_nan=True), text
 
 
+@pytest.mark.slow
 def test_names_do_not_matter():
     one, two = solved(recurrent(), ("R[phi,x]",)), solved(recurrent("another_name"), ("R[phi,another_name]",))
     assert np.array_equal(two_time(one, "R[phi,x]").values, two_time(two, "R[phi,another_name]").values, equal_nan=True)
 
 
+@pytest.mark.slow
 def test_a_response_is_null_before_its_source_and_of_its_own_source_one():
     for name in MODELS:
         kernel = theory_of(name).R["x", "x"]
@@ -274,6 +282,7 @@ def test_a_response_is_null_before_its_source_and_of_its_own_source_one():
         assert np.all(np.abs(np.diag(first) - 1.0) <= 1e-9 + (0.0 if spread is None else 6 * np.diag(spread)))
 
 
+@pytest.mark.slow
 def test_kernels_of_a_model_without_probe_that_nothing_needs():
     found = solved(recurrent())
     assert found.order == {} and found.two_time == {}
@@ -311,6 +320,7 @@ def test_what_there_is_not_is_refused_with_what_there_is():
         simulate(found.solver, values_of(labelled()), 30, 2, two_time=(("R", "y", "W0_x"),))
 
 
+@pytest.mark.slow
 def test_responses_of_laws_that_jump_are_refused_where_they_are_sampled():
     found = solved(remembering(sign), samples=2000)
     assert np.allclose(np.diag(found.C["phi", "phi"].values), 1.0)
@@ -318,6 +328,7 @@ def test_responses_of_laws_that_jump_are_refused_where_they_are_sampled():
         found.R["x", "h"]
 
 
+@pytest.mark.slow
 def test_a_field_that_quadrature_writes_out_has_no_response():
     start, J = normal("start", D), gaussian("J", D, D, variance=1 / D)
     x, y, z, h = (field(name, D, t) for name in "xyzh")

@@ -89,6 +89,7 @@ def test_one_step_is_a_spiked_matrix_in_closed_form():
             assert abs(z - exact) < 4 * error and error < 0.02 * exact
 
 
+@pytest.mark.slow
 def test_the_printed_update_of_the_backward_fields_is_not_the_gradient():
     """The appendix ends the equation of z in phi_mu(t) where the update of W has phi_nu(s). Both are evaluated along
     one network of finite width, where correlations are plain means, against z by automatic differentiation."""
@@ -142,6 +143,7 @@ class Remembering:
         return self.drawn[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("choices", "activation", "loss"),
     [
