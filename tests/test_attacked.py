@@ -148,3 +148,40 @@ def test_a_sweep_of_one_point_is_a_table():
     for one in (derive.load(SPIKE).sweep(strength=[2.0]), derive.load(SPIKE).sweep(strength=2)):
         assert one.to_xarray()["outliers"].values.ravel() == pytest.approx([2.5])
         assert len(one.to_frame()) == 1
+
+
+def _start(scale):
+    """Models of one name that differ in a number."""
+    return Model(parameters=(c,), equations=[], probe=spectrum(goe("M0", D) + scale * c / D * outer(v, v)))
+
+
+def test_theory_and_simulation_are_of_one_declaration():
+    one, other = (derive.load(_start(scale)) for scale in (1, 2))
+    theory, sample = one.solve(), other.simulate(size=20, seeds=2)
+    assert one.name == other.name and theory.outliers != other.solve().outliers
+    with pytest.raises(ParameterError, match="two declarations"):
+        derive.compare(theory, sample)
+    assert derive.compare(theory, derive.load(_start(1)).simulate(size=20, seeds=2)).rows
+    for wrong in ((sample, theory), (theory, theory), (None, sample)):
+        with pytest.raises(ParameterError, match="what solve gave"):
+            derive.compare(*wrong)
+
+
+@pytest.mark.parametrize("value", [1.5, True, None, float("inf"), 1j])
+def test_a_choice_of_whole_numbers_takes_no_other(value):
+    with pytest.raises(ParameterError, match="^L="):
+        _ = derive.load("deep_linear", L=value).model
+
+
+@pytest.mark.parametrize("place", ["a", None, float("nan"), [0.0, float("nan")]])
+def test_places_are_real_numbers(place):
+    found = derive.load(SPIKE).solve()
+    for asked in (found.density, found.a_matrix, found.layer().share_below):
+        with pytest.raises(ParameterError, match="give real numbers"):
+            asked(place)
+
+
+@pytest.mark.parametrize("wrong", [{"order": "a"}, {"order": -1}, {"order": 1.5}, {"at": 3}])
+def test_orders_and_exact_numbers_of_an_expansion(wrong):
+    with pytest.raises(ParameterError, match=f"^{next(iter(wrong))}="):
+        derive.load(SPIKE).expand("outlier", "strength-2", **wrong)
