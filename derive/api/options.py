@@ -55,7 +55,7 @@ def _yes_or_no(value: Any) -> bool:
 
 
 def _times(value: Any) -> bool:
-    return _yes_or_no(value) or (isinstance(value, Iterable) and np.ndim(value) == 1 and not isinstance(value, str))
+    return _yes_or_no(value) or (not _text(value) and np.ndim(value) == 1)
 
 
 def _text(value: Any) -> bool:
