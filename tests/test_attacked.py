@@ -27,7 +27,7 @@ from derive import (
 )
 from derive.api.example import SPIKE
 from derive.equations.history import write_out
-from derive.errors import ParameterError, SizeError
+from derive.errors import DeclarationError, ParameterError, SizeError
 from numerics.simulation.compare import _overlap_rows
 
 a = parameter("a", default=0.2, domain=positive)
@@ -109,6 +109,11 @@ def test_sizes_in_what_weights_keep_are_ratios():
         derive.load(_kept(1 / D)).solve()
 
 
+def test_a_scale_is_free_of_sizes():
+    with pytest.raises(DeclarationError, match="its scale .* depends on D; use numbers and parameters"):
+        normal("s", D, scale=sqrt(D / 2))
+
+
 NUMBERS = ("a", None, float("nan"), 2.5, True, 1j, [1], np.array(0.5))
 WRONG = {
     "solve": {"seed": (*NUMBERS, -1), "kernels": (3, [0.5]), "path": ("a", 1), "overlaps": ("a",), "progress": (1,)},
@@ -177,7 +182,7 @@ def test_a_choice_of_whole_numbers_takes_no_other(value):
 def test_places_are_real_numbers(place):
     found = derive.load(SPIKE).solve()
     for asked in (found.density, found.a_matrix, found.layer().share_below):
-        with pytest.raises(ParameterError, match="give real numbers"):
+        with pytest.raises(ParameterError, match="real numbers|a finite z"):
             asked(place)
 
 

@@ -31,15 +31,20 @@ def read_only(values: Any) -> np.ndarray:
     return found
 
 
-def _points(given: Any) -> np.ndarray:
+def _real(given: Any) -> np.ndarray:
     """Places on the real axis."""
     try:
-        points = np.asarray(given, float)
+        return np.asarray(given, float)
     except (TypeError, ValueError):
         raise ParameterError(f"{given!r}: give real numbers") from None
-    if np.isnan(points).any():
+
+
+def _places(given: Any) -> np.ndarray:
+    """Places on the real axis at which a law has a value, infinity among them."""
+    found = _real(given)
+    if np.isnan(found).any():
         raise ParameterError(f"{given!r} is not a number, or holds one that is not; give real numbers")
-    return points
+    return found
 
 
 @dataclass(frozen=True)
@@ -124,11 +129,11 @@ class Layer:
 
     def density(self, x: Any) -> np.ndarray:
         """The density of the bulk at each x; atoms left out."""
-        return self.found.law.density(_points(x))
+        return self.found.law.density(_places(x))
 
     def share_below(self, x: Any) -> np.ndarray:
         """The share of eigenvalues at or below each x, atoms included."""
-        return self.found.law.cumulative(_points(x))
+        return self.found.law.cumulative(_places(x))
 
     def resolvent(self, z: Any) -> np.ndarray:
         """The mean of 1 / (z - eigenvalue) over the bulk at each z, atoms included; away from its support."""
@@ -291,7 +296,7 @@ class Solution(Saved):
         """
         from numerics.solver import a_matrices
 
-        found, points = self.layer(layer), np.atleast_1d(_points(z))
+        found, points = self.layer(layer), np.atleast_1d(_real(z))
         if self._numbers.solver is None:
             raise ParameterError("A(z) is not kept with a saved result; solve again and ask for it")
         return a_matrices(self._numbers.solver, self._numbers, points, found.label)
