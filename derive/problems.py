@@ -306,7 +306,10 @@ def _number(name: str, value: Any, domain: str) -> float:
         if isinstance(item, bool) or not isinstance(item, numbers.Real):
             kind = type(value).__name__
             raise ParameterError(f"{name} is given a {kind}, which is not one number; {name} must be {domain}")
-        found = float(item)
+        try:
+            found = float(item)
+        except OverflowError:
+            raise ParameterError(f"{name} is too large for a number of the machine; it must be {domain}") from None
     if not math.isfinite(found):
         raise ParameterError(f"{name}={value} is not finite; {name} must be {domain}")
     return found

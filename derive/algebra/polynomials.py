@@ -309,19 +309,21 @@ def _coefficient(ring: Ring, polynomial: flint.fmpz_mpoly, place: int, degree: i
 def _without_irrational_numbers(
     equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint
 ) -> tuple[list[sp.Expr], list[sp.Symbol], PhysicalPoint]:
-    """Roots of numbers, such as sqrt(2), as unknowns with an equation of their own."""
-    named: dict[sp.Expr, sp.Symbol] = {}
+    """Roots of numbers, such as sqrt(2), as unknowns with an equation of their own.
+
+    Only the roots themselves are replaced: the 2 of a square is no power of sqrt(2).
+    """
+    named: dict[tuple[sp.Rational, int], sp.Symbol] = {}
+    roots: dict[sp.Basic, sp.Expr] = {}
     for e in equations:
         for node in sp.preorder_traversal(sp.sympify(e)):
             if node.is_Pow and node.base.is_Rational and node.exp.is_Rational and not node.exp.is_Integer:
-                base = node.base ** sp.Rational(1, node.exp.q)
-                named.setdefault(base, sp.Symbol(f"_number{len(named)}", positive=True))
-    powers = {base**k: symbol**k for base, symbol in named.items() for k in range(-8, 9) if k}
-    equations = [sp.sympify(e).subs(powers) for e in equations]
-    for base, symbol in named.items():
-        degree = base.exp.q if base.is_Pow else 2
-        equations.append(sp.fraction(sp.together(symbol**degree - base**degree))[0])
-        physical = physical.joined_by(symbol, base)
+                number = sp.Symbol(f"_number{len(named)}", positive=True)
+                roots[node] = named.setdefault((node.base, node.exp.q), number) ** node.exp.p
+    equations = [sp.sympify(e).xreplace(roots) for e in equations]
+    for (base, degree), symbol in named.items():
+        equations.append(sp.fraction(sp.together(symbol**degree - base))[0])
+        physical = physical.joined_by(symbol, base ** sp.Rational(1, degree))
     return equations, [*unknowns, *named.values()], physical
 
 

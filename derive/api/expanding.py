@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import sympy as sp
@@ -94,6 +95,10 @@ def expand(
     have = ", ".join(names) or "(none)"
     if of not in QUANTITIES:
         raise ParameterError(f"{of!r} cannot be expanded; take one of {', '.join(QUANTITIES)}")
+    if not isinstance(order, Integral) or isinstance(order, bool) or order < 0:
+        raise ParameterError(f"order={order!r}: order must be a whole number, 0 or larger")
+    if not isinstance(at, Mapping):
+        raise ParameterError(f"at={at!r}: give exact numbers by name, as at={{'T': 2}}")
     limit = None if variable is None else Limit.of(variable, tuple(model.parameters))
     fixed = {}
     for name, value in at.items():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,14 +22,80 @@ class Number(int):
     """A default of an option. It is a number like any other, but one that nobody has typed."""
 
 
+NO_NAMES: tuple[str, ...] = ()
+"""The default of an option that takes names (Python has one empty tuple)."""
+
+
 def asked(**options: Any) -> Asked:
-    """The options that were given."""
-    return {name: value for name, value in options.items() if value is not None and not isinstance(value, Number)}
+    """The options that were given; those with a number as their default have no meaning for None."""
+    given = {name: value for name, value in options.items() if not isinstance(value, Number) and value is not NO_NAMES}
+    return {name: value for name, value in given.items() if value is not None or name in ("size", "seeds", "seed")}
 
 
-def wanted_kernels(names: Sequence[str | Name]) -> Wanted:
-    """Two-time functions by name, as "C[a,b]" or as ("C", "a", "b")."""
-    return tuple(parsed(name) if isinstance(name, str) else name for name in names)
+def check(options: Asked) -> None:
+    """Raise ParameterError for the first option that is not of its kind, whichever verb it was given to."""
+    for name, value in options.items():
+        allowed, meaning = KINDS.get(name, (None, ""))
+        if allowed is not None and not allowed(value):
+            raise ParameterError(f"{name}={value!r}: {name} must be {meaning}")
+
+
+def _whole(low: float = -np.inf) -> Callable[[Any], bool]:
+    def allowed(value: Any) -> bool:
+        try:
+            return not _yes_or_no(value) and operator.index(value) >= low
+        except TypeError:
+            return isinstance(value, float) and value.is_integer() and value >= low
+
+    return allowed
+
+
+def _yes_or_no(value: Any) -> bool:
+    return isinstance(value, (bool, np.bool_))
+
+
+def _times(value: Any) -> bool:
+    return _yes_or_no(value) or (not _text(value) and np.ndim(value) == 1)
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _names(value: Any) -> bool:
+    """One name, or several: each a text, or three texts as in ("C", "a", "b")."""
+    if _text(value):
+        return True
+    return isinstance(value, Iterable) and all(
+        _text(name) or (isinstance(name, tuple) and len(name) == 3 and all(map(_text, name))) for name in value
+    )
+
+
+KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "size": (_whole(), "a whole number"),
+    "seeds": (_whole(), "a whole number"),
+    "seed": (_whole(0), "a whole number, 0 or larger"),
+    "samples": (_whole(1), "a whole number, 1 or larger"),
+    "rank": (_whole(1), "a whole number, 1 or larger"),
+    "path": (_times, "True, False or a list of times"),
+    "overlaps": (_yes_or_no, "True or False"),
+    "simulation": (_yes_or_no, "True or False"),
+    "kernels": (_names, "names such as C[a,b] in a list"),
+    "backend": (lambda value: _text(value) and value in ("numpy", "jax"), "numpy or jax"),
+    "jobs": (lambda value: _text(value) or _whole()(value), "a number of processes or 'cores'"),
+    "executor": (lambda value: callable(getattr(value, "submit", None)), "a concurrent.futures.Executor"),
+    "on": (_text, "text such as dask:tcp://HOST:PORT"),
+    "journal": (lambda value: isinstance(value, (str, os.PathLike)), "the path of a file"),
+    "shard": (_text, "text such as 2/8"),
+    "progress": (callable, "a function of a share and a text"),
+}
+"""What an option must be, and how a sentence says so."""
+
+
+def wanted_kernels(names: str | Sequence[str | Name] | None) -> Wanted:
+    """Two-time functions by name, as "C[a,b]" or as ("C", "a", "b"); one name may stand alone."""
+    listed = (names,) if isinstance(names, str) else () if names is None else names
+    return tuple(parsed(name) if isinstance(name, str) else name for name in listed)
 
 
 def times_to_watch(solver: Solver, values: Mapping[str, Any], path: bool | Sequence[int] | None) -> list[int]:

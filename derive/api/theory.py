@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from derive.api.options import Asked, Number, asked, several, times_to_watch, wanted_kernels
+from derive.api.options import Asked, Number, asked, check, several, times_to_watch, wanted_kernels
 from derive.api.solvers import Source
 from derive.api.stability import TOLERANCE
 from derive.errors import NumericalError, ParameterError
@@ -132,7 +132,7 @@ class Theory:
             rank=rank,
             path=path,
             overlaps=overlaps,
-            kernels=kernels or None,
+            kernels=kernels,
             progress=progress,
         )
         problem = self._problem(self._given("solve", options, values, parameters))
@@ -207,7 +207,7 @@ class Theory:
             parameters,
             {"size": size, "seeds": seeds, "seed": seed},
             {"of": None if of == "solve" else of, "samples": samples, "rank": rank, "backend": backend, "path": path}
-            | {"overlaps": overlaps, "kernels": kernels or None, "jobs": jobs, "executor": executor, "on": on}
+            | {"overlaps": overlaps, "kernels": kernels, "jobs": jobs, "executor": executor, "on": on}
             | {"journal": journal, "shard": shard, "progress": progress},
         )
         return work.done(workers, progress)
@@ -238,7 +238,7 @@ class Theory:
         given = self._given(verb, asked(**numbers, **told), values, parameters)
         grid = grid_of(self.declared, {name: several(value) for name, value in given.items()})
         wish = Wish(
-            told["of"] or "solve",
+            "solve" if told["of"] is None else told["of"],
             int(numbers["size"]),
             int(numbers["seeds"]),
             int(numbers["seed"]),
@@ -247,7 +247,7 @@ class Theory:
             backend=told["backend"] or "numpy",
             path=told["path"],
             overlaps=told["overlaps"],
-            kernels=wanted_kernels(told["kernels"] or ()),
+            kernels=wanted_kernels(told["kernels"]),
         )
         shard, journal = told["shard"], told["journal"]
         workers = Workers(
@@ -288,7 +288,14 @@ class Theory:
         (3, 100)
         """
         options = asked(
-            size=size, seeds=seeds, seed=seed, backend=backend, path=path, overlaps=overlaps, progress=progress
+            size=size,
+            seeds=seeds,
+            seed=seed,
+            backend=backend,
+            path=path,
+            overlaps=overlaps,
+            kernels=kernels,
+            progress=progress,
         )
         problem = self._problem(self._given("simulate", options, values, parameters))
         solver = self._solver(problem.model, progress)
@@ -375,7 +382,7 @@ class Theory:
             backend=backend,
             path=path,
             progress=progress,
-            kernels=kernels or None,
+            kernels=kernels,
         )
         given = self._given("compare", options, values, parameters)
         if seeds < 2:
@@ -545,12 +552,15 @@ class Theory:
 
     def _given(self, verb: str, options: Asked, values: Values | None, parameters: Values) -> dict[str, Any]:
         """All values by name; an option that is called like a parameter is refused, as it might be meant as either."""
+        if values is not None and not isinstance(values, Mapping):
+            raise ParameterError(f"{verb}({values!r}): give parameters by name, as {verb}(name=value)")
         names = {parameter.name for parameter in self.parameters} | {name for name, _ in self.model.choices}
         for name in sorted(names & set(options) - set(values or {})):
             raise ParameterError(
                 f"{name} is an option of {verb} and a parameter of {self.model.setting}: write "
                 f"{verb}({{{name!r}: ...}}) for the parameter, and {name}=... beside it for the option"
             )
+        check(options)
         twice = sorted(set(values or {}) & set(parameters))
         if twice:
             raise ParameterError(f"{twice[0]} is given twice; keep one of the two values")

@@ -15,7 +15,7 @@ from derive.language.equations import Eq
 from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum, Weights, WeightsAt
 from derive.language.model import Model
 from derive.language.symbols import Clock, Sector
-from derive.language.vectors import PAST, Apply, Mean, Project
+from derive.language.vectors import PAST, Apply, Mean, Project, shown
 from derive.records.system import Recurrence
 
 
@@ -94,6 +94,10 @@ def write_out(model: Model) -> History:
         dict.fromkeys([d for w in order for d in _initial(starts[w], w)] + [d for w in order for d in updates[w][1]])
     )
 
+    for w in order:
+        if w in updates[w][0]:
+            updates[w][0][w] = _kept(updates[w][0][w], rules[w])
+
     matrix = tuple(tuple(updates[w][0].get(v, sp.S.Zero) for v in order) for w in order)
     book = _Coefficients(order, clocks, matrix, declared_names(model))
     initial: dict[tuple[Weights, Start], Coefficient] = {}
@@ -107,6 +111,14 @@ def write_out(model: Model) -> History:
         forms = book.functions("history", entry, (sp.S.Zero,) * len(order), False)
         kernels.update({(w, increment): form for w, form in forms.items()})
     return History(clocks, initial, kernels, increments, tuple(book.recurrences))
+
+
+def _kept(share: sp.Expr, rule: Eq) -> sp.Expr:
+    """What weights keep of themselves in a step: powers of it are taken, so sizes in it must be ratios."""
+    if not share.atoms(Sector):
+        return share
+    with blaming(rule):
+        return size_free(share, f"the factor {shown(share)} of the weights in their own update")
 
 
 class _Coefficients:

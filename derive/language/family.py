@@ -72,8 +72,11 @@ class Choice:
             return text if text in dict(self.allowed.named) else "".join(text.split())
         try:
             value = int(given)
-        except ValueError:
-            raise ParameterError(f"{name}={given}: {name} must be {self}") from None
+            whole = not isinstance(given, bool) and (isinstance(given, str) or value == given)
+        except (TypeError, ValueError, OverflowError):
+            whole = False
+        if not whole:
+            raise ParameterError(f"{name}={given}: {name} must be {self}")
         if not self.allowed.contains(value):
             raise ParameterError(f"{name}={given} is out of range: {name} must be {self}")
         return value

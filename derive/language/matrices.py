@@ -20,7 +20,6 @@ from derive.language.cures import cure_of_call
 from derive.language.data import DataAt, Unusable
 from derive.language.symbols import Clock, Parameter, Sector, _Named, exact
 from derive.language.vectors import (
-    VECTORS,
     Apply,
     Each,
     Mean,
@@ -284,11 +283,11 @@ def _scaled_factors(matrix: Matrix) -> tuple[sp.Expr, tuple[Matrix, ...]]:
     return sp.S.One, factors_of(matrix)
 
 
-Letters = tuple[tuple[Any, Any], ...]
+Letters = tuple[tuple[Any, ...], ...]
 
 
 def words_of(matrix: Matrix, letters: Callable[[Atom], dict[Letters, sp.Expr]] | None = None) -> dict[Letters, sp.Expr]:
-    """The matrix multiplied out: a coefficient for each product of letters (symbol, transposed) or (left, right).
+    """The matrix multiplied out: a coefficient for each product of letters (symbol, transposed) or outer products.
 
     `letters` says what a matrix symbol stands for; itself if it is left out.
     """
@@ -315,13 +314,19 @@ def words_of(matrix: Matrix, letters: Callable[[Atom], dict[Letters, sp.Expr]] |
 
 
 def dyad_words(left: sp.Expr, right: sp.Expr) -> dict[Letters, sp.Expr]:
-    """An outer product multiplied out, so that 2 outer(a, b) and outer(a, 2 b) are the same."""
+    """An outer product multiplied out, so that 2 outer(a, b) and outer(a, 2 b) are the same.
+
+    A letter is (left, right, weight): a factor with labels stands in the sum over them, whichever end it is written at.
+    """
     total: dict[Letters, sp.Expr] = {}
     for a in sp.Add.make_args(sp.expand(left)):
         for b in sp.Add.make_args(sp.expand(right)):
-            (x, one), (y, other) = (e.as_independent(*VECTORS, as_Add=False) for e in (a, b))
-            word = ((one, other),)
-            total[word] = total.get(word, sp.S.Zero) + x * y
+            factors = sp.Mul.make_args(a), sp.Mul.make_args(b)
+            one, other = (sp.Mul(*(f for f in end if sector_of(f) is not None)) for end in factors)
+            numbers = [f for end in factors for f in end if sector_of(f) is None]
+            weight = sp.Mul(*(f for f in numbers if labels_of(f) is not None))
+            word = ((one, other, weight),)
+            total[word] = total.get(word, sp.S.Zero) + sp.Mul(*(f for f in numbers if labels_of(f) is None))
     return total
 
 

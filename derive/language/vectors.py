@@ -137,7 +137,7 @@ class Field(Sited, _Named):
 
 def _checked_scale(name: str, scale: Any) -> sp.Expr:
     found = exact(scale)
-    unknown = sorted(str(s) for s in found.free_symbols if not isinstance(s, (Parameter, Sector)))
+    unknown = sorted(str(s) for s in found.free_symbols if not isinstance(s, Parameter))
     if unknown:
         raise DeclarationError(f"{name}: its scale {found} depends on {unknown[0]}; use numbers and parameters only")
     return found

@@ -152,12 +152,22 @@ def compare(theory: Solution, simulation: Simulation, smaller: Simulation | None
     >>> c.agrees, c.to_frame().loc["outlier 1 above the bulk", "theory"].item()
     (True, 2.5)
     """
+    if not (isinstance(theory, Solution) and isinstance(simulation, Simulation)):
+        kinds = f"{type(theory).__name__} and a {type(simulation).__name__}"
+        raise ParameterError(f"compare takes what solve gave and then what simulate gave, not a {kinds}")
     for what, one, other in (
         ("setting", theory.setting, simulation.setting),
         ("data", theory.made.data, simulation.made.data),
     ):
         if one != other:
             raise ParameterError(f"theory and simulation are of different {what}: {one} and {other}")
+    if bool(theory.made.target) == bool(simulation.made.target) and (
+        theory.made.declaration != simulation.made.declaration
+    ):
+        raise ParameterError(
+            f"theory and simulation are of two declarations with the name {theory.setting}: solve and simulate the "
+            "same one again"
+        )
     for name, value in theory.parameters.items():
         other_value = simulation.parameters.get(name)
         if other_value != value:

@@ -77,7 +77,9 @@ class Simulation(Saved):
         if not labels:
             raise ParameterError(f"there are no spectra: {self.setting} probes no matrix, or layer=none was asked for")
         if label is not None and str(label) not in labels:
-            raise ParameterError(f"there is no layer {label}; the layers are {', '.join(labels)}")
+            raise ParameterError(
+                f"there is no layer {label}; the layers are {', '.join(labels) or 'one without a name'}"
+            )
         return self.layers[0 if label is None else labels.index(str(label))]
 
     @property

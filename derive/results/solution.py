@@ -31,6 +31,22 @@ def read_only(values: Any) -> np.ndarray:
     return found
 
 
+def _real(given: Any) -> np.ndarray:
+    """Places on the real axis."""
+    try:
+        return np.asarray(given, float)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{given!r}: give real numbers") from None
+
+
+def _places(given: Any) -> np.ndarray:
+    """Places on the real axis at which a law has a value, infinity among them."""
+    found = _real(given)
+    if np.isnan(found).any():
+        raise ParameterError(f"{given!r} is not a number, or holds one that is not; give real numbers")
+    return found
+
+
 @dataclass(frozen=True)
 class Layer:
     """The spectrum of one probed matrix after the last step, and along the training if that was asked for."""
@@ -113,11 +129,11 @@ class Layer:
 
     def density(self, x: Any) -> np.ndarray:
         """The density of the bulk at each x; atoms left out."""
-        return self.found.law.density(np.asarray(x, float))
+        return self.found.law.density(_places(x))
 
     def share_below(self, x: Any) -> np.ndarray:
         """The share of eigenvalues at or below each x, atoms included."""
-        return self.found.law.cumulative(np.asarray(x, float))
+        return self.found.law.cumulative(_places(x))
 
     def resolvent(self, z: Any) -> np.ndarray:
         """The mean of 1 / (z - eigenvalue) over the bulk at each z, atoms included; away from its support."""
@@ -236,7 +252,9 @@ class Solution(Saved):
             raise ParameterError(f"there are no spectra: {self.setting} probes no matrix, or layer=none was asked for")
         labels = [layer.label for layer in self.layers]
         if label is not None and str(label) not in labels:
-            raise ParameterError(f"there is no layer {label}; the layers are {', '.join(labels)}")
+            raise ParameterError(
+                f"there is no layer {label}; the layers are {', '.join(labels) or 'one without a name'}"
+            )
         return self.layers[0 if label is None else labels.index(str(label))]
 
     @property
@@ -278,7 +296,7 @@ class Solution(Saved):
         """
         from numerics.solver import a_matrices
 
-        found, points = self.layer(layer), np.atleast_1d(np.asarray(z, float))
+        found, points = self.layer(layer), np.atleast_1d(_real(z))
         if self._numbers.solver is None:
             raise ParameterError("A(z) is not kept with a saved result; solve again and ask for it")
         return a_matrices(self._numbers.solver, self._numbers, points, found.label)

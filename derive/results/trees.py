@@ -172,7 +172,7 @@ class _Table:
             return
         while name in self.variables or name in self.names:
             name += "_"
-        self.variables[name] = ((*self.names, *dims), table.reshape(*self.shape, *inner))
+        self.variables[name] = ((*self.names, *dims), table.reshape((*self.shape, *inner)))
 
 
 def _add_theory(table: _Table, tail: str, layers: Sequence[Any]) -> None:

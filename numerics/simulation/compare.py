@@ -80,8 +80,12 @@ def bulk_intervals(edges: Sequence[Sequence[float]]) -> list[tuple[float, float]
 
 def without_null_space(eigenvalues: np.ndarray) -> np.ndarray:
     """The eigenvalues that are not zero to rounding: a product of rectangular matrices has an exact null space."""
-    largest = np.abs(eigenvalues).max(initial=0.0)
-    found: np.ndarray = eigenvalues[np.abs(eigenvalues) > 1e-11 * largest]
+    found: np.ndarray = eigenvalues[_beside_null_space(eigenvalues)]
+    return found
+
+
+def _beside_null_space(eigenvalues: np.ndarray) -> np.ndarray:
+    found: np.ndarray = np.abs(eigenvalues) > 1e-11 * np.abs(eigenvalues).max(initial=0.0)
     return found
 
 
@@ -300,21 +304,19 @@ def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by
     if layer.overlaps is None or not simulated.overlaps or not layer.bulk_edges:
         return []
     low, high = layer.bulk_edges[0][0], layer.bulk_edges[-1][1]
-    zeros = [len(e) - len(without_null_space(e - layer.shift)) for e in simulated.eigenvalues]
+    kept = [_beside_null_space(np.asarray(e) - layer.shift) for e in simulated.eigenvalues]
     others = [layer.shift + without_null_space(np.asarray(e) - layer.shift) for e in grouped_by.eigenvalues]
     pairs = _with_errors(layer)
     rows = []
-    for (side, spectra), above in product(simulated.overlaps.items(), (True, False)):
+    for (side, squared), above in product(simulated.overlaps.items(), (True, False)):
+        spectra = [np.asarray(s)[nonzero] for s, nonzero in zip(squared, kept, strict=True)]
         ranked = _beyond(layer.outliers, low, high)[0 if above else 1]
         for group in _groups([pairs[k] for k in ranked], [e[::-1] for e in others] if above else others):
             values = [layer.overlaps[ranked[k]][side] for k in group]
             theory = [x for x in values if x is not None]
             if len(theory) < len(values):
                 continue
-            draws = [
-                float(np.mean([s[-1 - k] if above else s[z + k] for k in group]))
-                for s, z in zip(spectra, zeros, strict=True)
-            ]
+            draws = [float(np.mean([s[-1 - k] if above else s[k] for k in group])) for s in spectra]
             error = max(layer.overlap_errors[ranked[k]][side] or 0.0 for k in group) if layer.overlap_errors else None
             what = f"{name}{side} overlap of {_called(group)} {'above' if above else 'below'} the bulk"
             rows.append(_row(what, float(np.mean(theory)), error, np.array(draws)))

@@ -1,0 +1,192 @@
+"""What strangers' declarations and calls broke once, each as the class that it stood for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sympy import Rational, sqrt
+
+import derive
+from derive import (
+    Eq,
+    Model,
+    field,
+    fields,
+    gaussian,
+    goe,
+    mean,
+    normal,
+    outer,
+    parameter,
+    positive,
+    sectors,
+    spectrum,
+    training_clock,
+    weights,
+    whole_positive,
+)
+from derive.api.example import SPIKE
+from derive.equations.history import write_out
+from derive.errors import DeclarationError, ParameterError, SizeError
+from numerics.simulation.compare import _overlap_rows
+
+a = parameter("a", default=0.2, domain=positive)
+b = parameter("b", default=0.3)
+c = parameter("c", default=4.0)
+T = parameter("T", default=2, domain=whole_positive)
+C = parameter("C", default=1, domain=whole_positive)
+D, N = sectors("D", N=a)
+t = training_clock("t", steps=T)
+v = normal("v", D)
+
+
+@pytest.mark.parametrize("factor", [1 / sqrt(2), 1 + sqrt(3), Rational(1, 2) ** Rational(3, 4)])
+def test_roots_of_numbers_beside_squares(factor):
+    """By hand: Q + Q^T is a semicircle of variance 2. The 2 of a square is not to be taken for a power of sqrt(2)."""
+    Q = gaussian("Q", D, D, variance=1 / D)
+    probe = spectrum(factor * (Q + Q.T) + c / D * outer(v, v))
+    found = derive.load(Model(parameters=(c,), equations=[], probe=probe)).solve(c=9)
+    width = 2 * float(factor) ** 2
+    assert found.bulk_edges == pytest.approx(np.array([[-1, 1]]) * 2 * np.sqrt(width), rel=1e-9)
+    assert found.outliers == pytest.approx([9 + width / 9], rel=1e-9)
+
+
+def test_overlaps_of_outliers_on_either_side_of_a_null_space():
+    """Zeros of a product stand above a negative outlier here; they are not to be taken for the smallest eigenvalues."""
+    X = gaussian("X", N, D, variance=1 / D)
+    for sign in (1, -1):
+        probe = spectrum(sign * (X.T @ X - c / D * outer(v, v)))
+        m = derive.load(Model(parameters=(a, c), equations=[], probe=probe))
+        theory, simulated = m.solve().found.layers[0], m.simulate(size=100, seeds=3, overlaps=True).found.layers[0]
+        (row,) = _overlap_rows("", theory, simulated, simulated)
+        assert np.sign(theory.outliers[0]) == -sign
+        assert row.simulation == pytest.approx(row.theory, abs=0.1)
+
+
+def test_a_factor_with_labels_keeps_an_outer_product_symmetric():
+    """One label against none, the factor at either end or in front."""
+
+    def largest(clock, update):
+        x, y = fields("x y", D, clock)
+        M = weights("M", D, D, clock)
+        start = normal("start", D, per_class=clock) if clock.channels else normal("start", D)
+        equations = [
+            Eq(x(0), start),
+            Eq(y(clock), M(clock) @ x(clock)),
+            Eq(x(clock + 1), b * y(clock) + start),
+            Eq(M(0), goe("M0", D)),
+            Eq(M(clock + 1), M(clock) + update(x(clock), mean(x(clock) ** 2)) / D),
+        ]
+        counted = (C,) if clock.channels else ()
+        model = Model(parameters=(b, c, T, *counted), equations=equations, probe=spectrum(M(T)))
+        return derive.load(model).solve().outliers
+
+    u = training_clock("u", steps=T, channels=C)
+    plain = largest(t, lambda x, m: c * m * outer(x, x))
+    assert len(plain)
+    assert largest(u, lambda x, m: c * m * outer(x, x)) == pytest.approx(plain, rel=1e-10)
+    assert largest(u, lambda x, m: c / 2 * outer(m * x, x) + c / 2 * outer(x, m * x)) == pytest.approx(plain, rel=1e-10)
+
+
+def _kept(share):
+    W = weights("W", N, D, t)
+    h = field("h", N, t)
+    return Model(
+        parameters=(a, b, T),
+        equations=[
+            Eq(h(t), W(t) @ v),
+            Eq(W(0), gaussian("W0", N, D, variance=1 / D)),
+            Eq(W(t + 1), share * W(t) + b / D * outer(h(t), v)),
+        ],
+        probe=spectrum(W(T).T @ W(T)),
+    )
+
+
+def test_sizes_in_what_weights_keep_are_ratios():
+    forms = [[form(t, 0) for form in write_out(_kept(share)).kernels.values()] for share in (1 - b * N / D, 1 - b * a)]
+    assert forms[0] == forms[1]
+    with pytest.raises(SizeError, match=r"W\(t \+ 1\)|the equation of W"):
+        derive.load(_kept(1 / D)).solve()
+
+
+def test_a_scale_is_free_of_sizes():
+    with pytest.raises(DeclarationError, match="its scale .* depends on D; use numbers and parameters"):
+        normal("s", D, scale=sqrt(D / 2))
+
+
+NUMBERS = ("a", None, float("nan"), 2.5, True, 1j, [1], np.array(0.5))
+WRONG = {
+    "solve": {"seed": (*NUMBERS, -1), "kernels": (3, [0.5]), "path": ("a", 1), "overlaps": ("a",), "progress": (1,)},
+    "simulate": {"size": NUMBERS, "seeds": NUMBERS, "seed": (*NUMBERS, -1), "backend": ("torch", 1)},
+    "compare": {"size": NUMBERS, "seeds": NUMBERS, "samples": (0, "a"), "rank": (0, 1.5)},
+    "sweep": {"executor": (1,), "on": (1,), "shard": (1,), "journal": (1,), "jobs": (True, 1.5), "of": (0, "sove")},
+}
+
+
+@pytest.mark.parametrize(
+    ("verb", "option", "value"),
+    [(verb, option, value) for verb, all_of in WRONG.items() for option, given in all_of.items() for value in given],
+)
+def test_an_option_of_the_wrong_kind_is_refused_by_name(verb, option, value):
+    with pytest.raises(ParameterError, match=f"^{option}="):
+        getattr(derive.load(SPIKE), verb)(**{option: value})
+
+
+def test_values_are_given_by_name_and_fit_into_a_number():
+    m = derive.load(SPIKE)
+    with pytest.raises(ParameterError, match="by name"):
+        m.solve(3)
+    with pytest.raises(ParameterError, match="too large"):
+        m.solve(strength=10**400)
+
+
+def test_whole_numbers_of_other_kinds_are_numbers():
+    m = derive.load(SPIKE)
+    first, *others = (
+        m.simulate(size=size, seeds=seeds, seed=1)
+        for size, seeds in ((20, 2), (20.0, np.int8(2)), (np.array(20), np.uint64(2)))
+    )
+    assert all(np.array_equal(first.eigenvalues, other.eigenvalues) for other in others)
+
+
+def test_a_sweep_of_one_point_is_a_table():
+    for one in (derive.load(SPIKE).sweep(strength=[2.0]), derive.load(SPIKE).sweep(strength=2)):
+        assert one.to_xarray()["outliers"].values.ravel() == pytest.approx([2.5])
+        assert len(one.to_frame()) == 1
+
+
+def _start(scale):
+    """Models of one name that differ in a number."""
+    return Model(parameters=(c,), equations=[], probe=spectrum(goe("M0", D) + scale * c / D * outer(v, v)))
+
+
+def test_theory_and_simulation_are_of_one_declaration():
+    one, other = (derive.load(_start(scale)) for scale in (1, 2))
+    theory, sample = one.solve(), other.simulate(size=20, seeds=2)
+    assert one.name == other.name and theory.outliers != other.solve().outliers
+    with pytest.raises(ParameterError, match="two declarations"):
+        derive.compare(theory, sample)
+    assert derive.compare(theory, derive.load(_start(1)).simulate(size=20, seeds=2)).rows
+    for wrong in ((sample, theory), (theory, theory), (None, sample)):
+        with pytest.raises(ParameterError, match="what solve gave"):
+            derive.compare(*wrong)
+
+
+@pytest.mark.parametrize("value", [1.5, True, None, float("inf"), 1j])
+def test_a_choice_of_whole_numbers_takes_no_other(value):
+    with pytest.raises(ParameterError, match="^L="):
+        _ = derive.load("deep_linear", L=value).model
+
+
+@pytest.mark.parametrize("place", ["a", None, float("nan"), [0.0, float("nan")]])
+def test_places_are_real_numbers(place):
+    found = derive.load(SPIKE).solve()
+    for asked in (found.density, found.a_matrix, found.layer().share_below):
+        with pytest.raises(ParameterError, match="real numbers|a finite z"):
+            asked(place)
+
+
+@pytest.mark.parametrize("wrong", [{"order": "a"}, {"order": -1}, {"order": 1.5}, {"at": 3}])
+def test_orders_and_exact_numbers_of_an_expansion(wrong):
+    with pytest.raises(ParameterError, match=f"^{next(iter(wrong))}="):
+        derive.load(SPIKE).expand("outlier", "strength-2", **wrong)
