@@ -68,6 +68,9 @@ def workplace(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     spike = 0.4 * np.outer(rng.standard_normal(60), rng.standard_normal(80))
     np.savez(tmp_path / "weights.npz", W1=rng.standard_normal((60, 80)) + spike)
+    before = rng.standard_normal((60, 80))
+    np.savez(tmp_path / "before.npz", W1=before)
+    np.savez(tmp_path / "after.npz", W1=before + spike)
     np.savez(tmp_path / "mine.npz", x=rng.standard_normal((4, 3)), y=np.array([1.0, -1.0, 1.0, -1.0]))
     for shard in (1, 2):
         write_merged(tmp_path / f"part{shard}.journal", {"options": {}}, {f"solve {shard}": "{}"})
