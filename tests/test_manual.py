@@ -44,7 +44,12 @@ COMMANDS = list(
         + [command for found in IN_TABLES.values() for command in found]
     )
 )
-ELSEWHERE = ("derive bench", "derive selftest --quick", "derive verify")
+ELSEWHERE = (
+    "derive bench",
+    "derive selftest --quick",
+    "derive verify",
+    "derive explore anti_hebbian gamma0=4 dt=0.1 T=30",
+)
 """What tests of its own run, and take long."""
 NOTHING_SEEN = ("diverged", "no outliers", "differ by more")
 

@@ -1,0 +1,70 @@
+"""Serve the page on this machine, to this machine only."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from derive.errors import DeriveError
+
+if TYPE_CHECKING:
+    from derive.explore.points import Explorer, Wish
+
+HERE = "127.0.0.1"
+
+
+def check_installed() -> None:
+    """A sentence where Bokeh is missing, before any work is done."""
+    try:
+        import bokeh  # noqa: F401
+    except ImportError:
+        raise DeriveError(
+            "Bokeh is not installed; install it with pip install 'two-level-dmft[explore]', or, where this project "
+            "lies, pip install -c constraints.txt -e '.[explore]'"
+        ) from None
+
+
+def free_port(wanted: int) -> int:
+    """The port, if nobody has it; any free one for 0."""
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind((HERE, wanted))
+        except OSError as error:
+            raise DeriveError(f"port {wanted} cannot be used ({error.strerror}); give another with --port") from None
+        return int(one.getsockname()[1])
+
+
+def serve(explorer: Explorer, start: Wish, port: int, ready: Callable[[str, Any], None]) -> None:
+    """Serve until interrupted; `ready` is called with the address and the server's loop once it listens."""
+    from bokeh.application import Application
+    from bokeh.application.handlers.function import FunctionHandler
+    from bokeh.document import Document
+    from bokeh.server.server import Server
+    from bokeh.settings import settings
+
+    from derive.explore.page import Page
+
+    logging.getLogger("bokeh").setLevel(logging.ERROR)  # a page that was closed while a point was solved is no news
+    settings.resources = "server"  # scripts and styles from this process: the page asks nobody else
+    pool = ThreadPoolExecutor(1)
+
+    def page(document: Document) -> None:
+        Page(document, explorer, start, pool)
+
+    server = Server(
+        {"/": Application(FunctionHandler(page))},
+        port=port,
+        address=HERE,
+        allow_websocket_origin=[f"{HERE}:{port}", f"localhost:{port}"],
+    )
+    try:
+        server.start()
+        ready(f"http://{HERE}:{port}/", server.io_loop)
+        server.io_loop.start()
+    finally:
+        server.stop()
+        pool.shutdown(wait=False, cancel_futures=True)
