@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -19,11 +21,11 @@ from click.testing import CliRunner
 import derive
 from derive import Domain, nonnegative, positive, real, whole_nonnegative, whole_positive
 from derive.cli import main
-from derive.explore import server
 from derive.explore.points import Explorer, Wish, density_of, histogram_of, observables_of, outliers_of, path_of
 from derive.explore.ranges import slider_range
 
 ROOT = Path(__file__).parents[1]
+HERE = str(ipaddress.IPv4Address(socket.INADDR_LOOPBACK))
 FORCES = """
 from derive import *
 rate = parameter("rate", default=0.5, domain=positive, doc="learning rate, with words enough for two lines")
@@ -120,8 +122,8 @@ def test_bad_input_is_refused_before_anything_is_served():
     ):
         result = CliRunner().invoke(main, ["explore", *words, "--port", "0"])
         assert result.exit_code == 2 and result.stdout == "", words
-    taken = server.socket.socket()
-    taken.bind((server.HERE, 0))
+    taken = socket.socket()
+    taken.bind((HERE, 0))
     taken.listen()
     result = CliRunner().invoke(main, ["explore", "spiked_wigner", "--port", str(taken.getsockname()[1])])
     taken.close()
@@ -173,7 +175,7 @@ def served(tmp_path_factory) -> Iterator[str]:
     )
     try:
         line = process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+/", line)
+        found = re.search(rf"http://{re.escape(HERE)}:\d+/", line)
         assert found, line + process.stdout.read()
         yield found[0]
     finally:
@@ -231,7 +233,7 @@ def test_the_page_follows_the_hand_and_asks_nobody_else(served, browser):
     wait_until(browser, f"{MODEL}('command').text.includes('T=7')")
     assert "solved" in settle(browser)
 
-    assert [url for url in browser.requests() if urlsplit(url).hostname != "127.0.0.1"] == []
+    assert [url for url in browser.requests() if urlsplit(url).hostname != HERE] == []
     assert not [text for text in browser.complaints() if "rror" in text and "favicon" not in text]
 
 

@@ -8,6 +8,7 @@ import click
 
 from derive.cli.output import progress_bar
 from derive.cli.problem import samples_option, target_argument, values_argument
+from derive.errors import DeriveError
 
 
 @click.command(short_help="A page with a slider for each parameter, on this machine.")
@@ -33,7 +34,7 @@ def explore(target: str, pairs: tuple[str, ...], samples: int | None, port: int,
     number or a choice asks for code that is not compiled yet. A point that diverges says so. Below the pictures stand
     the command and the lines of Python that give the same point.
 
-    The page is served on this machine to this machine only (127.0.0.1), and loads nothing from elsewhere. It takes
+    The page is served on this machine to this machine only, and loads nothing from elsewhere. It takes
     Bokeh: pip install 'two-level-dmft[explore]'. Ctrl-C ends it.
 
     \b
@@ -41,9 +42,15 @@ def explore(target: str, pairs: tuple[str, ...], samples: int | None, port: int,
       derive explore SETTING
       derive explore my_model.py rate=0.5 --port 8000 --no-browser
     """
-    from derive.explore.server import check_installed, free_port, serve
+    try:
+        import bokeh  # noqa: F401
+    except ImportError:
+        raise DeriveError(
+            "Bokeh is not installed; install it with pip install 'two-level-dmft[explore]', or, where this project "
+            "lies, pip install -c constraints.txt -e '.[explore]'"
+        ) from None
+    from derive.explore.server import free_port, serve
 
-    check_installed()
     place = free_port(port)
     from derive.cli.problem import loaded
     from derive.explore.points import Explorer, Wish

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import numpy as np
 from derive.api import Theory, load
 from derive.errors import DeriveError
 from derive.results import Simulation, Solution
+from derive.results.frames import columns_of
 
 SEEDS = 4
 GRID = 400
@@ -66,8 +68,6 @@ class Explorer:
 
     def command(self, wish: Wish) -> str:
         """The point as a line for the shell."""
-        import shlex
-
         given = {**dict(wish.choices), **dict(wish.values), **self.fixed}
         verb = ["solve"] if wish.size is None else ["compare"]
         options = [] if wish.size is None else ["--size", str(wish.size), "--seeds", str(SEEDS)]
@@ -137,8 +137,6 @@ def path_of(shown: Shown, label: str | None) -> dict[str, list[float]]:
 
 def observables_of(shown: Shown) -> dict[str, tuple[list[float], list[float]]]:
     """By name the theory over time, and the mean of the simulation where there is one; of labels the first few."""
-    from derive.results.frames import columns_of
-
     if shown.solution is None or shown.solution.found is None:
         return {}
     found: dict[str, tuple[list[float], list[float]]] = {}

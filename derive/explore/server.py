@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from bokeh.application import Application
+from bokeh.application.handlers.function import FunctionHandler
+from bokeh.document import Document
+from bokeh.server.server import Server
+from bokeh.settings import settings
 
 from derive.errors import DeriveError
+from derive.explore.page import Page
+from derive.explore.points import Explorer, Wish
 
-if TYPE_CHECKING:
-    from derive.explore.points import Explorer, Wish
-
-HERE = "127.0.0.1"
-
-
-def check_installed() -> None:
-    """A sentence where Bokeh is missing, before any work is done."""
-    try:
-        import bokeh  # noqa: F401
-    except ImportError:
-        raise DeriveError(
-            "Bokeh is not installed; install it with pip install 'two-level-dmft[explore]', or, where this project "
-            "lies, pip install -c constraints.txt -e '.[explore]'"
-        ) from None
+HERE = str(ipaddress.IPv4Address(socket.INADDR_LOOPBACK))
+"""The address by which a machine calls itself, and nobody else can."""
 
 
 def free_port(wanted: int) -> int:
@@ -40,14 +36,6 @@ def free_port(wanted: int) -> int:
 
 def serve(explorer: Explorer, start: Wish, port: int, ready: Callable[[str, Any], None]) -> None:
     """Serve until interrupted; `ready` is called with the address and the server's loop once it listens."""
-    from bokeh.application import Application
-    from bokeh.application.handlers.function import FunctionHandler
-    from bokeh.document import Document
-    from bokeh.server.server import Server
-    from bokeh.settings import settings
-
-    from derive.explore.page import Page
-
     logging.getLogger("bokeh").setLevel(logging.ERROR)  # a page that was closed while a point was solved is no news
     settings.resources = "server"  # scripts and styles from this process: the page asks nobody else
     pool = ThreadPoolExecutor(1)
@@ -59,7 +47,7 @@ def serve(explorer: Explorer, start: Wish, port: int, ready: Callable[[str, Any]
         {"/": Application(FunctionHandler(page))},
         port=port,
         address=HERE,
-        allow_websocket_origin=[f"{HERE}:{port}", f"localhost:{port}"],
+        allow_websocket_origin=[f"{HERE}:{port}"],
     )
     try:
         server.start()
