@@ -23,6 +23,7 @@ from derive import Domain, nonnegative, positive, real, whole_nonnegative, whole
 from derive.cli import main
 from derive.explore.points import Explorer, Wish, density_of, histogram_of, observables_of, outliers_of, path_of
 from derive.explore.ranges import slider_range
+from derive.loading import load_declaration
 
 ROOT = Path(__file__).parents[1]
 HERE = str(ipaddress.IPv4Address(socket.INADDR_LOOPBACK))
@@ -144,7 +145,7 @@ def test_a_family_has_lists_and_whole_sliders_and_another_member_other_parameter
     controls = {control.name: control for control in page.sliders.children}
     assert isinstance(controls["data"], Select) and controls["data"].value == "online"
     assert isinstance(controls["L"], Slider) and controls["L"].step == 1
-    assert set(controls) == {"L", "data", "param", *dict(start)}
+    assert set(controls) == {*dict(load_declaration("deep_linear").choices), *dict(start)}
     controls["nu"].value = 0.5
     assert dict(page.wish.values)["nu"] == pytest.approx(10**0.5, rel=1e-3)
     controls["data"].value = "full_batch"

@@ -90,6 +90,8 @@ def spectrum(
     gets p-values. In these cases, and where more than 5% lie beyond, the law of one gradient step with extensively many
     outputs is fitted too (one of the settings that ship; scale, chi and gamma are three parameters, where MP has
     one). "law" says which of them describes the matrix to within what noise allows: MP, extensive, or neither.
+    With three parameters to fit, other bulks of noise with unequal rows or heavy tails can look extensive at sizes of a
+    few hundred.
 
     Singular values come from the smaller Gram matrix, so that an embedding of 50000 x 768 takes seconds; where this
     would leave the smallest fewer than four digits they come from a QR decomposition.

@@ -19,14 +19,14 @@ from numerics.bulk.support import law_of
 from numerics.modules import Solver, load_built
 from numerics.runtime.point import Point
 from numerics.spectra.extensive_law import ExtensiveFit
-from numerics.spectra.fitting import Spectrum, distance_allowed
+from numerics.spectra.fitting import TAIL, Spectrum, distance_allowed
 
 SETTING = "extensive_two_layer"
 STARTS = [(chi, gamma) for chi in (0.1, 0.5, 2.0) for gamma in (0.5, 1.5, 5.0)]
 HEIGHT = 0.2
 """Imaginary over real part of the points at which resolvents are compared: low enough to resolve the shape."""
-MOST_BEYOND = 0.1
-"""What lies beyond the edge of the fitted law is set aside, at most this share of all."""
+MOST_BEYOND = TAIL
+"""What lies beyond the edge of the fitted law is set aside; with more than this share of all it does not fit."""
 
 
 def fit_extensive(one: Spectrum) -> ExtensiveFit | None:
@@ -44,8 +44,9 @@ def fit_extensive(one: Spectrum) -> ExtensiveFit | None:
         except NumericalError:
             return None
         top = found.edges[1] ** 2 * one.columns * (1.0 + 4.0 * count ** (-2.0 / 3.0))
-        found = replace(found, beyond=beyond)
-        beyond = min(int((squares > top).sum()), int(MOST_BEYOND * count))
+        more = int((squares > top).sum())
+        found = replace(found, beyond=max(beyond, more), few_beyond=more <= MOST_BEYOND * count)
+        beyond = min(more, int(MOST_BEYOND * count))
         if beyond in seen:
             break
     return found
@@ -69,6 +70,7 @@ def _fit(solver: Solver, squares: np.ndarray, rows: int, columns: int, stored: i
         gamma=gamma,
         edges=(low, high),
         beyond=0,
+        few_beyond=True,
         distance=distance,
         distance_allowed=distance_allowed(len(here)),
         unit=stored / rows / variance,

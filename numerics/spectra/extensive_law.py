@@ -22,6 +22,7 @@ class ExtensiveFit:
     gamma: float
     edges: tuple[float, float]
     beyond: int
+    few_beyond: bool
     distance: float
     distance_allowed: float
     unit: float
@@ -30,7 +31,8 @@ class ExtensiveFit:
 
     @property
     def fits(self) -> bool:
-        return self.distance <= self.distance_allowed
+        """Whether the law holds to within what noise allows; others that are as flexible may hold as well."""
+        return self.few_beyond and self.distance <= self.distance_allowed
 
     def density(self, singular: np.ndarray) -> np.ndarray:
         """Of the singular values of W / sqrt(columns); zeros that only the shape makes are not counted."""
