@@ -87,7 +87,8 @@ def _draw_panel(
     width = high - low
     values = spectrum.singular_values
     theory = _theory_values(spectrum, comparison)
-    span = (min([low, float(values[-1]), *theory]), max([high, float(values[0]), *theory]))
+    earlier = [] if before is None else [float(before.singular_values[0]), float(before.singular_values[-1])]
+    span = (min([low, float(values[-1]), *theory, *earlier]), max([high, float(values[0]), *theory, *earlier]))
     wide = span[1] - span[0] > WIDE * width
     view = (max(0.0, low - 0.15 * width), high + 0.15 * width) if wide else span
     _draw_density(density, spectrum, view, before)
@@ -105,9 +106,11 @@ def _draw_panel(
     density.tick_params(labelsize=8)
     strip.tick_params(labelsize=8)
     law = "fits" if spectrum.picture == FITS else spectrum.picture
+    fit = spectrum.extensive
+    distance = fit.distance if fit is not None and fit.fits else spectrum.distance
     name = spectrum.name if len(spectrum.name) <= 44 else "..." + spectrum.name[-41:]
     density.set_title(
-        f"{name}\n{spectrum.rows} x {spectrum.columns}, bulk {law} (KS {spectrum.distance:.2g}), "
+        f"{name}\n{spectrum.rows} x {spectrum.columns}, bulk {law} (KS {distance:.2g}), "
         f"{len(spectrum.outliers)} beyond",
         fontsize=9,
     )
@@ -144,10 +147,12 @@ def _draw_density(axes: Axes, spectrum: Spectrum, view: tuple[float, float], bef
         inside = np.linspace(*view, 400)[1:]
         law = spectrum.extensive.density(inside)
         axes.plot(inside, law, color=GREEN, linewidth=1.6, linestyle="--", label="extensive step, fitted")
+    highest = max(float(heights.max(initial=0.0)), float(y.max()))
     if before is not None:
         earlier = np.histogram(before.singular_values, bins=bins)[0] / (len(before.singular_values) * step)
         axes.stairs(earlier, bins, color="black", linewidth=1.0, linestyle=":", label="before")
-    axes.set_ylim(0.0, 1.12 * max(float(heights.max(initial=0.0)), float(y.max())))
+        highest = max(highest, float(earlier.max(initial=0.0)))
+    axes.set_ylim(0.0, 1.12 * highest)
     axes.set_ylabel("density", fontsize=9)
 
 
