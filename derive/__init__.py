@@ -18,6 +18,7 @@ from derive.words import LANGUAGE, UNDER, VERBS
 
 if TYPE_CHECKING:
     from derive.api.loading import load as load
+    from derive.api.spectra import spectra as spectra
     from derive.api.theory import Theory as Theory
     from derive.language.data import data as data
     from derive.language.equations import Eq as Eq, spectrum as spectrum
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from derive.results.files import open_result as open  # noqa: F401 - a name of ours that is Python's inside
     from derive.results.simulation import Simulation as Simulation
     from derive.results.solution import Solution as Solution
+    from derive.results.spectra import Spectra as Spectra
     from derive.results.sweep import Sweep as Sweep
 
 _HOME = {word: module for table in (LANGUAGE, VERBS) for module, words in table.items() for word in words}

@@ -60,8 +60,7 @@ TORCH_SUFFIXES = (".pt", ".pth", ".bin")
 class Entry:
     """One array of a checkpoint: what is known without reading it, and how to read it.
 
-    `unusable` says why its numbers cannot be read as weights; None where they can. `broken` entries make the
-    checkpoint a bad file as soon as they are asked for.
+    `unusable` says why its numbers cannot be read as weights, and `broken` what is damaged; None where they can be.
     """
 
     name: str
@@ -98,9 +97,9 @@ def read_checkpoint(path: Path) -> tuple[Entry, ...]:
 
 
 def load(path: Path, entry: Entry) -> np.ndarray:
-    """The numbers of one entry."""
+    """The numbers of one entry; an error where they cannot be read, which says nothing about the others."""
     if entry.broken is not None:
-        raise CheckpointError(f"{path}: {entry.name} {entry.broken}")
+        raise CheckpointError(f"{path}: {entry.name}: {entry.broken}")
     try:
         return entry.read()
     except OSError as error:
@@ -108,7 +107,7 @@ def load(path: Path, entry: Entry) -> np.ndarray:
             f"cannot read {entry.name} of {path} ({error.strerror or error}); check the file"
         ) from None
     except MemoryError:
-        raise CheckpointError(f"{path}: {entry.name} does not fit into memory; leave it out with --matrix") from None
+        raise CheckpointError(f"{path}: {entry.name} does not fit into memory; leave it out with --exclude") from None
 
 
 # NumPy
@@ -134,19 +133,14 @@ def _npz_entry(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) ->
     try:
         with archive.open(member) as stream:
             shape, dtype, offset = _npy_header(stream)
-    except ValueError as error:
-        raise CheckpointError(f"{path}: {name} is not a NumPy array ({_first_line(error)}); save it again") from None
+    except (ValueError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+        return Entry(name, (), "unknown", _nothing, broken=f"not a NumPy array ({_first_line(error)})")
     kind = str(dtype)
     if dtype.hasobject:
-        reason = (
-            "holds pickled Python objects, which are never loaded; save plain arrays, or leave it out with --matrix"
-        )
-        return Entry(name, shape, "object", _nothing, broken=reason)
+        return Entry(name, shape, "object", _nothing, unusable="pickled Python objects, which are never loaded")
     if math.prod(shape) * dtype.itemsize != member.file_size - offset:
-        raise CheckpointError(
-            f"{path}: {name} says {_times(shape)} numbers of type {kind}, but {member.file_size - offset} bytes are "
-            "there; the file is truncated or damaged, save it again"
-        )
+        reason = f"says {_times(shape)} numbers of type {kind}, but {member.file_size - offset} bytes are there"
+        return Entry(name, shape, kind, _nothing, broken=f"truncated or damaged: {reason}")
 
     def read() -> np.ndarray:
         try:

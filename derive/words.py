@@ -22,11 +22,13 @@ LANGUAGE = {
 }
 VERBS = {
     "derive.api.loading": ("load",),
+    "derive.api.spectra": ("spectra",),
     "derive.api.theory": ("Theory",),
     "derive.results.comparison": ("Comparison", "compare"),
     "derive.results.files": ("open",),
     "derive.results.simulation": ("Simulation",),
     "derive.results.solution": ("Solution",),
+    "derive.results.spectra": ("Spectra",),
     "derive.results.sweep": ("Sweep",),
 }
 UNDER = {"open": "open_result"}

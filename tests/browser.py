@@ -88,13 +88,13 @@ class Browser:
         found, _, self.waiting = self.waiting.partition(b"\0")
         return json.loads(found)
 
-    def open(self, page: Path, width: int, height: int = 900, dark: bool = False, touch: bool = False) -> None:
-        """Load a page at a width; returns when it is drawn."""
+    def open(self, page: Path | str, width: int, height: int = 900, dark: bool = False, touch: bool = False) -> None:
+        """Load a page, a file or an address, at a width; returns when it is drawn."""
         self.events.clear()
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=touch)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
-        self.address = page.resolve().as_uri()
+        self.address = page if isinstance(page, str) else page.resolve().as_uri()
         self.call("Page.navigate", url=self.address)
         until = time.monotonic() + self.patience
         while not any(e.get("method") == "Page.loadEventFired" for e in self.events):

@@ -17,9 +17,11 @@ from derive.cli import completion, main
 from derive.loading import load_declaration
 
 ROOT = Path(__file__).parents[1]
-FREE = {("new", "name"), ("bench", "only"), ("solve", "grid"), ("spectrum", "layer"), ("spectrum", "patterns")} | {
-    (command, option) for command in ("solve", "simulate", "compare") for option in ("kernels", "on", "shard")
-}
+FREE = (
+    {("new", "name"), ("bench", "only"), ("solve", "grid"), ("spectrum", "layer")}
+    | {(command, option) for command in ("solve", "simulate", "compare") for option in ("kernels", "on", "shard")}
+    | {("spectrum", "include"), ("spectrum", "exclude")}
+)
 """Words that nobody can know beforehand."""
 
 

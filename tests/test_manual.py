@@ -44,7 +44,12 @@ COMMANDS = list(
         + [command for found in IN_TABLES.values() for command in found]
     )
 )
-ELSEWHERE = ("derive bench", "derive selftest --quick", "derive verify")
+ELSEWHERE = (
+    "derive bench",
+    "derive selftest --quick",
+    "derive verify",
+    "derive explore anti_hebbian gamma0=4 dt=0.1 T=30",
+)
 """What tests of its own run, and take long."""
 NOTHING_SEEN = ("diverged", "no outliers", "differ by more")
 
@@ -68,6 +73,9 @@ def workplace(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     spike = 0.4 * np.outer(rng.standard_normal(60), rng.standard_normal(80))
     np.savez(tmp_path / "weights.npz", W1=rng.standard_normal((60, 80)) + spike)
+    before = rng.standard_normal((60, 80))
+    np.savez(tmp_path / "before.npz", W1=before)
+    np.savez(tmp_path / "after.npz", W1=before + spike)
     np.savez(tmp_path / "mine.npz", x=rng.standard_normal((4, 3)), y=np.array([1.0, -1.0, 1.0, -1.0]))
     for shard in (1, 2):
         write_merged(tmp_path / f"part{shard}.journal", {"options": {}}, {f"solve {shard}": "{}"})

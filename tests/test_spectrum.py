@@ -6,6 +6,7 @@ import io
 import json
 import math
 import pickle
+import re
 import struct
 import sys
 import zipfile
@@ -19,7 +20,9 @@ from click.testing import CliRunner, Result
 from derive.checkpoints import from_bfloat16, load, read_checkpoint
 from derive.cli import main
 from numerics.spectra import fitting as spectra
-from numerics.spectra.fitting import FITS, NEARLY, NOT, SPATIAL_FIRST, STANDARD, analyse
+from numerics.spectra.extensive import fit_extensive
+from numerics.spectra.fitting import EXTENSIVE, FITS, NEARLY, NOT, SPATIAL_FIRST, STANDARD, analyse
+from numerics.spectra.kinds import by_kind, kind_and_depth
 
 ROOT = Path(__file__).parents[1]
 
@@ -273,7 +276,7 @@ def test_both_layouts_of_a_checkpoint_give_the_same_spectrum():
     assert (one["rows"], one["columns"], one["aspect_ratio"]) == (96, 144, 96 / 144)
     assert one["layout"] == STANDARD and other["layout"] == SPATIAL_FIRST
     assert one["scale"] == pytest.approx(other["scale"], rel=1e-12) and one["scale"] == pytest.approx(0.02, rel=0.02)
-    forced = answer("conv.npz", "--matrix", "torch", "--layout", "hwio")
+    forced = answer("conv.npz", "--include", "torch", "--layout", "hwio")
     assert (forced["matrices"][0]["rows"], forced["matrices"][0]["columns"]) == (32 * 3, 48 * 3)
     assert forced["matrices"][0]["layout"] == SPATIAL_FIRST
 
@@ -363,14 +366,14 @@ def test_matrices_are_chosen_by_name_by_wildcard_or_by_part():
     np.savez("w.npz", **{f"layers.{i}.weight": noise(30, 30, i) for i in range(12)}, head=noise(30, 30, 99))
 
     def names(*patterns: str) -> list[str]:
-        return [one["name"] for one in answer("w.npz", *(w for p in patterns for w in ("--matrix", p)))["matrices"]]
+        return [one["name"] for one in answer("w.npz", *(w for p in patterns for w in ("--include", p)))["matrices"]]
 
     assert names("layers.1.weight") == ["layers.1.weight"]
     assert names("layers.?.weight") == [f"layers.{i}.weight" for i in range(10)]
     assert names("layers.1") == ["layers.1.weight", "layers.10.weight", "layers.11.weight"]
     assert names("head", "layers.3.*") == ["layers.3.weight", "head"]
-    assert "no such array; it has " in refused("w.npz", "--matrix", "nothing like it")
-    assert " and 10 more" in refused("w.npz", "--matrix", "nothing like it")
+    assert "no such array; it has " in refused("w.npz", "--include", "nothing like it")
+    assert " and 10 more" in refused("w.npz", "--include", "nothing like it")
 
 
 # Bad files
@@ -385,9 +388,10 @@ class Explosive:
 
 def test_pickled_objects_are_never_loaded():
     np.savez("w.npz", weight=noise(30, 40, 0), config=np.array([Explosive()], dtype=object))
-    assert "never loaded" in refused("w.npz")
+    found = answer("w.npz")
+    assert [one["name"] for one in found["matrices"]] == ["weight"]
+    assert [(one["name"], "never loaded" in one["reason"]) for one in found["left_out"]] == [("config", True)]
     assert not Path("exploded").exists()
-    assert [one["name"] for one in answer("w.npz", "--matrix", "weight")["matrices"]] == ["weight"]
     Path("w.npz").write_bytes(pickle.dumps(Explosive()))
     assert "no .npz file" in refused("w.npz")
     assert not Path("exploded").exists()
@@ -482,8 +486,11 @@ def test_numbers_that_are_none(bad):
     matrix = noise(30, 40, 0)
     matrix[2, 3] = bad
     np.savez("w.npz", good=noise(30, 40, 1), bad=matrix)
-    assert "bad has 1 entries that are NaN or infinite" in refused("w.npz")
-    assert len(answer("w.npz", "--matrix", "good")["matrices"]) == 1
+    found = answer("w.npz")
+    assert [one["name"] for one in found["matrices"]] == ["good"]
+    assert [(one["name"], one["damaged"]) for one in found["left_out"]] == [("bad", True)]
+    assert "1 entries are NaN or infinite" in refused("w.npz", "--include", "bad")
+    assert "DAMAGED bad: 1 entries" in run("w.npz").stdout
 
 
 def test_files_that_are_none():
@@ -702,7 +709,7 @@ def test_the_picture_shows_each_matrix_with_its_law_and_its_outliers():
     from numerics.plots.spectra import draw_spectra
 
     one, other = analyse("W1", spiked(60, 80, (3.0,), 0)), analyse("W2", noise(50, 50, 1))
-    figure = draw_spectra([one, other], [None, None], "two matrices")
+    figure = draw_spectra([one, other], (), "two matrices")
     titles = [axes.get_title() for panel in figure.subfigs for axes in panel.axes]
     assert any("W1" in title and "1 beyond" in title for title in titles)
     assert any("W2" in title and "0 beyond" in title for title in titles)
@@ -711,9 +718,195 @@ def test_the_picture_shows_each_matrix_with_its_law_and_its_outliers():
     assert area == pytest.approx(1.0, abs=0.01)
 
 
-def test_too_many_matrices_for_a_picture_are_refused_before_the_work():
-    np.savez("w.npz", **{f"w{i}": noise(20, 20, i) for i in range(50)})
-    assert "choose some with --matrix" in refused("w.npz")
+def test_bad_options_are_refused_before_the_work():
+    np.savez("w.npz", W=noise(20, 20, 0))
     assert run("w.npz", "--plot", "out.txt").exit_code == 2
     assert run("w.npz", "--layer", "1").exit_code == 2
     assert run("w.npz", "--level", "0").exit_code == 2
+
+
+# Large checkpoints
+
+
+def transformer(blocks: int, width: int, seed: int, spikes: bool) -> dict[str, np.ndarray]:
+    """Arrays as a small language model has them: blocks, biases, an embedding that is also the head."""
+    arrays = {"wte.weight": noise(4 * width, width, seed)}
+    for i in range(blocks):
+        strengths = (1.5 + 0.2 * i,) if spikes else ()
+        arrays[f"h.{i}.attn.weight"] = 0.02 * spiked(width, 3 * width, strengths, seed + 10 * i + 1)
+        arrays[f"h.{i}.mlp.weight"] = 0.02 * noise(width, 4 * width, seed + 10 * i + 2)
+        arrays[f"h.{i}.mlp.bias"] = np.zeros(4 * width)
+    return {**arrays, "lm_head.weight": arrays["wte.weight"]}
+
+
+def extensive(rows: int, columns: int, chi: float, gamma: float, seed: int) -> np.ndarray:
+    """Unit noise plus one step with chi columns outputs."""
+    rng, outputs = np.random.default_rng(seed), int(chi * columns)
+    step = rng.standard_normal((rows, outputs)) @ rng.standard_normal((outputs, columns))
+    return rng.standard_normal((rows, columns)) + gamma / math.sqrt(outputs) * step
+
+
+def test_names_are_taken_apart_into_kind_and_depth():
+    assert kind_and_depth("transformer.h.11.mlp.fc1.weight") == ("transformer.h.*.mlp.fc1.weight", 11)
+    assert kind_and_depth("params/layers_2/kernel") == ("params/layers_*/kernel", 2)
+    assert kind_and_depth("W1") == ("W*", 1) and kind_and_depth("head.weight") == ("head.weight", None)
+    names = ["h.10.w", "h.9.w", "head", "h.2.w", "W1"]
+    assert by_kind(names) == {"h.*.w": ["h.2.w", "h.9.w", "h.10.w"], "head": ["head"], "W1": ["W1"]}
+
+
+def test_a_transformer_fits_into_80_columns_with_a_row_for_each_matrix_and_trends():
+    np.savez("gpt.npz", **transformer(12, 24, 5, spikes=True))
+    text = run("gpt.npz").stdout
+    assert max(map(len, text.splitlines())) <= 80
+    assert len(text.splitlines()) < 25 + 12 + 15
+    assert text.count("24 x 72 ") == 12 and text.count("24 x 96 ") == 12 and "\nh.*.attn.weight\n" in text
+    (trend,) = re.findall(r"h.\*.attn.weight: .*\n.* top (\S+) > (\S+)", text)
+    assert float(trend[1]) > 1.5 * float(trend[0])
+    assert "tied: lm_head.weight has the numbers of wte.weight" in text
+    assert "left out h.0.mlp.bias, h.1.mlp.bias, h.2.mlp.bias and 9 more: one axis" in text
+
+
+def test_arrays_with_the_same_numbers_are_shown_once_and_others_of_their_shape_are_not_tied():
+    one = noise(60, 40, 0)
+    np.savez("w.npz", a=one, b=one, c=-one, d=one.T)
+    found = answer("w.npz")
+    assert [m["name"] for m in found["matrices"]] == ["a", "c", "d"]
+    assert found["tied"] == [{"name": "b", "same_as": "a"}]
+
+
+def test_arrays_are_left_out_by_name():
+    np.savez("w.npz", **{f"h.{i}.{part}": noise(30, 30, i) for i in range(3) for part in ("in", "out")})
+    names = [one["name"] for one in answer("w.npz", "--exclude", "*.out", "--exclude", "h.1")["matrices"]]
+    assert names == ["h.0.in", "h.2.in"]
+    assert "no such array" in refused("w.npz", "--exclude", "nothing like it")
+    assert "exclude fewer" in refused("w.npz", "--exclude", "h.*")
+
+
+def test_a_damaged_array_is_listed_and_the_rest_goes_on():
+    np.savez("whole.npz", good=noise(60, 80, 0), bad=noise(60, 80, 1), short=noise(60, 80, 2), text=np.ones(3))
+    with zipfile.ZipFile("whole.npz") as whole, zipfile.ZipFile("w.npz", "w") as archive:
+        for name in ("good.npy", "bad.npy", "short.npy", "text.npy"):
+            raw = whole.read(name)
+            archive.writestr(name, {"short.npy": raw[:-400], "text.npy": b"not an array"}.get(name, raw))
+        place = archive.getinfo("bad.npy").header_offset + 5000
+    raw = bytearray(Path("w.npz").read_bytes())
+    raw[place : place + 8] = b"\xff" * 8
+    Path("w.npz").write_bytes(raw)
+    found = answer("w.npz")
+    assert [one["name"] for one in found["matrices"]] == ["good"]
+    assert {one["name"] for one in found["left_out"] if one["damaged"]} == {"bad", "short", "text"}
+    assert found["matrices"][0]["scale"] == answer("whole.npz", "--include", "good")["matrices"][0]["scale"]
+
+
+def test_small_singular_values_keep_their_digits():
+    rng = np.random.default_rng(0)
+    left, right = (np.linalg.qr(rng.standard_normal((rows, 60)))[0] for rows in (5000, 60))
+    for smallest in (-7, -4):
+        exact = np.logspace(0, smallest, 60)
+        squares = spectra.squared_singular_values((left * exact) @ right.T)
+        assert np.sqrt(squares) == pytest.approx(exact, rel=1e-6)
+
+
+# The law of an extensive step
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rows", "columns", "chi", "gamma"), [(200, 300, 0.3, 2.0), (400, 200, 1.0, 1.0), (300, 300, 0.1, 3.0)]
+)
+def test_an_extensive_step_is_recognised_with_its_parameters(rows, columns, chi, gamma):
+    np.savez("w.npz", W=0.05 * extensive(rows, columns, chi, gamma, 1))
+    (one,) = answer("w.npz")["matrices"]
+    fit = one["extensive"]
+    assert one["picture"] == EXTENSIVE and fit["ks_distance"] <= fit["ks_allowed"] and fit["beyond"] == 0
+    assert fit["scale"] == pytest.approx(0.05, rel=0.05)
+    assert (fit["chi"], fit["gamma"]) == pytest.approx((chi, gamma), rel=0.12)
+
+
+@pytest.mark.slow
+def test_the_fitted_law_is_the_one_that_is_solved():
+    """Fitted to a resolvent, measured on the law: both are what the setting solves to at these parameters."""
+    import derive
+
+    one = analyse("W", extensive(200, 300, 0.4, 1.5, 3))
+    fit = fit_extensive(one)
+    solved = derive.load("extensive_two_layer").solve(nu=200 / 300, chi=fit.chi, gamma=fit.gamma)
+    assert fit.edges[1] ** 2 / fit.scale**2 * 300 / 200 == pytest.approx(solved.bulk_edges[-1][1], rel=1e-9)
+    x = np.linspace(1e-6, 1.01 * fit.edges[1], 20001)
+    assert np.trapezoid(fit.density(x), x) == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.slow
+def test_noise_needs_no_other_law_and_other_laws_are_neither():
+    rng = np.random.default_rng(6)
+    np.savez(
+        "w.npz",
+        noise=noise(150, 200, 0),
+        spiked=spiked(150, 200, (3.0, 2.0), 1),
+        orthogonal=np.linalg.qr(rng.standard_normal((300, 200)))[0],
+    )
+    plain, few, other = answer("w.npz")["matrices"]
+    assert plain["picture"] == few["picture"] == FITS and plain["extensive"] is few["extensive"] is None
+    assert other["picture"] == NOT and other["extensive"]["fits"] is False
+
+
+def test_an_extensive_step_and_one_more_direction():
+    matrix = extensive(150, 200, 0.3, 1.5, 2)
+    left, right = (np.linalg.qr(noise(rows, 1, rows))[0] for rows in (150, 200))
+    fit = fit_extensive(analyse("W", matrix + 150.0 * left @ right.T))
+    assert fit.beyond == 1 and fit.fits and fit.chi == pytest.approx(0.3, rel=0.15)
+
+
+# Before and after
+
+
+def test_two_checkpoints_show_what_was_learned():
+    before = transformer(2, 40, 5, spikes=False)
+    spike = math.sqrt(120) * 0.02 * 4.0 * np.linalg.qr(noise(40, 1, 8))[0] @ np.linalg.qr(noise(120, 1, 9))[0].T
+    after = {**before, "h.1.attn.weight": before["h.1.attn.weight"] + spike, "new.weight": noise(30, 30, 4)}
+    np.savez("before.npz", **before, old=noise(30, 30, 3))
+    np.savez("after.npz", **after)
+    found = answer("before.npz", "after.npz")
+    assert found["file"] == "after.npz" and found["before"] == "before.npz"
+    changes = {one["name"]: one for one in found["changes"]}
+    still, moved = changes["h.0.attn.weight"], changes["h.1.attn.weight"]
+    assert still["moved"] == 0.0 and still["stable_rank"] is None and still["ks_distance"] == 0.0
+    assert moved["moved"] == pytest.approx(np.linalg.norm(spike) / np.linalg.norm(before["h.1.attn.weight"]))
+    assert moved["stable_rank"] == pytest.approx(1.0) and moved["beyond"] == [0, 1]
+    assert moved["top"][0] < 1.1 and moved["top"][1] > 2.0
+    reasons = {one["name"]: one["reason"] for one in found["left_out"]}
+    assert reasons["old"] == "only in before.npz" and reasons["new.weight"].startswith("not in before.npz")
+    text = run("before.npz", "after.npz", "--plot", "out.png").stdout
+    assert "0 > 1" in text and max(map(len, text.splitlines())) <= 80 and Path("out.png").exists()
+
+
+# From Python
+
+
+def test_the_verb_gives_a_frozen_result_with_a_row_for_each_matrix():
+    import derive
+
+    np.savez("w.npz", **transformer(3, 24, 1, spikes=True))
+    found = derive.spectra("w.npz", include="h.*")
+    assert isinstance(found, derive.Spectra) and len(found) == 6
+    frame = found.to_frame()
+    assert list(frame.index) == [one.name for one in found] and set(frame["kind"]) == set(found.kinds)
+    assert frame.loc["h.2.attn.weight", "top"] == found["h.2.attn.weight"].top
+    with pytest.raises(AttributeError):
+        found.level = 0.1
+    with pytest.raises(derive.errors.DeriveError, match="no matrix 'x'"):
+        found["x"]
+    with pytest.raises(derive.errors.DeriveError, match="layout is auto or oihw"):
+        derive.spectra("w.npz", layout="strange")
+
+
+def test_two_hundred_matrices_are_drawn_over_depth():
+    import derive
+
+    np.savez("w.npz", **transformer(100, 20, 1, spikes=True))
+    figure = derive.spectra("w.npz").plot()
+    titles = [axes.get_title() for part in figure.subfigs for axes in part.axes]
+    assert titles == ["h.*.attn.weight", "h.*.mlp.weight", ""]
+    attention = figure.subfigs[0].axes[0]
+    assert len(attention.patches) == 100 and attention.get_xlim()[1] > 99
+    assert max(figure.get_size_inches()) < 12

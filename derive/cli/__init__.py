@@ -9,6 +9,7 @@ from derive.cli.build import build
 from derive.cli.compare import compare
 from derive.cli.declare import list_settings, new, show
 from derive.cli.expand import expand
+from derive.cli.explore import explore
 from derive.cli.group import CONTEXT, DeriveGroup
 from derive.cli.merge import merge
 from derive.cli.report import report
@@ -38,6 +39,7 @@ def main(context: click.Context) -> None:
       derive show my_model.py --stage bulk             an equation on the way
       derive solve my_model.py eta=0.5 T=4             bulk edges, outliers, order parameters
       derive compare my_model.py --plot out.png        theory against simulation
+      derive explore my_model.py                       a page where every parameter is a slider
       derive report my_model.py -o report.html         the whole derivation as one page, or as LaTeX
       derive expand my_model.py --of edge --in 1/nu    an edge as a series, exactly
       derive verify                                    the claims of the project, proved
@@ -59,6 +61,7 @@ for command in (
     solve,
     simulate,
     compare,
+    explore,
     merge,
     report,
     stability,

@@ -46,7 +46,7 @@ def _engine() -> str:
     """A fingerprint of everything that takes part in the derivation."""
     root = Path(__file__).parents[1]
     digest = hashlib.sha256(" ".join(f"{name} {version(name)}" for name in TAKES_PART).encode())
-    apart = ("checkpoints.py", "claims", "cli", "report", "selftest")
+    apart = ("checkpoints.py", "claims", "cli", "explore", "report", "selftest")
     for path in sorted(root.rglob("*.py")):
         if path.relative_to(root).parts[0] in apart:
             continue

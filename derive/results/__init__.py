@@ -5,6 +5,7 @@ from derive.results.files import open_result
 from derive.results.made import Made
 from derive.results.simulation import Simulation
 from derive.results.solution import Layer, Solution
+from derive.results.spectra import Spectra
 from derive.results.sweep import Sweep
 
-__all__ = ["Comparison", "Layer", "Made", "Simulation", "Solution", "Sweep", "compare", "open_result"]
+__all__ = ["Comparison", "Layer", "Made", "Simulation", "Solution", "Spectra", "Sweep", "compare", "open_result"]

@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import airy
 
-from derive.errors import DeriveError
+from numerics.spectra.extensive_law import ExtensiveFit
 
 SMALLEST_SIDE = 20
 """Below this many singular values there is no bulk to speak of."""
@@ -29,7 +30,14 @@ NEAR = 0.05
 TAIL = 0.05
 """When more than this part of a bulk that does not fit lies beyond the edge, the spectrum has a tail and no edge."""
 
+PIECE = 4096
+"""Rows of a large matrix that are in memory in double precision at once."""
+
+ALL_DIGITS = 1e-9
+"""The smallest eigenvalue of a Gram matrix, over the largest, that still has four digits."""
+
 FITS, NEARLY, NOT = "Marchenko-Pastur", "near Marchenko-Pastur", "not Marchenko-Pastur"
+EXTENSIVE = "extensive step"
 STANDARD, SPATIAL_FIRST, MATRIX = "C_out x C_in x k1 x k2", "k1 x k2 x C_in x C_out", "matrix"
 LAYOUTS = {"auto": None, "oihw": STANDARD, "hwio": SPATIAL_FIRST}
 
@@ -89,6 +97,25 @@ class Spectrum:
     verdict: str
     largest_entry: float
     outliers: tuple[Outlier, ...]
+    extensive: ExtensiveFit | None = None
+    """The law of a step with extensively many outputs, where it was fitted because this one does not say it all."""
+
+    @property
+    def picture(self) -> str:
+        """What the matrix looks like, in a word or two: noise and a few directions, an extensive step, or neither."""
+        if self.extensive is not None and self.extensive.fits:
+            return EXTENSIVE
+        return self.verdict
+
+    @property
+    def wants_another_law(self) -> bool:
+        """Whether noise and a few directions do not describe it: another law, or too many to be called a few."""
+        return self.verdict != FITS or len(self.outliers) > TAIL * len(self.singular_values)
+
+    @property
+    def top(self) -> float:
+        """The largest singular value over the upper edge."""
+        return float(self.singular_values[0] / self.singular_edges[1])
 
     @property
     def aspect_ratio(self) -> float:
@@ -103,10 +130,6 @@ class Spectrum:
     def eigenvalues(self) -> np.ndarray:
         """Of W^T W / rows, descending; zeros that only the shape makes are not among them."""
         return self.singular_values**2 * self.columns / self.rows
-
-
-class SpectrumError(DeriveError):
-    """A matrix whose spectrum cannot be taken."""
 
 
 # From an array to a matrix
@@ -142,13 +165,24 @@ def unfold(array: np.ndarray, layout: str) -> np.ndarray:
 
 
 def squared_singular_values(matrix: np.ndarray) -> np.ndarray:
-    """Descending, as many as the smaller side, from the Gram matrix of that side summed in pieces."""
-    small = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T
-    gram = np.zeros((small.shape[1],) * 2)
-    for begin in range(0, small.shape[0], 4096):
-        piece = small[begin : begin + 4096].astype(np.float64)
+    """Descending, as many as the smaller side, from the Gram matrix of that side summed in pieces.
+
+    Its eigenvalues are right to about 1e-13 of the largest one. Where the smallest is so small that fewer than four of
+    its digits are left, singular values are taken from the triangle of a QR decomposition, which squares nothing.
+    """
+    tall = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T
+    gram = np.zeros((tall.shape[1],) * 2)
+    for begin in range(0, tall.shape[0], PIECE):
+        piece = tall[begin : begin + PIECE].astype(np.float64)
         gram += piece.T @ piece
     found: np.ndarray = np.maximum(np.linalg.eigvalsh(gram)[::-1], 0.0)
+    if found[-1] > ALL_DIGITS * found[0]:
+        return found
+    triangle: Any = np.zeros((0, tall.shape[1]))
+    for begin in range(0, tall.shape[0], PIECE):
+        stacked = np.vstack([triangle, tall[begin : begin + PIECE].astype(np.float64)])
+        triangle = np.linalg.qr(stacked, mode="r")
+    found = np.linalg.svd(triangle, compute_uv=False) ** 2
     return found
 
 
@@ -353,17 +387,14 @@ def spike_at(singular: float, longer: int, shorter: int) -> tuple[float, float] 
 
 
 def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1e-3) -> Spectrum | str:
-    """The spectrum of one array; a sentence where there is no bulk to fit, and an error where there are no numbers."""
+    """The spectrum of one array; a sentence where there is none, or no bulk to fit."""
     read_as = layout_of(array.shape, layout)
     if isinstance(read_as, str):
         return read_as
     matrix = unfold(array, read_as[0])
     finite = np.isfinite(matrix)
     if not finite.all():
-        raise SpectrumError(
-            f"{name} has {int((~finite).sum())} entries that are NaN or infinite: the training diverged or the file is "
-            "damaged; leave it out with --matrix"
-        )
+        return f"{int((~finite).sum())} entries are NaN or infinite: the training diverged or the file is damaged"
     largest = max(float(matrix.max()), -float(matrix.min()))
     if largest == 0.0:
         return "all entries are zero"
@@ -380,7 +411,9 @@ def analyse(name: str, array: np.ndarray, layout: str = "auto", level: float = 1
     try:
         squares = squared_singular_values(matrix)
     except MemoryError:
-        raise SpectrumError(f"{name} is too large for the memory of this machine; leave it out with --matrix") from None
+        return "too large for the memory of this machine"
+    except np.linalg.LinAlgError:
+        return "its singular values did not converge"
     rank = int((squares > 1e-13 * squares[0]).sum())
     if rank <= len(squares) // 2 + 1:
         return f"rank {rank} of {len(squares)}: there is no bulk to fit"

@@ -1,0 +1,201 @@
+"""The verb that looks at a network somebody has already trained."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from derive.checkpoints import Entry, load, read_checkpoint
+from derive.errors import CheckpointError, DeriveError, ParameterError
+from derive.results.spectra import Skipped, Spectra
+from numerics.spectra.changes import Change, change_of
+from numerics.spectra.fitting import LAYOUTS, Spectrum, analyse, layout_of
+from numerics.spectra.theory import Comparison, compare_with_theory, read_theory
+
+Progress = Callable[[float, str], None]
+
+
+def spectra(
+    file: str | Path,
+    after: str | Path | None = None,
+    *,
+    include: str | Sequence[str] = (),
+    exclude: str | Sequence[str] = (),
+    layout: str = "auto",
+    level: float = 1e-3,
+    theory: str | Path | None = None,
+    layer: str | None = None,
+    progress: Progress | None = None,
+) -> Spectra:
+    """Bulk and outliers of every weight matrix in a checkpoint (.npz, .safetensors, PyTorch); nothing in it is run.
+
+    after: a second checkpoint of the same network; the spectra are then of this one, and `changes` say what happened to
+    each matrix. include, exclude: names of arrays with * and ? as wildcards, or parts of names. layout: axes of
+    convolution kernels, "oihw", "hwio" or "auto". level: an outlier is what noise alone passes with this probability.
+    theory, layer: what `derive solve --json` printed, to compare with.
+
+    >>> import derive
+    >>> s = derive.spectra("weights.npz", include="*.weight")  # doctest: +SKIP
+    >>> s.to_frame(), s.plot()  # doctest: +SKIP
+    """
+    if layout not in LAYOUTS:
+        raise ParameterError(f"layout is {' or '.join(LAYOUTS)}, not {layout!r}")
+    if not 1e-9 <= level <= 0.2:
+        raise ParameterError(f"level is a probability from 1e-9 to 0.2, not {level:g}")
+    patterns = tuple((given,) if isinstance(given, str) else tuple(given) for given in (include, exclude))
+    solved = None
+    if theory is not None:
+        solved = read_theory(Path(theory), layer)
+    paths = [Path(file)] if after is None else [Path(file), Path(after)]
+    read = [_Chosen(path, patterns[0], patterns[1], layout) for path in paths]
+    found, now = {}, read[-1]
+    changes: list[Change] = []
+    then = {entry.name: entry for entry in read[0].usable} if after is not None else {}
+    for done, entry in enumerate(now.usable):
+        if progress is not None:
+            progress(done / len(now.usable), entry.name)
+        array = now.numbers(entry)
+        if array is None or now.is_tied(entry, array):
+            continue
+        one = now.spectrum(entry, array, level)
+        if one is None:
+            continue
+        found[entry.name] = one
+        if entry.name in then:
+            old = read[0].numbers(then[entry.name])
+            earlier = None if old is None else read[0].spectrum(then[entry.name], old, level)
+            if old is not None and earlier is not None:
+                changes.append(change_of(earlier, one, old, array))
+    if not found:
+        raise DeriveError(now.nothing())
+    matrices = tuple(_with_extensive(one) for one in found.values())
+    if after is not None:
+        now.missing(read[0])
+    compared: tuple[Comparison, ...] = ()
+    if solved is not None:
+        compared = tuple(compare_with_theory(one, solved) for one in matrices)
+    known = {one.name: one for one in matrices}
+    return Spectra(
+        file=str(paths[-1]),
+        level=level,
+        matrices=matrices,
+        tied=tuple(now.tied.items()),
+        skipped=tuple(now.skipped),
+        compared=compared,
+        before=None if after is None else str(file),
+        changes=tuple(replace(one, before=_with_extensive(one.before), after=known[one.name]) for one in changes),
+    )
+
+
+def _with_extensive(one: Spectrum) -> Spectrum:
+    """The spectrum, with the law of an extensive step beside it where noise and a few directions are not all."""
+    if not one.wants_another_law:
+        return one
+    from numerics.spectra.extensive import fit_extensive
+
+    return replace(one, extensive=fit_extensive(one))
+
+
+class _Chosen:
+    """The arrays of a checkpoint that are looked at; those that turn out to have no spectrum are put aside."""
+
+    def __init__(self, path: Path, include: tuple[str, ...], exclude: tuple[str, ...], layout: str) -> None:
+        self.path, self.layout = path, layout
+        self.chosen_by_name = bool(include or exclude)
+        self.skipped: list[Skipped] = []
+        self.tied: dict[str, str] = {}
+        self.usable: list[Entry] = []
+        self._seen: dict[tuple[tuple[int, ...], str, bytes], str] = {}
+        entries = read_checkpoint(path)
+        names = [entry.name for entry in entries]
+        wanted = _fitting(path, names, include, "include") if include else set(names)
+        wanted -= _fitting(path, names, exclude, "exclude")
+        for entry in entries:
+            if entry.name in wanted:
+                self._sort(entry)
+        shapes = [(entry.shape, entry.kind) for entry in self.usable]
+        self._twice: Mapping[tuple[tuple[int, ...], str], bool] = {shape: shapes.count(shape) > 1 for shape in shapes}
+
+    def _sort(self, entry: Entry) -> None:
+        shaped = layout_of(entry.shape, self.layout)
+        if entry.broken is not None:
+            self.skipped.append(Skipped(entry.name, entry.shape, entry.broken, damaged=True))
+        elif entry.unusable is not None:
+            self.skipped.append(Skipped(entry.name, entry.shape, entry.unusable))
+        elif isinstance(shaped, str):
+            self.skipped.append(Skipped(entry.name, entry.shape, shaped))
+        else:
+            self.usable.append(entry)
+
+    def numbers(self, entry: Entry) -> np.ndarray | None:
+        """The array; None where it is damaged, which is then written down."""
+        try:
+            return load(self.path, entry)
+        except CheckpointError as error:
+            reason = str(error).removeprefix(f"{self.path}: ").removeprefix(f"{entry.name} ")
+            self.skipped.append(Skipped(entry.name, entry.shape, reason, damaged=True))
+            return None
+
+    def is_tied(self, entry: Entry, array: np.ndarray) -> bool:
+        """Whether the array has the numbers of an earlier one, bit by bit; it is then written down."""
+        if not self._twice[entry.shape, entry.kind]:
+            return False
+        content = hashlib.blake2b(np.ascontiguousarray(array).view(np.uint8).data).digest()
+        first = self._seen.setdefault((entry.shape, entry.kind, content), entry.name)
+        if first == entry.name or not array.any():
+            return False
+        self.tied[entry.name] = first
+        return True
+
+    def spectrum(self, entry: Entry, array: np.ndarray, level: float) -> Spectrum | None:
+        one = analyse(entry.name, array, self.layout, level)
+        if isinstance(one, str):
+            self.skipped.append(Skipped(entry.name, entry.shape, one, damaged="NaN" in one))
+            return None
+        return one
+
+    def missing(self, before: _Chosen) -> None:
+        """Write down which matrices stand in one of two checkpoints only, or were damaged in the one before."""
+        mine, theirs = ({entry.name for entry in one.usable} for one in (self, before))
+        for entry in self.usable:
+            if entry.name not in theirs:
+                self.skipped.append(Skipped(entry.name, entry.shape, f"not in {before.path}: no change to show"))
+        for entry in before.usable:
+            if entry.name not in mine:
+                self.skipped.append(Skipped(entry.name, entry.shape, f"only in {before.path}"))
+        for one in before.skipped:
+            if one.damaged:
+                self.skipped.append(replace(one, reason=f"in {before.path}: {one.reason}"))
+
+    def nothing(self) -> str:
+        """The sentence for a file without any spectrum."""
+        one = next((one for one in self.skipped if one.damaged), self.skipped[0] if self.skipped else None)
+        where = "those chosen" if self.chosen_by_name else "its arrays"
+        if one is None:
+            return f"{self.path} has no array left among {where}; exclude fewer"
+        others = f", and {len(self.skipped) - 1} more" if len(self.skipped) > 1 else ""
+        return (
+            f"{self.path} has no matrix with a bulk among {where} ({one.name}: {one.reason}{others}); give a file with "
+            "weight matrices"
+        )
+
+
+def _fitting(path: Path, names: Sequence[str], patterns: Sequence[str], word: str) -> set[str]:
+    """The names that fit any pattern, as a whole, by wildcards, or in part; each pattern must fit one."""
+    chosen: set[str] = set()
+    for pattern in patterns:
+        fitting = [name for name in names if name == pattern]
+        fitting = fitting or [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+        fitting = fitting or [name for name in names if pattern in name]
+        if not fitting:
+            near = difflib.get_close_matches(pattern, names, n=3, cutoff=0.3) or list(names[:3])
+            more = f" and {len(names) - len(near)} more" if len(names) > len(near) else ""
+            raise ParameterError(f"{word} {pattern}: {path} has no such array; it has {', '.join(near)}{more}")
+        chosen.update(fitting)
+    return chosen

@@ -1,0 +1,85 @@
+"""The command that serves a page with sliders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from derive.cli.output import progress_bar
+from derive.cli.problem import samples_option, target_argument, values_argument
+from derive.errors import DeriveError
+
+
+@click.command(short_help="A page with a slider for each parameter, on this machine.")
+@target_argument
+@values_argument
+@samples_option
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=5006,
+    show_default=True,
+    metavar="N",
+    help="Where the page is served; 0 takes any free port.",
+)
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+def explore(target: str, pairs: tuple[str, ...], samples: int | None, port: int, no_browser: bool) -> None:
+    """Serve a page where every parameter is a slider and the solution follows the hand.
+
+    The page has the bulk with its outliers, their way in time, the observables, and if asked a simulation beside them.
+    Positive numbers have sliders by logarithm, whole numbers step by one, choices of a family are lists. Values given
+    here are where the sliders start; data=FILE.npz and layer=NAME stay as they are. The first point is solved, and
+    compiled, before the address is printed; another one takes a fraction of a second, and a few seconds where a whole
+    number or a choice asks for code that is not compiled yet. A point that diverges says so. Below the pictures stand
+    the command and the lines of Python that give the same point.
+
+    The page is served on this machine to this machine only, and loads nothing from elsewhere. It takes
+    Bokeh: pip install 'two-level-dmft[explore]'. Ctrl-C ends it.
+
+    \b
+    Examples:
+      derive explore SETTING
+      derive explore my_model.py rate=0.5 --port 8000 --no-browser
+    """
+    try:
+        import bokeh  # noqa: F401
+    except ImportError:
+        raise DeriveError(
+            "Bokeh is not installed; install it with pip install 'two-level-dmft[explore]', or, where this project "
+            "lies, pip install -c constraints.txt -e '.[explore]'"
+        ) from None
+    from derive.explore.server import free_port, serve
+
+    place = free_port(port)
+    from derive.cli.problem import loaded
+    from derive.explore.points import Explorer, Wish
+    from derive.language.family import Family
+
+    theory, given, several = loaded(target, pairs)
+    if several:
+        raise click.UsageError("a slider starts from one value; derive solve takes several")
+    family = dict(theory.declared.choices) if isinstance(theory.declared, Family) else {}
+    choices = tuple((name, choice.read(name, given.get(name, choice.default))) for name, choice in family.items())
+    fixed = {name: value for name, value in given.items() if name in ("data", "layer") and name not in family}
+    explorer = Explorer(target, fixed, samples)
+    member = explorer.theory(choices)
+    inputs = {name: value for name, value in given.items() if name not in family}
+    checked = member.inputs(inputs)
+    start = Wish(choices, tuple((p.name, checked[p.name]) for p in member.parameters))
+    with progress_bar(f"solving {target}", False) as progress:
+        if progress is not None:
+            progress(0.1, "the first point")
+        explorer.shown(start)
+
+    def ready(address: str, loop: Any) -> None:
+        click.echo(f"{target} at {address} (Ctrl-C ends it)")
+        if not no_browser:
+            import webbrowser
+
+            loop.call_later(0.1, webbrowser.open, address)
+
+    try:
+        serve(explorer, start, place, ready)
+    except KeyboardInterrupt:
+        click.echo("stopped")

@@ -1,0 +1,1 @@
+"""A page with sliders for a model, served on this machine."""

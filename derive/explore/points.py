@@ -1,0 +1,149 @@
+"""What the page shows at one point: the theory, a simulation if it is asked for, and how to get both elsewhere."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from derive.api import Theory, load
+from derive.errors import DeriveError
+from derive.results import Simulation, Solution
+from derive.results.frames import columns_of
+
+SEEDS = 4
+GRID = 400
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the sliders say: choices that make the model, values of its parameters, and the size of a simulation."""
+
+    choices: tuple[tuple[str, int | str], ...]
+    values: tuple[tuple[str, Any], ...]
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What was found, or the sentence that says why nothing was."""
+
+    solution: Solution | None
+    simulation: Simulation | None
+    trouble: str
+    seconds: float
+
+
+class Explorer:
+    """A model that is solved at one point after the other; compiled code is kept by shape."""
+
+    def __init__(self, target: str, fixed: Mapping[str, Any], samples: int | None) -> None:
+        self.target, self.fixed, self.samples = target, dict(fixed), samples
+        self._theories: dict[tuple[tuple[str, int | str], ...], Theory] = {}
+
+    def theory(self, choices: tuple[tuple[str, int | str], ...]) -> Theory:
+        """The model with these choices."""
+        if choices not in self._theories:
+            self._theories[choices] = load(self.target, **dict(choices))
+        return self._theories[choices]
+
+    def shown(self, wish: Wish) -> Shown:
+        """Solve, and simulate where a size is given; an error becomes a sentence."""
+        began = time.perf_counter()
+        solution = simulation = None
+        try:
+            theory, values = self.theory(wish.choices), {**self.fixed, **dict(wish.values)}
+            more: dict[str, Any] = {} if self.samples is None else {"samples": self.samples}
+            solution = theory.solve(values, path=True, **more)
+            if wish.size is not None and solution.found is not None:
+                simulation = theory.simulate(values, size=wish.size, seeds=SEEDS)
+            trouble = "; ".join([*solution.trouble, *(() if simulation is None else simulation.trouble)])
+        except DeriveError as error:
+            trouble = str(error)
+        return Shown(solution, simulation, trouble, time.perf_counter() - began)
+
+    def command(self, wish: Wish) -> str:
+        """The point as a line for the shell."""
+        given = {**dict(wish.choices), **dict(wish.values), **self.fixed}
+        verb = ["solve"] if wish.size is None else ["compare"]
+        options = [] if wish.size is None else ["--size", str(wish.size), "--seeds", str(SEEDS)]
+        options += [] if self.samples is None else ["--samples", str(self.samples)]
+        return shlex.join(["derive", *verb, self.target, *(f"{n}={v}" for n, v in given.items()), *options])
+
+    def python(self, wish: Wish) -> str:
+        """The point as lines of Python."""
+        chosen = "".join(f", {name}={value!r}" for name, value in wish.choices)
+        given = {**dict(wish.values), **self.fixed}
+        values = [f"{name}={value!r}" for name, value in given.items()]
+        solved = [*values, *([] if self.samples is None else [f"samples={self.samples}"])]
+        lines = ["import derive", "", f"m = derive.load({self.target!r}{chosen})", f"s = m.solve({', '.join(solved)})"]
+        if wish.size is not None:
+            lines += [f"sim = m.simulate({', '.join([*values, f'size={wish.size}', f'seeds={SEEDS}'])})"]
+            lines += ["print(derive.compare(s, sim))"]
+        return "\n".join([*lines, "s.plot()"])
+
+
+def density_of(shown: Shown, label: str | None) -> dict[str, list[float]]:
+    """The density of the bulk of a layer on a grid that follows its edges."""
+    if shown.solution is None or shown.solution.found is None or not shown.solution.layers:
+        return {"x": [], "y": []}
+    layer = shown.solution.layer(label)
+    xs: list[np.ndarray] = []
+    for low, high in layer.bulk_edges:
+        angle = np.linspace(0.0, np.pi, GRID)
+        xs.append(0.5 * (low + high) - 0.5 * (high - low) * np.cos(angle))
+    x = np.concatenate(xs) if xs else np.zeros(0)
+    y = layer.density(x)
+    return {"x": x.tolist(), "y": np.minimum(y, _ceiling(x, y)).tolist()}
+
+
+def _ceiling(x: np.ndarray, y: np.ndarray) -> float:
+    """Where a density that diverges at an edge is cut off."""
+    inside = np.sort(y[y > 0])
+    return float(4.0 * inside[int(0.9 * len(inside))]) if len(inside) else 1.0
+
+
+def histogram_of(shown: Shown, label: str | None) -> dict[str, list[float]]:
+    """Simulated eigenvalues of all seeds, those at zero that only the shape makes left out."""
+    if shown.simulation is None or shown.simulation.found is None or not shown.simulation.layers:
+        return {"top": [], "left": [], "right": []}
+    values = np.concatenate([np.asarray(e, float) for e in shown.simulation.layer(label).eigenvalues])
+    rest = values[np.abs(values) > 1e-9 * np.abs(values).max()]
+    heights, edges = np.histogram(rest, bins=int(np.clip(np.sqrt(len(rest)), 12, 80)))
+    heights = heights / (len(values) * np.diff(edges))
+    return {"top": heights.tolist(), "left": edges[:-1].tolist(), "right": edges[1:].tolist()}
+
+
+def outliers_of(shown: Shown, label: str | None) -> list[float]:
+    if shown.solution is None or shown.solution.found is None or not shown.solution.layers:
+        return []
+    return [float(value) for value in shown.solution.layer(label).outliers]
+
+
+def path_of(shown: Shown, label: str | None) -> dict[str, list[float]]:
+    """Time and place of every outlier on the way."""
+    found: dict[str, list[float]] = {"t": [], "x": []}
+    if shown.solution is None or shown.solution.found is None or not shown.solution.layers:
+        return found
+    for when, values in enumerate(shown.solution.layer(label).outlier_path or ()):
+        found["t"] += [float(when)] * len(values)
+        found["x"] += [float(value) for value in values]
+    return found
+
+
+def observables_of(shown: Shown) -> dict[str, tuple[list[float], list[float]]]:
+    """By name the theory over time, and the mean of the simulation where there is one; of labels the first few."""
+    if shown.solution is None or shown.solution.found is None:
+        return {}
+    found: dict[str, tuple[list[float], list[float]]] = {}
+    for name, series in shown.solution.observables.items():
+        drawn: dict[str, np.ndarray] = {}
+        if shown.simulation is not None and shown.simulation.found is not None:
+            drawn = columns_of(name, np.mean(np.asarray(shown.simulation[name], float), axis=0))
+        for column, values in list(columns_of(name, series).items())[:3]:
+            found[column] = (values.tolist(), drawn[column].tolist() if column in drawn else [])
+    return found

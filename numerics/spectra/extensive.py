@@ -1,0 +1,110 @@
+"""The bulk of one gradient step with extensively many outputs, fitted to a matrix somebody trained.
+
+The law is that of W = scale (W0 + gamma / sqrt(C) A B) with independent Gaussian entries, C = chi x columns, as the
+built setting `extensive_two_layer` derives it: three parameters, beside the single one of Marchenko and Pastur. They
+are fitted to the resolvent of the matrix at points above the real axis, where the curve of the law is a polynomial;
+how good the fit is, is then measured on the law itself, by the largest distance between the two distributions.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from derive.errors import NumericalError
+from numerics.bulk.support import law_of
+from numerics.modules import Solver, load_built
+from numerics.runtime.point import Point
+from numerics.spectra.extensive_law import ExtensiveFit
+from numerics.spectra.fitting import TAIL, Spectrum, distance_allowed
+
+SETTING = "extensive_two_layer"
+STARTS = [(chi, gamma) for chi in (0.1, 0.5, 2.0) for gamma in (0.5, 1.5, 5.0)]
+HEIGHT = 0.2
+"""Imaginary over real part of the points at which resolvents are compared: low enough to resolve the shape."""
+MOST_BEYOND = TAIL
+"""What lies beyond the edge of the fitted law is set aside; with more than this share of all it does not fit."""
+
+
+def fit_extensive(one: Spectrum) -> ExtensiveFit | None:
+    """The law of the setting nearest to the spectrum; None where it is not built, or has no such bulk."""
+    solver = load_built(SETTING)
+    if solver is None:
+        return None
+    squares = np.sort(one.singular_values**2 * one.columns)
+    count, beyond, seen = len(squares), 0, set()
+    found = None
+    for _ in range(3):
+        seen.add(beyond)
+        try:
+            found = _fit(solver, squares[: count - beyond], one.rows - beyond, one.columns - beyond, one.columns)
+        except NumericalError:
+            return None
+        top = found.edges[1] ** 2 * one.columns * (1.0 + 4.0 * count ** (-2.0 / 3.0))
+        more = int((squares > top).sum())
+        found = replace(found, beyond=max(beyond, more), few_beyond=more <= MOST_BEYOND * count)
+        beyond = min(more, int(MOST_BEYOND * count))
+        if beyond in seen:
+            break
+    return found
+
+
+def _fit(solver: Solver, squares: np.ndarray, rows: int, columns: int, stored: int) -> ExtensiveFit:
+    eigenvalues, nu = squares / rows, rows / columns
+    mean = float(eigenvalues.sum() / columns)
+    spread, chi, gamma = _matched(solver, eigenvalues / mean, columns, nu)
+    variance = spread * mean
+    law = law_of(solver.branch({"nu": nu, "chi": chi, "gamma": gamma}))
+    here = eigenvalues / variance
+    zero = sum(weight for at, weight in law.atoms if at == 0.0)
+    share = (law.cumulative(here) - zero) / (1.0 - zero)
+    steps = np.arange(len(here) + 1) / len(here)
+    distance = float(max(np.abs(share - steps[1:]).max(), np.abs(share - steps[:-1]).max()))
+    low, high = (math.sqrt(edge * variance * rows / stored) for edge in (max(law.edges[0][0], 0.0), law.edges[-1][1]))
+    return ExtensiveFit(
+        scale=math.sqrt(variance),
+        chi=chi,
+        gamma=gamma,
+        edges=(low, high),
+        beyond=0,
+        few_beyond=True,
+        distance=distance,
+        distance_allowed=distance_allowed(len(here)),
+        unit=stored / rows / variance,
+        law=law,
+    )
+
+
+def _matched(solver: Solver, eigenvalues: np.ndarray, columns: int, nu: float) -> tuple[float, float, float]:
+    """Variance of the entries, chi and gamma whose resolvent is nearest, for eigenvalues of mean one."""
+    real = np.quantile(eigenvalues, np.linspace(0.02, 1.0, 30))
+    real = np.append(np.maximum(real, 1e-6), 1.3 * real[-1])
+    z = real * (1.0 + HEIGHT * 1j)
+    found = ((1.0 / (z[:, None] - eigenvalues)).sum(axis=1) + (columns - len(eigenvalues)) / z) / columns
+
+    def off(logarithms: np.ndarray) -> np.ndarray:
+        variance, chi, gamma = np.exp(logarithms)
+        table = np.array(solver.matrices[0].bulk.curve(Point(nu=nu, chi=chi, gamma=gamma)), float)  # type: ignore[misc]
+        rows = table @ np.stack([np.ones_like(z), z / variance, (z / variance) ** 2])
+        g = found * variance
+        for _ in range(3):
+            value = slope = np.zeros_like(g)
+            for row in rows[::-1]:
+                slope = slope * g + value
+                value = value * g + row
+            g = g - value / slope
+        gap = (g / variance - found) * np.abs(z)
+        gap = np.where(np.isfinite(gap), gap, 10.0)
+        return np.concatenate([gap.real, gap.imag]).clip(-10.0, 10.0)
+
+    limits = np.log([(1e-3, 10.0), (1e-3, 100.0), (0.03, 100.0)]).T
+    with np.errstate(all="ignore"):
+        tried = [
+            least_squares(off, np.log([1.0 / (1.0 + gamma**2), chi, gamma]), bounds=tuple(limits), max_nfev=80)
+            for chi, gamma in STARTS
+        ]
+    variance, chi, gamma = np.exp(min(tried, key=lambda one: one.cost).x)
+    return float(variance), float(chi), float(gamma)
