@@ -47,7 +47,8 @@ def told(probed) -> dict:
 
 @cache
 def shipped(name: str, **choices):
-    return model_named(name, **choices), told(derivation_of(name, **choices).first)
+    derivation = derivation_of(name, **choices)
+    return model_named(name, **choices), told(derivation.first if derivation.probes else derivation)
 
 
 @cache

@@ -1,4 +1,4 @@
-# Written by `derive build coupled_spikes` (two-level-dmft 0.2.0) from a declaration; edits are lost.
+# Written by `derive build coupled_spikes` (two-level-dmft 0.3.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Coupled spikes with linear laws: a rectangular Gaussian matrix plus S spikes that depend on it.
 
@@ -14,7 +14,7 @@ from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, Probe
 SETTING = Setting(
     name="coupled_spikes",
     choices=(),
-    declaration="5de33bd38c28a280",
+    declaration="0d51e4a425a9b6e7",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("sigma", 1.0, False),

@@ -1,4 +1,4 @@
-# Written by `derive build coupled_spikes_tanh` (two-level-dmft 0.2.0) from a declaration; edits are lost.
+# Written by `derive build coupled_spikes_tanh` (two-level-dmft 0.3.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Coupled spikes with nonlinear laws: phi(t) = tanh(a(t) + kappa sum xi), g(t) = theta tanh(b(t) + kappa sum chi).
 
@@ -10,7 +10,7 @@ from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, Probe
 SETTING = Setting(
     name="coupled_spikes_tanh",
     choices=(),
-    declaration="8944d25fd20ea011",
+    declaration="8de4c16d88537da9",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("sigma", 1.0, False),

@@ -1,4 +1,4 @@
-# Written by `derive build coupled_spikes_tanh` (two-level-dmft 0.2.0) from a declaration; edits are lost.
+# Written by `derive build coupled_spikes_tanh` (two-level-dmft 0.3.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Two-time functions of all fields by sampling: the forward pass again, with slopes along random kicks."""
 

@@ -1,4 +1,4 @@
-# Written by `derive build deep_linear L=2 data=full_batch param=mup spectrum=isotropic` (two-level-dmft 0.2.0) from a declaration; edits are lost.
+# Written by `derive build deep_linear L=2 data=full_batch param=mup spectrum=isotropic` (two-level-dmft 0.3.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Deep linear network in the proportional limit: L layers of width N = nu D, P = alpha D samples, C outputs.
 
@@ -21,7 +21,7 @@ from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, Probe
 SETTING = Setting(
     name="deep_linear",
     choices=(("L", 2), ("data", "full_batch"), ("param", "mup"), ("spectrum", "isotropic")),
-    declaration="da89e7fd14de3b0e",
+    declaration="d5f36c886aa4a52e",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("nu", 1.0, False),

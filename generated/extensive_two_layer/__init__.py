@@ -1,4 +1,4 @@
-# Written by `derive build extensive_two_layer` (two-level-dmft 0.2.0) from a declaration; edits are lost.
+# Written by `derive build extensive_two_layer` (two-level-dmft 0.3.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Two-layer linear network with extensively many outputs after one gradient step: the whole bulk moves.
 
@@ -12,7 +12,7 @@ from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
 SETTING = Setting(
     name="extensive_two_layer",
     choices=(),
-    declaration="ff6f8ee3bc30bcea",
+    declaration="3adac0a4f06a0657",
     parameters=(
         ParameterOf("nu", 2.0, False),
         ParameterOf("chi", 1.0, False),

@@ -1,4 +1,4 @@
-# Written by `derive build structured_regression spectrum=two_groups batch=full` (two-level-dmft 0.2.0) from a declaration; edits are lost.
+# Written by `derive build structured_regression spectrum=two_groups batch=full` (two-level-dmft 0.3.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Linear regression by gradient descent on inputs whose covariance has a spectrum; P = alpha D samples.
 
@@ -20,7 +20,7 @@ from numerics.runtime.traits import discrete, extent
 SETTING = Setting(
     name="structured_regression",
     choices=(("spectrum", "two_groups"), ("batch", "full")),
-    declaration="109e9e5bf4434e39",
+    declaration="8d00320523873f0d",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("eta", 0.2, False),
