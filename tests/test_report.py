@@ -36,8 +36,8 @@ from derive.report.highlight import highlighted
 
 ROOT = Path(__file__).parents[1]
 CHAPTERS = (
-    "declaration action average order-parameters saddle-point single-site time-order projected a-of-z pencil bulk code "
-    "comparison assumptions"
+    "result declaration action average order-parameters saddle-point single-site time-order projected a-of-z pencil "
+    "bulk code comparison assumptions"
 ).split()
 STAGES = {
     "action": ("action",),
@@ -470,10 +470,10 @@ def test_folds_links_and_copying_in_a_browser(browser, tmp_path):
     copied = browser.run(
         "new Promise(r => { const take = t => { r(t); return Promise.resolve(); }; "
         "Object.defineProperty(navigator, 'clipboard', {value: {writeText: take}}); "
-        "document.querySelector('#eq-6\\\\.1 .copy').click(); })"
+        "document.querySelector('#eq-7\\\\.1 .copy').click(); })"
     )
     assert copied == Reader(page_of("anti_hebbian")).equations["single-site"][0]
-    assert browser.run("document.querySelector('#eq-6\\\\.1 .copy').textContent") == "copied"
+    assert browser.run("document.querySelector('#eq-7\\\\.1 .copy').textContent") == "copied"
     assert browser.complaints() == []
 
 

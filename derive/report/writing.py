@@ -68,6 +68,7 @@ def report_of(
     first = next(iter(told.values()))
     training = first if len(told) == 1 else derivation
     chapters = [
+        _result(told, comparison),
         _declaration(model, training.record("system"), values, sources),
         *_training(training),
         *_probe(told),
@@ -88,6 +89,35 @@ def report_of(
         conventions=conventions(first),
         chapters=tuple(chapters),
     )
+
+
+def _result(levels: dict[str, Level], comparison: Comparison | None) -> Chapter:
+    """What is found, before how: the eigenproblem, the law of the bulk, and the main numbers."""
+    blocks: list[Block] = []
+    probed = {label: level for label, level in levels.items() if "probe" in level.stages}
+    for label, level in probed.items():
+        found = [
+            block
+            for stage in ("pencil", "bulk")
+            for block in blocks_of_sections(level.record(stage), sections_of(level.record(stage)))
+        ]
+        blocks += found if len(probed) == 1 else [Fold(words(f"Layer {label}"), tuple(found), opened=False)]
+    if not probed:
+        blocks += blocks_of_record(next(iter(levels.values())).record("single-site"))
+    rows = [] if comparison is None else [row for row in comparison.rows if "outlier" in row.quantity]
+    rows = rows or ([] if comparison is None else list(comparison.rows[:6]))
+    if rows:
+        table = tuple(
+            ((r.quantity,), (f"{r.theory:.6g}",), (f"{r.simulation:.6g}",), (f"{r.stderr:.2g}",)) for r in rows
+        )
+        blocks.append(Table(("quantity", "theory", "simulation", "standard error"), table))
+    lead = words(
+        "The spectrum is a bulk and the outliers that the eigenvalues below are sent to; how each line follows is told "
+        "in the chapters after this one."
+        if probed
+        else "One site with noises and memory stands for all; how it follows is told in the chapters after this one."
+    )
+    return Chapter("result", "Result", lead, tuple(blocks))
 
 
 def _title(model: Model) -> str:
