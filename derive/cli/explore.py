@@ -40,7 +40,7 @@ def explore(target: str, pairs: tuple[str, ...], samples: int | None, port: int,
     \b
     Examples:
       derive explore SETTING
-      derive explore my_model.py rate=0.5 --port 8000 --no-browser
+      derive explore my_model.py eta=0.5 --port 8000 --no-browser
     """
     try:
         import bokeh  # noqa: F401
