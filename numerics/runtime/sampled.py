@@ -368,7 +368,8 @@ def forward(
 
     start, step: with room for at most so many directions in each span. joining: how many directions can join a span at
     one time, and how many before the first; spans are widened before one of these has no room for so many. What is
-    wider than needed costs as much as what is needed, and each width is compiled by itself, so there are few.
+    wider than needed costs as much as what is needed, and each width is compiled by itself, so there are few. With one
+    width the loop has a fixed length, so that it can be differentiated in reverse; with several, forward only.
     """
     whole = jax.eval_shape(partial(start, rank))
 
@@ -378,8 +379,12 @@ def forward(
     widest = max((size(whole, name) for name in joining), default=0)
     least = max((now + before for now, before in joining.values()), default=0)
     widths = [math.ceil(share * widest) for share in SHARES if widest >= STAGED]
+    widths = [width for width in widths if width >= least]
+    if not widths:
+        only: Carried = jax.lax.fori_loop(0, times, step(rank), start(rank))
+        return only
     t, state = jnp.zeros((), int), None
-    for most in (*(width for width in widths if width >= least), rank):
+    for most in (*widths, rank):
         state = start(most) if state is None else _widened(state, jax.eval_shape(partial(start, most)))
         narrow = [name for name in joining if size(state, name) < size(whole, name)]
         limits = {name: size(state, name) - joining[name][0] for name in narrow}
