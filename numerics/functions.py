@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -78,6 +78,11 @@ def _lifted(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """
     whole = jax.jit(function)
 
+    @cache
+    def slopes() -> Callable[[Array], Array]:
+        """Made once: what is made anew at each call is compiled anew."""
+        return _lifted(jax.jacfwd(function))
+
     @jax.custom_jvp
     def lifted(x: Array) -> Array:
         result = in_float64(lambda y: whole(jnp.asarray(y, jnp.float64)))(x)
@@ -85,7 +90,7 @@ def _lifted(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
     @lifted.defjvp
     def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-        return lifted(*primals), _lifted(jax.jacfwd(function))(*primals) @ tangents[0]
+        return lifted(*primals), slopes()(*primals) @ tangents[0]
 
     made: Callable[[Array], Array] = lifted
     return made

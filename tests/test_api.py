@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 import shlex
 from pathlib import Path
@@ -264,6 +265,23 @@ def test_an_outlier_is_a_differentiable_function(target, of, at, fixed):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_a_second_value_and_a_second_slope_compile_nothing(caplog):
+    outlier = derive.load("spiked_wigner").function("outlier", of="gamma0")
+    slope = jax.grad(outlier)
+
+    def compilations(at):
+        caplog.clear()
+        with jax.log_compiles(), caplog.at_level(logging.WARNING, logger="jax"):
+            assert float(slope(at)) == pytest.approx(1 - 1 / at**2, rel=1e-5)  # of gamma0 + 1/gamma0
+            assert float(outlier(at)) == pytest.approx(at + 1 / at, rel=1e-6)
+        return [record.getMessage() for record in caplog.records if record.getMessage().startswith("Compiling")]
+
+    jax.clear_caches()
+    assert compilations(2.0)
+    assert compilations(3.0) == []
+
+
 def test_below_the_threshold_there_is_no_outlier():
     assert np.isnan(derive.load("spiked_wigner").function("outlier", of="gamma0")(0.5))
 

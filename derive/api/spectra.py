@@ -74,7 +74,7 @@ def spectra(
                 changes.append(change_of(earlier, one, old, array))
     if not found:
         raise DeriveError(now.nothing())
-    matrices = tuple(_with_extensive(one) for one in found.values())
+    matrices = tuple(_with_another_law(one) for one in found.values())
     if after is not None:
         now.missing(read[0])
     compared: tuple[Comparison, ...] = ()
@@ -89,17 +89,17 @@ def spectra(
         skipped=tuple(now.skipped),
         compared=compared,
         before=None if after is None else str(file),
-        changes=tuple(replace(one, before=_with_extensive(one.before), after=known[one.name]) for one in changes),
+        changes=tuple(replace(one, before=_with_another_law(one.before), after=known[one.name]) for one in changes),
     )
 
 
-def _with_extensive(one: Spectrum) -> Spectrum:
-    """The spectrum, with the law of an extensive step beside it where noise and a few directions are not all."""
+def _with_another_law(one: Spectrum) -> Spectrum:
+    """The spectrum, with a second law beside it where the first leaves something unsaid."""
     if not one.wants_another_law:
         return one
-    from numerics.spectra.extensive import fit_extensive
+    from numerics.spectra.extensive import with_another_law  # brings JAX, which most matrices do not need
 
-    return replace(one, extensive=fit_extensive(one))
+    return with_another_law(one)
 
 
 class _Chosen:

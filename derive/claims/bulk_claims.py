@@ -10,7 +10,7 @@ import sympy as sp
 
 from derive.algebra.many_digits import all_roots
 from derive.algebra.nodes import Z
-from derive.claims.equality import FAILED, PROVED, UNDECIDED, WORKING_DIGITS, Comparison, close, follow_branch, number
+from derive.claims.equality import FAILED, PROVED, UNDECIDED, WORKING_DIGITS, close, follow_branch, number
 from derive.claims.reading import Claim
 from derive.claims.region import POINTS, Point
 from derive.claims.work import MORE_POINTS, Work, shown_formula, shown_point
@@ -88,7 +88,7 @@ def decide_edges(work: Work, claim: Claim) -> tuple[str, str]:
     status, detail = PROVED, ""
     for value in values:
         results = [work.bench.same(factor.subs(Z, value), sp.S.Zero) for factor in work.bulk.edge_factors]
-        best = min(results, key=lambda r: (PROVED, UNDECIDED, FAILED).index(r.status), default=Comparison(FAILED))
+        best = work.best(results)
         if best.status == UNDECIDED:
             status, detail = UNDECIDED, f"; whether {shown_formula(value)} is one of them: {best.evidence}"
     points: list[Point] = []

@@ -67,8 +67,10 @@ def _check(law: sp.Expr, everywhere: set[Field], power: float, what: str) -> Non
 
 def _that_may_vanish(law: sp.Expr) -> Iterator[sp.Expr]:
     """What the law has a negative power of, or a pole where it vanishes."""
-    for node in sp.preorder_traversal(law):
+    walk = sp.preorder_traversal(law)
+    for node in walk:
         if isinstance(node, NUMBERS):
+            walk.skip()
             continue
         if node.is_Pow and node.base.has(FieldAt) and node.exp.could_extract_minus_sign():
             yield node.base.args[0] if isinstance(node.base, sp.Abs) else node.base

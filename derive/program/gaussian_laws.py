@@ -13,16 +13,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import sympy as sp
-from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import Boolean, BooleanFunction
 
 from derive.algebra.words import Letter
+from derive.equations.moments import NUMBERS
 from derive.errors import DeclarationError
-from derive.language.data import DataAt
 from derive.language.symbols import Sector
-from derive.language.vectors import PAST, Field, FieldAt, Mean, Total, labels_of, sector_of, shown, values as values_of
+from derive.language.vectors import PAST, Field, FieldAt, Mean, labels_of, sector_of, shown, values as values_of
 from derive.program.layout import Layout, lag_of, outermost
 from derive.records.system import ElementwiseRule, LinearRule, Rule, SystemField, Term
 
@@ -34,8 +33,6 @@ that enter as polynomials."""
 ANALYTIC = (sp.tanh, sp.sinh, sp.cosh, sp.sech, sp.sin, sp.cos, sp.exp, sp.erf, sp.erfc, sp.atan, sp.asinh)
 KINKED = (sp.Abs, sp.sign, sp.Heaviside)
 JUMPS = (sp.Heaviside, sp.sign, sp.Piecewise)
-NUMBERS = (Mean, AppliedUndef, DataAt, Total)
-"""What a law holds of other times' and sites' numbers."""
 
 Key = tuple[sp.Expr, tuple[Field, ...], tuple[sp.Expr, ...], tuple[int, int | None]]
 

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -29,16 +30,16 @@ ENGINE = "h5netcdf"
 SUFFIX = ".nc"
 
 
-class Saved:
+class Saved(ABC):
     """A result that can be written to a file, and opened again with `derive.open`."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the result to a netCDF file, whole or not at all; `derive.open(path)` gives it back."""
         return write_result(self, Path(path))
 
+    @abstractmethod
     def to_xarray(self) -> Any:
         """What the file shows to people."""
-        raise NotImplementedError
 
 
 def write_result(result: Saved, path: Path) -> Path:

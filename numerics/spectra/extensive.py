@@ -29,6 +29,11 @@ MOST_BEYOND = TAIL
 """What lies beyond the edge of the fitted law is set aside; with more than this share of all it does not fit."""
 
 
+def with_another_law(one: Spectrum) -> Spectrum:
+    """The spectrum, with this law beside it."""
+    return replace(one, extensive=fit_extensive(one))
+
+
 def fit_extensive(one: Spectrum) -> ExtensiveFit | None:
     """The law of the setting nearest to the spectrum; None where it is not built, or has no such bulk."""
     solver = load_built(SETTING)
@@ -88,7 +93,7 @@ def _matched(solver: Solver, eigenvalues: np.ndarray, columns: int, nu: float) -
     def off(logarithms: np.ndarray) -> np.ndarray:
         variance, chi, gamma = np.exp(logarithms)
         table = np.array(solver.matrices[0].bulk.curve(Point(nu=nu, chi=chi, gamma=gamma)), float)  # type: ignore[misc]
-        rows = table @ np.stack([np.ones_like(z), z / variance, (z / variance) ** 2])
+        rows = table @ (z / variance) ** np.arange(table.shape[1])[:, None]
         g = found * variance
         for _ in range(3):
             value = slope = np.zeros_like(g)
