@@ -51,7 +51,8 @@ ELSEWHERE = (
     "derive explore anti_hebbian gamma0=4 dt=0.1 T=30",
 )
 """What tests of its own run, and take long."""
-NOTHING_SEEN = ("diverged", "no outliers", "differ by more")
+NOTHING_SEEN = ("diverged", "no outliers", "doubting the theory")
+"""What a command of the manual must not end with. A difference that chance makes with so few seeds may be seen."""
 
 
 def set_up_lines() -> list[str]:

@@ -210,7 +210,7 @@ def test_sampled_kernels_are_the_exact_ones_within_their_errors(name):
         difference, error = (two.values - one.values)[there], two.errors[there]
         assert np.all(error < 0.02), key
         scores += (difference / np.maximum(error, 1e-6)).tolist()
-        scattered += (difference / error)[error > 1e-6].tolist()
+        scattered += (difference[error > 1e-6] / error[error > 1e-6]).tolist()
     assert np.max(np.abs(scores)) < 6  # second moments of the draws are exact, and so is what is linear in them
     assert bool(scattered) == (name == "quadrature") and (not scattered or 0.2 < np.std(scattered) < 1.8)
 
