@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import flint
 import mpmath
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -210,24 +211,59 @@ def _point_text(values: dict[sp.Symbol, Any], symbols: set[sp.Symbol]) -> str:
 
 def follow_branch(curve: sp.Expr, root: sp.Symbol, point: dict[sp.Symbol, Any], z: mpmath.mpc) -> mpmath.mpc:
     """The solution of the curve that is 1/z at infinity, followed straight down to z in the upper half plane."""
-    with mpmath.workdps(WORKING_DIGITS):
-        plain = curve.subs(point)
-        value = sp.lambdify((Z, root), plain, "mpmath")
-        slope = sp.lambdify((Z, root), sp.diff(plain, root), "mpmath")
-        height = mpmath.mpf(10) ** 8
-        here = mpmath.mpc(mpmath.re(z), height)
-        g = 1 / here
-        while True:
-            for _ in range(80):
-                step = value(here, g) / slope(here, g)
-                g -= step
-                if abs(step) <= mpmath.mpf(10) ** (8 - WORKING_DIGITS) * abs(g):
-                    break
-            else:
-                raise NumericalError("the physical branch of the curve could not be followed from infinity")
-            if height == mpmath.im(z):
-                return g
-            height = max(height * mpmath.mpf("0.7"), mpmath.im(z))
-            following = mpmath.mpc(mpmath.re(z), height)
-            g *= here / following
-            here = following
+    before, flint.ctx.dps = flint.ctx.dps, WORKING_DIGITS
+    try:
+        with mpmath.workdps(WORKING_DIGITS):
+            return _mp_of(_followed(_in_powers_of_z(curve, root, point), _ball(mpmath.re(z)), _ball(mpmath.im(z))))
+    finally:
+        flint.ctx.dps = before
+
+
+def _in_powers_of_z(curve: sp.Expr, root: sp.Symbol, point: dict[sp.Symbol, Any]) -> list[flint.acb_poly]:
+    """Coefficients of a curve in powers of the unknown, lowest first, each a polynomial in z."""
+    poly = sp.Poly(curve, root, Z)
+    degrees = [poly.degree(symbol) for symbol in (root, Z)]
+    table: list[list[Any]] = [[0] * (degrees[1] + 1) for _ in range(degrees[0] + 1)]
+    for (power, order), coefficient in poly.terms():
+        table[power][order] = _ball(number(coefficient, point))
+    return [flint.acb_poly(row) for row in table]
+
+
+def _followed(curve: list[flint.acb_poly], place: flint.arb, end: flint.arb) -> flint.acb:
+    """Newton's method all along the way, the middle of each ball taken: what rounds is far below what is asked."""
+    small = flint.arb(10) ** (8 - WORKING_DIGITS)
+    height = flint.arb(10) ** 8
+    here = flint.acb(place, height)
+    g = 1 / here
+    while True:
+        now = flint.acb_poly([coefficient(here) for coefficient in curve])
+        slope = now.derivative()
+        for _ in range(80):
+            step = (now(g) / slope(g)).mid()
+            g = (g - step).mid()
+            if bool(abs(step) <= small * abs(g)):
+                break
+        else:
+            raise NumericalError("the physical branch of the curve could not be followed from infinity")
+        if bool(height <= end):
+            return g
+        height = (height * 7 / 10).mid()
+        if bool(height <= end):
+            height = end
+        following = flint.acb(place, height)
+        g = (g * here / following).mid()
+        here = following
+
+
+def _ball(value: Any) -> Any:
+    """A number of mpmath as one of flint, exactly."""
+    if isinstance(value, mpmath.mpc):
+        return flint.acb(_ball(value.real), _ball(value.imag))
+    sign, mantissa, exponent, _ = mpmath.mpf(value)._mpf_
+    return flint.arb((-int(mantissa) if sign else int(mantissa), int(exponent)))
+
+
+def _mp_of(value: flint.acb) -> mpmath.mpc:
+    """A number of flint as one of mpmath."""
+    parts = [part.mid().man_exp() for part in (value.real, value.imag)]
+    return mpmath.mpc(*(mpmath.ldexp(mpmath.mpf(int(m)), int(e)) for m, e in parts))

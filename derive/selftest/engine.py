@@ -169,7 +169,7 @@ def training_level(text: str) -> Derivation:
         return derive_model(replace(model, probe=None, observe=dict(model.observe)))
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=512)  # a few numbers each, and every law begins with the same declarations
 def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
     """Observables of a linear model in exact arithmetic, rounded at the end; None if laws are not linear."""
     import sympy as sp
