@@ -16,6 +16,12 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # one worker a core: 
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
 
 HERE = Path(__file__).parent
+LONG = frozenset((HERE / "long.txt").read_text().splitlines())
+"""Tests that go over ground others have covered, at length; `-m long` runs them."""
+HEAVY = (
+    "laws api manual gaussian notebooks claims generated two_time honest program_sampled expansions examples".split()
+)
+"""Files of tests that take longest. They begin first, so that no worker waits for another at the end."""
 SHIPPED = tuple(sorted(p.stem for p in (HERE.parent / "derive" / "models").glob("*.py") if p.stem != "__init__"))
 STRANGERS = tuple(sorted(p.stem for p in (HERE / "declarations").glob("*.py")))
 
@@ -40,12 +46,26 @@ def pytest_configure(config) -> None:
     Compiled code is found by what it was compiled from, so that it may stay from one session to the next, where pytest
     keeps its cache; `--cache-clear` removes it.
     """
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False  # the order is that of `HEAVY`
     if not hasattr(config, "workerinput"):
         config.code_store = tempfile.mkdtemp(prefix="two-level-dmft-tests-")
         os.environ["TWO_LEVEL_DMFT_CACHE"] = config.code_store
         if hasattr(config, "cache"):
             os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("compiled")))
             os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+def pytest_collection_modifyitems(items) -> None:
+    first = {f"test_{name}": rank for rank, name in enumerate(HEAVY)}
+    items.sort(key=lambda item: first.get(item.path.stem, len(first)))
+    names = {f"{item.path.name}::{item.name}": item for item in items}
+    for name in LONG & names.keys():
+        names[name].add_marker(pytest.mark.long)
+    gone = sorted(LONG - names.keys())
+    if gone and {item.path for item in items} >= set(HERE.glob("test_*.py")):
+        raise pytest.UsageError(f"tests/long.txt names what is no test: {', '.join(gone)}")
 
 
 def pytest_unconfigure(config) -> None:

@@ -119,6 +119,7 @@ def test_a_diverged_solution_is_false_and_has_no_numbers(network):
             ask()
 
 
+@pytest.mark.slow
 def test_trees_and_tables_have_labels(solution, compared, network):
     tree = compared.to_xarray()
     assert set(tree.children) == {"theory", "simulation"} and tree["theory/layer_0"]["outliers"].dims == ("rank",)
@@ -246,25 +247,29 @@ def test_the_same_calls_give_the_same_numbers(network, solution):
     ],
 )
 def test_an_outlier_is_a_differentiable_function(target, of, at, fixed):
-    """Against solve, and against differences of it; in single precision unless the caller asks for double."""
+    """Against solve, and against differences of it."""
     m = derive.load(target)
     outlier = m.function("outlier", of=of, **fixed)
 
     def solved(*values):
         return m.solve({**fixed, **dict(zip(of, values, strict=True))}).outliers[0]
 
-    assert float(outlier(*at)) == pytest.approx(solved(*at), rel=1e-6)
     with jax.enable_x64(True):
-        assert float(outlier(*at)) == pytest.approx(solved(*at), rel=1e-10)
-        slopes = jax.jit(jax.grad(outlier, argnums=tuple(range(len(of)))))(*at)
+        value, slopes = jax.value_and_grad(outlier, argnums=tuple(range(len(of))))(*at)
+    assert float(value) == pytest.approx(solved(*at), rel=1e-10)
     for k, slope in enumerate(slopes):
         moved = [tuple(x + h * (j == k) for j, x in enumerate(at)) for h in (1e-5, -1e-5)]
         assert float(slope) == pytest.approx((solved(*moved[0]) - solved(*moved[1])) / 2e-5, rel=1e-5)
-    many = jax.vmap(outlier, in_axes=(0, *[None] * (len(of) - 1)))(jnp.array([at[0], 1e-3]), *at[1:])
-    assert float(many[0]) == pytest.approx(solved(*at), rel=1e-6)
 
 
-@pytest.mark.slow
+def test_an_outlier_is_mapped_and_compiled_like_any_function():
+    """In single precision unless the caller asks for double."""
+    outlier = derive.load("spiked_wigner").function("outlier", of="gamma0")
+    many = jax.jit(jax.vmap(outlier))(jnp.array([2.0, 3.0, 1e-3]))
+    assert many.dtype == jnp.float32
+    np.testing.assert_allclose(many[:2], [2 + 1 / 2, 3 + 1 / 3], rtol=1e-6)
+
+
 @pytest.mark.slow
 def test_a_second_value_and_a_second_slope_compile_nothing(caplog):
     outlier = derive.load("spiked_wigner").function("outlier", of="gamma0")
@@ -282,6 +287,7 @@ def test_a_second_value_and_a_second_slope_compile_nothing(caplog):
     assert compilations(3.0) == []
 
 
+@pytest.mark.slow
 def test_below_the_threshold_there_is_no_outlier():
     assert np.isnan(derive.load("spiked_wigner").function("outlier", of="gamma0")(0.5))
 
@@ -322,6 +328,7 @@ def test_a_matrix_is_singular_at_the_outliers_alone(network, solution):
         derive.load("extensive_two_layer").solve().a_matrix(99.0)
 
 
+@pytest.mark.slow
 def test_the_outermost_eigenvalue_of_a_finite_matrix():
     """By hand for the semicircle, whose density is sqrt(distance) / pi at either edge."""
     layer = derive.load("spiked_wigner").solve(gamma0=0.5).layer()
@@ -386,6 +393,7 @@ def test_series_claims_and_solvers(tmp_path: Path):
     assert (tmp_path / "spiked_wigner" / "probe.py") in m.build(tmp_path)
 
 
+@pytest.mark.slow
 def test_series_keep_parameters_that_are_called_like_numbers_and_functions():
     """E and gamma mean something else to SymPy's parser."""
     D = derive.sectors("D")

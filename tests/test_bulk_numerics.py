@@ -20,7 +20,7 @@ from derive.errors import NumericalError
 from derive.program.layout import Layout
 from derive.program.probe import bulk_program
 from derive.program.probe_text import bulk_text
-from numerics.bench.bulk import density_figures, edge_figures, fixed_point
+from numerics.bench.bulk import fixed_point
 from numerics.bulk.branch import Branch
 from numerics.bulk.curve import singular_points
 from numerics.bulk.density import resolvent_at
@@ -273,15 +273,6 @@ def test_no_branch_at_infinity_is_one_sentence():
     branch = _branch("extensive_step", gamma=float("nan"))
     with pytest.raises(NumericalError, match="at these parameters"):
         support(branch)
-
-
-@pytest.mark.slow
-def test_following_beats_iteration_and_roots_beat_bisection():
-    branch = _branch("extensive_step")
-    (density,) = density_figures(branch)
-    (edge,) = edge_figures(branch)
-    assert density.value > 20, density.detail
-    assert edge.value > 3, edge.detail
 
 
 @pytest.mark.slow

@@ -327,6 +327,7 @@ def _imports(path: Path) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_only_verbs_and_commands_import_the_claims():
     root = Path(derive.__file__).parent
     for path in sorted(root.rglob("*.py")):

@@ -506,6 +506,7 @@ def test_a_quantity_that_never_varies_must_be_exact():
 # Bench
 
 
+@pytest.mark.slow
 def test_bench_prints_its_figures(monkeypatch):
     import numerics.bench.processes
     import numerics.bench.run

@@ -244,6 +244,7 @@ def test_a_page_draws_the_usual_ways_to_write_a_symbol(latex):
     assert "\\" not in drawn and xml.etree.ElementTree.fromstring(drawn).tag == "math"
 
 
+@pytest.mark.slow
 def test_latex_changes_no_number():
     plain, own = by_hand(PLAIN), by_hand(OWN)
     assert declaration_digest(plain) == declaration_digest(own)

@@ -72,6 +72,7 @@ def test_an_example_runs_as_it_stands(line: str, beside_the_template: Path):
             assert Path(words[words.index(option) + 1]).exists()
 
 
+@pytest.mark.slow
 def test_the_template_is_tame(beside_the_template: Path):
     """An outlier that stands clear of the bulk at every rate that the examples ask for, and numbers of order one."""
     for values in ((), ("eta=0.5", "T=4"), ("eta=0.5", "nu=1/2"), ("T=30",), ("eta=1.9", "T=40")):

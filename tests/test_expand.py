@@ -85,6 +85,7 @@ def fresh_sum(named: bool) -> Model:
     return Model((alpha, k, T), equations, {"norm": mean(h(t) ** 2)}, spectrum(W(T).T @ W(T) / N))
 
 
+@pytest.mark.slow
 def test_a_sum_under_fresh_data_is_not_its_first_part(simulation_seed):
     (_, _, inlined), (_, _, named) = solved(fresh_sum(False)), solved(fresh_sum(True))
     assert np.allclose(inlined.outliers, named.outliers, rtol=1e-9)
@@ -144,6 +145,7 @@ def test_fresh_data_of_another_time_are_not_those_of_now():
 # -- constants, labels, drawn vectors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [1, a], ids=["a constant", "a vector without labels"])
 def test_what_has_no_labels_is_the_same_for_each(value, simulation_seed):
     x, g, W = field("x", D, u), normal("g", D, per_class=u), weights("W", D, D, u)
@@ -158,6 +160,7 @@ def test_what_has_no_labels_is_the_same_for_each(value, simulation_seed):
     agrees(simulation_seed, model)
 
 
+@pytest.mark.slow
 def test_two_constants_are_one_vector(simulation_seed):
     x, y, W = field("x", D, u), field("y", D, u), weights("W", D, D, u)
     equations = [Eq(x(u), 1), Eq(y(u), 2), Eq(W(0), Q / sqrt(D)), Eq(W(u + 1), W(u) + k / D * outer(x(u), y(u)))]
@@ -168,6 +171,7 @@ def test_two_constants_are_one_vector(simulation_seed):
     agrees(simulation_seed, model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("observed", [lambda x: x**2, lambda x: x], ids=["exactly", "sampled"])
 def test_a_vector_drawn_at_each_time_is_a_direction(observed):
     x, g, W = field("x", D, t), normal("g", D, t), weights("W", D, D, t)
@@ -187,6 +191,7 @@ def test_a_vector_drawn_at_each_time_is_a_direction(observed):
 # -- delays and means
 
 
+@pytest.mark.slow
 def test_a_sum_of_two_times_in_an_update():
     x, y, M = field("x", D, t), field("y", D, t), weights("M", D, D, t)
 
@@ -340,6 +345,7 @@ def shape_of(model: Model, back: dict[Parameter, Parameter]) -> list:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turn", range(0, len(NAMES), 4))
 def test_names_do_not_matter(turn):
     plain, expected = learned(dict(zip(ROLES, ROLES, strict=True)))
@@ -423,6 +429,7 @@ def test_nothing_learned_and_nothing_kept():
     assert np.allclose(solved(lost)[2].observables["n"], [1, 0, 0, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("under", [lambda v: v, lambda v: M0 @ (v + b)], ids=["alone", "under a matrix"])
 def test_a_past_sum_that_ends_with_now(under):
     """The term of the present time counts, also where it is computed at that time only."""
@@ -436,6 +443,7 @@ def test_a_past_sum_that_ends_with_now(under):
     assert np.allclose(norms(past_sum(lambda s: x(s), t + 1)), apart, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inside", [lambda v: v, sp.cos], ids=["beside a static vector", "under a law"])
 def test_what_is_not_zero_before_the_start_is_not_delayed_as_a_whole(inside):
     """A field of the engine's own at t - 1 would be zero at t = 0, where its static part, or a law of zero, is not."""

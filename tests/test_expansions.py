@@ -78,6 +78,7 @@ def test_order_zero_and_one_of_the_upper_edge_are_those_of_the_paper():
     assert sp.simplify(found.coefficients[1] / found.coefficients[0] - nu_star) == 0
 
 
+@pytest.mark.slow
 def test_second_order_of_the_upper_edge_is_a_perfect_fourth_power():
     """New: the second coefficient is -chi^(7/2) lambda^4 / (4 gamma^6 (1 + sqrt(chi))^4) with the plateau lambda."""
     nu, chi, gamma = model_named("extensive_two_layer").parameters
@@ -105,10 +106,12 @@ def test_every_coefficient_agrees_with_the_exact_edge(of, text, order, fixed):
     _checked_by_richardson("extensive_two_layer", of, text, order, **fixed)
 
 
+@pytest.mark.slow
 def test_edges_of_a_free_sum():
     _checked_by_richardson("two_wisharts", "edge", "1/a", 2)
 
 
+@pytest.mark.slow
 def test_small_number_of_outputs_needs_half_powers():
     found = _expanded("extensive_two_layer", "edge", "chi", 0)
     nu, _, gamma = model_named("extensive_two_layer").parameters
@@ -117,11 +120,13 @@ def test_small_number_of_outputs_needs_half_powers():
     assert sp.simplify(found.coefficients[1] - 2 * gamma**2 * sp.sqrt(1 + 1 / nu)) == 0
 
 
+@pytest.mark.slow
 def test_without_a_step_the_edge_is_marchenko_pastur_and_the_series_ends():
     found = _expanded("extensive_two_layer", "edge", "1/nu", 2, gamma=0)
     assert found.powers == (0, sp.Rational(1, 2), 1) and found.coefficients == (1, 2, 1) and found.ends
 
 
+@pytest.mark.slow
 def test_hard_edge_stays_at_zero():
     found = _expanded("extensive_two_layer", "lower_edge", "gamma", 3, nu=1)
     assert found.coefficients == (0,) and found.ends
@@ -147,6 +152,7 @@ def _spiked_wishart():
     return alpha, p, derive_model(model).first
 
 
+@pytest.mark.slow
 def test_threshold_and_outlier_of_a_spiked_wishart():
     alpha, p, probed = _spiked_wishart()
     limit = Limit.of("1/alpha", (alpha, p))

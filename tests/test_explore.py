@@ -75,6 +75,7 @@ def test_positive_numbers_go_by_logarithm_and_others_do_not():
 # Points
 
 
+@pytest.mark.slow
 def test_a_point_shows_what_solving_it_gives_and_its_lines_give_it_again(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("forces.py").write_text(FORCES)

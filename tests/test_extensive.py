@@ -76,6 +76,7 @@ def test_two_layer_curve_is_what_the_appendix_implies():
     assert len(matching) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["extensive_two_layer", "two_wisharts", "product_of_two", "anticommutator"])
 def test_moments_of_the_equations_are_those_of_the_curve(name):
     bulk = derivation_of(name).first.bulk
@@ -161,6 +162,7 @@ def test_gradient_steps_have_the_moments_of_their_own_simulation(name, steps, bo
     assert not too_far([_moments_block(name, sample, exact, simulation_seed)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["two_steps", "two_steps_both_layers", "full_first_step"])
 def test_what_is_too_large_to_eliminate_says_so(name):
     bulk = derivation_of(name).first.bulk

@@ -98,6 +98,7 @@ def test_laws_with_closed_forms(aa, bb, ab):
     assert found == pytest.approx(3 * aa**2 * bb + 12 * aa * ab**2, rel=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "nodes"), [(0.01, 64), (1.0, 96), (20.0, 486)])
 def test_one_variable_against_mpmath(size, nodes):
     """The poles of tanh come nearer as the variance grows; then more nodes are needed."""
@@ -131,6 +132,7 @@ def test_kinks_away_from_the_mean_against_mpmath():
     assert found == pytest.approx(float(truth), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_kinks_that_cross_each_other():
     """<max(u, v)> and <max(u, v) max(u, -v)>, where the kinks are lines through both variables."""
     square = [[1.3, 0.2], [0.2, 0.9]]

@@ -143,6 +143,7 @@ def test_journals_are_joined_and_checked(tmp_path: Path):
 # Sweeps
 
 
+@pytest.mark.slow
 def test_an_interrupted_sweep_goes_on_where_it_was(spike, computed, monkeypatch, tmp_path: Path):
     whole, path = tmp_path / "whole", tmp_path / "j"
     at_once = spike.sweep(gamma0=GRID, journal=whole)

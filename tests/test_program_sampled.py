@@ -278,6 +278,7 @@ def test_a_noise_that_others_determine_carries_no_response():
     close(found, [[2.0, 0.0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [5, run.BLOCK, 2 * run.BLOCK + 7])
 def test_responses_by_blocks_are_those_column_by_column(count):
     """Every third noise is determined by earlier ones and gets no response; the others are as one by one."""
@@ -454,6 +455,7 @@ def test_fresh_matrices_act_on_vectors_that_stay_and_on_sources():
     same_as_exact(model, "C z noisy", "C h k")
 
 
+@pytest.mark.slow
 def test_lags_beyond_the_last_time_are_zero():
     model = hebbian(M(t), observe={"late": mean(x(t) * x(t - 5)), "one": mean(x(t) * x(t - 1))})
     same_as_exact(model, "C x x")
@@ -545,6 +547,7 @@ def test_means_of_means_and_sums_over_labels():
     close(order["M", 0], np.tile(squares, (3, 1)), 1e-8)
 
 
+@pytest.mark.slow
 def test_sums_that_include_the_current_time():
     """W(t + 1) x(t), also where a mean weighs the update, is W(t) x(t) and what is added at t."""
     z, k = fields("z k", D, t)
@@ -649,8 +652,10 @@ def remembering() -> Model:
     )
 
 
-@pytest.mark.parametrize("rank", [None, 3, 7])
-@pytest.mark.parametrize("which", ["updated", "remembering"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("which", "rank"), [("updated", None), ("updated", 3), ("remembering", None), ("remembering", 7)]
+)
 def test_spans_that_are_widened_in_stages_hold_the_same(which, rank, monkeypatch):
     """Directions that have joined, and what found no room in the end, do not depend on the widths on the way."""
     model, wanted = (named(PLAIN), ("C f g", "R f J_f")) if which == "updated" else (remembering(), ("C d d",))

@@ -336,6 +336,7 @@ def test_updates_with_means_and_with_the_initial_matrix():
     close(matrices[""], M_now)
 
 
+@pytest.mark.slow
 def test_constants_fill_sites_and_labels():
     """A constant counts at every site and for every label, also in an update; whole numbers do not overflow."""
     x, K = field("x", D, u), weights("K", D, D, u)
@@ -666,6 +667,7 @@ def test_the_runtime_may_lie_beside_the_module():
     assert "numerics" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arrays", [np, jnp], ids=["numpy", "jax"])
 def test_runtime_functions(arrays):
     with jax.enable_x64(True):

@@ -696,6 +696,7 @@ def test_text_says_what_the_numbers_mean():
         assert word in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["png", "pdf", "svg"])
 def test_plots_are_written(ending):
     np.savez("w.npz", W1=spiked(60, 80, (3.0,), 0), far=spiked(60, 60, (90.0,), 1), plain=noise(40, 40, 2))
@@ -860,6 +861,7 @@ def test_an_extensive_step_and_one_more_direction():
 # Before and after
 
 
+@pytest.mark.slow
 def test_two_checkpoints_show_what_was_learned():
     before = transformer(2, 40, 5, spikes=False)
     spike = math.sqrt(120) * 0.02 * 4.0 * np.linalg.qr(noise(40, 1, 8))[0] @ np.linalg.qr(noise(120, 1, 9))[0].T
@@ -900,6 +902,7 @@ def test_the_verb_gives_a_frozen_result_with_a_row_for_each_matrix():
         derive.spectra("w.npz", layout="strange")
 
 
+@pytest.mark.slow
 def test_two_hundred_matrices_are_drawn_over_depth():
     import derive
 

@@ -74,6 +74,7 @@ def test_characteristic_polynomial_is_that_of_the_generated_matrix(name, choices
 # closed forms
 
 
+@pytest.mark.slow
 def test_one_spike_of_a_rectangular_matrix():
     """Its strength is theta^2 whatever kappa; Benaych-Georges and Nadakuditi give the rest."""
     alpha, sigma, theta, _, _ = model_named("coupled_spikes").parameters
@@ -85,6 +86,7 @@ def test_one_spike_of_a_rectangular_matrix():
     assert same(threshold, sigma / alpha ** sp.Rational(1, 4))
 
 
+@pytest.mark.slow
 def test_one_step_of_a_plastic_matrix_is_a_planted_direction():
     _, dt, _ = model_named("anti_hebbian").parameters
     found = expanded("anti_hebbian", "outlier", "1/gamma0", 2, (("T", "1"),))
@@ -98,6 +100,7 @@ def test_one_step_of_a_plastic_matrix_is_a_planted_direction():
     assert same(threshold, 1 / dt)
 
 
+@pytest.mark.slow
 def test_coupling_of_two_spikes_acts_in_first_order():
     """Both responses are kappa times the matrix J with one entry below the diagonal, theta for g, so to first order
     K = theta^2 + kappa sigma^2 theta (1 + theta / alpha) (J + J^T), which splits theta^2 by that coefficient.
@@ -111,6 +114,7 @@ def test_coupling_of_two_spikes_acts_in_first_order():
     assert same(found.coefficients[1], sp.diff(place, s).subs(s, theta**2) * moved)
 
 
+@pytest.mark.slow
 def test_another_scaling_of_the_output_is_another_gamma0():
     """With param=ntk the declaration holds gamma0 / sqrt(nu): roots of parameters pass through the algebra."""
     _, nu, _, *_ = model_named("deep_linear", L=1).parameters
@@ -122,6 +126,7 @@ def test_another_scaling_of_the_output_is_another_gamma0():
         assert same(b, a * nu ** (power / 2))
 
 
+@pytest.mark.slow
 def test_without_a_limit_the_quantity_itself_is_given():
     (gamma0,) = model_named("spiked_wigner").parameters
     assert expanded("spiked_wigner", "threshold", None, 0).coefficients == (1,)
@@ -255,6 +260,7 @@ def test_a_layer_that_is_moved_by_an_observable_is_refused():
     assert told.exit_code == 2 and "readout_norm" in told.stderr
 
 
+@pytest.mark.slow
 def test_command_names_the_algebraic_number_apart_from_parameters():
     fixed = ("--at", "S=2", "--at", "kappa=1/2", "--at", "alpha=2", "--at", "sigma=1")
     data = json.loads(_run("coupled_spikes", "--of", "threshold", "--parameter", "theta", *fixed, "--json").output)

@@ -118,16 +118,19 @@ def two_values():
     return derive.load(learner(**TWO)).solve(T=5)
 
 
+@pytest.mark.slow
 def test_values_are_sectors_of_their_own(two_values):
     sectors_each = derive.load(in_sectors([sp.Rational(1, 2), 3], [sp.Rational(3, 5), sp.Rational(2, 5)])).solve(T=5)
     assert len(two_values.outliers) > 0
     same(two_values, sectors_each)
 
 
+@pytest.mark.slow
 def test_one_value_is_no_trait():
     same(derive.load(learner(values=[1])).solve(T=5), derive.load(learner()).solve(T=5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "law",
     [
@@ -144,6 +147,7 @@ def test_the_same_law_written_otherwise(two_values, law):
     same(two_values, derive.load(learner(**law)).solve(T=5, **values), 1e-10)
 
 
+@pytest.mark.slow
 def test_values_may_be_data():
     K = parameter("K", default=5, domain=whole_positive)
     made = learner(values=data("lam_given", K), extra=(K,), spikes=False)
@@ -190,12 +194,14 @@ def winding(values: list | None) -> Model:
     )
 
 
+@pytest.mark.slow
 def test_one_value_is_a_number_wherever_it_stands():
     number, one = (derive.load(winding(values)).solve(T=5) for values in (None, [0.5, 0.5]))
     for name in ("v", "a", "late"):
         np.testing.assert_allclose(one[name], number[name], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_values_wherever_they_stand_agree_with_simulation(simulation_seed):
     """With forty samples six standard errors are a chance of 1e-6; what is of order 1/size is below one of them."""
     found = derive.load(winding([0.5, 0.5, 1, 2])).compare(size=300, seeds=40, T=4, seed=simulation_seed)
@@ -241,6 +247,7 @@ SPECTRA = {
 COMMON = {"eta": 0.08, "sigma": 0.4, "ridge": 0.07, "mu": 0.3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPECTRA)
 def test_online_regression_is_a_sum_over_the_spectrum(name):
     (lam, shares), values = SPECTRA[name]
@@ -251,6 +258,7 @@ def test_online_regression_is_a_sum_over_the_spectrum(name):
     np.testing.assert_allclose(train, expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPECTRA)
 @pytest.mark.parametrize("ratio", [0.6, 2.5])
 def test_full_batch_regression_follows_deterministic_equivalents(name, ratio):
@@ -262,6 +270,7 @@ def test_full_batch_regression_follows_deterministic_equivalents(name, ratio):
         assert (train[steps], test[steps]) == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("decay", "source"), [(1.5, 0.0), (2.0, 0.5)])
 def test_learning_curves_of_power_laws_have_the_known_exponent(decay, source):
     cut = 1e-6
@@ -275,6 +284,7 @@ def test_learning_curves_of_power_laws_have_the_known_exponent(decay, source):
     assert np.log2(test[60] / test[30]) == pytest.approx(-power, rel=0.02 + 2 * lost)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choices", [{"L": 2, "data": "online"}, {"L": 1, "param": "ntk"}], ids=str)
 def test_networks_with_equal_inputs_are_networks(choices):
     values = {"nu": 2.0, "gamma0": 6.0, "T": 5, "eta": 0.1, "C": 2}
@@ -286,6 +296,7 @@ def test_networks_with_equal_inputs_are_networks(choices):
         np.testing.assert_allclose(b.outliers, a.outliers, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_two_time_functions_are_means_over_groups(two_values):
     """The diagonal of C is what is observed, and responses are those of sectors by their shares."""
     found, shares = two_values, [sp.Rational(3, 5), sp.Rational(2, 5)]
@@ -338,6 +349,7 @@ def test_laws_that_are_none_are_refused():
     refused("empty", values=[])
 
 
+@pytest.mark.slow
 def test_laws_that_are_none_at_some_values_are_refused_there():
     theory = derive.load(learner(values=[1, kappa], weights=[share, share], extra=(kappa, share), spikes=False))
     with pytest.raises(ParameterError, match="sum of the weights of trait lam is 0.6.*must be one"):
@@ -352,6 +364,7 @@ def test_laws_that_are_none_at_some_values_are_refused_there():
         negative.solve(power=-1.0)
 
 
+@pytest.mark.slow
 def test_infinite_moments_are_refused():
     found = derive.load(learner(density=x**-2.5, low=1, high=oo, spikes=False)).solve(T=1)
     assert not found and "density has no such moment" in found.trouble[0]

@@ -349,6 +349,7 @@ def run(*arguments: str) -> dict:
     return json.loads(result.output)
 
 
+@pytest.mark.slow
 def test_commands_give_kernels():
     model = ("anti_hebbian", "T=4")
     asked = ("--kernel", "C[v,v]", "--kernel", "R[v, start]")
