@@ -303,7 +303,7 @@ def _draw_update(sketch: Sketch, w: Weights) -> None:
     old = Node("weights", (w.name, "t"))
     count = sketch.rng.choice((0, *(1,) * 12, *(2,) * 6))
     spikes = [s for s in (_spike(sketch, w) for _ in range(count)) if s is not None]
-    kept = times(number(Fraction(9, 10)), old) if sketch.chance(0.3) else old
+    kept = times(sketch.rng.choice((number(Fraction(9, 10)), sketch.coefficient())), old) if sketch.chance(0.3) else old
     if spikes and sketch.chance(0.2):
         buffer = f"{w.name}m"
         sketch.weights.append(Weights(buffer, w.rows, w.columns))

@@ -22,6 +22,7 @@ from derive.selftest.drafts import (
     number,
     over,
     root,
+    times,
     turned,
 )
 
@@ -51,7 +52,9 @@ class Sketch:
         return self.rng.random() < probability
 
     def coefficient(self) -> Node:
-        """A number of order one, sometimes as a parameter."""
+        """A number of order one, sometimes as a parameter, a root or a ratio of sizes."""
+        if self.chance(0.1):
+            return self._root_or_ratio()
         value = self.rng.choice(COEFFICIENTS)
         if not self.chance(0.5):
             return number(value)
@@ -61,6 +64,13 @@ class Sketch:
         word = f"c{len(old) + 1}"
         self.parameters.append(Parameter(word, value))
         return name(word)
+
+    def _root_or_ratio(self) -> Node:
+        found = [times(number(Fraction(1, 2)), root(number(2))), times(number(Fraction(-1, 4)), root(number(3)))]
+        if len(self.sectors) > 1:
+            one, two = (name(s.name) for s in self.rng.sample(self.sectors, 2))
+            found += [times(number(Fraction(1, 2)), over(one, two)), times(number(Fraction(1, 2)), root(over(one, two)))]
+        return self.rng.choice(found)
 
     def base(self) -> Node:
         return name(self.sectors[0].name)
