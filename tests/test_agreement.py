@@ -84,6 +84,7 @@ def test_every_quantity_is_within_the_bound_of_the_suite(case, simulation_seed):
         assert any(n.startswith(f"{word} overlap") and n.endswith(f"{side} the bulk") for n in names), word
 
 
+@pytest.mark.slow
 def test_a_few_settings_have_no_common_bias_and_the_spread_of_their_errors(simulation_seed):
     assert not wrong([block(case, simulation_seed) for case in QUICK])
 
@@ -126,6 +127,7 @@ def test_a_theory_solved_at_a_slightly_other_parameter_is_red_alone(name, parame
     assert wrong([block_of(name, solver, other, simulation_seed, sizes, values=values)])
 
 
+@pytest.mark.slow
 def test_histogram_follows_the_bulk_density(simulation_seed):
     """Eigenvalues repel, so that counts hardly fluctuate: a bin is off by less than six of 600."""
     solver, values = solver_and_values("extensive_step")

@@ -78,6 +78,7 @@ def test_results_live(way, solution, compared, network, tmp_path):
     assert not back.points[1] and "diverged" in back.points[1].trouble[0]
 
 
+@pytest.mark.slow
 def test_what_was_saved_without_a_two_time_function_says_so(network, tmp_path):
     back = derive.open(network.solve(T=2).save(tmp_path / "run.nc"))
     with pytest.raises(ParameterError, match="solve again"):
@@ -95,6 +96,7 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path):
         derive.load("spiked_wigner").solve().save(tmp_path / "run.txt")
 
 
+@pytest.mark.slow
 def test_a_saved_result_cut_off_is_refused(solution, tmp_path):
     whole = solution.save(tmp_path / "run.nc").read_bytes()
     (tmp_path / "cut.nc").write_bytes(whole[: len(whole) // 2])
@@ -102,6 +104,7 @@ def test_a_saved_result_cut_off_is_refused(solution, tmp_path):
         derive.open(tmp_path / "cut.nc")
 
 
+@pytest.mark.slow
 def test_a_result_knows_how_it_was_made(solution, network):
     made = solution.made
     assert made.setting == "deep_linear" and made.parameters["gamma0"] == 6 and made.parameters["L"] == 1
@@ -262,6 +265,7 @@ def test_an_outlier_is_a_differentiable_function(target, of, at, fixed):
         assert float(slope) == pytest.approx((solved(*moved[0]) - solved(*moved[1])) / 2e-5, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_an_outlier_is_mapped_and_compiled_like_any_function():
     """In single precision unless the caller asks for double."""
     outlier = derive.load("spiked_wigner").function("outlier", of="gamma0")

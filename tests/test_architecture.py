@@ -126,6 +126,7 @@ def inside_functions(path: Path) -> list[ast.Import | ast.ImportFrom]:
     return [i for f in functions for i in ast.walk(f) if isinstance(i, ast.Import | ast.ImportFrom)]
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_inside_a_function():
     """But in the rooms that must start fast."""
     for path in sorted((ROOT / "derive").rglob("*.py")):

@@ -48,6 +48,7 @@ def test_atom_at_zero_has_the_missing_mass():
     assert atom == {"at": 0.0, "weight": pytest.approx(0.7, abs=1e-14)}
 
 
+@pytest.mark.slow
 def test_atom_inside_the_support_is_found():
     """A M0 A^T with twice as many rows as columns: half of the spectrum is exactly zero, inside a symmetric bulk."""
     a = parameter("a", default=2.0, domain=positive)

@@ -60,6 +60,7 @@ def verdicts(declared):
     return check
 
 
+@pytest.mark.slow
 def test_formulas_of_expand_are_proved_with_roots_of_parameters(verdicts):
     """What `derive expand --of outlier` and `--of threshold` print for two spikes of strengths sqrt(l) and sqrt(m)."""
     found = verdicts(
@@ -85,6 +86,7 @@ def test_the_same_formulas_with_an_error_fail_with_a_counterexample(verdicts):
     assert threshold.failed and "no eigenvalue is critical on the physical branch at l = 1.3434575" in threshold.detail
 
 
+@pytest.mark.slow
 def test_roots_of_two_parameters_in_one_outlier(verdicts):
     """Eigenvalues (sqrt(l) +- sqrt(l + 4 m))/2 of the two spikes, seen through s + 1/s."""
     upper = "sqrt(l)*(m - 1)/(2*m) + sqrt(l + 4*m)*(m + 1)/(2*m)"
@@ -94,6 +96,7 @@ def test_roots_of_two_parameters_in_one_outlier(verdicts):
     assert [v.status for v in found] == ["proved", "proved", "FAILED"]
 
 
+@pytest.mark.slow
 def test_squares_under_roots_are_drawn_where_their_sign_is_known(verdicts):
     inside = "2 + sqrt(l - 2*sqrt(l) + 1)*(sqrt(l) - 1)/sqrt(l)"  # (sqrt(l) - 1)**2/sqrt(l) for l > 1 alone
     found = verdicts(

@@ -137,6 +137,7 @@ def test_order_parameters_are_those_by_hand(shape, k):
         assert error <= 1e-9 * np.max(np.abs(kernel[:n, :n]), initial=1.0), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "k"), CASES)
 def test_losses_are_those_by_hand(shape, k):
     derived, hand = both(shape, k)

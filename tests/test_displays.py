@@ -220,6 +220,7 @@ def test_a_large_a_of_z_names_its_blocks(monkeypatch):
 # -- symbols of the declaration's own
 
 
+@pytest.mark.slow
 def test_latex_names_a_symbol_wherever_it_is_shown():
     derivation = derived("by_hand")
     told = generate_files(derivation.model)["derivation.md"]

@@ -63,6 +63,7 @@ def test_anticommutator_of_two_semicircles():
     assert not any(_moments("anticommutator", 7, scale=1)[1::2])
 
 
+@pytest.mark.slow
 def test_two_layer_curve_is_what_the_appendix_implies():
     """H and R22 of the appendix eliminated by hand: R22 from the resolvent equation is put into its own equation."""
     nu, chi, gamma = model_named("extensive_two_layer").parameters

@@ -79,6 +79,7 @@ def test_histogram_and_atom_agree_with_simulation(case, simulation_seed):
     assert np.mean(nulls) == pytest.approx(sum(weight for at, weight in law.atoms if at == 0.0), abs=1.01 / 300)
 
 
+@pytest.mark.slow
 def test_compare_sets_moments_and_atoms_of_a_pure_bulk_against_simulation(simulation_seed):
     """Moments are extrapolated from two sizes; a wrong theory is seen, rounded sizes are not held against it."""
     solver, values = solver_and_values("extensive_two_layer", nu=0.5, chi=1.0, gamma=1.0)
@@ -165,6 +166,7 @@ def test_intervals_of_like_size_share_an_axis_and_bins_keep_to_them():
     assert np.all(np.diff(bins) > 0)
 
 
+@pytest.mark.slow
 def test_moments_are_exact_where_there_is_a_curve_and_agree_without_one():
     solver, values = solver_and_values("extensive_two_layer", nu=2.0, chi=1.0, gamma=1.0)
     branch = solver.branch(values)

@@ -116,6 +116,7 @@ def test_one_variable_against_mpmath(size, nodes):
         assert found == pytest.approx(float(truth), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_kinks_away_from_the_mean_against_mpmath():
     aa, bb, ab = mp.mpf(1.3), mp.mpf(0.7), mp.mpf(0.6)
     slope, left = ab / mp.sqrt(aa), mp.sqrt(bb - ab**2 / aa)
@@ -153,6 +154,7 @@ def test_kinks_that_cross_each_other():
     assert found == pytest.approx(float(polar / mp.pi), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_mean_slopes_by_correlations_are_those_by_derivatives():
     square, at = [[2.0, 0.5, 0.1], [0.5, 1.0, 0.3], [0.1, 0.3, 0.6]], [0.2, -0.1, 0.4]
     kinds = (2, SMOOTH, SMOOTH)

@@ -111,6 +111,7 @@ def test_vectorised_over_all_real_parameters_equals_one_at_a_time(case):
     assert any(moving) or solver.setting.steps is None, "nothing depends on the parameters"
 
 
+@pytest.mark.slow
 @in_float64
 def test_a_short_pass_is_compiled_quickly_and_gives_the_same():
     solver, values = solver_and_values("coupled_spikes", S=5)

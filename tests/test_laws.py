@@ -111,7 +111,19 @@ def test_what_is_drawn_is_mostly_accepted():
 WORDS = ("fresh=", "per_class=", "past_sum", "goe(", "endpoint=False", "channels=", "tanh", "Max", "probe={", "- 5")
 WORDS += (".T @", "m(0), 0)", "mean(", "variance=", "scale=", "erf", "labels=", "data(", "clock=t)", "arrays=")
 WORDS += ("Piecewise(", "sign(", "Abs(", "cos(", "exp(", "(t + 2)", "mean(x(s)", "1 / sqrt(1 + mean(", "/ (1 + t)")
-WORDS += ("sqrt(2) *", "sqrt(3) *", "sqrt(N / D)", "0.5 * N / D", "total(", "each(", "total(mean(", "b1 *", "b3 @", "b3(t - 1)", "b3.T @")
+WORDS += (
+    "sqrt(2) *",
+    "sqrt(3) *",
+    "sqrt(N / D)",
+    "0.5 * N / D",
+    "total(",
+    "each(",
+    "total(mean(",
+    "b1 *",
+    "b3 @",
+    "b3(t - 1)",
+    "b3.T @",
+)
 
 
 @pytest.mark.parametrize("word", WORDS)

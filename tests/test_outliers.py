@@ -58,6 +58,7 @@ def test_eigenproblem_and_contour_integral_find_the_same_outliers(name, changes)
     assert slow == pytest.approx(sorted(solution.outliers, reverse=True), abs=2e-6)
 
 
+@pytest.mark.slow
 def test_smallest_singular_value_vanishes_at_outliers_and_nowhere_else():
     solver, values = solver_of("coupled_spikes"), values_of("coupled_spikes", S=4)
     solution = solve(solver, values)

@@ -49,6 +49,7 @@ def test_overlaps_vanish_where_the_outlier_leaves_the_bulk():
     assert max(squares[0]) < 0.02
 
 
+@pytest.mark.slow
 def test_which_vectors_have_overlaps():
     """A symmetric matrix has one kind of vector; W^T W has two."""
     for name, sides in (

@@ -49,6 +49,7 @@ def test_which_models_need_the_whole_problem_at_each_time():
     assert not steady("hebbian_momentum")
 
 
+@pytest.mark.slow
 def test_a_decaying_bulk_shrinks_and_classes_come_together():
     name, changes, _ = CASES["decaying bulk"]
     layer = solved(name, {**changes, "rate": 0.0}, path=True).layers[0]

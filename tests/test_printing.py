@@ -259,6 +259,7 @@ def test_text_is_ascii():
     assert all(text_of_record(r).isascii() for _, records in everything() for r in records.values())
 
 
+@pytest.mark.slow
 def test_text_fits_a_hundred_columns():
     wide = [
         line
@@ -285,6 +286,7 @@ def test_no_words_of_the_implementation(printed):
     assert found == []
 
 
+@pytest.mark.slow
 def test_order_parameters_are_never_printed_by_their_plain_names():
     found = [
         m.group()
@@ -310,10 +312,12 @@ def balanced(source: str) -> bool:
     return depth == 0 and all(len(re.findall(a, source)) == len(re.findall(b, source)) for a, b in pairs)
 
 
+@pytest.mark.slow
 def test_latex_is_balanced():
     assert all(balanced(latex_of_record(r)) for _, records in everything() for r in records.values())
 
 
+@pytest.mark.slow
 def test_latex_uses_amsmath_only():
     known = set(
         "subsection paragraph frac sqrt sum int partial left right bigl bigr langle rangle hat widehat mathrm mathbf "
@@ -329,6 +333,7 @@ def test_latex_uses_amsmath_only():
     assert used <= known
 
 
+@pytest.mark.slow
 def test_latex_compiles(tmp_path):
     if shutil.which("pdflatex") is None:
         pytest.skip("pdflatex is not installed")
@@ -365,6 +370,7 @@ def test_markdown_ends_with_every_assumption():
     assert listed.count("\n- ") == len(derivation.first.bulk.assumptions)
 
 
+@pytest.mark.slow
 def test_markdown_tells_the_training_level_once_and_every_layer():
     model = model_named("deep_linear", L=1)
     told = re.findall(r"^## .*\(`(.*)`\)$", generate_files(model)["derivation.md"], re.M)

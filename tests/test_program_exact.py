@@ -260,6 +260,7 @@ def _model(factor) -> Model:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [sp.Rational(9, 10), sp.Rational(1, 2), 0.9, (1 + t) / (2 + t)])
 def test_both_back_ends_of_a_decay_agree(factor):
     """A number as factor splits into powers of primes, whose exponents differ in sign."""
@@ -276,6 +277,7 @@ def test_both_back_ends_of_a_decay_agree(factor):
     assert solution.observables["late"] == [None] * 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, changes", [("deep_linear", {"T": 3, "C": 2}), ("linear_network", {"T": 3})])
 @in_float64
 def test_order_parameters_are_those_of_the_exact_back_end(name, changes):

@@ -98,6 +98,7 @@ def test_extended_span_is_orthonormal_and_gives_the_values_back():
     close(run.seen_from(span, second), more)
 
 
+@pytest.mark.slow
 def test_what_is_known_already_takes_no_direction():
     values = random(SITES, 2)
     _, _, span = run.extend(run.empty_span(SITES, 4), values, 1e-9)
@@ -146,6 +147,7 @@ def test_slopes_of_directions_give_back_those_of_the_values():
     close(kept[:, :, 3:], span.slopes[:, :, 3:])
 
 
+@pytest.mark.slow
 def test_an_emptied_span_keeps_its_report_only():
     _, _, span = run.extend(run.empty_span(SITES, 1, 2), random(SITES, 2), 1e-12, random(SITES, 2, 2))
     empty = run.emptied(span)
@@ -483,6 +485,7 @@ def test_a_clock_without_its_end():
     same_as_exact(model, "C z z", "R z M0_z")
 
 
+@pytest.mark.slow
 def test_fields_without_time():
     k, q, f = field("k", D), field("q", D), field("f", D)
     model = declared([Eq(k, M0 @ v), Eq(q, v - b * k), Eq(f, M0 @ q)], {"norm": mean(f**2), "cross": mean(f * k)}, (b,))

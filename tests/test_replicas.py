@@ -129,6 +129,7 @@ def test_rows_and_columns_that_vanish_do_not_change_the_eigenvalues():
     assert np.allclose(np.sort_complex(all_eigenvalues(matrix)), np.sort_complex(np.linalg.eigvals(matrix)), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["coupled_spikes_tanh", "deep_linear"])
 @in_float64
 def test_factors_of_a_ring_multiply_to_its_matrix(name):

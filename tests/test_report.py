@@ -153,6 +153,7 @@ def test_page_has_every_section_in_order(name, chosen):
     assert reader.buttons == sum(map(len, reader.equations.values())) > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "chosen"), CASES)
 def test_nothing_comes_from_outside(name, chosen):
     page = page_of(name, chosen)
@@ -264,6 +265,7 @@ def told(name: str, **chosen) -> str:
     return " ".join(part if isinstance(part, str) else part.latex for part in parts)
 
 
+@pytest.mark.slow
 def test_assumptions_follow_from_the_model():
     assert "symmetric" in told("anti_hebbian") and "symmetric" not in told("coupled_spikes")
     assert "Laws are exact" in told("coupled_spikes") and "Laws are sampled" in told("coupled_spikes_tanh")
@@ -352,6 +354,7 @@ def test_same_bytes_under_any_hash_seed(tmp_path):
     assert pages[0] == pages[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [

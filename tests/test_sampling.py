@@ -159,6 +159,7 @@ def test_reported_errors_are_those_seen_between_seeds_and_bias_is_below_them():
     assert np.max(np.abs(bias) / reported) < 0.6
 
 
+@pytest.mark.slow
 def test_the_first_averages_are_integrals():
     """phi = tanh(a) and g = theta tanh(b) at the first spike: a and b are normal with the variances of their fields."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
@@ -200,6 +201,7 @@ def test_an_unknown_way_of_drawing_is_refused():
 # -- sites and backends
 
 
+@pytest.mark.slow
 def test_layers_of_a_network_do_not_share_sites():
     """The noise of J1 reaches layer 2 and that of its transpose layer 1: sites of different layers are independent."""
     groups = solver_of("wide_network", L=3).training.groups
@@ -216,6 +218,7 @@ def with_arrays(name: str, **changes) -> dict:
     return {**values, **model_named(name).arrays(values)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["driven_memory", "frozen_features", "gated_network"])
 def test_numpy_and_jax_simulate_the_same_numbers(name):
     values = with_arrays(name) if name != "gated_network" else values_of(name)
@@ -253,6 +256,7 @@ def test_frozen_features_follow_the_kernel():
 # -- compiling
 
 
+@pytest.mark.slow
 def test_other_values_seeds_and_replicas_compile_nothing(caplog):
     """One compilation serves all of them: parameters are numbers that a compiled pass is given."""
     solver, values = solver_of("coupled_spikes_tanh"), values_of("coupled_spikes_tanh", **SPIKES)

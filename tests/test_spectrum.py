@@ -679,6 +679,7 @@ def test_a_trained_network_meets_the_solved_theory(monkeypatch):
 # What is printed and drawn
 
 
+@pytest.mark.slow
 def test_text_says_what_the_numbers_mean():
     np.savez(
         "w.npz", W1=0.02 * spiked(200, 300, (3.0,), 0), tail=np.diag(np.arange(1, 101) ** -0.8) @ noise(100, 150, 1)
@@ -851,6 +852,7 @@ def test_noise_needs_no_other_law_and_other_laws_are_neither():
     assert other["picture"] == NOT and other["extensive"]["fits"] is False
 
 
+@pytest.mark.slow
 def test_an_extensive_step_and_one_more_direction():
     matrix = extensive(150, 200, 0.3, 1.5, 2)
     left, right = (np.linalg.qr(noise(rows, 1, rows))[0] for rows in (150, 200))

@@ -81,6 +81,7 @@ def test_on_fresh_data_the_limit_is_exact_for_any_number_of_steps(declared, nois
         assert point["horizons"][0]["within"] > 1.4  # what so few steps show by themselves
 
 
+@pytest.mark.slow
 def test_on_fixed_data_the_limit_is_that_of_the_largest_eigenvalue(declared):
     """The spectrum ends at (1 + 1/sqrt(alpha))^2 without an isolated eigenvalue, so the loss sees its end slowly."""
     (point,) = _limits(declared, False, "T=40")

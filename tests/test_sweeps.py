@@ -180,6 +180,7 @@ def test_sampled_points_are_those_one_by_one():
         assert found.outliers == solve(solver, point, samples=2_000, seed=3).outliers
 
 
+@pytest.mark.slow
 def test_a_point_that_diverges_says_so_and_the_others_go_on():
     solver = solver_of("deep_linear", L=1)
     values = [values_of("deep_linear", L=1, T=3, eta=eta) for eta in (0.05, 1e90, 0.3, 0.4)]

@@ -293,6 +293,7 @@ def test_kernels_of_a_model_without_probe_that_nothing_needs():
 # -- before the start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_observables_of_simulations_are_null_before_the_lag(name):
     model = MODELS[name]()
