@@ -7,15 +7,31 @@ import math
 
 import numpy as np
 import pytest
+from agreement import seed_of
 from click.testing import CliRunner
 from conftest import solver_and_values
 
 from derive.cli import main
 from derive.errors import NumericalError, ParameterError
+from numerics.simulation.samples import simulate
 from numerics.solver import solve
-from numerics.stability import GROWTH, late_growth, stable_rate
+from numerics.stability import GROWTH, SHARES, late_growth, stable_rate
 
 ONLINE = {"L": 1, "data": "online", "T": 6, "C": 1, "alpha": 50.0, "nu": 2.0, "gamma0": 1.0, "sigma": 0.1}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("times", "least", "most"), [(0.25, 0.6, math.inf), (4.0, 0.15, 2.0)])
+def test_the_size_that_is_told_is_where_simulations_begin_to_follow(times, least, most, simulation_seed):
+    """The logarithm of the loss spreads by sqrt(size / D), up to the factor that a rule of thumb leaves open."""
+    solver, values = solver_and_values("deep_linear", L=1, data="online", T=4)
+    found = stable_rate(solver, values, layer=None)
+    values = {**values, "eta": SHARES[-2] * found.by_divergence}
+    theory = np.asarray(solve(solver, values, layers=()).observables["train_loss"])
+    D = round(times * found.size)
+    seen = simulate(solver, values, D, 24, seed=seed_of(simulation_seed, "rate", D), layers=())
+    spread = np.max(np.std(np.log(np.asarray(seen.observables["train_loss"]) / theory), axis=0, ddof=1))
+    assert least < spread < most
 
 
 @pytest.mark.slow
