@@ -464,7 +464,7 @@ def comparison(edges: list, outliers: list[float], eigenvalues: list) -> dict[st
     solution = SimpleNamespace(
         layers=[Layer("", law, outliers, None, {})], observables={}, observable_errors=None, two_time={}
     )
-    seen = SimulatedLayer("", spectra, {}, (), [[] for _ in spectra], [None for _ in spectra])
+    seen = SimulatedLayer("", spectra, {}, (), [[] for _ in spectra], [None for _ in spectra], len(spectra[0]))
     simulation = Simulation("mine", {}, 10, [seen], {}, {}, SETTING)
     return {row.quantity: row.simulation for row in compare(solution, simulation)}
 

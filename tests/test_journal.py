@@ -12,7 +12,8 @@ from click.testing import CliRunner
 import derive
 import derive.sweeps.units
 import derive.sweeps.workers
-from derive.api.sweeping import CHUNK, Interrupted
+from derive.api.cutting import CHUNK
+from derive.api.sweeping import Interrupted
 from derive.cli import main
 from derive.errors import DeriveError, ParameterError
 from derive.sweeps.journal import merged, opened, write_merged
@@ -243,7 +244,7 @@ def test_shards_that_are_merged_are_the_whole(spike, tmp_path: Path):
 
 def test_a_plan_counts_and_measures(spike, computed, tmp_path: Path):
     plan = spike.plan(gamma0=GRID, journal=tmp_path / "j")
-    assert (plan.points, plan.units, plan.done, plan.seconds) == (len(GRID), 3, 0, None) and not computed
+    assert (plan.points, plan.units, plan.done, plan.measured) == (len(GRID), 3, 0, ()) and not computed
     plan = spike.plan(gamma0=GRID, journal=tmp_path / "j", measured=True)
     assert plan.done == 1 and plan.expected(1) > plan.expected(2) > 0
     told = CliRunner().invoke(main, ["simulate", "spiked_wigner", "--size", "20", "--seeds", "4", "--dry-run"])
