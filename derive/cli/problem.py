@@ -102,8 +102,9 @@ out_option = click.option(
     "-o",
     "--out",
     metavar="FILE",
-    shell_complete=completion.files(".jsonl", ".csv", ".nc"),
-    help="Also write the results: FILE.jsonl, one JSON object per point, FILE.csv, or FILE.nc for derive.open.",
+    shell_complete=completion.files(".jsonl", ".csv", ".nc", ".zarr"),
+    help="Also write the results: FILE.jsonl, one JSON object per point, FILE.csv, or FILE.nc or FILE.zarr for "
+    "derive.open.",
 )
 
 

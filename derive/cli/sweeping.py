@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from derive.api import Theory
     from derive.results import Sweep
 
-KINDS = (".jsonl", ".csv", ".nc")
+KINDS = (".jsonl", ".csv", ".nc", ".zarr")
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
