@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,7 @@ def side_by_side(references: Path | None) -> list[Figure]:
 
 def workers(references: Path | None) -> list[Figure]:
     """Points of a sweep a second: two workers against one, on 128 points of deep_linear."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     seconds = {jobs: _swept(jobs) for jobs in (1, 2)}
     return [
         Figure(
@@ -54,7 +56,7 @@ def workers(references: Path | None) -> list[Figure]:
             seconds[1] / seconds[2],
             "times",
             f"from the first to the last line of the journal, deep_linear, 128 points: {seconds[1]:.1f} s and "
-            f"{seconds[2]:.1f} s, starting and compiling left out",
+            f"{seconds[2]:.1f} s, starting and compiling left out; {load:.1f} processes of others were running before",
         )
     ]
 
