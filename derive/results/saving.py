@@ -63,7 +63,7 @@ def write_result(result: Saved, path: Path) -> Path:
         with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as directory:
             unfinished = Path(directory) / f"new{path.suffix}"
             if path.suffix == ".nc":
-                tree.to_netcdf(unfinished, engine=ENGINES[".nc"])
+                tree.to_netcdf(unfinished, engine="h5netcdf")
             else:
                 tree.to_zarr(unfinished, zarr_format=2)  # the version whose texts every reader knows
                 if path.exists():
