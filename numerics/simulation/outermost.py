@@ -15,9 +15,9 @@ RESIDUAL = 1e-8
 NEAR_ZERO = 1e-6
 """Eigenvalues that are smaller, relatively, may belong to a null space, which is only told from others to rounding."""
 PAYS_WITH_VECTORS, PAYS = 1000, 3000
-"""Sizes from which on this is faster, with and without vectors. On one core, for ten at either end: 0.07 to 0.13 s
-against 0.25 s with vectors at 1000, 0.4 to 0.9 against 1.8 at 2000, 1.5 to 3.1 against 14 at 4000; without vectors
-0.4 to 0.9 against 0.7 at 2000 and 1.5 to 3.1 against 6 at 4000. The law of the bulk makes the difference."""
+"""Sizes from which on this is faster, with and without vectors. On one core, for ten at either end 0.07 to 0.13 s
+against 0.25 s with vectors at 1000; for twenty 0.5 to 0.9 against 1.6 at 2000 and 2.2 to 5.7 against 14 to 18 at 4000.
+Without vectors all eigenvalues take 0.7 s at 2000 and 7 to 10 at 4000. The law of the bulk makes the difference."""
 SMALL_SHARE = 100
 """It does so for a small share of the eigenvalues only: one in so many at either end."""
 _CONVERGED = 1e-9
@@ -81,7 +81,7 @@ def by_lanczos(matrix: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray] 
         return values[order], vectors[:, order]
 
     try:
-        values, vectors = ends(times, count, 8 * count, _CONVERGED, 0)
+        values, vectors = ends(times, count, 6 * count, _CONVERGED, 0)
         largest = np.abs(values).max()
         residuals = np.linalg.norm(matrix @ vectors - vectors * values, axis=0)
         if not np.all(residuals <= RESIDUAL * largest) or np.abs(values).min() <= NEAR_ZERO * largest:
