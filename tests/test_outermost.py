@@ -169,6 +169,10 @@ def test_comparisons_of_a_sweep_know_what_the_theory_needs(spike, tmp_path):
     kwargs = {"size": 60, "seeds": 2, "eigenvalues": "ends"}
     swept = spike.sweep(gamma0=[0.5, 2.0], of="compare", journal=tmp_path / "j", **kwargs)
     assert [point.simulation.layer().whole for point in swept] == [True, False]
+    tree = swept.to_xarray()["simulation"]
+    assert tree["eigenvalues"].dims == ("gamma0", "seed", "place_at_ends")
+    for point, row in zip(swept, tree["eigenvalues"].values, strict=True):
+        assert np.array_equal(row, at_ends(point.simulation.eigenvalues, FEW))
     for point in swept:
         alone = spike.compare(gamma0=point.parameters["gamma0"], **kwargs)
         assert [row.as_dict() for row in point.rows] == [row.as_dict() for row in alone.rows]

@@ -138,7 +138,7 @@ class Sweeping:
         if cut.asked.of != "solve":
             self._check_memory()
         journal = opened(workers.journal, cut.about)
-        watch = Watch(progress)
+        watch = Watch(progress, sum(name not in journal.done for name in names_of(share)))
         try:
             lost = self._compute(cut.solving(share), journal, workers, watch)
             if cut.asked.of == "simulate":

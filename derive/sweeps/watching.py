@@ -13,18 +13,20 @@ Progress = Callable[[float, str], None]
 class Watch:
     """Progress of a sweep: how much is done, how fast, and how long it will take."""
 
-    def __init__(self, progress: Progress | None) -> None:
-        self.progress = progress
-        self.missing = self.points = self.done = self.done_units = 0
+    def __init__(self, progress: Progress | None, units: int) -> None:
+        """units: how many are missing, as far as it is known."""
+        self.progress, self.units = progress, units
+        self.points = self.done = self.done_units = 0
         self.began = 0.0
 
     def start(self, missing: Sequence[Unit]) -> None:
-        self.missing, self.done_units, self.done = len(missing), 0, 0
+        """Units that are computed next."""
+        self.units, self.done = max(self.units, self.done_units + len(missing)), 0
         self.points = sum(len(unit.points) for unit in missing)
         self.what = "points" if missing[0].kind == "solve" else "samples"
         self.began = time.perf_counter()
         if self.progress is not None:
-            self.progress(0.0, "starting and compiling")
+            self.progress(self.done_units / self.units, "starting and compiling")
 
     @property
     def inside(self) -> Progress | None:
@@ -34,7 +36,7 @@ class Watch:
 
         def tell(fraction: float, text: str) -> None:
             if self.progress is not None:
-                self.progress((self.done_units + fraction) / max(1, self.missing), text)
+                self.progress((self.done_units + fraction) / self.units, text)
 
         return tell
 
@@ -47,7 +49,7 @@ class Watch:
         rate = self.done / max(passed, 1e-9)
         left = (self.points - self.done) / rate
         self.progress(
-            self.done_units / self.missing,
+            self.done_units / self.units,
             f"{self.done} of {self.points} {self.what}, {rate:.3g} a second, {shown_time(left)} left",
         )
 
