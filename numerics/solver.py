@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
+from numerics.bulk.branch import Branch
 from numerics.bulk.law import Law
 from numerics.bulk.moments import moments
 from numerics.bulk.support import law_of
 from numerics.labelled import where_defined, with_none
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
-from numerics.outliers.finding import find_outliers, ring_spectra
+from numerics.outliers.finding import Eigenvalues, find_outliers, ring_eigenvalues, ring_spectra
 from numerics.outliers.following import Lost
 from numerics.outliers.overlaps import are_resolved, replica_overlaps, span_sizes, spike_overlaps
-from numerics.outliers.paths import Steps, outlier_path
+from numerics.outliers.paths import Early, Steps, early_eigenvalues, outlier_path, places_to_ask
 from numerics.outliers.problem import SpikedProblem, a_matrices as assembled
 from numerics.outliers.replicas import replica_outliers
 from numerics.precision import in_float64
 from numerics.progress import Report, part
 from numerics.runtime.interface import Key, ObservableOf, Probe, Setting
+from numerics.runtime.point import Point
 from numerics.runtime.two_time import Wanted
 from numerics.training.sampling import DEFAULT_SAMPLES, Sampling
 from numerics.training.trained import Trained, check_finite, check_memory, chunks, train_together
@@ -246,7 +249,8 @@ def solve_many(
     """A solution, or the reason why there is none, for each point. Whole numbers must be the same at all points.
 
     Exact forward passes run side by side, as many as fit into memory; of fewer than `batch` points as if they were so
-    many, so that what was compiled for a full batch serves the last one too.
+    many, so that what was compiled for a full batch serves the last one too. Points that have their bulk in common ask
+    it together.
     """
     tell = progress or (lambda fraction, text: None)
     kwargs: dict[str, Any] = {"layers": layers, "path": path, "overlaps": overlaps}
@@ -256,19 +260,70 @@ def solve_many(
         if solver.setting.exact:
             tell(done / len(points), f"training level of {len(chunk)} points")
             tables = train_together(solver, chunk, batch)
-        for values, trained in zip(chunk, tables, strict=True):
+            tell(done / len(points), f"bulk and outliers of {len(chunk)} points")
+        known = _foreseen(solver, chunk, tables, layers, path)
+        for values, trained, foreseen in zip(chunk, tables, known, strict=True):
             tell(done / len(points), f"point {done + 1} of {len(points)}")
             try:
                 if trained is None:
                     yield solve(solver, values, samples=samples, seed=seed, rank=rank, two_time=two_time, **kwargs)
                 else:
-                    found = spectra(solver, values, trained, **kwargs)
+                    found = spectra(solver, values, trained, foreseen=foreseen, **kwargs)
                     found.compute_two_time(two_time)
                     yield found
             except NumericalError as error:
                 yield error
             done += 1
     tell(1.0, "done")
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """What the outliers of a matrix are found from, with the eigenvalues of its rings at the end and at all times."""
+
+    law: Law
+    problem: SpikedProblem
+    rings: list[Eigenvalues] | None = None
+    early: Early | None = None
+
+
+@in_float64
+def _foreseen(
+    solver: Solver,
+    points: Sequence[dict[str, Any]],
+    tables: Sequence[Trained | None],
+    layers: Sequence[str] | None,
+    path: bool,
+) -> list[dict[Probe, Foreseen]]:
+    """For each point what its outliers are found from. Points that have a bulk in common share it, and it is asked
+    about all of them at once. What cannot be computed is left out, and fails where it is needed."""
+    branches: dict[tuple[Any, ...], Branch] = {}
+    wanted: dict[tuple[Any, ...], list[float]] = {}
+    found: list[dict[Probe, Foreseen]] = [{} for _ in points]
+    for values, trained, known in zip(points, tables, found, strict=True):
+        for matrix in solver.matrices:
+            if trained is None or matrix.probe in known or not (layers is None or matrix.label in layers):
+                continue
+            try:
+                check_finite(trained)
+                own = solver.branch(values, matrix)
+                key = (matrix.bulk, own.own)
+                branch = branches.setdefault(key, own)
+                law = law_of(branch)
+                problem = SpikedProblem(matrix.probe, own.p, trained.order, branch, _excluded(law))
+                rings = ring_eigenvalues(problem) if matrix.probe.reduced else None
+                early = None
+                if path and rings is not None and solver.setting.steps is not None:
+                    early = early_eigenvalues(problem, _steps(solver, own.p, values))
+                if rings is not None:
+                    wanted.setdefault(key, []).extend(places_to_ask(problem, rings, early))
+            except NumericalError:
+                continue
+            known[matrix.probe] = Foreseen(law, problem, rings, early)
+    for key, places in wanted.items():
+        with suppress(NumericalError):
+            branches[key].ask(np.array(places))
+    return found
 
 
 @in_float64
@@ -280,6 +335,7 @@ def spectra(
     layers: Sequence[str] | None = None,
     path: bool = False,
     overlaps: bool = False,
+    foreseen: Mapping[Probe, Foreseen] | None = None,
     progress: Progress = None,
 ) -> Solution:
     """The solution that belongs to a trained level: the spectrum of every layer asked for."""
@@ -292,7 +348,8 @@ def spectra(
         tell(number / len(chosen), f"spectrum of layer {matrix.label}" if matrix.label else "bulk and outliers")
         if matrix.probe not in bare:
             share = part(tell, number / len(chosen), (number + 1) / len(chosen))
-            bare[matrix.probe] = _layer(solver, values, trained, matrix, path, overlaps, share)
+            known = (foreseen or {}).get(matrix.probe)
+            bare[matrix.probe] = _layer(solver, values, trained, matrix, path, overlaps, known, share)
         layer = replace(bare[matrix.probe], label=matrix.label, curve=matrix.curve)
         found.append(_moved(layer, trained.observables[matrix.plus]) if matrix.plus else layer)
     tell(1.0, "done")
@@ -324,12 +381,15 @@ def _layer(
     matrix: ProbedMatrix,
     path: bool,
     overlaps: bool,
+    known: Foreseen | None,
     tell: Report,
 ) -> Layer:
-    branch = solver.branch(values, matrix)
-    law = law_of(branch, part(tell, 0.0, 0.8))
-    problem = SpikedProblem(matrix.probe, branch.p, trained.order, branch, _excluded(law))
-    rings = ring_spectra(problem) if matrix.probe.reduced else None
+    if known is None:
+        branch = solver.branch(values, matrix)
+        law = law_of(branch, part(tell, 0.0, 0.8))
+        known = Foreseen(law, SpikedProblem(matrix.probe, branch.p, trained.order, branch, _excluded(law)))
+    law, problem, branch = known.law, known.problem, known.problem.branch
+    rings = ring_spectra(problem, known.rings) if matrix.probe.reduced else None
     found = find_outliers(problem, rings)
     diagnostics: dict[str, Any] = {
         "residual": max((o.residual for o in found), default=0.0),
@@ -361,10 +421,14 @@ def _layer(
     if overlaps:
         layer = _with_overlaps(layer, problem, trained, here)
     if path and solver.setting.steps is not None and (matrix.probe.reduced or not matrix.probe.unknowns):
-        strides = solver.training.strides(branch.p)
-        steps = Steps(solver.setting.steps, int(values[solver.setting.steps]), strides)
-        layer = _with_path(layer, problem, trained, steps, tell)
+        layer = _with_path(layer, known, trained, _steps(solver, problem.p, values), tell)
     return layer
+
+
+def _steps(solver: Solver, p: Point, values: Mapping[str, Any]) -> Steps:
+    name = solver.setting.steps
+    assert name is not None, "only models with a clock have steps"
+    return Steps(name, int(values[name]), solver.training.strides(p))
 
 
 def _settled(problem: SpikedProblem, z: float, value: float, error: float) -> tuple[float, float, bool]:
@@ -376,9 +440,9 @@ def _settled(problem: SpikedProblem, z: float, value: float, error: float) -> tu
     return z, way if not math.isfinite(error) else math.hypot(way, error), False
 
 
-def _with_path(layer: Layer, problem: SpikedProblem, trained: Trained, steps: Steps, tell: Report) -> Layer:
+def _with_path(layer: Layer, known: Foreseen, trained: Trained, steps: Steps, tell: Report) -> Layer:
     """The layer with its outliers at all times."""
-    course = outlier_path(problem, steps, tell, trained.nearby.orders)
+    course = outlier_path(known.problem, steps, tell, trained.nearby.orders, known.early)
     whole, tops = [now for now, _ in course.path], [top for _, top in course.path]
     errors = None
     if trained.nearby.orders:

@@ -64,18 +64,33 @@ def test_a_solution_has_arrays_that_cannot_be_written(solution):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["pickle", "file"])
+@pytest.mark.parametrize("way", ["pickle", "result.nc", "result.zarr"])
 def test_results_live(way, solution, compared, network, tmp_path):
     sweep = network.sweep(eta=[0.1, 1e90], T=3)
     for result in (solution, compared.simulation, compared, sweep):
         if way == "pickle":
             back = pickle.loads(pickle.dumps(result))
         else:
-            back = derive.open(result.save(tmp_path / "result.nc"))
+            back = derive.open(result.save(tmp_path / way))
+            assert [path.name for path in tmp_path.iterdir()] == [way]
         assert type(back) is type(result) and str(back) == str(result)
         assert Pool().encoded(back) == Pool().encoded(result)  # every number, every name
     assert np.array_equal(back.points[0].density([1.0]), sweep.points[0].density([1.0]))
     assert not back.points[1] and "diverged" in back.points[1].trouble[0]
+
+
+def test_zarr_is_refused_where_it_cannot_be_written(monkeypatch, tmp_path):
+    (tmp_path / "mine.zarr").mkdir()
+    (tmp_path / "mine.zarr" / "thesis.tex").write_text("years of work")
+    command = ["solve", "spiked_wigner", "gamma0=2", "--out"]
+    told = CliRunner().invoke(main, [*command, str(tmp_path / "mine.zarr")])
+    assert told.exit_code == 2 and "choose another name" in told.stderr
+    with pytest.raises(DeriveError, match="choose another name"):
+        derive.open(tmp_path / "mine.zarr")
+    assert (tmp_path / "mine.zarr" / "thesis.tex").read_text() == "years of work"
+    monkeypatch.setattr("derive.results.saving.importlib.util.find_spec", lambda name: None)
+    told = CliRunner().invoke(main, [*command, str(tmp_path / "run.zarr")])
+    assert told.exit_code == 2 and "two-level-dmft[zarr]" in told.stderr and not (tmp_path / "run.zarr").exists()
 
 
 @pytest.mark.slow

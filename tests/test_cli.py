@@ -371,7 +371,7 @@ def solution_with(monkeypatch):
             solution = original(*args, **options)
             return replace(solution, layers=[replace(solution.layers[0], outliers=[outlier])])
 
-        monkeypatch.setattr("derive.api.theory.solve", spoilt)
+        monkeypatch.setattr("derive.api.points.solve", spoilt)
 
     return install
 
@@ -387,7 +387,7 @@ def test_divergence_exits_with_three(monkeypatch):
     def diverges(*args, **options):
         raise NumericalError("activity diverged at step 7; take a smaller dt")
 
-    monkeypatch.setattr("derive.api.theory.solve", diverges)
+    monkeypatch.setattr("derive.api.points.solve", diverges)
     assert "diverged at step 7" in refused("solve", "spiked_wigner", code=3)
 
 
@@ -395,7 +395,7 @@ def test_an_interrupt_exits_with_130(monkeypatch):
     def interrupted(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("derive.api.theory.solve", interrupted)
+    monkeypatch.setattr("derive.api.points.solve", interrupted)
     result = run("solve", "spiked_wigner")
     assert result.exit_code == 130 and "interrupted" in result.stderr
 
@@ -464,7 +464,7 @@ def comparison(edges: list, outliers: list[float], eigenvalues: list) -> dict[st
     solution = SimpleNamespace(
         layers=[Layer("", law, outliers, None, {})], observables={}, observable_errors=None, two_time={}
     )
-    seen = SimulatedLayer("", spectra, {}, (), [[] for _ in spectra], [None for _ in spectra])
+    seen = SimulatedLayer("", spectra, {}, (), [[] for _ in spectra], [None for _ in spectra], len(spectra[0]))
     simulation = Simulation("mine", {}, 10, [seen], {}, {}, SETTING)
     return {row.quantity: row.simulation for row in compare(solution, simulation)}
 

@@ -7,14 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray
 from click.testing import CliRunner
 
 import derive
 import derive.sweeps.units
 import derive.sweeps.workers
-from derive.api.sweeping import CHUNK, Interrupted
+from derive.api.cutting import CHUNK
+from derive.api.sweeping import Interrupted
 from derive.cli import main
 from derive.errors import DeriveError, ParameterError
+from derive.results.trees import _Table
 from derive.sweeps.journal import merged, opened, write_merged
 
 ABOUT = {"declaration": "d", "parameters": {"nu": [1, 2]}, "options": {"seed": 0}, "versions": {"jax": "1"}}
@@ -243,7 +246,7 @@ def test_shards_that_are_merged_are_the_whole(spike, tmp_path: Path):
 
 def test_a_plan_counts_and_measures(spike, computed, tmp_path: Path):
     plan = spike.plan(gamma0=GRID, journal=tmp_path / "j")
-    assert (plan.points, plan.units, plan.done, plan.seconds) == (len(GRID), 3, 0, None) and not computed
+    assert (plan.points, plan.units, plan.done, plan.measured) == (len(GRID), 3, 0, ()) and not computed
     plan = spike.plan(gamma0=GRID, journal=tmp_path / "j", measured=True)
     assert plan.done == 1 and plan.expected(1) > plan.expected(2) > 0
     told = CliRunner().invoke(main, ["simulate", "spiked_wigner", "--size", "20", "--seeds", "4", "--dry-run"])
@@ -281,6 +284,15 @@ def test_sweeps_of_simulations_and_comparisons_are_saved_and_labelled(spike, tmp
         assert drawn["eigenvalues"].dims == ("gamma0", "seed", "index") and drawn["eigenvalues"].shape == (2, 3, 40)
         assert swept.plot().axes and len(swept.to_frame()) == 2 and str(swept)
     assert tree["agrees"].dims == ("gamma0",) and tree["theory"]["outliers"].sel(gamma0=2).values == [2.5]
+
+
+def test_layers_with_different_numbers_of_outliers_are_one_table():
+    table = _Table(("a",), (2,))
+    table.add("outliers_0", [np.array([3.0]), None], ("rank",))
+    table.add("outliers_1", [np.array([3.0, 2.0]), np.array([5.0])], ("rank",))
+    found = xarray.Dataset(table.aligned())
+    assert found.sizes == {"a": 2, "rank": 2}
+    assert np.array_equal(found["outliers_0"].values, [[3, np.nan], [np.nan, np.nan]], equal_nan=True)
 
 
 @pytest.mark.slow

@@ -82,6 +82,7 @@ KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "simulation": (_yes_or_no, "True or False"),
     "kernels": (_names, "names such as C[a,b] in a list"),
     "backend": (lambda value: _text(value) and value in ("numpy", "jax"), "numpy or jax"),
+    "eigenvalues": (lambda value: _text(value) and value in ("all", "ends"), "all or ends"),
     "jobs": (lambda value: _text(value) or _whole()(value), "a number of processes or 'cores'"),
     "executor": (lambda value: callable(getattr(value, "submit", None)), "a concurrent.futures.Executor"),
     "on": (_text, "text such as dask:tcp://HOST:PORT"),

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from derive.api.options import Asked, Number, asked, check, several, times_to_watch, wanted_kernels
+from derive.api.options import Asked, Number, asked, check, wanted_kernels
+from derive.api.points import Drawn, Point
 from derive.api.solvers import Source
 from derive.api.stability import TOLERANCE
-from derive.errors import NumericalError, ParameterError
+from derive.errors import ParameterError
 from derive.language.family import Family
 from derive.language.model import Model
 from derive.language.symbols import Parameter
 from derive.pipeline import Derivation, derive_model
-from derive.problems import Problem, grid_of, problem_of
-from derive.results import Comparison, Simulation, Solution, Sweep, compare
-from numerics.progress import part
-from numerics.runtime.two_time import Wanted
-from numerics.simulation import samples as finite_size
-from numerics.solver import Solver, solve
+from derive.problems import Problem, problem_of
+from derive.results import Comparison, Simulation, Solution, Sweep
+from numerics.modules import Solver
 from numerics.two_time import Name
 
 if TYPE_CHECKING:
     from derive.api.expanding import Expansion
     from derive.api.reporting import Reported
-    from derive.api.sweeping import Plan, Work, Workers
+    from derive.api.sweeping import Plan, Sweeping
     from derive.api.verifying import Verdicts
     from numerics.stability import StableRate
 
@@ -135,27 +129,16 @@ class Theory:
             kernels=kernels,
             progress=progress,
         )
-        problem = self._problem(self._given("solve", options, values, parameters))
-        solver = self._solver(problem.model, progress)
-        told = {"samples": samples, "seed": int(seed), "rank": rank, "path": path, "kernels": wanted_kernels(kernels)}
-        made = self._source.made("solve", problem, told)
-        with _quietly():
-            try:
-                found = solve(
-                    solver,
-                    problem.inputs,
-                    samples=samples,
-                    seed=int(seed),
-                    rank=rank,
-                    layers=problem.layers,
-                    path=solver.layered if path is None else path,
-                    overlaps=overlaps is not False,
-                    two_time=wanted_kernels(kernels),
-                    progress=None if progress is None else part(progress, 0.1, 1.0),
-                )
-            except NumericalError as error:
-                return Solution(made, None, (str(error),))
-        return Solution.of(made, found)
+        point = self._point(self._given("solve", options, values, parameters), progress)
+        return point.solved(
+            samples=samples,
+            seed=int(seed),
+            rank=rank,
+            path=path,
+            overlaps=overlaps is not False,
+            kernels=wanted_kernels(kernels),
+            progress=progress,
+        )
 
     def sweep(
         self,
@@ -171,6 +154,7 @@ class Theory:
         backend: str | None = None,
         path: bool | Sequence[int] | None = None,
         overlaps: bool | None = None,
+        eigenvalues: str | None = None,
         kernels: Sequence[str | Name] = (),
         jobs: int | str | None = None,
         executor: Executor | None = None,
@@ -201,16 +185,15 @@ class Theory:
         >>> [c.agrees for c in m.sweep(strength=[2, 4], of="compare", size=100, seeds=4)]
         [True, True]
         """
-        work, workers = self._work(
+        return self._sweeping(
             "sweep",
             values,
             parameters,
             {"size": size, "seeds": seeds, "seed": seed},
             {"of": None if of == "solve" else of, "samples": samples, "rank": rank, "backend": backend, "path": path}
-            | {"overlaps": overlaps, "kernels": kernels, "jobs": jobs, "executor": executor, "on": on}
-            | {"journal": journal, "shard": shard, "progress": progress},
-        )
-        return work.done(workers, progress)
+            | {"overlaps": overlaps, "eigenvalues": eigenvalues, "kernels": kernels, "jobs": jobs}
+            | {"executor": executor, "on": on, "journal": journal, "shard": shard, "progress": progress},
+        ).done(progress)
 
     def plan(self, values: Values | None = None, /, *, measured: bool = False, **arguments: Any) -> Plan:
         """How many points and units a sweep has, how many are done, and how long it takes; arguments as for `sweep`.
@@ -224,40 +207,30 @@ class Theory:
         """
         defaults = {"size": SIZE, "seeds": SEEDS, "seed": SEED}
         numbers = {name: arguments.pop(name, default) for name, default in defaults.items()}
-        known = ("of", "samples", "rank", "backend", "path", "overlaps", "kernels", "jobs", "executor", "on")
+        known = (
+            "of",
+            "samples",
+            "rank",
+            "backend",
+            "path",
+            "overlaps",
+            "eigenvalues",
+            "kernels",
+            "jobs",
+            "executor",
+            "on",
+        )
         told = {name: arguments.pop(name, None) for name in (*known, "journal", "shard", "progress")}
-        work, workers = self._work("plan", values, arguments, numbers, told)
-        return work.plan(workers, measured)
+        return self._sweeping("plan", values, arguments, numbers, told).plan(measured)
 
-    def _work(
+    def _sweeping(
         self, verb: str, values: Values | None, parameters: Values, numbers: Mapping[str, int], told: Mapping[str, Any]
-    ) -> tuple[Work, Workers]:
+    ) -> Sweeping:
         """A sweep and who computes it; numbers: options that have defaults, told: those that may be None."""
-        from derive.api.sweeping import Wish, Work, Workers, shard_of
+        from derive.api.sweeping import sweeping_of
 
         given = self._given(verb, asked(**numbers, **told), values, parameters)
-        grid = grid_of(self.declared, {name: several(value) for name, value in given.items()})
-        wish = Wish(
-            "solve" if told["of"] is None else told["of"],
-            int(numbers["size"]),
-            int(numbers["seeds"]),
-            int(numbers["seed"]),
-            samples=told["samples"],
-            rank=told["rank"],
-            backend=told["backend"] or "numpy",
-            path=told["path"],
-            overlaps=told["overlaps"],
-            kernels=wanted_kernels(told["kernels"]),
-        )
-        shard, journal = told["shard"], told["journal"]
-        workers = Workers(
-            told["jobs"],
-            told["executor"],
-            told["on"],
-            None if journal is None else Path(journal),
-            None if shard is None else shard_of(shard),
-        )
-        return Work(self._source, grid, wish), workers
+        return sweeping_of(self._source, self.declared, given, {**numbers, **told})
 
     # -- finite size
 
@@ -272,6 +245,7 @@ class Theory:
         backend: str | None = None,
         path: bool | Sequence[int] | None = None,
         overlaps: bool | None = None,
+        eigenvalues: str | None = None,
         kernels: Sequence[str | Name] = (),
         progress: Progress | None = None,
         **parameters: Any,
@@ -280,6 +254,8 @@ class Theory:
 
         size: of the base sector, the first one declared. seeds: independent samples. path: the spectrum at every time
         or at those that are listed; by default at a handful where layers have names. backend: "numpy" or "jax".
+        eigenvalues: "all" by default; "ends" gives the twenty at either end, which at large sizes are found without the
+        others, by Lanczos' method with checked residuals.
 
         >>> import derive
 
@@ -294,60 +270,18 @@ class Theory:
             backend=backend,
             path=path,
             overlaps=overlaps,
+            eigenvalues=eigenvalues,
             kernels=kernels,
             progress=progress,
         )
-        problem = self._problem(self._given("simulate", options, values, parameters))
-        solver = self._solver(problem.model, progress)
-        times = times_to_watch(solver, problem.values, path)
-        return self._simulated(
-            problem,
-            solver,
-            (int(size), int(seeds), int(seed)),
-            backend,
-            path,
-            times,
-            solver.layered if overlaps is None else overlaps,
-            wanted_kernels(kernels),
-            progress,
+        point = self._point(self._given("simulate", options, values, parameters), progress)
+        return point.simulated(
+            Drawn(int(size), int(seeds), int(seed), backend, eigenvalues == "ends"),
+            path=path,
+            overlaps=point.solver.layered if overlaps is None else overlaps,
+            kernels=wanted_kernels(kernels),
+            progress=progress,
         )
-
-    def _simulated(
-        self,
-        problem: Problem,
-        solver: Solver,
-        draws: tuple[int, int, int],
-        backend: str | None,
-        path: bool | Sequence[int] | None,
-        times: Sequence[int],
-        overlaps: bool,
-        wanted: Wanted,
-        progress: Progress | None,
-    ) -> Simulation:
-        """Samples; draws: size, how many, and the seed; path: how `times` were asked for."""
-        size, seeds, seed = draws
-        told: Asked = {"size": size, "seeds": seeds, "seed": seed, "path": _listed(path), "kernels": wanted}
-        if backend not in (None, "numpy"):
-            told["backend"] = backend
-        made = self._source.made("simulate", problem, told)
-        with _quietly():
-            try:
-                found = finite_size.simulate(
-                    solver,
-                    problem.inputs,
-                    size,
-                    seeds,
-                    seed=seed,
-                    layers=problem.layers,
-                    times=times,
-                    overlaps=overlaps,
-                    two_time=wanted,
-                    backend=backend or "numpy",
-                    progress=None if progress is None else part(progress, 0.05, 1.0),
-                )
-            except NumericalError as error:
-                return Simulation(made, None, (str(error),))
-        return Simulation(made, found)
 
     def compare(
         self,
@@ -361,11 +295,15 @@ class Theory:
         seed: int = SEED,
         backend: str | None = None,
         path: bool | None = None,
+        eigenvalues: str | None = None,
         kernels: Sequence[str | Name] = (),
         progress: Progress | None = None,
         **parameters: Any,
     ) -> Comparison:
         """Solve the theory, simulate the declaration, and set one against the other.
+
+        eigenvalues: "all" by default; "ends" computes those that are compared only, the outliers on either side and the
+        edges behind them, unless a layer needs all. There is no histogram then.
 
         >>> import derive
 
@@ -381,35 +319,21 @@ class Theory:
             seed=seed,
             backend=backend,
             path=path,
+            eigenvalues=eigenvalues,
             progress=progress,
             kernels=kernels,
         )
         given = self._given("compare", options, values, parameters)
         if seeds < 2:
             raise ParameterError("seeds must be at least 2 to compare: one seed gives no standard error")
-        problem = self._problem(given)
-        solver = self._solver(problem.model, progress)
-        finite_size.check_memory(solver, problem.values, int(size))
-        times = times_to_watch(solver, problem.values, path)
-        wanted = wanted_kernels(kernels)
-        theory = self.solve(
-            given,
+        return self._point(given, progress).compared(
+            Drawn(int(size), int(seeds), int(seed), backend, eigenvalues == "ends"),
             samples=samples,
-            seed=int(seed),
             rank=rank,
-            path=bool(times),
-            kernels=wanted,
-            progress=_part(progress, 0.05, 0.3),
+            path=path,
+            kernels=wanted_kernels(kernels),
+            progress=progress,
         )
-        draws, share = (int(size), int(seeds), int(seed)), _part(progress, 0.3, 0.9)
-        simulation = self._simulated(problem, solver, draws, backend, path, times, True, wanted, share)
-        smaller = None
-        if theory.found is not None and any(not layer.outliers for layer in theory.found.layers):
-            half = finite_size.smaller_size(solver, problem.values, int(size))
-            if half is not None:
-                draws, share = (half, int(seeds), int(seed) + 1), _part(progress, 0.9, 1.0)
-                smaller = self._simulated(problem, solver, draws, None, None, (), False, (), share)
-        return compare(theory, simulation, smaller)
 
     # -- what else follows
 
@@ -569,21 +493,8 @@ class Theory:
     def _problem(self, given: Values) -> Problem:
         return problem_of(self.declared, {**dict(self.chosen), **given})
 
+    def _point(self, given: Values, progress: Progress | None) -> Point:
+        return Point.of(self._source, self._problem(given), progress)
+
     def _solver(self, model: Model, progress: Progress | None) -> Solver:
         return self._source.solver(model, progress)
-
-
-def _listed(path: bool | Sequence[int] | None) -> bool | list[int] | None:
-    return path if path is None or isinstance(path, bool) else [int(time) for time in path]
-
-
-def _part(progress: Progress | None, low: float, high: float) -> Progress | None:
-    return None if progress is None else part(progress, low, high)
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Overflow ends in a sentence of ours, not in warnings of NumPy."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)
-        yield

@@ -9,6 +9,7 @@ import click
 from derive.cli.output import json_option, print_table
 from derive.cli.problem import (
     backend_option,
+    eigenvalues_option,
     kernel_option,
     out_option,
     path_option,
@@ -20,6 +21,7 @@ from derive.cli.problem import (
     size_option,
     target_argument,
     values_argument,
+    wanted_eigenvalues,
 )
 from derive.cli.sweeping import Flags, computed, sweep_options
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 @seed_option
 @backend_option
 @path_option
+@eigenvalues_option
 @kernel_option
 @out_option
 @plot_option
@@ -52,6 +55,7 @@ def compare(
     seed: int,
     backend: str,
     path: bool | None,
+    eigenvalues: str | None,
     kernels: tuple[str, ...],
     out: str | None,
     plot: str | None,
@@ -103,6 +107,7 @@ def compare(
         raise click.UsageError("--seeds must be at least 2 here: one seed gives no standard error")
     options: dict[str, Any] = {"size": size, "seeds": seeds, "samples": samples, "rank": rank, "seed": seed}
     options |= {"backend": backend, "path": path, "kernels": kernels}
+    options["eigenvalues"] = wanted_eigenvalues(eigenvalues, size, out, plot, pairs)
     computed(
         "compare",
         "comparing",

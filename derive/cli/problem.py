@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from derive.api import Theory
 
+LARGE = 2000
+"""Sizes from which on all eigenvalues are computed only where they are needed."""
+
 target_argument = click.argument("target", metavar="SETTING|FILE", shell_complete=completion.targets)
 values_argument = click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1, shell_complete=completion.values)
 words_argument = click.argument(
@@ -65,6 +68,12 @@ seeds_option = click.option(
     metavar="K",
     help="Number of independent draws of all the disorder.",
 )
+eigenvalues_option = click.option(
+    "--eigenvalues",
+    type=click.Choice(("all", "ends")),
+    help="All eigenvalues of each sample, or the ends of its spectrum only, which is much faster at large sizes. "
+    f"Unless given: the ends from size {LARGE} on, where neither a histogram nor a file needs the others.",
+)
 kernel_option = click.option(
     "--kernel",
     "kernels",
@@ -93,9 +102,23 @@ out_option = click.option(
     "-o",
     "--out",
     metavar="FILE",
-    shell_complete=completion.files(".jsonl", ".csv", ".nc"),
-    help="Also write the results: FILE.jsonl, one JSON object per point, FILE.csv, or FILE.nc for derive.open.",
+    shell_complete=completion.files(".jsonl", ".csv", ".nc", ".zarr"),
+    help="Also write the results: FILE.jsonl, one JSON object per point, FILE.csv, or FILE.nc or FILE.zarr for "
+    "derive.open.",
 )
+
+
+def wanted_eigenvalues(
+    given: str | None, size: int, out: str | None, plot: str | None, pairs: tuple[str, ...]
+) -> str | None:
+    """What --eigenvalues says, or what is asked for without it: histograms, and files of all numbers, need all."""
+    from derive.problems import makes_a_grid
+
+    whole_file = out is not None and Path(out).suffix in (".nc", ".zarr")
+    histogram = plot is not None and not makes_a_grid(pairs)
+    if given == "ends" and histogram:
+        raise click.UsageError("--plot draws a histogram, which needs all eigenvalues: leave out --eigenvalues ends")
+    return given or ("ends" if size >= LARGE and not whole_file and not histogram else None)
 
 
 def check_plot(plot: str | None) -> None:

@@ -9,6 +9,7 @@ import click
 from derive.cli.output import handful, json_option, print_kernel, print_table
 from derive.cli.problem import (
     backend_option,
+    eigenvalues_option,
     kernel_option,
     out_option,
     path_option,
@@ -18,6 +19,7 @@ from derive.cli.problem import (
     size_option,
     target_argument,
     values_argument,
+    wanted_eigenvalues,
 )
 from derive.cli.sweeping import Flags, computed, sweep_options
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 @seed_option
 @backend_option
 @path_option
+@eigenvalues_option
 @kernel_option
 @out_option
 @plot_option
@@ -46,6 +49,7 @@ def simulate(
     seed: int,
     backend: str,
     path: bool | None,
+    eigenvalues: str | None,
     kernels: tuple[str, ...],
     out: str | None,
     plot: str | None,
@@ -58,8 +62,9 @@ def simulate(
 ) -> None:
     """Simulate the declaration at finite size: draw the disorder, run the equations, diagonalise.
 
-    Nothing of the theory enters. Matrices are dense: memory grows as D^2 and time as D^3 per seed. A size that does
-    not fit into the free memory is refused, with one that does.
+    Nothing of the theory enters. Matrices are dense: memory grows as D^2 and time as D^3 per seed, or as D^2 where only
+    the ends of the spectrum are wanted (--eigenvalues). A size that does not fit into the free memory is refused, with
+    one that does; --dry-run says how much one sample takes.
     With one seed there is no standard error, and it is null.
 
     Lists and ranges make a grid, as in `derive solve`. With --jobs, --on, --shard or on a grid samples are spread over
@@ -83,7 +88,7 @@ def simulate(
       derive simulate my_model.py eta=0.1,0.2 --size 200 --seeds 4 --out samples.csv
     """
     options: dict[str, Any] = {"size": size, "seeds": seeds, "seed": seed, "backend": backend, "path": path}
-    options["kernels"] = kernels
+    options |= {"kernels": kernels, "eigenvalues": wanted_eigenvalues(eigenvalues, size, out, plot, pairs)}
     computed(
         "simulate",
         "simulating",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from derive.api import Theory
     from derive.results import Sweep
 
-KINDS = (".jsonl", ".csv", ".nc")
+KINDS = (".jsonl", ".csv", ".nc", ".zarr")
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
@@ -152,7 +152,8 @@ def _refuse_nothing(result: Any, error: type[Exception]) -> None:
 
 
 def _print_plan(theory: Theory, given: dict[str, Any], work: dict[str, Any], flags: Flags) -> None:
-    from derive.api.sweeping import cores, shown_time
+    from derive.api.wishes import cores
+    from derive.sweeps.watching import shown_time
 
     with progress_bar(f"measuring {theory.declared.name}", flags.as_json):
         plan = theory.plan(given, measured=True, **work)

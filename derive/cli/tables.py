@@ -1,4 +1,4 @@
-"""Results of commands as files: JSON lines with everything, CSV with one number per cell, or netCDF."""
+"""Results of commands as files: JSON lines with everything, CSV with one number per cell, netCDF or Zarr."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from derive.errors import DeriveError
 if TYPE_CHECKING:
     from derive.results import Comparison, Simulation, Solution, Sweep
 
-MEANING = {".jsonl": "everything", ".csv": "one number per cell", ".nc": "for derive.open"}
+MEANING = {".jsonl": "everything", ".csv": "one number per cell", ".nc": "for derive.open", ".zarr": "the same as Zarr"}
 
 
 def check_table(out: str | None, kinds: Sequence[str] = (".jsonl", ".csv")) -> None:
@@ -28,7 +28,11 @@ def check_table(out: str | None, kinds: Sequence[str] = (".jsonl", ".csv")) -> N
     if path.suffix not in kinds:
         endings = " or ".join(f"{kind} ({MEANING[kind]})" for kind in kinds)
         raise DeriveError(f"--out {out}: the name must end in {endings}")
-    if path.is_dir() or not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
+    if path.suffix == ".zarr":
+        from derive.results.saving import check_zarr
+
+        check_zarr(path)
+    if (path.is_dir() and path.suffix != ".zarr") or not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
         raise DeriveError(f"--out {out}: cannot be written; choose a file in a directory that exists")
 
 
@@ -39,7 +43,7 @@ def write_result(out: str, result: Solution | Simulation | Comparison | Sweep) -
 
     suffix = Path(out).suffix
     points = result.points if isinstance(result, Sweep) else (result,)
-    if suffix == ".nc":
+    if suffix in (".nc", ".zarr"):
         result.save(out)
     elif suffix == ".csv":
         write_rows(out, [row_of(point) for point in points])

@@ -111,7 +111,9 @@ def histogram_of(shown: Shown, label: str | None) -> dict[str, list[float]]:
     """Simulated eigenvalues of all seeds, those at zero that only the shape makes left out."""
     if shown.simulation is None or shown.simulation.found is None or not shown.simulation.layers:
         return {"top": [], "left": [], "right": []}
-    values = np.concatenate([np.asarray(e, float) for e in shown.simulation.layer(label).eigenvalues])
+    values = np.concatenate(
+        [np.asarray(e, float) for e in shown.simulation.layer(label).all_eigenvalues("a histogram")]
+    )
     rest = values[np.abs(values) > 1e-9 * np.abs(values).max()]
     heights, edges = np.histogram(rest, bins=int(np.clip(np.sqrt(len(rest)), 12, 80)))
     heights = heights / (len(values) * np.diff(edges))

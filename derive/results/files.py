@@ -12,7 +12,7 @@ import numpy as np
 from derive.errors import DeriveError
 from derive.results.comparison import Comparison
 from derive.results.made import Made
-from derive.results.saving import ENGINE, FORMAT, Saved
+from derive.results.saving import ENGINES, FORMAT, Saved, check_zarr
 from derive.results.simulation import Simulation
 from derive.results.solution import Solution
 from derive.results.sweep import Sweep
@@ -67,10 +67,13 @@ def open_result(path: str | os.PathLike[str]) -> Any:
     import xarray
 
     file = Path(path)
-    if not file.is_file():
+    zarr = file.is_dir() and file.suffix == ".zarr"
+    if zarr:
+        check_zarr(file)
+    elif not file.is_file():
         raise DeriveError(f"there is no file {file}; results are written with .save({str(file)!r})")
     try:
-        with xarray.open_dataset(file, group="record", engine=ENGINE) as record:
+        with xarray.open_dataset(file, group="record", engine=ENGINES[".zarr" if zarr else ".nc"]) as record:
             version = int(record.attrs["format"])
             skeleton, numbers = record["skeleton"].values.tobytes(), np.asarray(record["numbers"].values, float)
     except Exception as error:  # noqa: BLE001 - whatever the library raises on a damaged or foreign file

@@ -1,12 +1,13 @@
 """Results as files: a labelled tree for people and other programs, and beside it the whole result as plain data.
 
-A file is netCDF. The groups `theory`, `simulation` and `sweep` are what `to_xarray()` gives. The group `record` holds
-the result itself, for `derive.open`: one array of all its numbers and one text that says what they are. Nothing in it
-is code, and nothing is pickled.
+A file is netCDF, or a directory in the format of Zarr. The groups `theory`, `simulation` and `sweep` are what
+`to_xarray()` gives. The group `record` holds the result itself, for `derive.open`: one array of all its numbers and one
+text that says what they are. Nothing in it is code, and nothing is pickled.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import os
@@ -26,15 +27,15 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 """Version of the group `record`; files of a later one are refused."""
-ENGINE = "h5netcdf"
-SUFFIX = ".nc"
+ENGINES = {".nc": "h5netcdf", ".zarr": "zarr"}
+"""What reads and writes a result, by how its name ends."""
 
 
 class Saved(ABC):
     """A result that can be written to a file, and opened again with `derive.open`."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result to a netCDF file, whole or not at all; `derive.open(path)` gives it back."""
+        """Write the result, whole or not at all, as netCDF (.nc) or Zarr (.zarr); `derive.open(path)` gives it back."""
         return write_result(self, Path(path))
 
     @abstractmethod
@@ -46,8 +47,10 @@ def write_result(result: Saved, path: Path) -> Path:
     """Write a result, whole or not at all."""
     import xarray
 
-    if path.suffix != SUFFIX:
-        raise DeriveError(f"{path}: end the name in {SUFFIX}; results are saved as netCDF")
+    if path.suffix not in ENGINES:
+        raise DeriveError(f"{path}: end the name in .nc or .zarr; results are saved as netCDF or Zarr")
+    if path.suffix == ".zarr":
+        check_zarr(path)
     pool = Pool()
     skeleton = json.dumps(pool.encoded(result), allow_nan=False).encode()
     record = xarray.Dataset(
@@ -57,18 +60,28 @@ def write_result(result: Saved, path: Path) -> Path:
     tree = as_tree(result.to_xarray())
     tree["record"] = xarray.DataTree(record)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", suffix=SUFFIX, dir=path.parent)
-        os.close(handle)
-        try:
-            tree.to_netcdf(name, engine="h5netcdf")
-            os.chmod(name, 0o644)
-            os.replace(name, path)
-        finally:
-            if os.path.exists(name):
-                os.unlink(name)
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as directory:
+            unfinished = Path(directory) / f"new{path.suffix}"
+            if path.suffix == ".nc":
+                tree.to_netcdf(unfinished, engine="h5netcdf")
+            else:
+                tree.to_zarr(unfinished, zarr_format=2)  # the version whose texts every reader knows
+                if path.exists():
+                    os.replace(path, Path(directory) / "old")
+            os.replace(unfinished, path)
     except OSError as error:
         raise DeriveError(f"{path}: cannot be written ({error.strerror or error}); choose another file") from None
     return path
+
+
+def check_zarr(path: Path) -> None:
+    """Refuse to write where Zarr is not installed, or where something else is."""
+    if importlib.util.find_spec("zarr") is None:
+        raise DeriveError(
+            f"{path}: Zarr is not installed; install it with pip install 'two-level-dmft[zarr]', or write a .nc file"
+        )
+    if path.exists() and not (path / ".zgroup").is_file():
+        raise DeriveError(f"{path} is there already and is no result in the format of Zarr; choose another name")
 
 
 def as_tree(labelled: Any) -> xarray.DataTree:

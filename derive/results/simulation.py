@@ -84,7 +84,8 @@ class Simulation(Saved):
 
     @property
     def eigenvalues(self) -> np.ndarray:
-        """All eigenvalues of the first layer after the last step, ascending: one row per seed."""
+        """Eigenvalues of the first layer after the last step, ascending: one row per seed. All of them, unless only the
+        ends of the spectrum were asked for."""
         return read_only(self.layer().eigenvalues)
 
     @property

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray
 
+from numerics.simulation.outermost import at_ends
+
 if TYPE_CHECKING:
     from numerics.simulation.samples import SimulatedLayer
 
@@ -97,10 +99,16 @@ def _samples(simulation: Result) -> Variables:
 
 
 def _spectra(layer: SimulatedLayer) -> Variables:
-    found: Variables = {"eigenvalues": (("seed", "index"), np.array(layer.eigenvalues))}
+    dims = ("seed", _along([layer]))
+    found: Variables = {"eigenvalues": (dims, np.array(layer.eigenvalues))}
     for side, values in layer.overlaps.items():
-        found[f"overlap_{side}"] = (("seed", "index"), np.array(values))
+        found[f"overlap_{side}"] = (dims, np.array(values))
     return found
+
+
+def _along(layers: Sequence[SimulatedLayer]) -> str:
+    """What eigenvalues are numbered by: their place in the whole spectrum, or among as many of either end."""
+    return "index" if all(layer.whole for layer in layers) else "place_at_ends"
 
 
 def labelled_sweep(sweep: Result) -> xarray.Dataset | xarray.DataTree:
@@ -144,7 +152,7 @@ def _dataset(sweep: Result, results: Sequence[Any]) -> xarray.Dataset:
             None if point is None else next((x for x in point.layers if x.label == label), None) for point in points
         ]
         (_add_spectra if simulated else _add_theory)(table, tail, layers)
-    found = xarray.Dataset(table.variables, coords={name: (name, list(values)) for name, values in axes.items()})
+    found = xarray.Dataset(table.aligned(), coords={name: (name, list(values)) for name, values in axes.items()})
     found["trouble"] = (tuple(axes), np.array(["; ".join(p.trouble) for p in results], dtype=str).reshape(shape))
     found.attrs = attributes(sweep)
     return found
@@ -174,6 +182,23 @@ class _Table:
             name += "_"
         self.variables[name] = ((*self.names, *dims), table.reshape((*self.shape, *inner)))
 
+    def aligned(self) -> dict[str, Any]:
+        """The variables, as long as each other along each dimension they share: layers differ in their outliers."""
+        lengths: dict[str, int] = {}
+        for dims, values in self.variables.values():
+            lengths |= {name: max(size, lengths.get(name, 0)) for name, size in zip(dims, values.shape, strict=True)}
+        return {
+            name: (
+                dims,
+                np.pad(
+                    values,
+                    [(0, lengths[dim] - size) for dim, size in zip(dims, values.shape, strict=True)],
+                    constant_values=np.nan,
+                ),
+            )
+            for name, (dims, values) in self.variables.items()
+        }
+
 
 def _add_theory(table: _Table, tail: str, layers: Sequence[Any]) -> None:
     table.add(f"outliers{tail}", [layer and layer.outliers for layer in layers], ("rank",))
@@ -184,11 +209,19 @@ def _add_theory(table: _Table, tail: str, layers: Sequence[Any]) -> None:
 
 
 def _add_spectra(table: _Table, tail: str, layers: Sequence[Any]) -> None:
-    table.add(f"eigenvalues{tail}", [layer and np.array(layer.eigenvalues) for layer in layers], ("seed", "index"))
-    sides = dict.fromkeys(side for layer in layers if layer is not None for side in layer.overlaps)
-    for side in sides:
-        cells = [layer and np.array(layer.overlaps[side]) for layer in layers]
-        table.add(f"overlap_{side}{tail}", cells, ("seed", "index"))
+    present = [layer for layer in layers if layer is not None]
+    if not present:
+        return
+    along = _along(present)
+    shortest = min(len(layer.eigenvalues[0]) for layer in present)
+
+    def rows(values: Sequence[np.ndarray]) -> np.ndarray:
+        """All of them, or where one point has the ends only as many of each."""
+        return np.array(values) if along == "index" else at_ends(np.array(values), shortest // 2)
+
+    table.add(f"eigenvalues{tail}", [layer and rows(layer.eigenvalues) for layer in layers], ("seed", along))
+    for side in dict.fromkeys(side for layer in present for side in layer.overlaps):
+        table.add(f"overlap_{side}{tail}", [layer and rows(layer.overlaps[side]) for layer in layers], ("seed", along))
 
 
 def _edge(layer: Any, end: int) -> float:

@@ -89,6 +89,7 @@ MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     bench_wide.growth_with_spikes,
     bench_bulk.bulk,
     sweeps.side_by_side,
+    sweeps.ends_of_spectra,
     sweeps.workers,
     processes.compiling,
     processes.second_solves,

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
+
+import numpy as np
 
 from derive.errors import DeriveError
 from numerics.bench.tools import Figure, timed
+from numerics.simulation.outermost import by_lanczos
 from numerics.solver import load_built, solve, solve_many
 
 VALUES = {"alpha": 2.0, "nu": 1.0, "gamma0": 1.0, "eta": 0.1, "sigma": 0.3, "C": 1, "T": 30}
@@ -45,8 +50,26 @@ def side_by_side(references: Path | None) -> list[Figure]:
     ]
 
 
+def ends_of_spectra(references: Path | None) -> list[Figure]:
+    """Ends of the spectrum of a large sample against all of it."""
+    size, figures = 2000, []
+    entries = np.random.default_rng(0).standard_normal((2 * size, size))
+    spike = np.outer(entries[0], entries[0]) / size
+    for name, bulk in (
+        ("W + W^T", (entries[:size] + entries[:size].T) / np.sqrt(2 * size)),
+        ("W^T W", entries.T @ entries / size),
+    ):
+        matrix = bulk + 9 * spike
+        few = timed(partial(by_lanczos, matrix, 20))
+        whole = timed(partial(np.linalg.eigh, matrix))
+        told = f"size {size}, twenty eigenvalues at either end with vectors: {few:.2f} s against {whole:.2f} s"
+        figures.append(Figure(f"all eigenvalues of {name} over the ends", whole / few, "times", told))
+    return figures
+
+
 def workers(references: Path | None) -> list[Figure]:
     """Points of a sweep a second: two workers against one, on 128 points of deep_linear."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     seconds = {jobs: _swept(jobs) for jobs in (1, 2)}
     return [
         Figure(
@@ -54,7 +77,7 @@ def workers(references: Path | None) -> list[Figure]:
             seconds[1] / seconds[2],
             "times",
             f"from the first to the last line of the journal, deep_linear, 128 points: {seconds[1]:.1f} s and "
-            f"{seconds[2]:.1f} s, starting and compiling left out",
+            f"{seconds[2]:.1f} s, starting and compiling left out; {load:.1f} processes of others were running before",
         )
     ]
 

@@ -30,8 +30,9 @@ Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], Improved]
 
 FARTHEST = 1e16
 MOST_STEPS = 600
-BATCH = 64
-"""Points whose equations are set up at once: more of a large system would not fit into fast memory."""
+BATCH, ENTRIES = 64, 2**14
+"""Points whose equations are set up at once, as many as have so many slopes together, and at least the first number:
+more of a large system would not fit into fast memory."""
 SMALL, GROUP = 30, 4
 """Systems of more equations than the first are followed to many points together: groups of the second share the way."""
 
@@ -103,6 +104,7 @@ class Branch:
     def kernel(self) -> Kernel:
         """Newton's method on the generated equations."""
         equations = self.equations
+        batch = max(BATCH, ENTRIES // max(1, equations.count) ** 2)
 
         def some(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
             residual, _, slope = equations(z, r)
@@ -116,9 +118,9 @@ class Branch:
             return r, before, after, both[..., 1]
 
         def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
-            if z.size <= BATCH:
+            if z.size <= batch:
                 return some(z, r, usual)
-            rows = [slice(begin, begin + BATCH) for begin in range(0, z.size, BATCH)]
+            rows = [slice(begin, begin + batch) for begin in range(0, z.size, batch)]
             parts = zip(*(some(z[k], r[k], usual[k]) for k in rows), strict=True)
             r, before, after, rate = (np.concatenate(part) for part in parts)
             return r, before, after, rate
@@ -185,6 +187,13 @@ class Branch:
                 raise NumericalError(f"the bulk equations did not converge near z = {missing[np.argmax(errors)]:.6g}")
             self._known.update(zip(missing.tolist(), r, strict=True))
         return np.array([self._known[x] for x in z.tolist()]).T
+
+    def ask(self, z: np.ndarray) -> None:
+        """Find the responses at many points at once, for `responses` to know; those that are not found are left out."""
+        missing = np.array(list(dict.fromkeys(x for x in np.asarray(z, complex).tolist() if x not in self._known)))
+        if missing.size:
+            r, errors = self.followed(missing)
+            self._known.update((x, row) for x, row, off in zip(missing.tolist(), r, errors, strict=True) if off <= 1e-6)
 
     @cached_property
     def _known(self) -> dict[complex, np.ndarray]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 
 from numerics.bulk.branch import Branch
 from numerics.bulk.curve import Curve
 from numerics.bulk.support import series_moments
+from numerics.runtime.interface import BulkLaw
+from numerics.runtime.point import Point
 
 
 def moments(branch: Branch, count: int) -> list[float]:
@@ -23,7 +26,13 @@ def exact_moments(branch: Branch, count: int) -> list[Fraction] | None:
     With G = w u and w = 1/z the curve is a polynomial in w and u; u starts at 1, and each further coefficient
     enters its order linearly, with the slope of the leading polynomial at 1.
     """
-    curve = Curve.of(branch.law, branch.own) if branch.eliminated else None
+    found = _from_curve(branch.law, branch.own, count) if branch.eliminated else None
+    return None if found is None else list(found)
+
+
+@lru_cache(maxsize=256)
+def _from_curve(law: BulkLaw, p: Point, count: int) -> tuple[Fraction, ...] | None:
+    curve = Curve.of(law, p)
     if curve is None:
         return None
     terms = [(i, i - j, c) for i, row in enumerate(curve.exact) for j, c in enumerate(row) if c]
@@ -37,7 +46,7 @@ def exact_moments(branch: Branch, count: int) -> list[Fraction] | None:
     for order in range(1, count + 1):
         known = [*found, Fraction(0)]
         found.append(-_coefficient(terms, known, order) / slope)
-    return found
+    return tuple(found)
 
 
 def _coefficient(terms: list[tuple[int, int, Fraction]], series: list[Fraction], order: int) -> Fraction:

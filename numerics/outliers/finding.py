@@ -35,6 +35,19 @@ class Outlier:
 
 
 @dataclass(frozen=True)
+class Eigenvalues:
+    """A ring's matrix, eigenvalues of it, those of largest modulus at least, and those among them that are real."""
+
+    matrix: np.ndarray
+    values: np.ndarray
+    real: np.ndarray
+
+    def placed(self, places: list[list[float]]) -> RingSpectrum:
+        """With the outliers of each real one."""
+        return RingSpectrum(self.matrix, self.values, self.real, places)
+
+
+@dataclass(frozen=True)
 class RingSpectrum:
     """Eigenvalues of largest modulus of a ring's matrix, those among them that are real, and the outliers of each."""
 
@@ -68,9 +81,23 @@ def find_outliers(problem: SpikedProblem, spectra: Sequence[RingSpectrum] | None
 
 
 @in_float64
-def ring_spectra(problem: SpikedProblem) -> list[RingSpectrum]:
-    """The spectrum of every ring of unknowns."""
-    return [ring_spectrum(_pencil(problem, ring), partial(physical, problem, ring)) for ring in problem.probe.rings]
+def ring_spectra(problem: SpikedProblem, known: Sequence[Eigenvalues] | None = None) -> list[RingSpectrum]:
+    """The spectrum of every ring of unknowns; known: what `ring_eigenvalues` found."""
+    return [
+        ring_spectrum(first.matrix, partial(physical, problem, ring), first)
+        for ring, first in zip(problem.probe.rings, known or ring_eigenvalues(problem), strict=True)
+    ]
+
+
+@in_float64
+def ring_eigenvalues(problem: SpikedProblem) -> list[Eigenvalues]:
+    """The first eigenvalues of the matrix of every ring of unknowns, all of a small one."""
+    return [_eigenvalues(_pencil(problem, ring), FIRST_EIGENVALUES) for ring in problem.probe.rings]
+
+
+def _eigenvalues(matrix: np.ndarray, count: int) -> Eigenvalues:
+    values = leading_eigenvalues(matrix, count)
+    return Eigenvalues(matrix, values, real_among(matrix, values))
 
 
 def by_eigenvalues(problem: SpikedProblem, ring: Ring) -> list[tuple[float, float]]:
@@ -78,21 +105,25 @@ def by_eigenvalues(problem: SpikedProblem, ring: Ring) -> list[tuple[float, floa
     return ring_spectrum(_pencil(problem, ring), partial(physical, problem, ring)).outliers
 
 
-def ring_spectrum(matrix: np.ndarray, points: Callable[[Sequence[float]], list[list[float]]]) -> RingSpectrum:
+def ring_spectrum(
+    matrix: np.ndarray,
+    points: Callable[[Sequence[float]], list[list[float]]],
+    first: Eigenvalues | None = None,
+) -> RingSpectrum:
     """The part of a matrix's spectrum that outliers come from; `points` gives those of each real eigenvalue.
 
     The map s(z) grows with the distance from the bulk, so outliers belong to the eigenvalues of largest modulus: of a
     large matrix more and more of those are found until the smaller half gives no outlier.
     """
-    count = FIRST_EIGENVALUES
+    count, now = FIRST_EIGENVALUES, first or _eigenvalues(matrix, FIRST_EIGENVALUES)
     while True:
-        values = leading_eigenvalues(matrix, count)
-        real = real_among(matrix, values)
-        found = points(real.tolist())
-        least = np.abs(values[len(values) // 2]) if len(values) else 0.0
-        if len(values) == len(matrix) or not any(zs for s, zs in zip(real, found, strict=True) if abs(s) <= least):
-            return RingSpectrum(matrix, values, real, found)
+        found = points(now.real.tolist())
+        least = np.abs(now.values[len(now.values) // 2]) if len(now.values) else 0.0
+        small = (zs for s, zs in zip(now.real, found, strict=True) if abs(s) <= least)
+        if len(now.values) == len(matrix) or not any(small):
+            return now.placed(found)
         count *= 2
+        now = _eigenvalues(matrix, count)
 
 
 @in_float64
@@ -105,22 +136,27 @@ def outlier_positions(problem: SpikedProblem) -> list[float]:
     return sorted((z for spectrum in ring_spectra(problem) for z, _ in spectrum.outliers), reverse=True)
 
 
-def physical(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> list[list[float]]:
-    """For each value of the scalar map the points outside the bulk where the physical branch takes it."""
-    candidates = [
-        (k, z, s)
+def candidates(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> list[tuple[int, float]]:
+    """For each value of the scalar map, by its number, the points outside the bulk where a branch takes it."""
+    return [
+        (k, z)
         for k, s in enumerate(values)
         for z in _preimages(problem.p, ring, s)
         if np.isfinite(z) and problem.outside(z)
     ]
+
+
+def physical(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> list[list[float]]:
+    """For each value of the scalar map the points outside the bulk where the physical branch takes it."""
+    possible = candidates(problem, ring, values)
     found: list[list[float]] = [[] for _ in values]
-    if not candidates:
+    if not possible:
         return found
-    points = np.array([z for _, z, _ in candidates])
+    points = np.array([z for _, z in possible])
     mapped = ring.scalar_map(problem.p, points, problem.branch.responses(points))
     mapped = np.asarray(mapped) * np.ones(points.shape)
-    for (k, z, s), back in zip(candidates, mapped, strict=True):
-        if abs(back - s) <= 1e-6 * abs(s):
+    for (k, z), back in zip(possible, mapped, strict=True):
+        if abs(back - values[k]) <= 1e-6 * abs(values[k]):
             found[k].append(float(z))
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ import numpy as np
 from numerics.bulk.branch import Branch
 from numerics.bulk.support import atoms_of, support
 from numerics.outliers.finding import (
+    Eigenvalues,
     RingSpectrum,
+    candidates,
     check_size,
     factors_at,
     find_outliers,
@@ -69,31 +72,61 @@ class Course:
     anew: int = 0
 
 
+Early = Sequence[Mapping[int, Eigenvalues]]
+"""For each ring, by time, the eigenvalues of its matrix."""
+
+
 @in_float64
 def outlier_path(
-    problem: SpikedProblem, steps: Steps, tell: Callable[[float, str], None], orders: Sequence[Order] = ()
+    problem: SpikedProblem,
+    steps: Steps,
+    tell: Callable[[float, str], None],
+    orders: Sequence[Order] = (),
+    early: Early | None = None,
 ) -> Course:
     """Outliers at every time, also of other order parameters near those of the problem.
 
     The matrix at time t holds the spikes of the times before t, and the order parameters of those do not depend on
-    what comes later.
+    what comes later. early: what `early_eigenvalues` found.
     """
-    way = _by_restriction if problem.probe.steady else _one_by_one
-    return way(problem, steps, tell, orders)
+    if not problem.probe.steady:
+        return _one_by_one(problem, steps, tell, orders)
+    return _by_restriction(problem, steps, tell, orders, early or [{} for _ in problem.probe.rings])
+
+
+@in_float64
+def early_eigenvalues(problem: SpikedProblem, steps: Steps) -> Early | None:
+    """The eigenvalues at all times that `outlier_path` needs; None if it is better to have them one by one."""
+    if not problem.probe.steady or steps.count > CHUNK:
+        return None
+    found, times = [], range(1, steps.count + 1)
+    for ring in problem.probe.rings:
+        restriction = _Restriction(problem, ring, steps)
+        if max(map(max, restriction.sizes)) > ALL_EIGENVALUES:
+            return None
+        whole = restriction.of(problem.order)
+        matrices = [reduce(np.matmul, restriction.at(time, problem.order, whole)) for time in times]
+        check_size(*matrices)
+        found.append(dict(zip(times, _all_eigenvalues(matrices), strict=True)))
+    return found
 
 
 def _by_restriction(
-    problem: SpikedProblem, steps: Steps, tell: Callable[[float, str], None], orders: Sequence[Order]
+    problem: SpikedProblem,
+    steps: Steps,
+    tell: Callable[[float, str], None],
+    orders: Sequence[Order],
+    early: Early,
 ) -> Course:
     """Spikes of later times set to zero in the eigenproblem of the last time, which keeps its shape."""
     path: list[list[float]] = [[] for _ in range(steps.count + 1)]
     replicas: list[list[list[float]]] = [[[] for _ in path] for _ in orders]
     anew = set()
-    for ring in problem.probe.rings:
+    for ring, known in zip(problem.probe.rings, early, strict=True):
         points = partial(physical, problem, ring)
         edges = edge_images(problem, ring) if orders else np.zeros(0)
         restriction = _Restriction(problem, ring, steps)
-        whole = restriction.of(problem.order)
+        whole = restriction.of(problem.order) if len(known) < steps.count or orders else ()
         keep = len(orders) * restriction.bytes <= KEPT_BYTES
         others = [(order, restriction.of(order) if keep else None) for order in orders]
         checked = range(0, steps.count, max(1, steps.count // CHECKS))
@@ -103,13 +136,16 @@ def _by_restriction(
         def products(time: int, others: Others = others, restriction: _Restriction = restriction) -> list[Factors]:
             return [partial(restriction.at, time, *other) for other in others]
 
-        with ThreadPoolExecutor(max_workers=2) as pool:  # eigenvalues are found outside the interpreter's lock
+        with ThreadPoolExecutor(_threads()) as pool:  # eigenvalues are found outside the interpreter's lock
             for start in range(1, steps.count + 1, CHUNK):
                 times = range(start, min(start + CHUNK, steps.count + 1))
                 tell(start / steps.count, f"outliers at time {start} of {steps.count}")
-                matrices = [reduce(np.matmul, restriction.at(time, problem.order, whole)) for time in times]
-                check_size(*matrices)
-                for time, spectrum in zip(times, _spectra(matrices, points, pool.map), strict=True):
+                found = [known[time] for time in times if time in known]
+                if len(found) < len(times):
+                    matrices = [reduce(np.matmul, restriction.at(time, problem.order, whole)) for time in times]
+                    check_size(*matrices)
+                    found = _all_eigenvalues(matrices, pool.map)
+                for time, spectrum in zip(times, _spectra(found, points), strict=True):
                     path[time] += [z for z, _ in spectrum.outliers]
                     if not orders or not trusted:
                         continue
@@ -140,19 +176,36 @@ def _outlying(factors: Factors, points: Points) -> list[float]:
     return [s for _, s in ring_spectrum(reduce(np.matmul, factors()), points).outliers]
 
 
-def _spectra(matrices: list[np.ndarray], points: Points, spread: Callable[..., Any]) -> list[RingSpectrum]:
+def _threads() -> int:
+    """Two, or one where linear algebra has been told to take no more: workers of a sweep have one each."""
+    return 1 if os.environ.get("OMP_NUM_THREADS") == "1" else 2
+
+
+def _all_eigenvalues(matrices: Sequence[np.ndarray], spread: Callable[..., Any] = map) -> list[Eigenvalues]:
+    """All eigenvalues of small matrices, none of large ones."""
+    values = spread(lambda m: all_eigenvalues(m) if len(m) <= ALL_EIGENVALUES else np.zeros(0), matrices)
+    return [Eigenvalues(m, these, real_among(m, these)) for m, these in zip(matrices, values, strict=True)]
+
+
+def _spectra(found: Sequence[Eigenvalues], points: Points) -> list[RingSpectrum]:
     """The spectra of several matrices; the points of all small ones are asked for together."""
-    small = [matrix for matrix in matrices if len(matrix) <= ALL_EIGENVALUES]
-    values = list(spread(all_eigenvalues, small))
-    real = [real_among(matrix, these) for matrix, these in zip(small, values, strict=True)]
-    places = iter(points([s for these in real for s in these.tolist()]))
-    found = iter(
-        [
-            RingSpectrum(matrix, these, some, [next(places) for _ in some])
-            for matrix, these, some in zip(small, values, real, strict=True)
-        ]
-    )
-    return [next(found) if len(m) <= ALL_EIGENVALUES else ring_spectrum(m, points) for m in matrices]
+    places = iter(points([s for one in found for s in one.real.tolist()]))
+    return [
+        one.placed([next(places) for _ in one.real])
+        if len(one.matrix) <= ALL_EIGENVALUES
+        else ring_spectrum(one.matrix, points)
+        for one in found
+    ]
+
+
+def places_to_ask(problem: SpikedProblem, known: Sequence[Eigenvalues], early: Early | None) -> list[float]:
+    """Where outliers may be, at the end or at any time: what the bulk will be asked about."""
+    found = []
+    for number, ring in enumerate(problem.probe.rings):
+        at_times = early[number].values() if early else ()
+        values = dict.fromkeys(s for one in (known[number], *at_times) for s in one.real.tolist())
+        found += [z for _, z in candidates(problem, ring, list(values))]
+    return found
 
 
 @dataclass(frozen=True)

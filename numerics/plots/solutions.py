@@ -68,9 +68,10 @@ def draw_comparison(solution: Solution, simulation: Simulation, title: str) -> F
 
 
 def _draw_layer(top: Axes, strip: Axes, solution: Solution, layer: Layer, simulated: SimulatedLayer) -> None:
-    matches = match(layer, simulated.eigenvalues)
+    spectra = simulated.all_eigenvalues("a histogram")
+    matches = match(layer, spectra)
     intervals = bulk_intervals(layer.bulk_edges)
-    eigenvalues = np.concatenate([np.asarray(e) for e in simulated.eigenvalues])
+    eigenvalues = np.concatenate([np.asarray(e) for e in spectra])
     nonzero = layer.shift + without_null_space(eigenvalues - layer.shift)
     for atom in layer.atoms:
         nonzero = nonzero[~at_atom(nonzero, atom["at"])]

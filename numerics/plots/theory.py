@@ -60,7 +60,7 @@ def draw_simulation(simulation: Simulation, title: str) -> Figure:
     places = iter(axes)
     for layer in simulation.layers:
         panel = next(places)
-        panel.hist(np.concatenate(layer.eigenvalues), bins=60, density=True, color=GREY)
+        panel.hist(np.concatenate(layer.all_eigenvalues("a histogram")), bins=60, density=True, color=GREY)
         _label(panel, _of("spectrum", layer.label), "eigenvalue", "density")
     spreads = single_series({name: simulation.stderr(name).tolist() for name in means})
     for name, values in series.items():

@@ -56,10 +56,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Matches:
-    """Outliers with the eigenvalues that belong to them, and the bulk's outermost eigenvalues, each one per seed."""
+    """Outliers with the eigenvalues that belong to them, and the bulk's outermost eigenvalues, each one per seed.
+
+    left_out: outliers and edges whose eigenvalues are not among those that were computed.
+    """
 
     outliers: tuple[tuple[str, float, float | None, np.ndarray], ...]
     edges: tuple[tuple[str, float, np.ndarray], ...]
+    left_out: tuple[str, ...] = ()
 
 
 def mean_and_error(series: Any) -> dict[str, list[Any] | None]:
@@ -95,9 +99,12 @@ def at_atom(eigenvalues: np.ndarray, at: float) -> np.ndarray:
     return found
 
 
-def match(layer: Layer, spectra: Sequence[np.ndarray], grouped_by: Sequence[np.ndarray] | None = None) -> Matches:
-    """Pair outliers with eigenvalues: by rank above and below the bulk, by distance inside a gap."""
-    return match_outliers(_with_errors(layer), layer, spectra, grouped_by or spectra)
+def match(
+    layer: Layer, spectra: Sequence[np.ndarray], grouped_by: Sequence[np.ndarray] | None = None, whole: bool = True
+) -> Matches:
+    """Pair outliers with eigenvalues: by rank above and below the bulk, by distance inside a gap. whole: whether the
+    spectra are, or have as many eigenvalues of the lower as of the upper end."""
+    return match_outliers(_with_errors(layer), layer, spectra, grouped_by or spectra, whole=whole)
 
 
 def match_outliers(
@@ -106,6 +113,7 @@ def match_outliers(
     spectra: Sequence[np.ndarray],
     grouped_by: Sequence[np.ndarray],
     shift: float = 0.0,
+    whole: bool = True,
 ) -> Matches:
     """The same for outliers, with their errors, of another time, when the bulk of the layer is elsewhere by `shift`.
 
@@ -116,25 +124,43 @@ def match_outliers(
         return Matches((), ())
     low, high = intervals[0][0], intervals[-1][1]
     base = layer.shift + shift
-    draws, others = ([base + without_null_space(np.asarray(e) - base) for e in s] for s in (spectra, grouped_by))
-    above, below = ([pairs[k] for k in ranks] for ranks in _beyond([value for value, _ in pairs], low, high))
+    draws, others = ([_inwards(np.asarray(e), base, whole) for e in s] for s in (spectra, grouped_by))
+    above, below = ([pairs[k] for k in ranks] for ranks in beyond([value for value, _ in pairs], low, high))
     inside = [p for p in pairs if low < p[0] < high]
-    if any(len(above) + len(below) + 2 > len(e) for e in draws):
+    if whole and any(len(above) + len(below) + 2 > len(up) for up, _ in draws):
         raise NumericalError(
-            f"{len(pairs)} outliers do not fit into a matrix with {min(map(len, draws))} nonzero "
+            f"{len(pairs)} outliers do not fit into a matrix with {min(len(up) for up, _ in draws)} nonzero "
             "eigenvalues; take a larger --size"
         )
-    found = _ranked(above, "above", [e[::-1] for e in draws], [e[::-1] for e in others])
-    found += _ranked(below, "below", draws, others)
-    found += [
-        (f"outlier {k + 1} in a gap", value, error, np.array([e[np.abs(e - value).argmin()] for e in draws]))
-        for k, (value, error) in enumerate(inside)
-    ]
-    edges = (
-        ("upper edge, largest other eigenvalue", high, np.array([e[-1 - len(above)] for e in draws])),
-        ("lower edge, smallest other eigenvalue", low, np.array([e[len(below)] for e in draws])),
-    )
-    return Matches(tuple(found), edges)
+    found, edges, left_out = [], [], []
+    for side, ranked, edge, end, what in (
+        (1, above, high, "above", "upper edge, largest other eigenvalue"),
+        (0, below, low, "below", "lower edge, smallest other eigenvalue"),
+    ):
+        if any(len(ranked) >= len(one[side]) for one in (*draws, *others)):
+            left_out.append(f"outliers {end} the bulk")
+            continue
+        found += _ranked(ranked, end, [one[side] for one in draws], [one[side] for one in others])
+        edges.append((what, edge, np.array([one[side][len(ranked)] for one in draws])))
+    if whole:
+        found += [
+            (f"outlier {k + 1} in a gap", value, error, np.array([up[np.abs(up - value).argmin()] for up, _ in draws]))
+            for k, (value, error) in enumerate(inside)
+        ]
+    elif inside:
+        left_out.append("outliers in a gap")
+    return Matches(tuple(found), tuple(edges), tuple(left_out))
+
+
+def _inwards(eigenvalues: np.ndarray, base: float, whole: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues from the lowest upwards and from the highest downwards, without a null space. Of a spectrum that is
+    not whole each has the eigenvalues of its own end; none, if the null space is there: what is behind is not known."""
+    kept = _beside_null_space(eigenvalues - base)
+    if whole:
+        return eigenvalues[kept], eigenvalues[kept][::-1]
+    half = len(eigenvalues) // 2
+    up, down = eigenvalues[:half], eigenvalues[half:][::-1]
+    return (up if kept[:half].all() else up[:0]), (down if kept[half:].all() else down[:0])
 
 
 def _with_errors(layer: Layer) -> Pairs:
@@ -142,7 +168,7 @@ def _with_errors(layer: Layer) -> Pairs:
     return list(zip(layer.outliers, errors, strict=True))
 
 
-def _beyond(outliers: Sequence[float], low: float, high: float) -> tuple[list[int], list[int]]:
+def beyond(outliers: Sequence[float], low: float, high: float) -> tuple[list[int], list[int]]:
     """Which outliers are above the bulk, the largest first, and which are below it, the smallest first."""
     order = sorted(range(len(outliers)), key=lambda k: outliers[k])
     return [k for k in reversed(order) if outliers[k] >= high], [k for k in order if outliers[k] <= low]
@@ -192,17 +218,23 @@ def compare(
     Outliers nearer to each other than they fluctuate are compared in their mean; how much they do is read off the
     simulation itself, or off another one where rows of several are to be set beside each other.
 
-    Layers without outliers are compared in the moments and atoms of their bulk too. Moments fluctuate as little as they
-    are off at a finite size, by 1/D both, so that a `smaller` simulation is needed to take the correction out.
+    Layers without outliers are compared in the moments and atoms of their bulk too, if all eigenvalues are known.
+    Moments fluctuate as little as they are off at a finite size, by 1/D both, so that a `smaller` simulation is needed
+    to take the correction out.
     """
     rows: list[Row] = []
     for layer in solution.layers:
         simulated, other = simulation.layer(layer.label), (grouped_by or simulation).layer(layer.label)
         name = f"layer {layer.label}: " if layer.label else ""
-        matches = match(layer, simulated.eigenvalues, other.eigenvalues)
+        matches = match(layer, simulated.eigenvalues, other.eigenvalues, simulated.whole)
+        if matches.left_out:
+            raise NumericalError(
+                f"{name}{matches.left_out[0]} are not among the eigenvalues that were computed; simulate with "
+                "eigenvalues=all"
+            )
         rows += [_row(name + what, value, error, draws) for what, value, error, draws in matches.outliers]
-        rows += _edge_rows(name, layer, matches, simulated.eigenvalues)
-        if not layer.outliers:
+        rows += _edge_rows(name, layer, matches, simulated)
+        if not layer.outliers and simulated.whole:
             rows += _moment_rows(name, layer, simulation, smaller)
             rows += _atom_rows(name, layer, simulated.eigenvalues)
         rows += _overlap_rows(name, layer, simulated, other)
@@ -237,14 +269,14 @@ def _two_time_rows(solution: Solution, simulation: Simulation) -> list[Row]:
     return rows
 
 
-def _edge_rows(name: str, layer: Layer, matches: Matches, spectra: Sequence[np.ndarray]) -> list[Row]:
+def _edge_rows(name: str, layer: Layer, matches: Matches, simulated: SimulatedLayer) -> list[Row]:
     """The bulk's outermost eigenvalues: without outliers against the mean of the Tracy-Widom law, else to look at.
 
     Where the largest eigenvalues come in equal pairs, the matrix has a symmetry and their law is another one.
     """
     rows = []
-    size = len(spectra[0])
-    paired = all(e[-1] - e[-2] <= 1e-8 * abs(e[-1]) for e in spectra if len(e) > 1)
+    size = simulated.size
+    paired = all(e[-1] - e[-2] <= 1e-8 * abs(e[-1]) for e in simulated.eigenvalues if len(e) > 1)
     for what, edge, draws in matches.edges:
         expected = None if layer.outliers or paired else mean_at_edge(layer, edge, size)
         if expected is None:
@@ -310,7 +342,7 @@ def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by
     rows = []
     for (side, squared), above in product(simulated.overlaps.items(), (True, False)):
         spectra = [np.asarray(s)[nonzero] for s, nonzero in zip(squared, kept, strict=True)]
-        ranked = _beyond(layer.outliers, low, high)[0 if above else 1]
+        ranked = beyond(layer.outliers, low, high)[0 if above else 1]
         for group in _groups([pairs[k] for k in ranked], [e[::-1] for e in others] if above else others):
             values = [layer.overlaps[ranked[k]][side] for k in group]
             theory = [x for x in values if x is not None]
@@ -337,7 +369,8 @@ def _path_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: S
         )
         pairs: Pairs = list(zip(layer.outlier_path[time], errors, strict=True))
         ends, others = ([e[k] for e in one.ends] for one in (simulated, grouped_by))
-        found = match_outliers(pairs, layer, ends, others, moved).outliers
+        whole = len(ends[0]) == simulated.size
+        found = match_outliers(pairs, layer, ends, others, moved, whole).outliers
         rows += [_row(f"{name}{what} at time {time}", value, error, draws) for what, value, error, draws in found]
     return rows
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +16,7 @@ from numerics.modules import Solver
 from numerics.precision import in_float64
 from numerics.runtime.interface import Setting
 from numerics.runtime.two_time import Wanted
+from numerics.simulation.outermost import at_ends, outermost
 from numerics.simulation.two_time import Followed, check_declared
 from numerics.two_time import Name, checked, finished
 
@@ -24,6 +25,8 @@ SPAN = 1e-6
 square root of what the theory leaves out of their Gram matrix."""
 MEMORY_SHARE = 0.9
 """How much of the free memory a sample may take."""
+WORTH_SAYING = 1e8
+"""Bytes from which on progress says how much memory a sample takes."""
 KEPT = 60
 """Eigenvalues kept at either end of the spectrum at times before the last."""
 
@@ -32,9 +35,10 @@ KEPT = 60
 class SimulatedLayer:
     """Spectra of one probed matrix, one entry a seed.
 
-    eigenvalues: all of them after the last step, ascending. overlaps: by side, for each of those the squared overlap of
-    its vector with the span of the spikes. times: when the spectrum was looked at before; ends: for each seed and time
-    the lowest and the highest eigenvalues, ascending. added: for each seed what was added to the diagonal, by time.
+    eigenvalues: after the last step, ascending: all of them, or as many at the lower as at the upper end if no others
+    were asked for. overlaps: by side, for each of those the squared overlap of its vector with the span of the spikes.
+    times: when the spectrum was looked at before; ends: for each seed and time the lowest and the highest eigenvalues,
+    ascending. added: for each seed what was added to the diagonal, by time. size: how many eigenvalues there are.
     """
 
     label: str
@@ -43,6 +47,20 @@ class SimulatedLayer:
     times: tuple[int, ...]
     ends: list[list[np.ndarray]]
     added: list[list[float] | None]
+    size: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether all eigenvalues are known."""
+        return len(self.eigenvalues[0]) == self.size
+
+    def all_eigenvalues(self, what: str) -> list[np.ndarray]:
+        """The eigenvalues, refused where only the outermost are known; what: it is that they are needed for."""
+        if not self.whole:
+            raise NumericalError(
+                f"{what} needs all eigenvalues, and only the outermost were computed; simulate with eigenvalues=all"
+            )
+        return self.eigenvalues
 
     def outliers(self, time: int) -> np.ndarray:
         """Eigenvalues at a time that stand out of the spectrum at time 0, descending: one row a seed.
@@ -59,6 +77,12 @@ class SimulatedLayer:
         low = np.mean([2 * e[0] - e[reach] for e in then])
         above = int(np.median([np.sum(e > high) for e in now]))
         below = int(np.median([np.sum(e < low) for e in now]))
+        kept = min(map(len, now))
+        if not self.whole and kept < self.size and max(above, below) >= kept // 2:
+            raise NumericalError(
+                f"{max(above, below)} eigenvalues or more stand out at time {time}, and no others were computed there; "
+                "simulate with eigenvalues=all"
+            )
         return np.array(
             [
                 np.concatenate([e[len(e) - above :][::-1], e[:below][::-1]]) + s
@@ -199,6 +223,7 @@ def simulate(
     layers: Sequence[str] | None = None,
     times: Sequence[int] = (),
     overlaps: bool = False,
+    ends: Mapping[str, int] | None = None,
     two_time: Wanted = (),
     backend: str = "numpy",
     progress: Callable[[float, str], None] | None = None,
@@ -208,8 +233,9 @@ def simulate(
     first: the number of the first sample. A sample's random numbers depend on the seed and its own number alone, so
     that more samples extend fewer, and parts that are `joined` are the whole. layers: labels of the probed matrices,
     all of them if None. times: when to diagonalise besides the end. overlaps: whether to compare eigenvectors with the
-    spikes. two_time: correlations and responses, as ("C", "a", "b"); the latter by running each sample twice more, with
-    small random sources in the equations. backend: "numpy" or "jax", which runs where JAX finds a device.
+    spikes. ends: by label how many eigenvalues at either end are wanted, where others are not. two_time: correlations
+    and responses, as ("C", "a", "b"); the latter by running each sample twice more, with small random sources in the
+    equations. backend: "numpy" or "jax", which runs where JAX finds a device.
     """
     if size < 2:
         raise ParameterError(
@@ -222,7 +248,10 @@ def simulate(
     point = solver.point(values)
     arrays, special, convert = _backend(backend)
     check_memory(solver, values, size)
+    memory = needed_memory(solver, values, size)
+    each = f", {memory / 1e9:.2g} GB each" if memory >= WORTH_SAYING else ""
     probes = [m for m in solver.matrices if layers is None or m.label in layers]
+    few = ends or {}
     samples, observed = [], []
     followed: dict[Name, list[np.ndarray]] = {name: [] for name in wanted}
     for number in range(seeds):
@@ -230,14 +259,14 @@ def simulate(
 
         def tell(fraction: float, number: int = number) -> None:
             if progress is not None:
-                progress((number + 0.5 * fraction) / seeds, f"sample {number + 1} of {seeds}")
+                progress((number + 0.5 * fraction) / seeds, f"sample {number + 1} of {seeds}{each}")
 
         early: dict[int, dict[str, np.ndarray]] = {}
 
         def watch(time: int, probed: Any, early: Any = early) -> None:
             if time in times:
                 matrices = probed()
-                early[time] = {p.label: _ends(_spectrum(matrices[p.label], time)) for p in probes}
+                early[time] = {p.label: _early(matrices[p.label], time, few.get(p.label)) for p in probes}
 
         def run(rng: np.random.Generator, **how: Any) -> Any:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"), _at_these_parameters():
@@ -263,18 +292,19 @@ def simulate(
                     f"the simulation diverged at step {bad[0]} ({name} is not finite); "
                     "try a smaller step or fewer steps"
                 )
-        final = {p.label: _last(matrices[p.label], spikes[p.label], overlaps) for p in probes}
+        final = {p.label: _last(matrices[p.label], spikes[p.label], overlaps, few.get(p.label)) for p in probes}
         shifts = {p.label: observables[p.plus] if p.plus else None for p in probes}
+        sizes = {p.label: len(matrices[p.label]) for p in probes}
         samples.append((final, early, shifts))
         observed.append(observables)
         if progress is not None:
-            progress((number + 1) / seeds, f"sample {number + 1} of {seeds}")
+            progress((number + 1) / seeds, f"sample {number + 1} of {seeds}{each}")
     looked = tuple(sorted(samples[0][1]))
     return Simulation(
         solver.name,
         dict(values),
         size,
-        [_gathered(p.label, samples, looked) for p in probes],
+        [_gathered(p.label, samples, looked, sizes[p.label]) for p in probes],
         where_defined(solver.setting.observables, {n: [o[n] for o in observed] for n in observed[0]}, axis=1),
         {name: np.array(tables) for name, tables in followed.items()},
         solver.about,
@@ -295,6 +325,7 @@ def joined(parts: Sequence[Simulation]) -> Simulation:
                 layer.times,
                 [ends for one in same for ends in one.ends],
                 [added for one in same for added in one.added],
+                layer.size,
             )
         )
     return replace(
@@ -324,7 +355,7 @@ def _converted(made: Callable[..., Any], convert: Callable[..., Any]) -> Callabl
     return lambda: convert(made())
 
 
-def _gathered(label: str, samples: list[Any], times: tuple[int, ...]) -> SimulatedLayer:
+def _gathered(label: str, samples: list[Any], times: tuple[int, ...], size: int) -> SimulatedLayer:
     """One layer of all samples, with what is added to the diagonal."""
 
     def moved(values: np.ndarray, shift: list[Any] | None, time: int) -> np.ndarray:
@@ -338,32 +369,41 @@ def _gathered(label: str, samples: list[Any], times: tuple[int, ...]) -> Simulat
         times,
         [[moved(early[time][label], shifts[label], time) for time in times] for _, early, shifts in samples],
         [shifts[label] for _, _, shifts in samples],
+        size,
     )
 
 
-def _spectrum(matrix: np.ndarray, time: int) -> np.ndarray:
+def _symmetric(matrix: np.ndarray, time: int | None = None) -> np.ndarray:
     if not np.all(np.isfinite(matrix)):
-        raise NumericalError(f"the simulated matrix is not finite at step {time}; the dynamics has diverged")
-    return np.linalg.eigvalsh((matrix + matrix.T) / 2)
+        when = "" if time is None else f" at step {time}"
+        raise NumericalError(f"the simulated matrix is not finite{when}; the dynamics has diverged")
+    found: np.ndarray = (matrix + matrix.T) / 2
+    return found
 
 
-def _ends(eigenvalues: np.ndarray) -> np.ndarray:
-    if len(eigenvalues) <= 2 * KEPT:
-        return eigenvalues
-    return np.concatenate([eigenvalues[:KEPT], eigenvalues[-KEPT:]])
+def _early(matrix: np.ndarray, time: int, few: int | None) -> np.ndarray:
+    """The ends of the spectrum before the last step; few: how many of either end, if no others are wanted."""
+    if few is not None:
+        return outermost(_symmetric(matrix, time), few, vectors=False)[0]
+    return at_ends(np.linalg.eigvalsh(_symmetric(matrix, time)), KEPT)
 
 
-def _last(matrix: np.ndarray, spikes: dict[str, Any], overlaps: bool) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The spectrum after the last step, and how much of each vector lies in the span of the spikes."""
-    if not overlaps:
-        return _spectrum(matrix, -1), {}
-    if not np.all(np.isfinite(matrix)):
-        raise NumericalError("the simulated matrix is not finite; the dynamics has diverged")
-    eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+def _last(
+    matrix: np.ndarray, spikes: dict[str, Any], overlaps: bool, few: int | None
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The spectrum after the last step, and how much of each vector lies in the span of the spikes; few: how many of
+    either end, if no others are wanted."""
+    symmetric = _symmetric(matrix)
+    if few is not None:
+        eigenvalues, vectors = outermost(symmetric, few, vectors=overlaps)
+    elif overlaps:
+        eigenvalues, vectors = np.linalg.eigh(symmetric)
+    else:
+        eigenvalues, vectors = np.linalg.eigvalsh(symmetric), None
     squared = {}
-    if "right" in spikes:
+    if vectors is not None and "right" in spikes:
         squared["right"] = _in_span(spikes["right"](), vectors)
-    if "left" in spikes:
+    if vectors is not None and "left" in spikes:
         images = spikes["half"]() @ vectors
         norms = np.linalg.norm(images, axis=0)
         squared["left"] = _in_span(spikes["left"](), images / np.where(norms > 0, norms, 1.0))

@@ -1,0 +1,230 @@
+"""A grid of problems, cut into units of work in an order that depends on nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from derive.api.options import times_to_watch
+from derive.api.points import Point, half_size
+from derive.api.solvers import Source
+from derive.api.wishes import Wish
+from derive.problems import Grid, Problem
+from derive.results.made import fingerprints, versions
+from derive.sweeps.journal import About
+from derive.sweeps.units import Code, Found, Unit, remember, solution_of
+from numerics.modules import Solver
+from numerics.simulation import samples as finite_size
+from numerics.simulation.wanted import ends_of_all, ends_to_compare
+from numerics.solver import Solution as FoundSolution
+
+CHUNK = 16
+"""Points of one shape that are one unit: solved side by side, kept and lost together."""
+SMALLER = " at half the size"
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Points that are solved side by side: the name of the unit, places on the grid, and how many a full one has."""
+
+    name: str
+    places: tuple[int, ...]
+    full: int
+
+
+@dataclass(frozen=True)
+class Share:
+    """A part of the work: chunks to solve, and samples to draw, each by its place on the grid and its number."""
+
+    chunks: tuple[Chunk, ...]
+    samples: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A sweep over a declaration, cut into units. Samples that are compared are drawn after the theory is solved, which
+    says what of them is needed."""
+
+    source: Source
+    grid: Grid
+    asked: Wish
+
+    @cached_property
+    def codes(self) -> dict[str, Code]:
+        """The generated code of each model, by its name."""
+        found = {}
+        for problem in self.grid.problems:
+            if problem.model.name not in found:
+                files = tuple(sorted(self.source.files(problem.model).items()))
+                code = Code(hashlib.sha256(repr(files).encode()).hexdigest()[:32], files)
+                remember(code, self.solver(problem))
+                found[problem.model.name] = code
+        return found
+
+    def solver(self, problem: Problem) -> Solver:
+        return self.source.solver(problem.model)
+
+    @cached_property
+    def about(self) -> About:
+        """What the sweep is, for the first line of its journal."""
+        values: dict[str, dict[Any, None]] = {}
+        for problem in self.grid.problems:
+            for name, value in problem.values.items():
+                values.setdefault(name, {})[value] = None
+        arrays = dict.fromkeys(tuple(fingerprints(problem.inputs).items()) for problem in self.grid.problems)
+        first = self.grid.problems[0]
+        return {
+            "sweep": {"of": self.asked.of, "setting": first.model.setting},
+            "declaration": hashlib.sha256(self.source.text(first.model).encode()).hexdigest()[:32],
+            "code": {name: code.digest for name, code in self.codes.items()},
+            "parameters": {name: list(row) for name, row in values.items()},
+            "axes": {"axes": list(dict(self.grid.axes)), "layers": list(first.layers)},
+            "data": {name: [digest] for row in arrays for name, digest in row}
+            if len(arrays) == 1
+            else {"data": [list(map(list, row)) for row in arrays]},
+            "options": self.asked.told,
+            "versions": versions(),
+        }
+
+    # -- parts of the work
+
+    def share(self, shard: tuple[int, int] | None) -> Share:
+        """All of the work, or the k-th of n parts of it.
+
+        Of a comparison a part has samples that follow each other, of as few points as possible, and it solves those
+        points: some are solved in two parts, with the same numbers.
+        """
+        chunks = () if self.asked.of == "simulate" else self.chunks
+        places = range(len(self.grid.problems)) if self.asked.of != "solve" else ()
+        samples = tuple((place, number) for place in places for number in range(self.asked.seeds))
+        if shard is None:
+            return Share(chunks, samples)
+        part, parts = shard
+        if self.asked.of != "compare":
+            return Share(chunks[part - 1 :: parts], samples[part - 1 :: parts])
+        mine = samples[len(samples) * (part - 1) // parts : len(samples) * part // parts]
+        needed = {place for place, _ in mine}
+        return Share(tuple(chunk for chunk in chunks if needed & set(chunk.places)), mine)
+
+    @cached_property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """Points of one shape, so many at a time."""
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for place, problem in enumerate(self.grid.problems):
+            groups.setdefault(problem.shapes, []).append(place)
+        found = []
+        for places in groups.values():
+            exact = self.solver(self.grid.problems[places[0]]).setting.exact
+            size = min(CHUNK, len(places)) if exact else 1
+            for start in range(0, len(places), size):
+                chunk = tuple(places[start : start + size])
+                found.append(Chunk(f"solve {chunk[0]:06d}", chunk, size))
+        return tuple(found)
+
+    # -- units
+
+    def solving(self, share: Share) -> list[Unit]:
+        return [self._unit(c.name, "solve", c.places, self._solve_options(c.places[0]), c.full) for c in share.chunks]
+
+    def sampling(self, share: Share, solved: Mapping[int, Found]) -> list[Unit]:
+        """Samples; solved: what is known of the theory at points that are compared."""
+        units = []
+        options: dict[int, dict[str, Any]] = {}
+        for place, number in share.samples:
+            if place not in options:
+                options[place] = self._sample_options(place, solved.get(place))
+            name = sample_name(place, number)
+            units.append(self._unit(name, "simulate", (place,), {**options[place], "number": number}))
+        return units
+
+    def smaller(self, share: Share, solved: Mapping[int, Found]) -> list[Unit]:
+        """Samples at about half the size, where a comparison needs them: they take the corrections off moments."""
+        units = []
+        sizes = {place: self.half(place, solved) for place in dict.fromkeys(place for place, _ in share.samples)}
+        for place, number in share.samples:
+            if sizes[place] is not None:
+                options = {
+                    "size": sizes[place],
+                    "seed": self.asked.seed + 1,
+                    "layers": self.grid.problems[place].layers,
+                    "ends": self._ends(place, solved.get(place)),
+                    "backend": "numpy",
+                    "number": number,
+                }
+                units.append(self._unit(sample_name(place, number, SMALLER), "simulate", (place,), options))
+        return units
+
+    def half(self, place: int, solved: Mapping[int, Found]) -> int | None:
+        found = self.theory(place, solved.get(place))
+        if found is None:
+            return None
+        problem = self.grid.problems[place]
+        return half_size(Point(self.source, problem, self.solver(problem)), found.layers, self.asked.size)
+
+    def theory(self, place: int, found: Found | None) -> FoundSolution | None:
+        """The solution at a point; None if there is none."""
+        if found is None:
+            return None
+        problem = self.grid.problems[place]
+        solution = solution_of(found, self.solver(problem), problem.inputs)
+        return solution if isinstance(solution, FoundSolution) else None
+
+    def _unit(self, name: str, kind: str, places: Iterable[int], options: Mapping[str, Any], batch: int = 1) -> Unit:
+        problems = [self.grid.problems[place] for place in places]
+        points = tuple(dict(problem.inputs) for problem in problems)
+        return Unit(name, kind, self.codes[problems[0].model.name], points, options, versions(), batch)
+
+    def _solve_options(self, place: int) -> dict[str, Any]:
+        asked, problem = self.asked, self.grid.problems[place]
+        solver = self.solver(problem)
+        if asked.of == "compare":
+            path = bool(times_to_watch(solver, problem.values, asked.path))
+        else:
+            path = solver.layered if asked.path is None else bool(asked.path)
+        return {
+            "samples": asked.samples,
+            "seed": asked.seed,
+            "rank": asked.rank,
+            "layers": problem.layers,
+            "path": path,
+            "overlaps": asked.overlaps is not False,
+            "two_time": asked.kernels,
+        }
+
+    def _sample_options(self, place: int, found: Found | None) -> dict[str, Any]:
+        asked, problem = self.asked, self.grid.problems[place]
+        solver = self.solver(problem)
+        finite_size.check_memory(solver, problem.values, asked.size)
+        overlaps = solver.layered if asked.overlaps is None else asked.overlaps
+        return {
+            "size": asked.size,
+            "seed": asked.seed,
+            "layers": problem.layers,
+            "times": tuple(times_to_watch(solver, problem.values, asked.path)),
+            "overlaps": True if asked.of == "compare" else overlaps,
+            "ends": self._ends(place, found),
+            "two_time": asked.kernels,
+            "backend": asked.backend,
+        }
+
+    def _ends(self, place: int, found: Found | None) -> Mapping[str, int] | None:
+        """How many eigenvalues at the ends of each layer are wanted; None if it is all of them."""
+        if not self.asked.ends_only:
+            return None
+        if self.asked.of == "simulate":
+            return ends_of_all(self.grid.problems[place].layers)
+        theory = self.theory(place, found)
+        return None if theory is None else ends_to_compare(theory)
+
+
+def sample_name(place: int, number: int, kind: str = "") -> str:
+    """The name of the unit of a sample."""
+    return f"simulate {place:06d}{kind} sample {number:06d}"
+
+
+def names_of(share: Share) -> Sequence[str]:
+    """The units of a part that are known before anything is computed."""
+    return [*(chunk.name for chunk in share.chunks), *(sample_name(*sample) for sample in share.samples)]

@@ -1,0 +1,82 @@
+"""Results of a sweep, made of what its journal holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from derive.api.cutting import SMALLER, Cut, sample_name
+from derive.errors import NumericalError
+from derive.results import Comparison, Simulation, Solution, Sweep, compare
+from derive.sweeps.journal import Journal
+from derive.sweeps.units import Found, read, simulation_of, solution_of
+
+
+def solutions(cut: Cut, journal: Journal) -> dict[int, Found]:
+    """By place on the grid, those that are there."""
+    return {
+        place: found
+        for chunk in cut.chunks
+        if chunk.name in journal.done
+        for place, found in zip(chunk.places, read(journal.done[chunk.name]), strict=True)
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """What is finished; lost: names of units that no worker survived."""
+
+    cut: Cut
+    journal: Journal
+    lost: frozenset[str]
+
+    @cached_property
+    def solved(self) -> Mapping[int, Found]:
+        return {} if self.cut.asked.of == "simulate" else solutions(self.cut, self.journal)
+
+    def sweep(self) -> Sweep:
+        """All points, those that are missing too, which say so."""
+        asked, grid = self.cut.asked, self.cut.grid
+        points = tuple(self.point(place) for place in range(len(grid.problems)))
+        first = self.cut.source.made(asked.of, grid.problems[0], asked.options(asked.of))
+        axes = dict(grid.axes)
+        fixed = {name: value for name, value in first.parameters.items() if name not in axes}
+        return Sweep(replace(first, parameters=fixed), axes, points)
+
+    def point(self, place: int) -> Solution | Simulation | Comparison:
+        if self.cut.asked.of == "solve":
+            return self.solution(place)
+        return self.simulation(place) if self.cut.asked.of == "simulate" else self.comparison(place)
+
+    def solution(self, place: int) -> Solution:
+        problem = self.cut.grid.problems[place]
+        made = self.cut.source.made("solve", problem, self.cut.asked.options("solve"))
+        if place not in self.solved:
+            name = next(chunk.name for chunk in self.cut.chunks if place in chunk.places)
+            return Solution(made, None, (_missing(name in self.lost),))
+        found = solution_of(self.solved[place], self.cut.solver(problem), problem.inputs)
+        return Solution(made, None, (str(found),)) if isinstance(found, NumericalError) else Solution.of(made, found)
+
+    def simulation(self, place: int, kind: str = "", size: int | None = None) -> Simulation:
+        problem, asked = self.cut.grid.problems[place], self.cut.asked
+        told = asked.options("simulate")
+        made = self.cut.source.made("simulate", problem, told if size is None else {**told, "size": size})
+        names = [sample_name(place, number, kind) for number in range(asked.seeds)]
+        absent = {name for name in names if name not in self.journal.done}
+        if absent:
+            return Simulation(made, None, (_missing(bool(self.lost & absent)),))
+        parts = [read(self.journal.done[name])[0] for name in names]
+        found = simulation_of(parts, self.cut.solver(problem), problem.inputs)
+        return Simulation(made, None, (str(found),)) if isinstance(found, NumericalError) else Simulation(made, found)
+
+    def comparison(self, place: int) -> Comparison:
+        theory, simulation = self.solution(place), self.simulation(place)
+        half = self.cut.half(place, self.solved)
+        return compare(theory, simulation, None if half is None else self.simulation(place, SMALLER, half))
+
+
+def _missing(lost: bool) -> str:
+    if lost:
+        return "every worker that tried this point died of it, perhaps of too little memory; try it alone"
+    return "this point is not computed yet: it belongs to another shard"

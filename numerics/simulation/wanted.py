@@ -1,0 +1,49 @@
+"""How many eigenvalues at either end of a spectrum are wanted, where no others are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from numerics.simulation.compare import beyond, bulk_intervals
+
+if TYPE_CHECKING:
+    from numerics.solver import Layer, Solution
+
+FEW = 20
+"""Of either end, where nothing says how many stand out: twice as many as are listed."""
+
+
+def ends_of_all(labels: Iterable[str]) -> dict[str, int]:
+    """As many of each layer."""
+    return dict.fromkeys(labels, FEW)
+
+
+def ends_to_compare(solution: Solution) -> Mapping[str, int]:
+    """By layer what a comparison with this solution reads off a spectrum: at either end the outliers at every time, and
+    the edge behind them. Layers that are missing need all eigenvalues: for moments where there are no outliers, for the
+    weights of atoms, and for outliers in a gap."""
+    found = {}
+    for layer in solution.layers:
+        most = _most_outside(layer)
+        if most is not None:
+            found[layer.label] = max(FEW, most + 1)
+    return found
+
+
+def _most_outside(layer: Layer) -> int | None:
+    """The most outliers on one side of the bulk at any time; None if all eigenvalues are needed."""
+    intervals = bulk_intervals(layer.bulk_edges)
+    if not layer.outliers or not intervals or layer.atoms:
+        return None
+    low, high = intervals[0][0], intervals[-1][1]
+    shifts = layer.shift_path or []
+    path = layer.outlier_path or []
+    moved = [(shifts[time] if len(shifts) > 1 else layer.shift) - layer.shift for time in range(len(path))]
+    most = 0
+    for outliers, shift in [(layer.outliers, 0.0), *zip(path, moved, strict=True)]:
+        above, below = beyond(outliers, low + shift, high + shift)
+        if len(above) + len(below) < len(outliers):
+            return None
+        most = max(most, len(above), len(below))
+    return most
