@@ -68,8 +68,8 @@ class Sketch:
     def _root_or_ratio(self) -> Node:
         found = [times(number(Fraction(1, 2)), root(number(2))), times(number(Fraction(-1, 4)), root(number(3)))]
         if len(self.sectors) > 1:
-            one, two = (name(s.name) for s in self.rng.sample(self.sectors, 2))
-            found += [times(number(Fraction(1, 2)), over(one, two)), times(number(Fraction(1, 2)), root(over(one, two)))]
+            ratio = over(*(name(s.name) for s in self.rng.sample(self.sectors, 2)))
+            found += [times(number(Fraction(1, 2)), part) for part in (ratio, root(ratio))]
         return self.rng.choice(found)
 
     def base(self) -> Node:
