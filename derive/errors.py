@@ -40,6 +40,10 @@ class NotANumber(DeclarationError, TypeError):
     """A symbol stands where Python asks for a number. SymPy knows a TypeError as the answer to such a question."""
 
 
+class NotAMatrix(DeclarationError, AttributeError):
+    """An expression is asked for what only a matrix or an array has."""
+
+
 class SizeError(DeclarationError):
     """A term grows or vanishes with the size of the system."""
 

@@ -96,19 +96,52 @@ FOREIGN = {
     "round(x(t))": "not symbols",
     "sum(x(t))": "mean(...)",
     "sum(x(s) for s in range(t))": "past_sum",
+    "sum(x(s) for s in range(t + 1))": "past_sum",
     "x(t).mean() * x(t)": "mean(...)",
+    "(x(t) + v).mean() * x(t)": "mean(...)",
+    "x(t) if x(t) + v > 0 else v": "Piecewise",
+    "max(0, x(t) + v)": "from sympy import Max",
+    "min(eta, 1) * x(t)": "from sympy import Min",
+    "np.where(x(t) + v > 0, 1, 0)": "Piecewise",
+    "np.sqrt(2 * eta) * x(t)": "from sympy import sqrt",
+    "x(t) / math.sqrt(2 * D)": "from sympy import sqrt",
+    "math.floor(x(t) + v)": "from sympy import floor",
+    "int(2 * eta) * x(t)": "not symbols",
+    "(x(t) + v) @ (x(t) + v)": "outer(",
+    "(x(t) + v) @ (eta + 1)": "overlap(",
+    "(x(t) + v) @ J": "J.T @ v",
+    "(x(t) + v) ^ 2": "**",
+    "2 ^ (x(t) + v)": "**",
+    "(x(t) + v) | v": "+ - * /",
+    "~(x(t) + v)": "+ - * /",
+    "(x(t) + v) + None": "+ - * /",
+    "[1, 2] * (x(t) + v)": "+ - * /",
+    "(x(t) > 0) * v": "+ - * /",
+    "'a' + x(t)": "quotes",
+    "math.tanh(M) * x(t)": "M(t)",
+}
+JAX = {
+    "jnp.tanh(x(t))": "from sympy import tanh",
+    "jnp.tanh(x(t) + v)": "from sympy import tanh",
+    "jnp.tanh(2 * eta) * x(t)": "from sympy import tanh",
+    "jnp.where(x(t) > 0, x(t), 0)": "Piecewise",
+    "jax.nn.relu(x(t))": "Max(v, 0)",
+    "jax.nn.relu(x(t) + v)": "Max(v, 0)",
+    "jax.lax.tanh(eta) * x(t)": "from sympy import tanh",
+    "jnp.tanh(J) @ x(t)": "the matrix J",
 }
 SLIPS: dict[str, tuple[str, tuple[str, ...]]] = {
     **{right: (law(right), (OF_X, cure)) for right, cure in FOREIGN.items()},
-    "jax.numpy": ("import jax.numpy as jnp\n" + law("jnp.tanh(x(t))"), (OF_X, "from sympy import tanh")),
-    "jax.nn": ("import jax\n" + law("jax.nn.relu(x(t))"), (OF_X, "Max")),
+    **{
+        right: ("import jax\nimport jax.numpy as jnp\n" + law(right), (OF_X, cure)) for right, cure in JAX.items()
+    },
     "scipy": ("import scipy.special\n" + law("scipy.special.erf(x(t))"), (OF_X, "from sympy import erf")),
     "function taken out of numpy": ("from numpy import tanh as f\n" + law("f(x(t))"), (OF_X, "sympy")),
     # products
     "matrix times vector": (law("J * x(t)"), (OF_X, "J", "x(t)", "@")),
     "multiple of a matrix times vector": (law("eta * J * x(t)"), (OF_X, "@")),
     "vector times matrix": (law("x(t) * J"), (OF_X, "@")),
-    "vector before matrix": (law("x(t) @ J"), (OF_X, "W.T @ v")),
+    "vector before matrix": (law("x(t) @ J"), (OF_X, "J.T @ v")),
     "number before matrix": (law("2 @ J"), (OF_X, "J.T @ v")),
     "matrix on a number": (law("J @ 2"), (OF_X, "not a vector", "*")),
     "time on a matrix that stays": (law("J(t) * x(t)"), (OF_X, "write J", "@")),
@@ -372,6 +405,16 @@ def test_a_slip_is_refused_with_its_line_and_its_cure(case, declared):
     if line is not None:
         assert told.startswith(f"{path}, line {line}"), told
     assert not INTERNAL.search(told.replace(str(path), "")), told
+    assert _told_to_a_script(source, path) in (told, None)
+
+
+def _told_to_a_script(source: str, path: Path) -> str | None:
+    """What a script or a cell with the same lines is told; None where the model can be made and is refused later."""
+    try:
+        exec(compile(source, str(path), "exec"), {"__name__": "__main__"})
+    except DeclarationError as error:
+        return str(error)
+    return None
 
 
 def test_numbers_of_numpy_are_numbers(declared):
@@ -396,11 +439,15 @@ def test_numbers_of_numpy_are_numbers(declared):
 PLAIN = """
 import sys
 import sympy as sp
+from collections.abc import Iterable
 if "with" in sys.argv:
     import derive.language.model
     assert isinstance(vars(sp.Expr)["__array__"], property)
+import jax
 import jax.numpy as jnp
+import math
 import numpy as np
+import pickle
 x, y = sp.symbols("x y")
 A = sp.MatrixSymbol("A", 2, 2)
 written = (x, x + y, 2 * x, x**2, sp.sin(x), sp.Integer(3), sp.Rational(1, 3), sp.Float(0.1), sp.pi, sp.I, sp.oo,
@@ -413,7 +460,15 @@ uses = (np.asarray, np.array, np.mean, np.sum, np.sin, np.sqrt, np.ndim, np.shap
     lambda e: np.ones(2) * e, lambda e: e * np.ones(2), lambda e: np.dot(e, e), lambda e: np.outer([e], [e]),
     lambda e: np.asarray(e, dtype=float), lambda e: np.array([e], dtype=float), lambda e: sp.Matrix(np.array([[e, 1]])),
     lambda e: sp.lambdify(x, sp.sin(x) + x)(np.array([e])), lambda e: sp.lambdify(x, e)(np.arange(3.0)),
-    lambda e: [hasattr(e, name) for name in ("__array__", "__jax_array__", "__array_priority__")])
+    lambda e: [hasattr(e, name) for name in ("__array__", "__jax_array__", "__array_priority__", "T")],
+    lambda e: isinstance(e, Iterable), lambda e: sp.Matrix([[x, 2]]) * e, lambda e: e * sp.Matrix([[x, 2]]),
+    float, int, complex, round, sorted, str, bool, math.floor, math.trunc, len, range, jax.nn.relu,
+    lambda e: e @ e, lambda e: 2 @ e, lambda e: e ^ y, lambda e: 2 ^ e, lambda e: e & y, lambda e: e | 2,
+    lambda e: ~e, lambda e: e << 1, lambda e: e + "a", lambda e: "a" + e, lambda e: type(iter(e)),
+    lambda e: None - e, lambda e: e % None, lambda e: divmod(e, 2),
+    lambda e: pow(e, 2, 3), lambda e: max(e, y), lambda e: e > y and y,
+    lambda e: e.T, lambda e: e.mean(), lambda e: e.nothing, lambda e: np.asarray(e > y), lambda e: jnp.asarray(e > y),
+    lambda e: sp.utilities.iterables.iterable(e), lambda e: sp.Tuple(e, [e]), lambda e: pickle.loads(pickle.dumps(e)))
 for expression in written:
     for number, use in enumerate(uses):
         try:

@@ -10,10 +10,13 @@ import ast
 import builtins
 import difflib
 import re
+from collections.abc import Callable
+from functools import wraps
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import sympy
+from sympy.core.function import FunctionClass
 
 from derive.errors import DeclarationError
 from derive.source_lines import declaring_frame, is_user_frame, place_of, position, syntax_of
@@ -61,6 +64,9 @@ _WORDS = {
     "Model": "Model(parameters=(eta, T), equations=[...], observe={...}, probe=spectrum(...))",
 }
 """Each word as it is written."""
+Word = TypeVar("Word", bound=Callable[..., Any])
+OF_TWO_VECTORS = "write outer(a, b) for the matrix a b^T and overlap(a, b) for the mean of a * b over the sites"
+OF_OPERATORS = "fields, parameters and numbers are joined by + - * / and **, matrices act with @"
 _NUMERICAL = ("numpy", "jax", "jaxlib", "scipy", "math", "cmath", "torch")
 _KINDS = {
     "FieldAt": "field", "Field": "field", "Evolving": "weights", "Atom": "matrix", "Sum": "matrix", "Dyad": "matrix",
@@ -75,7 +81,7 @@ def as_declaration_error(error: BaseException, fallback: str = "") -> Declaratio
     """The exception as an error of the declaration, with the line at which it arose and what to do about it."""
     if isinstance(error, DeclarationError):
         return error
-    found = _user_frame(error.__traceback__)
+    found = _user_frame(error.__traceback__) or _declaring()
     cure = _cure(error, found) or fallback or "mend the line and run again"
     told = DeclarationError(f"{_told(error)}; {cure}")
     if found is not None:
@@ -89,16 +95,62 @@ def cure_of_call(taken: Any = None) -> str:
 
     `taken` is what the function was given, where it is neither a field nor a number.
     """
-    frame = declaring_frame()
-    node = None if frame is None else _failing(frame, frame.f_lasti)
-    if frame is None or not isinstance(node, ast.Call):
+    found = _calling()
+    if found is None:
         return ""
-    name, library = _called(node), _library(node.func, frame)
-    if (name, library) == ("Eq", "sympy"):
+    node, frame = found
+    name, library = _called(node, frame)
+    if library == "sympy" and name in ("Eq", "Equality"):
         return "this is SymPy's Eq: take Eq from derive, from derive import Eq"
     if taken is not None and name not in _FORMULAS:
         return ""
-    return _of_foreign(name, library) if library in _NUMERICAL else ""
+    return _of_function(name, library)
+
+
+def is_of_numbers_only() -> bool:
+    """Whether a declaration is just calling a function that is defined for floating point numbers and nothing else.
+
+    Functions of NumPy that take whole numbers are made of Python's operators, which expressions have too.
+    """
+    found = _calling()
+    function = None if found is None else _function(found[0].func, found[1])
+    kinds = getattr(function, "types", ()) if type(function).__name__ == "ufunc" else ("l->l",)
+    return not any(kind.startswith("l") for kind in kinds)
+
+
+def cure_of_attribute(name: str) -> str:
+    """What to write instead of an attribute that arrays have; "" if nothing is known."""
+    if name in ("T", "transpose"):
+        return f"only matrices have a transpose, written .T; {OF_TWO_VECTORS}"
+    return f"write {_FORMULAS[name]}" if name in _FORMULAS else ""
+
+
+def word(made: Word) -> Word:
+    """A word of the language, a function or a class, that tells how it is written where its arguments are wrong."""
+    kind: Any = made if isinstance(made, type) else None
+    function: Any = made if kind is None else kind.__init__
+
+    @wraps(function)
+    def called(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except TypeError as error:
+            trace = error.__traceback__
+            if trace is None or trace.tb_next is not None:  # raised inside: the arguments were right
+                raise
+            raise as_declaration_error(error) from None
+
+    if kind is None:
+        return called  # type: ignore[return-value]
+    kind.__init__ = called
+    return made
+
+
+def _calling() -> tuple[ast.Call, FrameType] | None:
+    """The call that a declaration is just making."""
+    frame = declaring_frame()
+    node = None if frame is None else _failing(frame, frame.f_lasti)
+    return (node, frame) if frame is not None and isinstance(node, ast.Call) else None
 
 
 def _told(error: BaseException) -> str:
@@ -121,6 +173,11 @@ def _user_frame(trace: TracebackType | None) -> tuple[FrameType, int, int] | Non
     return found
 
 
+def _declaring() -> tuple[FrameType, int, int] | None:
+    frame = declaring_frame()
+    return None if frame is None else (frame, frame.f_lineno, frame.f_lasti)
+
+
 def _cure(error: BaseException, found: tuple[FrameType, int, int] | None) -> str:
     if isinstance(error, RecursionError):
         return "the declaration calls itself without end, or an expression is nested too deeply; shorten it"
@@ -132,7 +189,7 @@ def _cure(error: BaseException, found: tuple[FrameType, int, int] | None) -> str
     if isinstance(node, ast.BinOp):
         return _of_operator(node)
     if isinstance(node, ast.Attribute) and isinstance(error, AttributeError):
-        return _of_attribute(node)
+        return cure_of_attribute(node.attr)
     if isinstance(node, ast.Subscript):
         return f"times are given in round brackets: {ast.unparse(node.value)}({ast.unparse(node.slice)})"
     if "truth value of Relational" in str(error):
@@ -154,46 +211,49 @@ def _failing(frame: FrameType, instruction: int) -> ast.expr | None:
 
 
 def _of_call(error: BaseException, node: ast.Call, frame: FrameType) -> str:
-    name, library = _called(node), _library(node.func, frame)
-    if library in _NUMERICAL:
-        return _of_foreign(name, library)
-    if library == "builtins" and name in ("max", "min", "round", "sum", "float", "int", "len", "range"):
-        if name in ("max", "min"):
-            return f"Python's {name} takes numbers, not symbols: use {_instead(name)}"
-        if name == "range":
-            return "sums over earlier times are written past_sum(lambda s: x(s), t)"
-        return f"Python's {name} takes numbers, not symbols: averages over sites are mean(...)"
+    name, library = _called(node, frame)
     if isinstance(error, TypeError) and name in _WORDS:
         return f"write it as in {_WORDS[name]}{_nearest_argument(str(error), _WORDS[name])}"
+    return _of_function(name, library)
+
+
+def _of_function(name: str, library: str) -> str:
+    """What to write instead of a function that is not of this language; "" if it is."""
+    if library in _NUMERICAL:
+        return f"{library}'s {name} takes numbers, not symbols: use {_instead(name)}"
+    if library == "builtins" and name in ("max", "min"):
+        return f"Python's {name} takes numbers, not symbols: use {_instead(name)}"
+    if library == "builtins" and name == "range":
+        return "sums over earlier times are written past_sum(lambda s: x(s), t)"
+    if library == "builtins" and name in ("sum", "len", "sorted"):
+        return f"Python's {name} takes numbers, not symbols: averages over sites are mean(...)"
+    if library == "builtins" and name in ("round", "float", "int", "complex"):
+        return f"Python's {name} takes numbers, not symbols: leave it out, numbers come when the model is solved"
     return ""
 
 
-def _called(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+def _called(node: ast.Call, frame: FrameType) -> tuple[str, str]:
+    """The name of a called function and the library that it comes from."""
+    function = _function(node.func, frame)
+    typed = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    home: Any = getattr(function, "__module__", None) or type(function).__module__
+    return str(getattr(function, "__name__", typed)), str(home).partition(".")[0]
 
 
-def _of_foreign(name: str, library: str) -> str:
-    return f"{library}'s {name} takes numbers, not symbols: use {_instead(name)}"
-
-
-def _library(function: ast.expr, frame: FrameType) -> str:
-    """The library that a called function comes from."""
-    names = {**vars(builtins), **frame.f_globals, **frame.f_locals}
-    root = function
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    owner = names.get(root.id) if isinstance(root, ast.Name) else None
-    home: Any = getattr(owner, "__name__", "") if root is not function else getattr(owner, "__module__", None)
-    if root is function and not home:
-        home = type(owner).__module__
-    return str(home or "").partition(".")[0]
+def _function(written: ast.expr, frame: FrameType) -> Any:
+    """The function that a name or a path of attributes stands for; None if it is neither."""
+    if isinstance(written, ast.Attribute):
+        return getattr(_function(written.value, frame), written.attr, None)
+    if not isinstance(written, ast.Name):
+        return None
+    return {**vars(builtins), **frame.f_globals, **frame.f_locals}.get(written.id)
 
 
 def _instead(name: str) -> str:
     if name in _FORMULAS:
         return _FORMULAS[name]
     other = _INSTEAD.get(name, name)
-    if hasattr(sympy, other):
+    if other in ("sqrt", "cbrt") or isinstance(getattr(sympy, other, None), FunctionClass):
         return f"SymPy's, from sympy import {other}"
     return "functions that SymPy knows, such as tanh in `from sympy import tanh`"
 
@@ -206,20 +266,7 @@ def _nearest_argument(message: str, example: str) -> str:
 
 def _of_operator(node: ast.BinOp) -> str:
     if isinstance(node.op, ast.MatMult):
-        return (
-            "@ applies a matrix to the vector after it; of two vectors write outer(a, b) for the matrix a b^T and "
-            "overlap(a, b), which is mean(a * b), for the scalar product over the size"
-        )
+        return f"@ applies a matrix to the vector after it; of two vectors {OF_TWO_VECTORS}"
     if isinstance(node.op, ast.BitXor):
         return "powers are written with **"
-    return "fields, parameters and numbers are joined by + - * / and **, matrices act with @"
-
-
-def _of_attribute(node: ast.Attribute) -> str:
-    if node.attr == "T":
-        return "only matrices have a transpose; write outer(a, b) for the matrix a b^T of two vectors"
-    if node.attr == "transpose":
-        return f"write {ast.unparse(node.value)}.T"
-    if node.attr in _FORMULAS:
-        return f"write {_FORMULAS[node.attr]}"
-    return ""
+    return OF_OPERATORS

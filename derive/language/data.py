@@ -14,6 +14,8 @@ from sympy.printing.str import StrPrinter
 
 from derive.display import DisplayedFormula
 from derive.errors import DeclarationError
+from derive.language.cures import word
+from derive.language.foreign import refuse_the_rest
 from derive.language.symbols import Clock, Parameter, _Named, exact
 from derive.language.vectors import GivenNumbers, Mix, labels_of, named_fields, sector_of, shown
 
@@ -91,7 +93,7 @@ class Table(DisplayedFormula):
     def _alone(self, *_: object) -> NoReturn:
         raise DeclarationError(f"{self} is a table; apply it to a vector with @ before you add anything")
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __neg__ = _alone
+    __neg__ = _alone
 
     def __truediv__(self, scalar: Any) -> Table:
         found: Table = self * (1 / exact(scalar))
@@ -111,6 +113,9 @@ class Table(DisplayedFormula):
         return f"{scale}{self.value}{'.T' if self.transposed else ''}"
 
 
+refuse_the_rest(Table, Table._alone)
+
+
 @dataclass(frozen=True, repr=False)
 class Given(DisplayedFormula):
     """Data on a clock before a time is named: `y(t)`."""
@@ -123,12 +128,14 @@ class Given(DisplayedFormula):
     def _untimed(self, *_: object) -> NoReturn:
         raise Unusable(f"data {self.data} lives on clock {self.data.clock}: write {self.data}({self.data.clock})")
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _untimed
-    __pow__ = __rpow__ = __matmul__ = __neg__ = _sympy_ = _untimed
+    __neg__ = _sympy_ = _untimed
     T = property(_untimed)
 
     def __str__(self) -> str:
         return str(self.data)
+
+
+refuse_the_rest(Given, Given._untimed)
 
 
 @overload
@@ -137,6 +144,7 @@ def data(name: str, *axes: Parameter, clock: Clock, latex: str = "") -> Given: .
 def data(name: str, axis: Parameter, /, *, clock: None = None, latex: str = "") -> DataAt: ...
 @overload
 def data(name: str, row: Parameter, column: Parameter, /, *, clock: None = None, latex: str = "") -> Table: ...
+@word
 def data(name: str, *axes: Parameter, clock: Clock | None = None, latex: str = "") -> Given | DataAt | Table:
     """An array that the user gives: one axis for each kind of labels, and time in front if there is a clock.
 

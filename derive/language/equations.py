@@ -9,12 +9,14 @@ import sympy as sp
 
 from derive.display import DisplayedFormula
 from derive.errors import DeclarationError
+from derive.language.cures import word
 from derive.language.matrices import Atom, Evolving, Matrix, Sum, WeightsAt
 from derive.language.symbols import exact
 from derive.language.vectors import Each, Field, FieldAt, labels_of, named_fields, sector_of, shown
 from derive.source_lines import Place, line_of_caller
 
 
+@word
 @dataclass(frozen=True, repr=False)
 class Eq(DisplayedFormula):
     """A defining equation. The left side is a field or weights: at t, at t + k, or at a starting time.
@@ -125,6 +127,7 @@ class Spectrum(DisplayedFormula):
         return f"spectrum({self.matrix}{f', plus={self.plus!r}' if self.plus else ''})"
 
 
+@word
 def spectrum(matrix: Matrix, plus: str = "") -> Spectrum:
     """Ask for the spectrum of a symmetric matrix: M(T), or W(T).T @ W(T) / N.
 

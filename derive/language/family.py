@@ -14,7 +14,7 @@ from typing import Any
 
 from derive.display import Displayed
 from derive.errors import DeclarationError, DeriveError, ParameterError
-from derive.language.cures import as_declaration_error
+from derive.language.cures import as_declaration_error, word
 from derive.language.formulas import read_formula
 from derive.language.model import Model
 from derive.language.symbols import Domain
@@ -82,6 +82,7 @@ class Choice:
         return value
 
 
+@word
 def whole_choice(default: int, low: int = 1, high: float = float("inf"), doc: str = "") -> Choice:
     """A whole number that changes the equations, such as the number of layers.
 
@@ -98,6 +99,7 @@ def whole_choice(default: int, low: int = 1, high: float = float("inf"), doc: st
     return Choice(default, domain, doc)
 
 
+@word
 def one_of(*words: str, doc: str = "") -> Choice:
     """One of a few words; the first is the default.
 
@@ -110,6 +112,7 @@ def one_of(*words: str, doc: str = "") -> Choice:
     return Choice(words[0], words, doc)
 
 
+@word
 def formula(variables: str, doc: str = "", **named: str) -> Choice:
     """A function that the user may type; those given by name have short names, and the first is the default.
 
@@ -184,6 +187,7 @@ class Family(Displayed):
         )
 
 
+@word
 def family(declare: Callable[..., Model], **choices: Choice) -> Family:
     """A family of models: `declare` takes the choices by name and returns a Model.
 

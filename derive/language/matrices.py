@@ -16,8 +16,9 @@ from sympy.printing.str import StrPrinter
 
 from derive.display import DisplayedFormula, DisplayedNode
 from derive.errors import DeclarationError
-from derive.language.cures import cure_of_call
+from derive.language.cures import cure_of_call, word
 from derive.language.data import DataAt, Unusable
+from derive.language.foreign import operand, refuse_the_rest
 from derive.language.symbols import Clock, Parameter, Sector, _Named, exact
 from derive.language.vectors import (
     Apply,
@@ -201,7 +202,7 @@ class Matrix(DisplayedFormula, ABC):
 
     def __rmatmul__(self, other: Any) -> NoReturn:
         raise DeclarationError(
-            f"{other} @ {self}: a matrix stands before the vector; write {self.T} @ v for v^T {self}"
+            f"{operand(other)} @ {self}: a matrix stands before the vector; write {self.T} @ v for v^T {self}"
         )
 
     def __xor__(self, other: Any) -> NoReturn:
@@ -213,9 +214,7 @@ class Matrix(DisplayedFormula, ABC):
             f"nothing else; {cure_of_call(self) or 'functions such as tanh act on fields, entry by entry'}"
         )
 
-    __rtruediv__ = __rpow__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __rxor__ = _no_meaning
-    __getitem__ = __len__ = __float__ = __and__ = __or__ = __invert__ = __lt__ = __gt__ = __le__ = __ge__ = _no_meaning
-    __abs__ = __round__ = __bool__ = _sympy_ = _no_meaning
+    __len__ = __bool__ = _sympy_ = _no_meaning
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
         """Numbers of NumPy multiply matrices as others do; its functions do not act on them."""
@@ -223,6 +222,9 @@ class Matrix(DisplayedFormula, ABC):
         if ufunc.__name__ in reflected and method == "__call__" and inputs[1] is self:
             return reflected[ufunc.__name__](inputs[0])
         return self._no_meaning()
+
+
+refuse_the_rest(Matrix, Matrix._no_meaning)
 
 
 def _scalar(value: Any, matrix: Matrix) -> sp.Expr:
@@ -397,12 +399,14 @@ class Evolving(DisplayedFormula):
     def _untimed(self, *_: object) -> NoReturn:
         raise self.untimed()
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _untimed
-    __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __neg__ = __getitem__ = __array_ufunc__ = _sympy_ = _untimed
+    __neg__ = _sympy_ = _untimed
     T = property(_untimed)
 
     def __str__(self) -> str:
         return str(self.weights)
+
+
+refuse_the_rest(Evolving, Evolving._untimed)
 
 
 @dataclass(frozen=True, repr=False)
@@ -481,6 +485,7 @@ class Product(Matrix):
         return " @ ".join(f"({factor})" if isinstance(factor, Sum) else str(factor) for factor in self.factors)
 
 
+@word
 def gaussian(
     name: str, rows: Sector, columns: Sector, variance: Any = 1, fresh: Clock | None = None, latex: str = ""
 ) -> Atom:
@@ -499,6 +504,7 @@ def gaussian(
     return Atom(rows, columns, Disorder(name, rows, columns, variance, fresh=fresh, latex=latex))
 
 
+@word
 def goe(name: str, sector: Sector, variance: Any = 1, latex: str = "") -> Atom:
     """A symmetric Gaussian matrix with off-diagonal variance `variance`/size and twice that on the diagonal.
 
@@ -515,6 +521,7 @@ def goe(name: str, sector: Sector, variance: Any = 1, latex: str = "") -> Atom:
     return Atom(sector, sector, law)
 
 
+@word
 def weights(name: str, rows: Sector, columns: Sector, clock: Clock, latex: str = "") -> Evolving:
     """A matrix that changes in training time: state Eq(W(0), ...) and Eq(W(t + 1), ...).
 
@@ -532,6 +539,7 @@ def weights(name: str, rows: Sector, columns: Sector, clock: Clock, latex: str =
     return Evolving(Weights(name, rows, columns, clock, latex))
 
 
+@word
 def outer(left: Any, right: Any) -> Matrix:
     """The matrix left right^T; on a clock with class labels, summed over the labels.
 

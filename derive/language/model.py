@@ -11,11 +11,13 @@ import sympy as sp
 from derive.display import Displayed
 from derive.errors import DeclarationError
 from derive.language.checks import check
+from derive.language.cures import word
 from derive.language.equations import Eq, Spectrum, named
 from derive.language.matrices import Evolving, Matrix
 from derive.language.symbols import Parameter, exact
 
 
+@word
 @dataclass(frozen=True, repr=False)
 class Model(Displayed):
     """Everything that is declared; nothing of what follows from it.

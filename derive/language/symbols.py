@@ -19,8 +19,8 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.display import DisplayedNode
-from derive.errors import DeclarationError, NotANumber, ParameterError
-from derive.language.cures import cure_of_call
+from derive.errors import DeclarationError, ParameterError
+from derive.language.cures import cure_of_call, word
 
 
 def exact(value: Any) -> sp.Expr:
@@ -186,7 +186,20 @@ def _check_latex(latex: str, where: str) -> None:
         )
 
 
-class _Named(DisplayedNode, sp.Symbol):
+class WithoutEntries:
+    """A part of an expression, in square brackets where round ones are meant."""
+
+    __slots__ = ()
+
+    _iterable = False  # SymPy takes what has entries for something to go through
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        """Python asks for entries too, in sum(x(t))."""
+        cure = cure_of_call() or f"times are given in round brackets, {self}({index}), and single entries have no names"
+        raise DeclarationError(f"{self} has no entries: {cure}")
+
+
+class _Named(WithoutEntries, DisplayedNode, sp.Symbol):
     """A symbol with a payload; two are equal when name, payload, assumptions and how they are written in LaTeX are.
 
     `fingerprint` is what numbers can depend on, `tex` how the declaration writes the symbol ("": after its name).
@@ -213,22 +226,10 @@ class _Named(DisplayedNode, sp.Symbol):
     def _hashable_content(self) -> tuple[Any, ...]:
         return (*super()._hashable_content(), self.fingerprint, self.looks)
 
-    def __float__(self) -> NoReturn:
-        raise no_number(self)
-
-    def __xor__(self, other: Any) -> NoReturn:
-        raise DeclarationError(f"{self} ^ {other!s}: powers are written with **")
-
     def __getnewargs_ex__(
         self,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:  # symbols with a payload are rebuilt by their own constructors
         raise TypeError(f"{type(self).__name__} {self.name} is not pickled; declare it again")
-
-
-def no_number(what: sp.Basic) -> NotANumber:
-    """The answer to float(...) of a symbol, which the functions of math ask for."""
-    cure = cure_of_call() or "use functions of SymPy, as in `from sympy import sqrt, tanh`"
-    return NotANumber(f"{what} is a symbol, not a number: {cure}")
 
 
 class EngineSymbol(DisplayedNode, sp.Symbol):
@@ -334,6 +335,7 @@ class Sector(_Named):
 def sectors(base: str, /) -> Sector: ...
 @overload
 def sectors(base: str, /, **ratios: Any) -> tuple[Sector, ...]: ...
+@word
 def sectors(base: str, /, **ratios: Any) -> tuple[Sector, ...] | Sector:
     """Index spaces: the base first, every other one by its size over the base's. In formulas they are the sizes.
 
@@ -349,6 +351,7 @@ def sectors(base: str, /, **ratios: Any) -> tuple[Sector, ...] | Sector:
     return made if len(made) > 1 else made[0]
 
 
+@word
 def parameter(
     name: str, default: float | Parameter, domain: Domain = real, doc: str = "", latex: str = ""
 ) -> Parameter:
@@ -411,6 +414,7 @@ class Clock(_Named):
         return self.steps + 1 if self.endpoint else self.steps
 
 
+@word
 def training_clock(
     name: str, steps: Parameter, channels: Parameter | None = None, endpoint: bool = True, latex: str = ""
 ) -> Clock:

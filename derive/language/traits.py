@@ -12,6 +12,7 @@ from typing import Any, Self
 import sympy as sp
 
 from derive.errors import DeclarationError
+from derive.language.cures import word
 from derive.language.data import DataAt
 from derive.language.symbols import EngineSymbol, Parameter, Sector, _Named, exact
 from derive.language.vectors import Field, FieldAt, Mean
@@ -100,6 +101,7 @@ def _depends_on_more(node: sp.Basic) -> bool:
     )
 
 
+@word
 def trait(
     name: str,
     sector: Sector,

@@ -15,77 +15,13 @@ from sympy.printing.str import StrPrinter
 
 from derive.display import DisplayedNode
 from derive.errors import DeclarationError
-from derive.language.cures import cure_of_call
-from derive.language.symbols import Clock, EngineSymbol, Parameter, Sector, _Named, exact, no_number
-
-_OF_TWO_VECTORS = "write outer(a, b) for the matrix a b^T and overlap(a, b) for the mean of a * b over the sites"
+from derive.language.cures import word
+from derive.language.symbols import Clock, EngineSymbol, Parameter, Sector, WithoutEntries, _Named, exact
 
 
-def _flat(other: Any) -> str:
-    """What another operand is called in a sentence."""
-    return "an array" if getattr(other, "shape", ()) != () else str(other)
+class Sited(WithoutEntries, DisplayedNode, sp.Expr):
+    """A vector, or numbers made of vectors."""
 
-
-class Sited(DisplayedNode, sp.Expr):
-    """An expression that NumPy, JAX and `math` cannot take, and that is no matrix."""
-
-    def _no_transpose(self) -> NoReturn:
-        raise NotAMatrix(f"{self} is a vector and has no transpose: {_OF_TWO_VECTORS}")
-
-    T = property(_no_transpose)
-
-    def __matmul__(self, other: Any) -> NoReturn:
-        if isinstance(other, sp.Basic):
-            raise DeclarationError(f"{self} @ {other}: both are vectors; {_OF_TWO_VECTORS}")
-        raise DeclarationError(f"{self} @ {other}: a matrix stands before the vector; write W.T @ v for v^T W")
-
-    def __rmatmul__(self, other: Any) -> NoReturn:
-        raise DeclarationError(f"{_flat(other)} @ {self}: only matrices act with @; {_OF_TWO_VECTORS}")
-
-    def __xor__(self, other: Any) -> NoReturn:
-        raise DeclarationError(f"{self} ^ {other}: powers are written with **")
-
-    def __rxor__(self, other: Any) -> NoReturn:
-        raise DeclarationError(f"{other} ^ {self}: powers are written with **")
-
-    def __float__(self) -> NoReturn:
-        raise no_number(self)
-
-
-class NotAMatrix(DeclarationError, AttributeError):
-    """A vector is asked for what only a matrix has."""
-
-
-def _has_fields(expression: sp.Expr) -> bool:
-    return bool(expression.has(Field, FieldAt, Apply, Mean, Project, Mix, Total))
-
-
-def _no_array(expression: sp.Expr) -> NoReturn:
-    """What NumPy and JAX are told when they ask for the array of an expression with fields.
-
-    Without an answer NumPy takes the expression for an array of one object, whose numpy.mean is the expression itself:
-    a model with a mean would silently become another one without it.
-    """
-    if not _has_fields(expression):
-        raise AttributeError("SymPy's expressions have no arrays")
-    cure = cure_of_call() or (
-        "use functions of SymPy, as in `from sympy import tanh`, and mean(...), outer(...) and @ of this language; "
-        "arrays of numbers come in as data(...)"
-    )
-    raise DeclarationError(f"NumPy and JAX cannot take {expression}: {cure}")
-
-
-def _before_numpy(expression: sp.Expr) -> float:
-    """In a product with a number of NumPy it is SymPy that multiplies."""
-    if not _has_fields(expression):
-        raise AttributeError("SymPy's expressions have no priority over arrays")
-    return -1.0  # between a number and an array, which would multiply an array of expressions
-
-
-# sums and products of fields are made by SymPy, so that they can be answered for nowhere else; expressions without
-# fields answer as if these attributes did not exist, so that SymPy outside declarations stays what it is
-sp.Expr.__array__ = sp.Expr.__jax_array__ = property(_no_array)
-sp.Expr.__array_priority__ = property(_before_numpy)
 
 OF_CLOCK = "of clock"
 """A field takes the labels of its clock, unless it is given others."""
@@ -418,6 +354,7 @@ def labels_of(expression: sp.Basic, where: str = "an expression") -> Parameter |
     return next(iter(found), None)
 
 
+@word
 def total(expression: Any) -> Total:
     """The sum over labels: of a vector, or of numbers such as mean(w(t) * phi(t)) with labels.
 
@@ -431,6 +368,7 @@ def total(expression: Any) -> Total:
     return Total(named_fields(exact(expression)))
 
 
+@word
 def each(expression: Any) -> Each:
     """For observe={...}: follow numbers that have labels one by one instead of averaging over the labels.
 
@@ -443,6 +381,7 @@ def each(expression: Any) -> Each:
     return Each(named_fields(exact(expression)))
 
 
+@word
 def field(
     name: str,
     sector: Sector,
@@ -465,6 +404,7 @@ def field(
     return Field(name, sector, clock, labels=labels, latex=latex)
 
 
+@word
 def fields(
     names: str, sector: Sector, clock: Clock | None = None, labels: Parameter | str | None = OF_CLOCK
 ) -> tuple[Field, ...]:
@@ -481,6 +421,7 @@ def fields(
     return tuple(Field(name, sector, clock, labels=labels) for name in names.replace(",", " ").split())
 
 
+@word
 def normal(
     name: str,
     sector: Sector,
@@ -512,6 +453,7 @@ def normal(
     return Field(name, sector, clock, role="normal", scale=scale, latex=latex)
 
 
+@word
 def mean(expression: Any) -> sp.Expr:
     """The average of an elementwise expression over the sites of its sector.
 
@@ -549,6 +491,7 @@ def _times_outside_values(expression: sp.Basic) -> bool:
     return any(map(_times_outside_values, expression.args))
 
 
+@word
 def overlap(left: Any, right: Any) -> sp.Expr:
     """mean(left * right): the normalised scalar product of two vectors.
 
@@ -564,6 +507,7 @@ PAST = EngineSymbol("s", integer=True, nonnegative=True)
 """The index of a sum over earlier times."""
 
 
+@word
 def past_sum(term: Callable[[sp.Symbol], sp.Expr], clock: Clock) -> sp.Sum:
     """The sum over all earlier times s = 0, ..., t - 1 of term(s).
 
