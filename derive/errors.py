@@ -44,6 +44,10 @@ class NotAMatrix(DeclarationError, AttributeError):
     """An expression is asked for what only a matrix or an array has."""
 
 
+class NotPickled(DeclarationError, TypeError):
+    """A part of a declaration is to be pickled. Python knows a TypeError as the answer."""
+
+
 class SizeError(DeclarationError):
     """A term grows or vanishes with the size of the system."""
 

@@ -30,6 +30,9 @@ import tomllib
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from derive.errors import ParameterError
 
 PROJECT = "two-level-dmft"
 SECRET_FILE = "secret"
@@ -39,6 +42,16 @@ DAY = 86400.0
 """In seconds. A file that is used is marked as such once a day."""
 DAYS_UNUSED = 60
 """What has not been used for so many days is removed."""
+
+
+def path_of(given: Any, what: str = "path") -> Path:
+    """A path that a caller gave as text or as a path; ParameterError says what was to be given."""
+    if isinstance(given, (str, Path)):
+        return Path(given)
+    found = os.fspath(given) if isinstance(given, os.PathLike) else None
+    if not isinstance(found, str):
+        raise ParameterError(f"{what}={given!r}: give the path as text, such as 'results/run.nc'")
+    return Path(found)
 
 
 def checkout() -> Path | None:

@@ -254,7 +254,7 @@ def _problem(model: Model, given: dict[str, Any]) -> Problem:
         elif name not in known:
             raise ParameterError(_unknown(model, name, layered))
         else:
-            values[name] = known[name].checked(_number(name, value, str(known[name].domain)))
+            values[name] = known[name].checked(number_of(name, value, str(known[name].domain)))
     filled = {name: known[name].checked(_filled(known[name], values)) for name in known}
     return Problem(model, {**dict(model.choices), **filled}, layers, data)
 
@@ -271,7 +271,7 @@ def _with_sizes(model: Model, given: dict[str, Any], data: str | Mapping[str, An
 
     told = sizes(read_arrays(data, model), model)
     for name, size in told.items():
-        if name in given and _number(name, given[name], "a whole number") != size:
+        if name in given and number_of(name, given[name], "a whole number") != size:
             raise ParameterError(f"{name}={given[name]}, but {shown_source(data)} has {name}={size}; leave {name} out")
     return {**told, **given}
 
@@ -289,7 +289,7 @@ def _unknown(model: Model, name: str, layered: bool) -> str:
     return f"{model.setting} has no parameter {name!r}{nearest(name, names)}; {have}"
 
 
-def _number(name: str, value: Any, domain: str) -> float:
+def number_of(name: str, value: Any, domain: str) -> float:
     """The number that a value is or means."""
     found: float
     if isinstance(value, str):

@@ -19,11 +19,17 @@ from numerics.training.trained import Trained
 
 
 def pure_function(
-    solver: Solver, values: Mapping[str, Any], quantity: str, of: tuple[str, ...], label: str | None
+    solver: Solver,
+    values: Mapping[str, Any],
+    quantity: str,
+    of: tuple[str, ...],
+    label: str | None,
+    inside: Callable[[Array], Any],
 ) -> Callable[..., Array]:
     """A function of the parameters `of`, in this order, the others as in `values`.
 
-    quantity: "outlier", "edge", or an observable. label: of the probed matrix.
+    quantity: "outlier", "edge", or an observable. label: of the probed matrix. inside: whether the model is defined at
+    these parameters; elsewhere the value and all slopes are NaN.
     """
     base = solver.point(dict(values))
     how: dict[str, int] = {}
@@ -56,18 +62,22 @@ def pure_function(
     def of_vector(x: Array) -> Array:
         p = replaced(base, **{name: x[k] for k, name in enumerate(of)})
         value = bare(p)
-        return value + jnp.atleast_1d(forward(p)[1][shift])[-1] if shift else value
+        whole = value + jnp.atleast_1d(forward(p)[1][shift])[-1] if shift else value
+        return whole * jnp.where(inside(x), 1.0, jnp.nan)  # a factor, so that slopes have it too
 
     in_doubles = _lifted(of_vector)
 
     def quantity_of(*parameters: Any) -> Array:
-        if len(parameters) != len(of):
-            raise TypeError(f"the function takes {', '.join(of)}; {len(parameters)} values were given")
         return in_doubles(jnp.stack([jnp.asarray(value, float) for value in parameters]))
 
     quantity_of.__name__ = quantity_of.__qualname__ = quantity
     quantity_of.__doc__ = f"{quantity} of {solver.name} as a function of {', '.join(of)}, in the caller's precision."
     return quantity_of
+
+
+def is_traced(value: Any) -> bool:
+    """Whether JAX is about to transform or compile what is done with a value."""
+    return isinstance(value, jax.core.Tracer)
 
 
 def _lifted(function: Callable[[Array], Array]) -> Callable[[Array], Array]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sympy import Rational, sqrt
@@ -28,6 +31,7 @@ from derive import (
 from derive.api.example import SPIKE
 from derive.equations.history import write_out
 from derive.errors import DeclarationError, ParameterError, SizeError
+from derive.models import spiked_wigner
 from numerics.simulation.compare import _overlap_rows
 
 a = parameter("a", default=0.2, domain=positive)
@@ -184,6 +188,73 @@ def test_places_are_real_numbers(place):
     for asked in (found.density, found.a_matrix, found.layer().share_below):
         with pytest.raises(ParameterError, match="real numbers|a finite z"):
             asked(place)
+
+
+@pytest.fixture(scope="module")
+def spike():
+    return derive.load(SPIKE)
+
+
+@pytest.fixture(scope="module")
+def theory(spike):
+    return spike.solve()
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, float("nan"), float("inf"), True, None, "a"])
+def test_an_outermost_eigenvalue_is_of_a_whole_number_of_them(size, theory):
+    with pytest.raises(ParameterError, match="^size="):
+        theory.layer().outermost(size)
+
+
+@pytest.mark.parametrize("place", [None, 3, 2.5, b"a.nc", [], True])
+def test_a_path_is_text(place, spike, theory):
+    takes = (derive.load, derive.open, derive.spectra, theory.save, spike.build, spike.report, spike.verify)
+    for take in takes if place is not None else takes[:-1]:  # verify without claims takes those of the project
+        with pytest.raises(ParameterError, match="path"):
+            take(place)
+
+
+@pytest.mark.parametrize("name", [3, [], {}])
+def test_names_are_text(name, spike, theory):
+    sample = spike.simulate(size=10, seeds=2)
+    asks = (
+        lambda: theory[name],
+        lambda: sample[name],
+        lambda: spike.function("outlier", of=name),
+        lambda: spike.function(name, of="strength"),
+        lambda: spike.expand("outlier", name),
+        lambda: spike.expand("threshold", parameter=name),
+        lambda: derive.compare(theory, sample, name),
+    )
+    for ask in asks:
+        with pytest.raises(ParameterError):
+            ask()
+
+
+def test_a_function_of_parameters_keeps_to_their_domains(spike):
+    outlier = spike.function("outlier", of="strength")
+    for wrong, word in ((-2.0, "out of range"), ("a", "not a number"), (None, "one number"), ([1.0, 2.0], "jax.vmap")):
+        with pytest.raises(ParameterError, match=word):
+            outlier(wrong)
+    for count in ((), (1.0, 2.0)):
+        with pytest.raises(ParameterError, match="takes strength"):
+            outlier(*count)
+
+
+def test_a_theory_is_pickled_as_what_it_was_loaded_from(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = Path(spiked_wigner.__file__).read_text()
+    Path("mine.py").write_text(text)
+    packed = pickle.dumps(derive.load("mine.py"))
+    family = pickle.loads(pickle.dumps(derive.load("deep_linear", L=3)))
+    monkeypatch.chdir(tmp_path.parent)
+    assert pickle.loads(packed).declaration == text and family.model.name == derive.load("deep_linear", L=3).model.name
+    (tmp_path / "mine.py").write_text(text + "\n")
+    with pytest.raises(DeclarationError, match="changed"):
+        pickle.loads(packed)
+    for declared in (derive.load(SPIKE), SPIKE, SPIKE.parameters[0]):
+        with pytest.raises(DeclarationError, match="into a file"):
+            pickle.dumps(declared)
 
 
 @pytest.mark.parametrize("wrong", [{"order": "a"}, {"order": -1}, {"order": 1.5}, {"at": 3}])

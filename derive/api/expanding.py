@@ -99,6 +99,12 @@ def expand(
         raise ParameterError(f"order={order!r}: order must be a whole number, 0 or larger")
     if not isinstance(at, Mapping):
         raise ParameterError(f"at={at!r}: give exact numbers by name, as at={{'T': 2}}")
+    if variable is not None and not isinstance(variable, str):
+        raise ParameterError(
+            f"variable={variable!r}: say what is small in a text, such as 'gamma', '1/nu' or 'gamma0-2'"
+        )
+    if parameter is not None and not isinstance(parameter, str):
+        raise ParameterError(f"parameter={parameter!r}: give the name of one of {have}")
     limit = None if variable is None else Limit.of(variable, tuple(model.parameters))
     fixed = {}
     for name, value in at.items():

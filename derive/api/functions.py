@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from derive.errors import ParameterError
-from derive.problems import Problem
-from numerics.functions import pure_function
+from derive.language.symbols import Domain, Parameter
+from derive.problems import Problem, number_of
+from numerics.functions import is_traced, pure_function
 from numerics.modules import Solver
 
 SPECTRAL = ("outlier", "edge")
@@ -41,4 +42,36 @@ def function(
             "take a sweep with one seed and differences of its points"
         )
     label = problem.layers[0] if problem.layers else None
-    return pure_function(solver, problem.inputs, quantity, of, label)
+    domains = [known[name].domain for name in of]
+    found = pure_function(solver, problem.inputs, quantity, of, label, lambda x: _inside(x, domains))
+
+    def checked(*parameters: Any) -> Any:
+        """Numbers are checked as in `solve`; where JAX traces there are none, and outside its domain all is NaN."""
+        if len(parameters) != len(of):
+            raise ParameterError(f"{quantity} takes {', '.join(of)}: {len(parameters)} values were given")
+        return found(*(_checked(known[name], value) for name, value in zip(of, parameters, strict=True)))
+
+    checked.__name__ = checked.__qualname__ = quantity
+    checked.__doc__ = found.__doc__
+    return checked
+
+
+def _checked(parameter: Parameter, value: Any) -> Any:
+    """A number that the domain of the parameter has; what JAX traces has no number yet."""
+    if is_traced(value):
+        if getattr(value, "shape", ()) != ():
+            raise ParameterError(f"{parameter.name} takes one number; jax.vmap maps the function over several")
+        return value
+    if getattr(value, "shape", ()) != () or isinstance(value, (list, tuple)):
+        raise ParameterError(f"{parameter.name} takes one number; jax.vmap maps the function over several")
+    return parameter.checked(number_of(parameter.name, value, str(parameter.domain)))
+
+
+def _inside(x: Any, domains: Sequence[Domain]) -> Any:
+    """Whether each entry of a vector is in its domain."""
+    found: Any = True
+    for k, domain in enumerate(domains):
+        above = x[k] >= domain.low if domain.low_included else x[k] > domain.low
+        below = x[k] <= domain.high if domain.high_included else x[k] < domain.high
+        found = found & above & below
+    return found

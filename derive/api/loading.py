@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 
 from derive.api.theory import Theory
-from derive.errors import ParameterError
+from derive.errors import DeclarationError, ParameterError
 from derive.language.family import Family
 from derive.language.model import Model
 from derive.loading import load_declaration, nearest
+from derive.places import path_of
 
 
 def load(target: str | os.PathLike[str] | Model | Family, /, **choices: int | str) -> Theory:
@@ -24,9 +25,13 @@ def load(target: str | os.PathLike[str] | Model | Family, /, **choices: int | st
     name = ""
     if isinstance(target, (Model, Family)):
         declared = target
-    else:
-        name = os.fspath(target)
+    elif isinstance(target, (str, os.PathLike)):
+        name = str(path_of(target)) if isinstance(target, os.PathLike) else target
         declared = load_declaration(name)
+    else:
+        raise ParameterError(
+            f"load({target!r}): give the name of a setting, the path of a .py file, or a Model or family"
+        )
     if isinstance(declared, Family):
         known = [choice for choice, _ in declared.choices]
         for choice in choices:
@@ -41,3 +46,11 @@ def load(target: str | os.PathLike[str] | Model | Family, /, **choices: int | st
             "simulate and the other verbs"
         )
     return Theory(declared, name, tuple(choices.items()))
+
+
+def loaded_again(target: str, choices: tuple[tuple[str, int | str], ...], declaration: str) -> Theory:
+    """What was pickled, from where it was loaded; refused if its declaration is another one by now."""
+    found = load(target, **dict(choices))
+    if found.declaration != declaration:
+        raise DeclarationError(f"{target} is not what was pickled: its declaration was changed; load it again by hand")
+    return found

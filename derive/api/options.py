@@ -80,6 +80,7 @@ KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "path": (_times, "True, False or a list of times"),
     "overlaps": (_yes_or_no, "True or False"),
     "simulation": (_yes_or_no, "True or False"),
+    "command": (_text, "text"),
     "kernels": (_names, "names such as C[a,b] in a list"),
     "backend": (lambda value: _text(value) and value in ("numpy", "jax"), "numpy or jax"),
     "eigenvalues": (lambda value: _text(value) and value in ("all", "ends"), "all or ends"),

@@ -13,6 +13,7 @@ import numpy as np
 
 from derive.checkpoints import Entry, load, read_checkpoint
 from derive.errors import CheckpointError, DeriveError, ParameterError
+from derive.places import path_of
 from derive.results.spectra import Skipped, Spectra
 from numerics.spectra.changes import Change, change_of
 from numerics.spectra.fitting import LAYOUTS, Spectrum, analyse, layout_of
@@ -51,8 +52,8 @@ def spectra(
     patterns = tuple((given,) if isinstance(given, str) else tuple(given) for given in (include, exclude))
     solved = None
     if theory is not None:
-        solved = read_theory(Path(theory), layer)
-    paths = [Path(file)] if after is None else [Path(file), Path(after)]
+        solved = read_theory(path_of(theory, "theory"), layer)
+    paths = [path_of(file, "file"), *([] if after is None else [path_of(after, "after")])]
     read = [_Chosen(path, patterns[0], patterns[1], layout) for path in paths]
     found, now = {}, read[-1]
     changes: list[Change] = []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,11 +14,13 @@ from derive.api.options import Asked, Number, asked, check, wanted_kernels
 from derive.api.points import Drawn, Point
 from derive.api.solvers import Source
 from derive.api.stability import TOLERANCE
-from derive.errors import ParameterError
+from derive.errors import NotPickled, ParameterError
 from derive.language.family import Family
 from derive.language.model import Model
 from derive.language.symbols import Parameter
+from derive.loading import is_file_target
 from derive.pipeline import Derivation, derive_model
+from derive.places import path_of
 from derive.problems import Problem, problem_of
 from derive.results import Comparison, Simulation, Solution, Sweep
 from numerics.modules import Solver
@@ -406,7 +409,7 @@ class Theory:
         """
         from derive.api.verifying import verify
 
-        return verify(self.model, self.target, None if claims is None else str(claims))
+        return verify(self.model, self.target, None if claims is None else str(path_of(claims, "claims")))
 
     def function(self, quantity: str = "outlier", of: str | Sequence[str] = (), **fixed: Any) -> Callable[..., Any]:
         """A quantity as a plain JAX function of some parameters; `jax.grad`, `jit` and `vmap` act on it.
@@ -424,7 +427,7 @@ class Theory:
         from derive.api.functions import function
 
         problem = self._problem(fixed)
-        names = (of,) if isinstance(of, str) else tuple(of)
+        names = (of,) if isinstance(of, str) else tuple(of) if isinstance(of, Iterable) else (of,)
         return function(problem, lambda: self._solver(problem.model, None), quantity, names, fixed)
 
     def report(
@@ -449,7 +452,15 @@ class Theory:
         """
         from derive.api.reporting import report
 
-        options = asked(size=size, seeds=seeds, samples=samples, seed=seed, simulation=simulation, progress=progress)
+        options = asked(
+            size=size,
+            seeds=seeds,
+            samples=samples,
+            seed=seed,
+            simulation=simulation,
+            command=command,
+            progress=progress,
+        )
         given = self._given("report", options, values, parameters)
 
         def compared(share: Progress) -> Comparison:
@@ -458,13 +469,13 @@ class Theory:
             )
 
         wanted = None if simulation is False else compared
-        return report(self._problem(given), self.target, Path(path), wanted, command or "", progress)
+        return report(self._problem(given), self.target, path_of(path), wanted, command or "", progress)
 
     def build(self, directory: str | Path) -> list[Path]:
         """Write the solver into DIRECTORY/<name>/ with what it needs, so that it stands alone."""
         from derive.api.building import build
 
-        return build(self.model, Path(directory))
+        return build(self.model, path_of(directory, "directory"))
 
     # -- displays
 
@@ -473,6 +484,18 @@ class Theory:
         return f"derive.load({self.target or self.declared.name!r}{chosen})"
 
     # -- inside
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as what it was loaded from, which must be there and the same when it is loaded again."""
+        from derive.api.loading import loaded_again
+
+        if not self.target:
+            raise NotPickled(
+                f"{self.declared.name} was declared in Python and is not pickled; write it into a file and load it by "
+                "its path, or pickle what solve and simulate give"
+            )
+        place = os.path.abspath(self.target) if is_file_target(self.target) else self.target
+        return loaded_again, (place, self.chosen, self.declaration)
 
     def _given(self, verb: str, options: Asked, values: Values | None, parameters: Values) -> dict[str, Any]:
         """All values by name; an option that is called like a parameter is refused, as it might be meant as either."""

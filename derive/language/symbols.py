@@ -19,7 +19,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.display import DisplayedNode
-from derive.errors import DeclarationError, ParameterError
+from derive.errors import DeclarationError, NotPickled, ParameterError
 from derive.language.cures import cure_of_call, word
 
 
@@ -229,7 +229,10 @@ class _Named(WithoutEntries, DisplayedNode, sp.Symbol):
     def __getnewargs_ex__(
         self,
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:  # symbols with a payload are rebuilt by their own constructors
-        raise TypeError(f"{type(self).__name__} {self.name} is not pickled; declare it again")
+        raise NotPickled(
+            f"{type(self).__name__.lower()} {self.name}: declarations are not pickled; write the model into a file and "
+            "load it by its path, or pickle what solve and simulate give"
+        )
 
 
 class EngineSymbol(DisplayedNode, sp.Symbol):

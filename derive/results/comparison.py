@@ -155,6 +155,8 @@ def compare(theory: Solution, simulation: Simulation, smaller: Simulation | None
     if not (isinstance(theory, Solution) and isinstance(simulation, Simulation)):
         kinds = f"{type(theory).__name__} and a {type(simulation).__name__}"
         raise ParameterError(f"compare takes what solve gave and then what simulate gave, not a {kinds}")
+    if smaller is not None and not isinstance(smaller, Simulation):
+        raise ParameterError(f"smaller takes what simulate gave at a smaller size, not a {type(smaller).__name__}")
     for what, one, other in (
         ("setting", theory.setting, simulation.setting),
         ("data", theory.made.data, simulation.made.data),

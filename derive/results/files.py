@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from derive.errors import DeriveError
+from derive.places import path_of
 from derive.results.comparison import Comparison
 from derive.results.made import Made
 from derive.results.saving import ENGINES, FORMAT, Saved, check_zarr
@@ -66,7 +66,7 @@ def open_result(path: str | os.PathLike[str]) -> Any:
     """
     import xarray
 
-    file = Path(path)
+    file = path_of(path)
     zarr = file.is_dir() and file.suffix == ".zarr"
     if zarr:
         check_zarr(file)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derive.errors import DeriveError
+from derive.places import path_of
 
 if TYPE_CHECKING:
     import xarray
@@ -36,7 +37,7 @@ class Saved(ABC):
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the result, whole or not at all, as netCDF (.nc) or Zarr (.zarr); `derive.open(path)` gives it back."""
-        return write_result(self, Path(path))
+        return write_result(self, path_of(path))
 
     @abstractmethod
     def to_xarray(self) -> Any:

@@ -95,7 +95,7 @@ class Simulation(Saved):
 
     def __getitem__(self, name: str) -> np.ndarray:
         found = self._numbers.observables
-        if name not in found:
+        if not isinstance(name, str) or name not in found:
             raise ParameterError(f"{self.setting} has no observable {name!r}; the observables are {listed(found)}")
         return read_only(found[name])
 

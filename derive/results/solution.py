@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -44,6 +45,18 @@ def _places(given: Any) -> np.ndarray:
     found = _real(given)
     if np.isnan(found).any():
         raise ParameterError(f"{given!r} is not a number, or holds one that is not; give real numbers")
+    return found
+
+
+def _points(given: Any) -> np.ndarray:
+    """Finite points of the complex plane."""
+    try:
+        found = np.asarray(given)
+        found = found.astype(complex if np.iscomplexobj(found) else float)
+    except (TypeError, ValueError):
+        found = np.array(np.nan)
+    if not np.isfinite(found).all():
+        raise ParameterError(f"{given!r} is not a number, or holds one that is not; give finite numbers")
     return found
 
 
@@ -137,7 +150,7 @@ class Layer:
 
     def resolvent(self, z: Any) -> np.ndarray:
         """The mean of 1 / (z - eigenvalue) over the bulk at each z, atoms included; away from its support."""
-        points = np.asarray(z)
+        points = _points(z)
         for low, high in (*self.found.bulk_edges, *((at, at) for at, _ in self.atoms)):
             if np.any((points.real >= low) & (points.real <= high) & (points.imag == 0)):
                 raise ParameterError(
@@ -153,6 +166,9 @@ class Layer:
         """
         from numerics.simulation.compare import mean_at_edge
 
+        number = isinstance(size, numbers.Real) and not isinstance(size, (bool, np.bool_))
+        if not number or not size >= 1 or size % 1:
+            raise ParameterError(f"size={size!r}: size must be a whole number, 1 or larger")
         if not self.found.bulk_edges:
             raise NumericalError("there is no bulk, so that it has no outermost eigenvalue")
         edge = self.found.bulk_edges[0][0] if lower else self.found.bulk_edges[-1][1]
@@ -314,7 +330,7 @@ class Solution(Saved):
 
     def __getitem__(self, name: str) -> np.ndarray:
         found = self._numbers.observables
-        if name not in found:
+        if not isinstance(name, str) or name not in found:
             have = f"the observables are {listed(found)}" if found else "it has no observables"
             raise ParameterError(f"{self.setting} has no observable {name!r}; {have}")
         return read_only(found[name])
