@@ -160,34 +160,61 @@ def test_a_line_switches_it_on_without_what_derives(shell: str, tmp_path: Path):
         assert all(word in done.stdout for word in words)
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no Bash here")
-@pytest.mark.parametrize(
-    ("line", "replies", "space"),
-    [
-        ("derive solve deep_linear data=", ["full_batch", "online"], True),
-        ("derive solve deep_linear data=o", ["online"], True),
-        ("derive solve deep_linear L=2 sig", ["sigma="], False),
-        ("derive solve wide_network data=sp", [r"spaced\ out.npz"], True),
-        ("derive solve wide_network data=mod", ["models/"], False),
-        ("derive solve wide_network data", ["data="], False),
-        ("derive sol", ["solve"], True),
-    ],
-)
-def test_bash_itself(line: str, replies: list[str], space: bool, here: Path):
-    """Its own script, called as Bash calls it, with the words as Bash takes them apart."""
+LINES = [
+    ("derive solve deep_linear data=", ["data=full_batch", "data=online"], True),
+    ("derive solve deep_linear data=o", ["data=online"], True),
+    ("derive solve deep_linear data=online,", ["data=online,full_batch"], True),
+    ("derive solve deep_linear L=2 sig", ["sigma="], False),
+    ("derive solve wide_network data=sp", ["data=spaced out.npz"], True),
+    ("derive solve wide_network data=mod", ["data=models/"], False),
+    ("derive sol", ["solve"], True),
+]
+"""What is typed, what is offered, and whether a space follows."""
+BASH = """{script}
+compopt() {{ local IFS=' '; echo "compopt $*"; }}
+COMP_LINE='{line}' COMP_POINT={point}
+_derive_completion ./derive
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+ZSH = """compdef() {{ : }}
+{script}
+_describe() {{ print -rl -- "${{@[5,-1]}}" "${{(@)${{(P)3}}%%:*}}" }}
+compadd() {{ local name=${{@[-1]}}; print -rl -- "${{@[1,-3]}}" "${{(@P)name}}" }}
+line='{line}'
+words=(${{(z)line}})
+CURRENT=$#words
+_derive_completion
+"""
+FISH = "{script}\ncomplete -C '{line}' | string split -f 1 \\t"
+
+
+ASKED = [
+    (shell, *case) for shell, cases in (("bash", LINES), ("zsh", LINES[2:6]), ("fish", LINES[2:4])) for case in cases
+]
+
+
+@pytest.mark.parametrize(("shell", "line", "offered", "space"), ASKED)
+def test_shells_themselves(shell: str, line: str, offered: list[str], space: bool, here: Path):
+    """Their own scripts, called as they call them."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell} here")
     completion.switch_on()
-    kind = get_completion_class("bash")
+    kind = get_completion_class(shell)
     assert kind is not None
     script = kind(main, {}, "derive", "_DERIVE_COMPLETE").source()
     (here / "spaced out.npz").write_text("")
     (here / "derive").write_text(f'#!/bin/sh\nexec {sys.executable} -m derive "$@"\n')
     (here / "derive").chmod(0o755)
-    asked = f"""{script}
-        compopt() {{ local IFS=' '; echo "compopt $*"; }}
-        COMP_LINE='{line}' COMP_POINT={len(line)}
-        _derive_completion ./derive
-        printf '%s\\n' "${{COMPREPLY[@]}}"
-    """
-    told = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(["bash", "--norc", "-c", asked], env=told, capture_output=True, text=True)
-    assert done.stdout.splitlines() == [*(["compopt -o nospace"] if not space else []), *replies], done.stderr
+    asked = {"bash": BASH, "zsh": ZSH, "fish": FISH}[shell].format(script=script, line=line, point=len(line))
+    told = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{here}:{os.environ['PATH']}"}
+    plain = {"bash": "--norc", "zsh": "-f", "fish": "--no-config"}[shell]
+    done = subprocess.run([shell, plain, "-c", asked], env=told, capture_output=True, text=True)
+    expected = offered
+    if shell == "bash":  # it takes words apart at an equals sign, wants them protected, and is told where no space is
+        after = [word.partition("=")[2] or word for word in offered] if "=" in line else offered
+        expected = [*(["compopt -o nospace"] * (not space)), *(word.replace(" ", "\\ ") for word in after)]
+    found = [word for word in done.stdout.splitlines() if word]
+    if shell == "zsh":
+        assert ("-S" in found) == (not space)
+        found = [word for word in found if word not in ("-U", "-V", "-S", "unsorted")]
+    assert found == expected, done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import sys
@@ -56,6 +57,19 @@ def test_readme_names_every_tutorial():
     text = (FOLDER.parent / "README.md").read_text(encoding="utf-8")
     for path in NOTEBOOKS:
         assert not path.stem[:2].isdigit() or f"`{path.stem}`" in text or f"notebooks/{path.name}" in text
+
+
+@each_notebook
+def test_notebook_uses_what_is_public(path):
+    """`import derive` and its words; beside them only the look of figures, which all notebooks share."""
+    for cell in code_cells(path):
+        for node in ast.walk(ast.parse("".join(cell["source"]))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                assert node.module == "derive" or node.module.split(".")[0] != "derive", ast.unparse(node)
+                assert node.module == "numerics.figures" or node.module.split(".")[0] != "numerics", ast.unparse(node)
+            elif isinstance(node, ast.Import):
+                inside = [n.name for n in node.names if n.name.split(".")[0] in ("derive", "numerics", "generated")]
+                assert set(inside) <= {"derive"}, ast.unparse(node)
 
 
 @pytest.mark.slow

@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from click.shell_completion import BashComplete, CompletionItem, add_completion_class, split_arg_string
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ZshComplete,
+    add_completion_class,
+    split_arg_string,
+)
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
 
@@ -293,6 +300,60 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         return re.sub(r"([^\w@%+=:,./~-])", r"\\\1", item.value[self.there :])
 
 
+# Zsh puts a space after whatever it completes, Fish is told to cut words and their meanings at a comma
+
+
+class ZshWords(ZshComplete):
+    """Completion for Zsh that goes on after an equals sign and after a directory."""
+
+    source_template = """\
+#compdef %(prog_name)s
+
+%(complete_func)s() {
+    local -a response plain plain_open described described_open
+    (( ! $+commands[%(prog_name)s] )) && return 1
+    response=("${(@f)$(env COMP_WORDS="${words[*]}" COMP_CWORD=$((CURRENT-1)) %(complete_var)s=zsh_complete \
+%(prog_name)s)}")
+    for type key meaning in ${response}; do
+        if [[ "$key" == *[=/] ]]; then
+            [[ "$meaning" == "_" ]] && plain_open+=("$key") || described_open+=("$key:$meaning")
+        else
+            [[ "$meaning" == "_" ]] && plain+=("$key") || described+=("$key:$meaning")
+        fi
+    done
+    [ -n "$described" ] && _describe -V unsorted described -U
+    [ -n "$described_open" ] && _describe -V unsorted described_open -U -S ''
+    [ -n "$plain" ] && compadd -U -V unsorted -a plain
+    [ -n "$plain_open" ] && compadd -U -V unsorted -S '' -a plain_open
+    return 0
+}
+
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+    %(complete_func)s "$@"
+else
+    (( $+functions[compdef] )) || { autoload -U compinit && compinit }
+    compdef %(complete_func)s %(prog_name)s
+fi
+"""
+
+
+class FishWords(FishComplete):
+    """Completion for Fish of words with commas in them, and with meanings that have some."""
+
+    source_template = """\
+function %(complete_func)s
+    set -l response (env %(complete_var)s=fish_complete COMP_WORDS=(commandline -cp) COMP_CWORD=(commandline -t) \
+%(prog_name)s)
+    for completion in $response
+        string split -m 1 "," $completion | tail -n 1
+    end
+end
+
+complete --no-files --keep-order --command %(prog_name)s --arguments "(%(complete_func)s)"
+"""
+
+
 def switch_on() -> None:
-    """Let Bash be completed as above."""
-    add_completion_class(BashWords)
+    """Let shells be completed as above."""
+    for shell in (BashWords, ZshWords, FishWords):
+        add_completion_class(shell)
