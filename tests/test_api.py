@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 import derive
 from derive.cli import main
+from derive.cli.problem import AsTyped
 from derive.errors import DeriveError, NumericalError, ParameterError
 from derive.results.saving import Pool
 from derive.results.words import grouped, shown_number
@@ -206,7 +207,33 @@ BAD = [
     ("deep_linear", {"layer": "9"}, "layers are"),
     ("anti_hebbian", {"dt": "-0.1"}, "out of range"),
     ("no_such_setting", {}, "there is no setting"),
+    ("spiked_wigner", {"gamma0": ""}, "not a number"),
+    ("spiked_wigner", {"gamma0": "1/0"}, "not a number"),
+    ("spiked_wigner", {"gamma0": "1e999"}, "not finite"),
+    ("spiked_wigner", {"data": "x.npz"}, "no parameter"),
+    ("missing.py", {}, "there is no file"),
 ]
+BAD_OPTIONS = [
+    ("solve", "samples", "0"),
+    ("solve", "samples", "many"),
+    ("solve", "rank", "1"),
+    ("solve", "seed", "-1"),
+    ("solve", "kernels", "C[x"),
+    ("simulate", "size", "0"),
+    ("simulate", "size", "2.5"),
+    ("simulate", "size", "1000000000"),
+    ("simulate", "seeds", "0"),
+    ("simulate", "seeds", "few"),
+    ("simulate", "backend", "torch"),
+    ("compare", "seeds", "1"),
+    ("expand", "order", "-1"),
+    ("expand", "order", "21"),
+    ("expand", "of", "egde"),
+    ("expand", "variable", "1/x"),
+    ("verify", "claims", "missing.toml"),
+    ("stable_rate", "of", "x"),
+]
+FLAGS = {"kernels": "kernel", "variable": "in", "stable_rate": "stability"}
 
 
 @pytest.mark.parametrize(("target", "values", "word"), BAD)
@@ -216,6 +243,16 @@ def test_python_and_the_command_line_refuse_alike(verb, target, values, word):
     assert told.exit_code == 2 and told.stdout == ""
     with pytest.raises(DeriveError, match=word) as caught:
         getattr(derive.load(target), verb)(**values)
+    assert told.stderr == f"error: {caught.value}\n"
+
+
+@pytest.mark.parametrize(("verb", "option", "value"), BAD_OPTIONS)
+def test_python_and_the_command_line_refuse_the_same_options(verb, option, value):
+    flag = f"--{FLAGS.get(option, option)}"
+    told = CliRunner().invoke(main, [FLAGS.get(verb, verb), "spiked_wigner", flag, value])
+    assert told.exit_code == 2 and told.stdout == ""
+    with pytest.raises(DeriveError) as caught:
+        getattr(derive.load("spiked_wigner"), verb)(**{option: AsTyped().convert(value, None, None)})
     assert told.stderr == f"error: {caught.value}\n"
 
 

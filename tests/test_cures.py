@@ -13,7 +13,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+import derive
+from derive.cli import main
 from derive.codegen import declaration_digest, generate_files
 from derive.errors import DeclarationError
 from derive.loading import load_model
@@ -406,6 +409,35 @@ def test_a_slip_is_refused_with_its_line_and_its_cure(case, declared):
         assert told.startswith(f"{path}, line {line}"), told
     assert not INTERNAL.search(told.replace(str(path), "")), told
     assert _told_to_a_script(source, path) in (told, None)
+
+
+COMMON = (
+    "np.tanh(x(t))",
+    "jnp.tanh(x(t))",
+    "math.tanh(x(t))",
+    "time on a matrix that stays",
+    "transpose of a vector",
+    "square in an update",
+    "tanh of a matrix",
+    "SymPy's Eq",
+    "floor of sizes",
+    "hat",
+    "two fields of one name",
+    "no size in an update",
+    "product in a mean",
+    "jax.nn.relu(x(t))",
+    "max(x(t), 0)",
+)
+
+
+@pytest.mark.parametrize("case", COMMON)
+def test_a_slip_is_told_alike_by_every_verb(case, declared):
+    """A command, and the same in Python."""
+    path = declared(HEADER + SLIPS[case][0] + "\n")
+    told = CliRunner().invoke(main, ["solve", str(path)])
+    with pytest.raises(DeclarationError) as caught:
+        derive.load(str(path)).solve()
+    assert (told.exit_code, told.stdout, told.stderr) == (2, "", f"error: {caught.value}\n")
 
 
 def _told_to_a_script(source: str, path: Path) -> str | None:

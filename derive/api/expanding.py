@@ -17,6 +17,9 @@ from derive.language.model import Model
 from derive.pipeline import derive_model
 from derive.problems import problem_of
 
+HIGHEST_ORDER = 20
+"""More terms take more time than anyone waits for."""
+
 
 @dataclass(frozen=True, repr=False)
 class Expansion:
@@ -95,8 +98,8 @@ def expand(
     have = ", ".join(names) or "(none)"
     if of not in QUANTITIES:
         raise ParameterError(f"{of!r} cannot be expanded; take one of {', '.join(QUANTITIES)}")
-    if not isinstance(order, Integral) or isinstance(order, bool) or order < 0:
-        raise ParameterError(f"order={order!r}: order must be a whole number, 0 or larger")
+    if not isinstance(order, Integral) or isinstance(order, bool) or not 0 <= order <= HIGHEST_ORDER:
+        raise ParameterError(f"order={order!r}: order must be a whole number from 0 to {HIGHEST_ORDER}")
     if not isinstance(at, Mapping):
         raise ParameterError(f"at={at!r}: give exact numbers by name, as at={{'T': 2}}")
     if variable is not None and not isinstance(variable, str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import hashlib
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,8 +48,8 @@ def spectra(
     """
     if layout not in LAYOUTS:
         raise ParameterError(f"layout is {' or '.join(LAYOUTS)}, not {layout!r}")
-    if not 1e-9 <= level <= 0.2:
-        raise ParameterError(f"level is a probability from 1e-9 to 0.2, not {level:g}")
+    if isinstance(level, bool) or not isinstance(level, numbers.Real) or not 1e-9 <= level <= 0.2:
+        raise ParameterError(f"level={level!r}: level is a probability from 1e-9 to 0.2")
     patterns = tuple((given,) if isinstance(given, str) else tuple(given) for given in (include, exclude))
     solved = None
     if theory is not None:

@@ -103,8 +103,6 @@ def compare(
       derive compare my_model.py --size 500 --seeds 8 --json
       derive compare my_model.py eta=0.1,0.2 --size 200 --seeds 4 --out compared.csv
     """
-    if seeds < 2:
-        raise click.UsageError("--seeds must be at least 2 here: one seed gives no standard error")
     options: dict[str, Any] = {"size": size, "seeds": seeds, "samples": samples, "rank": rank, "seed": seed}
     options |= {"backend": backend, "path": path, "kernels": kernels}
     options["eigenvalues"] = wanted_eigenvalues(eigenvalues, size, out, plot, pairs)

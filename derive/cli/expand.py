@@ -6,7 +6,7 @@ import click
 
 from derive.cli import completion
 from derive.cli.output import json_option, print_json, progress_bar
-from derive.cli.problem import loaded, target_argument
+from derive.cli.problem import AsTyped, OneOf, loaded, target_argument
 
 
 @click.command(short_help="Expand an edge, an outlier or a threshold in a parameter, exactly.")
@@ -15,7 +15,7 @@ from derive.cli.problem import loaded, target_argument
 @click.option(
     "--of",
     "of",
-    type=click.Choice(("edge", "lower_edge", "outlier", "threshold")),
+    type=OneOf("edge", "lower_edge", "outlier", "threshold"),
     default="edge",
     show_default=True,
     help="Upper or lower end of the bulk, largest outlier, or the strength at which it leaves the bulk.",
@@ -28,7 +28,7 @@ from derive.cli.problem import loaded, target_argument
     help="What is small: a parameter, its inverse or its distance from a value, such as gamma, 1/nu, gamma0-2. "
     "Without it the quantity itself is given, exactly.",
 )
-@click.option("--order", type=click.IntRange(0, 20), default=3, show_default=True, help="Highest power to keep.")
+@click.option("--order", type=AsTyped(), metavar="N", default=3, show_default=True, help="Highest power to keep.")
 @click.option(
     "--at",
     "pairs",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from derive.cli import completion
 
@@ -14,6 +15,40 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from derive.api import Theory
+
+    _Kind = click.ParamType[Any]
+else:
+    _Kind = click.ParamType  # older versions of click have no kinds of kinds
+
+
+class AsTyped(_Kind):
+    """A number as it was typed; what it must be is checked behind the front door, for Python too."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        for kind in (int, float):
+            try:
+                return kind(value)
+            except (ValueError, OverflowError):
+                pass
+        return value
+
+
+class OneOf(_Kind):
+    """One of some words, shown and completed here and checked behind the front door."""
+
+    name = "word"
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return f"[{'|'.join(self.words)}]"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        return [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
+
 
 LARGE = 2000
 """Sizes from which on all eigenvalues are computed only where they are needed."""
@@ -28,33 +63,34 @@ words_argument = click.argument(
 )
 samples_option = click.option(
     "--samples",
-    type=click.IntRange(min=100),
+    type=AsTyped(),
     metavar="N",
     help="Monte Carlo samples of the single-site process; for nonlinear laws of what is not Gaussian.",
 )
 rank_option = click.option(
     "--rank",
-    type=click.IntRange(min=2),
+    type=AsTyped(),
     metavar="R",
     help="Sampled laws: most directions of the past to remember of each field; as many as fit unless given.",
 )
 backend_option = click.option(
     "--backend",
-    type=click.Choice(("numpy", "jax")),
+    type=OneOf("numpy", "jax"),
     default="numpy",
     show_default=True,
     help="What the simulation runs on; jax uses an accelerator where JAX finds one.",
 )
 seed_option = click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=AsTyped(),
+    metavar="N",
     default=0,
     show_default=True,
     help="Seed of the random numbers: the same seed gives the same result.",
 )
 size_option = click.option(
     "--size",
-    type=click.IntRange(min=10),
+    type=AsTyped(),
     default=1000,
     show_default=True,
     metavar="D",
@@ -62,7 +98,7 @@ size_option = click.option(
 )
 seeds_option = click.option(
     "--seeds",
-    type=click.IntRange(min=1),
+    type=AsTyped(),
     default=20,
     show_default=True,
     metavar="K",

@@ -9,7 +9,7 @@ import click
 
 from derive.cli import completion
 from derive.cli.output import json_option, print_json, progress_bar
-from derive.cli.problem import loaded, samples_option, seed_option, target_argument, values_argument
+from derive.cli.problem import AsTyped, loaded, samples_option, seed_option, target_argument, values_argument
 
 
 @click.command(short_help="Write the whole derivation as a page or as LaTeX.")
@@ -30,7 +30,7 @@ from derive.cli.problem import loaded, samples_option, seed_option, target_argum
 )
 @click.option(
     "--size",
-    type=click.IntRange(min=10),
+    type=AsTyped(),
     default=400,
     show_default=True,
     metavar="D",
@@ -38,7 +38,7 @@ from derive.cli.problem import loaded, samples_option, seed_option, target_argum
 )
 @click.option(
     "--seeds",
-    type=click.IntRange(min=2),
+    type=AsTyped(),
     default=10,
     show_default=True,
     metavar="K",

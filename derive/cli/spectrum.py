@@ -9,7 +9,7 @@ import click
 
 from derive.cli import completion
 from derive.cli.output import json_option, plain, print_json, progress_bar
-from derive.cli.problem import check_plot, save_plot
+from derive.cli.problem import AsTyped, OneOf, check_plot, save_plot
 
 if TYPE_CHECKING:
     from derive.results import Spectra
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 @click.option("--exclude", metavar="PATTERN", multiple=True, help="All but these arrays. May be given again.")
 @click.option(
     "--layout",
-    type=click.Choice(["auto", "oihw", "hwio"]),
+    type=OneOf("auto", "oihw", "hwio"),
     default="auto",
     show_default=True,
     help="Axes of convolution kernels: oihw as in PyTorch, hwio as in Flax; auto takes the small axes as the kernel.",
 )
 @click.option(
     "--level",
-    type=click.FloatRange(1e-9, 0.2),
+    type=AsTyped(),
     default=0.001,
     show_default=True,
     metavar="P",
