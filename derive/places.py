@@ -65,6 +65,20 @@ def checkout() -> Path | None:
     return root if isinstance(project, dict) and project.get("name") == PROJECT else None
 
 
+def refuse_among_packages(directory: Path) -> None:
+    """Raise ParameterError where solvers would be written among the files of this project, installed or not."""
+    home, place = Path(__file__).resolve().parents[1], directory.resolve()
+    if checkout() is None and place.is_relative_to(home):
+        raise ParameterError(
+            f"{directory} is where this project is installed; write solvers to a directory of your own"
+        )
+    if any(place.is_relative_to(home / package) for package in ("derive", "numerics", "generated")):
+        raise ParameterError(
+            f"{directory} holds the code of this project itself; write solvers to a directory of your own (what ships "
+            "is written by `derive build`)"
+        )
+
+
 def cache_place() -> Path | None:
     """The user's cache directory, or what TWO_LEVEL_DMFT_CACHE names; None if it is set to nothing."""
     named = os.environ.get("TWO_LEVEL_DMFT_CACHE")

@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import derive
 from derive import places
 from derive.claims.reading import reference_directory
 from derive.cli import main
 from derive.codegen import build
+from derive.errors import ParameterError
 
 ROOT = Path(__file__).parents[1]
 
@@ -46,6 +48,22 @@ def test_a_build_of_an_installed_copy_asks_where_to_write(words: list[str], tmp_
     if words:
         assert CliRunner().invoke(main, ["build", *words, "--out", "solvers"]).exit_code == 0
         assert (tmp_path / "solvers" / "spiked_wigner" / "training.py").is_file()
+
+
+def test_solvers_are_not_written_among_the_packages(tmp_path: Path, monkeypatch):
+    m = derive.load("spiked_wigner")
+    places_of_ours = [ROOT / "generated", ROOT / "derive" / "mine", ROOT / "numerics"]
+    monkeypatch.setattr(places, "__file__", str(tmp_path / "derive" / "places.py"))
+    for directory in (tmp_path, tmp_path / "derive", tmp_path / "new"):
+        with pytest.raises(ParameterError, match="installed"):
+            m.build(directory)
+        refused = CliRunner().invoke(main, ["build", "spiked_wigner", "--out", str(directory)])
+        assert refused.exit_code == 2 and "installed" in refused.stderr
+    monkeypatch.undo()
+    for directory in places_of_ours:
+        with pytest.raises(ParameterError, match="of this project itself"):
+            m.build(directory)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,10 @@ from pathlib import Path
 from derive.codegen import generate_alone
 from derive.codegen.build import generate_tree, write_tree
 from derive.language.model import Model
+from derive.places import refuse_among_packages
 
 
 def build(model: Model, directory: Path) -> list[Path]:
     """Write the solver of a model into a directory, with a copy of what all solvers share."""
+    refuse_among_packages(directory)
     return write_tree(generate_tree([model], generate_alone), directory)

@@ -46,6 +46,7 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
     from derive.codegen.build import build_directory, compare_tree, generate_tree, project_directory, write_tree
     from derive.errors import DeriveError
     from derive.loading import is_file_target, load_model, setting_names
+    from derive.places import refuse_among_packages
 
     whole = not words
     places: dict[Path, list[Model]] = {}
@@ -54,6 +55,8 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
         model = load_model(target, chosen)
         shipped = not own and model.name == target
         directory = build_directory(out, shipped, writing=not check)
+        if not check and directory.resolve() != project_directory().resolve():
+            refuse_among_packages(directory)
         if own and model.name in setting_names() and directory.resolve() == project_directory().resolve():
             raise DeriveError(
                 f"{target} would replace the code of the shipped setting {model.name}; rename the file or use --out DIR"

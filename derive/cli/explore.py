@@ -52,10 +52,12 @@ def explore(target: str, pairs: tuple[str, ...], samples: int | None, port: int,
     from derive.explore.server import free_port, serve
 
     place = free_port(port)
+    from derive.api.options import asked, check
     from derive.cli.problem import loaded
     from derive.explore.points import Explorer, Wish
     from derive.language.family import Family
 
+    check(asked(samples=samples))
     theory, given, several = loaded(target, pairs)
     if several:
         raise click.UsageError("a slider starts from one value; derive solve takes several")
