@@ -58,6 +58,10 @@ class TwoTime:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.values, dtype=dtype)
 
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{axis} of {count}" for axis, count in zip(self.axes, self.values.shape, strict=True))
+        return f"{KINDS[self.kind]} {self.name}{f' over {sizes}' if sizes else ''}; .values, .errors, .axes"
+
     def as_dict(self) -> dict[str, Any]:
         """Plain data; entries that are not defined are None."""
         errors = None if self.errors is None else with_none(self.errors)

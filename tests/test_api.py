@@ -172,6 +172,34 @@ def test_theory_and_simulation_of_different_values_are_not_compared(network, sol
         derive.compare(solution, network.simulate({**NETWORK, "gamma0": 5}, size=20, seeds=2))
 
 
+def test_whatever_is_given_shows_itself_in_a_few_lines(solution, compared, network):
+    given = (
+        network,
+        network.model,
+        network.derivation,
+        solution,
+        solution.layer(0),
+        solution.C,
+        solution.C["h0", "h0"],
+        solution.made,
+        compared,
+        compared.simulation,
+    )
+    for shown in given:
+        assert len(repr(shown).splitlines()) < 40 and len(repr(shown)) < 4000, type(shown)
+        assert "array(" not in repr(shown)
+    for shown, how in (
+        (network, "markdown"),
+        (network.model, "markdown"),
+        (solution, "html"),
+        (solution.layer(0), "html"),
+        (compared, "html"),
+    ):
+        assert getattr(shown, f"_repr_{how}_")()
+    assert "outlier above the bulk" in repr(solution.layer(0)) and "C[h0,h0]" in repr(solution.C["h0", "h0"])
+    assert solution.made.command in repr(solution.made)
+
+
 # -- models declared in Python
 
 

@@ -35,6 +35,10 @@ class Reported:
     equations: int
     comparison: Comparison | None
 
+    def __repr__(self) -> str:
+        verdict = "" if self.comparison is None else f"; {self.comparison.verdict}"
+        return f"wrote {', '.join(self.written)}: {len(self.sections)} sections, {self.equations} equations{verdict}"
+
 
 def report(
     problem: Problem,

@@ -483,6 +483,9 @@ class Theory:
         chosen = "".join(f", {name}={value!r}" for name, value in self.chosen)
         return f"derive.load({self.target or self.declared.name!r}{chosen})"
 
+    def _repr_markdown_(self) -> str:
+        return self.model._repr_markdown_()
+
     # -- inside
 
     def __reduce__(self) -> tuple[Any, ...]:

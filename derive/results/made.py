@@ -36,6 +36,10 @@ class Made:
     data: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        told = self.command or f"{self.verb} {self.point}"
+        return f"{told}, with {', '.join(f'{name} {number}' for name, number in self.versions.items())}"
+
     @property
     def point(self) -> str:
         """Setting and values in one line."""

@@ -11,7 +11,7 @@ import numpy as np
 from derive.errors import NumericalError, ParameterError
 from derive.results.made import Made
 from derive.results.saving import Saved
-from derive.results.words import html_table, listed, shown_number, table
+from derive.results.words import grouped, html_table, listed, shown_number, table
 
 if TYPE_CHECKING:
     import pandas
@@ -183,6 +183,24 @@ class Layer:
         if not edges or value > edges[-1][1]:
             return "above the bulk"
         return "below the bulk" if value < edges[0][0] else "in a gap"
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What is shown of it: quantities and their numbers; equal outliers once, with how often they occur."""
+        edges = ", ".join(f"[{shown_number(a)}, {shown_number(b)}]" for a, b in self.bulk_edges)
+        found = [("bulk", edges or "none")]
+        errors = self.outlier_errors
+        for first, count, value in grouped(self.outliers):
+            number = shown_number(value, None if errors is None else float(errors[first]))
+            found.append((f"outlier {self.side(value)}", number + (f" x {count}" if count > 1 else "")))
+        if self.bbp_time is not None:
+            found.append(("first outlier", str(self.bbp_time)))
+        return found
+
+    def __repr__(self) -> str:
+        return "\n".join([f"layer {self.label}" if self.label else "spectrum", *table(self.rows())])
+
+    def _repr_html_(self) -> str:
+        return html_table(f"layer {self.label}" if self.label else "spectrum", self.rows(), ())
 
     def as_dict(self, grid: Any = None) -> dict[str, Any]:
         """The layer as plain data."""
@@ -409,32 +427,13 @@ class Solution(Saved):
         rows = []
         for layer in self.layers:
             where = f" of layer {layer.label}" if layer.label else ""
-            edges = ", ".join(f"[{shown_number(a)}, {shown_number(b)}]" for a, b in layer.bulk_edges)
-            rows.append((f"bulk{where}", edges or "none"))
-            rows += [(f"outlier {layer.side(value)}{where}", text) for value, text in self._outlier_lines(layer)]
-            if layer.bbp_time is not None:
-                rows.append((f"first outlier{where}", str(layer.bbp_time)))
+            rows += [(f"{what}{where}", text) for what, text in layer.rows()]
         for name, series in self.observables.items():
             if series.ndim == 1 and series.size:
                 spread = None if self.errors is None else self.errors[name][-1]
                 when = f" at {len(series) - 1}" if len(series) > 1 else ""
                 rows.append((f"{name}{when}", shown_number(series[-1], spread)))
         return rows
-
-    @staticmethod
-    def _outlier_lines(layer: Layer) -> list[tuple[float, str]]:
-        """Outliers with their errors; equal ones once, with how often they occur."""
-        from derive.results.words import grouped
-
-        spreads = layer.outlier_errors
-        return [
-            (
-                value,
-                shown_number(value, None if spreads is None else float(spreads[first]))
-                + (f" x {count}" if count > 1 else ""),
-            )
-            for first, count, value in grouped(layer.outliers)
-        ]
 
     def __str__(self) -> str:
         if self.found is None:
