@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from derive.cli import main
+from derive.cli import main, output
 from derive.errors import NumericalError
 from generated.spiked_wigner import SETTING
 from numerics.bulk.law import Law, Panelled
@@ -514,3 +514,12 @@ def test_bench_prints_its_figures(monkeypatch):
     monkeypatch.setattr(numerics.bench.run, "MEASUREMENTS", (numerics.bench.processes.start_up,))
     figures = json.loads(run("bench", "--json").stdout)["figures"]
     assert figures[0]["name"] == "start-up" and figures[0]["value"] > 0
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_a_table_never_cuts_a_number(width: int, monkeypatch, capsys):
+    monkeypatch.setattr(output, "columns", lambda: width)
+    numbers = ("0.402511", "0.799122", "125.054", "1.23(4)e-7")
+    output.print_table("", ("what it is", "+-", "loss diverges", "size to follow", "x"), [("a word", *numbers)])
+    told = capsys.readouterr().out.split()
+    assert [word for word in told if word in numbers] == list(numbers)

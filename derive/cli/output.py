@@ -47,25 +47,36 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> None:
-    """A table; the first `text_columns` columns hold words, the others numbers."""
+    """A table; the first `text_columns` columns hold words, the others numbers, which are never broken or cut.
+
+    Headings break between words. Where not even that is room enough the table is wider than the terminal.
+    """
     from rich import box
     from rich.table import Table
 
     if title:
         click.echo(title)
+    cells = [list(row) for row in rows]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(columns):
-        words = i < text_columns
-        table.add_column(name, justify="left" if words else "right", overflow="fold", no_wrap=not words)
-    for row in rows:
+        if i < text_columns:
+            table.add_column(name, overflow="fold")
+        else:
+            widest = max((len(row[i]) for row in cells if i < len(row)), default=0)
+            narrowest = max([widest, *map(len, name.split())])
+            table.add_column(name, justify="right", overflow="fold", min_width=narrowest)
+    for row in cells:
         table.add_row(*row)
     print_rich(table)
 
 
 def print_rich(renderable: Any) -> None:
     from rich.console import Console
+    from rich.measure import Measurement
 
-    Console(highlight=False, markup=False, width=columns()).print(renderable)
+    wide = Console(highlight=False, markup=False, width=10**4)
+    needed = Measurement.get(wide, wide.options, renderable).minimum
+    Console(highlight=False, markup=False, width=max(columns(), needed)).print(renderable)
 
 
 def columns() -> int:
