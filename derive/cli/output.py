@@ -46,7 +46,7 @@ def print_json(value: dict[str, Any]) -> None:
     click.echo(json.dumps(value, allow_nan=False, indent=2))
 
 
-def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> None:
+def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> None:
     """A table; the first `text_columns` columns hold words, the others numbers, which are never broken or cut.
 
     Headings break between words. Where not even that is room enough the table is wider than the terminal.
@@ -57,26 +57,29 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     if title:
         click.echo(title)
     cells = [list(row) for row in rows]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for i, name in enumerate(columns):
+    widths = [max([0, *(len(row[i]) for row in cells if i < len(row))]) for i in range(len(heads))]
+    between = 3
+    whole = sum(max(width, len(name)) + between for width, name in zip(widths, heads, strict=True))
+    table, needed = Table(box=box.SIMPLE_HEAD, pad_edge=False), 0
+    for i, name in enumerate(heads):
         if i < text_columns:
             table.add_column(name, overflow="fold")
+            unbroken = [word for row in cells if i < len(row) for word in row[i].split()]
+            needed += max(map(len, [*unbroken, *name.split()]), default=0) + between
         else:
-            widest = max((len(row[i]) for row in cells if i < len(row)), default=0)
-            narrowest = max([widest, *map(len, name.split())])
-            table.add_column(name, justify="right", overflow="fold", min_width=narrowest)
+            heading = name if whole <= columns() else "\n".join(name.split())
+            table.add_column(heading, justify="right", no_wrap=True)
+            needed += max(widths[i], *map(len, heading.split("\n"))) + between
     for row in cells:
         table.add_row(*row)
-    print_rich(table)
+    print_rich(table, needed)
 
 
-def print_rich(renderable: Any) -> None:
+def print_rich(renderable: Any, least: int = 0) -> None:
+    """Print as wide as the terminal, or wider if less than `least` would not do."""
     from rich.console import Console
-    from rich.measure import Measurement
 
-    wide = Console(highlight=False, markup=False, width=10**4)
-    needed = Measurement.get(wide, wide.options, renderable).minimum
-    Console(highlight=False, markup=False, width=max(columns(), needed)).print(renderable)
+    Console(highlight=False, markup=False, width=max(columns(), least)).print(renderable)
 
 
 def columns() -> int:
