@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from derive.api.theory import Theory
-from derive.errors import DeclarationError, ParameterError
+from derive.errors import ParameterError
 from derive.language.family import Family
 from derive.language.model import Model
 from derive.loading import load_declaration, nearest
@@ -46,11 +46,3 @@ def load(target: str | os.PathLike[str] | Model | Family, /, **choices: int | st
             "simulate and the other verbs"
         )
     return Theory(declared, name, tuple(choices.items()))
-
-
-def loaded_again(target: str, choices: tuple[tuple[str, int | str], ...], declaration: str) -> Theory:
-    """What was pickled, from where it was loaded; refused if its declaration is another one by now."""
-    found = load(target, **dict(choices))
-    if found.declaration != declaration:
-        raise DeclarationError(f"{target} is not what was pickled: its declaration was changed; load it again by hand")
-    return found

@@ -14,11 +14,11 @@ from derive.api.options import Asked, Number, asked, check, wanted_kernels
 from derive.api.points import Drawn, Point
 from derive.api.solvers import Source
 from derive.api.stability import TOLERANCE
-from derive.errors import NotPickled, ParameterError
+from derive.errors import DeclarationError, NotPickled, ParameterError
 from derive.language.family import Family
 from derive.language.model import Model
 from derive.language.symbols import Parameter
-from derive.loading import is_file_target
+from derive.loading import is_file_target, load_declaration
 from derive.pipeline import Derivation, derive_model
 from derive.places import path_of
 from derive.problems import Problem, problem_of
@@ -490,15 +490,13 @@ class Theory:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as what it was loaded from, which must be there and the same when it is loaded again."""
-        from derive.api.loading import loaded_again
-
         if not self.target:
             raise NotPickled(
                 f"{self.declared.name} was declared in Python and is not pickled; write it into a file and load it by "
                 "its path, or pickle what solve and simulate give"
             )
         place = os.path.abspath(self.target) if is_file_target(self.target) else self.target
-        return loaded_again, (place, self.chosen, self.declaration)
+        return _loaded_again, (place, self.chosen, self.declaration)
 
     def _given(self, verb: str, options: Asked, values: Values | None, parameters: Values) -> dict[str, Any]:
         """All values by name; an option that is called like a parameter is refused, as it might be meant as either."""
@@ -524,3 +522,11 @@ class Theory:
 
     def _solver(self, model: Model, progress: Progress | None) -> Solver:
         return self._source.solver(model, progress)
+
+
+def _loaded_again(target: str, chosen: tuple[tuple[str, int | str], ...], declaration: str) -> Theory:
+    """What was pickled, from where it was loaded; refused if its declaration is another one by now."""
+    found = Theory(load_declaration(target), target, chosen)
+    if found.declaration != declaration:
+        raise DeclarationError(f"{target} is not what was pickled: its declaration was changed; load it again by hand")
+    return found

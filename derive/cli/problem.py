@@ -145,7 +145,7 @@ out_option = click.option(
 
 
 def wanted_eigenvalues(
-    given: str | None, size: int, out: str | None, plot: str | None, pairs: tuple[str, ...]
+    given: str | None, size: Any, out: str | None, plot: str | None, pairs: tuple[str, ...]
 ) -> str | None:
     """What --eigenvalues says, or what is asked for without it: histograms, and files of all numbers, need all."""
     from derive.problems import makes_a_grid
@@ -154,7 +154,8 @@ def wanted_eigenvalues(
     histogram = plot is not None and not makes_a_grid(pairs)
     if given == "ends" and histogram:
         raise click.UsageError("--plot draws a histogram, which needs all eigenvalues: leave out --eigenvalues ends")
-    return given or ("ends" if size >= LARGE and not whole_file and not histogram else None)
+    large = not isinstance(size, str) and size >= LARGE
+    return given or ("ends" if large and not whole_file and not histogram else None)
 
 
 def check_plot(plot: str | None) -> None:
