@@ -253,6 +253,7 @@ BAD_OPTIONS = [
     ("simulate", "seeds", "0"),
     ("simulate", "seeds", "few"),
     ("simulate", "backend", "torch"),
+    ("simulate", "eigenvalues", "some"),
     ("compare", "seeds", "1"),
     ("expand", "order", "-1"),
     ("expand", "order", "21"),

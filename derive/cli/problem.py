@@ -106,7 +106,7 @@ seeds_option = click.option(
 )
 eigenvalues_option = click.option(
     "--eigenvalues",
-    type=click.Choice(("all", "ends")),
+    type=OneOf("all", "ends"),
     help="All eigenvalues of each sample, or the ends of its spectrum only, which is much faster at large sizes. "
     f"Unless given: the ends from size {LARGE} on, where neither a histogram nor a file needs the others.",
 )

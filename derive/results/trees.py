@@ -194,7 +194,9 @@ class _Table:
                     values,
                     [(0, lengths[dim] - size) for dim, size in zip(dims, values.shape, strict=True)],
                     constant_values=np.nan,
-                ),
+                )
+                if dims
+                else values,  # a sweep of one point
             )
             for name, (dims, values) in self.variables.items()
         }
