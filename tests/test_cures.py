@@ -500,6 +500,7 @@ uses = (np.asarray, np.array, np.mean, np.sum, np.sin, np.sqrt, np.ndim, np.shap
     lambda e: None - e, lambda e: e % None, lambda e: divmod(e, 2),
     lambda e: pow(e, 2, 3), lambda e: max(e, y), lambda e: e > y and y,
     lambda e: e.T, lambda e: e.mean(), lambda e: e.nothing, lambda e: np.asarray(e > y), lambda e: jnp.asarray(e > y),
+    *(lambda e, n=n: getattr(e, n)() for n in ("transpose", "adjoint", "conjugate", "trace", "sum", "dot", "mean")),
     lambda e: sp.utilities.iterables.iterable(e), lambda e: sp.Tuple(e, [e]), lambda e: pickle.loads(pickle.dumps(e)))
 for expression in written:
     for number, use in enumerate(uses):

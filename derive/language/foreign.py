@@ -175,17 +175,19 @@ def _inverted(expression: sp.Expr) -> Any:
     return after()
 
 
-class _Missing:
-    """An attribute that arrays have and expressions do not."""
+class _OfArrays:
+    """An attribute that arrays have, and expressions only where SymPy gives it to them."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.cure = name, cure_of_attribute(name)
+        self.name, self.cure, self.before = name, cure_of_attribute(name), getattr(sp.Expr, name, None)
 
-    def __get__(self, expression: sp.Expr | None, kind: type) -> NoReturn:
+    def __get__(self, expression: sp.Expr | None, kind: type) -> Any:
+        if expression is not None and _is_asked(expression):
+            raise NotAMatrix(f"{operand(expression)}.{self.name}: {self.cure}")
+        if self.before is not None:
+            return self.before if expression is None else self.before.__get__(expression, kind)
         if expression is None:
             raise AttributeError(f"type object {kind.__name__!r} has no attribute {self.name!r}")
-        if _is_asked(expression):
-            raise NotAMatrix(f"{operand(expression)}.{self.name}: {self.cure}")
         message = f"{kind.__name__!r} object has no attribute {self.name!r}"
         raise AttributeError(message, name=self.name, obj=expression)
 
@@ -226,7 +228,7 @@ def _answer() -> None:
     sp.Expr.__array_priority__ = property(_before_numpy)
     sp.Expr.__invert__, sp.Expr.__str__ = _inverted, _text
     for name in ("T", "transpose", "mean", "sum", "dot"):  # no __getattr__, for which SymPy would wait
-        setattr(sp.Expr, name, _Missing(name))
+        setattr(sp.Expr, name, _OfArrays(name))
     Relational.__bool__ = _truth
 
 
