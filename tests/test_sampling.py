@@ -95,7 +95,7 @@ def test_squares_of_deviations_are_the_variance_and_what_is_left_out_counts():
     wholes = np.random.default_rng(0).normal(1.0, 0.1, 8)
     tables = [({}, {"x": np.array(x)}) for x in wholes]
     coarser = ({}, {"x": np.array(wholes[0] + 0.02)})
-    mean, deviations = _mean_and_deviations(tables, [(0.5, coarser), (-0.5, tables[0])], Shelf(0))
+    mean, deviations = _mean_and_deviations(tables, [(0.5, coarser), (-0.5, tables[0])], Shelf())
     assert mean[1]["x"] == pytest.approx(np.mean(wholes))
     off = [float(_sum(one)[1]["x"]) for one in deviations]
     assert sum(x**2 for x in off[:-1]) == pytest.approx(np.var(wholes, ddof=1) / 8)
@@ -113,10 +113,10 @@ def test_bias_is_taken_to_fall_as_the_variance_does(fall, share):
 
 def test_large_tables_are_kept_on_disk_and_read_when_asked_for():
     table = {("C", "x", "x"): np.arange(6.0).reshape(2, 3), ("M", 0): np.ones(2)}
-    small, large = Shelf(1.0), Shelf(1e12)
-    assert small.keep(table) is table
-    kept = large.keep(table)
-    assert list(kept) == list(table) and len(kept) == 2
+    shelf = Shelf(most=100)
+    assert shelf.keep(table) is table, "64 bytes, and there is room for a hundred"
+    kept = shelf.keep(table)
+    assert shelf.directory is not None and list(kept) == list(table) and len(kept) == 2
     assert all(np.array_equal(kept[name], table[name]) for name in table)
 
 

@@ -60,6 +60,11 @@ class Trained:
         return Trained.of(*found, method=method)
 
     @property
+    def rows(self) -> int:
+        """Of the largest order parameter."""
+        return max((max(value.shape, default=1) for value in self.order.values()), default=1)
+
+    @property
     def noise(self) -> float:
         """How large the noise of sampling in normalised correlations is, in variance; zero if they are exact."""
         return float(2 * self.method.get("resolved", 0.0))
