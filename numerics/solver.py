@@ -452,6 +452,11 @@ def _with_path(layer: Layer, known: Foreseen, trained: Trained, steps: Steps, te
         layer.diagnostics["path_errors"] = "followed from the mean" + (
             f"; at {course.anew} of {steps.count} times each replica is solved anew" if course.anew else ""
         )
+        if course.unknown:
+            layer.diagnostics["path_errors"] += (
+                f"; not given at {course.unknown} of {steps.count} times: replicas differ too much to be followed, and "
+                "matrices are too large to solve for each; raise samples"
+            )
     return replace(
         layer,
         outlier_path=whole,

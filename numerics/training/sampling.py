@@ -20,7 +20,6 @@ from inspect import signature
 from typing import Any, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
