@@ -11,12 +11,14 @@ import jax
 import numpy as np
 import pytest
 from conftest import model_named, solver_of, values_of
+from threadpoolctl import threadpool_info
 
 from derive.codegen import generate_files
 from derive.errors import NumericalError, ParameterError
 from numerics.precision import in_float64
 from numerics.simulation.samples import simulate
 from numerics.solver import Trained, load_solver, solve
+from numerics.threads import threads_for
 from numerics.training.draws import DRAWS, LEADING, draw, halves, matched
 from numerics.training.sampling import Sampling, _mean_and_deviations, _share, _sum
 from numerics.training.shelf import Shelf
@@ -118,6 +120,20 @@ def test_large_tables_are_kept_on_disk_and_read_when_asked_for():
     kept = shelf.keep(table)
     assert shelf.directory is not None and list(kept) == list(table) and len(kept) == 2
     assert all(np.array_equal(kept[name], table[name]) for name in table)
+
+
+def test_small_matrices_take_one_thread_of_every_library_and_large_ones_all():
+    def threads():
+        return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+    before = threads()
+    with threads_for(100):
+        assert set(threads()) == {1}
+        with threads_for(10_000):
+            assert set(threads()) == {1}, "what runs inside of a small problem is part of it"
+    assert threads() == before
+    with threads_for(10_000):
+        assert threads() == before
 
 
 @cache

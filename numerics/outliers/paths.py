@@ -41,6 +41,8 @@ KEPT_BYTES = 1e9
 """Matrices of replicas that take more are made again for each time."""
 
 
+LARGEST_ANEW = ALL_EIGENVALUES
+"""Of larger matrices replicas that cannot be followed are not solved anew at every time."""
 CHECKS = 4
 """At about so many times a replica to which outliers were followed is solved anew."""
 
@@ -164,7 +166,7 @@ def _by_restriction(
             listed = {}
         if orders:
             missing = [time for time in range(1, steps.count + 1) if time not in listed]
-            small = [time for time in missing if restriction.rows(time) <= ALL_EIGENVALUES]
+            small = [time for time in missing if restriction.rows(time) <= LARGEST_ANEW]
             anew |= set(small)
             unknown |= set(missing) - set(small)
             listed.update({time: [_outlying(factors, points) for factors in products(time)] for time in small})
