@@ -17,11 +17,12 @@ from derive.codegen import generate_files
 from derive.errors import NumericalError, ParameterError
 from numerics.precision import in_float64
 from numerics.simulation.samples import simulate
-from numerics.solver import Trained, load_solver, solve
+from numerics.solver import Trained, load_built, load_solver, solve
 from numerics.threads import threads_for
 from numerics.training.draws import DRAWS, LEADING, draw, halves, matched
 from numerics.training.sampling import Sampling, _mean_and_deviations, _share, _sum
 from numerics.training.shelf import Shelf
+from numerics.training.trained import check_memory
 
 GROUPS = (("J", "JT", "w"), ("V",))
 SHAPES = {"J": (3,), "JT": (2, 2), "w": (), "V": (2,)}
@@ -120,6 +121,20 @@ def test_large_tables_are_kept_on_disk_and_read_when_asked_for():
     kept = shelf.keep(table)
     assert shelf.directory is not None and list(kept) == list(table) and len(kept) == 2
     assert all(np.array_equal(kept[name], table[name]) for name in table)
+
+
+def test_order_parameters_that_no_memory_holds_are_refused_before_anything_is_drawn():
+    solver = load_built("wide_network")
+
+    def size(points, steps):
+        values = {q.name: q.default for q in solver.setting.parameters} | {"P": points, "B": points, "T": steps}
+        return check_memory(
+            solver, values | {"x": np.zeros((steps + 1, points, 10)), "y": np.zeros((steps + 1, points))}
+        )
+
+    assert 14 * 2500**2 < size(50, 50) < 15 * 2500**2
+    with pytest.raises(ParameterError, match="P=120.*T=120.* needs about 23 GB for its order parameters"):
+        size(120, 120)
 
 
 def test_small_matrices_take_one_thread_of_every_library_and_large_ones_all():
