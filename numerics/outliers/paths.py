@@ -23,6 +23,7 @@ from numerics.outliers.finding import (
     find_outliers,
     outlier_positions,
     physical,
+    real_among,
     ring_factors,
     ring_spectra,
     ring_spectrum,
