@@ -29,6 +29,7 @@ from numerics.progress import Report, part
 from numerics.runtime.interface import Key, ObservableOf, Probe, Setting
 from numerics.runtime.point import Point
 from numerics.runtime.two_time import Wanted
+from numerics.threads import threads_for
 from numerics.training.sampling import DEFAULT_SAMPLES, Sampling
 from numerics.training.trained import Trained, check_finite, check_memory, chunks, train_together
 from numerics.training.two_time import two_time_functions
@@ -349,7 +350,8 @@ def spectra(
         if matrix.probe not in bare:
             share = part(tell, number / len(chosen), (number + 1) / len(chosen))
             known = (foreseen or {}).get(matrix.probe)
-            bare[matrix.probe] = _layer(solver, values, trained, matrix, path, overlaps, known, share)
+            with threads_for(trained.rows):
+                bare[matrix.probe] = _layer(solver, values, trained, matrix, path, overlaps, known, share)
         layer = replace(bare[matrix.probe], label=matrix.label, curve=matrix.curve)
         found.append(_moved(layer, trained.observables[matrix.plus]) if matrix.plus else layer)
     tell(1.0, "done")
@@ -450,6 +452,11 @@ def _with_path(layer: Layer, known: Foreseen, trained: Trained, steps: Steps, te
         layer.diagnostics["path_errors"] = "followed from the mean" + (
             f"; at {course.anew} of {steps.count} times each replica is solved anew" if course.anew else ""
         )
+        if course.unknown:
+            layer.diagnostics["path_errors"] += (
+                f"; not given at {course.unknown} of {steps.count} times: replicas differ too much to be followed, and "
+                "matrices are too large to solve for each; raise samples"
+            )
     return replace(
         layer,
         outlier_path=whole,

@@ -12,10 +12,11 @@ from conftest import solver_and_values, solver_of, values_of
 
 from numerics.bulk.support import atoms_of, support
 from numerics.nearby import Nearby
-from numerics.outliers import replicas as replicas_module
+from numerics.outliers import paths as paths_module, replicas as replicas_module
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
 from numerics.outliers.finding import (
     SpikedProblem,
+    factors_at,
     find_outliers,
     outlier_positions,
     ring_factors,
@@ -219,6 +220,40 @@ def test_the_path_of_a_replica_is_the_one_it_has_alone():
         assert [len(now) for now in path] == [len(now) for now, _ in alone]
         assert np.allclose([z for now in path for z in now], [z for now, _ in alone for z in now], rtol=1e-9)
     assert sum(map(bool, course.replicas[0])) >= 2
+
+
+def test_along_a_path_of_large_matrices_replicas_that_cannot_be_followed_are_not_solved_for(monkeypatch):
+    one, solver = problem(0), solver_of("coupled_spikes_tanh")
+    steps = Steps("S", SPIKES["S"], solver.training.strides(one.p))
+
+    def lost(*_):
+        raise Lost("they differ too much")
+
+    monkeypatch.setattr(paths_module, "followed_eigenvalues", lost)
+    small = outlier_path(one, steps, lambda *_: None, orders_of(0)[:2])
+    assert (small.anew, small.unknown) == (SPIKES["S"], 0) and any(small.replicas[0])
+    monkeypatch.setattr(paths_module, "LARGEST_ANEW", 0)
+    large = outlier_path(one, steps, lambda *_: None, orders_of(0)[:2])
+    assert (large.anew, large.unknown) == (0, SPIKES["S"]) and not any(large.replicas[0])
+    assert large.path == small.path
+    path = [now for now, _ in large.path]
+    _, errors = estimated_path(path, large.replicas, Nearby(({},) * 2))
+    assert errors == [[None] * len(now) for now in path] and any(path)
+
+
+def test_a_ring_asks_for_the_order_parameters_that_it_reads():
+    class Ring:
+        def pencil(self, p, order):
+            return order["C", "x", "x"] @ order["R", "x", "y"]
+
+    class Read(dict):
+        def __getitem__(self, key):
+            assert key != ("C", "z", "z"), "large, on disk, and of another layer"
+            return super().__getitem__(key)
+
+    order = Read({("C", "x", "x"): np.eye(2), ("C", "z", "z"): np.eye(3), ("R", "x", "y"): np.full((2, 2), 0.5)})
+    one, two = factors_at(Ring(), {}, order)
+    assert np.array_equal(one, np.eye(2)) and np.array_equal(two, np.full((2, 2), 0.5))
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,18 @@ import jax
 import numpy as np
 import pytest
 from conftest import model_named, solver_of, values_of
+from threadpoolctl import threadpool_info
 
 from derive.codegen import generate_files
 from derive.errors import NumericalError, ParameterError
 from numerics.precision import in_float64
 from numerics.simulation.samples import simulate
-from numerics.solver import Trained, load_solver, solve
+from numerics.solver import Trained, load_built, load_solver, solve
+from numerics.threads import threads_for
 from numerics.training.draws import DRAWS, LEADING, draw, halves, matched
 from numerics.training.sampling import Sampling, _mean_and_deviations, _share, _sum
 from numerics.training.shelf import Shelf
+from numerics.training.trained import check_memory
 
 GROUPS = (("J", "JT", "w"), ("V",))
 SHAPES = {"J": (3,), "JT": (2, 2), "w": (), "V": (2,)}
@@ -95,7 +98,7 @@ def test_squares_of_deviations_are_the_variance_and_what_is_left_out_counts():
     wholes = np.random.default_rng(0).normal(1.0, 0.1, 8)
     tables = [({}, {"x": np.array(x)}) for x in wholes]
     coarser = ({}, {"x": np.array(wholes[0] + 0.02)})
-    mean, deviations = _mean_and_deviations(tables, [(0.5, coarser), (-0.5, tables[0])], Shelf(0))
+    mean, deviations = _mean_and_deviations(tables, [(0.5, coarser), (-0.5, tables[0])], Shelf())
     assert mean[1]["x"] == pytest.approx(np.mean(wholes))
     off = [float(_sum(one)[1]["x"]) for one in deviations]
     assert sum(x**2 for x in off[:-1]) == pytest.approx(np.var(wholes, ddof=1) / 8)
@@ -113,11 +116,39 @@ def test_bias_is_taken_to_fall_as_the_variance_does(fall, share):
 
 def test_large_tables_are_kept_on_disk_and_read_when_asked_for():
     table = {("C", "x", "x"): np.arange(6.0).reshape(2, 3), ("M", 0): np.ones(2)}
-    small, large = Shelf(1.0), Shelf(1e12)
-    assert small.keep(table) is table
-    kept = large.keep(table)
-    assert list(kept) == list(table) and len(kept) == 2
+    shelf = Shelf(most=100)
+    assert shelf.keep(table) is table, "64 bytes, and there is room for a hundred"
+    kept = shelf.keep(table)
+    assert shelf.directory is not None and list(kept) == list(table) and len(kept) == 2
     assert all(np.array_equal(kept[name], table[name]) for name in table)
+
+
+def test_order_parameters_that_no_memory_holds_are_refused_before_anything_is_drawn():
+    solver = load_built("wide_network")
+
+    def size(points, steps):
+        values = {q.name: q.default for q in solver.setting.parameters} | {"P": points, "B": points, "T": steps}
+        return check_memory(
+            solver, values | {"x": np.zeros((steps + 1, points, 10)), "y": np.zeros((steps + 1, points))}
+        )
+
+    assert 14 * 2500**2 < size(50, 50) < 15 * 2500**2
+    with pytest.raises(ParameterError, match="P=120.*T=120.* needs about 23 GB for its order parameters"):
+        size(120, 120)
+
+
+def test_small_matrices_take_one_thread_of_every_library_and_large_ones_all():
+    def threads():
+        return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+    before = threads()
+    with threads_for(100):
+        assert set(threads()) == {1}
+        with threads_for(10_000):
+            assert set(threads()) == {1}, "what runs inside of a small problem is part of it"
+    assert threads() == before
+    with threads_for(10_000):
+        assert threads() == before
 
 
 @cache

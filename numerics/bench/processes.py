@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-from derive.errors import DeriveError
-from numerics.bench.tools import Figure, side_by_side, timed
+from numerics.bench.tools import Figure, python, side_by_side, timed
 
 LIBRARIES = "import jax, jax.numpy, numpy, scipy.linalg, scipy.sparse.linalg, sympy"
 """What a solution imports that is not ours."""
@@ -26,9 +22,7 @@ EXACT = (
 
 def start_up(references: Path | None) -> list[Figure]:
     """Start-up of the command line."""
-    help_page, nothing = side_by_side(
-        lambda: _python("-m", "derive", "--help"), lambda: _python("-c", "pass"), repeats=5
-    )
+    help_page, nothing = side_by_side(lambda: python("-m", "derive", "--help"), lambda: python("-c", "pass"), repeats=5)
     return [
         Figure("start-up", help_page, "s", "derive --help in a process of its own, median of 5"),
         Figure("start-up over an empty Python", help_page / nothing, "times", f"python -c pass takes {nothing:.3f} s"),
@@ -38,8 +32,8 @@ def start_up(references: Path | None) -> list[Figure]:
 def build_everything(references: Path | None) -> list[Figure]:
     """Derivation and code of every shipped setting."""
     with tempfile.TemporaryDirectory() as directory:
-        seconds = timed(lambda: _python("-m", "derive", "build", "--out", directory))
-    imports = timed(lambda: _python("-c", "import sympy"))
+        seconds = timed(lambda: python("-m", "derive", "build", "--out", directory))
+    imports = timed(lambda: python("-c", "import sympy"))
     return [
         Figure("build of everything", seconds, "s", "derive build --out DIR in a process of its own"),
         Figure(
@@ -65,8 +59,8 @@ print(seconds[1] - seconds[0], time.process_time() - seconds[2])
 
 def compiling(references: Path | None) -> list[Figure]:
     """Compiling a forward pass against importing the compiler and against one run."""
-    compiled, ran = map(float, _python("-c", _COMPILING, JAX_ENABLE_COMPILATION_CACHE="0").split())
-    imported = float(_python("-c", "import time, jax, jax.numpy; print(time.process_time())"))
+    compiled, ran = map(float, python("-c", _COMPILING, JAX_ENABLE_COMPILATION_CACHE="0").split())
+    imported = float(python("-c", "import time, jax, jax.numpy; print(time.process_time())"))
     told = f"deep_linear, T = 200, L = 2, as `derive solve` does it: {compiled:.2f} s of processor time"
     return [
         Figure("compiling over importing JAX", compiled / imported, "times", f"{told}; importing {imported:.2f} s"),
@@ -81,10 +75,10 @@ def second_solves(references: Path | None) -> list[Figure]:
         with tempfile.TemporaryDirectory() as directory:
 
             def solve(name: str = name, directory: str = directory) -> None:
-                _python("-m", "derive", "solve", name, TWO_LEVEL_DMFT_CACHE=directory)
+                python("-m", "derive", "solve", name, TWO_LEVEL_DMFT_CACHE=directory)
 
             first = timed(solve)
-            again, imports = side_by_side(solve, lambda: _python("-c", LIBRARIES), repeats=5)
+            again, imports = side_by_side(solve, lambda: python("-c", LIBRARIES), repeats=5)
         figures.append(
             Figure(
                 f"second solve of {name} over importing its libraries",
@@ -101,7 +95,7 @@ def depth(references: Path | None) -> list[Figure]:
     with tempfile.TemporaryDirectory() as directory:
 
         def build(layers: int) -> None:
-            _python("-m", "derive", "build", "deep_linear", f"L={layers}", "--out", directory)
+            python("-m", "derive", "build", "deep_linear", f"L={layers}", "--out", directory)
 
         deep, half = side_by_side(lambda: build(12), lambda: build(6), repeats=3)
     told = f"deep_linear, derivation and code: {deep:.2f} s against {half:.2f} s"
@@ -127,7 +121,7 @@ for work in (lambda: p.resultant(q, ring.variable(resolvent)), lambda: sympy.res
 
 def elimination(references: Path | None) -> list[Figure]:
     """Elimination of the resolvent from a curve: python-flint against SymPy's resultant."""
-    fast, slow = map(float, _python("-c", _RESULTANTS).split())
+    fast, slow = map(float, python("-c", _RESULTANTS).split())
     return [
         Figure(
             "elimination: python-flint over SymPy",
@@ -137,12 +131,3 @@ def elimination(references: Path | None) -> list[Figure]:
             f"against {slow:.2f} s",
         )
     ]
-
-
-def _python(*arguments: str, **environment: str) -> str:
-    around = {**os.environ, **environment}
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, env=around)
-    if done.returncode != 0:
-        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        raise DeriveError(f"python {' '.join(arguments)} failed while it was timed: {reason}")
-    return done.stdout

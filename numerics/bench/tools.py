@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from derive.errors import DeriveError
 
 
 @dataclass(frozen=True)
@@ -36,3 +41,13 @@ def side_by_side(first: Callable[[], object], second: Callable[[], object], repe
     """Median seconds of both, called in turns so that a slow moment of the machine meets both."""
     pairs = [(timed(first), timed(second)) for _ in range(repeats)]
     return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
+
+
+def python(*arguments: str, **environment: str) -> str:
+    """What a Python process of its own prints."""
+    around = {**os.environ, **environment}
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, env=around)
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        raise DeriveError(f"python {' '.join(arguments)} failed while it was timed: {reason}")
+    return done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import statistics
 from functools import partial
@@ -14,6 +15,7 @@ from scipy.sparse.linalg import eigsh
 from derive.errors import DeriveError
 from numerics.bench.tools import Figure, timed, worked
 from numerics.solver import Solver, load_built, solve
+from numerics.threads import threads_for
 
 SETTING = "wide_network"
 WIDTH, SPREAD_WIDTH, SPREAD_SEEDS = 4000, 500, 8
@@ -22,6 +24,9 @@ SMALL = ((250, 400), (500, 300))
 """Widths of small networks and how many there are of each, to be extrapolated in 1/width."""
 ACCURACY = 0.01
 """The relative error of an outlier for which work is compared."""
+ITERATED, ITERATED_SAMPLES, SETTLED, ITERATIONS = "wide_network_iterated", 1000, 12, 8
+"""The damped iteration written by hand: its file, samples, sweeps after which it has settled, and how often it is run
+for its spread."""
 SECONDS_BEFORE = 21.0
 """What the outliers of the tanh network of its default size took, 10000 samples, before errors were found by
 following."""
@@ -140,6 +145,44 @@ def one_percent(references: Path | None) -> list[Figure]:
             "s of CPU",
             f"L = 3, P = 10, T = 20: {value:.3f} +- {error:.3f} with {SAMPLES} samples in {seconds:.1f} s, compiling "
             f"not counted; {SECONDS_BEFORE:.0f} s before",
+        )
+    ]
+
+
+def damped_iteration(references: Path | None) -> list[Figure]:
+    """The loss of a wide network: one solve against a damped iteration of whole kernels, written by hand."""
+    if references is None or not (references / f"{ITERATED}.py").is_file():
+        return []
+    found = importlib.util.spec_from_file_location(ITERATED, references / f"{ITERATED}.py")
+    assert found is not None and found.loader is not None, "the file is there"
+    by_hand = importlib.util.module_from_spec(found)
+    found.loader.exec_module(by_hand)
+    solver, values = _problem(10)
+    given = {"L": len(solver.matrices) + 1, **{name: values[name] for name in ("sigma", "gamma", "eta", "T")}}
+    theirs: list[float] = []
+
+    def iterate() -> None:
+        for seed in range(ITERATIONS):
+            losses = by_hand.damped_iteration(
+                values["x"][0], values["y"][0], **given, samples=ITERATED_SAMPLES, sweeps=2 * SETTLED, seed=seed
+            )
+            theirs.append(float(np.mean(losses[SETTLED:, -1])))
+
+    ours: list[Any] = []
+    solve(solver, values, samples=SAMPLES, layers=())  # compile once, outside the clock
+    with threads_for(0):
+        slow = worked(iterate) / ITERATIONS
+    fast = worked(lambda: ours.append(solve(solver, values, samples=SAMPLES, layers=())))
+    loss, error = ours[0].observables["loss"][-1], ours[0].observable_errors["loss"][-1]
+    mean, spread = statistics.mean(theirs), statistics.stdev(theirs)
+    return [
+        Figure(
+            "damped iteration over one theory solve, same error of the loss",
+            slow * max(1.0, (spread / error) ** 2) / fast,
+            "times",
+            f"L = 3, P = 6, T = 10: {loss:.5f} +- {error:.5f} in {fast:.2f} s of CPU; {2 * SETTLED} sweeps with "
+            f"{ITERATED_SAMPLES} samples, the mean of the last {SETTLED}: {mean:.5f} +- {spread:.5f} "
+            f"in {slow:.2f} s",
         )
     ]
 

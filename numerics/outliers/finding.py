@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
 from typing import Any
@@ -16,13 +16,18 @@ from numerics.compiling import compiled
 from numerics.outliers.linear import eigenvalue_conditions, leading_eigenvalues, smallest_singular_value
 from numerics.outliers.problem import SpikedProblem, a_matrices, with_slope
 from numerics.precision import in_float64
-from numerics.runtime.interface import Order, Ring
+from numerics.runtime.interface import Key, Order, Ring
 from numerics.runtime.point import Point
 
 FIRST_EIGENVALUES = 32
 """Of a large matrix so many eigenvalues are found first."""
+MEETING = 0.05
+"""Two eigenvalues with an imaginary part smaller than this, relatively, may be real at order parameters nearby."""
 LARGEST = 1e100
 """Larger numbers, though finite, cannot be squared with any digits left to spare."""
+
+Points = Callable[[Sequence[float]], list[list[float]]]
+"""The outliers of each of several real eigenvalues."""
 
 
 @dataclass(frozen=True)
@@ -42,19 +47,27 @@ class Eigenvalues:
     values: np.ndarray
     real: np.ndarray
 
+    @property
+    def asked(self) -> list[float]:
+        """What the bulk is asked about: those that are real, then those of pairs that are nearly so."""
+        return [*self.real.tolist(), *_nearly_real(self.values, self.real).tolist()]
+
     def placed(self, places: list[list[float]]) -> RingSpectrum:
-        """With the outliers of each real one."""
-        return RingSpectrum(self.matrix, self.values, self.real, places)
+        """With the outliers of each that was asked about."""
+        count = len(self.real)
+        return RingSpectrum(self.matrix, self.values, self.real, places[:count], any(places[count:]))
 
 
 @dataclass(frozen=True)
 class RingSpectrum:
-    """Eigenvalues of largest modulus of a ring's matrix, those among them that are real, and the outliers of each."""
+    """Eigenvalues of largest modulus of a ring's matrix, those among them that are real, and the outliers of each.
+    meeting: whether two that are nearly real would be outliers if they met on the real axis."""
 
     matrix: np.ndarray
     values: np.ndarray
     real: np.ndarray
     places: list[list[float]]
+    meeting: bool
 
     @property
     def outliers(self) -> list[tuple[float, float]]:
@@ -105,11 +118,7 @@ def by_eigenvalues(problem: SpikedProblem, ring: Ring) -> list[tuple[float, floa
     return ring_spectrum(_pencil(problem, ring), partial(physical, problem, ring)).outliers
 
 
-def ring_spectrum(
-    matrix: np.ndarray,
-    points: Callable[[Sequence[float]], list[list[float]]],
-    first: Eigenvalues | None = None,
-) -> RingSpectrum:
+def ring_spectrum(matrix: np.ndarray, points: Points, first: Eigenvalues | None = None) -> RingSpectrum:
     """The part of a matrix's spectrum that outliers come from; `points` gives those of each real eigenvalue.
 
     The map s(z) grows with the distance from the bulk, so outliers belong to the eigenvalues of largest modulus: of a
@@ -117,11 +126,10 @@ def ring_spectrum(
     """
     count, now = FIRST_EIGENVALUES, first or _eigenvalues(matrix, FIRST_EIGENVALUES)
     while True:
-        found = points(now.real.tolist())
+        found = now.placed(points(now.asked))
         least = np.abs(now.values[len(now.values) // 2]) if len(now.values) else 0.0
-        small = (zs for s, zs in zip(now.real, found, strict=True) if abs(s) <= least)
-        if len(now.values) == len(matrix) or not any(small):
-            return now.placed(found)
+        if len(now.values) == len(matrix) or not any(abs(s) <= least for _, s in found.outliers):
+            return found
         count *= 2
         now = _eigenvalues(matrix, count)
 
@@ -161,18 +169,53 @@ def physical(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> lis
     return found
 
 
-@lru_cache(maxsize=64)
-def _compiled_factors(ring: Ring) -> Callable[..., Any]:
-    """The matrix of a ring before the last products are carried out, compiled once."""
+class _Factors:
+    """The matrix of a ring before the last products are carried out, compiled once.
 
-    def factors(p: Point, order: Order) -> Any:
-        traced = jax.make_jaxpr(ring.pencil)(p, order)
+    Order parameters may be many, large and on disk, and a ring is about one probed matrix: only those that it reads
+    are asked for.
+    """
+
+    def __init__(self, ring: Ring) -> None:
+        self.ring = ring
+        self.keys: tuple[Key, ...] | None = None
+        self.compiled = compiled(self._unfinished, quickly=True)
+
+    def __call__(self, p: Point, order: Order) -> Any:
+        if self.keys is None:
+            noted = _Noting(order)
+            jax.eval_shape(lambda p: self.ring.pencil(p, noted), p)
+            self.keys = tuple(dict.fromkeys(noted.keys_read))
+        return self.compiled(p, {key: order[key] for key in self.keys})
+
+    def _unfinished(self, p: Point, order: Order) -> Any:
+        traced = jax.make_jaxpr(self.ring.pencil)(p, order)
         made_by = {variable: equation for equation in traced.jaxpr.eqns for variable in equation.outvars}
         outputs = _factors_of(traced.jaxpr.outvars[0], made_by)
         unfinished = ClosedJaxpr(traced.jaxpr.replace(outvars=outputs), traced.consts)
         return jaxpr_as_fun(unfinished)(*jax.tree.leaves((p, order)))
 
-    return compiled(factors, quickly=True)
+
+class _Noting(Mapping[Key, np.ndarray]):
+    """Order parameters that note which of them are read."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.keys_read: list[Key] = []
+
+    def __getitem__(self, key: Key) -> np.ndarray:
+        self.keys_read.append(key)
+        found: np.ndarray = self.order[key]
+        return found
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self.order)
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+
+_compiled_factors = lru_cache(maxsize=64)(_Factors)
 
 
 def _factors_of(result: Any, made_by: Mapping[Any, Any]) -> list[Any]:
@@ -194,7 +237,7 @@ def ring_factors(problem: SpikedProblem, ring: Ring) -> tuple[np.ndarray, ...]:
 
 def factors_at(ring: Ring, p: Point, order: Order) -> tuple[np.ndarray, ...]:
     """The same at any numbers, however large."""
-    return tuple(np.asarray(x) for x in _compiled_factors(ring)(p, dict(order)))
+    return tuple(np.asarray(x) for x in _compiled_factors(ring)(p, order))
 
 
 def check_size(*matrices: np.ndarray) -> None:
@@ -221,6 +264,13 @@ def real_among(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
         reach = np.clip(1e-13 * eigenvalue_conditions(matrix, values[unsure]), 1e-9, 1e-3)
         close[unsure] = imaginary[unsure] <= reach * size[unsure]
     found: np.ndarray = values[close].real
+    return found
+
+
+def _nearly_real(values: np.ndarray, real: np.ndarray) -> np.ndarray:
+    """Real parts of pairs of eigenvalues that are close to the real axis, and not taken to be on it."""
+    pairs = values[(values.imag > 0) & ~np.isin(values.real, real)]
+    found: np.ndarray = pairs[pairs.imag <= MEETING * np.abs(pairs)].real
     return found
 
 

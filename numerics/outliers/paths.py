@@ -15,6 +15,7 @@ from numerics.bulk.branch import Branch
 from numerics.bulk.support import atoms_of, support
 from numerics.outliers.finding import (
     Eigenvalues,
+    Points,
     RingSpectrum,
     candidates,
     check_size,
@@ -30,7 +31,7 @@ from numerics.outliers.finding import (
 from numerics.outliers.following import Lost
 from numerics.outliers.linear import ALL_EIGENVALUES, all_eigenvalues
 from numerics.outliers.problem import SpikedProblem
-from numerics.outliers.replicas import Points, agree, edge_images, followed_eigenvalues, followed_outliers, placed
+from numerics.outliers.replicas import agree, edge_images, followed_eigenvalues, followed_outliers, placed
 from numerics.precision import in_float64
 from numerics.runtime.interface import Key, Order, Ring, Strides
 from numerics.runtime.point import Point, replaced
@@ -41,6 +42,8 @@ KEPT_BYTES = 1e9
 """Matrices of replicas that take more are made again for each time."""
 
 
+LARGEST_ANEW = ALL_EIGENVALUES
+"""Of larger matrices replicas that cannot be followed are not solved anew at every time."""
 CHECKS = 4
 """At about so many times a replica to which outliers were followed is solved anew."""
 
@@ -65,11 +68,13 @@ Path = list[tuple[list[float], float]]
 @dataclass(frozen=True)
 class Course:
     """Outliers at every time. replicas: the same of each of several other order parameters, where they were asked for;
-    anew: how many times their outliers could not be followed from the first ones and were solved for."""
+    anew: how many times their outliers could not be followed from the first ones and were solved for; unknown: how many
+    times they were not, because matrices are large, so that replicas have no outliers there."""
 
     path: Path
     replicas: list[list[list[float]]]
     anew: int = 0
+    unknown: int = 0
 
 
 Early = Sequence[Mapping[int, Eigenvalues]]
@@ -121,7 +126,8 @@ def _by_restriction(
     """Spikes of later times set to zero in the eigenproblem of the last time, which keeps its shape."""
     path: list[list[float]] = [[] for _ in range(steps.count + 1)]
     replicas: list[list[list[float]]] = [[[] for _ in path] for _ in orders]
-    anew = set()
+    anew: set[int] = set()
+    unknown: set[int] = set()
     for ring, known in zip(problem.probe.rings, early, strict=True):
         points = partial(physical, problem, ring)
         edges = edge_images(problem, ring) if orders else np.zeros(0)
@@ -150,7 +156,7 @@ def _by_restriction(
                     if not orders or not trusted:
                         continue
                     try:
-                        listed[time] = followed_eigenvalues(spectrum, edges, points, products(time))
+                        listed[time] = followed_eigenvalues(spectrum, edges, products(time))
                     except Lost:
                         continue
                     if time in checked and spectrum.outliers:
@@ -161,14 +167,16 @@ def _by_restriction(
             listed = {}
         if orders:
             missing = [time for time in range(1, steps.count + 1) if time not in listed]
-            anew |= set(missing)
-            listed.update({time: [_outlying(factors, points) for factors in products(time)] for time in missing})
+            small = [time for time in missing if restriction.rows(time) <= LARGEST_ANEW]
+            anew |= set(small)
+            unknown |= set(missing) - set(small)
+            listed.update({time: [_outlying(factors, points) for factors in products(time)] for time in small})
         pairs = [(one[time], these) for time in listed for one, these in zip(replicas, listed[time], strict=True)]
         for (now, _), zs in zip(pairs, placed(points, [these for _, these in pairs]), strict=True):
             now += zs
     top = max((high for _, high in problem.excluded), default=float("nan"))
-    ordered = [[sorted(now, reverse=True) for now in one] for one in replicas]
-    return Course([(sorted(now, reverse=True), top) for now in path], ordered, len(anew))
+    ordered = [[sorted(now, reverse=True) if k not in unknown else [] for k, now in enumerate(one)] for one in replicas]
+    return Course([(sorted(now, reverse=True), top) for now in path], ordered, len(anew), len(unknown))
 
 
 def _outlying(factors: Factors, points: Points) -> list[float]:
@@ -189,9 +197,9 @@ def _all_eigenvalues(matrices: Sequence[np.ndarray], spread: Callable[..., Any] 
 
 def _spectra(found: Sequence[Eigenvalues], points: Points) -> list[RingSpectrum]:
     """The spectra of several matrices; the points of all small ones are asked for together."""
-    places = iter(points([s for one in found for s in one.real.tolist()]))
+    places = iter(points([s for one in found for s in one.asked]))
     return [
-        one.placed([next(places) for _ in one.real])
+        one.placed([next(places) for _ in one.asked])
         if len(one.matrix) <= ALL_EIGENVALUES
         else ring_spectrum(one.matrix, points)
         for one in found
@@ -203,7 +211,7 @@ def places_to_ask(problem: SpikedProblem, known: Sequence[Eigenvalues], early: E
     found = []
     for number, ring in enumerate(problem.probe.rings):
         at_times = early[number].values() if early else ()
-        values = dict.fromkeys(s for one in (known[number], *at_times) for s in one.real.tolist())
+        values = dict.fromkeys(s for one in (known[number], *at_times) for s in one.asked)
         found += [z for _, z in candidates(problem, ring, list(values))]
     return found
 
@@ -293,6 +301,10 @@ class _Restriction:
         if not self.nested:
             return ()
         return _parts(ring_factors(self.problem.with_order(order), self.ring), self.appearing)
+
+    def rows(self, time: int) -> int:
+        """Of the matrix at a time."""
+        return self.sizes[time][0] if self.nested else self.sizes[-1][0]
 
     def at(self, time: int, order: Order, last: tuple[np.ndarray, ...] | None) -> tuple[np.ndarray, ...]:
         """The factors at a time; last: what `of` gives, where it is at hand."""

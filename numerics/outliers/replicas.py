@@ -11,6 +11,7 @@ import numpy as np
 from derive.errors import NumericalError
 from numerics.nearby import Nearby
 from numerics.outliers.finding import (
+    Points,
     RingSpectrum,
     outlier_positions,
     physical,
@@ -35,14 +36,10 @@ from numerics.runtime.interface import Order, Ring
 NEAR = 0.1
 """Real eigenvalues so close, relatively, to that of an outlier or of an edge are followed too: they may change places
 with it, or become one."""
-MEETING = 0.05
-"""Two eigenvalues with an imaginary part smaller than this, relatively, may be real in a replica."""
 AGREE = 0.05
 """Where a replica is solved again, the outliers that were followed to it may be off by this share of their error."""
 BLOCK_BYTES = 1e9
 """What the factored matrices of eigenvalues that are followed together may take."""
-
-Points = Callable[[Sequence[float]], list[list[float]]]
 
 
 @dataclass(frozen=True)
@@ -110,7 +107,7 @@ def followed_outliers(
             return physical(problem, ring, values)
 
         products = [partial(ring_factors, problem.with_order(order), ring) for order in orders]
-        values = followed_eigenvalues(spectrum, edge_images(problem, ring), points, products)
+        values = followed_eigenvalues(spectrum, edge_images(problem, ring), products)
         for one, zs in zip(found, placed(points, values), strict=True):
             one += zs
     return [sorted(one, reverse=True) for one in found]
@@ -144,7 +141,7 @@ def edge_images(problem: SpikedProblem, ring: Ring) -> np.ndarray:
 
 
 def followed_eigenvalues(
-    spectrum: RingSpectrum, edges: np.ndarray, points: Points, products: Sequence[Callable[[], tuple[np.ndarray, ...]]]
+    spectrum: RingSpectrum, edges: np.ndarray, products: Sequence[Callable[[], tuple[np.ndarray, ...]]]
 ) -> list[list[float]]:
     """Real eigenvalues of matrices near that of a spectrum, those that may belong to an outlier.
 
@@ -155,9 +152,7 @@ def followed_eigenvalues(
     marks = np.concatenate([spectrum.real[outlying], edges])
     near = np.any(np.abs(spectrum.real[:, None] - marks) <= NEAR * np.abs(marks), axis=1)
     chosen = spectrum.real[(outlying | near) & (spectrum.real != 0)].tolist()
-    complex_ones = spectrum.values[(spectrum.values.imag > 0) & ~np.isin(spectrum.values.real, spectrum.real)]
-    meeting = complex_ones[complex_ones.imag <= MEETING * np.abs(complex_ones)].real.tolist()
-    if meeting and any(points(meeting)):
+    if spectrum.meeting:
         raise Lost("two eigenvalues are about to meet and leave the real axis")
     if not chosen:
         return [[] for _ in products]

@@ -20,7 +20,6 @@ from inspect import signature
 from typing import Any, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
@@ -28,6 +27,7 @@ from numerics.nearby import Nearby, without_bias
 from numerics.progress import Report
 from numerics.runtime.interface import SampledTraining
 from numerics.runtime.point import Point
+from numerics.threads import threads_for
 from numerics.training.draws import DRAWS, draw, halves
 from numerics.training.shelf import Shelf
 
@@ -96,12 +96,17 @@ class Sampled:
 
 def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Report) -> Sampled:
     """The training level by independent replicas of a sampled forward pass, at parameter values and data p."""
+    with threads_for(0):  # what is factored here, moments of normals, has few rows
+        return _sampled_pass(training, p, how, tell)
+
+
+def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Report) -> Sampled:
     if how.draws not in DRAWS:
         raise ParameterError(f"draws={how.draws} is not known; it must be one of {', '.join(DRAWS)}")
     plan = _plan(training, p, how)
     shapes = training.shapes(p, plan.rank)
     forward = compiled(training.forward_pass)
-    shelf = Shelf(4 * plan.replicas * moments_bytes(training, p))
+    shelf = Shelf()
 
     def run(normals: Mapping[str, Any], tolerance: float) -> _Pass:
         return _Pass.of(forward(p, normals, rank=plan.rank, tolerance=tolerance))
@@ -309,17 +314,6 @@ def _share(
     return (1 + share) / 2, (1 - share) / 2
 
 
-def moments_bytes(training: SampledTraining, p: Point) -> float:
-    """What the moments of one pass take; nothing is computed."""
-
-    def moments_of(p: Point) -> Any:
-        normals = {name: jnp.zeros((16, *shape)) for name, shape in training.shapes(p, 1).items()}
-        return training.forward_pass(p, normals, rank=1)[0]
-
-    moments = jax.eval_shape(moments_of, p)
-    return float(sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(moments)))
-
-
 def _arrays(table: Mapping[K, Any]) -> dict[K, np.ndarray]:
     return {name: np.asarray(value) for name, value in table.items()}
 
@@ -343,5 +337,6 @@ def _with_room(plan: _Plan, run: Callable[[float], _Pass]) -> float:
 @lru_cache(maxsize=64)
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of a generated module, compiled once for each set of whole numbers and each rank."""
+    # XLA's older way of writing loops (numerics.compiling) takes twice as long to compile this, and is not faster
     ranked = ("rank",) if "rank" in signature(function).parameters else ()
     return jax.jit(function, static_argnames=ranked)

@@ -1,4 +1,4 @@
-"""Tables of arrays that are kept until they are asked for: in memory, or on disk where they are many and large."""
+"""Tables of arrays that are kept until they are asked for: in memory as long as they are few or small, then on disk."""
 
 from __future__ import annotations
 
@@ -11,20 +11,25 @@ import numpy as np
 
 K = TypeVar("K")
 IN_MEMORY = 1e9
-"""Tables that take more bytes than this together are kept on disk."""
+"""What tables in memory may take together; those that come later are kept on disk."""
 
 
 class Shelf:
-    """Keeps tables; what is on disk goes when the shelf and all its tables are gone. expected: bytes of all tables."""
+    """Keeps tables; what is on disk goes when the shelf and all its tables are gone. most: bytes in memory."""
 
-    def __init__(self, expected: float):
-        self.directory = tempfile.TemporaryDirectory(prefix="two-level-dmft-") if expected > IN_MEMORY else None
+    def __init__(self, most: float = IN_MEMORY):
+        self.room = most
+        self.directory: tempfile.TemporaryDirectory[str] | None = None
         self.count = 0
 
     def keep(self, table: Mapping[K, np.ndarray]) -> Mapping[K, np.ndarray]:
         """The same table, whose arrays are read when they are asked for if it is on disk."""
-        if self.directory is None:
+        size = sum(value.nbytes for value in table.values())
+        if size <= self.room:
+            self.room -= size
             return table
+        if self.directory is None:
+            self.directory = tempfile.TemporaryDirectory(prefix="two-level-dmft-")
         places: dict[K, Path] = {}
         for key, value in table.items():
             places[key] = Path(self.directory.name) / f"{self.count}.npy"

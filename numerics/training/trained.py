@@ -60,6 +60,11 @@ class Trained:
         return Trained.of(*found, method=method)
 
     @property
+    def rows(self) -> int:
+        """Of the largest order parameter."""
+        return max((max(value.shape, default=1) for value in self.order.values()), default=1)
+
+    @property
     def noise(self) -> float:
         """How large the noise of sampling in normalised correlations is, in variance; zero if they are exact."""
         return float(2 * self.method.get("resolved", 0.0))
@@ -121,7 +126,9 @@ def check_memory(solver: Solver, values: dict[str, Any]) -> int:
     """How many numbers the order parameters are; sizes that cannot be meant are refused before any array is made."""
     p = solver.point(values)
     if isinstance(solver.training, SampledTraining):
-        entries = solver.training.footprint(p, None)
+        steps = 1 if solver.setting.steps is None else int(values[solver.setting.steps])
+        sides = [[max(1, stride * steps) for stride in axes] for axes in solver.training.strides(p).values()]
+        entries = solver.training.footprint(p, None) + sum(map(math.prod, sides))
     else:
         results = jax.eval_shape(solver.training.forward_pass, p)
         entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
