@@ -365,7 +365,7 @@ def test_same_bytes_under_any_hash_seed(tmp_path):
         (("spiked_wigner", "gama0=2"), 2, "did you mean gamma0?"),
         (("spiked_wignr",), 2, "did you mean spiked_wigner?"),
         (("deep_linear", "layer=7"), 2, "the layers are 0, 1"),
-        (("spiked_wigner", "--seeds", "1"), 2, "--seeds"),
+        (("spiked_wigner", "--seeds", "1"), 2, "seeds must be at least 2"),
         (("deep_linear", "L=1", "eta=500", "T=60", "--size", "20", "--seeds", "2"), 3, "--no-simulation"),
     ],
 )

@@ -27,6 +27,8 @@ class AsTyped(_Kind):
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
         for kind in (int, float):
             try:
                 return kind(value)

@@ -35,12 +35,12 @@ def _put(table: Table, left: str, right: str, entry: tuple[sp.Expr, str, str, bo
 
 
 def _expected(system: Any) -> tuple[Table, Table]:
+    from derive.language.symbols import Sector
     from derive.records.system import DisorderRule
 
     products = [f for f in system.training if isinstance(f.rule, DisorderRule)]
     delays = _delays(system)
-    base = next(s for s in system.sectors if s.ratio == 1) if any(s.ratio == 1 for s in system.sectors) else None
-    sizes = {s: s.ratio * (base if base is not None else sp.Symbol("size", positive=True)) for s in system.sectors}
+    base = next((s for s in system.sectors if s.ratio == 1), sp.Symbol("size", positive=True))
     covariances: Table = {}
     memories: Table = {}
     for p in products:
@@ -49,7 +49,7 @@ def _expected(system: Any) -> tuple[Table, Table]:
             if matrix != q.rule.matrix:
                 continue
             strength = matrix.variance * p.rule.coefficient * q.rule.coefficient * p.rule.argument.sector
-            strength = strength.xreplace(sizes)
+            strength = strength.xreplace({s: s.ratio * base for s in strength.atoms(Sector)})
             fresh = matrix.fresh is not None
             entry = (strength, p.rule.argument.name, q.rule.argument.name, fresh)
             if matrix.symmetric or p.rule.transposed == q.rule.transposed:
