@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -14,6 +15,8 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # one worker a core: 
     os.environ.setdefault(_name, "1")
 # what a test runs takes longer to compile than to run; before JAX is imported
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+
+gc.set_threshold(100_000, 50, 1000)  # expressions and traces are many, and few of them are garbage in a circle
 
 HERE = Path(__file__).parent
 LONG = frozenset((HERE / "long.txt").read_text().splitlines())
@@ -53,7 +56,7 @@ def pytest_configure(config) -> None:
         os.environ["TWO_LEVEL_DMFT_CACHE"] = config.code_store
         if hasattr(config, "cache"):
             os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("compiled")))
-            os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+            os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks

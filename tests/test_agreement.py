@@ -94,6 +94,7 @@ def test_all_settings_have_no_common_bias_and_the_spread_of_their_errors(simulat
     assert not wrong([block(case, simulation_seed) for case in CASES])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.02, -0.02])
 def test_outliers_off_by_two_percent_of_their_distance_from_the_edge_are_seen(share, simulation_seed):
     blocks = [block(case, simulation_seed) for case in QUICK]

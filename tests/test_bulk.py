@@ -121,6 +121,7 @@ def test_several_intervals_are_found():
     assert len(edges) == 2 and edges[0][1] < edges[1][0]
 
 
+@pytest.mark.slow
 def test_every_edge_is_a_root_of_a_derived_polynomial_and_support_is_consistent():
     solver, values = solver_of("extensive_step"), values_of("extensive_step")
     branch = solver.branch(values)

@@ -146,6 +146,7 @@ def test_losses_are_those_by_hand(shape, k):
     assert np.allclose(derived.observables["train_loss"], hand.train_loss, rtol=1e-8, atol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "k"), CASES)
 def test_outliers_of_every_layer_at_every_time_are_those_by_hand(shape, k):
     derived, hand = both(shape, k)

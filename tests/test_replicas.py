@@ -149,6 +149,7 @@ def test_factors_of_a_ring_multiply_to_its_matrix(name):
 # -- replicas
 
 
+@pytest.mark.slow
 def test_outliers_of_replicas_are_those_that_are_solved_for(monkeypatch):
     one, spectra = problem(0), ring_spectra(problem(0))
     here = [o.z for o in find_outliers(one)]

@@ -178,6 +178,7 @@ def printed_of(level, stage: str, layers: int) -> str:
     return "\n".join([*(line for s in statements for line in latex_of_statement(s, printer)), latex])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "chosen"), CASES)
 def test_equations_are_those_of_the_records(name, chosen):
     """Chapter by chapter: as many equations as the records print, each in the very LaTeX they print."""
