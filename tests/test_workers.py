@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.slow
 COUNT = 200
 GRID = f"gamma0=0.1:4:{COUNT}"
 PARTS = -(-COUNT // 16)
+CLUSTER = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
 
 
 def command(journal: Path, *more: str) -> list[str]:
@@ -66,10 +68,26 @@ def test_killed_three_times_and_resumed(alone: Path, tmp_path: Path, simulation_
     whole = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
     assert set(whole) <= set(alone.read_bytes().splitlines(keepends=True))
     path.write_bytes(b"".join(whole[: 1 + PARTS // 2]))  # so that there is a rest, however fast they were
-    how = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with distributed.LocalCluster(**how, local_directory=tmp_path) as cluster:
+    with distributed.LocalCluster(**CLUSTER, local_directory=tmp_path) as cluster:
         on = ["--on", f"dask:{cluster.scheduler_address}", "--out", f"{path}.csv"]
         subprocess.run(command(path, *on), check=True, capture_output=True)
+    assert in_order(path) == in_order(alone)
+    assert Path(f"{path}.csv").read_bytes() == Path(f"{alone}.csv").read_bytes()
+
+
+@pytest.mark.parametrize("workers", ["1", "2", "4", "dask"])
+def test_killed_three_times_with_the_same_workers(alone: Path, tmp_path: Path, simulation_seed: int, workers: str):
+    """As above, with one kind of workers from the first line to the last."""
+    distributed = pytest.importorskip("distributed")
+    draw, path = random.Random(f"{simulation_seed} {workers}"), tmp_path / "j"
+    with ExitStack() as stack:
+        who = ["--jobs", workers]
+        if workers == "dask":
+            cluster = stack.enter_context(distributed.LocalCluster(**CLUSTER, local_directory=tmp_path))
+            who = ["--on", f"dask:{cluster.scheduler_address}"]
+        for _ in range(3):
+            killed(command(path, *who), path, draw.uniform(0.0, 0.3))
+        subprocess.run(command(path, *who, "--out", f"{path}.csv"), check=True, capture_output=True)
     assert in_order(path) == in_order(alone)
     assert Path(f"{path}.csv").read_bytes() == Path(f"{alone}.csv").read_bytes()
 
