@@ -123,6 +123,9 @@ WORDS += (
     "b3 @",
     "b3(t - 1)",
     "b3.T @",
+    "trait(",
+    "sqrt(l1) *",
+    "outer(l1 *",
 )
 
 

@@ -32,6 +32,10 @@ from derive import (
     whole_positive,
 )
 from derive.errors import DeclarationError, NumericalError, ParameterError
+from derive.pipeline import derive_model
+from derive.program.exact import exact_pass
+from derive.program.layout import Layout
+from derive.program.quotients import ExactRun
 
 x = Symbol("x")
 T = parameter("T", default=5, domain=whole_positive)
@@ -322,6 +326,38 @@ def test_exact_expansions_know_values():
         sp.simplify(found.xreplace({s: sp.Symbol(s.name) for s in found.free_symbols}) - strength - 1 / strength) == 0
     )
     assert theory.solve(g=2.0, kappa=3.0).outliers == pytest.approx([3.5 + 1 / 3.5], rel=1e-12)
+
+
+def test_quotients_and_roots_of_traits():
+    """A trait below the fraction line, beside a size, a mean and a root; two steps by hand, in floats and exactly."""
+    D, t = sectors("D"), training_clock("t", steps=T)
+    lam = trait("lam", D, values=[0.5, 1.5])
+    off = parameter("off", default=0.0)
+    A, v, start = gaussian("A", D, D, fresh=t), field("v", D, t), normal("start", D)
+    below = 1 / (1 + lam)
+    equations = [
+        Eq(v(0), start),
+        Eq(v(t + 1), below / sqrt(D) * (A(t) @ v(t)) + off * lam * sqrt(3) * v(t)),
+    ]
+    observe = {"v": mean(v(t) ** 2), "share": mean(below * v(t) ** 2 / (1 + mean(v(t) ** 2))), "root": mean(sqrt(lam))}
+    model = Model(parameters=(T, off), equations=equations, observe=observe)
+    squares, cubes = (sum((1 / (1 + value)) ** n for value in (0.5, 1.5)) / 2 for n in (2, 3))
+    norms = [1, squares, squares**2]
+    shares = [sum(1 / (1 + value) for value in (0.5, 1.5)) / 4, cubes / (1 + squares)]
+    shares.append(cubes * squares / (1 + squares**2))
+    found = derive.load(model).solve(T=2)
+    assert found["v"] == pytest.approx(norms, rel=1e-14)
+    assert found["share"] == pytest.approx(shares, rel=1e-14)
+    assert found["root"] == pytest.approx((sqrt(0.5) + sqrt(1.5)) / 2, rel=1e-14)
+    derivation = derive_model(model)
+    program = exact_pass(Layout(derivation.order, derivation.saddle), ())
+    machine = ExactRun.of(program, {T: sp.Integer(2), off: sp.S.Zero})
+    machine.order(program)
+    exact = {
+        name: [machine.scalars.expression(q) for q in numbers] for name, numbers in machine.observables(program).items()
+    }
+    assert exact["v"] == [1, sp.Rational(68, 225), sp.Rational(68, 225) ** 2]
+    assert sp.simplify(exact["root"][0] - (sqrt(2) + sqrt(6)) / 4) == 0
 
 
 def test_two_time_functions_of_what_has_no_clock():

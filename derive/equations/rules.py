@@ -367,7 +367,7 @@ def _sizes_outside(expression: sp.Expr, where: str) -> tuple[sp.Expr, sp.Expr]:
 
 def _divided(term: sp.Expr, size: sp.Expr) -> sp.Expr:
     """The term over a power of a size, which goes into a sum over earlier times."""
-    return sp.Sum(sp.expand(term.function / size), *term.limits) if isinstance(term, sp.Sum) else term / size
+    return sp.Sum(apart(sp.expand, term.function / size), *term.limits) if isinstance(term, sp.Sum) else term / size
 
 
 def _in_ratios(law: sp.Expr, where: str) -> sp.Expr:
@@ -390,7 +390,7 @@ def _growth(term: sp.Expr, where: str) -> sp.Rational:
         if isinstance(vector, Project):
             order += 1
         elif isinstance(vector, sp.Sum):
-            order += max(_growth(part, where) for part in sp.Add.make_args(sp.expand(vector.function)))
+            order += max(_growth(part, where) for part in sp.Add.make_args(apart(sp.expand, vector.function)))
     return order
 
 
@@ -421,7 +421,7 @@ def _has_vector(expression: sp.Basic) -> bool:
 def _distributed(expression: sp.Expr) -> sp.Expr:
     """Scalars multiplied into sums of applied matrices, so that each carries its own scale."""
     if expression.is_Mul and _has_vector(expression):
-        return sp.expand_mul(sp.Mul(*map(_distributed, expression.args)))
+        return apart(sp.expand_mul, sp.Mul(*map(_distributed, expression.args)))
     if expression.is_Add:
         return sp.Add(*map(_distributed, expression.args))
     return expression

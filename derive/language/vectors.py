@@ -7,6 +7,7 @@ new nodes are the value of a field at a time, a matrix applied to a vector, and 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any, NoReturn, Self
 
 import sympy as sp
@@ -468,17 +469,27 @@ def mean(expression: Any) -> sp.Expr:
     if sector_of(expression, f"mean({shown(expression)})") is None:
         raise DeclarationError(f"mean({shown(expression)}): there is no field to average")
     if expression.has(Mean) or _times_outside_values(expression):
-        return sp.Add(*map(_mean_of_product, sp.Add.make_args(sp.expand_mul(expression))))
+        return sp.Add(*map(_mean_of_product, sp.Add.make_args(_multiplied_out(expression))))
     known = [part for part in sp.Add.make_args(expression) if all(v.field.role == "trait" for v in values(part))]
     if known and len(known) < len(sp.Add.make_args(expression)):  # moments of traits stand apart from means of fields
         return Mean(sp.Add(*known)) + Mean(expression - sp.Add(*known))
     return Mean(expression)
 
 
-def _mean_of_product(product: sp.Expr) -> sp.Expr:
+def _multiplied_out(expression: sp.Expr) -> sp.Expr:
+    """Products of sums as sums of products; what stands below a fraction line stays as it is written."""
+    if expression.is_Add:
+        return sp.Add(*map(_multiplied_out, expression.args))
+    if expression.is_Mul:
+        sums = [sp.Add.make_args(_multiplied_out(factor)) for factor in expression.args]
+        return sp.Add(*(sp.Mul(*factors) for factors in product(*sums)))
+    return expression
+
+
+def _mean_of_product(term: sp.Expr) -> sp.Expr:
     """The mean of a product, with other means and functions of time before it: they are the same on all sites."""
-    outside = [f for f in sp.Mul.make_args(product) if sector_of(f) is None and not f.has(GivenNumbers, Total, Mix)]
-    inside = [f for f in sp.Mul.make_args(product) if f not in outside]
+    outside = [f for f in sp.Mul.make_args(term) if sector_of(f) is None and not f.has(GivenNumbers, Total, Mix)]
+    inside = [f for f in sp.Mul.make_args(term) if f not in outside]
     return sp.Mul(*outside, Mean(sp.Mul(*inside)) if inside else sp.S.One)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import sympy as sp
 
 from derive.language.contents import atoms, everything
@@ -45,8 +47,9 @@ def front_text(model: Model, layout: Layout, exact: bool, stems: dict[str, str],
     used = ["ParameterOf", "Setting"]
     optional = {"DataOf": arrays, "ProbeOf": probes, "Demand": demands, "FieldOf": vectors, "ObservableOf": observed}
     used += [word for word, some in optional.items() if some]
-    laws = [word for word in IN_LAWS if any(f"{word}(" in line for line in demands)]
-    libraries = [f"import {name}" for name in _LIBRARIES if any(f"{name.split()[-1]}." in line for line in demands)]
+    names = {node.id for line in demands for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
+    laws = [word for word in IN_LAWS if word in names]
+    libraries = [f"import {name}" for name in _LIBRARIES if name.split()[-1] in names]
     doc = model.doc.strip().replace("\\", "\\\\").replace('"""', "'''") or model.name
     lines = [
         f'"""{doc}\n"""',

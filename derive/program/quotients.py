@@ -6,7 +6,7 @@ every function of the runtime that the exact forward pass and its eigenproblem c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -51,23 +51,37 @@ Array = Any
 """An array of quotients (or of whole numbers), or one of them."""
 
 
+def _is_root(node: sp.Basic) -> bool:
+    return bool(node.is_Pow and node.exp.is_Rational and not node.exp.is_Integer and not node.base.atoms(Slot))
+
+
+def _radicals(power: sp.Pow) -> list[tuple[sp.Expr, sp.Rational]]:
+    """Bases and exponents of a root. One of a number is of its primes, so that sqrt(2) sqrt(3) is sqrt(6)."""
+    if power.base.is_Integer and power.base > 1:
+        return [(sp.Integer(prime), n * power.exp) for prime, n in sp.factorint(power.base).items()]
+    return [(power.base, power.exp)]
+
+
 class Scalars:
     """Expressions in the parameters as quotients of polynomials; a root of something is a generator of its own."""
 
     def __init__(self, expressions: Iterable[sp.Expr], substitution: dict[sp.Basic, sp.Basic]):
         self.substitution = substitution
-        plain = [sp.sympify(e).subs(substitution) for e in expressions]
-        symbols = {s for e in plain for s in e.free_symbols if isinstance(s, Parameter)}
+        given = [sp.sympify(e) for e in expressions]
+        # a formula is also taken apart, so that a factor that is zero here does not hide what stands beside it
+        parts = {node for e in given for node in sp.preorder_traversal(e) if _is_root(node)}
         powers: dict[sp.Expr, int] = {}
-        for node in (node for e in plain for node in sp.preorder_traversal(e)):
-            if node.is_Pow and node.exp.is_Rational and not node.exp.is_Integer and not node.base.atoms(Slot):
-                powers[node.base] = int(sp.ilcm(powers.get(node.base, 1), node.exp.q))
+        for e in (*given, *parts):
+            for node in filter(_is_root, sp.preorder_traversal(e.subs(substitution))):
+                for base, exponent in _radicals(node):
+                    powers[base] = int(sp.ilcm(powers.get(base, 1), exponent.q))
         roots = {
             base: sp.Symbol(f"_radical{i}", positive=True)
             for i, base in enumerate(sorted(powers, key=sp.default_sort_key))
         }
         self.roots = {base: (root, powers[base]) for base, root in roots.items()}
         self.meaning = {root: base ** sp.Rational(1, q) for base, (root, q) in self.roots.items()}
+        symbols = {s for e in given for s in e.free_symbols if isinstance(s, Parameter) and s not in substitution}
         extra = {s for e in substitution.values() for s in sp.sympify(e).free_symbols}
         generators = ((symbols | extra) - set(roots)) | set(roots.values())
         self.field = RationalFunctions(sorted(generators, key=lambda s: s.name))
@@ -80,8 +94,8 @@ class Scalars:
     def _convert(self, expression: sp.Expr) -> Quotient:
         plain = expression.subs(self.substitution)
         plain = plain.replace(
-            lambda e: e.is_Pow and e.exp.is_Rational and not e.exp.is_Integer and e.base in self.roots,
-            lambda e: self.roots[e.base][0] ** (e.exp * self.roots[e.base][1]),
+            lambda e: _is_root(e) and all(base in self.roots for base, _ in _radicals(e)),
+            lambda e: sp.Mul(*(self.roots[base][0] ** (n * self.roots[base][1]) for base, n in _radicals(e))),
         )
         plain = plain.xreplace({base: root**q for base, (root, q) in self.roots.items() if base.is_Symbol})
         try:
@@ -139,26 +153,38 @@ def groups_of(site: SiteLayout) -> list[tuple[sp.Expr, tuple[sp.Expr, ...]]]:
     return [(sp.Mul(*(w for w, _ in some)), tuple(v for _, v in some)) for some in product(*laws)]
 
 
-def _in_groups(expression: sp.Expr, sites: Iterable[SiteLayout]) -> list[sp.Expr]:
-    """A formula of traits at all of their values: its roots are roots of these."""
-    found = []
-    for site in sites:
-        place = {symbol: k for k, (_, _, symbol) in enumerate(site.traits)}
-        slots = [s for s in expression.atoms(Slot) if isinstance(s.value, Ref) and s.value.symbol in place]
-        if slots:
-            each = (values for _, values in groups_of(site))
-            found += [expression.xreplace({s: values[place[s.value.symbol]] for s in slots}) for values in each]
-    return found
+def _everything(values: Iterable[Value]) -> Iterator[Value]:
+    """Some values and all that they are made of."""
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        yield value
+        waiting += children(value)
 
 
 def formulas(values: Iterable[Value]) -> list[sp.Expr]:
     """All formulas inside some values."""
-    found, waiting = [], list(values)
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, Formula):
-            found.append(sp.sympify(value.expression))
-        waiting += children(value)
+    return [sp.sympify(value.expression) for value in _everything(values) if isinstance(value, Formula)]
+
+
+def _formulas_at_groups(values: list[Value], sites: Iterable[SiteLayout]) -> list[sp.Expr]:
+    """Formulas of traits at all values of the traits: their roots are roots of these."""
+    moments: dict[Symbol, list[Symbol]] = {}
+    for value in _everything(values):
+        if isinstance(value, Call) and value.function == "moment":  # a mean of traits alone has symbols of its own
+            place, function = value.arguments
+            assert isinstance(place, Ref) and isinstance(function, Function)
+            moments.setdefault(place.symbol, []).extend(function.arguments)
+    found = []
+    for site in sites:
+        own = [symbol for _, _, symbol in site.traits]
+        own += moments.get(site.symbol, [])
+        stands = {symbol: k % len(site.traits) for k, symbol in enumerate(own)}
+        for expression in formulas(values):
+            slots = [s for s in expression.atoms(Slot) if isinstance(s.value, Ref) and s.value.symbol in stands]
+            if slots:
+                each = (some for _, some in groups_of(site))
+                found += [expression.xreplace({s: some[stands[s.value.symbol]] for s in slots}) for some in each]
     return found
 
 
@@ -184,8 +210,7 @@ class ExactRun:
         statements = (*program.tables, *program.start, *program.step, *program.results)
         values = [*(let.value for let in statements), *others]
         values += [value for _, value in (*program.order, *program.observables)]
-        found = formulas(values)
-        found += [e for formula in found for e in _in_groups(formula, program.sites)]
+        found = formulas(values) + _formulas_at_groups(values, program.sites)
         found += [e for site in program.sites for weight, some in groups_of(site) for e in (weight, *some)]
         return ExactRun(Scalars(found, substitution), arrays)
 

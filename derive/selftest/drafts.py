@@ -165,6 +165,15 @@ class Vector:
 
 
 @dataclass(frozen=True)
+class Trait(Vector):
+    """A vector that differs from site to site by a known law: values and the shares of sites that have them."""
+
+    kind: str = "static"
+    values: tuple[Fraction, ...] = ()
+    shares: tuple[Fraction, ...] = ()
+
+
+@dataclass(frozen=True)
 class Data:
     """An array that is given: the parameters that its axes count, after time if it is timed; `phase` tells numbers."""
 
@@ -203,6 +212,7 @@ class Draft:
     observables: tuple[tuple[str, Node], ...]
     probes: tuple[tuple[str, Node], ...] = ()
     data: tuple[Data, ...] = ()
+    traits: tuple[Trait, ...] = ()
 
     def trees(self) -> Iterator[Node]:
         """Every expression, in the order of the file."""
@@ -227,7 +237,7 @@ class Draft:
     def names(self) -> list[str]:
         """Every name that is declared, observables included."""
         found = [s.name for s in self.sectors] + [p.name for p in self.parameters]
-        found += list(self.shapes()) + [v.name for v in (*self.normals, *self.fields)]
+        found += list(self.shapes()) + [v.name for v in self.vectors()]
         found += [d.name for d in self.data]
         return found + ([self.clock.name] if self.clock else []) + [label for label, _ in self.observables]
 
@@ -249,13 +259,12 @@ class Draft:
         kept = tuple(replace(p, value=Fraction(value)) if p.name == parameter else p for p in self.parameters)
         return replace(self, parameters=kept)
 
-    def sector_of(self, word: str) -> str:
-        """The sector of a normal vector or a field."""
-        return self.vector(word).sector
+    def vectors(self) -> tuple[Vector, ...]:
+        return (*self.normals, *self.fields, *self.traits)
 
     def vector(self, word: str) -> Vector:
-        """The normal vector or field of that name."""
-        return next(v for v in (*self.normals, *self.fields) if v.name == word)
+        """The normal vector, field or trait of that name."""
+        return next(v for v in self.vectors() if v.name == word)
 
 
 def pruned(draft: Draft) -> Draft:
@@ -269,7 +278,7 @@ def pruned(draft: Draft) -> Draft:
                 break
             wanted |= more
         equations = tuple(e for e in draft.equations if e.target in wanted)
-        vectors = (*draft.normals, *draft.fields)
+        vectors = draft.vectors()
         used = {v.sector for v in vectors if v.name in wanted}
         used |= {sector for word, shape in draft.shapes().items() if word in wanted for sector in shape} | wanted
         wanted |= {n.leaf for s in draft.sectors if s.name in used for n in s.ratio.walk()}
@@ -295,6 +304,7 @@ def pruned(draft: Draft) -> Draft:
             weights=tuple(w for w in draft.weights if w.name in wanted),
             equations=equations,
             data=tuple(d for d in draft.data if d.name in wanted),
+            traits=tuple(v for v in draft.traits if v.name in wanted),
         )
         if made == draft:
             return draft

@@ -304,10 +304,12 @@ _SAME = (
     ("a variance moved into a factor", partners.variance_moved, 1e-9, True),
     ("another sector as the base", partners.other_base, 1e-9, True),
     ("the transpose declared", partners.transposed, 1e-9, False),
+    ("a group of sites split in two", partners.groups_split, 1e-9, True),
 )
 _PAIRS = (
     ("a parameter at zero against the term left out", partners.zero_parameter, 1e-9),
     ("one class against no classes", partners.one_class, 1e-9),
+    ("a trait with one value against the number", partners.one_value, 1e-9),
 )
 
 LAWS = (

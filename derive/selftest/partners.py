@@ -89,6 +89,7 @@ def with_names(draft: Draft, new: dict[str, str]) -> Draft:
         normals=tuple(map(vector, draft.normals)),
         fields=tuple(map(vector, draft.fields)),
         data=tuple(replace(d, name=word(d.name), axes=tuple(map(word, d.axes))) for d in draft.data),
+        traits=tuple(replace(v, name=word(v.name), sector=word(v.sector)) for v in draft.traits),
         weights=tuple(replace(w, name=word(w.name), rows=word(w.rows), columns=word(w.columns)) for w in draft.weights),
         equations=tuple(replace(e, target=word(e.target)) for e in changed.equations),
         observables=tuple((word(label), value) for label, value in changed.observables),
@@ -114,6 +115,7 @@ def reordered(draft: Draft, rng: Random) -> Draft | None:
         fields=shuffled(draft.fields),
         weights=shuffled(draft.weights),
         data=shuffled(draft.data),
+        traits=shuffled(draft.traits),
         equations=shuffled(mixed.equations),
     )
 
@@ -150,7 +152,7 @@ def _swapped(node: Node, old: Node, new: Node) -> Node:
 def _sector(draft: Draft, node: Node) -> str | None:
     """The sector of a vector; None for a scalar."""
     if node.op == "at":
-        return draft.sector_of(node.leaf)
+        return draft.vector(node.leaf).sector
     if node.op == "apply":
         return _shape(draft, node.children[0])[0]
     if node.op == "mean":
@@ -367,7 +369,37 @@ def other_base(draft: Draft, rng: Random) -> Draft | None:
     return replace(draft, sectors=tuple(sectors))
 
 
+def groups_split(draft: Draft, rng: Random) -> Draft | None:
+    """The sites with one value of a trait as two groups with the same value."""
+    if not draft.traits:
+        return None
+    chosen = rng.choice(draft.traits)
+    k = rng.randrange(len(chosen.values))
+    values = (*chosen.values, chosen.values[k])
+    shares = list((*chosen.shares, chosen.shares[k] / 4))
+    shares[k] *= Fraction(3, 4)
+    made = replace(chosen, values=values, shares=tuple(shares))
+    return replace(draft, traits=tuple(made if v is chosen else v for v in draft.traits))
+
+
 # two drafts that are both new
+
+
+def one_value(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
+    """A trait whose values are all the same, and that number."""
+    if not draft.traits:
+        return None
+    chosen = rng.choice(draft.traits)
+    value = chosen.values[0]
+    made = replace(chosen, values=(value,) * len(chosen.values))
+
+    def node(old: Node) -> Node:
+        if old.op == "mean" and not any(n.op == "at" for n in old.walk()):  # it was of this trait alone
+            return old.children[0]
+        return number(value) if old.op == "at" and old.leaf == chosen.name else old
+
+    plain = pruned(replace(draft.mapped(node), traits=tuple(v for v in draft.traits if v is not chosen)))
+    return replace(draft, traits=tuple(made if v is chosen else v for v in draft.traits)), plain
 
 
 def zero_parameter(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
@@ -390,7 +422,7 @@ def zero_parameter(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
 
     with_zero = replace(draft, equations=put(switched), parameters=(*draft.parameters, Parameter(word, Fraction(0))))
     left_out = pruned(replace(draft, equations=put(without)))
-    kept = {v.name for v in (*left_out.fields, *left_out.normals)}
+    kept = {v.name for v in left_out.vectors()}
     if not all({n.leaf for n in value.walk() if n.op == "at"} <= kept for _, value in draft.observables):
         return None
     return with_zero, left_out
@@ -409,7 +441,7 @@ def one_class(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
             normals=tuple(replace(v, kind="static") if v.kind == "per_class" else v for v in draft.normals),
         )
         return draft.with_value(clock.channels, 1), plain
-    unlabelled = {v.name for v in (*draft.normals, *draft.fields) if v.kind == "static"}
+    unlabelled = {v.name for v in draft.vectors() if v.kind == "static"}
     for node in (n for tree in draft.trees() for n in tree.walk() if n.op == "outer"):
         sides = [{n.leaf for n in child.walk() if n.op == "at"} <= unlabelled for child in node.children]
         if any(sides):  # labels are summed over together: a side without them is another matrix

@@ -78,6 +78,15 @@ def _plainer_symbols(draft: Draft) -> Iterator[Draft]:
         if m.variance != 1:
             made = tuple(replace(x, variance=Fraction(1)) if x is m else x for x in draft.matrices)
             yield replace(draft, matrices=made)
+    for trait in draft.traits:
+
+        def even(node: Node, word: str = trait.name) -> Node:
+            return ONE if node.op == "at" and node.leaf == word else node
+
+        yield draft.mapped(even)
+        if len(trait.values) > 1:
+            one = replace(trait, values=trait.values[:1], shares=(Fraction(1),))
+            yield replace(draft, traits=tuple(one if x is trait else x for x in draft.traits))
     for v in draft.normals:
         if v.scale != 1:
             yield replace(draft, normals=tuple(replace(x, scale=Fraction(1)) if x is v else x for x in draft.normals))

@@ -15,6 +15,7 @@ from derive.selftest.drafts import (
     Node,
     Parameter,
     Sector,
+    Trait,
     Vector,
     Weights,
     at,
@@ -45,6 +46,7 @@ class Sketch:
     weights: list[Weights]
     equations: list[Equation]
     data: list[Data] = field(default_factory=list)
+    traits: list[Trait] = field(default_factory=list)
     skewed: set[str] = field(default_factory=set)
     """Weights that begin symmetric and are updated in another way."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from fractions import Fraction
 
-from derive.selftest.drafts import Data, Draft, Node, Vector
+from derive.selftest.drafts import Data, Draft, Node, Trait, Vector
 
 _SUM, _PRODUCT, _ATOM = range(3)
 _FUNCTIONS = {
@@ -48,6 +48,7 @@ class _Writer:
             lines.append(f"{self.variables[clock.name]} = training_clock({clock.name!r}, steps={steps}{more})")
         lines += [
             *map(self._data, draft.data),
+            *map(self._trait, draft.traits),
             *self._matrices(),
             *map(self._normal, draft.normals),
             *self._fields(),
@@ -146,6 +147,12 @@ class _Writer:
         parts += [f"scale={self._number(v.scale)}"] if v.scale != 1 else []
         parts += [f"labels={self.variables[v.labels]}"] if v.labels else []
         return f"{self.variables[v.name]} = normal({', '.join(parts)})"
+
+    def _trait(self, v: Trait) -> str:
+        self.words.add("trait")
+        values, shares = (f"[{', '.join(map(self._number, numbers))}]" for numbers in (v.values, v.shares))
+        parts = [repr(v.name), self.variables[v.sector], f"values={values}", f"weights={shares}"]
+        return f"{self.variables[v.name]} = trait({', '.join(parts)})"
 
     def _fields(self) -> list[str]:
         if self.draft.fields:

@@ -1,0 +1,84 @@
+"""Sites that differ, drawn at random: traits put as factors into what has been drawn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from derive.selftest.drafts import ONE, Node, Trait, add, at, mean, number, outer, over, power, root, times
+from derive.selftest.sketch import Sketch, value_of
+
+VALUES = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(3, 2))
+SHARES: tuple[tuple[Fraction, ...], ...] = (
+    (Fraction(1),),
+    (Fraction(1, 4), Fraction(3, 4)),
+    (Fraction(1, 2), Fraction(1, 2)),
+    (Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)),
+)
+
+
+def draw_traits(sketch: Sketch) -> list[Node]:
+    """One or two traits as factors of terms, of sides of updates and in sums; what is observed with them."""
+    rng = sketch.rng
+    for k in range(rng.choice((1, 1, 2))):
+        shares = rng.choice(SHARES)
+        values = tuple(rng.choice(VALUES) for _ in shares)
+        sketch.traits.append(Trait(f"l{k + 1}", rng.choice(sketch.fields).sector, values=values, shares=shares))
+    sectors = {v.name: v.sector for v in sketch.fields}
+    sides = {w.name: (w.rows, w.columns) for w in sketch.weights}
+    for k, equation in enumerate(sketch.equations):
+        if equation.target in sectors and sketch.chance(0.5):
+            value = _in_terms(sketch, equation.value, sectors[equation.target])
+        elif equation.target in sides and sketch.chance(0.3):
+            value = _in_sides(sketch, equation.value, sides[equation.target])
+        else:
+            continue
+        sketch.equations[k] = replace(equation, value=value)
+    found = [mean(_factor(sketch, trait)) for trait in sketch.traits]
+    for v in sketch.fields:
+        fitting = [trait for trait in sketch.traits if trait.sector == v.sector]
+        if fitting and sketch.chance(0.5):
+            found.append(mean(times(_factor(sketch, rng.choice(fitting)), power(value_of(sketch, v, 0), 2))))
+    return found
+
+
+def _factor(sketch: Sketch, trait: Trait) -> Node:
+    """A function of a trait."""
+    word = at(trait.name, None)
+    half = times(number(Fraction(1, 2)), word)
+    return sketch.rng.choice((word, word, root(word), add(ONE, half), over(ONE, add(ONE, word)), power(word, 2)))
+
+
+def _of(sketch: Sketch, sector: str) -> Node | None:
+    fitting = [trait for trait in sketch.traits if trait.sector == sector]
+    return _factor(sketch, sketch.rng.choice(fitting)) if fitting else None
+
+
+def _in_terms(sketch: Sketch, value: Node, sector: str) -> Node:
+    """A right side with one term multiplied by a trait, or with one more term that is a trait."""
+    factor = _of(sketch, sector)
+    if factor is None:
+        return value
+    if sketch.chance(0.15):
+        return add(value, times(sketch.coefficient(), factor))
+    if value.op != "sum":
+        return times(factor, value)
+    k = sketch.rng.randrange(len(value.children))
+    return add(*(times(factor, part) if j == k else part for j, part in enumerate(value.children)))
+
+
+def _in_sides(sketch: Sketch, update: Node, sectors: tuple[str, str]) -> Node:
+    """An update whose outer products have a trait on one side or on both; symmetric ones stay symmetric."""
+    square = sectors[0] == sectors[1]
+    factors = [_of(sketch, sector) for sector in sectors]
+    kept = [sketch.chance(0.7) for _ in sectors]
+    if square:
+        factors, kept = [factors[0]] * 2, [True] * 2
+    left, right = (factor if factor is not None and keep else ONE for factor, keep in zip(factors, kept, strict=True))
+
+    def node(old: Node) -> Node:
+        if old.op != "outer":
+            return old
+        return outer(times(left, old.children[0]), times(right, old.children[1]))
+
+    return update.mapped(node)
