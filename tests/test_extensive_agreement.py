@@ -29,8 +29,8 @@ CASES = {
     "hidden layer": ("extensive_multilayer", {"nu": 1.5, "chi": 0.8, "gamma0": 1.2}),
     "whole first step, no curve": ("full_first_step", {}),
 }
-
-
+FURTHER = ("whole first step, no curve",)
+"""Tried with the long tests only."""
 SIZES = ((100, 100), (300, 50))
 
 
@@ -58,6 +58,11 @@ def test_edges_and_moments_are_within_the_bound_of_the_suite(case, simulation_se
     names = [c.name for c in found.comparisons]
     assert sum("moment" in name for name in names) == 4 and any("Tracy-Widom" in name for name in names)
     assert not too_far([found])
+
+
+@pytest.mark.slow
+def test_most_bulks_have_no_common_bias(simulation_seed):
+    assert not wrong([block(case, simulation_seed) for case in CASES if case not in FURTHER])
 
 
 @pytest.mark.slow

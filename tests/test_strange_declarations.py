@@ -300,6 +300,17 @@ CASES = {
         square_matrix_both_ways,
     )
 }
+FURTHER = (
+    "static_nonlinear",
+    "shifted_outer",
+    "symmetric_pair_in_a_buffer",
+    "lagged_argument",
+    "initial_matrix_with_its_size",
+    "normalised_rate",
+    "decaying_rate",
+    "shifted_sum",
+)
+"""Tried with the long tests only."""
 CALMER = {"initial_matrix_with_its_size": {"b": 0.15, "T": 2}}
 """Where fields grow a hundredfold, their means over samples are far from normal."""
 QUICK = ("static_chain", "only_as_an_argument", "fresh_with_a_static_vector", "pulled_to_the_start")
@@ -325,6 +336,11 @@ def block(case: str, seed: int) -> Block:
 def test_every_quantity_is_within_the_bound_of_the_suite(case, simulation_seed):
     assert theory_of(case).outliers
     assert not too_far([block(case, simulation_seed)])
+
+
+@pytest.mark.slow
+def test_most_of_them_have_no_common_bias(simulation_seed):
+    assert not wrong([block(case, simulation_seed) for case in CASES if case not in FURTHER])
 
 
 @pytest.mark.slow
