@@ -23,7 +23,8 @@ IN_TWO_TIME = "Rows kicked two_time".split()
 WANTED = "wanted"
 """Which two-time functions are asked for."""
 FUNCTIONS = ("forward_pass", "sites", "carried", "tables", "start", "step", "results", "strides", WANTED)
-
+LOCALS = ("state", "order", "observables", "fields")
+"""What functions of the module call their own values."""
 
 TWO_TIME_DOC = "Two-time functions of all fields: the forward pass again, with sources in all equations."
 
@@ -74,7 +75,7 @@ class ExactText:
         laws = [trait for site in program.sites for trait, _, _ in site.traits]
         self.kind = self.plain_kind if all(trait.discrete for trait in laws) else "TraitTraining"
         known = (*(name for _, functions in self.runtime_functions for name in functions), *IN_TRAITS)
-        names = Names((*known, *FUNCTIONS, self.kind, "TRAINING", "jnp", "jsp", "state"))
+        names = Names((*known, *FUNCTIONS, *LOCALS, self.kind, "TRAINING", "jnp", "jsp"))
         self.text = Text(names)
         for symbol in (PARAMETERS, program.time, program.times, program.when):
             names.of(symbol)

@@ -6,6 +6,7 @@ which no declaration may cause.
 
 from __future__ import annotations
 
+import ast
 import re
 import tempfile
 import traceback
@@ -97,13 +98,33 @@ def load(text: str) -> Model:
 
 
 @lru_cache(maxsize=4)
-def _solver(text: str) -> Solver:
+def _files(text: str) -> dict[str, str]:
     model = load(text)
     with _told():
         from derive.codegen import generate_files
+
+        return generate_files(model)
+
+
+@lru_cache(maxsize=4)
+def _solver(text: str) -> Solver:
+    files = _files(text)
+    with _told():
         from numerics.solver import load_solver
 
-        return load_solver(generate_files(model))
+        return load_solver(files)
+
+
+def words_of_code(text: str) -> list[str]:
+    """The names that stand in the modules generated for a declaration."""
+    found: set[str] = set()
+    for name, code in _files(text).items():
+        for node in ast.walk(ast.parse(code if name.endswith(".py") else "")):
+            if isinstance(node, (ast.Name, ast.arg, ast.FunctionDef)):
+                found.add(
+                    node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else node.name
+                )
+    return sorted(found)
 
 
 def _values(text: str) -> dict[str, Any]:
@@ -196,7 +217,7 @@ def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
 
 def forget() -> None:
     """Drop everything that is kept of earlier declarations, compiled code above all."""
-    for kept in (load, _solver, solved, training_level, exact_observables):
+    for kept in (load, _files, _solver, solved, training_level, exact_observables):
         kept.cache_clear()
     from numerics.modules import forget_compiled
 

@@ -20,7 +20,7 @@ from typing import Any
 from derive.selftest import partners
 from derive.selftest.cavity import cavity_disagrees
 from derive.selftest.drafts import Draft
-from derive.selftest.engine import Broken, Numbers, Refused, Spectrum, exact_observables, load, solved
+from derive.selftest.engine import Broken, Numbers, Refused, Spectrum, exact_observables, load, solved, words_of_code
 from derive.selftest.writing import write
 
 HELD, IDLE, UNDECIDED, ALONE, BROKE = "held", "does not apply", "not decided", "one is refused", "broke"
@@ -166,6 +166,18 @@ def _partnered(partner: partners.Partner, tolerance: float, strict: bool, read: 
         return compared(draft, other, tolerance, strict, read)
 
     return check
+
+
+def _renamed(draft: Draft, rng: Random) -> Outcome:
+    """Every symbol under another name, mostly one that the code generated for the draft uses itself."""
+    try:
+        words = words_of_code(write(draft))
+    except Refused as refusal:
+        return Outcome(UNDECIDED, str(refusal))
+    except Broken as failure:
+        return Outcome(BROKE, str(failure), (write(draft),))
+    other = partners.renamed(draft, rng, words)
+    return Outcome(IDLE) if other is None else compared(draft, other, 1e-12, True)
 
 
 def _of_family(read: Reading = _solved) -> Check:
@@ -314,7 +326,8 @@ _PAIRS = (
 
 LAWS = (
     Law("solved, or refused in a sentence", _no_traceback),
-    *(Law(name, _partnered(partner, tolerance, strict)) for name, partner, tolerance, strict in _SAME),
+    Law(_SAME[0][0], _renamed),
+    *(Law(name, _partnered(partner, tolerance, strict)) for name, partner, tolerance, strict in _SAME[1:]),
     *(Law(name, _paired(partner, tolerance)) for name, partner, tolerance in _PAIRS),
     Law("a member of a family", _of_family()),
     Law("exact against sampled", _sampled),

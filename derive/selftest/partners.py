@@ -6,7 +6,7 @@ to change in this way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
@@ -47,12 +47,12 @@ WORDS = (
 """Names that an engine might use itself, and others that are merely legal."""
 
 
-def renamed(draft: Draft, rng: Random) -> Draft | None:
-    """Every symbol under another name."""
+def renamed(draft: Draft, rng: Random, words: Iterable[str] = ()) -> Draft | None:
+    """Every symbol under another name; `words` are further names to take."""
     old = draft.names()
     made = [f"{word}{end}" for word in old for end in ("_1", "_each", "_late1", "_new", "_now", "T", "_0")]
     made += [f"{start}_{word}" for word in old for start in ("u", "R", "C", "hat", "row", "mean", "d")]
-    pool = list(dict.fromkeys([*WORDS, *old, *rng.sample(made, min(len(made), 30))]))
+    pool = list(dict.fromkeys([*words, *WORDS, *old, *rng.sample(made, min(len(made), 30))]))
     new = dict(zip(old, rng.sample(pool, len(old)), strict=True))
     if draft.observables and rng.random() < 0.3:  # what is observed may be called like anything else
         new[rng.choice(draft.observables)[0]] = new[rng.choice(old)]
