@@ -8,16 +8,22 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
+import matplotlib
+import matplotlib.pyplot as plt
 import pytest
 import sympy
 from browser import Browser, find_browser
 from click.testing import CliRunner
 from conftest import SHIPPED, model_named, target_of
+from fontTools.ttLib import TTFont
+from scipy import stats
 
 from derive.api.reporting import write_all
 from derive.cli import main
@@ -28,16 +34,20 @@ from derive.printing import latex, latex_of_record
 from derive.printing.documents import latex_of_statement
 from derive.printing.mathml import UnknownMathematics, mathml, mathml_pieces
 from derive.printing.names import Names
-from derive.printing.of_training import spectral_sections
+from derive.printing.of_training import each_pair_once, joined_terms, spectral_sections
 from derive.printing.tex import TexPrinter
 from derive.report import html_of_report, latex_of_report, report_of
 from derive.report.assumptions import assumptions, levels
+from derive.report.document import Fold, Math, Prose, References, with_names
+from derive.report.fonts import GREEK, PARTS, font_faces, slanted
 from derive.report.highlight import highlighted
+from derive.report.summary import prose_of, title_of
+from numerics.simulation.compare import expected_by_chance
 
 ROOT = Path(__file__).parents[1]
 CHAPTERS = (
     "result declaration action average order-parameters saddle-point single-site time-order projected a-of-z pencil "
-    "bulk code comparison assumptions"
+    "bulk code comparison assumptions references"
 ).split()
 STAGES = {
     "action": ("action",),
@@ -160,7 +170,7 @@ def test_nothing_comes_from_outside(name, chosen):
     reader = Reader(page)
     assert all(link.startswith("#") for link in reader.links)
     assert all(address.startswith("data:") for address in reader.outside)
-    assert not re.search(r"https?:|@import|url\(|<link|<iframe|src=\"(?!data:)", page)
+    assert not re.search(r"https?:|@import|url\((?!data:)|<link|<iframe|src=\"(?!data:)", page)
 
 
 def training_of(told_of: dict):
@@ -245,6 +255,116 @@ def test_mathematics_of_laws_that_users_write():
     for law in laws:
         (piece,) = mathml_pieces(latex(law))
         assert "x" in "".join(ElementTree.fromstring(piece).itertext())
+
+
+# -- the font, and what is said around the equations
+
+
+def letters_of(name: str) -> set[str]:
+    return set(map(chr, TTFont(ROOT / "derive" / "report" / "assets" / name).getBestCmap()))
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_fonts_hold_the_letters_that_they_promise(name):
+    """And their layout for mathematics, a licence that may be read, and a name that is not reserved."""
+    font = TTFont(ROOT / "derive" / "report" / "assets" / name)
+    assert letters_of(name) >= set(PARTS[name]) - {"\u2061", "\u2062", "\u2063"} and "MATH" in font
+    assert "Open Font License" in font["name"].getDebugName(13) and font["name"].getDebugName(1) == "Report Math"
+    assert "SIL OPEN FONT LICENSE" in (ROOT / "derive" / "report" / "assets" / "OFL.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "chosen"), CASES)
+def test_every_letter_of_mathematics_is_in_the_fonts_of_the_page(name, chosen):
+    """As a browser draws it: a letter that stands alone leans, a root has a sign of its own."""
+    page = page_of(name, chosen)
+    drawn = set()
+    for element in re.findall(r"<math.*?</math>", page):
+        tree = ElementTree.fromstring(element)
+        for part in tree.iter():
+            text = part.text or ""
+            leaning = part.tag == "mi" and len(text) == 1 and text.isalpha() and "mathvariant" not in part.attrib
+            drawn |= {slanted(text)} if leaning and (text.isascii() or text in GREEK) else set(text)
+            drawn |= {"√"} if part.tag in ("msqrt", "mroot") else set()
+    embedded = page.count("@font-face")
+    assert embedded in (1, 2) and drawn - {" ", "\n"} <= set().union(*map(letters_of, list(PARTS)[:embedded]))
+
+
+def test_rare_alphabets_come_only_where_they_are_used():
+    assert font_faces("𝑥 √").count("@font-face") == 1
+    both = font_faces("𝑥 𝒜")
+    assert both.count("@font-face") == 2 == both.count("unicode-range") and "U+1D49C" in both
+
+
+def test_terms_that_differ_in_the_names_of_times_are_joined():
+    """Each ordered pair of uses of a matrix is one term of the average; half of the mixed ones say the same."""
+    level = next(iter(report_on("anti_hebbian")[2].values()))
+    record = level.record("average")
+    joined = joined_terms(record.terms)
+    assert len(record.terms) == 8 and len(joined) == 6
+    assert sum(t.weight for t in joined) == sum(t.weight for t in record.terms)
+    mirrored = [replace(t, left=t.left[::-1], right=t.right[::-1]) for t in record.terms]
+    assert len(joined_terms([*record.terms, *mirrored])) == 6
+    covariances = level.record("saddle").covariances
+    assert len(covariances) == 4 and len(each_pair_once(covariances)) == 3
+
+
+def test_factors_have_thin_spaces():
+    x, y = sympy.symbols("x y")
+    assert latex(2 * x * y) == r"2 x\, y" and latex(x / (2 * y)) == r"\frac{x}{2 y}"
+
+
+def test_the_declaration_is_mathematics():
+    page = page_of("anti_hebbian")
+    head = page[page.index("<header>") : page.index("</header>")]
+    assert "A symmetric matrix that learns the trajectory it drives." in head
+    assert "v(t+1)" not in head and "^T" not in head and head.count('class="formula"') == 5
+
+
+@pytest.mark.parametrize(
+    ("doc", "title", "prose"),
+    [
+        ("A model: it moves. x(t+1) = x(t) in time. It stops.", "A model", ("It moves. It stops.",)),
+        ("A matrix plus a spike, M = M0 + v v^T.\n\n    M = 1\n\nMore, in words.", "", ("More, in words.",)),
+        ("One thing: a matrix, M = 2.", "One thing", ("A matrix.",)),
+        ("", "", ()),
+    ],
+)
+def test_words_of_a_declaration_without_its_formulas(doc, title, prose):
+    assert title_of(doc) == title
+    assert prose_of(doc)[-1:] == prose[-1:]
+
+
+def test_names_in_sentences_are_mathematics():
+    told = with_names(
+        ("M0 is D x D; a mean is 1/z, not Stein's s. See D.",), {"M0": "M_{0}", "D": "D", "z": "z", "s": "s"}
+    )
+    assert told == (
+        Math("M_{0}"), " is ", Math(r"D \times D"), "; a mean is ", Math("1/z"), ", not Stein's ", Math("s"), ". See ",
+        Math("D"), ".",
+    )  # fmt: skip
+
+
+def prose_in(blocks) -> int:
+    return sum(isinstance(b, Prose) or (isinstance(b, Fold) and prose_in(b.blocks) > 0) for b in blocks)
+
+
+@pytest.mark.parametrize(("name", "chosen"), CASES)
+def test_chapters_say_why_and_cite(name, chosen):
+    made, _, _ = report_on(name, chosen)
+    last = made.chapters[-1].blocks[0]
+    assert isinstance(last, References)
+    listed = [key for key, _ in last.entries]
+    cited = dict.fromkeys(key for chapter in made.chapters for key in chapter.cites)
+    assert list(cited) == listed
+    assert {"martin-siggia-rose", "janssen", "de-dominicis", "stein", "paper", "baik-ben-arous-peche"} <= set(listed)
+    for chapter in made.chapters:
+        if chapter.key in ("action", "average", "order-parameters", "saddle-point", "projected", "a-of-z", "bulk"):
+            assert prose_in(chapter.blocks) > 0, chapter.key
+
+
+def test_chance_is_counted():
+    rows = [SimpleNamespace(compared=True)] * 12 + [SimpleNamespace(compared=False)]
+    assert expected_by_chance(rows, 10) == pytest.approx(12 * 2 * stats.t.sf(3, 9))
 
 
 # -- assumptions
@@ -455,6 +575,48 @@ def test_page_in_a_browser(browser, tmp_path, name, chosen, width):
     assert browser.run("document.querySelectorAll('math').length") == page_of(name, chosen).count("<math")
     assert browser.run(MATH) == []
     assert browser.complaints() == [] and browser.requests() == []
+
+
+HATS = r"\widehat{(J_{0}^{\top} g_{1})}(t) \cdot h_{0}(s)"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bare", [True, False])
+def test_hats_and_roots_are_drawn_whole_without_other_fonts(tmp_path, monkeypatch, bare):
+    """Wherever on the page: hats as wide as what they cover, roots wider than what is under them."""
+    program = find_browser()
+    if program is None:
+        pytest.skip("no Chromium is installed")
+    if bare:  # one font without mathematics; a page without its own would show boxes
+        plain = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "cmss10.ttf"
+        (tmp_path / "fonts").mkdir()
+        shutil.copy(plain, tmp_path / "fonts")
+        told = f"<fontconfig><dir>{tmp_path / 'fonts'}</dir><cachedir>{tmp_path / 'cache'}</cachedir></fontconfig>"
+        (tmp_path / "fonts.conf").write_text(told)
+        monkeypatch.setenv("FONTCONFIG_FILE", str(tmp_path / "fonts.conf"))
+    formula = "".join(mathml_pieces(HATS))
+    lines = "".join(f'<div style="margin-left:{40 * k}px" class="formula">{formula}</div>' for k in range(24))
+    style = page_of("spiked_wigner").partition("<style>")[2].partition("</style>")[0]
+    path = tmp_path / "page.html"
+    body = lines + mathml(r"\sqrt{x + 1}")
+    page = f'<!DOCTYPE html><meta charset=utf-8><style>{style}</style><body style="display:block">{body}'
+    path.write_text(page, encoding="utf-8")
+    with Browser(program, tmp_path / "profile") as browser:
+        browser.open(path, 1600, height=1800)
+        assert browser.run("document.fonts.ready.then(f => [...f].map(x => x.status))") == ["loaded"]
+        places = browser.run(
+            "[...document.querySelectorAll('mover')].map(m => { const r = m.getBoundingClientRect(), "
+            "b = m.firstElementChild.getBoundingClientRect(); return [r.x, r.y, r.width, b.y - r.y]; })"
+        )
+        outer, inner = browser.run(
+            "['msqrt', 'msqrt > *'].map(s => document.querySelector(s).getBoundingClientRect().width)"
+        )
+        browser.screenshot(tmp_path / "page.png")
+    assert outer > inner + 5
+    ink = plt.imread(tmp_path / "page.png")[..., :3].mean(-1)
+    strips = [ink[round(y) - 2 : round(y + max(high, 4)), round(x) : round(x + wide)] for x, y, wide, high in places]
+    covered = [(strip < strip.max() - 0.15).any(0).mean() for strip in strips]
+    assert min(covered) > 0.65 and max(covered) - min(covered) < 0.12, covered
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from derive.report.document import Equation
 from derive.results import Comparison
 from numerics.plots.report import draw_observables, draw_spectrum, narrowed, picture
 from numerics.progress import part
+from numerics.simulation.compare import expected_by_chance
 
 SUFFIXES = {"html": (".html", ".htm"), "latex": (".tex",)}
 Progress = Callable[[float, str], None]
@@ -112,6 +113,7 @@ def _told(compared: Comparison) -> Told:
         ),
         verdict=compared.verdict,
         agrees=compared.agrees,
+        by_chance=expected_by_chance(compared.rows, compared.simulation.seeds),
         figures=_pictures(compared),
     )
 

@@ -99,10 +99,16 @@ def latex_of_record(record: Record) -> str:
     for section in sections_of(record):
         if not section.statements:
             continue
-        lines += ["", rf"\paragraph{{{prose(section.title)}}}"]
+        lines += ["", rf"\paragraph{{{prose(section.title)}}}", *([explained(section.why)] if section.why else [])]
         for statement in section.statements:
             lines += latex_of_statement(statement, printer)
     return "\n".join(lines) + "\n"
+
+
+def explained(why: str) -> str:
+    """A sentence for LaTeX: words between the mathematics, which stands between dollar signs."""
+    parts = why.split("$")
+    return "".join(prose(part) if number % 2 == 0 else f"${part}$" for number, part in enumerate(parts))
 
 
 def latex_of_statement(statement: Statement, printer: TexPrinter) -> list[str]:
@@ -225,7 +231,7 @@ def markdown_of_sections(
     lines = []
     for section in sections_of(record) if sections is None else sections:
         if section.statements:
-            lines += [heading.format(cell(section.title)), ""]
+            lines += [heading.format(cell(section.title)), "", *([section.why, ""] if section.why else [])]
             for statement in section.statements:
                 lines += markdown_of_statement(statement, printer)
     return lines

@@ -46,10 +46,12 @@ def is_negative(term: sp.Expr) -> bool:
 
 
 def juxtaposed(factors: list[str], space: str, sign: str) -> str:
-    """Factors side by side, with a multiplication sign where two numbers would run together."""
-    text = ""
+    """Factors side by side: a space between them, none behind a number, a sign where two numbers would run together."""
+    text, last = "", ""
     for factor in factors:
-        text += (sign if factor[0].isdigit() else space) + factor if text else factor
+        between = sign if factor[0].isdigit() else " " if last.isdigit() else space
+        text += between + factor if text else factor
+        last = factor
     return text
 
 

@@ -71,7 +71,7 @@ FENCES = {
 OPENING = frozenset(("(", "[", "\\{", "\\langle", "\\lfloor", "\\lceil", "\\lvert"))
 CLOSING = frozenset((")", "]", "\\}", "\\rangle", "\\rfloor", "\\rceil", "\\rvert"))
 SIZES = {"big": "120%", "bigl": "120%", "bigr": "120%", "Big": "180%", "Bigl": "180%", "Bigr": "180%"}
-ACCENTS = {"hat": "^", "widehat": "\u0302", "bar": "¯", "overline": "¯", "tilde": "~", "widetilde": "\u0303",
+ACCENTS = {"hat": "^", "widehat": "ˆ", "bar": "¯", "overline": "¯", "tilde": "~", "widetilde": "˜",
            "dot": "˙", "ddot": "¨", "check": "ˇ", "breve": "˘", "vec": "→"}  # fmt: skip
 ALPHABETS = {"mathcal": "SCRIPT", "mathscr": "SCRIPT", "mathbb": "DOUBLE-STRUCK", "mathfrak": "FRAKTUR",
              "mathsf": "SANS-SERIF", "mathtt": "MONOSPACE"}  # fmt: skip
@@ -350,7 +350,7 @@ class _Reader:
         word = self._word()
         if word is None or not word.isascii() or not word.isalnum():
             raise self._unknown(f"\\{name}")
-        return Atom("ord", f"<mi>{''.join(_styled(letter, ALPHABETS[name]) for letter in word)}</mi>")
+        return Atom("ord", f"<mi>{''.join(styled(letter, ALPHABETS[name]) for letter in word)}</mi>")
 
     def _command_boldsymbol(self) -> Atom:
         return Atom("ord", f'<mrow style="font-weight:bold">{self._argument()}</mrow>')
@@ -416,7 +416,7 @@ class _Reader:
         return Atom("ord", _fenced(WRAPPERS[kind][0], f"<mtable{shown}>{rows}</mtable>", WRAPPERS[kind][1]))
 
 
-def _styled(letter: str, style: str) -> str:
+def styled(letter: str, style: str) -> str:
     """A letter or digit of one of the alphabets of mathematics."""
     kind = "DIGIT" if letter.isdigit() else "CAPITAL" if letter.isupper() else "SMALL"
     name = unicodedata.name(letter).rsplit(" ", 1)[-1]

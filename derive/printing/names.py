@@ -54,20 +54,30 @@ class Conjugate:
     matrix: Disorder
 
 
-Meaning = Pair | Overlap | Conjugate | None
+@dataclass(frozen=True)
+class Drive:
+    """What a source along a spike adds to the equation of an unknown."""
+
+    side: str
+    unknown: Pair
+
+
+Meaning = Pair | Overlap | Conjugate | Drive | None
 
 
 @dataclass(frozen=True)
 class Names:
     """Fields that stand for products, and symbols that stand for order parameters. Empty: print names as they are.
 
-    `written` holds the names that the declaration writes in a LaTeX of its own, for words that mention them.
+    `written` holds the names that the declaration writes in a LaTeX of its own, for words that mention them;
+    `mentioned` all names that no reader takes for a word, with the LaTeX of each.
     """
 
     products: dict[Field, Product] = data_field(default_factory=dict)
     symbols: dict[str, Meaning] = data_field(default_factory=dict)
     source: str = "j"
     written: dict[str, str] = data_field(default_factory=dict)
+    mentioned: dict[str, str] = data_field(default_factory=dict)
 
     @staticmethod
     def of(record: Record | None) -> Names:
@@ -105,6 +115,9 @@ class Names:
                 add(f"source_{unknown.field}", Overlap(unknown.field))
                 for probe in projected.probes:
                     add(f"{unknown.kind}_{probe}_{unknown.field}", Pair(unknown.kind, probe, unknown.field, True))
+                for side in projected.directions:
+                    pair = Pair(unknown.kind, unknown.probe, unknown.field, False)
+                    add(f"source_{side.side}_{unknown.name}", Drive(side.side, pair))
             for _, combination in projected.couplings:
                 for _, word in combination:
                     for letter in word:
@@ -113,7 +126,10 @@ class Names:
         taken = {s.name for s in (*system.model.parameters, *declared, *(f.field for f in system.fields))}
         named = (*system.model.parameters, *atoms(system.model, DECLARED))
         written = {symbol.name: latex_symbol(symbol) for symbol in named if symbol.tex}
-        return Names(products, symbols, "j" if "j" not in taken else "source", written)
+        own = {f.field for f in system.fields} - set(products)
+        spoken = {name: name for name in ("z", "s", "A(z)")}
+        spoken |= {symbol.name: latex_symbol(symbol) for symbol in (*named, *own) if is_no_word(symbol.name)}
+        return Names(products, symbols, "j" if "j" not in taken else "source", written, spoken)
 
 
 def system_of(record: Record | None) -> System | None:
@@ -124,6 +140,12 @@ def system_of(record: Record | None) -> System | None:
 def projected_of(record: Record | None) -> ProjectedProbe | None:
     """The projected probe that a record speaks of, if it comes after that stage."""
     return record if isinstance(record, ProjectedProbe) else getattr(record, "projected", None)
+
+
+def is_no_word(name: str) -> bool:
+    """Whether a name cannot be read as a word of a sentence: a letter, a Greek letter, one with digits."""
+    letters = name.rstrip("0123456789")
+    return letters in GREEK or letters != name or (len(name) == 1 and name not in "aAI")
 
 
 def latex_symbol(symbol: sp.Symbol, accent: str = "") -> str:

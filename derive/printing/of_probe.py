@@ -10,7 +10,7 @@ import sympy as sp
 from derive.algebra.nodes import Z, index_size
 from derive.algebra.words import as_matrix
 from derive.printing.statements import Section, Statement
-from derive.records.probe import MAP, BlockMatrix, Bulk, Pencil, ProjectedProbe, Unknown
+from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle, Pencil, ProjectedProbe, Unknown
 
 LARGEST_WHOLE = 6
 """With more unknowns than this the blocks of A(z) stand in the whole by their names."""
@@ -36,10 +36,33 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
     return tuple(
         part
         for part in (
-            Section("propagators of the spectral fields", propagators),
-            Section("responses of the bulk", bulk),
-            Section("projected on the training fields (Stein) and differentiated by their noises", tuple(projected)),
-            Section("what a source along the spikes adds to the equations of the unknowns", sources),
+            Section(
+                "propagators of the spectral fields",
+                propagators,
+                "The probe's own equations are linear and do not change in spectral time, so a Laplace transform turns "
+                "each into a number times the field.",
+            ),
+            Section(
+                "responses of the bulk",
+                bulk,
+                "Differentiating by the noises of the probe gives equations for its mean responses that no training "
+                "field enters: spikes are too few to change them. Their solution is the bulk.",
+            ),
+            Section(
+                "projected on the training fields (Stein) and differentiated by their noises",
+                tuple(projected),
+                r"The probe's equation times a training field is averaged. Where the probe meets a noise $u$, Stein's "
+                r"lemma $\langle u f \rangle = \sum \langle u u' \rangle \langle \partial f / \partial u' \rangle$ "
+                "puts a covariance times a mean response in its place; differentiating the probe's equation by the "
+                "training noises gives the equations of these responses. Overlaps and responses are then all the "
+                "unknowns there are.",
+            ),
+            Section(
+                "what a source along the spikes adds to the equations of the unknowns",
+                sources,
+                "With a source in the direction of a spike the unknowns are a projected resolvent, and its residue at "
+                "an outlier tells how much of the spike is in the eigenvector.",
+            ),
         )
         if part.statements
     )
@@ -92,8 +115,13 @@ def blocks_sections(record: BlockMatrix) -> tuple[Section, ...]:
     block = record.matrix_block if len(unknowns) <= LARGEST_WHOLE else partial(_named_block, record)
     whole = (Statement(sp.Symbol("A"), sp.BlockMatrix([[block(r, c) for c in count] for r in count])),)
     return (
-        Section("unknowns", names),
-        Section("A(z) as a whole", whole),
+        Section("unknowns", names, "Each is a vector over the training times of its field."),
+        Section(
+            "A(z) as a whole",
+            whole,
+            r"At an isolated eigenvalue the unknowns have a pole, but the right-hand side stays finite: there "
+            r"$\det A(z) = 0$.",
+        ),
         Section("blocks (those not listed are zero)", entries),
         Section("right-hand side: overlap of the spike directions with the source", right),
     )
@@ -112,11 +140,13 @@ def pencil_sections(record: Pencil) -> tuple[Section, ...]:
     found = []
     for number, cycle in enumerate(record.cycles, start=1):
         ring = (sp.Tuple(*(sp.Symbol(labels[i]) for i in group)) for group in cycle.groups)
-        fed = "unknowns, each group fed by the next, the last by the first"
+        one = len(cycle.groups) == 1
+        fed = "unknowns" if one else "unknowns, each group fed by the next, the last by the first"
         size = _words(record.size(cycle.groups[0]))
-        lines = [
-            Statement(sp.Function("ring")(*ring), remark=fed),
-            Statement(remark=f"its couplings multiply to a matrix free of z, {size} by {size}, with eigenvalues s"),
+        lines = [Statement(sp.Function("ring")(*ring), remark=fed), *_couplings(record, cycle)]
+        whose = "this matrix" if one else "the product of these matrices, in this order,"
+        lines += [
+            Statement(remark=f"{whose} is free of z, {size} by {size}; s is an eigenvalue of it at an outlier"),
             Statement(MAP, cycle.scalar_map, remark="scalar map of z"),
         ]
         if cycle.inverse is not None:
@@ -131,9 +161,10 @@ def pencil_sections(record: Pencil) -> tuple[Section, ...]:
             lines.append(Statement(sp.Symbol("eigenvalue"), cycle.eigenvalue))
             if cycle.inverse is not None:
                 lines.append(Statement(sp.Symbol("z_outlier"), sp.simplify(cycle.inverse.subs(MAP, cycle.eigenvalue))))
-        found.append(Section(f"eigenproblem {number}", tuple(lines)))
+        found.append(Section(f"eigenproblem {number}", tuple(lines), EIGENPROBLEM))
     if record.rest:
-        found.append(Section("nonlinear eigenproblem in z", tuple(_nonlinear_lines(record))))
+        why = "For these unknowns no matrix free of z was found whose eigenvalues give the outliers."
+        found.append(Section("nonlinear eigenproblem in z", tuple(_nonlinear_lines(record)), why))
     if record.idle:
         lines = [
             Statement(sp.Symbol(labels[row]), remark=f"{_fed(record, row)}; what it feeds never leads back to it")
@@ -147,6 +178,32 @@ def pencil_sections(record: Pencil) -> tuple[Section, ...]:
     if not found:
         found.append(Section("nothing to reduce", (Statement(remark="there are no spikes"),)))
     return tuple(found)
+
+
+EIGENPROBLEM = (
+    "A(z) is a scalar function of z times the identity minus a matrix that does not depend on z, up to a ring of such "
+    "groups. So all outliers follow from eigenvalues of one matrix: each eigenvalue is a value of the scalar map, and "
+    "the inverse of the map sends it to the outlier."
+)
+
+
+def _couplings(record: Pencil, cycle: Cycle) -> list[Statement]:
+    """The matrices of an eigenproblem: what each group of a ring receives from the next."""
+    found: list[Statement] = []
+    unknowns = record.projected.unknowns
+    several = len(cycle.groups) > 1
+    for number, group in enumerate(cycle.groups, start=1):
+        following = cycle.groups[number % len(cycle.groups)]
+        if max(len(group), len(following)) > LARGEST_WHOLE:
+            remark = "its blocks are those of A(z) with the opposite sign and without their scalars"
+            return [Statement(remark=f"what the groups receive from each other is a matrix of many blocks; {remark}")]
+        rows = [
+            [as_matrix(record.blocks.block(r, c).combination, unknowns[r].size, unknowns[c].size) for c in following]
+            for r in group
+        ]
+        name = sp.Symbol(f"K_{number}" if several else "K")
+        found.append(Statement(name, rows[0][0] if rows == [[rows[0][0]]] else sp.BlockMatrix(rows)))
+    return found
 
 
 def _nonlinear_lines(record: Pencil) -> list[Statement]:
@@ -179,6 +236,13 @@ def _words(size: sp.Expr) -> str:
     return str(size).replace("*", " ")
 
 
+CURVE = (
+    "All responses but the resolvent are eliminated. Many functions solve what is left; the physical one is known far "
+    "from the spectrum and followed from there, and its imaginary part on the real line is the density."
+)
+EDGES = "At an edge of the bulk two solutions of the curve meet, so the edges are among the roots of its discriminant."
+
+
 def bulk_sections(record: Bulk) -> tuple[Section, ...]:
     """The curve, the resolvent in closed form, the edges."""
     if record.curve is None:
@@ -195,4 +259,4 @@ def bulk_sections(record: Bulk) -> tuple[Section, ...]:
         )
     edges = [Statement(factor, sp.S.Zero, remark="edges are among its real roots") for factor in record.edge_factors]
     edges += [Statement(sp.Symbol("z_edge"), value) for value in record.edges]
-    return (Section("curve", tuple(lines)), Section("edges", tuple(edges)))
+    return (Section("curve", tuple(lines), CURVE), Section("edges", tuple(edges), EDGES))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import sympy as sp
@@ -24,9 +25,18 @@ from derive.printing.layout import tidy
 from derive.printing.names import Names
 from derive.printing.plain import TextPrinter
 from derive.printing.statements import Section, Statement, matrix_law, recurrence_lines, remembered
-from derive.records.action import Action, AveragedAction, Leg, clock_of
+from derive.records.action import Action, AveragedAction, Leg, Quartic, clock_of
 from derive.records.saddle import Covariance, SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import DisorderRule, System, SystemField
+
+WRITTEN_OUT = (
+    "Weights are replaced by their initial matrix plus all that learning has added, a sum of outer products, and each "
+    "product of a random matrix with a vector is a field of its own: the average below needs nothing else."
+)
+FLOW = (
+    "A vector follows the probed matrix in a time of its own and is driven from rest. Its Laplace transform is the "
+    "resolvent of that matrix applied to the source, so its poles are the eigenvalues."
+)
 
 
 def system_sections(record: System) -> tuple[Section, ...]:
@@ -62,10 +72,14 @@ def system_sections(record: System) -> tuple[Section, ...]:
         for count, names in owners.items()
     ]
     parts = [
-        Section("random matrices and vectors", tuple(random)),
-        Section("training fields", field_lines(record.training)),
-        Section("spectral fields", field_lines(record.spectral)),
-        Section("coefficients", recurrences),
+        Section("random matrices and vectors", tuple(random), "All that is drawn at random; everything else follows."),
+        Section("training fields", field_lines(record.training), WRITTEN_OUT),
+        Section("spectral fields", field_lines(record.spectral), FLOW),
+        Section(
+            "coefficients",
+            recurrences,
+            "What decay and momentum leave of an update at a later time: numbers that follow a recurrence.",
+        ),
         Section("class labels", tuple(labels)),
     ]
     return tuple(part for part in parts if part.statements)
@@ -126,10 +140,20 @@ def action_sections(record: Action) -> tuple[Section, ...]:
         hat, argument = Leg(c.field, True).value(clock_of(c.field)), Leg(c.argument, False).value(clock_of(c.argument))
         pair = (argument, hat) if c.transposed else (hat, argument)
         linear.append(Statement(name, sp.Function("outer")(*pair) * c.coefficient, relation="contains"))
-    disorder = "disorder part: -i times the trace of W.T X for each random matrix W, with X summed over times"
     return (
-        Section("deterministic part, summed over times", tuple(deterministic)),
-        Section(disorder, tuple(linear)),
+        Section(
+            "deterministic part, summed over times",
+            tuple(deterministic),
+            r"Each equation is a delta function, $\delta(x) = \int \mathrm{d}\hat{x}\, e^{i \hat{x} x} / 2\pi$, and "
+            "each line is its exponent. There is no Jacobian: every value is given by others that are already known.",
+        ),
+        Section(
+            "disorder part: minus i times the trace of a random matrix with its X, summed over times",
+            tuple(linear),
+            r"All that multiplies a random matrix is gathered in its $X$: the exponent is "
+            r"$-i\, \mathrm{Tr}\, W^{\top} X_{W}$ for each random matrix $W$, linear in it, which is why its Gaussian "
+            "average can be done exactly.",
+        ),
     )
 
 
@@ -137,15 +161,47 @@ def average_sections(record: AveragedAction) -> tuple[Section, ...]:
     """The quartic terms, matrix by matrix."""
     found = []
     for matrix in record.system.disorder:
-        lines = tuple(Statement(term.expression()) for term in record.terms if term.matrix == matrix)
+        terms = [term for term in record.terms if term.matrix == matrix]
+        lines = tuple(Statement(term.expression()) for term in joined_terms(terms))
         fresh = ", equal times only (drawn afresh)" if matrix.fresh is not None else ""
-        found.append(Section(f"from {matrix}, summed over both times{fresh}", lines))
+        why = "Each term joins two uses of the matrix, at two times. " + (
+            "A symmetric matrix meets its own transpose too. " if matrix.symmetric else ""
+        )
+        if len(lines) < len(terms):
+            why += "Terms that differ in the names of the times alone are joined."
+        found.append(Section(f"from {matrix}, summed over both times{fresh}", lines, why.strip()))
     return tuple(found)
+
+
+def joined_terms(terms: Iterable[Quartic]) -> list[Quartic]:
+    """Terms that are equal once the two times have exchanged their names, or the two brackets their places, as one."""
+    found: dict[tuple[tuple[Leg, Leg], tuple[Leg, Leg]], Quartic] = {}
+    for term in terms:
+        left, right = term.left, term.right
+        mirrored = (left[::-1], right[::-1])
+        alike = ((left, right), (right, left), mirrored, mirrored[::-1])
+        key = next((pair for pair in alike if pair in found), (left, right))
+        known = found.get(key)
+        found[key] = term if known is None else replace(known, weight=known.weight + term.weight)
+    return list(found.values())
+
+
+def each_pair_once(covariances: Iterable[Covariance]) -> tuple[Covariance, ...]:
+    """Covariances of noises without those that say the same of the noises in the opposite order."""
+    found: dict[tuple[Field, Field, Field, Field], Covariance] = {}
+    for c in covariances:
+        if (c.right, c.left, c.b, c.a) not in found:
+            found[c.left, c.right, c.a, c.b] = c
+    return tuple(found.values())
 
 
 def saddle_sections(record: SaddlePoint) -> tuple[Section, ...]:
     """Order parameters, noises, memory, and what vanishes."""
-    correlations = {(c.a, c.b): None for c in record.covariances}
+    covariances = each_pair_once(record.covariances)
+    correlations: dict[tuple[Field, Field], None] = {}
+    for c in covariances:
+        if (c.b, c.a) not in correlations:
+            correlations[c.a, c.b] = None
     responses = {(m.a, m.noise): None for m in record.memories}
     order = [
         Statement(
@@ -165,11 +221,33 @@ def saddle_sections(record: SaddlePoint) -> tuple[Section, ...]:
         Statement(noise(m.target, clock_of(m.target)), remembered(m), relation="joined by") for m in record.memories
     )
     return (
-        Section("order parameters", tuple(order)),
-        Section("covariances of the noises", tuple(covariance_line(c) for c in record.covariances)),
-        Section("memory that joins each noise", kernels),
-        Section("vanish by causality", tuple(Statement(v, sp.S.Zero) for v in record.vanishing)),
+        Section(
+            "order parameters",
+            tuple(order),
+            "A bracket of the averaged action is a sum over all sites, so at large size it does not fluctuate and its "
+            "mean takes its place: of two fields a correlation, of a field and a response field a response; of two "
+            r"response fields it is zero, because probabilities add up to one. $C_{b a}(s, t) = C_{a b}(t, s)$, so "
+            "each pair stands here once.",
+        ),
+        Section("covariances of the noises", tuple(covariance_line(c) for c in covariances), NOISES),
+        Section(
+            "memory that joins each noise",
+            kernels,
+            "A term with one response field and one field adds to the equation of that response field: what a field "
+            "does to all other sites comes back to it later.",
+        ),
+        Section(
+            "vanish by causality",
+            tuple(Statement(v, sp.S.Zero) for v in record.vanishing),
+            "No field answers to a kick that comes later or that cannot reach it.",
+        ),
     )
+
+
+NOISES = (
+    "A term with two response fields is what the average over a Gaussian noise leaves behind, so it is written as a "
+    "noise again, with the correlation of the fields as its covariance."
+)
 
 
 def single_site_sections(record: SingleSite) -> tuple[Section, ...]:
@@ -189,7 +267,12 @@ def single_site_sections(record: SingleSite) -> tuple[Section, ...]:
                 right = f.rule.expression(f.time) + (Source() if f.derivative else 0)
             lines.append(Statement(TauDerivative(value) if f.derivative else value, right))
         found.append(Section(f"a site of {sector}", tuple(lines)))
-    return (*found, Section("noises", tuple(covariance_line(c) for c in record.saddle.covariances)))
+    noises = tuple(covariance_line(c) for c in each_pair_once(record.saddle.covariances))
+    closed = (
+        "Means over many copies of this process are the correlations and responses that stand in it: that is the "
+        "condition which fixes them."
+    )
+    return (*found, Section("noises", noises, closed))
 
 
 def order_sections(record: TimeOrder) -> tuple[Section, ...]:
@@ -211,8 +294,17 @@ def order_sections(record: TimeOrder) -> tuple[Section, ...]:
     else:
         method = f"{nonlinear} forward in time, responses by Stein's lemma"
     return (
-        Section("each time is computed in this order", sequence),
-        Section("reach of the responses", tuple(reach)),
+        Section(
+            "each time is computed in this order",
+            sequence,
+            "Every value needs only what stands above it or is older, so one pass forward in time solves the "
+            "equations.",
+        ),
+        Section(
+            "reach of the responses",
+            tuple(reach),
+            "How late a kick is first felt says where the sums over the past end.",
+        ),
         Section("method", (Statement(remark=method),)),
     )
 

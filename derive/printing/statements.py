@@ -27,8 +27,11 @@ class Statement:
 
 @dataclass(frozen=True)
 class Section:
+    """Statements under a title. `why` says what was done and why, with mathematics between dollar signs."""
+
     title: str
     statements: tuple[Statement, ...]
+    why: str = ""
 
 
 def remembered(memory: Memory) -> sp.Expr:

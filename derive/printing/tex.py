@@ -27,7 +27,7 @@ from derive.printing.layout import (
     signed_sum,
     split_product,
 )
-from derive.printing.names import Conjugate, Names, Overlap, Pair, latex_name, latex_symbol
+from derive.printing.names import Conjugate, Drive, Names, Overlap, Pair, latex_name, latex_symbol
 
 TOP = r"^{\top}"
 LATEX_SYMBOLS = {
@@ -77,6 +77,9 @@ class TexPrinter(LatexPrinter):
             return meaning.kind + self._index(*fields) + ("(z)" if meaning.of_z else "")
         if isinstance(meaning, Overlap):
             return rf"\langle {self._source()}\, {self._print_Field(meaning.field)} \rangle"
+        if isinstance(meaning, Drive) and meaning.unknown.b is not None:
+            unknown = meaning.unknown.kind + self._index(meaning.unknown.a, meaning.unknown.b)
+            return rf"b^{{\mathrm{{{meaning.side}}}}}_{{{unknown}}}"
         if isinstance(meaning, Conjugate):
             return f"X_{{{latex_symbol(meaning.matrix)}}}"
         block = re.fullmatch(r"A_(\d+)_(\d+)", name)
@@ -146,7 +149,7 @@ class TexPrinter(LatexPrinter):
         return rf"{self._print(node.matrix)}{TOP if node.transposed else ''}\, {self._factor(node.vector)}"
 
     def _print_Project(self, node: sp.Basic) -> str:
-        return rf"{self._factor(node.left)} \bigl({self._factor(node.right)} \cdot {self._factor(node.vector)}\bigr)"
+        return rf"{self._factor(node.left)}\, \bigl({self._factor(node.right)} \cdot {self._factor(node.vector)}\bigr)"
 
     def _print_Mix(self, node: sp.Basic) -> str:
         return rf"{self._print(node.table)}{TOP if node.transposed else ''}\, {self._factor(node.vector)}"
@@ -240,7 +243,9 @@ class TexPrinter(LatexPrinter):
         negative, above, below, values, sums = split_product(expression)
         alone = len(above) == 1 and bool(below)
         scalar = juxtaposed(
-            [self._print(x) if alone else self._factor(x) for x in in_reading_order(above, self.names)], " ", r" \cdot "
+            [self._print(x) if alone else self._factor(x) for x in in_reading_order(above, self.names)],
+            r"\, ",
+            r" \cdot ",
         )
         follow = r"\, ".join(
             [
@@ -251,7 +256,7 @@ class TexPrinter(LatexPrinter):
         )
         if below:
             parts = [self._print(x) if len(below) == 1 else self._factor(x) for x in below]
-            under = juxtaposed(parts, " ", r" \cdot ")
+            under = juxtaposed(parts, r"\, ", r" \cdot ")
             scalar = rf"\frac{{{scalar or '1'}}}{{{under}}}"
         printed = r"\, ".join(part for part in (scalar, follow) if part) or "1"
         return f"-{printed}" if negative else printed

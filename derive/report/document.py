@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -28,16 +28,40 @@ def words(*parts: str | Math, written: Mapping[str, str] = MappingProxyType({}))
 
     `written` says how the declaration writes some of the names.
     """
+
+    def formula(match: re.Match[str]) -> str:
+        left, right = (written.get(name, _name(name)) for name in (match[1], match[3]))
+        return f"{left} {SIGNS[match[2]]} {right}{match[4] or ''}"
+
+    return _replaced(parts, COMPARED, formula)
+
+
+def with_names(told: Words, mentioned: Mapping[str, str]) -> Words:
+    """The same line with the names of a declaration, and shapes such as N x D, as mathematics."""
+    if not mentioned:
+        return told
+    names = "|".join(re.escape(name) for name in sorted(mentioned, key=len, reverse=True))
+    shape = re.compile(rf"(?<![\w.'])({names}) x ({names})(?![\w(])")
+    alone = re.compile(rf"(?<![\w.'/])(\d/|\d+ )?({names})(?![\w('])")
+    crossed = _replaced(told, shape, lambda m: rf"{mentioned[m[1]]} \times {mentioned[m[2]]}")
+    return _replaced(crossed, alone, lambda m: f"{(m[1] or '').strip()}{mentioned[m[2]]}")
+
+
+def sentence(why: str) -> Words:
+    """A sentence whose mathematics stands between dollar signs."""
+    return tuple(Math(part) if k % 2 else part for k, part in enumerate(why.split("$")) if part)
+
+
+def _replaced(parts: Words, pattern: re.Pattern[str], formula: Callable[[re.Match[str]], str]) -> Words:
+    """What matches a pattern in the words of a line, as mathematics."""
     found: list[str | Math] = []
     for part in parts:
         if isinstance(part, Math):
             found.append(part)
             continue
         last = 0
-        for match in COMPARED.finditer(part):
-            left, right = (written.get(name, _name(name)) for name in (match[1], match[3]))
-            formula = f"{left} {SIGNS[match[2]]} {right}{match[4] or ''}"
-            found += [part[last : match.start()], Math(formula)]
+        for match in pattern.finditer(part):
+            found += [part[last : match.start()], Math(formula(match))]
             last = match.end()
         found.append(part[last:])
     return tuple(part for part in found if part != "")
@@ -110,26 +134,40 @@ class Fold:
     opened: bool = True
 
 
-Block = Prose | Heading | Equation | Items | Table | Code | Figure | Fold
+@dataclass(frozen=True)
+class References:
+    """The literature, in the order in which it is numbered: a key for links and the entry."""
+
+    entries: tuple[tuple[str, str], ...]
+
+
+Block = Prose | Heading | Equation | Items | Table | Code | Figure | Fold | References
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """One step of the derivation: `key` names it in links, `lead` says in a sentence what happens."""
+    """One step of the derivation: `key` names it in links, `lead` says in a sentence what happens.
+
+    `cites` are the keys of the literature that the step rests on.
+    """
 
     key: str
     title: str
     lead: Words
     blocks: tuple[Block, ...]
+    cites: tuple[str, ...] = ()
     opened: bool = True
 
 
 @dataclass(frozen=True)
 class Report:
+    """`summary` is what the declaration says in words, paragraph by paragraph, `model` its equations as LaTeX."""
+
     name: str
     title: str
     subtitle: str
-    doc: str
+    summary: tuple[Words, ...]
+    model: tuple[str, ...]
     command: str
     version: str
     conventions: tuple[tuple[str, Words], ...]
@@ -150,7 +188,11 @@ class ComparisonRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a simulation of the same declaration gave, beside the theory."""
+    """What a simulation of the same declaration gave, beside the theory.
+
+    by_chance: how many of the compared rows differ by more than three standard errors, on average, if the theory is
+    right.
+    """
 
     settings: str
     size: int
@@ -158,4 +200,5 @@ class Comparison:
     rows: tuple[ComparisonRow, ...]
     verdict: str
     agrees: bool
+    by_chance: float
     figures: tuple[Figure, ...]

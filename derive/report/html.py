@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import textwrap
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -21,10 +20,12 @@ from derive.report.document import (
     Items,
     Math,
     Prose,
+    References,
     Report,
     Table,
     Words,
 )
+from derive.report.fonts import font_faces
 from derive.report.highlight import highlighted
 
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]*[a-z])")
@@ -35,8 +36,9 @@ MANY_TERMS = 40
 def html_of_report(report: Report) -> str:
     """The page; the same report gives the same bytes."""
     numbers = {chapter.key: number for number, chapter in enumerate(report.chapters, start=1)}
-    page = _Page(numbers)
-    chapters = "\n".join(page.chapter(chapter) for chapter in report.chapters)
+    page = _Page(numbers, {key: k for k, key in enumerate(cited(report), start=1)})
+    first, *others = (page.chapter(chapter) for chapter in report.chapters)
+    chapters = "\n".join(others)
     contents = "".join(
         f'<li><a href="#{chapter.key}"><span class="number">{numbers[chapter.key]}</span> '
         f"{escape(chapter.title)}</a></li>"
@@ -45,16 +47,20 @@ def html_of_report(report: Report) -> str:
     conventions = "".join(
         f"<div><dt>{escape(topic)}</dt><dd>{page.words(told)}</dd></div>" for topic, told in report.conventions
     )
+    model = "\n".join(f'<div class="formula">{page.formula(line)[0]}</div>' for line in report.model)
     return Template(asset("page.html")).substitute(
         name=escape(report.name),
         title=escape(report.title),
         subtitle=f'<p class="subtitle">{escape(report.subtitle)}</p>' if report.subtitle else "",
+        fonts=font_faces(first + chapters + conventions + model),
         style=asset("report.css").strip(),
         script=asset("report.js").strip(),
-        doc=paragraphs(report.doc),
+        summary="\n".join(f"<p>{page.words(told)}</p>" for told in report.summary),
+        model=f'<div class="model">\n{model}\n</div>' if model else "",
         command=f"<code>{escape(report.command)}</code>" if report.command else "",
         version=escape(report.version),
         contents=contents,
+        first=first,
         conventions=conventions,
         chapters=chapters,
     )
@@ -65,22 +71,18 @@ def asset(name: str) -> str:
     return (files("derive.report") / "assets" / name).read_text(encoding="utf-8")
 
 
-def paragraphs(doc: str) -> str:
-    """A docstring: paragraphs as they are, indented ones as they were laid out."""
-    found = []
-    for part in re.split(r"\n\s*\n", textwrap.dedent(doc).strip()):
-        if any(line.startswith((" ", "\t")) for line in part.splitlines()):
-            found.append(f"<pre>{escape(part)}</pre>")
-        elif part:
-            found.append(f"<p>{escape(' '.join(part.split()))}</p>")
-    return "\n".join(found)
+def cited(report: Report) -> tuple[str, ...]:
+    """The keys of the literature in the order of its numbers."""
+    listed = [block for chapter in report.chapters for block in chapter.blocks if isinstance(block, References)]
+    return tuple(key for block in listed for key, _ in block.entries)
 
 
 class _Page:
     """Writes blocks and counts equations; used once for a page."""
 
-    def __init__(self, numbers: dict[str, int]):
+    def __init__(self, numbers: dict[str, int], references: dict[str, int]):
         self.numbers = numbers
+        self.references = references
         self.number = 0
         self.equations = 0
 
@@ -91,8 +93,12 @@ class _Page:
         return (
             f'<details class="chapter" id="{chapter.key}"{opened}>\n'
             f'<summary><h2><span class="number">{self.number}</span> {escape(chapter.title)}</h2></summary>\n'
-            f'<p class="lead">{self.words(chapter.lead)}</p>\n{body}\n</details>'
+            f'<p class="lead">{self.words(chapter.lead)}{self._cites(chapter.cites)}</p>\n{body}\n</details>'
         )
+
+    def _cites(self, keys: tuple[str, ...]) -> str:
+        links = ", ".join(f'<a href="#reference-{key}">{self.references[key]}</a>' for key in keys)
+        return f' <span class="together">[{links}]</span>' if links else ""
 
     def words(self, told: Words) -> str:
         written = [
@@ -141,18 +147,25 @@ class _Page:
                 opened = " open" if block.opened else ""
                 inner = "\n".join(self.block(part) for part in block.blocks)
                 return f"<details{opened}>\n<summary>{self.words(block.title)}</summary>\n{inner}\n</details>"
+            case References():
+                lines = "\n".join(f'<li id="reference-{key}">{escape(entry)}.</li>' for key, entry in block.entries)
+                return f'<ol class="references">\n{lines}\n</ol>'
+
+    def formula(self, source: str) -> tuple[str, int]:
+        """A displayed formula, and the number of its terms."""
+        try:
+            pieces = mathml_pieces(source)
+        except UnknownMathematics:
+            return f'<code class="raw">{escape(source)}</code>', 0
+        return "<wbr>".join(pieces), len(pieces)
 
     def _equation(self, equation: Equation) -> str:
         self.equations += 1
         label = f"{self.number}.{self.equations}"
-        try:
-            pieces = mathml_pieces(equation.latex)
-            shown = "<wbr>".join(pieces)
-        except UnknownMathematics:
-            pieces, shown = (), f'<code class="raw">{escape(equation.latex)}</code>'
+        shown, terms = self.formula(equation.latex)
         body = f'<div class="formula" tabindex="0">{shown}</div>'
-        if len(pieces) > MANY_TERMS:
-            body = f'<details class="long"><summary>{len(pieces)} terms</summary>{body}</details>'
+        if terms > MANY_TERMS:
+            body = f'<details class="long"><summary>{terms} terms</summary>{body}</details>'
         remark = f'<div class="remark">{self.words(equation.remark)}</div>' if equation.remark else ""
         return (
             f'<div class="equation" id="eq-{label}" data-latex="{escape(equation.latex)}">'
@@ -176,7 +189,8 @@ class _Page:
 
     def _table(self, table: Table) -> str:
         def cell(tag: str, column: int, inner: str) -> str:
-            numeric = ' class="numeric"' if column >= table.text_columns else ""
+            name = f' data-column="{escape(table.columns[column])}"' if tag == "td" and table.text_columns > 1 else ""
+            numeric = f' class="numeric"{name}' if column >= table.text_columns else ""
             return f"<{tag}{numeric}>{inner}</{tag}>"
 
         head = "".join(cell("th", k, escape(name)) for k, name in enumerate(table.columns))
@@ -185,4 +199,5 @@ class _Page:
             for row in table.rows
         )
         inner = f"<thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody>"
-        return f'<div class="table" tabindex="0"><table>{inner}</table></div>'
+        named = ' class="named"' if table.text_columns > 1 else ""  # on a narrow page each row is a paragraph
+        return f'<div class="table" tabindex="0"><table{named}>{inner}</table></div>'

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import textwrap
 import unicodedata
 from string import Template
 
@@ -19,11 +17,12 @@ from derive.report.document import (
     Items,
     Math,
     Prose,
+    References,
     Report,
     Table,
     Words,
 )
-from derive.report.html import asset
+from derive.report.html import asset, cited
 
 ROWS = 40
 """A table longer than this is continued on the next page."""
@@ -41,23 +40,27 @@ SPECIAL = {
     "ᵀ": r"$^{\top}$", "\u00a0": "~",
 }  # fmt: skip
 GREEK = {letter: f"$\\{name}$" for name, letter in LETTERS.items() if len(letter) == 1 and name != "omicron"}
+ACCENTED = {"\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0308": '"', "\u030c": "v", "\u0327": "c"}
 CODE_SPECIAL = {"\\": r"{\char92}", "{": r"{\char123}", "}": r"{\char125}"}
 
 
 def latex_of_report(report: Report, picture: str = "{name}.pdf") -> str:
     """The document. `picture` is how the file of a picture is called, seen from the document."""
     parts = []
+    numbers = {key: number for number, key in enumerate(cited(report), start=1)}
     for chapter in report.chapters:
+        cites = ", ".join(str(numbers[key]) for key in chapter.cites)
         parts += [
             rf"\section{{{said((chapter.title,))}}}\label{{{chapter.key}}}",
-            rf"\emph{{{said(chapter.lead)}}}",
+            rf"\emph{{{said(chapter.lead)}}}" + (f" [{cites}]" if cites else ""),
             *(_block(block, 0, picture) for block in chapter.blocks),
         ]
     conventions = "\n".join(rf"\item[{said((topic,))}] {said(told)}" for topic, told in report.conventions)
     return Template(asset("report.tex")).substitute(
         title=said((report.title,)),
         subtitle=said((report.subtitle,)),
-        doc=_paragraphs(report.doc),
+        summary="\n\n".join(map(said, report.summary)),
+        model="\n".join(f"\\[\n\\fitted{{{line}}}\n\\]" for line in report.model),
         conventions=conventions,
         body="\n\n".join(parts),
         version=said((report.version,)),
@@ -79,18 +82,11 @@ def _letter(letter: str, special: dict[str, str] = SPECIAL) -> str:
         return GREEK[letter] if special is SPECIAL else rf"\ensuremath{{{GREEK[letter].strip('$')}}}"
     if letter in SPECIAL:
         return rf"\mbox{{{SPECIAL[letter]}}}"
+    parts = unicodedata.normalize("NFD", letter)
+    if special is SPECIAL and len(parts) == 2 and parts[0].isascii() and parts[1] in ACCENTED:
+        return rf"\{ACCENTED[parts[1]]}{{{parts[0]}}}"
     plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
     return "".join(_letter(part, special) for part in plain) or f"[U+{ord(letter):04X}]"
-
-
-def _paragraphs(doc: str) -> str:
-    found = []
-    for part in re.split(r"\n\s*\n", textwrap.dedent(doc).strip()):
-        if any(line.startswith((" ", "\t")) for line in part.splitlines()):
-            found.append(_verbatim(part))
-        else:
-            found.append(said((" ".join(part.split()),)))
-    return "\n\n".join(found)
 
 
 def _verbatim(text: str) -> str:
@@ -136,6 +132,9 @@ def _block(block: Block, level: int, picture: str) -> str:
         case Fold():
             inner = "\n\n".join(_block(part, level + 1, picture) for part in block.blocks)
             return rf"{LEVELS[min(level, 2)]}{{{said(block.title)}}}" + "\n" + inner
+        case References():
+            entries = "\n".join(rf"\item {said((entry,))}." for _, entry in block.entries)
+            return "\\begin{enumerate}\n" + entries + "\n\\end{enumerate}"
 
 
 def _displayed(source: str) -> str:

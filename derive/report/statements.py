@@ -8,16 +8,18 @@ from derive.printing.sections import sections_of
 from derive.printing.statements import Section, Statement
 from derive.printing.tex import TexPrinter
 from derive.records.base import Record
-from derive.report.document import Block, Equation, Heading, Prose, words
+from derive.report.document import Block, Equation, Heading, Prose, Words, sentence, with_names, words
 
 
-def blocks_of_sections(record: Record, sections: tuple[Section, ...]) -> tuple[Block, ...]:
-    """Every section with its heading; sections that say nothing are left out."""
+def blocks_of_sections(record: Record, sections: tuple[Section, ...], explained: bool = True) -> tuple[Block, ...]:
+    """Every section with its heading and, where wanted, why it is there; sections that say nothing are left out."""
     printer = TexPrinter(Names.of(record))
+    names = printer.names
     found: list[Block] = []
     for section in sections:
         if section.statements:
-            found.append(Heading(words(_sentence(section.title))))
+            found.append(Heading(_told(_sentence(section.title), names)))
+            found += [Prose(with_names(sentence(section.why), names.mentioned))] if explained and section.why else []
             found += [_block(statement, printer) for statement in section.statements]
     return tuple(found)
 
@@ -28,8 +30,12 @@ def blocks_of_record(record: Record) -> tuple[Block, ...]:
 
 def _block(statement: Statement, printer: TexPrinter) -> Block:
     if statement.left is None:
-        return Prose(words(_sentence(statement.remark) + ".", written=printer.names.written))
-    return Equation(display(statement, printer), words(statement.remark, written=printer.names.written))
+        return Prose(_told(_sentence(statement.remark) + ".", printer.names))
+    return Equation(display(statement, printer), _told(statement.remark, printer.names))
+
+
+def _told(line: str, names: Names) -> Words:
+    return with_names(words(line, written=names.written), names.mentioned)
 
 
 def _sentence(title: str) -> str:

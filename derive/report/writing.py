@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from derive.language.model import Model
 from derive.pipeline import Derivation, ProbedMatrix
 from derive.printing.documents import latex, latex_of_equation, latex_of_observable, latex_of_spectrum
+from derive.printing.names import Names, is_no_word, latex_name
 from derive.printing.of_training import spectral_sections
 from derive.printing.sections import sections_of
 from derive.printing.statements import Section
@@ -24,16 +26,21 @@ from derive.report.document import (
     Items,
     Math,
     Prose,
+    References,
     Report,
     Table,
+    with_names,
     words,
 )
+from derive.report.references import CITED, REFERENCES
 from derive.report.statements import blocks_of_record, blocks_of_sections
+from derive.report.summary import prose_of, title_of
 from derive.version import __version__
 
 Values = Mapping[str, int | float | str]
 ORDER_PARAMETERS = "order parameters"
-LONGEST_TITLE = 80
+LONGEST_MODEL = 12
+"""A model with more equations than this is not written out above the result."""
 
 STAGE_CHAPTERS = {
     "system": "declaration",
@@ -67,6 +74,8 @@ def report_of(
     model, told = derivation.model, levels(derivation, layers)
     first = next(iter(told.values()))
     training = first if len(told) == 1 else derivation
+    mentioned = Names.of(training.record("system")).mentioned
+    mentioned |= {name: latex_name(name) for name, _ in model.choices if is_no_word(name)}
     chapters = [
         _result(told, comparison),
         _declaration(model, training.record("system"), values, sources),
@@ -74,16 +83,21 @@ def report_of(
         *_probe(told),
         _code(files),
         _comparison(comparison),
-        _assumptions(told),
+        _assumptions(told, mentioned),
     ]
+    chapters = [
+        replace(chapter, cites=CITED.get(chapter.key, ())) if chapter.blocks else chapter for chapter in chapters
+    ]
+    chapters.append(_references(chapters))
     chosen = [f"{name} = {value}" for name, value in model.choices]
     if 0 < len(told) < len(model.probes):
         chosen.append(f"layer {', '.join(told)} only")
     return Report(
         name=model.setting,
-        title=_title(model),
+        title=title_of(model.doc) or model.setting,
         subtitle=", ".join(chosen),
-        doc=model.doc,
+        summary=tuple(with_names((paragraph,), mentioned) for paragraph in prose_of(model.doc)),
+        model=_formulas(model),
         command=command,
         version=__version__,
         conventions=conventions(first),
@@ -93,37 +107,54 @@ def report_of(
 
 def _result(levels: dict[str, Level], comparison: Comparison | None) -> Chapter:
     """What is found, before how: the eigenproblem, the law of the bulk, and the main numbers."""
-    blocks: list[Block] = []
+    blocks: list[Block] = _main_numbers(comparison)
     probed = {label: level for label, level in levels.items() if "probe" in level.stages}
     for label, level in probed.items():
         found = [
             block
             for stage in ("pencil", "bulk")
-            for block in blocks_of_sections(level.record(stage), sections_of(level.record(stage)))
+            for block in blocks_of_sections(level.record(stage), sections_of(level.record(stage)), explained=False)
         ]
-        blocks += found if len(probed) == 1 else [Fold(words(f"Layer {label}"), tuple(found), opened=False)]
+        opened = label == next(iter(probed))
+        blocks += found if len(probed) == 1 else [Fold(words(f"Layer {label}"), tuple(found), opened)]
     if not probed:
         blocks += blocks_of_record(next(iter(levels.values())).record("single-site"))
-    rows = [] if comparison is None else [row for row in comparison.rows if "outlier" in row.quantity]
-    rows = rows or ([] if comparison is None else list(comparison.rows[:6]))
-    if rows:
-        table = tuple(
-            ((r.quantity,), (f"{r.theory:.6g}",), (f"{r.simulation:.6g}",), (f"{r.stderr:.2g}",)) for r in rows
-        )
-        blocks.append(Table(("quantity", "theory", "simulation", "standard error"), table))
     lead = words(
-        "The spectrum is a bulk and the outliers that the eigenvalues below are sent to; how each line follows is told "
-        "in the chapters after this one."
+        "The spectrum is a bulk and outliers: the map below sends each eigenvalue of a small matrix, made of "
+        "correlations and responses of the training, to an outlier, and the curve gives the bulk. How each line "
+        "follows is told in the chapters after this one."
+        if any(isinstance(level, ProbedMatrix) and level.blocks.labels for level in probed.values())
+        else "The spectrum is a bulk without outliers. How each line follows is told in the chapters after this one."
         if probed
         else "One site with noises and memory stands for all; how it follows is told in the chapters after this one."
     )
     return Chapter("result", "Result", lead, tuple(blocks))
 
 
-def _title(model: Model) -> str:
-    """What the docstring begins with, if that is short enough for a title; the name otherwise."""
-    opening = model.doc.strip().partition("\n")[0].partition(":")[0].strip().rstrip(".")
-    return opening if 0 < len(opening) <= LONGEST_TITLE else model.setting
+def _main_numbers(comparison: Comparison | None) -> list[Block]:
+    """The outliers, or else the first quantities that were compared."""
+    if comparison is None or not comparison.rows:
+        return []
+    rows = [row for row in comparison.rows if "outlier" in row.quantity] or list(comparison.rows[:6])
+    table = tuple(((r.quantity,), (_shown(r.theory),), (_shown(r.simulation),), (f"{r.stderr:.2g}",)) for r in rows)
+    at = f"Numbers of {comparison.settings}; simulated at size {comparison.size}, {comparison.seeds} seeds."
+    return [Prose((at,)), Table(("quantity", "theory", "simulation", "standard error"), table)]
+
+
+def _formulas(model: Model) -> tuple[str, ...]:
+    """The declaration at a glance, as LaTeX: its equations and the matrices that are probed."""
+    found = [latex_of_equation(equation) for equation in model.equations]
+    for label, probe in model.probes:
+        whose = rf"\text{{spectrum of layer {label}: }}\," if label else r"\text{spectrum of }\,"
+        found.append(whose + latex_of_spectrum(probe))
+    return tuple(found) if len(found) <= LONGEST_MODEL else ()
+
+
+def _references(chapters: Sequence[Chapter]) -> Chapter:
+    keys = dict.fromkeys(key for chapter in chapters for key in chapter.cites)
+    entries = tuple((key, REFERENCES[key]) for key in keys)
+    lead = words("What the steps rest on; each is cited where it is used.")
+    return Chapter("references", "References", lead, (References(entries),))
 
 
 def _declaration(model: Model, system: Record, values: Values, sources: Sequence[tuple[str, str]]) -> Chapter:
@@ -171,6 +202,10 @@ def _domain(text: str) -> str:
         .replace("inf", "∞")
         .replace("-∞", "−∞")
     )
+
+
+def _shown(value: float) -> str:
+    return f"{value:.6g}".replace("-", "−")
 
 
 def _number(value: int | float | str) -> str:
@@ -231,7 +266,7 @@ def _training(level: Level) -> list[Chapter]:
 
 
 def _titled(sections: tuple[Section, ...], title: str) -> tuple[Section, ...]:
-    return tuple(Section(title, s.statements) for s in sections)
+    return tuple(replace(section, title=title) for section in sections)
 
 
 def _probe(levels: dict[str, Level]) -> list[Chapter]:
@@ -293,9 +328,9 @@ def _comparison(comparison: Comparison | None) -> Chapter:
     rows = tuple(
         (
             (row.quantity,),
-            (f"{row.theory:.6g}",),
+            (_shown(row.theory),),
             ("exact" if row.theory_error is None else f"{row.theory_error:.2g}",),
-            (f"{row.simulation:.6g}",),
+            (_shown(row.simulation),),
             (f"{row.stderr:.2g}",),
             ("–" if row.difference is None else f"{row.difference:+.2f}".replace("-", "−"),),
         )
@@ -313,12 +348,23 @@ def _comparison(comparison: Comparison | None) -> Chapter:
         blocks.append(Table(columns, rows))
         blocks.append(Prose(words(
             "Differences are in standard errors, the simulation's over the seeds and the theory's added in quadrature; "
-            "rows with a dash are for information. Corrections of finite size fall roughly as one over the size."
+            "rows with a dash are for information. "
+            f"Were the theory exact at this size, {comparison.by_chance:.1g} of the "
+            f"{sum(row.difference is not None for row in comparison.rows)} compared rows would still differ by more "
+            f"than three standard errors on average, by chance alone, with {comparison.seeds} seeds. "
+            "Corrections of finite size fall roughly as one over the size."
         )))  # fmt: skip
     return Chapter("comparison", title, lead, tuple(blocks))
 
 
-def _assumptions(levels: dict[str, Level]) -> Chapter:
-    entries = tuple((a.statement, STAGE_CHAPTERS[a.stage], a.particulars) for a in assumptions(levels))
+def _assumptions(levels: dict[str, Level], mentioned: Mapping[str, str]) -> Chapter:
+    entries = tuple(
+        (
+            with_names(a.statement, mentioned),
+            STAGE_CHAPTERS[a.stage],
+            tuple(with_names(line, mentioned) for line in a.particulars),
+        )
+        for a in assumptions(levels)
+    )
     lead = words("Collected from the records of this derivation, in the order in which they were needed.")
     return Chapter("assumptions", "Assumptions made on the way", lead, (Items(entries),))

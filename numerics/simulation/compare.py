@@ -395,6 +395,11 @@ def _row_of(name: str, theory: float, error: float | None, mean: float, stderr: 
     return Row(name, float(theory), None if error is None else float(error), mean, stderr, difference, compared)
 
 
+def expected_by_chance(rows: Sequence[Row], seeds: int) -> float:
+    """How many compared rows differ by more than the threshold on average, if the theory is right (Student's t)."""
+    return 2 * sum(row.compared for row in rows) * float(stdtr(seeds - 1, -THRESHOLD))
+
+
 def verdict(rows: Sequence[Row], seeds: int) -> tuple[bool, str]:
     """Whether all compared quantities are within three standard errors, and the sentence that says so.
 
@@ -408,7 +413,7 @@ def verdict(rows: Sequence[Row], seeds: int) -> tuple[bool, str]:
         return True, f"theory and simulation agree: all {len(compared)} quantities within {THRESHOLD:g} standard errors"
     names = ", ".join(row.quantity for row in apart[:4]) + (", ..." if len(apart) > 4 else "")
     chance = float(stdtrit(seeds - 1, ndtr(THRESHOLD)))
-    expected = 2 * len(compared) * float(stdtr(seeds - 1, -THRESHOLD))
+    expected = expected_by_chance(rows, seeds)
     if all(row.difference is not None and abs(row.difference) <= chance for row in apart):
         advice = f"with {seeds} seeds up to {chance:.1f} is still chance, so repeat with more --seeds"
     else:

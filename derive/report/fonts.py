@@ -1,0 +1,75 @@
+"""The letters of mathematics that a page brings along, so that it looks the same where no such font is installed.
+
+The files are parts of STIX Two Math (SIL Open Font License 1.1, assets/OFL.txt), cut to what `derive.printing.mathml`
+writes; `derive.report.cutting` makes them.
+"""
+
+from __future__ import annotations
+
+import base64
+import string
+import unicodedata
+from importlib.resources import files
+
+from derive.printing import mathml
+
+FAMILY = "Report Math"
+NOTICE = (
+    "Mathematics: parts of STIX Two Math, Copyright 2001-2020 The STIX Fonts Project Authors, SIL Open Font License 1.1"
+)
+LATIN = string.ascii_letters
+GREEK = "ΓΔΘΛΞΠΣΥΦΨΩαβγδεζηθικλμνξοπρςστυφχψωϵϑϕϱϖϰ"
+DRAWN = "√′"
+"""What elements draw that hold no such letter themselves: a root, a derivative."""
+SPACES = "\u2002\u2003\u2009\u200a\u2061\u2062\u2063\xa0"
+
+
+def slanted(letter: str) -> str:
+    """What a browser draws for a letter that stands alone as a name."""
+    if letter == "h":
+        return "ℎ"
+    shape = "CAPITAL" if letter.isupper() else "SMALL"
+    name = unicodedata.name(letter).removeprefix("GREEK ").removeprefix("LATIN ")
+    name = name.removeprefix(f"{shape} LETTER ").replace("LUNATE EPSILON SYMBOL", "EPSILON SYMBOL")
+    told = f"MATHEMATICAL ITALIC {name}" if name.endswith("SYMBOL") else f"MATHEMATICAL ITALIC {shape} {name}"
+    return unicodedata.lookup(told)
+
+
+def _common() -> str:
+    tables = (mathml.LETTERS, mathml.RELATIONS, mathml.BINARY, mathml.ORDINARY, mathml.BIG, mathml.FENCES,
+              mathml.ACCENTS)  # fmt: skip
+    signs = "".join(value for table in tables for value in table.values())
+    plain = "".join(map(chr, range(0x20, 0x7F)))
+    return "".join(sorted({*plain, *signs, *SPACES, *GREEK, *DRAWN, *map(slanted, LATIN + GREEK)}))
+
+
+def _alphabets() -> str:
+    styles = sorted(set(mathml.ALPHABETS.values()))
+    letters = {mathml.styled(letter, style) for style in styles for letter in LATIN + string.digits}
+    return "".join(sorted(letters - set(_common())))
+
+
+PARTS = {"mathematics.woff": _common(), "alphabets.woff": _alphabets()}
+"""Each file with its letters. The second one, rarely needed, goes into a page that has one of them."""
+
+
+def font_faces(page: str) -> str:
+    """The rules of a style sheet that bring the letters of a page."""
+    needed = [name for name, letters in PARTS.items() if name == "mathematics.woff" or set(letters) & set(page)]
+    rules = [f"/* {NOTICE} */"]
+    for name in needed:
+        data = base64.b64encode((files("derive.report") / "assets" / name).read_bytes()).decode("ascii")
+        reach = f" unicode-range: {_ranges(PARTS[name])};" if len(needed) > 1 else ""
+        rules.append(f'@font-face {{ font-family: "{FAMILY}";{reach} src: url(data:font/woff;base64,{data}); }}')
+    return "\n".join(rules)
+
+
+def _ranges(letters: str) -> str:
+    """Letters as ranges of a style sheet."""
+    runs: list[list[int]] = []
+    for code in sorted(map(ord, letters)):
+        if runs and code == runs[-1][1] + 1:
+            runs[-1][1] = code
+        else:
+            runs.append([code, code])
+    return ", ".join(f"U+{first:X}" if first == last else f"U+{first:X}-{last:X}" for first, last in runs)

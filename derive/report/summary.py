@@ -1,0 +1,47 @@
+"""What a declaration says about itself in words; its formulas are printed as mathematics instead."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+FORMULA = re.compile(r"[=^*/\\|<>{}]|\w\(|\w_\w|\w \. \w|\.\.\.|\b\w+ x \w+\b|\bsqrt\b|`")
+SENTENCE = re.compile(r"(?<=[\w)][.;?!])(?<!\b[A-Z]\.)\s+")
+LONGEST_TITLE = 80
+
+
+def title_of(doc: str) -> str:
+    """What the text begins with, up to a colon or full stop, if that is short enough for a title."""
+    opening = doc.strip().partition("\n")[0].partition(":")[0].strip().rstrip(".")
+    return opening if 0 < len(opening) <= LONGEST_TITLE and not re.search(r"[=^]", opening) else ""
+
+
+def prose_of(doc: str) -> tuple[str, ...]:
+    """The paragraphs of a docstring without its title and without every sentence that has a formula in ASCII."""
+    found = []
+    for number, paragraph in enumerate(re.split(r"\n\s*\n", textwrap.dedent(doc).strip())):
+        if any(line.startswith((" ", "\t")) for line in paragraph.splitlines()):
+            continue  # what is laid out by hand is a formula or a table
+        line = " ".join(paragraph.split())
+        if number == 0 and title_of(doc):
+            line = line.removeprefix(title_of(doc)).lstrip(" :.")
+            line = line[:1].upper() + line[1:]
+        sentences = SENTENCE.split(line)
+        if number == 0:
+            sentences[0] = _before_formulas(sentences[0])
+        kept = " ".join(s for s in sentences if s and not FORMULA.search(s))
+        if kept:
+            first = kept.split(" ", 1)[0]
+            opening = first.capitalize() if first.islower() and len(first) > 2 else first
+            found.append(opening + kept[len(first) :].rstrip(" ;:,.") + ".")
+    return tuple(found)
+
+
+def _before_formulas(line: str) -> str:
+    """The clauses of a sentence that stand in front of the first formula."""
+    clauses = []
+    for clause in line.split(", "):
+        if FORMULA.search(clause):
+            break
+        clauses.append(clause)
+    return ", ".join(clauses)
