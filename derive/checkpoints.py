@@ -2,7 +2,8 @@
 
 `.npz` is read with pickles refused, `.safetensors` by the reader below (eight bytes of header length, a JSON header,
 one buffer), and PyTorch files by torch itself where it is installed, restricted to weights. Every file is checked as a
-whole before the first array is read, and arrays are read one at a time, when they are asked for.
+whole before the first array is read, an array that is damaged is told with what is wrong with it, and the others are
+read one at a time, when they are asked for.
 """
 
 from __future__ import annotations
@@ -174,16 +175,33 @@ def _unusable(dtype: np.dtype) -> str | None:
 # safetensors
 
 
+@dataclass(frozen=True)
+class _Tensor:
+    """What the header says of one tensor: type, shape, and its bytes in the buffer."""
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
 def _read_safetensors(path: Path) -> tuple[Entry, ...]:
     size = path.stat().st_size
     with path.open("rb") as stream:
         header, start = _safetensors_header(path, stream, size)
     header.pop("__metadata__", None)
-    described = [(name, *_described(path, name, entry)) for name, entry in header.items()]
-    _check_offsets(path, [(begin, end, name) for name, _, _, begin, end in described], size - start)
+    described = {name: _described(name, entry) for name, entry in header.items()}
+    tensors = [tensor for tensor in described.values() if isinstance(tensor, _Tensor)]
+    broken = {name: tensor for name, tensor in described.items() if isinstance(tensor, str)}
+    broken |= _misplaced(tensors, size - start)
+    if not broken:
+        _check_filled(path, tensors, size - start)
     return tuple(
-        _safetensors_entry(path, name, kind, shape, start + begin, end - begin)
-        for name, kind, shape, begin, end in described
+        _safetensors_entry(path, tensor, start, broken.get(name))
+        if isinstance(tensor, _Tensor)
+        else Entry(name, (), "unknown", _nothing, broken=tensor)
+        for name, tensor in described.items()
     )
 
 
@@ -220,50 +238,63 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _described(path: Path, name: str, entry: Any) -> tuple[str, tuple[int, ...], int, int]:
-    """Type, shape and place of one tensor, each checked."""
-    wrong = f"{path}: the header describes {name!r} wrongly"
+def _described(name: str, entry: Any) -> _Tensor | str:
+    """What is said of one tensor, or what is wrong with it."""
+    wrong = "the header describes it wrongly"
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-        raise CheckpointError(f"{wrong}: dtype, shape and data_offsets are needed; save the file again")
+        return f"{wrong}: dtype, shape and data_offsets are needed"
     kind, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not _whole(shape) or not _whole(offsets) or len(offsets) != 2 or len(shape) > 64:
-        raise CheckpointError(f"{wrong}: shape and data_offsets are lists of whole numbers; save the file again")
+        return f"{wrong}: shape and data_offsets are lists of whole numbers"
     if not isinstance(kind, str) or (kind not in SAFETENSORS_TYPES and kind not in BITS_OF_OTHERS):
-        raise CheckpointError(f"{wrong}: there is no type {kind!r}; save the weights as F32 or BF16")
+        return f"{wrong}: there is no type {kind!r}; save the weights as F32 or BF16"
     bits = BITS_OF_OTHERS[kind] if kind in BITS_OF_OTHERS else 8 * np.dtype(SAFETENSORS_TYPES[kind]).itemsize
     begin, end = offsets
     if 8 * (end - begin) != math.prod(shape) * bits:
-        raise CheckpointError(
-            f"{wrong}: {_times(shape)} numbers of type {kind} do not fill the {end - begin} bytes from {begin} to "
-            f"{end}; save the file again"
+        return (
+            f"{wrong}: {_times(shape)} numbers of type {kind} do not fill the {end - begin} bytes from {begin} to {end}"
         )
-    return kind, tuple(shape), begin, end
+    return _Tensor(name, kind, tuple(shape), begin, end)
 
 
 def _whole(values: Any) -> bool:
     return isinstance(values, list) and all(type(value) is int and value >= 0 for value in values)
 
 
-def _check_offsets(path: Path, places: list[tuple[int, int, str]], size: int) -> None:
-    """Tensors fill the buffer from its first byte to its last, each byte once."""
+def _misplaced(tensors: list[_Tensor], size: int) -> dict[str, str]:
+    """The tensors whose bytes are not all there, or are claimed by another too: which of two is right nobody can tell."""
+    found: dict[str, str] = {}
+    furthest: _Tensor | None = None
+    for tensor in sorted(tensors, key=lambda t: (t.begin, t.end)):
+        if furthest is not None and tensor.begin < furthest.end and tensor.begin < tensor.end:
+            found[tensor.name] = f"its bytes overlap with those of {furthest.name!r}"
+            found.setdefault(furthest.name, f"its bytes overlap with those of {tensor.name!r}")
+        if furthest is None or tensor.end > furthest.end:
+            furthest = tensor
+        if tensor.end > size:
+            found[tensor.name] = f"truncated: it ends at byte {tensor.end} of a buffer of {size}"
+    return found
+
+
+def _check_filled(path: Path, tensors: list[_Tensor], size: int) -> None:
+    """Tensors that are all well described fill the buffer from its first byte to its last, or the file is damaged."""
     reached, before = 0, "the beginning of the buffer"
-    for begin, end, name in sorted(places):
-        if end > size:
+    for tensor in sorted(tensors, key=lambda t: (t.begin, t.end)):
+        if tensor.begin != reached:
             raise CheckpointError(
-                f"{path}: {name!r} ends at byte {end} of a buffer of {size}; the file is truncated, save it again"
+                f"{path}: {tensor.name!r} leaves a hole after {before}; the file is damaged, save it again"
             )
-        if begin != reached:
-            how = "overlaps with" if begin < reached else "leaves a hole after"
-            raise CheckpointError(f"{path}: {name!r} {how} {before}; the file is damaged, save it again")
-        reached, before = end, repr(name)
+        reached, before = tensor.end, repr(tensor.name)
     if reached != size:
         raise CheckpointError(f"{path}: {size - reached} bytes at the end belong to no tensor; save the file again")
 
 
-def _safetensors_entry(path: Path, name: str, kind: str, shape: tuple[int, ...], start: int, length: int) -> Entry:
+def _safetensors_entry(path: Path, tensor: _Tensor, start: int, broken: str | None) -> Entry:
+    name, kind, shape, length = tensor.name, tensor.kind, tensor.shape, tensor.end - tensor.begin
+
     def read() -> np.ndarray:
         with path.open("rb") as stream:
-            stream.seek(start)
+            stream.seek(start + tensor.begin)
             raw = stream.read(length)
         if len(raw) != length:
             raise CheckpointError(f"{path}: {name} is truncated; the file changed while it was read")
@@ -271,8 +302,10 @@ def _safetensors_entry(path: Path, name: str, kind: str, shape: tuple[int, ...],
         return (from_bfloat16(array) if kind == "BF16" else array).reshape(shape)
 
     if kind in BITS_OF_OTHERS:
-        return Entry(name, shape, kind, _nothing, unusable=f"type {kind} is not read; save it as BF16 or F32")
-    return Entry(name, shape, kind, read, unusable="true or false, no weights" if kind == "BOOL" else None)
+        unusable: str | None = f"type {kind} is not read; save it as BF16 or F32"
+    else:
+        unusable = "true or false, no weights" if kind == "BOOL" else None
+    return Entry(name, shape, kind, read, unusable, broken)
 
 
 def from_bfloat16(bits: np.ndarray) -> np.ndarray:

@@ -189,7 +189,7 @@ def test_expressions_show_in_sympy_as_they_are_written():
         "(M(t) @ v(t))**2": ((M(t) @ v(t)) ** 2, r"\left(M(t)\, v(t)\right)^{2}"),
         "outer(v(t), x(t)) @ start": (
             outer(v(t), x(t)) @ start,
-            r"v(t) \bigl(x(t) \cdot \mathrm{start}\bigr)",
+            r"v(t)\, \bigl(x(t) \cdot \mathrm{start}\bigr)",
         ),
     }
     for typed, (expression, tex) in written.items():

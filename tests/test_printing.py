@@ -134,7 +134,7 @@ def lines(record) -> list[str]:
         ("system", "psi1(tau) = (W0 psi0)(tau) + sum_{s<S} <psi0(tau) phi(s)> g(s)"),
         ("action", "i hat phi(t) . [phi(t) - a(t) - kappa sum_{s<t} xi(s)]"),
         ("action", "X[W0] contains hat chi(t) phi(t)^T/sqrt(N0)"),
-        ("average", "-(sigma^2/(2 N1)) (phi(t) . hat xi(s)) (hat chi(t) . g(s))"),
+        ("average", "-(sigma^2/N1) (phi(t) . hat xi(s)) (hat chi(t) . g(s))"),
         ("saddle", "R[phi,xi](t,s) = <d phi(t)/d u[xi](s)>"),
         ("saddle", "C[psi0,psi0](tau,tau') = <psi0(tau) psi0(tau')>"),
         ("saddle", "u[xi](t) is joined by sigma^2 sum_{s<t} R[g,chi](t,s) phi(s)"),
@@ -322,7 +322,7 @@ def test_latex_uses_amsmath_only():
     known = set(
         "subsection paragraph frac sqrt sum int partial left right bigl bigr langle rangle hat widehat mathrm mathbf "
         "text top cdot ni quad begin end leftarrow tanh delta le ge alpha beta gamma chi xi phi psi sigma theta kappa "
-        "tau mu nu rho eta epsilon".split()
+        "tau mu nu rho eta epsilon pi det".split()
     )
     used = {
         word
@@ -382,7 +382,7 @@ def test_markdown_tells_the_training_level_once_and_every_layer():
 
 def test_sections_as_data_hold_text_and_latex():
     first = sections_as_data(shipped("spiked_wigner")[1]["bulk"])[0]["statements"][0]
-    assert first["left"] == {"text": "G^2 - G z + 1", "latex": "G^{2} - G z + 1"}
+    assert first["left"] == {"text": "G^2 - G z + 1", "latex": r"G^{2} - G\, z + 1"}
 
 
 PRINT_ALL = """

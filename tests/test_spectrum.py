@@ -19,6 +19,7 @@ from click.testing import CliRunner, Result
 
 from derive.checkpoints import from_bfloat16, load, read_checkpoint
 from derive.cli import main
+from derive.errors import CheckpointError
 from numerics.spectra import fitting as spectra
 from numerics.spectra.extensive import fit_extensive
 from numerics.spectra.fitting import EXTENSIVE, FITS, NEARLY, NOT, SPATIAL_FIRST, STANDARD, analyse
@@ -451,8 +452,9 @@ def test_bad_safetensors_headers(raw, word):
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        ({"data_offsets": [0, 4800]}, "overlaps"),
-        ({"data_offsets": [4808, 9608]}, "truncated"),
+        ({"data_offsets": [0, 4800]}, "overlap"),
+        ({"data_offsets": [9600, 14400]}, "overlap with"),
+        ({"data_offsets": [14408, 19208]}, "truncated"),
         ({"data_offsets": [4800, 96000]}, "do not fill"),
         ({"data_offsets": [9600, 4800]}, "do not fill"),
         ({"data_offsets": [-4800, 0]}, "whole numbers"),
@@ -466,9 +468,35 @@ def test_bad_safetensors_headers(raw, word):
     ],
 )
 def test_bad_safetensors_tensors(change, word):
-    tensors = {"a": ("F32", (30, 40), bytes(4800)), "b": ("F32", (30, 40), bytes(4800))}
+    """Each is listed with what is wrong with it, and the rest goes on; alone it is refused."""
+    good, bad = noise(30, 40, 0).astype("<f4"), noise(30, 40, 1).astype("<f4")
+    tensors = {name: ("F32", (30, 40), m.tobytes()) for name, m in (("a", good), ("b", bad), ("c", good + bad))}
     write_safetensors("w.safetensors", tensors, b=change)
-    assert word in refused("w.safetensors")
+    found = answer("w.safetensors")
+    damaged = {one["name"]: one["reason"] for one in found["left_out"] if one["damaged"]}
+    assert word in damaged["b"]
+    beside = {"a"} if word == "overlap" else {"c"} if word == "overlap with" else set()
+    assert set(damaged) == {"b"} | beside
+    entries = {e.name: e for e in read_checkpoint(Path("w.safetensors"))}
+    for name, matrix in (("a", good), ("c", good + bad)):
+        if name not in damaged:
+            assert np.array_equal(load(Path("w.safetensors"), entries[name]), matrix)
+        else:
+            with pytest.raises(CheckpointError, match="overlap"):
+                load(Path("w.safetensors"), entries[name])
+    assert word in refused("w.safetensors", "--include", "b")
+    assert f"DAMAGED b: {damaged['b']}" in " ".join(run("w.safetensors").stdout.split())
+
+
+def test_a_truncated_safetensors_file_gives_what_it_still_has():
+    matrices = {name: noise(30, 40, seed).astype("<f4") for seed, name in enumerate("abc")}
+    write_safetensors("whole.safetensors", {name: ("F32", (30, 40), m.tobytes()) for name, m in matrices.items()})
+    Path("w.safetensors").write_bytes(Path("whole.safetensors").read_bytes()[:-4804])
+    found = answer("w.safetensors")
+    assert [one["name"] for one in found["matrices"]] == ["a"]
+    assert [(one["name"], one["damaged"]) for one in found["left_out"]] == [("b", True), ("c", True)]
+    whole = answer("whole.safetensors")
+    assert found["matrices"][0] == whole["matrices"][0]
 
 
 def test_holes_and_leftovers_of_the_buffer_are_refused():

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from fontTools import subset
+
 from derive.report.fonts import FAMILY, PARTS
 
 WIDE = {"ˆ": "\u0302", "˜": "\u0303"}
@@ -32,8 +34,6 @@ def _stretch_like(font: Any, accent: str, combining: str) -> None:
 
 def write_parts(source: Path, directory: Path) -> None:
     """Write each part. Shapes for small indices are left out: they would double the files for hardly any difference."""
-    from fontTools import subset
-
     for name, letters in PARTS.items():
         options = subset.Options()
         options.flavor, options.hinting, options.layout_features = "woff", False, ["dtls"]
