@@ -262,7 +262,7 @@ def _whole(values: Any) -> bool:
 
 
 def _misplaced(tensors: list[_Tensor], size: int) -> dict[str, str]:
-    """The tensors whose bytes are not all there, or are claimed by another too: which of two is right nobody can tell."""
+    """The tensors whose bytes are not all there, or are claimed by another: nobody can tell which of two is right."""
     found: dict[str, str] = {}
     furthest: _Tensor | None = None
     for tensor in sorted(tensors, key=lambda t: (t.begin, t.end)):

@@ -37,7 +37,7 @@ IN_TABLES = {
     for name, text in PAGES.items()
     if name not in REFERENCE
 }
-OF_FIGURES = [command for command in IN_TABLES.pop("figures") if command not in str(IN_TABLES)]
+OF_FIGURES = IN_TABLES.pop("figures")
 COMMANDS = list(
     dict.fromkeys(
         [line for line in FENCED if line.startswith("derive ")]
@@ -89,7 +89,9 @@ def workplace(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command", [c for c in [*COMMANDS, *OF_FIGURES] if c not in ELSEWHERE], ids=lambda command: command[7:77]
+    "command",
+    [c for c in dict.fromkeys([*COMMANDS, *OF_FIGURES]) if c not in ELSEWHERE],
+    ids=lambda command: command[7:77],
 )
 def test_command_runs_and_shows_something(command, workplace):
     arguments = shlex.split(command)[1:]

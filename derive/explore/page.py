@@ -364,5 +364,6 @@ def _figure(name: str, title: str, across: str, up: str) -> Any:
         active_scroll=None,
         toolbar_location="above",
     )
+    made.title.text_font_size = "12px"  # beside the tools there is little room on a phone
     made.toolbar.logo = None
     return made

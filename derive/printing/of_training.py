@@ -41,7 +41,7 @@ FLOW = (
 
 def system_sections(record: System) -> tuple[Section, ...]:
     """Random matrices, equations of the fields, coefficients of weights, class labels."""
-    printer = TextPrinter(Names())
+    printer = TextPrinter(Names.of(record))
 
     def plain(field: Field) -> str:
         return str(printer.doprint(tidy(field)))

@@ -11,8 +11,8 @@ LONGEST_TITLE = 80
 
 
 def title_of(doc: str) -> str:
-    """What the text begins with, up to a colon or full stop, if that is short enough for a title."""
-    opening = doc.strip().partition("\n")[0].partition(":")[0].strip().rstrip(".")
+    """What the text begins with, up to a colon, semicolon or full stop, if that is short enough for a title."""
+    opening = re.split(r"[:;.](?:\s|$)", doc.strip().partition("\n")[0])[0].strip()
     return opening if 0 < len(opening) <= LONGEST_TITLE and not re.search(r"[=^]", opening) else ""
 
 
@@ -24,7 +24,7 @@ def prose_of(doc: str) -> tuple[str, ...]:
             continue  # what is laid out by hand is a formula or a table
         line = " ".join(paragraph.split())
         if number == 0 and title_of(doc):
-            line = line.removeprefix(title_of(doc)).lstrip(" :.")
+            line = line.removeprefix(title_of(doc)).lstrip(" :;.")
             line = line[:1].upper() + line[1:]
         sentences = SENTENCE.split(line)
         if number == 0:

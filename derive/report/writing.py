@@ -136,9 +136,9 @@ def _main_numbers(comparison: Comparison | None) -> list[Block]:
     if comparison is None or not comparison.rows:
         return []
     rows = [row for row in comparison.rows if "outlier" in row.quantity] or list(comparison.rows[:6])
-    table = tuple(((r.quantity,), (_shown(r.theory),), (_shown(r.simulation),), (f"{r.stderr:.2g}",)) for r in rows)
+    table = tuple(((r.quantity,), (_shown(r.theory),), (f"{_shown(r.simulation)} ± {r.stderr:.2g}",)) for r in rows)
     at = f"Numbers of {comparison.settings}; simulated at size {comparison.size}, {comparison.seeds} seeds."
-    return [Prose((at,)), Table(("quantity", "theory", "simulation", "standard error"), table)]
+    return [Prose((at,)), Table(("quantity", "theory", "simulation"), table)]
 
 
 def _formulas(model: Model) -> tuple[str, ...]:
