@@ -356,6 +356,7 @@ def test_chapters_say_why_and_cite(name, chosen):
     listed = [key for key, _ in last.entries]
     cited = dict.fromkeys(key for chapter in made.chapters for key in chapter.cites)
     assert list(cited) == listed
+    assert all(entry == entry.strip() for _, entry in last.entries)
     assert {"martin-siggia-rose", "janssen", "de-dominicis", "stein", "paper", "baik-ben-arous-peche"} <= set(listed)
     for chapter in made.chapters:
         if chapter.key in ("action", "average", "order-parameters", "saddle-point", "projected", "a-of-z", "bulk"):

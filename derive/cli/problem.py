@@ -104,7 +104,7 @@ seeds_option = click.option(
     default=20,
     show_default=True,
     metavar="K",
-    help="Number of independent draws of all the disorder.",
+    help="Number of independent draws of all that is random.",
 )
 eigenvalues_option = click.option(
     "--eigenvalues",

@@ -29,7 +29,7 @@ REFERENCES = {
     ),
     "stein": (
         "C. M. Stein, “Estimation of the mean of a multivariate normal distribution”, Annals of Statistics 9, 1135 "
-        "(1981) "
+        "(1981)"
     ),
     "baik-ben-arous-peche": (
         "J. Baik, G. Ben Arous and S. Péché, “Phase transition of the largest eigenvalue for nonnull complex sample "
