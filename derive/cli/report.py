@@ -64,9 +64,10 @@ def report(
 ) -> None:
     """Write the whole derivation of a model as one document: from its declaration to A(z) and the law of the bulk.
 
-    The page is one file that opens without a network and without fonts for mathematics: the result on top, contents, sections that fold, every equation with a button
-    that copies its LaTeX, generated code, theory against simulation at the given parameters, all assumptions that were
-    made, and references. LaTeX needs plain pdflatex; its pictures are PDF files beside it, named after it.
+    The page is one file that opens without a network and without fonts for mathematics: the result on top, contents,
+    sections that fold, every equation with a button that copies its LaTeX, generated code, theory against simulation at
+    the given parameters, all assumptions that were made, and references. LaTeX needs plain pdflatex; its pictures are
+    PDF files beside it, named after it.
     Choices pick a member of a family, layer=K one of several probed matrices (all of them otherwise). Without a
     simulation the same declaration gives the same bytes. On any failure nothing is written.
 
