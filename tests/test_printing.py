@@ -35,7 +35,8 @@ from derive.algebra.nodes import Correlation, Hat, Noise, Response, at
 from derive.codegen import generate_files
 from derive.pipeline import STAGES, derive_model
 from derive.printing import latex, latex_of_record, markdown_of_derivation, sections_as_data, text, text_of_record
-from derive.printing.documents import break_text
+from derive.printing.documents import COLUMNS, break_text, text_of_matrix
+from derive.printing.plain import TextPrinter
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -146,6 +147,8 @@ def lines(record) -> list[str]:
         ("blocks", "A[2,3] = -R[phi,xi]^T"),
         ("blocks", "q0[1] = <j phi>"),
         ("pencil", "z = (sigma^2 + s) (alpha s + sigma^2)/(alpha s)   (its inverse)"),
+        ("pencil", "K_1 = [ C[phi,phi] + (sigma^2/alpha) R[phi,xi]  sigma^2 C[phi,phi]  ]"),
+        ("pencil", "[ R[g,chi]^T                 (sigma^2/alpha) R[g,chi]^T ]"),
     ],
 )
 def test_line_of_coupled_spikes(stage, line):
@@ -322,7 +325,7 @@ def test_latex_uses_amsmath_only():
     known = set(
         "subsection paragraph frac sqrt sum int partial left right bigl bigr langle rangle hat widehat mathrm mathbf "
         "text top cdot ni quad begin end leftarrow tanh delta le ge alpha beta gamma chi xi phi psi sigma theta kappa "
-        "tau mu nu rho eta epsilon pi det".split()
+        "tau mu nu rho eta epsilon pi det textasciicircum".split()
     )
     used = {
         word
@@ -409,3 +412,15 @@ def test_same_bytes_under_two_hash_seeds():
         for seed in ("1", "77")
     ]
     assert outputs[0] == outputs[1]
+
+
+def test_a_wide_matrix_of_blocks_is_named_and_listed():
+    """Whole where it fits; else by names, each told below. A(z) has a section for its blocks."""
+    wide = [[sp.MatrixSymbol(f"{'long' * 8}_{r}{c}", 2, 2) for c in range(3)] for r in range(2)]
+    wide[1][0] = sp.ZeroMatrix(2, 2)
+    told = text_of_matrix("K", sp.BlockMatrix(wide), TextPrinter())
+    assert told[:2] == ["    K = [ K[1,1]  K[1,2]  K[1,3] ]", "        [ 0       K[2,2]  K[2,3] ]"]
+    assert len(told) == 7 and told[2].startswith("    K[1,1] = ") and max(map(len, told)) <= COLUMNS
+    assert len(text_of_matrix("A", sp.BlockMatrix(wide), TextPrinter())) == 2
+    narrow = sp.BlockMatrix([[sp.Identity(2), wide[1][0]]])
+    assert text_of_matrix("K", narrow, TextPrinter()) == ["    K = [ I  0 ]"]

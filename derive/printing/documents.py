@@ -17,13 +17,15 @@ from derive.pipeline import PROBE_STAGES, TRAINING_STAGES, Derivation
 from derive.printing.layout import signed_sum, tidy
 from derive.printing.names import Names
 from derive.printing.of_training import spectral_sections
-from derive.printing.plain import TextPrinter
+from derive.printing.plain import TextPrinter, in_brackets
 from derive.printing.sections import sections_of
 from derive.printing.statements import Section, Statement
 from derive.printing.tex import TexPrinter
 from derive.records.base import Record
 
 COLUMNS = 100
+WHOLE = "A"
+"""How A(z) as a whole is called."""
 TEX_COLUMNS = 72
 """How wide a line of LaTeX may be, in letters as `visible` counts them."""
 BRACED = r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
@@ -48,11 +50,10 @@ def text_of_statement(statement: Statement, printer: TextPrinter) -> list[str]:
     if statement.left is None:
         return textwrap.wrap(statement.remark, COLUMNS - 4, initial_indent="    ", subsequent_indent="    ")
     line = printer.doprint(tidy(statement.left))
+    if isinstance(statement.right, sp.BlockMatrix):
+        return text_of_matrix(line, statement.right, printer)
     if statement.right is not None:
         right = printer.doprint(tidy(statement.right))
-        if "\n" in right:
-            indent = " " * (4 + len(line) + 3)
-            return ["    " + line + " = " + right.replace("\n", "\n" + indent)]
         between = {"i dot": " . ", "joined by": " is joined by "}.get(statement.relation, f" {statement.relation} ")
         if statement.relation == "i dot":
             line, right = f"i {line}", f"[{right}]" if tidy(statement.right).is_Add else right
@@ -65,6 +66,25 @@ def text_of_statement(statement: Statement, printer: TextPrinter) -> list[str]:
         else:
             lines += textwrap.wrap(f"({statement.remark})", COLUMNS, initial_indent=" " * 8, subsequent_indent=" " * 8)
     return lines
+
+
+def text_of_matrix(name: str, matrix: sp.BlockMatrix, printer: TextPrinter) -> list[str]:
+    """A matrix of blocks: whole where it fits; else the names of its blocks, and below it what each of them is.
+
+    The blocks of A(z) have a section of their own, and stand in the whole by their names.
+    """
+    indent = " " * (4 + len(name) + 3)
+    whole = printer.doprint(matrix).split("\n")
+    listed: list[str] = []
+    if name == WHOLE or len(indent) + len(whole[0]) > COLUMNS:
+        rows, columns = (range(count) for count in matrix.blockshape)
+        empty = {(r, c) for r in rows for c in columns if isinstance(matrix.blocks[r, c], sp.ZeroMatrix)}
+        named = [["0" if (r, c) in empty else f"{name}[{r + 1},{c + 1}]" for c in columns] for r in rows]
+        whole = in_brackets(named).split("\n")
+        for r, c in ((r, c) for r in rows for c in columns if (r, c) not in empty and name != WHOLE):
+            broken = break_text(f"{named[r][c]} = {printer.doprint(matrix.blocks[r, c])}", COLUMNS - 4)
+            listed += ["    " + broken[0], *("        " + rest for rest in broken[1:])]
+    return [f"    {name} = {whole[0]}", *(indent + line for line in whole[1:]), *listed]
 
 
 def break_text(line: str, width: int) -> list[str]:

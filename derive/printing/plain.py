@@ -32,6 +32,14 @@ from derive.printing.names import Conjugate, Names, Overlap, Pair
 PLAIN_SYMBOLS = {"s_map": "s", "z_outlier": "z_out"}
 
 
+def in_brackets(rows: list[list[str]]) -> str:
+    """The entries of a matrix, one row per line, in columns."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "[ " + "  ".join(entry.ljust(width) for entry, width in zip(row, widths, strict=True)) + " ]" for row in rows
+    )
+
+
 class TextPrinter(StrPrinter):
     """SymPy's text printer with the words of this project; products are written with spaces, powers with ^."""
 
@@ -283,15 +291,8 @@ class TextPrinter(StrPrinter):
         return f"diag[{self._print(node.weight)}]"
 
     def _print_BlockMatrix(self, node: sp.Basic) -> str:
-        rows = [
-            [
-                f"A[{r + 1},{c + 1}]" if not isinstance(node.blocks[r, c], sp.ZeroMatrix) else "0"
-                for c in range(node.blockshape[1])
-            ]
-            for r in range(node.blockshape[0])
-        ]
-        width = max(len(entry) for row in rows for entry in row)
-        return "\n".join("[ " + "  ".join(entry.ljust(width) for entry in row) + " ]" for row in rows)
+        rows, columns = node.blockshape
+        return in_brackets([[self._print(node.blocks[r, c]) for c in range(columns)] for r in range(rows)])
 
     def _print_Tuple(self, node: sp.Basic) -> str:
         return "(" + ", ".join(map(self._print, node)) + ")"
