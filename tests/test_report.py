@@ -11,6 +11,7 @@ import sys
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
+from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -38,8 +39,9 @@ from derive.printing.of_training import each_pair_once, joined_terms, spectral_s
 from derive.printing.tex import TexPrinter
 from derive.report import html_of_report, latex_of_report, report_of
 from derive.report.assumptions import assumptions, levels
+from derive.report.cutting import cut_font
 from derive.report.document import Fold, Math, Prose, References, with_names
-from derive.report.fonts import GREEK, PARTS, font_faces, slanted
+from derive.report.fonts import FAMILY, GREEK, PARTS, font_faces, font_of, slanted
 from derive.report.highlight import highlighted
 from derive.report.summary import prose_of, title_of
 from numerics.simulation.compare import expected_by_chance
@@ -261,16 +263,16 @@ def test_mathematics_of_laws_that_users_write():
 
 
 def letters_of(name: str) -> set[str]:
-    return set(map(chr, TTFont(ROOT / "derive" / "report" / "assets" / name).getBestCmap()))
+    return set(map(chr, TTFont(BytesIO(font_of(name))).getBestCmap()))
 
 
 @pytest.mark.parametrize("name", PARTS)
 def test_fonts_hold_the_letters_that_they_promise(name):
     """And their layout for mathematics, a licence that may be read, and a name that is not reserved."""
-    font = TTFont(ROOT / "derive" / "report" / "assets" / name)
+    font = TTFont(BytesIO(font_of(name)))
     assert letters_of(name) >= set(PARTS[name]) - {"\u2061", "\u2062", "\u2063"} and "MATH" in font
     assert "Open Font License" in font["name"].getDebugName(13) and font["name"].getDebugName(1) == "Report Math"
-    assert "SIL OPEN FONT LICENSE" in (ROOT / "derive" / "report" / "assets" / "OFL.txt").read_text(encoding="utf-8")
+    assert cut_font(PARTS[name], FAMILY) == font_of(name)
 
 
 @pytest.mark.parametrize(("name", "chosen"), CASES)

@@ -1,18 +1,22 @@
 """The letters of mathematics that a page brings along, so that it looks the same where no such font is installed.
 
-The files are parts of STIX Two Math (SIL Open Font License 1.1, assets/OFL.txt), cut to what `derive.printing.mathml`
-writes; `derive.report.cutting` makes them.
+They are parts of STIX Two Math (SIL Open Font License 1.1), which the package ziamath brings, cut to what
+`derive.printing.mathml` writes. Cutting takes a second or two and is done once: the parts are kept.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import string
 import unicodedata
-from importlib.resources import files
+from functools import cache
+from importlib.metadata import version
 
+from derive.places import kept
 from derive.printing import mathml
 
+KIND = "fonts"
 FAMILY = "Report Math"
 NOTICE = (
     "Mathematics: parts of STIX Two Math, Copyright 2001-2020 The STIX Fonts Project Authors, SIL Open Font License 1.1"
@@ -49,16 +53,32 @@ def _alphabets() -> str:
     return "".join(sorted(letters - set(_common())))
 
 
-PARTS = {"mathematics.woff": _common(), "alphabets.woff": _alphabets()}
-"""Each file with its letters. The second one, rarely needed, goes into a page that has one of them."""
+PARTS = {"mathematics": _common(), "alphabets": _alphabets()}
+"""Each part with its letters. The second one, rarely needed, goes into a page that has one of them."""
+
+
+@cache
+def font_of(part: str) -> bytes:
+    """The font file (WOFF) with the letters of a part."""
+    place, letters = kept(), PARTS[part]
+    sources = " ".join(f"{name} {version(name)}" for name in ("ziamath", "fonttools"))
+    question = f"{part} {hashlib.sha256(letters.encode()).hexdigest()} {sources}"
+    found = None if place is None else place.read(KIND, question)
+    if found is None:
+        from derive.report.cutting import cut_font
+
+        found = cut_font(letters, FAMILY)
+        if place is not None:
+            place.write(KIND, question, found)
+    return found
 
 
 def font_faces(page: str) -> str:
     """The rules of a style sheet that bring the letters of a page."""
-    needed = [name for name, letters in PARTS.items() if name == "mathematics.woff" or set(letters) & set(page)]
+    needed = [name for name, letters in PARTS.items() if name == "mathematics" or set(letters) & set(page)]
     rules = [f"/* {NOTICE} */"]
     for name in needed:
-        data = base64.b64encode((files("derive.report") / "assets" / name).read_bytes()).decode("ascii")
+        data = base64.b64encode(font_of(name)).decode("ascii")
         reach = f" unicode-range: {_ranges(PARTS[name])};" if len(needed) > 1 else ""
         rules.append(f'@font-face {{ font-family: "{FAMILY}";{reach} src: url(data:font/woff;base64,{data}); }}')
     return "\n".join(rules)
