@@ -15,7 +15,7 @@ from agreement import BOUND, Block, extrapolated, seed_of, wrong
 from conftest import derivation_of, solver_of, values_of
 
 from derive import Model, gaussian, parameter, positive, sectors, spectrum
-from derive.codegen import generate_files
+from derive.codegen import solver_files
 from derive.errors import NumericalError
 from derive.program.layout import Layout
 from derive.program.probe import bulk_program
@@ -45,16 +45,16 @@ def _declared(kind: str):
         nu = parameter("nu", default=0.4, domain=positive)
         D, N = sectors("D", N=nu)
         W = gaussian("W", N, D)
-        return load_solver(generate_files(Model(parameters=(nu,), probe=spectrum(W.T @ W / N))))
+        return load_solver(solver_files(Model(parameters=(nu,), probe=spectrum(W.T @ W / N))))
     if kind == "product of three":
         one = parameter("one", default=1.0, domain=positive)
         D = sectors("D")
         product = gaussian("A0", D, D, variance=one) @ gaussian("A1", D, D) @ gaussian("A2", D, D)
-        return load_solver(generate_files(Model(parameters=(one,), probe=spectrum(product.T @ product / D**3))))
+        return load_solver(solver_files(Model(parameters=(one,), probe=spectrum(product.T @ product / D**3))))
     a, b, c = (parameter(n, default=d, domain=positive) for n, d in (("a", 30.0), ("b", 0.3), ("c", 9.0)))
     D, N, P = sectors("D", N=a, P=b)
     A, B = gaussian("A", N, D), gaussian("B", P, D)
-    return load_solver(generate_files(Model(parameters=(a, b, c), probe=spectrum(A.T @ A / N + c * B.T @ B / P))))
+    return load_solver(solver_files(Model(parameters=(a, b, c), probe=spectrum(A.T @ A / N + c * B.T @ B / P))))
 
 
 def _declared_branch(kind: str, *numbers: float) -> Branch:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from derive.claims import check_claims, load_claims, project_claims
-from derive.codegen import generate_files
+from derive.codegen import solver_files
 from derive.errors import ClaimError, NumericalError
 from derive.problems import load_problem
 from numerics.solver import load_solver, solve_many
@@ -82,7 +82,7 @@ def solver_of(shape: str):
 
 @cache
 def _solver(choices: tuple[str, ...]):
-    return load_solver(generate_files(load_problem("deep_linear", choices).model))
+    return load_solver(solver_files(load_problem("deep_linear", choices).model))
 
 
 @cache

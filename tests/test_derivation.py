@@ -28,7 +28,7 @@ from derive import (
     weights,
     whole_positive,
 )
-from derive.codegen import generate_files
+from derive.codegen import solver_files
 from derive.errors import DeclarationError
 from derive.pipeline import derive_model
 from derive.printing import text_of_record
@@ -117,7 +117,7 @@ def test_a_vector_that_only_a_later_probe_uses_is_a_source():
     )
     derivation = derive_model(model)
     assert derivation.system.sources == (v,)
-    solver = load_solver(generate_files(model, derivation))
+    solver = load_solver(solver_files(model, derivation))
     assert solve(solver, {"p": 2.0}, layers=("plain",)).outliers == []
     assert solve(solver, {"p": 2.0}, layers=("spiked",)).outliers == pytest.approx([2.5], abs=1e-12)
 
@@ -164,7 +164,7 @@ def test_derivation_and_code_grow_like_the_depth():
 
     def work(depth: int) -> tuple[int, int]:
         model, profile = model_named("deep_linear", L=depth), cProfile.Profile()
-        files = profile.runcall(generate_files, model)
+        files = profile.runcall(solver_files, model)
         return sum(entry.callcount for entry in profile.getstats()), sum(map(len, files.values()))
 
     work(2)  # what is imported and compiled once

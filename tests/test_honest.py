@@ -26,7 +26,7 @@ from derive import (
     training_clock,
     whole_positive,
 )
-from derive.codegen import generate_files
+from derive.codegen import solver_files
 from numerics.runtime.interface import SampledTraining
 from numerics.solver import load_solver, solve
 
@@ -79,7 +79,7 @@ def perceptron():
 
 @cache
 def solver_of(name):
-    return load_solver(generate_files({"network": partly_symmetric, "perceptron": perceptron}[name]()))
+    return load_solver(solver_files({"network": partly_symmetric, "perceptron": perceptron}[name]()))
 
 
 def known(name):

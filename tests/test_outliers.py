@@ -9,7 +9,7 @@ import pytest
 from conftest import model_named, solver_of, values_of
 
 from derive import spectrum
-from derive.codegen import generate_files
+from derive.codegen import solver_files
 from derive.errors import NumericalError
 from numerics.bulk.support import support
 from numerics.nearby import Nearby
@@ -89,7 +89,7 @@ def test_outliers_do_not_depend_on_how_a_ring_is_cut():
     scale = model.probe.matrix.terms[0][0]
     turned = dataclasses.replace(model, observe=dict(model.observe), probe=spectrum(scale * W @ W.T))
     values = values_of("coupled_spikes", S=4, alpha=0.6)
-    assert solve(load_solver(generate_files(turned)), values).outliers == pytest.approx(
+    assert solve(load_solver(solver_files(turned)), values).outliers == pytest.approx(
         solve(solver_of("coupled_spikes"), values).outliers, rel=1e-9
     )
 

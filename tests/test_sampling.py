@@ -13,7 +13,7 @@ import pytest
 from conftest import model_named, solver_of, values_of
 from threadpoolctl import threadpool_info
 
-from derive.codegen import generate_files
+from derive.codegen import solver_files
 from derive.errors import NumericalError, ParameterError
 from numerics.precision import in_float64
 from numerics.simulation.samples import simulate
@@ -203,7 +203,7 @@ def test_the_first_averages_are_integrals():
 def test_pathwise_and_stein_responses_agree():
     model = model_named("coupled_spikes_tanh")
     values = values_of("coupled_spikes_tanh", **SPIKES)
-    paths = load_solver(generate_files(replace(model, responses="pathwise", observe=dict(model.observe))))
+    paths = load_solver(solver_files(replace(model, responses="pathwise", observe=dict(model.observe))))
     one, other = (solve(s, values, samples=MANY, seed=k) for k, s in enumerate((paths, solver_of(model.name))))
     assert (one.method["responses"], other.method["responses"]) == ("pathwise", "stein")
     error = math.hypot(one.outlier_errors[0], other.outlier_errors[0])

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 
 from derive import places
 from derive.cli import main
-from derive.codegen import generate_files, store
+from derive.codegen import solver_files, store
 from derive.loading import load_model
 from derive.places import SECRET_FILE, Kept
 from numerics.solver import load_solver, solve
@@ -90,9 +90,9 @@ def derivations(monkeypatch, place: Path) -> list[str]:
 
     def counted(model, derived=None):
         names.append(model.name)
-        return generate_files(model, derived)
+        return solver_files(model, derived)
 
-    monkeypatch.setattr(store, "generate_files", counted)
+    monkeypatch.setattr(store, "solver_files", counted)
     monkeypatch.setenv("TWO_LEVEL_DMFT_CACHE", str(place))
     return names
 
@@ -107,7 +107,7 @@ def entries(place: Path, kind: str = store.KIND) -> list[Path]:
 def test_the_second_use_derives_nothing(planted: str, derivations: list[str]):
     model = load_model(planted, {"K": 2})
     first = store.stored_files(model)
-    assert store.stored_files(load_model(planted, {"K": 2})) == first == generate_files(model)
+    assert store.stored_files(load_model(planted, {"K": 2})) == first == solver_files(model)
     assert derivations == ["planted_K2"]
     store.stored_files(load_model(planted))
     assert derivations == ["planted_K2", "planted"]
@@ -396,7 +396,7 @@ def test_two_processes_derive_the_same_model_at_once(planted: str, place: Path):
         from derive.loading import load_model
         model = load_model(sys.argv[1])
         if len(sys.argv) > 2:
-            store.generate_files = None
+            store.solver_files = None
         print(hashlib.sha256(repr(store.stored_files(model)).encode()).hexdigest())
     """
     told = {"TWO_LEVEL_DMFT_CACHE": str(place)}

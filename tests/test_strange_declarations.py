@@ -30,7 +30,7 @@ from derive import (
     weights,
     whole_positive,
 )
-from derive.codegen import generate_files
+from derive.codegen import solver_files
 from derive.codegen.store import stored_files
 from numerics.precision import in_float64
 from numerics.runtime.point import Point
@@ -368,7 +368,7 @@ def test_full_decay_is_finite_when_vectorised_and_differentiated():
         observe={"norm": mean(x(t) ** 2)},
         probe=spectrum(M(T)),
     )
-    forward = load_solver(generate_files(model)).training.forward_pass
+    forward = load_solver(solver_files(model)).training.forward_pass
 
     def norm(rate):
         return forward(Point(b=rate, c=1.0, T=3))[1]["norm"]

@@ -21,8 +21,19 @@ RUNTIME = "numerics.runtime"
 """Where generated code finds what all solvers share."""
 
 
-def generate_files(model: Model, derivation: Derivation | None = None, runtime: str = RUNTIME) -> dict[str, str]:
-    """Everything that goes into generated/<name>/, formatted: file name to text.
+def generate_files(model: Model, runtime: str = RUNTIME) -> dict[str, str]:
+    """Everything that goes into generated/<name>/: file name to text. `runtime`: see `solver_files`."""
+    from derive.pipeline import derive_model
+    from derive.printing import markdown_of_derivation
+
+    derivation = derive_model(model)
+    document = markdown_of_derivation(derivation)
+    document = document if document.endswith("\n") else document + "\n"
+    return dict(sorted({**solver_files(model, derivation, runtime), "derivation.md": document}.items()))
+
+
+def solver_files(model: Model, derivation: Derivation | None = None, runtime: str = RUNTIME) -> dict[str, str]:
+    """The modules of a solver, formatted: file name to text.
 
     `derivation` is that of the model, where there is one already. `runtime` is where the code finds what all solvers
     share.
@@ -41,7 +52,6 @@ def generate_files(model: Model, derivation: Derivation | None = None, runtime: 
 
 
 def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, str]:
-    from derive.printing import markdown_of_derivation
     from derive.program.exact import exact_pass, exact_two_time
     from derive.program.exact_text import ExactText
     from derive.program.gaussian import gaussian_two_time, pass_by_integrals
@@ -81,10 +91,7 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
         files[f"probe{stem}.py"] = probe_text(probe_program(probed.pencil, layout, means), runtime)
         files[f"bulk{stem}.py"] = bulk_text(bulk_program(probed.bulk, layout), runtime)
     files["__init__.py"] = front_text(model, layout, exact, stems, declaration_digest(model), runtime)
-    document = markdown_of_derivation(derivation)
-    files = {name: _formatted(_banner(model) + text) for name, text in files.items()}
-    files["derivation.md"] = document if document.endswith("\n") else document + "\n"
-    return dict(sorted(files.items()))
+    return {name: _formatted(_banner(model) + text) for name, text in sorted(files.items())}
 
 
 def generate_alone(model: Model) -> dict[str, str]:

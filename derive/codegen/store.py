@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from derive.codegen import declaration_digest, generate_files
+from derive.codegen import declaration_digest, solver_files
 from derive.language.model import Model
 from derive.places import kept
 
@@ -30,13 +30,13 @@ def stored_files(model: Model, derivation: Derivation | None = None) -> dict[str
     """The files of a model: from the store if they are there, derived (unless that is done) and stored otherwise."""
     place = kept()
     if place is None:
-        return generate_files(model, derivation)
+        return solver_files(model, derivation)
     question = f"{model.name} {declaration_digest(model)} {_engine()}"
     found = place.read(KIND, question)
     if found is not None:
         files: dict[str, str] = json.loads(found)
         return files
-    files = generate_files(model, derivation)
+    files = solver_files(model, derivation)
     place.write(KIND, question, json.dumps(files).encode())
     return files
 

@@ -101,9 +101,9 @@ def load(text: str) -> Model:
 def _files(text: str) -> dict[str, str]:
     model = load(text)
     with _told():
-        from derive.codegen import generate_files
+        from derive.codegen import solver_files
 
-        return generate_files(model)
+        return solver_files(model)
 
 
 @lru_cache(maxsize=4)
