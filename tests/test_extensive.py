@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import sympy as sp
 from agreement import Block, extrapolated, seed_of, too_far
-from conftest import derivation_of, model_named
+from conftest import choices_of, derivation_of, model_named
 
+import derive
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint
 from derive.algebra.polynomials import MOST_UNKNOWNS, TooLarge, check_size, eliminate, proves_zero
@@ -25,7 +26,8 @@ G = RESOLVENT
 
 
 def _moments(name: str, order: int, **values) -> list[sp.Expr]:
-    return _moments_of(derivation_of(name).first.probe, model_named(name), order, values)
+    chosen = {key: values.pop(key) for key in choices_of(name) if key in values}
+    return _moments_of(derivation_of(name, **chosen).first.probe, model_named(name, **chosen), order, values)
 
 
 def _moments_of(probe, model, order: int, values: dict) -> list[sp.Expr]:
@@ -164,6 +166,42 @@ def test_gradient_steps_have_the_moments_of_their_own_simulation(name, steps, bo
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "chosen, declaration", [({"steps": 2}, "two_steps"), ({"steps": 1}, "full_first_step")], ids=["two", "one"]
+)
+def test_steps_of_the_setting_are_those_written_out(chosen, declaration):
+    """With gamma = eta gamma0, moment by moment."""
+    sizes = {"nu": 2, "chi": sp.Rational(1, 2)}
+    gamma0, eta = sp.Rational(3, 2), sp.Rational(1, 2)
+    point = {**sizes, "gamma": eta * gamma0, "gamma0": gamma0}
+    setting = _moments("extensive_two_layer", 3, output="included", **chosen, **point)
+    assert setting == _moments(declaration, 3, **sizes, eta=eta, gamma0=gamma0)
+
+
+@pytest.mark.slow
+def test_the_upper_edge_on_a_sample_as_a_series_in_its_size():
+    theory = derive.load("extensive_two_layer", sample="finite")
+    found = theory.expand("edge", "1/alpha", order=1, at={"nu": 2, "chi": 1, "gamma": 1})
+    whole = derive.load("extensive_two_layer").solve(nu=2, chi=1, gamma=1).bulk_edges[-1][1]
+    zeroth, first = (c.xreplace({s: sp.Float(whole) for s in c.free_symbols}) for c in found.coefficients)
+    slopes = [(theory.solve(nu=2, chi=1, gamma=1, alpha=a).bulk_edges[-1][1] - whole) * a for a in (1e4, 2e4)]
+    assert found.theta["near"] == f"{whole:.12g}" and float(zeroth) == whole
+    assert float(first) == pytest.approx(2 * slopes[1] - slopes[0], rel=1e-6)
+
+
+def test_a_sample_adds_its_own_noise():
+    """The squared norm of the step is that of the population times the mean square of a sample covariance."""
+    sizes = {"nu": 2, "chi": sp.Rational(1, 2), "gamma": sp.Rational(3, 2)}
+    alpha = sp.Rational(5, 2)
+    plain, sampled = (
+        _moments("extensive_two_layer", 2, **sizes, **more) for more in ({}, {"sample": "finite", "alpha": alpha})
+    )
+    assert plain[1] == 1 + sizes["gamma"] ** 2
+    assert sampled[1] == 1 + sizes["gamma"] ** 2 * (1 + 1 / alpha)
+    many = _moments("extensive_two_layer", 2, **sizes, sample="finite", alpha=sp.Integer(10) ** 12)
+    assert abs(many[2] / plain[2] - 1) < 1e-10
+
+
 @pytest.mark.parametrize("name", ["two_steps", "two_steps_both_layers", "full_first_step"])
 def test_what_is_too_large_to_eliminate_says_so(name):
     bulk = derivation_of(name).first.bulk

@@ -27,9 +27,15 @@ CASES = {
     "one step": ("extensive_two_layer", {"nu": 2.0, "chi": 0.5, "gamma": 1.5}),
     "few neurons, many outputs": ("extensive_two_layer", {"nu": 0.6, "chi": 2.0, "gamma": 0.7}),
     "hidden layer": ("extensive_multilayer", {"nu": 1.5, "chi": 0.8, "gamma0": 1.2}),
+    "step on a sample": ("extensive_two_layer", {"sample": "finite", "nu": 1.5, "chi": 0.8, "alpha": 2.0}),
     "whole first step, no curve": ("full_first_step", {}),
+    "three steps": (
+        "extensive_two_layer",
+        {"steps": 3, "output": "included", "nu": 1.5, "chi": 0.5, "gamma": 0.6, "gamma0": 1.5},
+    ),
+    "hidden layer on a sample": ("extensive_multilayer", {"sample": "finite", "nu": 1.5, "chi": 0.8, "alpha": 3.0}),
 }
-FURTHER = ("whole first step, no curve",)
+FURTHER = ("whole first step, no curve", "three steps", "hidden layer on a sample")
 """Tried with the long tests only."""
 SIZES = ((100, 100), (300, 50))
 

@@ -1,18 +1,19 @@
-# Written by `derive build extensive_multilayer L=2 layer=1` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build extensive_multilayer L=2 layer=1 sample=population` (two-level-dmft 0.3.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Deep linear network with extensively many outputs: one hidden layer after one gradient step.
 
 Weights W0 (N x D) and W1 ... W(L-1) (N x N), readout A (N x C), target B (C x D), all of unit variance. With the
 forward map H = W(l-1)/sqrt(N) ... W1/sqrt(N) W0 and the backward map K = W(l+1)^T/sqrt(N) ... W(L-1)^T/sqrt(N) A, the
-step on layer l is (gamma0 / sqrt(C D)) K B H^T. Any depth L >= 2 and any hidden layer 1 <= l < L.
+step on layer l is (gamma0 / sqrt(C D)) K B H^T, or (gamma0 / sqrt(C D)) K B (X^T X / P) H^T on P = alpha D samples X
+(sample=finite). Any depth L >= 2 and any hidden layer 1 <= l < L.
 """
 
 from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
 
 SETTING = Setting(
     name="extensive_multilayer",
-    choices=(("L", 2), ("layer", 1)),
-    declaration="4da86bd37167c747",
+    choices=(("L", 2), ("layer", 1), ("sample", "population")),
+    declaration="eba9c608fe478e42",
     parameters=(
         ParameterOf("nu", 2.0, False),
         ParameterOf("chi", 1.0, False),

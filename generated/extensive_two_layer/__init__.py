@@ -1,18 +1,20 @@
-# Written by `derive build extensive_two_layer` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build extensive_two_layer sample=population steps=1 output=left_out` (two-level-dmft 0.3.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
-"""Two-layer linear network with extensively many outputs after one gradient step: the whole bulk moves.
+"""Two-layer linear network with extensively many outputs after gradient steps on its first layer: the bulk moves.
 
-Width N = nu D, outputs C = chi D. In the population limit one step from random initialisation adds the product of
-readout and target, W(1) = W(0) + (gamma / sqrt(C)) A B*, with gamma = eta gamma0; the part of the gradient that comes
-from the network's own output is left out. The spectrum is that of W(1)^T W(1) / N.
+Width N = nu D, outputs C = chi D, readout A held. With the loss |F - Y|^2 / (2 C P), F = A^T W X / (gamma0 N) and
+Y = B X / sqrt(D), a step at the learning rate eta gamma0^2 N sqrt(C D) is W <- W + (gamma / sqrt(C)) A E S, with the
+error E = B - sqrt(D) A^T W / (gamma0 N) and gamma = eta gamma0. On the population S = 1 (sample=population), on the
+same P = alpha D samples at each step S = X^T X / P (sample=finite). The network's own output is left out of the
+error, E = B, unless output=included. The spectrum is that of W^T W / N.
 """
 
 from numerics.runtime.interface import ParameterOf, ProbeOf, Setting
 
 SETTING = Setting(
     name="extensive_two_layer",
-    choices=(),
-    declaration="3adac0a4f06a0657",
+    choices=(("sample", "population"), ("steps", 1), ("output", "left_out")),
+    declaration="851c607e837b261a",
     parameters=(
         ParameterOf("nu", 2.0, False),
         ParameterOf("chi", 1.0, False),
