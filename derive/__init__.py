@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from derive.api.loading import load as load
     from derive.api.spectra import spectra as spectra
     from derive.api.theory import Theory as Theory
+    from derive.language.alignments import alignment as alignment
     from derive.language.data import data as data
     from derive.language.equations import Eq as Eq, spectrum as spectrum
     from derive.language.family import (

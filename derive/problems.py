@@ -9,7 +9,7 @@ import itertools
 import math
 import numbers
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -33,13 +33,15 @@ MOST_POINTS = 100_000
 class Problem:
     """A model with a value for each of its choices and parameters, and the layers that are asked for.
 
-    data: a file of arrays, or the arrays themselves by name; None where the declaration makes them or has none.
+    data: a file of arrays, or the arrays themselves by name; None where the declaration makes them or has none. align:
+    directions that the model was given besides its own.
     """
 
     model: Model
     values: dict[str, int | float | str]
     layers: tuple[str, ...]
     data: str | Mapping[str, Any] | None = None
+    align: tuple[str, ...] = ()
 
     @cached_property
     def inputs(self) -> dict[str, Any]:
@@ -62,6 +64,14 @@ class Problem:
         """What problems must share to be solved side by side: the model, its layers and its whole numbers."""
         whole = [self.values[p.name] for p in self.model.parameters if p.domain.whole]
         return (self.model.name, self.layers, *whole)
+
+
+def aligned(problem: Problem, align: str | Iterable[str] | None) -> Problem:
+    """The problem with further directions to set the vectors of outliers against, as "teacher" or "v(3)"."""
+    from derive.language.alignments import with_alignments
+
+    texts = (align,) if isinstance(align, str) else tuple(align or ())
+    return replace(problem, model=with_alignments(problem.model, texts), align=texts) if texts else problem
 
 
 def _made(model: Model, values: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ LANGUAGE = {
         "whole_nonnegative",
         "whole_positive",
     ),
+    "derive.language.alignments": ("alignment",),
     "derive.language.vectors": ("each", "field", "fields", "mean", "normal", "overlap", "past_sum", "total"),
     "derive.language.data": ("data",),
     "derive.language.traits": ("trait",),

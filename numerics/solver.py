@@ -17,11 +17,13 @@ from numerics.bulk.moments import moments
 from numerics.bulk.support import law_of
 from numerics.labelled import where_defined, with_none
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
+from numerics.outliers.alignments import Alignment, alignments, with_errors
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
 from numerics.outliers.finding import Eigenvalues, find_outliers, ring_eigenvalues, ring_spectra
 from numerics.outliers.following import Lost
-from numerics.outliers.overlaps import are_resolved, replica_overlaps, span_sizes, spike_overlaps
+from numerics.outliers.overlaps import are_resolved, span_sizes, spike_overlaps
 from numerics.outliers.paths import Early, Steps, early_eigenvalues, outlier_path, places_to_ask
+from numerics.outliers.poles import poles, replica_poles
 from numerics.outliers.problem import SpikedProblem, a_matrices as assembled
 from numerics.outliers.replicas import replica_outliers
 from numerics.precision import in_float64
@@ -59,7 +61,8 @@ class Layer:
     outlier_path: for each time the outliers; outlier_path_errors: their standard errors where the theory is sampled,
     None for one that is not always there; largest_path: the top of the spectrum, outlier or edge; bbp_time: the
     first time with an outlier, None if there is none. overlaps: for each outlier the squared overlap of its right
-    and left vector with the span of the spikes; overlap_errors: theirs where the theory is sampled. law: of the bulk;
+    and left vector with the span of the spikes; overlap_errors: theirs where the theory is sampled. alignments: with
+    each direction that the declaration asks about, of the vectors that live on its sector. law: of the bulk;
     moments: its own, from order 0; curve: the polynomial in the resolvent G and z that is zero on it, None if it was
     too large to find. shift: what was added to the diagonal, also at all times.
     """
@@ -79,6 +82,7 @@ class Layer:
     bbp_time: int | None = None
     overlaps: list[dict[str, float | None]] | None = None
     overlap_errors: list[dict[str, float | None]] | None = None
+    alignments: list[Alignment] = field(default_factory=list)
 
     @property
     def bulk_edges(self) -> list[list[float]]:
@@ -420,8 +424,8 @@ def _layer(
         diagnostics,
         moments(branch, MOMENTS),
     )
-    if overlaps:
-        layer = _with_overlaps(layer, problem, trained, here)
+    if overlaps or matrix.probe.directions:
+        layer = _with_vectors(layer, problem, trained, here, overlaps, solver.setting.steps)
     if path and solver.setting.steps is not None and (matrix.probe.reduced or not matrix.probe.unknowns):
         layer = _with_path(layer, known, trained, _steps(solver, problem.p, values), tell)
     return layer
@@ -466,24 +470,35 @@ def _with_path(layer: Layer, known: Foreseen, trained: Trained, steps: Steps, te
     )
 
 
-def _with_overlaps(layer: Layer, problem: SpikedProblem, trained: Trained, here: list[float]) -> Layer:
-    """The layer with the overlaps of its outliers with the spikes; here: outliers of the problem."""
+def _with_vectors(
+    layer: Layer, problem: SpikedProblem, trained: Trained, here: list[float], overlaps: bool, steps: str | None
+) -> Layer:
+    """The layer with what is asked about the vectors of its outliers; here: outliers of the problem."""
     if not here:
-        return replace(layer, overlaps=[])
-    if not are_resolved(problem, trained.noise):
+        return replace(layer, overlaps=[] if overlaps else None)
+    if overlaps and not are_resolved(problem, trained.noise):
         layer.diagnostics["overlaps"] = "not given: the spikes are too nearly dependent for sampled order parameters"
+        overlaps = False
+    if overlaps:
+        layer.diagnostics["spike_directions"] = span_sizes(problem)
+    if not overlaps and not problem.probe.directions:
         return layer
-    found = spike_overlaps(problem, here)
-    layer.diagnostics["spike_directions"] = span_sizes(problem)
+    found = poles(problem, here)
+    layer = replace(layer, overlaps=spike_overlaps(found) if overlaps else None, alignments=alignments(found, steps))
     if not trained.nearby.orders:
-        return replace(layer, overlaps=found)
+        return layer
     try:
-        replicas = replica_overlaps(problem, here, trained.nearby.orders)
+        replicas = replica_poles(problem, here, trained.nearby.orders)
     except Lost as lost:
         layer.diagnostics["overlap_errors"] = f"not given: {lost}"
-        return replace(layer, overlaps=found)
-    overlaps, errors = estimated_overlaps(found, replicas, trained.nearby)
-    return replace(layer, overlaps=overlaps, overlap_errors=errors)
+        return layer
+    others = [alignments(one, steps) for one in replicas]
+    layer = replace(layer, alignments=with_errors(layer.alignments, others, trained.nearby))
+    if layer.overlaps is None:
+        return layer
+    seen = [spike_overlaps(one) for one in replicas]
+    values, errors = estimated_overlaps(layer.overlaps, seen, trained.nearby)
+    return replace(layer, overlaps=values, overlap_errors=errors)
 
 
 def _moved(layer: Layer, observable: np.ndarray) -> Layer:

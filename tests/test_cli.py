@@ -210,6 +210,7 @@ def test_solve_prints_exactly_the_promised_keys():
         "outliers",
         "outlier_errors",
         "overlaps",
+        "alignments",
         "outlier_path",
         "outlier_path_errors",
         "largest_path",

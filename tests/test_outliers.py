@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from conftest import model_named, solver_of, values_of
 
-from derive import spectrum
+from derive import Model, goe, normal, outer, sectors, spectrum
 from derive.codegen import solver_files
 from derive.errors import NumericalError
 from numerics.bulk.support import support
@@ -92,6 +93,22 @@ def test_outliers_do_not_depend_on_how_a_ring_is_cut():
     assert solve(load_solver(solver_files(turned)), values).outliers == pytest.approx(
         solve(solver_of("coupled_spikes"), values).outliers, rel=1e-9
     )
+
+
+@pytest.mark.parametrize("scale", [1e-3, Fraction(1, 8), 30])
+def test_outliers_that_are_found_by_contours_scale_with_the_matrix(scale):
+    """Small matrices have each of them as often as large ones: what is near is told in units of the bulk."""
+    D = sectors("D")
+    W = goe("A", D) + outer(normal("m", D), normal("u", D)) * 8 / D
+    for k, strength in enumerate((16, 4, 1)):
+        n = normal(f"n{k}", D)
+        W = W + strength / D * outer(n, n)
+    plain, scaled = (
+        solve(load_solver(solver_files(Model(parameters=(), probe=spectrum(c**2 * W @ W.T), name="scaled"))), {})
+        for c in (1, scale)
+    )
+    assert not plain.diagnostics["reduced"] and len(plain.outliers) >= 3
+    assert np.allclose(scaled.outliers, np.array(plain.outliers) * float(scale) ** 2, rtol=1e-8)
 
 
 def test_no_spurious_outlier_at_the_atom():

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from conftest import solver_of, values_of
 
+from numerics.outliers.overlaps import _over_gram
+from numerics.simulation.samples import SimulatedLayer, _in_span
 from numerics.solver import solve
 
 
@@ -59,3 +61,40 @@ def test_which_vectors_have_overlaps():
     ):
         _, overlaps = overlaps_of(name)
         assert {key for found in overlaps for key, value in found.items() if value is not None} == sides
+
+
+def nearly_parallel(smallest: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """Four unit spikes, of which one direction is hardly there, a vector, and its square along that direction."""
+    rng = np.random.default_rng(7)
+    basis, turn = np.linalg.qr(rng.standard_normal((40, 4)))[0], np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    spikes = basis * np.array([1.0, 1e-2, 1e-4, smallest]) @ turn
+    vector = np.linalg.qr(rng.standard_normal((40, 1)))[0]
+    return spikes / np.linalg.norm(spikes, axis=0), vector, float((basis[:, 3] @ vector).item() ** 2)
+
+
+@pytest.mark.parametrize("smallest", [1e-4, 3e-6, 1e-6, 3e-7, 1e-9])
+def test_theory_and_samples_count_nearly_parallel_spikes_alike(smallest):
+    spikes, vector, last = nearly_parallel(smallest)
+    sampled, counted = _in_span(spikes, vector)
+    theory = (vector.T @ spikes @ _over_gram(spikes.T @ spikes, spikes.T @ vector)).item()
+    assert np.isclose(theory, sampled[0], atol=1e-3 * last) and 3 - 1e-3 < counted < 4
+
+
+def test_a_direction_that_is_hardly_there_fades_out():
+    """A cut at a millionth would count the last direction whole or not at all; shares hardly notice one percent."""
+    overlaps = []
+    for smallest in np.geomspace(1e-8, 1e-4, 400):
+        spikes, vector, last = nearly_parallel(smallest)
+        overlaps.append(_in_span(spikes, vector)[0][0] / last)
+    steps = np.diff(overlaps)
+    assert np.all(steps > -1e-6) and np.max(steps) < 0.02 and 0.9 < np.sum(steps) < 1
+
+
+def test_what_a_span_holds_by_chance_is_taken_off():
+    """A random direction of n sites has k/n of its square in a span of k others: nothing is left of that."""
+    rng, draws = np.random.default_rng(3), []
+    for _ in range(200):
+        squared, counted = _in_span(rng.standard_normal((50, 5)), np.linalg.qr(rng.standard_normal((50, 1)))[0])
+        layer = SimulatedLayer("", [], {}, (), [], [], 50, lengths={"right": 50})
+        draws.append(layer.without_excess("right", squared, counted)[0])
+    assert abs(np.mean(draws)) < 4 * np.std(draws) / np.sqrt(200) and np.std(draws) < 0.1

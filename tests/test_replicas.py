@@ -32,8 +32,9 @@ from numerics.outliers.following import (
     zero_block,
 )
 from numerics.outliers.linear import all_eigenvalues
-from numerics.outliers.overlaps import replica_overlaps, spike_overlaps
+from numerics.outliers.overlaps import spike_overlaps
 from numerics.outliers.paths import Steps, outlier_path
+from numerics.outliers.poles import poles, replica_poles
 from numerics.outliers.replicas import apart, followed_outliers, replica_outliers
 from numerics.precision import in_float64
 from numerics.solver import solve, spiked_problem
@@ -202,11 +203,11 @@ def test_overlaps_of_replicas_are_those_that_are_solved_for():
     one = problem(0)
     here = [o.z for o in find_outliers(one)]
     orders = orders_of(0)
-    found = replica_overlaps(one, here, orders)
-    _, errors = estimated_overlaps(spike_overlaps(one, here), found, trained(0).nearby)
+    found = [spike_overlaps(there) for there in replica_poles(one, here, orders)]
+    _, errors = estimated_overlaps(spike_overlaps(poles(one, here)), found, trained(0).nearby)
     for order, overlaps in zip(orders[:3], found, strict=False):
         there = one.with_order(order)
-        known = spike_overlaps(there, outlier_positions(there))
+        known = spike_overlaps(poles(there, outlier_positions(there)))
         for seen, expected, error in zip(overlaps, known, errors, strict=True):
             assert all(abs(seen[side] - expected[side]) < 2e-3 * error[side] for side in ("right", "left"))
 

@@ -81,6 +81,10 @@ KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "overlaps": (_yes_or_no, "True or False"),
     "simulation": (_yes_or_no, "True or False"),
     "command": (_text, "text"),
+    "align": (
+        lambda value: _text(value) or (isinstance(value, Iterable) and all(map(_text, value))),
+        "names of fields such as 'v(3)' in a list",
+    ),
     "kernels": (_names, "names such as C[a,b] in a list"),
     "backend": (lambda value: _text(value) and value in ("numpy", "jax"), "numpy or jax"),
     "eigenvalues": (lambda value: _text(value) and value in ("all", "ends"), "all or ends"),

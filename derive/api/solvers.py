@@ -65,6 +65,7 @@ class Source:
     def made(self, verb: str, problem: Problem, options: Mapping[str, Any]) -> Made:
         """How a result is made; options are those of the command line, as far as they were given."""
         told = {**options, "kernel": [shown(name) for name in options.get("kernels", ())] or None}
+        told["align"] = list(problem.align) or None
         told.pop("kernels", None)
         labels = tuple(label for label, _ in problem.model.probes)
         if problem.layers != labels:

@@ -17,7 +17,7 @@ from derive.api.wishes import CORES, Wish, Workers, shard_of
 from derive.errors import ParameterError
 from derive.language.family import Family
 from derive.language.model import Model
-from derive.problems import grid_of
+from derive.problems import aligned, grid_of
 from derive.results import Sweep
 from derive.sweeps.journal import Journal, opened
 from derive.sweeps.units import Unit, written
@@ -188,6 +188,7 @@ def sweeping_of(
 ) -> Sweeping:
     """The sweep that a caller describes: values along the axes, and all options of `Theory.sweep`."""
     grid = grid_of(declared, {name: several(value) for name, value in given.items()})
+    grid = replace(grid, problems=tuple(aligned(problem, told["align"]) for problem in grid.problems))
     wish = Wish(
         "solve" if told["of"] is None else told["of"],
         int(told["size"]),

@@ -21,7 +21,7 @@ from derive.language.symbols import Parameter
 from derive.loading import is_file_target, load_declaration
 from derive.pipeline import Derivation, derive_model
 from derive.places import path_of
-from derive.problems import Problem, problem_of
+from derive.problems import Problem, aligned, problem_of
 from derive.results import Comparison, Simulation, Solution, Sweep
 from numerics.modules import Solver
 from numerics.two_time import Name
@@ -105,6 +105,7 @@ class Theory:
         rank: int | None = None,
         path: bool | None = None,
         overlaps: bool | None = None,
+        align: str | Sequence[str] = (),
         kernels: Sequence[str | Name] = (),
         progress: Progress | None = None,
         **parameters: Any,
@@ -114,14 +115,18 @@ class Theory:
         Parameters that are left out take their defaults. `layer=` picks one of several probed matrices, "none" leaves
         all spectra out; `data=` is a file of arrays or the arrays by name. samples, seed, rank: for laws that are
         sampled. path: outliers at every time, by default where layers have names. overlaps: of the outliers' vectors
-        with the spikes, by default yes. kernels: two-time functions to compute at once, as "C[a,b]"; others are
-        computed when they are asked for. A solution that diverged is false in a condition and says why.
+        with the spikes, by default yes. align: directions to set the outliers' vectors against, besides those that the
+        model observes with alignment(...): fields by name, such as "teacher" or "v(3)". kernels: two-time functions to
+        compute at once, as "C[a,b]"; others are computed when they are asked for. A solution that diverged is false in
+        a condition and says why.
 
         >>> import derive
 
         >>> from derive.api.example import SPIKE
         >>> derive.load(SPIKE).solve(strength=2).outliers
         array([2.5])
+        >>> derive.load(SPIKE).solve(strength=2, align="v").alignments
+        {'v': {'right': array([0.75])}}
         """
         options = asked(
             samples=samples,
@@ -129,10 +134,11 @@ class Theory:
             rank=rank,
             path=path,
             overlaps=overlaps,
+            align=align,
             kernels=kernels,
             progress=progress,
         )
-        point = self._point(self._given("solve", options, values, parameters), progress)
+        point = self._point(self._given("solve", options, values, parameters), progress, align)
         return point.solved(
             samples=samples,
             seed=int(seed),
@@ -158,6 +164,7 @@ class Theory:
         path: bool | Sequence[int] | None = None,
         overlaps: bool | None = None,
         eigenvalues: str | None = None,
+        align: str | Sequence[str] = (),
         kernels: Sequence[str | Name] = (),
         jobs: int | str | None = None,
         executor: Executor | None = None,
@@ -194,7 +201,7 @@ class Theory:
             parameters,
             {"size": size, "seeds": seeds, "seed": seed},
             {"of": None if of == "solve" else of, "samples": samples, "rank": rank, "backend": backend, "path": path}
-            | {"overlaps": overlaps, "eigenvalues": eigenvalues, "kernels": kernels, "jobs": jobs}
+            | {"overlaps": overlaps, "eigenvalues": eigenvalues, "align": align, "kernels": kernels, "jobs": jobs}
             | {"executor": executor, "on": on, "journal": journal, "shard": shard, "progress": progress},
         ).done(progress)
 
@@ -218,6 +225,7 @@ class Theory:
             "path",
             "overlaps",
             "eigenvalues",
+            "align",
             "kernels",
             "jobs",
             "executor",
@@ -249,6 +257,7 @@ class Theory:
         path: bool | Sequence[int] | None = None,
         overlaps: bool | None = None,
         eigenvalues: str | None = None,
+        align: str | Sequence[str] = (),
         kernels: Sequence[str | Name] = (),
         progress: Progress | None = None,
         **parameters: Any,
@@ -258,7 +267,7 @@ class Theory:
         size: of the base sector, the first one declared. seeds: independent samples. path: the spectrum at every time
         or at those that are listed; by default at a handful where layers have names. backend: "numpy" or "jax".
         eigenvalues: "all" by default; "ends" gives the twenty at either end, which at large sizes are found without the
-        others, by Lanczos' method with checked residuals.
+        others, by Lanczos' method with checked residuals. align: as for `solve`.
 
         >>> import derive
 
@@ -274,10 +283,11 @@ class Theory:
             path=path,
             overlaps=overlaps,
             eigenvalues=eigenvalues,
+            align=align,
             kernels=kernels,
             progress=progress,
         )
-        point = self._point(self._given("simulate", options, values, parameters), progress)
+        point = self._point(self._given("simulate", options, values, parameters), progress, align)
         return point.simulated(
             Drawn(int(size), int(seeds), int(seed), backend, eigenvalues == "ends"),
             path=path,
@@ -299,6 +309,7 @@ class Theory:
         backend: str | None = None,
         path: bool | None = None,
         eigenvalues: str | None = None,
+        align: str | Sequence[str] = (),
         kernels: Sequence[str | Name] = (),
         progress: Progress | None = None,
         **parameters: Any,
@@ -306,7 +317,7 @@ class Theory:
         """Solve the theory, simulate the declaration, and set one against the other.
 
         eigenvalues: "all" by default; "ends" computes those that are compared only, the outliers on either side and the
-        edges behind them, unless a layer needs all. There is no histogram then.
+        edges behind them, unless a layer needs all. There is no histogram then. align: as for `solve`.
 
         >>> import derive
 
@@ -323,13 +334,14 @@ class Theory:
             backend=backend,
             path=path,
             eigenvalues=eigenvalues,
+            align=align,
             progress=progress,
             kernels=kernels,
         )
         given = self._given("compare", options, values, parameters)
         if seeds < 2:
             raise ParameterError("seeds must be at least 2 to compare: one seed gives no standard error")
-        return self._point(given, progress).compared(
+        return self._point(given, progress, align).compared(
             Drawn(int(size), int(seeds), int(seed), backend, eigenvalues == "ends"),
             samples=samples,
             rank=rank,
@@ -517,8 +529,8 @@ class Theory:
     def _problem(self, given: Values) -> Problem:
         return problem_of(self.declared, {**dict(self.chosen), **given})
 
-    def _point(self, given: Values, progress: Progress | None) -> Point:
-        return Point.of(self._source, self._problem(given), progress)
+    def _point(self, given: Values, progress: Progress | None, align: str | Sequence[str] = ()) -> Point:
+        return Point.of(self._source, aligned(self._problem(given), align), progress)
 
     def _solver(self, model: Model, progress: Progress | None) -> Solver:
         return self._source.solver(model, progress)

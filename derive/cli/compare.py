@@ -8,6 +8,7 @@ import click
 
 from derive.cli.output import json_option, print_table
 from derive.cli.problem import (
+    align_option,
     backend_option,
     eigenvalues_option,
     kernel_option,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 @backend_option
 @path_option
 @eigenvalues_option
+@align_option
 @kernel_option
 @out_option
 @plot_option
@@ -56,6 +58,7 @@ def compare(
     backend: str,
     path: bool | None,
     eigenvalues: str | None,
+    align: tuple[str, ...],
     kernels: tuple[str, ...],
     out: str | None,
     plot: str | None,
@@ -71,7 +74,9 @@ def compare(
     The k-th outlier above the bulk is set against the k-th largest eigenvalue, below the bulk from the bottom, and
     observables are compared at a handful of times. Differences are in standard errors: the simulation's over the
     seeds and, where the theory was sampled, the theory's, added in quadrature. With few seeds the errors themselves
-    are uncertain, so that three of them mean less. Overlaps are those of the outliers' vectors with the spikes.
+    are uncertain, so that three of them mean less. Overlaps are those of the outliers' vectors with the spikes, without
+    what a span holds by chance at this size; squared cosines with directions (--align, or alignment(...) in the model)
+    have what a direction holds by chance as an error.
 
     Without outliers the largest and smallest eigenvalues are set against the mean of the Tracy-Widom law, at edges that
     the density meets like a root; otherwise those that are no outliers are listed beside the edges for information.
@@ -104,7 +109,7 @@ def compare(
       derive compare my_model.py eta=0.1,0.2 --size 200 --seeds 4 --out compared.csv
     """
     options: dict[str, Any] = {"size": size, "seeds": seeds, "samples": samples, "rank": rank, "seed": seed}
-    options |= {"backend": backend, "path": path, "kernels": kernels}
+    options |= {"backend": backend, "path": path, "align": align, "kernels": kernels}
     options["eigenvalues"] = wanted_eigenvalues(eigenvalues, size, out, plot, pairs)
     computed(
         "compare",

@@ -120,6 +120,13 @@ kernel_option = click.option(
     help="A two-time function of two fields: C[a,b](t,s) = <a(t) b(s)>, or R[a,b](t,s), how a(t) answers to a source "
     "in the equation of b at s. May be repeated.",
 )
+align_option = click.option(
+    "--align",
+    multiple=True,
+    metavar="FIELD",
+    help="A direction to set the vectors of outliers against: teacher, v(3), 'v(T - 1)', or v for all its times before "
+    "the last update. May be repeated; those that a model observes with alignment(...) are given anyway.",
+)
 path_option = click.option(
     "--path/--no-path",
     "path",

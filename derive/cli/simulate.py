@@ -8,6 +8,7 @@ import click
 
 from derive.cli.output import handful, json_option, print_kernel, print_table
 from derive.cli.problem import (
+    align_option,
     backend_option,
     eigenvalues_option,
     kernel_option,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 @backend_option
 @path_option
 @eigenvalues_option
+@align_option
 @kernel_option
 @out_option
 @plot_option
@@ -50,6 +52,7 @@ def simulate(
     backend: str,
     path: bool | None,
     eigenvalues: str | None,
+    align: tuple[str, ...],
     kernels: tuple[str, ...],
     out: str | None,
     plot: str | None,
@@ -80,6 +83,9 @@ def simulate(
       layers                   where a model names its layers: layer, eigenvalues, and by comparison with the
                                spectrum at time 0 of the same seeds: outliers, outlier_path (at each of path_times:
                                a handful, all with --path), bbp_time, overlaps of the outliers with the spikes
+      alignments               of directions that the model observes with alignment(...) and those of --align: name,
+                               side, and for the vectors of the ten largest and smallest eigenvalues (top, bottom) mean
+                               and stderr of the squared cosine, by eigenvalue, time and label; of the first layer
 
     \b
     Examples:
@@ -88,7 +94,11 @@ def simulate(
       derive simulate my_model.py eta=0.1,0.2 --size 200 --seeds 4 --out samples.csv
     """
     options: dict[str, Any] = {"size": size, "seeds": seeds, "seed": seed, "backend": backend, "path": path}
-    options |= {"kernels": kernels, "eigenvalues": wanted_eigenvalues(eigenvalues, size, out, plot, pairs)}
+    options |= {
+        "align": align,
+        "kernels": kernels,
+        "eigenvalues": wanted_eigenvalues(eigenvalues, size, out, plot, pairs),
+    }
     computed(
         "simulate",
         "simulating",
@@ -125,6 +135,16 @@ def _print_simulation(simulation: Simulation) -> None:
         ]
         title = "eigenvalues, averaged over the seeds" + (f", layer {layer.label}" if layer.label else "")
         print_table(title, ("rank", "from the top", "from the bottom"), lines)
+        directions = []
+        for (name, side), squares in layer.alignments.items():
+            tops, bottoms = (np.array([s[end].mean(axis=-1) for s in squares]) for end in (-1, 0))
+            for i, place in enumerate(handful(tops.shape[1])):
+                who = (name, side) if i == 0 else ("", "")
+                when = str(place) if tops.shape[1] > 1 else ""  # a series begins at 0; a name has its own time
+                directions.append((*who, when, shown(tops[:, place]), shown(bottoms[:, place])))
+        if directions:
+            heads = ("direction", "vector", "time", "of the largest", "of the smallest")
+            print_table("alignments: squared cosines", heads, directions, text_columns=3)
     rows = []
     for name, values in simulation.observables.items():
         by_label = [columns_of(name, one) for one in values]

@@ -9,6 +9,7 @@ import click
 
 from derive.cli.output import handful, json_option, print_kernel, print_table
 from derive.cli.problem import (
+    align_option,
     kernel_option,
     out_option,
     path_option,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 @rank_option
 @seed_option
 @path_option
+@align_option
 @kernel_option
 @click.option("--grid", metavar="LOW:HIGH:COUNT", help="Also give the density of the bulk on so many points.")
 @out_option
@@ -46,6 +48,7 @@ def solve(
     rank: int | None,
     seed: int,
     path: bool | None,
+    align: tuple[str, ...],
     kernels: tuple[str, ...],
     grid: str | None,
     out: str | None,
@@ -81,6 +84,9 @@ def solve(
       outlier_errors           one standard error each, null where exact
       overlaps                 for each outlier its squared overlap with the span of the spikes, right and left
                                (left: of the left singular vector; null for a matrix that is no W^T W)
+      alignments               squared cosines of the outliers' vectors with directions: those that the model observes
+                               with alignment(...) and those of --align; each with name, side (right or left), axes
+                               (outlier, time, label, as far as it has several), times, values, errors
       outlier_path, bbp_time   outliers at each time, and the first time with one (or "never"); with --path
       outlier_path_errors      their standard errors where laws are sampled, else null
       largest_path             largest point of the spectrum at each time, outlier or edge
@@ -104,12 +110,14 @@ def solve(
       derive solve my_model.py eta=0.5 T=4 --json
       derive solve SETTING --samples 200000 --seed 1
       derive solve my_model.py --kernel C[u,u] --kernel R[e,u] --json
+      derive solve my_model.py --align teacher --align "u(3)"
       derive solve my_model.py --grid 0:10:400 --json
       derive solve my_model.py nu=0.5,1,2 eta=0.01:0.5:20 --out sweep.csv --plot sweep.png
       derive solve my_model.py eta=0.01:0.5:20 --jobs 2 --dry-run
     """
     points_of_grid = _grid(grid)
-    options: dict[str, Any] = {"samples": samples, "seed": seed, "rank": rank, "path": path, "kernels": kernels}
+    options: dict[str, Any] = {"samples": samples, "seed": seed, "rank": rank, "path": path}
+    options |= {"align": align, "kernels": kernels}
     computed(
         "solve",
         "solving",
@@ -202,6 +210,10 @@ def _print_layer(layer: Layer, grid: list[float] | None) -> None:
         click.echo(f"no outliers{named}: every eigenvalue lies in the bulk")
     elif len(layer.bulk_edges):
         click.echo(f"the matrix{named} has no spikes: its spectrum is the bulk")
+    directions = [(*row.split("|"), number) for row, number in layer.alignment_rows()]
+    if directions:
+        heads = ("direction", "vector", "outlier", "time", "squared cosine")
+        print_table(f"alignments{named}", heads, directions, text_columns=4)
     if layer.bbp_time is not None and lines:
         click.echo(f"first outlier{named} at time {layer.bbp_time}")
     if grid is not None:

@@ -143,7 +143,7 @@ def declaration_digest(model: Model) -> str:
         *(f"{name}={value}" for name, value in model.choices),
         *(f"{label}: {probe.matrix} plus {probe.plus}" for label, probe in model.probes),
         *(f"{e.target} = {e.value}" for e in model.equations),
-        *(f"{name} = {value}" for name, value in model.observe),
+        *(f"{name} = {value}" for name, value in (*model.observe, *model.alignments)),
         model.responses,
         *sorted(f"{type(s).__name__} {s.name} {s.fingerprint}" for s in {*atoms(model, _Named), *model.parameters}),
     ]

@@ -7,6 +7,7 @@ from typing import Any
 import sympy as sp
 
 from derive.errors import DeclarationError, blaming
+from derive.language.alignments import check_alignments
 from derive.language.contents import DECLARED, Declaration, atoms, everything, expressions
 from derive.language.data import Data, DataAt
 from derive.language.equations import Eq, Spectrum, named
@@ -55,6 +56,7 @@ def check(model: Declaration) -> None:
     _check_definitions(model)
     _check_use_of_disorder(model)
     _check_times(model)
+    check_alignments(model)
     for name, value in model.observe:
         _check_observable(name, value)
 
@@ -156,7 +158,7 @@ def _parts(model: Declaration) -> list[tuple[Eq | Spectrum | None, list[sp.Basic
     found: list[tuple[Eq | Spectrum | None, list[sp.Basic]]] = [
         (e, [*expressions(e.target), *expressions(e.value)]) for e in model.equations
     ]
-    found.append((None, [value for _, value in model.observe]))
+    found.append((None, [value for _, value in (*model.observe, *model.alignments)]))
     return [*found, *((probe, expressions(probe.matrix)) for _, probe in model.probes)]
 
 

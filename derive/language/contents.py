@@ -30,6 +30,9 @@ class Declaration(Protocol):
     def observe(self) -> Any: ...
 
     @property
+    def alignments(self) -> Any: ...
+
+    @property
     def probe(self) -> Any: ...
 
     @property
@@ -63,7 +66,7 @@ def everything(model: Declaration) -> list[sp.Basic]:
     found: list[sp.Basic] = []
     for equation in model.equations:
         found += [*expressions(equation.target), *expressions(equation.value)]
-    found += [value for _, value in model.observe]
+    found += [value for _, value in (*model.observe, *model.alignments)]
     for _, probe in model.probes:
         found += expressions(probe.matrix)
     return found

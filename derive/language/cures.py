@@ -56,6 +56,7 @@ _WORDS = {
     "data": "data('y', P)",
     "mean": "mean(x(t)**2)",
     "overlap": "overlap(x(t), y(t))",
+    "alignment": "alignment(v(t))",
     "outer": "outer(x(t), y(t))",
     "past_sum": "past_sum(lambda s: x(s), t)",
     "spectrum": "spectrum(M(T))",

@@ -10,6 +10,7 @@ import sympy as sp
 
 from derive.display import Displayed
 from derive.errors import DeclarationError
+from derive.language.alignments import Alignment, sides_of
 from derive.language.checks import check
 from derive.language.cures import word
 from derive.language.equations import Eq, Spectrum, named
@@ -24,7 +25,7 @@ class Model(Displayed):
 
     parameters: in the order in which generated solvers take them.
     equations: one for each field (and its starting values), two for each weight matrix.
-    observe: name to scalar, made of mean(...) and overlap(...); kept as pairs.
+    observe: name to scalar, made of mean(...) and overlap(...), or to alignment(...); kept as pairs.
     probe: spectrum(matrix), or several by layer, {0: spectrum(...), 1: spectrum(...)}, or None when only the training
     level matters; several are kept as pairs of a label and a spectrum.
     choices, family: which member of a family this is; filled in by the family.
@@ -32,6 +33,7 @@ class Model(Displayed):
     arrays: a function of the parameter values (a dictionary) that returns the arrays of data(...) by name, for those
     who give none of their own.
     refuses: a function of the arrays that a user gives (a dictionary) that returns what is wrong with them, or "".
+    alignments: those of observe, kept apart as pairs; filled in by the model.
 
     >>> from derive import Model, goe, mean, normal, outer, parameter, positive, sectors, spectrum
     >>> gamma, D = parameter("gamma", default=2.0, domain=positive), sectors("D")
@@ -54,6 +56,7 @@ class Model(Displayed):
     responses: str = ""
     arrays: Any = None
     refuses: Any = None
+    alignments: tuple[tuple[str, Alignment], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", _listed("parameters", self.parameters, "parameters=(eta, T)"))
@@ -62,7 +65,10 @@ class Model(Displayed):
             raise DeclarationError(
                 f"observe={named(self.observe)}: name each, as in observe={{'activity': mean(v(t)**2)}}"
             )
-        object.__setattr__(self, "observe", tuple(_observed(*item) for item in self.observe.items()))
+        observed = tuple(_observed(*item) for item in self.observe.items())
+        aligned = tuple((name, value) for name, value in observed if isinstance(value, Alignment))
+        object.__setattr__(self, "observe", tuple(pair for pair in observed if pair not in aligned))
+        object.__setattr__(self, "alignments", (*self.alignments, *aligned))
         if isinstance(self.probe, Mapping):
             object.__setattr__(self, "probe", tuple((str(label), what) for label, what in self.probe.items()))
         elif isinstance(self.probe, (list, set)) or (isinstance(self.probe, tuple) and not _are_pairs(self.probe)):
@@ -82,8 +88,11 @@ class Model(Displayed):
         return self.probe if isinstance(self.probe, tuple) else (("", self.probe),)
 
     def probing(self, label: str) -> Model:
-        """The same model with one of its probed matrices only."""
-        return replace(self, probe=dict(self.probes)[label], observe=dict(self.observe))
+        """The same model with one of its probed matrices only, and directions that its vectors live with."""
+        probe = dict(self.probes)[label]
+        sectors = [sector for _, sector in sides_of(probe.matrix)]
+        kept = tuple(pair for pair in self.alignments if pair[1].direction.field.sector in sectors)
+        return replace(self, probe=probe, observe=dict(self.observe), alignments=kept)
 
 
 def _listed(what: str, given: Any, example: str) -> tuple[Any, ...]:

@@ -92,6 +92,7 @@ def _(shown: Model) -> str:
     parts = [_count(len(shown.parameters), "parameter")]
     parts += [_count(len(shown.equations), "equation")] if shown.equations else []
     parts += [f"observables {_listed([name for name, _ in shown.observe])}"] if shown.observe else []
+    parts += [f"alignments {_listed([name for name, _ in shown.alignments])}"] if shown.alignments else []
     if len(shown.probes) == 1:
         matrix = str(shown.probes[0][1].matrix)
         parts.append(f"spectrum of {textwrap.shorten(matrix, LONGEST_LINE, placeholder=' ...')}")
@@ -107,7 +108,7 @@ def _(shown: Model) -> str:
     for p in shown.parameters:
         lines.append(f"    {p.name} = {p.default:g}, {p.domain}" + (f": {p.doc}" if p.doc else ""))
     formulas = [text_of(equation) for equation in shown.equations]
-    formulas += [f"{name} = {text(value)}" for name, value in shown.observe]
+    formulas += [f"{name} = {text(value)}" for name, value in (*shown.observe, *shown.alignments)]
     lines += ["", *_lines(formulas)] if formulas else []
     for label, probe in shown.probes:
         lines += ["", f"  {spectrum_words(label)}", *_lines([text_of(probe)])]
@@ -117,7 +118,7 @@ def _(shown: Model) -> str:
 @latex_of.register
 def _(shown: Model) -> str:
     formulas = [latex_of_equation(equation) for equation in shown.equations]
-    formulas += [latex_of_observable(name, value) for name, value in shown.observe]
+    formulas += [latex_of_observable(name, value) for name, value in (*shown.observe, *shown.alignments)]
     lines = [line for formula in formulas for line in (r"\[", formula, r"\]")]
     for label, probe in shown.probes:
         lines += [prose(spectrum_words(label)), r"\[", latex_of_spectrum(probe), r"\]"]

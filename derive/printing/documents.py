@@ -277,7 +277,7 @@ def parameter_table(model: Model) -> list[str]:
 def declared(model: Model) -> list[str]:
     """The declaration itself: its equations, what is observed and the matrix that is probed."""
     formulas = [latex_of_equation(equation) for equation in model.equations]
-    formulas += [latex_of_observable(name, value) for name, value in model.observe]
+    formulas += [latex_of_observable(name, value) for name, value in (*model.observe, *model.alignments)]
     lines = [line for formula in formulas for line in ("$$", formula, "$$", "")]
     for label, probe in model.probes:
         lines += [spectrum_words(label), "", "$$", latex_of_spectrum(probe), "$$", ""]

@@ -111,14 +111,19 @@ class Names:
             for a in projected.probes:
                 for b in kicked:
                     add(f"R_{a}_{b}", Pair("R", a, b, True))
-            for unknown in projected.unknowns:
+            added = [unknown for aligned in projected.alignments for unknown in (*aligned.earlier, *aligned.later)]
+            for unknown in (*projected.unknowns, *added):
                 add(f"source_{unknown.field}", Overlap(unknown.field))
                 for probe in projected.probes:
                     add(f"{unknown.kind}_{probe}_{unknown.field}", Pair(unknown.kind, probe, unknown.field, True))
                 for side in projected.directions:
                     pair = Pair(unknown.kind, unknown.probe, unknown.field, False)
                     add(f"source_{side.side}_{unknown.name}", Drive(side.side, pair))
-            for _, combination in projected.couplings:
+                for aligned in projected.alignments:
+                    pair = Pair(unknown.kind, unknown.probe, unknown.field, False)
+                    add(f"source_{aligned.side}_{unknown.name}", Drive(aligned.side, pair))
+            asked = [combination for aligned in projected.alignments for combination in aligned.combinations]
+            for combination in (*(made for _, made in projected.couplings), *asked):
                 for _, word in combination:
                     for letter in word:
                         if isinstance(letter, Letter):

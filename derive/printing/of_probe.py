@@ -8,9 +8,9 @@ from functools import partial
 import sympy as sp
 
 from derive.algebra.nodes import Z, index_size
-from derive.algebra.words import as_matrix
+from derive.algebra.words import Combination, as_matrix
 from derive.printing.statements import Section, Statement
-from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle, Pencil, ProjectedProbe, Unknown
+from derive.records.probe import MAP, Aligned, BlockMatrix, Bulk, Cycle, Pencil, ProjectedProbe, Unknown
 
 LARGEST_WHOLE = 6
 """With more unknowns than this the blocks of A(z) stand in the whole by their names."""
@@ -22,8 +22,7 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
         Statement(sp.Symbol(f"L_{record.probes[i]}_{record.probes[j]}"), value) for (i, j), value in record.propagator
     )
     bulk = tuple(Statement(sp.expand(e), sp.S.Zero) for e in record.bulk_equations)
-    rows = range(len(record.unknowns))
-    projected = [_projected_line(record, row, rows) for row in rows]
+    projected = _projected_lines(record, range(len(record.unknowns)))
     sources = tuple(
         Statement(
             sp.Symbol(f"source_{side.side}_{record.unknowns[row].name}"),
@@ -63,15 +62,30 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
                 "With a source in the direction of a spike the unknowns are a projected resolvent, and its residue at "
                 "an outlier tells how much of the spike is in the eigenvector.",
             ),
+            *(_alignment(record, aligned) for aligned in record.alignments),
         )
         if part.statements
     )
 
 
-def _projected_line(record: ProjectedProbe, row: int, columns: Iterable[int]) -> Statement:
-    """The equation of one unknown, with the unknowns of some columns."""
-    unknown, table = record.unknowns[row], dict(record.couplings)
-    known = {record.unknowns[c] for c in columns}
+Couplings = dict[Unknown, Combination]
+"""What multiplies other unknowns in the equation of one."""
+
+
+def _projected_lines(record: ProjectedProbe, rows: Iterable[int]) -> list[Statement]:
+    """The equations of some unknowns, as far as they are among each other."""
+    known = tuple(record.unknowns[row] for row in rows)
+    table: dict[Unknown, Couplings] = {unknown: {} for unknown in known}
+    for (row, column), value in record.couplings:
+        if record.unknowns[row] in table and record.unknowns[column] in table:
+            table[record.unknowns[row]][record.unknowns[column]] = value
+    return [_projected_line(record, unknown, table[unknown], known) for unknown in known]
+
+
+def _projected_line(
+    record: ProjectedProbe, unknown: Unknown, couplings: Couplings, known: tuple[Unknown, ...]
+) -> Statement:
+    """The equation of one unknown."""
     left = sp.Add(
         *(
             value * sp.Symbol(Unknown(unknown.kind, record.probes[j], unknown.field).name)
@@ -80,12 +94,49 @@ def _projected_line(record: ProjectedProbe, row: int, columns: Iterable[int]) ->
         )
     )
     terms = [
-        as_matrix(table[row, c], unknown.size, record.unknowns[c].size)
-        * sp.MatrixSymbol(record.unknowns[c].name, record.unknowns[c].size, 1)
-        for c in columns
-        if (row, c) in table
+        as_matrix(value, unknown.size, other.size) * sp.MatrixSymbol(other.name, other.size, 1)
+        for other, value in couplings.items()
     ]
     return Statement(left, sp.MatAdd(*terms) if len(terms) > 1 else (terms[0] if terms else sp.S.Zero))
+
+
+def _alignment(record: ProjectedProbe, aligned: Aligned) -> Section:
+    """A declared direction: the unknowns that it adds, what a source along it adds, and where its cosine is read."""
+    everything = (*record.unknowns, *aligned.later)
+    seen: dict[int, Couplings] = {row: {} for row in range(len(aligned.later))}
+    for (row, column), value in aligned.couplings:
+        seen[row][everything[column]] = value
+    kicked: dict[int, Couplings] = {row: {} for row in range(len(aligned.earlier))}
+    for (row, column), value in aligned.sources:
+        kicked[row][aligned.earlier[column]] = value
+    lines = [_projected_line(record, u, kicked[row], aligned.earlier) for row, u in enumerate(aligned.earlier)]
+    lines += [_projected_line(record, u, seen[row], everything) for row, u in enumerate(aligned.later)]
+    field, targets = aligned.direction.field, (*record.unknowns, *aligned.earlier)
+    lines += [
+        Statement(
+            sp.Symbol(f"source_{aligned.side}_{targets[row].name}"),
+            as_matrix(value, targets[row].size, index_size(field)),
+            remark=f"source along {field} in the equation of {aligned.probe}",
+        )
+        for row, value in aligned.drive
+    ]
+    lines += [
+        Statement(
+            sp.Symbol(f"source_{aligned.side}_{record.unknowns[row].name}"),
+            as_matrix(value, record.unknowns[row].size, aligned.earlier[column].size)
+            * sp.MatrixSymbol(aligned.earlier[column].name, aligned.earlier[column].size, 1),
+            remark="and what it drives",
+        )
+        for (row, column), value in aligned.feeds
+    ]
+    over = f"over the mean square of {field}" + (" and over z" if aligned.side == "left" else "")
+    cosine = f"the squared cosine is the residue of {aligned.unknown.name} at an outlier, {over}"
+    return Section(
+        f"alignment {aligned.name} of {aligned.side} vectors",
+        (*lines, Statement(remark=cosine)),
+        "The same for a direction that was asked about. The overlaps that its equation needs feed nothing back, and "
+        "nothing feeds the responses that only its own source drives, so that A(z) keeps its zeros.",
+    )
 
 
 def blocks_sections(record: BlockMatrix) -> tuple[Section, ...]:
@@ -209,7 +260,7 @@ def _couplings(record: Pencil, cycle: Cycle) -> list[Statement]:
 def _nonlinear_lines(record: Pencil) -> list[Statement]:
     """The homogeneous equations whose solutions are sought, what makes them irreducible, and their size."""
     rest, whole = record.rest, range(len(record.blocks.labels))
-    lines = [_projected_line(record.projected, row, rest) for row in rest]
+    lines = _projected_lines(record.projected, rest)
     solved = (
         f"a solution other than zero exists at an outlier: {len(rest)} unknowns, {_words(record.size(rest))} numbers"
     )

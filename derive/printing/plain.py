@@ -141,6 +141,9 @@ class TextPrinter(StrPrinter):
     def _print_Mean(self, node: sp.Basic) -> str:
         return f"<{self._print(node.expression)}>"
 
+    def _print_Alignment(self, node: sp.Basic) -> str:
+        return f"cos^2(outlier, {self._print(node.direction)})"
+
     def _print_Apply(self, node: sp.Basic) -> str:
         return f"{self._print(node.matrix)}{'^T' if node.transposed else ''} {self._factor(node.vector)}"
 

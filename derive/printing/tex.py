@@ -145,6 +145,9 @@ class TexPrinter(LatexPrinter):
     def _print_Mean(self, node: sp.Basic) -> str:
         return rf"\left\langle {self._print(node.expression)} \right\rangle"
 
+    def _print_Alignment(self, node: sp.Basic) -> str:
+        return rf"\cos^2 \bigl(\mathrm{{outlier}},\, {self._print(node.direction)}\bigr)"
+
     def _print_Apply(self, node: sp.Basic) -> str:
         return rf"{self._print(node.matrix)}{TOP if node.transposed else ''}\, {self._factor(node.vector)}"
 

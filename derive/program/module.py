@@ -105,11 +105,27 @@ def _demands(model: Model) -> list[str]:
             found.append(_demand(what, text.formula(number), kind, text))
     for trait in atoms(model, Trait):
         found += _demands_of_law(trait, text)
+    found += _demands_of_times(model, text)
     return [*found, *_demands_of_functions(model, text)]
 
 
 def _demand(what: str, code: str, kind: str, text: PlainNumpyText) -> str:
     return f"Demand({what!r}, lambda {text.names.of(PARAMETERS)}: {code}, {kind!r}),"
+
+
+def _demands_of_times(model: Model, text: PlainNumpyText) -> list[str]:
+    """Directions that are asked about at one time: it must be one before the last update."""
+    found = []
+    for _, value in model.alignments:
+        time, clock = value.direction.time, value.direction.field.clock
+        if time is None or time == clock:
+            continue
+        if not time.is_nonnegative:
+            found.append(_demand(f"the time of {shown(value.direction)}", text.formula(time), "not negative", text))
+        if not sp.expand(clock.steps - time).is_Integer:
+            what = f"the number of updates after {shown(value.direction)}"
+            found.append(_demand(what, text.formula(clock.steps - time), "positive", text))
+    return found
 
 
 def _demands_of_law(trait: Trait, text: PlainNumpyText) -> list[str]:

@@ -35,7 +35,7 @@ from derive.program.nodes import (
 )
 from derive.program.recurrences import Coefficients
 from derive.program.text import PARAMETERS
-from derive.records.probe import MAP, BlockMatrix, Bulk, Cycle, Directions, Pencil, ProjectedProbe, Unknown
+from derive.records.probe import MAP, Aligned, BlockMatrix, Bulk, Cycle, Directions, Pencil, ProjectedProbe, Unknown
 from derive.records.system import weighing
 
 
@@ -54,12 +54,19 @@ def letters_needed(blocks: BlockMatrix) -> tuple[tuple[Letter, ...], tuple[Mean,
 
 
 def _combinations(blocks: BlockMatrix) -> list[Combination]:
-    sides = blocks.projected.directions
+    sides, asked = blocks.projected.directions, blocks.projected.alignments
     return [
         *(block.combination for _, block in blocks.blocks),
         *(combination for side in sides for _, combination in side.drive),
         *(((sp.S.One, (Letter.correlation(a, b),)),) for side in sides for a in side.fields for b in side.fields),
+        *(combination for one in asked for combination in one.combinations),
+        *(((sp.S.One, (_squares(one),)),) for one in asked),
     ]
+
+
+def _squares(aligned: Aligned) -> Letter:
+    """The matrix whose diagonal holds the mean squares of a direction."""
+    return Letter.correlation(aligned.direction.field, aligned.direction.field)
 
 
 @dataclass(frozen=True)
@@ -77,10 +84,28 @@ class RingProgram:
 
 
 @dataclass(frozen=True)
+class AlignedProgram:
+    """A declared direction: `source` gives what it drives and its mean squares, `later` the equations of the overlaps
+    that A(z) has not, `earlier` those of responses that only it drives, None where there are none; `time`: when it is
+    taken, None for all times."""
+
+    aligned: Aligned
+    source: Definition
+    later: Definition | None
+    earlier: Definition | None
+    time: Definition | None
+
+    @property
+    def functions(self) -> tuple[Definition | None, ...]:
+        return self.source, self.later, self.earlier, self.time
+
+
+@dataclass(frozen=True)
 class ProbeProgram:
     unknowns: tuple[str, ...]
     a_matrix: Definition
     sides: tuple[tuple[str, Definition], ...]
+    alignments: tuple[AlignedProgram, ...]
     rings: tuple[RingProgram, ...]
     reduced: bool
     steady: bool
@@ -188,8 +213,9 @@ def probe_program(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> Pr
     doc = f"A(z), one row of blocks per unknown: {names or 'there are none'}."
     a_matrix = work.function("a_matrix", (work.z, work.r, work.order), doc, whole)
     sides = tuple((side.side, _side(work, side)) for side in projected.directions)
+    asked = tuple(_aligned(work, number, aligned) for number, aligned in enumerate(projected.alignments))
     rings = tuple(_ring(work, blocks, number, cycle) for number, cycle in enumerate(pencil.cycles))
-    return ProbeProgram(blocks.labels, a_matrix, sides, rings, not pencil.rest, _steady(blocks, layout.clock))
+    return ProbeProgram(blocks.labels, a_matrix, sides, asked, rings, not pencil.rest, _steady(blocks, layout.clock))
 
 
 def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
@@ -228,6 +254,75 @@ def _side(work: _Spectral, side: Directions) -> Definition:
         "the rows of q that are its overlaps with them, and their Gram matrix.\n"
     ).rstrip()
     return work.function(f"{side.side}_spikes", (work.order,), doc, Tuple((Blocks(driven), Blocks(rows), Blocks(gram))))
+
+
+def _aligned(work: _Spectral, number: int, aligned: Aligned) -> AlignedProgram:
+    """The source along a direction, what sees it, and when it is taken."""
+    direction, unknowns = aligned.direction, work.projected.unknowns
+    size, name, drive = index_size(direction.field), text(direction.field), dict(aligned.drive)
+    everything = (*unknowns, *aligned.later)
+
+    def seen(u: Unknown) -> Value:
+        found = u == aligned.unknown
+        return Call("eye", (Formula(size),), (size, size)) if found else Sum((), (size, u.size))
+
+    def driven(some: tuple[Unknown, ...], first: int) -> Blocks:
+        return Blocks(tuple((work.combination(drive.get(first + r, ()), u.size, size),) for r, u in enumerate(some)))
+
+    doc = (
+        f"For a source along {name}: the right-hand side of A(z) q = b,\n"
+        "the rows that are its overlaps with it among those of q and of what it adds,\n"
+        "and the matrix with its mean squares on the diagonal.\n"
+    ).rstrip()
+    result = Tuple((driven(unknowns, 0), Blocks((tuple(map(seen, everything)),)), work.letter(_squares(aligned))))
+    source = work.function(f"along_{number}", (work.order,), doc, result)
+    later = earlier = time = None
+    if aligned.later:
+        doc = f"The equations of the overlaps that {name} adds to those of A(z)."
+        rows = _equations(work, aligned.later, everything, dict(aligned.couplings))
+        later = work.function(f"later_{number}", (work.z, work.r, work.order), doc, rows)
+    if aligned.earlier:
+        doc = (
+            f"The equations of the responses that a source along {name} drives, what it drives them with,\n"
+            "and what they add to the right-hand side of A(z) q = b.\n"
+        ).rstrip()
+        feeds = dict(aligned.feeds)
+        added = Blocks(
+            tuple(
+                tuple(work.combination(feeds.get((r, c), ()), u.size, v.size) for c, v in enumerate(aligned.earlier))
+                for r, u in enumerate(unknowns)
+            )
+        )
+        rows = _equations(work, aligned.earlier, aligned.earlier, dict(aligned.sources))
+        whole = Tuple((rows, driven(aligned.earlier, len(unknowns)), added))
+        earlier = work.function(f"earlier_{number}", (work.z, work.r, work.order), doc, whole)
+    if direction.time is not None and direction.time != work.clock:
+        time = work.function(f"time_{number}", (), f"The time of {text(direction)}.", work.number(direction.time))
+    return AlignedProgram(aligned, source, later, earlier, time)
+
+
+def _equations(
+    work: _Spectral,
+    rows: tuple[Unknown, ...],
+    columns: tuple[Unknown, ...],
+    couplings: dict[tuple[int, int], Combination],
+) -> Blocks:
+    """Propagators minus couplings, one row of blocks per unknown."""
+    propagator = dict(work.projected.propagator)
+    index = {probe: i for i, probe in enumerate(work.projected.probes)}
+    table: list[tuple[Value, ...]] = []
+    for r, unknown in enumerate(rows):
+        found: list[Value] = []
+        for c, other in enumerate(columns):
+            made = work.combination(couplings.get((r, c), ()), unknown.size, other.size, sign=-1)
+            same = (unknown.kind, unknown.field) == (other.kind, other.field)
+            scalar = propagator.get((index[unknown.probe], index[other.probe]), sp.S.Zero) if same else sp.S.Zero
+            if scalar != 0:
+                identity = (work.number(scalar), Call("eye", (Formula(unknown.size),), (unknown.size, other.size)))
+                made = Sum((identity, *made.terms), made.shape)
+            found.append(made)
+        table.append(tuple(found))
+    return Blocks(tuple(table))
 
 
 def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> RingProgram:

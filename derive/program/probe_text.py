@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from derive.program.nodes import Definition
-from derive.program.probe import BulkProgram, ProbeProgram
+from derive.program.probe import AlignedProgram, BulkProgram, ProbeProgram
 from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text
 
 IN_MATRICES = ("by_time", "diagonal", "taken_at")
@@ -16,11 +16,13 @@ def probe_text(program: ProbeProgram, runtime: str) -> str:
     functions = [
         program.a_matrix,
         *(f for _, f in program.sides),
+        *(f for one in program.alignments for f in one.functions if f is not None),
         *(f for ring in program.rings for f in ring.functions),
     ]
     parts = [(r.pencil, r.scalar_map, r.relation, r.inverse) for r in program.rings]
     rings = [f"Ring({', '.join('None' if f is None else f.name for f in ring)})" for ring in parts]
     sides = [f"Side({side!r}, {f.name})" for side, f in program.sides]
+    asked = [_direction(one) for one in program.alignments]
     end = [
         "PROBE = Probe(",
         f"    unknowns={program.unknowns!r},",
@@ -29,11 +31,19 @@ def probe_text(program: ProbeProgram, runtime: str) -> str:
         f"    sides=({_joined(sides)}),",
         f"    reduced={program.reduced!r},",
         f"    steady={program.steady!r},",
+        *(["    directions=(", *(f"        {one}," for one in asked), "    ),"] if asked else []),
         ")",
     ]
-    interface = ["Probe", *(["Ring"] if rings else []), *(["Side"] if sides else [])]
+    optional = {"Direction": asked, "Ring": rings, "Side": sides}
+    interface = sorted(["Probe", *(word for word, some in optional.items() if some)])
     doc = "A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."
     return _module(doc, functions, interface, end, runtime)
+
+
+def _direction(program: AlignedProgram) -> str:
+    aligned, field = program.aligned, program.aligned.direction.field
+    told = [aligned.name, aligned.side, field.name, field.timed, field.labels.name if field.labelled else None]
+    return f"Direction({', '.join([*map(repr, told), *('None' if f is None else f.name for f in program.functions)])})"
 
 
 def bulk_text(program: BulkProgram, runtime: str) -> str:

@@ -11,7 +11,7 @@ import sympy as sp
 from derive.algebra.nodes import Z, index_size
 from derive.algebra.words import Combination, as_matrix
 from derive.language.symbols import EngineSymbol, Parameter
-from derive.language.vectors import Field
+from derive.language.vectors import Field, FieldAt
 from derive.records.base import Record
 from derive.records.system import System
 
@@ -56,12 +56,46 @@ class Directions:
     drive: tuple[tuple[tuple[int, int], Combination], ...]
 
 
+@dataclass(frozen=True)
+class Aligned:
+    """A declared direction on one side of the probed matrix: its overlap with `probe` joins the unknowns of A(z).
+
+    later: the unknowns that its equation needs besides those of A(z), its own among them; they feed nothing back. Their
+    couplings[(row, column)] multiply unknowns of A(z), or `later` behind them, in the equation of later[row].
+    earlier: responses that a source along the direction drives, and that vanish without it; nothing feeds them. Their
+    sources[(row, column)] multiply earlier[column] in the equation of earlier[row], and feeds[(row, column)] in that of
+    an unknown of A(z). Neither adds a zero to A(z). drive: what the source adds to the equations of the unknowns of
+    A(z), and of `earlier` behind them.
+    """
+
+    name: str
+    side: str
+    probe: Field
+    direction: FieldAt
+    later: tuple[Unknown, ...]
+    couplings: tuple[tuple[tuple[int, int], Combination], ...]
+    earlier: tuple[Unknown, ...]
+    sources: tuple[tuple[tuple[int, int], Combination], ...]
+    feeds: tuple[tuple[tuple[int, int], Combination], ...]
+    drive: tuple[tuple[int, Combination], ...]
+
+    @property
+    def unknown(self) -> Unknown:
+        """The overlap of the probe with the direction."""
+        return Unknown("C", self.probe, self.direction.field)
+
+    @property
+    def combinations(self) -> tuple[Combination, ...]:
+        return tuple(made for _, made in (*self.couplings, *self.sources, *self.feeds, *self.drive))
+
+
 @dataclass(frozen=True, repr=False)
 class ProjectedProbe(Record):
     """propagator: sum_l L[i, l] psi_l = noise + spikes, after the Laplace transform.
 
     couplings[(row, column)]: the matrix that multiplies unknown `column` in the equation of unknown `row`.
     directions: sources along the spikes, whose residues at an outlier are the overlaps of its vectors with them.
+    alignments: the same for directions that the declaration asks about.
     """
 
     system: System
@@ -73,6 +107,7 @@ class ProjectedProbe(Record):
     unknowns: tuple[Unknown, ...]
     couplings: tuple[tuple[tuple[int, int], Combination], ...]
     directions: tuple[Directions, ...]
+    alignments: tuple[Aligned, ...]
     assumptions: tuple[str, ...]
     title = "Probe, projected and Laplace transformed"
 

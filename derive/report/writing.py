@@ -167,9 +167,10 @@ def _declaration(model: Model, system: Record, values: Values, sources: Sequence
         blocks.append(
             Prose(words("There is no training: the probed matrix is a fixed function of the random matrices."))
         )
-    if model.observe:
+    observed = (*model.observe, *model.alignments)
+    if observed:
         blocks.append(Heading(words("Observed")))
-        blocks += [Equation(latex_of_observable(name, value)) for name, value in model.observe]
+        blocks += [Equation(latex_of_observable(name, value)) for name, value in observed]
     if model.probes:
         blocks.append(Heading(words("Probed: the spectrum of")))
         for label, probe in model.probes:

@@ -17,6 +17,7 @@ from derive.results.simulation import Simulation
 from derive.results.solution import Solution
 from derive.results.sweep import Sweep
 from numerics.bulk.law import Law, Panel, Panelled, Piece
+from numerics.outliers.alignments import Alignment
 from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
 from numerics.simulation.compare import Row
 from numerics.simulation.samples import SimulatedLayer, Simulation as FoundSimulation
@@ -32,6 +33,7 @@ KINDS = (
     Made,
     FoundSolution,
     Layer,
+    Alignment,
     Law,
     Panelled,
     Panel,

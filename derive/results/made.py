@@ -63,7 +63,7 @@ class Made:
             elif isinstance(value, bool):
                 options += [flag if value else f"--no-{name}"]
             elif isinstance(value, (list, tuple)):
-                if name != "kernel":
+                if name not in ("kernel", "align"):
                     return None  # times that were listed in Python
                 options += [word for one in value for word in (flag, str(one))]
             elif value is not None:

@@ -124,6 +124,8 @@ class Simulation(Saved):
             "eigenvalues": _ends(self.found.eigenvalues),
             "observables": observables,
         }
+        if self.layers and self.layers[0].alignments:
+            result["alignments"] = _alignments(self.layers[0])
         if self.found.two_time:
             result["kernels"] = self.kernels()
         if any(layer.label for layer in self.layers):
@@ -216,4 +218,16 @@ def layer_as_dict(layer: SimulatedLayer) -> dict[str, Any]:
         "outlier_path": [mean_and_error(rows) for rows in paths],
         "bbp_time": None if not paths else "never" if first is None else first,
         "overlaps": overlaps,
+        **({"alignments": _alignments(layer)} if layer.alignments else {}),
     }
+
+
+def _alignments(layer: SimulatedLayer) -> list[dict[str, Any]]:
+    """Squared cosines of the outermost vectors with declared directions, by eigenvalue, time and label."""
+    from numerics.simulation.compare import mean_and_error
+
+    found = []
+    for (name, side), squares in layer.alignments.items():
+        ends = {"top": np.array([s[::-1][:ENDS] for s in squares]), "bottom": np.array([s[:ENDS] for s in squares])}
+        found.append({"name": name, "side": side, **{end: mean_and_error(rows) for end, rows in ends.items()}})
+    return found

@@ -12,6 +12,8 @@ from derive.errors import NumericalError, ParameterError
 from derive.results.made import Made
 from derive.results.saving import Saved
 from derive.results.words import grouped, html_table, listed, shown_number, table
+from numerics.labelled import with_none
+from numerics.progress import handful
 
 if TYPE_CHECKING:
     import pandas
@@ -103,6 +105,26 @@ class Layer:
         )
 
     @property
+    def alignments(self) -> dict[str, dict[str, np.ndarray]]:
+        """By the name of alignment(...) and by side the squared cosines of the outliers' vectors with that direction:
+        one row per outlier, then its times and labels, as far as it has several."""
+        found: dict[str, dict[str, np.ndarray]] = {}
+        for one in self.found.alignments:
+            found.setdefault(one.name, {})[one.side] = read_only(one.shaped(one.values))
+        return found
+
+    @property
+    def alignment_errors(self) -> dict[str, dict[str, np.ndarray]] | None:
+        """One standard error each; None where they are exact."""
+        if any(one.errors is None for one in self.found.alignments):
+            return None
+        found: dict[str, dict[str, np.ndarray]] = {}
+        for one in self.found.alignments:
+            if one.errors is not None:
+                found.setdefault(one.name, {})[one.side] = read_only(one.shaped(one.errors))
+        return found or None
+
+    @property
     def outlier_path(self) -> tuple[np.ndarray, ...] | None:
         """The outliers at each time; None if they were not asked for."""
         path = self.found.outlier_path
@@ -184,6 +206,21 @@ class Layer:
             return "above the bulk"
         return "below the bulk" if value < edges[0][0] else "in a gap"
 
+    def alignment_rows(self) -> list[tuple[str, str]]:
+        """Squared cosines with directions, for people: "direction|side|outlier|time" with a number, at a handful of
+        times, for each outlier, equal ones once; the mean over labels."""
+        found = []
+        for one in self.found.alignments:
+            for first, count, _ in grouped(self.outliers):
+                who = f"{first + 1}" if count == 1 else f"{first + 1}-{first + count}"
+                for i, place in enumerate(handful(one.values.shape[1])):
+                    when = "" if one.times is None else str(one.times[place])
+                    names = f"{one.name}|{one.side}|{who}" if i == 0 else "||"
+                    error = None if one.errors is None else float(np.max(one.errors[first, place]))
+                    value = float(np.mean(one.values[first, place]))
+                    found.append((f"{names}|{when}", shown_number(value, error)))
+        return found
+
     def rows(self) -> list[tuple[str, str]]:
         """What is shown of it: quantities and their numbers; equal outliers once, with how often they occur."""
         edges = ", ".join(f"[{shown_number(a)}, {shown_number(b)}]" for a, b in self.bulk_edges)
@@ -192,6 +229,12 @@ class Layer:
         for first, count, value in grouped(self.outliers):
             number = shown_number(value, None if errors is None else float(errors[first]))
             found.append((f"outlier {self.side(value)}", number + (f" x {count}" if count > 1 else "")))
+        for one in self.found.alignments:
+            if len(one.values):
+                error = None if one.errors is None else float(np.max(one.errors[0, -1]))
+                when = f" at {one.times[-1]}" if one.times is not None and one.series else ""
+                shown = shown_number(float(np.mean(one.values[0, -1])), error)
+                found.append((f"{one.name}{when} ({one.side}), of the first", shown))
         if self.bbp_time is not None:
             found.append(("first outlier", str(self.bbp_time)))
         return found
@@ -210,6 +253,12 @@ class Layer:
             "outliers": found.outliers,
             "outlier_errors": found.outlier_errors,
             "overlaps": found.overlaps,
+            "alignments": [
+                {"name": one.name, "side": one.side, "axes": ["outlier", *one.axes], "times": one.times}
+                | {"values": with_none(one.shaped(one.values))}
+                | {"errors": None if one.errors is None else with_none(one.shaped(one.errors))}
+                for one in found.alignments
+            ],
             "outlier_path": found.outlier_path,
             "outlier_path_errors": found.outlier_path_errors,
             "largest_path": found.largest_path,
@@ -307,6 +356,10 @@ class Solution(Saved):
     @property
     def overlaps(self) -> dict[str, np.ndarray] | None:
         return self.layer().overlaps
+
+    @property
+    def alignments(self) -> dict[str, dict[str, np.ndarray]]:
+        return self.layer().alignments
 
     @property
     def outlier_path(self) -> tuple[np.ndarray, ...] | None:

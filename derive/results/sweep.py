@@ -254,6 +254,9 @@ def _spectrum(layer: Layer) -> dict[str, Any]:
         f"intervals{tail}": len(edges),
     }
     row |= {f"outlier_{rank + 1}{tail}": float(z) for rank, z in enumerate(outliers)}
+    for one in layer.found.alignments:
+        for rank, squares in enumerate(one.values):  # at the last of its times, the mean over labels
+            row[f"{one.name} {one.side} of outlier_{rank + 1}{tail}"] = float(np.mean(squares[-1]))
     if layer.bbp_time is not None:
         row[f"bbp_time{tail}"] = layer.bbp_time
     return row

@@ -87,11 +87,21 @@ def _layer(layer: Any) -> Variables:
         found["outlier_errors"] = (("rank",), layer.outlier_errors)
     for side, values in (layer.overlaps or {}).items():
         found[f"overlap_{side}"] = (("rank",), values)
+    for one in layer.found.alignments:
+        dims = ("rank", *(f"{_variable(one)}_{axis}" for axis in one.axes))
+        found[_variable(one)] = (dims, one.shaped(one.values))
+        if one.errors is not None:
+            found[f"{_variable(one)}_error"] = (dims, one.shaped(one.errors))
     if layer.outlier_path is not None:
         found["outlier_path"] = (("path_time", "path_rank"), padded(layer.outlier_path))
     if layer.largest_path is not None:
         found["largest_path"] = (("path_time",), layer.largest_path)
     return {name: (dims, values) for name, (dims, values) in found.items() if values.size}
+
+
+def _variable(one: Any) -> str:
+    """The name of a variable for an alignment: letters, digits and underscores."""
+    return "alignment_" + "".join(c if c.isalnum() else "_" for c in f"{one.name}_{one.side}").replace("__", "_")
 
 
 def _samples(simulation: Result) -> Variables:
@@ -208,6 +218,13 @@ def _add_theory(table: _Table, tail: str, layers: Sequence[Any]) -> None:
     table.add(f"lower_edge{tail}", [layer and _edge(layer, 0) for layer in layers], ())
     table.add(f"upper_edge{tail}", [layer and _edge(layer, 1) for layer in layers], ())
     table.add(f"largest_path{tail}", [layer and layer.largest_path for layer in layers], ("path_time",))
+    for number, one in enumerate(next((x.found.alignments for x in layers if x is not None and len(x.outliers)), [])):
+        cells = [layer and len(layer.outliers) and layer.found.alignments[number] or None for layer in layers]
+        dims = ("rank", *(f"{_variable(one)}_{axis}" for axis in one.axes))
+        table.add(f"{_variable(one)}{tail}", [cell and cell.shaped(cell.values) for cell in cells], dims)
+        spreads = [cell and cell.errors is not None and cell.shaped(cell.errors) for cell in cells]
+        if all(spread is not False for spread in spreads):
+            table.add(f"{_variable(one)}_error{tail}", spreads, dims)
 
 
 def _add_spectra(table: _Table, tail: str, layers: Sequence[Any]) -> None:

@@ -46,7 +46,7 @@ def expand_declaration(model: Model) -> System:
     fields = tuple(made.rules.values())
     spectral = [f for probe in probes for f in probe.fields]
     used = {v.field for f in (*fields, *spectral) for v in _rule_values(f)} | {
-        v.field for _, e in model.observe for v in e.atoms(FieldAt)
+        v.field for _, e in (*model.observe, *model.alignments) for v in e.atoms(FieldAt)
     }
     sources = tuple(sorted((x for x in used if x.role in ("normal", "constant")), key=lambda x: x.name))
     system = System(

@@ -11,6 +11,7 @@ import sympy as sp
 
 from derive.algebra.nodes import Z
 from derive.algebra.words import Combination, Diagonal, Letter, Word, combine
+from derive.equations.aligning import alignments
 from derive.errors import DeclarationError
 from derive.language.contents import declared_names
 from derive.language.symbols import EngineSymbol
@@ -38,6 +39,7 @@ def project_probe(saddle: SaddlePoint, order: TimeOrder) -> ProjectedProbe:
         unknowns,
         couplings,
         work.directions(unknowns),
+        alignments(work, unknowns, saddle.system.model.alignments),
         gathered(
             SingleSite.of(saddle),
             order,
@@ -201,41 +203,59 @@ class _Projection:
 
     def directions(self, unknowns: tuple[Unknown, ...]) -> tuple[Directions, ...]:
         """The spikes on either side, and what a source along them adds to each equation."""
-        root = next(probe for probe in self.probes if self.rules[probe].derivative)
         found = []
-        for side, probe in (("right", root), ("left", self.middle)):
-            if probe is None:
-                continue
+        for side, probe in self.sides():
             fields = tuple(dict.fromkeys(t.vector.field for t in self.terms(probe) if t.pair is not None))
             if not fields or any(Unknown("C", probe, f) not in unknowns for f in fields):
                 continue
             drive: dict[tuple[int, int], Combination] = {}
             for row, unknown in enumerate(unknowns):
                 for column, f in enumerate(fields):
-                    if unknown.probe != probe:
-                        continue
-                    if unknown.kind == "C":
-                        drive[row, column] = combine([(sp.S.One, (Letter.correlation(unknown.field, f),))])
-                    elif self.responds(f, unknown.field):
-                        drive[row, column] = combine([(sp.S.One, (Letter.response(f, unknown.field).T,))])
+                    made = self.driven(unknown, probe, f)
+                    if made:
+                        drive[row, column] = made
             found.append(Directions(side, probe, fields, tuple(drive.items())))
         return tuple(found)
 
-    def close(self) -> tuple[tuple[Unknown, ...], tuple[tuple[tuple[int, int], Combination], ...]]:
-        """Start from the overlaps in the probe equations and follow what their own equations need."""
-        rows: dict[Unknown, dict[Unknown, Combination]] = {}
-        waiting = [other for probe in self.probes for _, _, other, _ in self.spikes(probe)]
-        neighbours: dict[Field, list[Field]] = {p: [] for p in self.probes}
+    def sides(self) -> list[tuple[str, Field]]:
+        """The probe fields that are an eigenvector psi0 and, where the matrix is K^T K, its image K psi0."""
+        root = next(probe for probe in self.probes if self.rules[probe].derivative)
+        return [("right", root), *([("left", self.middle)] if self.middle is not None else [])]
+
+    def driven(self, unknown: Unknown, probe: Field, along: Field) -> Combination:
+        """What a source along a training field in the equation of a probe field adds to that of an unknown."""
+        if unknown.probe != probe:
+            return ()
+        if unknown.kind == "C":
+            return combine([(sp.S.One, (Letter.correlation(unknown.field, along),))])
+        return combine(
+            [(sp.S.One, (Letter.response(along, unknown.field).T,))] if self.responds(along, unknown.field) else []
+        )
+
+    def neighbours(self) -> dict[Field, list[Field]]:
+        """The other probe fields in the equation of each, within one site."""
+        found: dict[Field, list[Field]] = {p: [] for p in self.probes}
         for (i, j), _ in self.propagator():
             if i != j:
-                neighbours[self.probes[i]].append(self.probes[j])
+                found[self.probes[i]].append(self.probes[j])
+        return found
+
+    def reachable(self) -> dict[Unknown, dict[Unknown, Combination]]:
+        """The overlaps in the probe equations and what their own equations need, each with its equation."""
+        rows: dict[Unknown, dict[Unknown, Combination]] = {}
+        waiting = [other for probe in self.probes for _, _, other, _ in self.spikes(probe)]
+        neighbours = self.neighbours()
         while waiting:
             unknown = waiting.pop(0)
             if unknown in rows:
                 continue
             rows[unknown] = self.row(unknown)
             waiting += [*rows[unknown], *(Unknown(unknown.kind, p, unknown.field) for p in neighbours[unknown.probe])]
-        rows = _without_zeros(rows, neighbours)
+        return rows
+
+    def close(self) -> tuple[tuple[Unknown, ...], tuple[tuple[tuple[int, int], Combination], ...]]:
+        """The unknowns that do not vanish, in a fixed order, and what multiplies them in each other's equations."""
+        rows = _without_zeros(self.reachable(), self.neighbours())
         position = {p: i for i, p in enumerate(self.probes)}
         order = sorted(rows, key=lambda u: (position[u.probe], u.kind, u.field.name))
         table = {(r, c): rows[u][v] for r, u in enumerate(order) for c, v in enumerate(order) if rows[u].get(v)}

@@ -327,8 +327,8 @@ def by_contour(problem: SpikedProblem, nodes: int = 192) -> list[float]:
     found: list[list[float]] = []
     for w, to_z in paths:
         starts = _inside_contour(problem, w, to_z)
-        found.append([z for z in (_accepted(problem, x, atoms) for x in starts) if z is not None])
-    return _merged(found)
+        found.append([z for z in (_accepted(problem, x, atoms, radius) for x in starts) if z is not None])
+    return _merged(found, radius)
 
 
 def _inside_contour(problem: SpikedProblem, w: np.ndarray, to_z: Callable[[np.ndarray], np.ndarray]) -> list[float]:
@@ -350,32 +350,34 @@ def _inside_contour(problem: SpikedProblem, w: np.ndarray, to_z: Callable[[np.nd
     return [float(to_z(x)) for x in inside]
 
 
-def _accepted(problem: SpikedProblem, start: float, atoms: list[float]) -> float | None:
-    """The zero that a starting value leads to, if it is one and lies near the start."""
-    if not np.isfinite(start) or not problem.outside(start) or any(abs(start - a) < 1e-6 * (1 + abs(a)) for a in atoms):
+def _accepted(problem: SpikedProblem, start: float, atoms: list[float], unit: float) -> float | None:
+    """The zero that a starting value leads to, if it is one and lies near the start; unit: of length, that of the
+    bulk."""
+    at_atom = any(abs(start - a) < 1e-6 * (unit + abs(a)) for a in atoms)
+    if not np.isfinite(start) or not problem.outside(start) or at_atom:
         return None
     try:
-        z = _refined(problem, start)
-        if not np.isfinite(z) or abs(z - start) > 0.05 * (1 + abs(start)) or not problem.outside(z):
+        z = _refined(problem, start, unit)
+        if not np.isfinite(z) or abs(z - start) > 0.05 * (unit + abs(start)) or not problem.outside(z):
             return None
         return z if _residuals(problem, [z])[0] < 1e-9 else None
     except NumericalError:
         return None
 
 
-def _merged(found: list[list[float]]) -> list[float]:
+def _merged(found: list[list[float]], unit: float) -> list[float]:
     """The zeros that any path found, each as often as the path that found it most often."""
     clusters: list[tuple[float, int]] = []
     for z in sorted(z for group in found for z in group):
-        if not clusters or z - clusters[-1][0] > 1e-7 * (1 + abs(z)):
+        if not clusters or z - clusters[-1][0] > 1e-7 * (unit + abs(z)):
             clusters.append((z, 0))
     merged = []
     for z, _ in clusters:
-        merged += [z] * max(sum(abs(x - z) <= 1e-7 * (1 + abs(z)) for x in group) for group in found)
+        merged += [z] * max(sum(abs(x - z) <= 1e-7 * (unit + abs(z)) for x in group) for group in found)
     return merged
 
 
-def _refined(problem: SpikedProblem, z: float) -> float:
+def _refined(problem: SpikedProblem, z: float, unit: float) -> float:
     """Secant steps on 1 / (a . A(z)^-1 b), which has a simple zero at an eigenvalue; singular A(z) ends the search."""
     ends = np.random.default_rng(1).standard_normal((2, len(a_matrices(problem, np.array([z]))[0])))
 
@@ -386,10 +388,10 @@ def _refined(problem: SpikedProblem, z: float) -> float:
         except np.linalg.LinAlgError:
             return 0.0
 
-    x0, x1 = z, z * (1 + 1e-6) + 1e-9
+    x0, x1 = z, z * (1 + 1e-6) + 1e-9 * unit
     f0, f1 = value(x0), value(x1)
     for _ in range(12):
-        if f1 in (f0, 0.0) or abs(x1 - x0) < 1e-14 * (1 + abs(x1)):
+        if f1 in (f0, 0.0) or abs(x1 - x0) < 1e-14 * (unit + abs(x1)):
             break
         x0, x1, f0 = x1, x1 - f1 * (x1 - x0) / (f1 - f0), f1
         f1 = value(x1)

@@ -194,11 +194,34 @@ class Side:
 
 
 @dataclass(frozen=True)
+class Direction:
+    """A declared direction on one side of a probed matrix, under the name that it is asked for with.
+
+    labels: the parameter that is the number of its labels. source(p, order) -> the right-hand side of A(z) q = b for
+    a source along it, the rows that are its overlaps with it among those of q and of `later` behind them, and the
+    matrix with its mean squares on the diagonal. later(p, z, r, order): the equations of the overlaps that A(z) has
+    not, one column per unknown of A(z) and of theirs. earlier(p, z, r, order) -> the equations of responses that only
+    the source drives, what drives them, and what they add to the right-hand side. None where there are none.
+    time(p): when the direction is taken; None for all times before the last update, or where it has none.
+    """
+
+    name: str
+    side: str
+    field: str
+    timed: bool
+    labels: str | None
+    source: Callable[[Point, Order], tuple[Array, Array, Array]]
+    later: Callable[[Point, Array, Array, Order], Array] | None = None
+    earlier: Callable[[Point, Array, Array, Order], tuple[Array, Array, Array]] | None = None
+    time: Callable[[Point], Any] | None = None
+
+
+@dataclass(frozen=True)
 class Probe:
     """A(z) of one probed matrix. a_matrix(p, z, r, order): A(z) at bulk responses r.
 
     reduced: whether the rings have all its zeros. steady: whether the number of steps enters through shapes alone, so
-    that earlier outliers are those of earlier spikes.
+    that earlier outliers are those of earlier spikes. directions: those that the declaration asks about.
     """
 
     unknowns: tuple[str, ...]
@@ -207,6 +230,7 @@ class Probe:
     sides: tuple[Side, ...]
     reduced: bool
     steady: bool
+    directions: tuple[Direction, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -238,6 +237,7 @@ def compare(
             rows += _moment_rows(name, layer, simulation, smaller)
             rows += _atom_rows(name, layer, simulated.eigenvalues)
         rows += _overlap_rows(name, layer, simulated, other)
+        rows += _alignment_rows(name, layer, simulated, other)
         rows += _path_rows(name, layer, simulated, other)
     spreads = single_series(solution.observable_errors or {})
     for name, theory in single_series(solution.observables).items():
@@ -332,27 +332,71 @@ def mean_at_edge(layer: Layer, edge: float, size: int) -> float | None:
 
 
 def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: SimulatedLayer) -> list[Row]:
-    """Squared overlaps of the outliers above and below the bulk, together where the outliers stand together."""
-    if layer.overlaps is None or not simulated.overlaps or not layer.bulk_edges:
+    """Squared overlaps of the outliers above and below the bulk, together where the outliers stand together; what a
+    span of so many directions holds by chance at this size is taken off."""
+    if layer.overlaps is None:
         return []
+    rows = []
+    for side, squared in simulated.overlaps.items():
+        draws = [
+            simulated.without_excess(side, np.asarray(s), k)
+            for s, k in zip(squared, simulated.counted[side], strict=True)
+        ]
+        for group, called, taken in _vector_groups(layer, simulated, grouped_by, draws):
+            theory = [x for x in (layer.overlaps[k][side] for k in group) if x is not None]
+            if len(theory) < len(group):
+                continue
+            error = max(layer.overlap_errors[k][side] or 0.0 for k in group) if layer.overlap_errors else None
+            rows.append(_row(f"{name}{side} overlap of {called}", float(np.mean(theory)), error, taken))
+    return rows
+
+
+def _alignment_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: SimulatedLayer) -> list[Row]:
+    """Squared cosines of declared directions with the same outliers, at a handful of times: with the space that those
+    span which stand together, and the mean over labels. By chance a vector of n sites holds about 1/n of what is left
+    of any direction, more or less as that depends on the matrix: so much is an error."""
+    rows = []
+    for one in layer.alignments:
+        squared = simulated.alignments.get((one.name, one.side))
+        if squared is None:
+            continue
+        for place in handful(one.values.shape[1]):
+            draws = [s[:, place].mean(axis=-1) for s in squared]
+            at = f" at {one.times[place]}" if one.times is not None and one.series else ""
+            for group, called, taken in _vector_groups(layer, simulated, grouped_by, draws):
+                shares = one.values[group, place].mean(axis=-1) / np.array(one.counts)[group]
+                if not np.all(np.isfinite(shares)):
+                    continue
+                error = None
+                if one.errors is not None:
+                    error = float(np.nanmax(one.errors[group, place], initial=0.0))
+                theory = float(np.sum(shares))
+                chance = max(0.0, 1 - theory) * len(group) / simulated.lengths[one.side]
+                mean, stderr = _mean_and_stderr(taken * len(group))
+                what = f"{name}{one.name}{at} ({one.side}) of {called.replace(', mean,', ', together,')}"
+                row = _row_of(what, theory, error, mean, math.hypot(stderr, chance))
+                rows.append(replace(row, draws=taken * len(group)))
+    return rows
+
+
+def _vector_groups(
+    layer: Layer, simulated: SimulatedLayer, grouped_by: SimulatedLayer, squares: Sequence[np.ndarray]
+) -> Iterator[tuple[list[int], str, np.ndarray]]:
+    """Outliers above and below the bulk that stand together: their places, what they are called, and of numbers that
+    each eigenvalue of each seed has the mean over them."""
+    if not layer.bulk_edges:
+        return
     low, high = layer.bulk_edges[0][0], layer.bulk_edges[-1][1]
     kept = [_beside_null_space(np.asarray(e) - layer.shift) for e in simulated.eigenvalues]
     others = [layer.shift + without_null_space(np.asarray(e) - layer.shift) for e in grouped_by.eigenvalues]
     pairs = _with_errors(layer)
-    rows = []
-    for (side, squared), above in product(simulated.overlaps.items(), (True, False)):
-        spectra = [np.asarray(s)[nonzero] for s, nonzero in zip(squared, kept, strict=True)]
+    spectra = [np.asarray(s)[nonzero] for s, nonzero in zip(squares, kept, strict=True)]
+    for above in (True, False):
         ranked = beyond(layer.outliers, low, high)[0 if above else 1]
         for group in _groups([pairs[k] for k in ranked], [e[::-1] for e in others] if above else others):
-            values = [layer.overlaps[ranked[k]][side] for k in group]
-            theory = [x for x in values if x is not None]
-            if len(theory) < len(values):
-                continue
-            draws = [float(np.mean([s[-1 - k] if above else s[k] for k in group])) for s in spectra]
-            error = max(layer.overlap_errors[ranked[k]][side] or 0.0 for k in group) if layer.overlap_errors else None
-            what = f"{name}{side} overlap of {_called(group)} {'above' if above else 'below'} the bulk"
-            rows.append(_row(what, float(np.mean(theory)), error, np.array(draws)))
-    return rows
+            taken = [float(np.mean([s[-1 - k] if above else s[k] for k in group])) for s in spectra]
+            called = f"{_called(group)} {'above' if above else 'below'} the bulk"
+            yield [ranked[k] for k in group], called, np.array(taken)
 
 
 def _path_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: SimulatedLayer) -> list[Row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,14 @@ from numerics.modules import Solver
 from numerics.precision import in_float64
 from numerics.runtime.interface import Setting
 from numerics.runtime.two_time import Wanted
+from numerics.simulation.directions import Aligning, Named
 from numerics.simulation.outermost import at_ends, outermost
 from numerics.simulation.two_time import Followed, check_declared
 from numerics.two_time import Name, checked, finished
 
-SPAN = 1e-6
-"""Directions of the unit spikes with a smaller singular value than this, relatively, are left out of their span: the
-square root of what the theory leaves out of their Gram matrix."""
+SPAN = 1e-12
+"""A direction of the unit spikes with singular value s counts with the share s^2 / (s^2 + SPAN * largest s^2), as the
+theory counts what their Gram matrix spans."""
 MEMORY_SHARE = 0.9
 """How much of the free memory a sample may take."""
 WORTH_SAYING = 1e8
@@ -36,7 +37,9 @@ class SimulatedLayer:
     """Spectra of one probed matrix, one entry a seed.
 
     eigenvalues: after the last step, ascending: all of them, or as many at the lower as at the upper end if no others
-    were asked for. overlaps: by side, for each of those the squared overlap of its vector with the span of the spikes.
+    were asked for. overlaps: by side, for each of those the squared overlap of its vector with the span of the spikes;
+    counted: how many directions of the spikes that counts. alignments: by name and side, for each of those the squared
+    cosine of its vector with a declared direction, by time and label. lengths: by side how many sites vectors have.
     times: when the spectrum was looked at before; ends: for each seed and time the lowest and the highest eigenvalues,
     ascending. added: for each seed what was added to the diagonal, by time. size: how many eigenvalues there are.
     """
@@ -48,6 +51,9 @@ class SimulatedLayer:
     ends: list[list[np.ndarray]]
     added: list[list[float] | None]
     size: int
+    counted: dict[str, list[float]] = field(default_factory=dict)
+    alignments: dict[Named, list[np.ndarray]] = field(default_factory=dict)
+    lengths: dict[str, int] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
@@ -92,12 +98,25 @@ class SimulatedLayer:
 
     def outlier_overlaps(self, side: str) -> np.ndarray:
         """Squared overlaps with the spikes of the vectors that stand out after the last step: one row a seed."""
+        return self._of_outliers(self.overlaps[side])
+
+    def outlier_alignments(self, name: str, side: str) -> np.ndarray:
+        """Squared cosines of the same vectors with a declared direction: seeds x vectors x times x labels."""
+        return self._of_outliers(self.alignments[name, side])
+
+    def _of_outliers(self, squares: list[np.ndarray]) -> np.ndarray:
         found = self.outliers(self.times[-1])
         nearest = [
             np.array([np.argmin(np.abs(all_values - z)) for z in values], int)
             for values, all_values in zip(found, self.eigenvalues, strict=True)
         ]
-        return np.array([squared[at] for squared, at in zip(self.overlaps[side], nearest, strict=True)])
+        return np.array([squared[at] for squared, at in zip(squares, nearest, strict=True)])
+
+    def without_excess(self, side: str, squares: np.ndarray, counted: np.ndarray | float) -> np.ndarray:
+        """Squared overlaps with so many directions, without what those hold by chance of a vector at this size."""
+        chance = np.minimum(np.asarray(counted) / self.lengths[side], 0.5)
+        found: np.ndarray = (squares - chance) / (1 - chance)
+        return found
 
     def shifts(self, time: int) -> list[float]:
         """What was added to the diagonal at a time, for each seed."""
@@ -272,12 +291,17 @@ def simulate(
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"), _at_these_parameters():
                 return solver.simulation.simulate(point, size, rng, xp=arrays, special=special, **how)
 
-        fields = Followed(wanted, convert)
+        fields, asked = Followed(wanted, convert), Aligning(probes, point, solver.setting.steps, convert)
+
+        def follow(vectors: Mapping[str, Any], fields: Followed = fields, asked: Aligning = asked) -> None:
+            fields.take(vectors)
+            asked.take(vectors)
+
         matrices, spikes, observables = run(
             np.random.default_rng(child),
             progress=tell,
             watch=lambda time, probed: watch(time, lambda: convert(probed())),
-            follow=fields.take if wanted else None,
+            follow=follow if wanted or asked else None,
         )
         for name, table in fields.two_time(run, child).items():
             followed[name].append(finished(solver.setting, name, table).values)
@@ -292,7 +316,10 @@ def simulate(
                     f"the simulation diverged at step {bad[0]} ({name} is not finite); "
                     "try a smaller step or fewer steps"
                 )
-        final = {p.label: _last(matrices[p.label], spikes[p.label], overlaps, few.get(p.label)) for p in probes}
+        final = {
+            p.label: _last(p.label, matrices[p.label], spikes[p.label], asked, overlaps, few.get(p.label))
+            for p in probes
+        }
         shifts = {p.label: observables[p.plus] if p.plus else None for p in probes}
         sizes = {p.label: len(matrices[p.label]) for p in probes}
         samples.append((final, early, shifts))
@@ -326,6 +353,9 @@ def joined(parts: Sequence[Simulation]) -> Simulation:
                 [ends for one in same for ends in one.ends],
                 [added for one in same for added in one.added],
                 layer.size,
+                {side: [number for one in same for number in one.counted[side]] for side in layer.counted},
+                {named: [row for one in same for row in one.alignments[named]] for named in layer.alignments},
+                layer.lengths,
             )
         )
     return replace(
@@ -361,15 +391,18 @@ def _gathered(label: str, samples: list[Any], times: tuple[int, ...], size: int)
     def moved(values: np.ndarray, shift: list[Any] | None, time: int) -> np.ndarray:
         return values if shift is None else values + shift[time if len(shift) > 1 else 0]
 
-    sides = samples[0][0][label][1]
+    last = [final[label] for final, _, _ in samples]
     return SimulatedLayer(
         label,
-        [moved(final[label][0], shifts[label], -1) for final, _, shifts in samples],
-        {side: [final[label][1][side] for final, _, _ in samples] for side in sides},
+        [moved(one.eigenvalues, shifts[label], -1) for one, (_, _, shifts) in zip(last, samples, strict=True)],
+        {side: [one.overlaps[side] for one in last] for side in last[0].overlaps},
         times,
         [[moved(early[time][label], shifts[label], time) for time in times] for _, early, shifts in samples],
         [shifts[label] for _, _, shifts in samples],
         size,
+        {side: [one.counted[side] for one in last] for side in last[0].counted},
+        {named: [one.alignments[named] for one in last] for named in last[0].alignments},
+        last[0].lengths,
     )
 
 
@@ -388,31 +421,51 @@ def _early(matrix: np.ndarray, time: int, few: int | None) -> np.ndarray:
     return at_ends(np.linalg.eigvalsh(_symmetric(matrix, time)), KEPT)
 
 
+@dataclass(frozen=True)
+class _Last:
+    """What is known of a matrix after the last step."""
+
+    eigenvalues: np.ndarray
+    overlaps: dict[str, np.ndarray]
+    counted: dict[str, float]
+    alignments: dict[Named, np.ndarray]
+    lengths: dict[str, int]
+
+
 def _last(
-    matrix: np.ndarray, spikes: dict[str, Any], overlaps: bool, few: int | None
-) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The spectrum after the last step, and how much of each vector lies in the span of the spikes; few: how many of
-    either end, if no others are wanted."""
+    label: str, matrix: np.ndarray, spikes: dict[str, Any], asked: Aligning, overlaps: bool, few: int | None
+) -> _Last:
+    """The spectrum after the last step, how much of each vector lies in the span of the spikes, and along directions
+    that are asked about; few: how many of either end, if no others are wanted."""
     symmetric = _symmetric(matrix)
+    needed = overlaps or bool(asked.asked[label])
     if few is not None:
-        eigenvalues, vectors = outermost(symmetric, few, vectors=overlaps)
-    elif overlaps:
+        eigenvalues, vectors = outermost(symmetric, few, vectors=needed)
+    elif needed:
         eigenvalues, vectors = np.linalg.eigh(symmetric)
     else:
         eigenvalues, vectors = np.linalg.eigvalsh(symmetric), None
-    squared = {}
-    if vectors is not None and "right" in spikes:
-        squared["right"] = _in_span(spikes["right"](), vectors)
-    if vectors is not None and "left" in spikes:
+    if vectors is None:
+        return _Last(eigenvalues, {}, {}, {}, {})
+    by_side = {"right": vectors}
+    if "half" in spikes:
         images = spikes["half"]() @ vectors
         norms = np.linalg.norm(images, axis=0)
-        squared["left"] = _in_span(spikes["left"](), images / np.where(norms > 0, norms, 1.0))
-    return eigenvalues, squared
+        by_side["left"] = images / np.where(norms > 0, norms, 1.0)
+    spans = {side: _in_span(spikes[side](), by_side[side]) for side in by_side if side in spikes} if overlaps else {}
+    return _Last(
+        eigenvalues,
+        {side: squared for side, (squared, _) in spans.items()},
+        {side: counted for side, (_, counted) in spans.items()},
+        asked.squared(label, by_side),
+        {side: len(found) for side, found in by_side.items()},
+    )
 
 
-def _in_span(directions: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Squared length of the projections on the span of the directions."""
+def _in_span(directions: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, float]:
+    """Squared length of the projections on the span of the directions, and how many directions that counts."""
     lengths = np.linalg.norm(directions, axis=0)
     basis, weights, _ = np.linalg.svd(directions / np.where(lengths > 0, lengths, 1.0), full_matrices=False)
-    found: np.ndarray = np.sum((basis[:, weights > SPAN * weights[0]].T @ vectors) ** 2, axis=0)
-    return found
+    squares = weights**2
+    shares = np.divide(squares, squares + SPAN * squares[:1], where=squares > 0, out=np.zeros_like(squares))
+    return shares @ (basis.T @ vectors) ** 2, float(np.sum(shares))

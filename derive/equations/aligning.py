@@ -1,0 +1,102 @@
+"""Declared directions beside A(z): what a source along each drives, and the overlap of a probe field with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from derive.algebra.words import Combination
+from derive.language.alignments import Alignment
+from derive.language.vectors import Field
+from derive.records.probe import Aligned, Unknown
+
+Row = Mapping[Unknown, Combination]
+
+
+class Projecting(Protocol):
+    """The projection of a probe on training fields, as far as directions need it."""
+
+    def sides(self) -> list[tuple[str, Field]]: ...
+
+    def neighbours(self) -> dict[Field, list[Field]]: ...
+
+    def reachable(self) -> Mapping[Unknown, Row]: ...
+
+    def row(self, unknown: Unknown) -> Row: ...
+
+    def driven(self, unknown: Unknown, probe: Field, along: Field) -> Combination: ...
+
+
+def alignments(
+    work: Projecting, unknowns: tuple[Unknown, ...], asked: Iterable[tuple[str, Alignment]]
+) -> tuple[Aligned, ...]:
+    """Each direction on each side whose sector it lives on; none where there are no spikes, and so no outliers."""
+    if not unknowns:
+        return ()
+    return tuple(
+        _aligned(work, unknowns, name, side, probe, alignment)
+        for name, alignment in asked
+        for side, probe in work.sides()
+        if probe.sector == alignment.direction.field.sector
+    )
+
+
+def _aligned(
+    work: Projecting, unknowns: tuple[Unknown, ...], name: str, side: str, probe: Field, alignment: Alignment
+) -> Aligned:
+    field = alignment.direction.field
+    later = _seen_later(work, unknowns, Unknown("C", probe, field))
+    earlier = _driven_earlier(work, unknowns, probe, field)
+    drive = ((r, work.driven(unknown, probe, field)) for r, unknown in enumerate((*unknowns, *earlier)))
+    return Aligned(
+        name,
+        side,
+        probe,
+        alignment.direction,
+        tuple(later),
+        _table(later.values(), (*unknowns, *later)),
+        tuple(earlier),
+        _table(earlier.values(), tuple(earlier)),
+        _table((work.reachable()[unknown] for unknown in unknowns), tuple(earlier)),
+        tuple((r, made) for r, made in drive if made),
+    )
+
+
+def _seen_later(work: Projecting, unknowns: tuple[Unknown, ...], first: Unknown) -> dict[Unknown, Row]:
+    """The equation of an overlap, and those of the overlaps that it needs besides the unknowns of A(z)."""
+    found: dict[Unknown, Row] = {}
+    neighbours, waiting = work.neighbours(), [first]
+    while waiting:
+        unknown = waiting.pop(0)
+        if unknown in found or unknown in unknowns:
+            continue
+        # responses that A(z) has not have no pole at its zeros: none of its unknowns drives them
+        found[unknown] = {u: made for u, made in work.row(unknown).items() if u.kind == "C" or u in unknowns}
+        waiting += [*found[unknown], *(Unknown("C", p, unknown.field) for p in neighbours[unknown.probe])]
+    return found
+
+
+def _driven_earlier(work: Projecting, unknowns: tuple[Unknown, ...], probe: Field, field: Field) -> dict[Unknown, Row]:
+    """The equations of responses that no unknown of A(z) drives, but a source along a field does."""
+    idle = {u: row for u, row in work.reachable().items() if u not in unknowns}
+    neighbours = work.neighbours()
+    driven = {u: None for u in idle if work.driven(u, probe, field)}
+    while True:
+        more = [
+            u
+            for u, row in idle.items()
+            if u not in driven
+            and (
+                any(other in driven for other in row)
+                or any(Unknown(u.kind, p, u.field) in driven for p in neighbours[u.probe])
+            )
+        ]
+        if not more:
+            return {u: row for u, row in idle.items() if u in driven}
+        driven |= dict.fromkeys(more)
+
+
+def _table(rows: Iterable[Row], columns: tuple[Unknown, ...]) -> tuple[tuple[tuple[int, int], Combination], ...]:
+    return tuple(
+        ((r, c), row[column]) for r, row in enumerate(rows) for c, column in enumerate(columns) if row.get(column)
+    )

@@ -1,0 +1,165 @@
+"""Directions that people ask about: how much of an outlier's vector points along a declared one."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Self
+
+import sympy as sp
+from sympy.printing.str import StrPrinter
+
+from derive.errors import DeclarationError
+from derive.language.contents import Declaration, atoms, everything
+from derive.language.cures import word
+from derive.language.matrices import Evolving, Matrix, Sum, factors_of, half_product
+from derive.language.symbols import Clock, Parameter, Sector
+from derive.language.vectors import Field, FieldAt, Sited, named_fields, shown
+
+RIGHT, LEFT = "right", "left"
+
+
+class Alignment(Sited):
+    """The squared cosine between the vector of an outlier and a declared direction."""
+
+    is_commutative = True
+
+    def __new__(cls, direction: FieldAt) -> Self:
+        found: Self = sp.Expr.__new__(cls, direction)
+        return found
+
+    direction = property(lambda self: self.args[0])
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"alignment({printer._print(self.direction)})"
+
+    def _eval_is_real(self) -> bool:
+        return True
+
+
+@word
+def alignment(direction: Any) -> Alignment:
+    """For observe={...}: the squared cosine between each outlier's vector and a field or a normal.
+
+    The vector is the eigenvector of the probed matrix; of K.T @ K it is the right singular vector of K, or for a
+    direction over the rows of K the left one. `v(t)` stands for v at every time before the last update, `v(3)` and
+    `v(T - 1)` for one of them. The probed matrix is that after the last step.
+
+    >>> from derive import Model, alignment, goe, normal, outer, parameter, positive, sectors, spectrum
+    >>> gamma, D = parameter("gamma", default=2.0, domain=positive), sectors("D")
+    >>> M, v, w = goe("M", D), normal("v", D), normal("w", D)
+    >>> spiked = spectrum(M + gamma / D * outer(v, v))
+    >>> Model(parameters=(gamma,), observe={"spike": alignment(v), "other": alignment(w)}, probe=spiked)
+    Model model: 1 parameter, alignments spike, other, spectrum of M + gamma/D*outer(v, v); print(...) shows it
+    """
+    if isinstance(direction, (Matrix, Evolving)):
+        raise DeclarationError(f"alignment({direction}): that is a matrix; name a field such as v(t), or a normal")
+    value = named_fields(direction)
+    if not isinstance(value, FieldAt):
+        raise DeclarationError(
+            f"alignment({shown(value)}): name one field such as v(t), or a normal; give anything else an equation, "
+            "and so a field, of its own"
+        )
+    if value.field.role == "trait":
+        raise DeclarationError(f"alignment({shown(value)}): {value.field} is a trait; name a field or a normal")
+    return Alignment(value)
+
+
+def sides_of(matrix: Matrix) -> tuple[tuple[str, Sector], ...]:
+    """The vectors that belong to an eigenvalue of a probed matrix, with the sectors that they live on."""
+    found: list[tuple[str, Sector]] = [(RIGHT, matrix.rows)]
+    half = half_product(matrix)
+    if half:
+        inner = matrix.terms[0][1] if isinstance(matrix, Sum) else matrix
+        found.append((LEFT, factors_of(inner)[half].rows))
+    return tuple(found)
+
+
+def check_alignments(model: Declaration) -> None:
+    """Raise DeclarationError if a direction does not fit the probed matrices, or stands where it cannot."""
+    for expression in everything(model):
+        if expression.has(Alignment) and not isinstance(expression, Alignment):
+            inside = min(expression.atoms(Alignment), key=sp.default_sort_key)
+            raise DeclarationError(
+                f"{shown(inside)} belongs to the outliers of a probed matrix and stands alone in observe={{...}}"
+            )
+    for name, value in model.alignments:
+        _check(model, f"observable {name}: {shown(value)}", value.direction)
+
+
+def _check(model: Declaration, where: str, direction: FieldAt) -> None:
+    if not model.probes:
+        raise DeclarationError(f"{where} needs a matrix that is probed; add probe=spectrum(...)")
+    sectors = {sector: None for _, probe in model.probes for _, sector in sides_of(probe.matrix)}
+    if direction.field.sector not in sectors:
+        raise DeclarationError(
+            f"{where}: {direction.field} lives on {direction.field.sector}, and the vectors of the probed matrices on "
+            f"{' and '.join(map(str, sectors))}; name a field over one of these"
+        )
+    if direction.time is None:
+        return
+    clock = direction.field.clock
+    steps = clock.steps
+    before = sp.expand(steps - direction.time)
+    last = before.is_Integer and before <= 0
+    known = direction.time == clock or (direction.time.is_Integer and direction.time >= 0) or before.is_Integer
+    if last or not known:
+        raise DeclarationError(
+            f"{where}: times are {clock} for all of them, 0, 1, ... or {steps} - 1, {steps} - 2, ...: those before the "
+            "last update"
+        )
+
+
+def with_alignments(model: Any, texts: Iterable[str]) -> Any:
+    """A model with further directions, typed as "teacher" or "v(3)", which are their names; it has a name of its own,
+    because other code is generated from it."""
+    known = {name for name, _ in (*model.observe, *model.alignments)}
+    asked = {text.strip(): None for text in texts}
+    more = tuple((text, _typed(model, text)) for text in asked if text not in dict(model.alignments))
+    if not more:
+        return model
+    taken = next((text for text, _ in more if text in known), None)
+    if taken is not None:
+        raise DeclarationError(f"align={taken}: {taken} is the name of an observable; rename that one")
+    digest = hashlib.sha256(repr(tuple(asked)).encode()).hexdigest()[:8]
+    return replace(
+        model,
+        name=f"{model.name}_align_{digest}",
+        family=model.setting,
+        observe=dict(model.observe),
+        alignments=(*model.alignments, *more),
+    )
+
+
+def _typed(model: Declaration, text: str) -> Alignment:
+    """A direction from its text: a name, perhaps with a time in brackets."""
+    fields = {f.name: f for f in atoms(model, Field) if f.role in ("field", "normal")}
+    symbols = {s.name: s for s in (*atoms(model, (Clock, Parameter)),)}
+    try:
+        node: ast.AST = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        node = ast.Pass()
+    owner = node.func if isinstance(node, ast.Call) else node
+    if not isinstance(owner, ast.Name) or (isinstance(node, ast.Call) and (len(node.args) != 1 or node.keywords)):
+        raise DeclarationError(f"align={text}: write the name of a field, with its time if it has one: teacher, v(3)")
+    if owner.id not in fields:
+        raise DeclarationError(f"align={text}: there is no field {owner.id}; there are {', '.join(sorted(fields))}")
+    field = fields[owner.id]
+    if not isinstance(node, ast.Call):
+        return alignment(field(field.clock) if field.timed else field())
+    return alignment(field(_time(node.args[0], symbols, text)))
+
+
+def _time(node: ast.expr, symbols: dict[str, Any], text: str) -> sp.Expr:
+    """A time: a whole number, a name, or one of these more or less another."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return sp.Integer(node.value)
+    if isinstance(node, ast.Name) and node.id in symbols:
+        found: sp.Expr = symbols[node.id]
+        return found
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        sign = 1 if isinstance(node.op, ast.Add) else -1
+        return _time(node.left, symbols, text) + sign * _time(node.right, symbols, text)
+    raise DeclarationError(f"align={text}: write its time as a whole number, or as the last one less some: v(T - 1)")

@@ -1,0 +1,133 @@
+"""Squared cosines between the vectors of outliers and declared directions, from residues at the outliers.
+
+With a source along a direction g, what g sees of the answer is g^T (z - M)^-1 g, which has the pole
+(g^T v)^2 / (z - z0) at an outlier z0 with eigenvector v, or the sum of these over the eigenvectors of equal outliers:
+the squared length of what their eigenspace sees of g. No other direction is needed, so that nothing is inverted but
+A'(z) between the null vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from numerics.compiling import compiled
+from numerics.nearby import Nearby
+from numerics.outliers.poles import Pole
+from numerics.precision import in_float64
+from numerics.runtime.interface import Direction
+from numerics.runtime.point import Point
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Squared cosines of the vectors of outliers, of equal ones of the space that they span, with a declared direction.
+
+    name, side: under which it is asked for, and of which vectors ("right", or "left" singular vectors). times: of the
+    direction, None if it has none; series: whether it is asked for at all its times, not at one. labelled: whether it
+    has labels. counts: how often each outlier is there. values: one per outlier, time and label, NaN where the
+    direction is zero; errors: one standard error each, None where they are exact.
+    """
+
+    name: str
+    side: str
+    times: tuple[int, ...] | None
+    series: bool
+    labelled: bool
+    counts: tuple[int, ...]
+    values: np.ndarray
+    errors: np.ndarray | None = None
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """What numbers have besides the outlier that they belong to."""
+        return (*(("time",) if self.series else ()), *(("label",) if self.labelled else ()))
+
+    def shaped(self, values: np.ndarray) -> np.ndarray:
+        """Numbers without the axes that the direction has not."""
+        values = values if self.series else values[:, 0]
+        return values if self.labelled else values[..., 0]
+
+
+def times_of(direction: Direction, p: Point, steps: str | None) -> tuple[int, ...] | None:
+    """The times at which a direction is taken; None if it has none."""
+    if not direction.timed or steps is None:
+        return None
+    return tuple(range(getattr(p, steps))) if direction.time is None else (int(direction.time(p)),)
+
+
+@in_float64
+def alignments(found: Sequence[Pole], steps: str | None) -> list[Alignment]:
+    """One for each direction that is asked about."""
+    if not found:
+        return []
+    p, counts = found[0].problem.p, tuple(pole.count for pole in found for _ in range(pole.count))
+    made = []
+    for one in found[0].problem.probe.directions:
+        times, labelled = times_of(one, p, steps), one.labels is not None
+        series = times is not None and one.time is None
+        made.append(Alignment(one.name, one.side, times, series, labelled, counts, _rows(found, one)))
+    return made
+
+
+@in_float64
+def with_errors(here: Sequence[Alignment], others: Sequence[Sequence[Alignment]], nearby: Nearby) -> list[Alignment]:
+    """Without bias and with standard errors, from the same at nearby order parameters; NaN where too few have them."""
+    found = []
+    for number, one in enumerate(here):
+        values, errors = np.array(one.values), np.full(one.values.shape, np.nan)
+        for at in np.ndindex(one.values.shape):
+            if np.isfinite(one.values[at]):
+                there = [float(other[number].values[at]) for other in others]
+                values[at], error = nearby.estimate(float(one.values[at]), there)
+                errors[at] = error if np.isfinite(error) else np.nan
+        found.append(replace(one, values=values, errors=errors))
+    return found
+
+
+def _rows(found: Sequence[Pole], direction: Direction) -> np.ndarray:
+    """One row of times and labels per outlier."""
+    p = found[0].problem.p
+    labels = 1 if direction.labels is None else int(getattr(p, direction.labels))
+    taken = None if direction.time is None else int(direction.time(p))
+    rows = []
+    for pole in found:
+        squared = _squared(pole, direction).reshape(-1, labels)
+        rows += [squared if taken is None else squared[taken : taken + 1]] * pole.count
+    return np.array(rows)
+
+
+def _squared(pole: Pole, direction: Direction) -> np.ndarray:
+    """Squared cosines of the vector at a pole with a direction at all its times and labels."""
+    seen, driven, squares = projections(pole, direction)
+    weight = np.sum(seen * driven.T, axis=1)
+    return np.where(squares > 0, weight / np.where(squares > 0, squares, 1.0), np.nan)
+
+
+@in_float64
+def projections(pole: Pole, direction: Direction) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What a direction sees of the null vectors at a pole, how much of these a source along it drives, and its mean
+    squares: the product of the first, for one direction, with the second, for another, is what both see of the vectors
+    there."""
+    problem, order = pole.problem, dict(pole.problem.order)
+    driven, seen, products = (np.asarray(x) for x in _compiled(direction.source)(problem.p, order))
+    vectors, r = pole.right, None
+    if direction.later is not None or direction.earlier is not None:
+        r = problem.branch.responses(np.array([pole.z]))[:, 0].real
+    if direction.later is not None:
+        rows = np.asarray(_compiled(direction.later)(problem.p, pole.z, r, order))
+        fed, own = rows[:, : len(vectors)], rows[:, len(vectors) :]
+        vectors = np.concatenate([vectors, -np.linalg.solve(own, fed @ vectors)])
+    if direction.earlier is not None:
+        own, kicked, added = (np.asarray(x) for x in _compiled(direction.earlier)(problem.p, pole.z, r, order))
+        driven = driven + added @ np.linalg.solve(own, kicked)
+    return seen @ vectors, pole.answers(driven) * pole.scale(direction.side), np.diagonal(products)
+
+
+@lru_cache(maxsize=64)
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    return compiled(function, quickly=True)
