@@ -11,16 +11,13 @@ from derive.equations.rules import Rules
 from derive.errors import DeclarationError
 from derive.language.matrices import (
     Atom,
-    Letters,
     Matrix,
     Product,
     Sum,
     WeightsAt,
-    dyad_words,
     factors_of,
-    half_product,
-    words_of,
 )
+from derive.language.multiplied import Letters, dyad_words, half_product, words_of
 from derive.language.traits import traits_in
 from derive.language.vectors import PAST, Field, Mean, shown
 from derive.records.system import LinearRule, SpectralFields, SystemField
@@ -50,11 +47,6 @@ class Probing:
         """The random part of the matrix has coefficients that are known without the training level."""
         rules = [f.rule for f in fields]
         for term in (t for rule in rules if isinstance(rule, LinearRule) for t in rule.terms):
-            if traits_in(term.coefficient):
-                raise DeclarationError(
-                    f"the probed matrix: {traits_in(term.coefficient)[0]} multiplies a matrix from one side, so its "
-                    "resolvent would differ from site to site; traits may stand inside outer products only"
-                )
             if term.vector.field.role == "spectral" and term.coefficient.has(Mean):
                 average = min(term.coefficient.atoms(Mean), key=sp.default_sort_key)
                 raise DeclarationError(

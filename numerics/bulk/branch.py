@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from derive.errors import NumericalError
+from numerics.bulk.jets import SiteSystem, site_system
 from numerics.bulk.parameters import own_parameters
 from numerics.bulk.polynomials import System, polynomial_system
 from numerics.precision import in_float64
@@ -96,15 +97,15 @@ class Branch:
         return self.use_curve and self.law.eliminated
 
     @cached_property
-    def equations(self) -> System:
+    def equations(self) -> System | SiteSystem:
         """Residual, rate in z and slope in r at many points, at these parameters."""
-        return polynomial_system(self.law, self.own)
+        return polynomial_system(self.law, self.own) if self.law.sites is None else site_system(self.law, self.own)
 
     @cached_property
     def kernel(self) -> Kernel:
         """Newton's method on the generated equations."""
         equations = self.equations
-        batch = max(BATCH, ENTRIES // max(1, equations.count) ** 2)
+        batch = max(BATCH, ENTRIES // (max(1, equations.count) ** 2 * equations.groups))
 
         def some(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
             residual, _, slope = equations(z, r)

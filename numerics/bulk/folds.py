@@ -33,7 +33,7 @@ class End:
 
 def residual_of(law: BulkLaw, p: Point, z: Array, r: Array) -> Array:
     """The bulk equations as one array."""
-    return jnp.stack(law.equations(p, z, r))
+    return jnp.stack(law.residual(p, z, r))
 
 
 def fold_residual(law: BulkLaw, p: Point, unknowns: Array) -> Array:

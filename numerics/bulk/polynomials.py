@@ -105,6 +105,7 @@ class System:
     residual: Sums
     rate: Sums
     slope: Sums
+    groups: int = 1
 
     def __call__(self, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Residual, rate in z and slope in r at many points; real where the points are."""

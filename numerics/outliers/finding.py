@@ -161,7 +161,7 @@ def physical(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> lis
     if not possible:
         return found
     points = np.array([z for _, z in possible])
-    mapped = ring.scalar_map(problem.p, points, problem.branch.responses(points))
+    mapped = problem.probe.mapped(ring, problem.p, points, problem.branch.responses(points))
     mapped = np.asarray(mapped) * np.ones(points.shape)
     for (k, z), back in zip(possible, mapped, strict=True):
         if abs(back - values[k]) <= 1e-6 * abs(values[k]):

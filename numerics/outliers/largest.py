@@ -45,7 +45,7 @@ def largest_outlier_program(matrix: ProbedMatrix, forward: Callable[[Point], Ord
             z = jnp.where(z > edge + MARGIN * jnp.abs(edge), z, jnp.nan)
             inside = jnp.where(jnp.isfinite(z), z, 2 * jnp.abs(edge) + 1.0)
             r = jax.vmap(lambda one: responses(p, one))(inside)
-            back = jax.vmap(lambda one, at, ring=ring: jnp.real(ring.scalar_map(p, one, at)))(inside, r)
+            back = jax.vmap(lambda one, at, ring=ring: jnp.real(probe.mapped(ring, p, one, at)))(inside, r)
             places.append(z)
             defects.append(jnp.abs(back - s) / jnp.abs(s))
         return jnp.concatenate(places), jnp.concatenate(defects)
@@ -58,7 +58,7 @@ def largest_outlier_program(matrix: ProbedMatrix, forward: Callable[[Point], Ord
         count = jnp.sum(jnp.abs(z - top) <= SAME * jnp.abs(top))
 
         def a_matrix(p: Point, z: Array) -> Array:
-            return jnp.real(probe.a_matrix(p, z, responses(p, z), forward(p)))
+            return jnp.real(probe.at(p, z, responses(p, z), forward(p)))
 
         here = jnp.where(jnp.isfinite(top), top, 1.0)
         frozen = a_matrix(fixed, here)
