@@ -125,7 +125,7 @@ class Bench:
         projected = self.bulk.projected
         others = [s for s in projected.bulk_symbols if s != projected.resolvent]
         found: list[tuple[sp.Symbol, sp.Expr]] = solve_linear_unknowns(
-            list(projected.bulk_equations), others, self._generic.accepts
+            list(projected.algebraic), others, self._generic.accepts
         )[2]
         return found
 
@@ -133,7 +133,7 @@ class Bench:
     def _generic(self) -> PhysicalPoint:
         """One generic point of the physical branch."""
         assert self.bulk is not None
-        return PhysicalPoint.of(self.bulk.projected.bulk_equations, self.bulk.projected.bulk_symbols)
+        return PhysicalPoint.of(self.bulk.projected.algebraic, self.bulk.projected.bulk_symbols)
 
     def same(self, claimed: sp.Expr, derived: sp.Expr) -> Comparison:
         """Numbers first, since they find a wrong claim at once; then the proof."""
@@ -166,7 +166,7 @@ class Bench:
         if self.bulk is not None and difference.free_symbols & set(self.bulk.projected.bulk_symbols):
             projected = self.bulk.projected
             others = [s for s in projected.bulk_symbols if s != projected.resolvent]
-            if proves_zero(difference, list(projected.bulk_equations), others, self._generic):
+            if proves_zero(difference, list(projected.algebraic), others, self._generic):
                 return True
         for symbol, value in self._rational:
             difference = difference.subs(symbol, value)
@@ -193,7 +193,7 @@ class Bench:
         if self.bulk is not None and index not in self._physical:
             projected = self.bulk.projected
             self._physical[index] = physical_values(
-                projected.bulk_equations, projected.bulk_symbols, point, WORKING_DIGITS
+                projected.algebraic, projected.bulk_symbols, point, WORKING_DIGITS
             )
         return self._physical.get(index, {})
 

@@ -109,7 +109,7 @@ class Work:
 
     def moments(self, order: int) -> list[sp.Expr]:
         projected = self.bulk.projected
-        return moments_of_system(projected.bulk_equations, projected.bulk_symbols, projected.resolvent, order, {})
+        return moments_of_system(projected.algebraic, projected.bulk_symbols, projected.resolvent, order, {})
 
     def vanishes(self, expression: sp.Expr) -> bool:
         """By algebra in the parameters alone: as it stands, or with the roots drawn that the region allows."""

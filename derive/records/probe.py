@@ -92,6 +92,12 @@ class ProjectedProbe(Record):
         """The bulk equations as polynomials; None where averages over sites have no such form."""
         return as_polynomials(self.bulk_equations)
 
+    @property
+    def algebraic(self) -> tuple[sp.Expr, ...]:
+        """The polynomials, for what is refused before where there are none."""
+        assert self.polynomials is not None
+        return self.polynomials
+
 
 @dataclass(frozen=True)
 class Block:

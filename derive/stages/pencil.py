@@ -63,7 +63,7 @@ def _divided(blocks: BlockMatrix) -> BlockMatrix:
         if len(averages) != 1:
             continue
         (average,) = averages
-        if any((scale / average).has(SiteAverage) or _depends_on_z(scale / average, blocks) for scale in scales):
+        if any(_depends_on_z(scale / average, blocks) for scale in scales):
             continue
         for key, block in fed.items():
             combination = tuple((scale / average, word) for scale, word in block.combination)
@@ -72,7 +72,7 @@ def _divided(blocks: BlockMatrix) -> BlockMatrix:
 
 
 def _depends_on_z(scale: sp.Expr, blocks: BlockMatrix) -> bool:
-    return bool(scale.free_symbols & {Z, *blocks.projected.bulk_symbols})
+    return scale.has(SiteAverage) or bool(scale.free_symbols & {Z, *blocks.projected.bulk_symbols})
 
 
 def _feeds(blocks: BlockMatrix, members: list[list[int]]) -> dict[int, set[int]]:
@@ -86,11 +86,13 @@ def _feeds(blocks: BlockMatrix, members: list[list[int]]) -> dict[int, set[int]]
 
 
 def _diagonal_scalars(blocks: BlockMatrix) -> list[sp.Expr | None]:
-    """The scalar on the diagonal of each row; None where a row also has scalars off the diagonal."""
+    """The scalar on the diagonal of each row; None where a row also has scalars off the diagonal, or couplings that
+    depend on z."""
     count = len(blocks.labels)
     off = {r for (r, c), b in blocks.blocks if r != c and b.scalar != 0} | {
         c for (r, c), b in blocks.blocks if r != c and b.scalar != 0
     }
+    off |= {r for (r, _), b in blocks.blocks if any(_depends_on_z(scale, blocks) for scale, _ in b.combination)}
     return [None if r in off else blocks.block(r, r).scalar for r in range(count)]
 
 

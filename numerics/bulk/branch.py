@@ -35,7 +35,8 @@ BATCH, ENTRIES = 64, 2**14
 """Points whose equations are set up at once, as many as have so many slopes together, and at least the first number:
 more of a large system would not fit into fast memory."""
 SMALL, GROUP = 30, 4
-"""Systems of more equations than the first are followed to many points together: groups of the second share the way."""
+"""Systems of more equations than the first, or of fewer with averages over many groups of sites, are followed to many
+points together: groups of the second share the way."""
 
 
 def relative_to(xp: Any, r: Any, usual: Any) -> Any:
@@ -136,7 +137,8 @@ class Branch:
     def followed(self, z: np.ndarray, tell: Report | None = None, what: str = "bulk") -> tuple[np.ndarray, np.ndarray]:
         """Responses at points on the real axis or above it, and the relative size of the last correction."""
         z = np.asarray(z, complex)
-        r, errors = self._from_infinity(z) if len(self.law.responses) <= SMALL else self._together(z, tell, what)
+        alone = self.equations.count * self.equations.groups <= SMALL
+        r, errors = self._from_infinity(z) if alone else self._together(z, tell, what)
         return polished(self.kernel, z, r, errors)
 
     def _from_infinity(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

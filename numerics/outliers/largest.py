@@ -37,6 +37,7 @@ def largest_outlier_program(matrix: ProbedMatrix, forward: Callable[[Point], Ord
             if ring.inverse is not None:
                 z, s = jnp.broadcast_to(ring.inverse(p, s), s.shape), s
             else:
+                assert ring.relation is not None
                 roots = jax.vmap(lambda one, ring=ring: _roots(jnp.stack([*map(jnp.asarray, ring.relation(p, one))])))(
                     jnp.where(jnp.isfinite(s), s, 1.0)
                 )
