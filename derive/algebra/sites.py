@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
+from typing import Any
 
 import sympy as sp
 
@@ -24,8 +25,8 @@ MOST_GROUPS = 8
 class SiteAverage(Mean):
     """The average, over the traits of a site, of a function of them, of z and of the responses of the bulk."""
 
-    def _eval_is_real(self) -> None:
-        return None
+    def _eval_is_real(self) -> Any:
+        return None  # at a complex z it is not
 
 
 def averaged(expression: sp.Expr) -> sp.Expr:
@@ -100,7 +101,7 @@ def without_averages(expression: sp.Expr) -> sp.Expr | None:
 
 
 def written_out(average: SiteAverage) -> sp.Expr | None:
-    """An average as the sum over groups of equal sites, each with its weight; None if there are too many, or no list."""
+    """An average as the weighted sum over groups of equal sites; None if there are too many, or no list of values."""
     traits: list[Trait] = [value.field for value in traits_in(average.expression)]
     if any(not trait.discrete or not trait.weights for trait in traits):
         return None

@@ -192,9 +192,7 @@ class Bench:
         """z and the responses of the bulk at a sample point."""
         if self.bulk is not None and index not in self._physical:
             projected = self.bulk.projected
-            self._physical[index] = physical_values(
-                projected.algebraic, projected.bulk_symbols, point, WORKING_DIGITS
-            )
+            self._physical[index] = physical_values(projected.algebraic, projected.bulk_symbols, point, WORKING_DIGITS)
         return self._physical.get(index, {})
 
 

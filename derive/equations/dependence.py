@@ -23,9 +23,8 @@ def trait_factor(system: System, field: Field) -> tuple[sp.Expr, Field]:
         factor, field = factor * found[0], found[1]
     if field in _depending(system):
         raise DeclarationError(
-            f"the probed matrix: the law of {field} depends on traits that also stand in diag(...), otherwise than by a "
-            "factor; what a site has learned would have to be known trait by trait, so use spikes that are functions of "
-            "traits times fields without traits"
+            f"the probed matrix: {field} depends on traits of sites at which diag(...) stands, otherwise than by a "
+            "factor; use spikes that are functions of traits times fields without traits"
         )
     return factor, field
 
@@ -39,7 +38,7 @@ def _multiple(rule: SystemField | None) -> tuple[sp.Expr, Field] | None:
     now = vector.time is None and not rule.field.timed or vector.time == rule.field.clock and rule.shift == 0
     plain = term.pair is None and term.past is None and term.mixing is None and not term.coefficient.has(Mean, PAST)
     alike = vector.field.timed == rule.field.timed and vector.field.labels == rule.field.labels
-    if not (now and plain and alike and traits_in(term.coefficient)) or vector.field.role == "constant":
+    if not (now and plain and alike and traits_in(term.coefficient)):
         return None
     return term.coefficient, vector.field
 
@@ -71,7 +70,9 @@ def _needed(system: System, f: SystemField) -> set[Field]:
         elif isinstance(rule, ElementwiseRule):
             found |= {v.field for v in _outside_means(rule.law) if not is_trait(v)}
         elif isinstance(rule, DisorderRule):
-            back = [g.rule for g in system.training if isinstance(g.rule, DisorderRule) and g.rule.matrix == rule.matrix]
+            back = [
+                g.rule for g in system.training if isinstance(g.rule, DisorderRule) and g.rule.matrix == rule.matrix
+            ]
             found |= {r.argument for r in back if r.argument.sector == f.field.sector}
     return found
 

@@ -71,7 +71,8 @@ OF_OPERATORS = "fields, parameters and numbers are joined by + - * / and **, mat
 _NUMERICAL = ("numpy", "jax", "jaxlib", "scipy", "math", "cmath", "torch")
 _KINDS = {
     "FieldAt": "field", "Field": "field", "Evolving": "weights", "Atom": "matrix", "Sum": "matrix", "Dyad": "matrix",
-    "Product": "matrix", "Diagonal": "matrix", "Mean": "mean", "Apply": "vector", "Project": "vector", "Mix": "vector", "Clock": "clock",
+    "Product": "matrix", "Diagonal": "matrix",
+    "Mean": "mean", "Apply": "vector", "Project": "vector", "Mix": "vector", "Clock": "clock",
     "Sector": "sector", "Parameter": "parameter", "Table": "table", "Given": "data", "DataAt": "data",
     "Mul": "product", "Add": "sum", "Pow": "power",
 }  # fmt: skip

@@ -39,7 +39,7 @@ def words_of(matrix: Matrix, letters: Callable[[Atom], dict[Letters, sp.Expr]] |
     if isinstance(matrix, Dyad):
         return dyad_words(matrix.left, matrix.right)
     if isinstance(matrix, Diagonal):
-        return diagonal_words(matrix.entries)
+        return {word: scale for word, scale in diagonal_words(matrix.entries).items()}
     assert isinstance(matrix, Atom)
     return {((matrix.symbol, matrix.transposed),): sp.S.One} if letters is None else letters(matrix)
 

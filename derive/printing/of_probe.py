@@ -221,7 +221,9 @@ def _nonlinear_lines(record: Pencil) -> list[Statement]:
     if any(record.blocks.block(r, c).scalar != 0 for r in rest for c in rest if r != c):
         reason = "scalars that depend on z also stand off the diagonal, so these rows form no ring of groups"
     else:
-        reason = "groups of unknowns feed each other otherwise than in one ring, or a row has averages over sites of its own"
+        reason = (
+            "groups of unknowns feed each other otherwise than in one ring, or a row has averages over sites of its own"
+        )
     joint = ", and with them those of the eigenproblems above" if record.cycles else ""
     size = _words(record.size(whole))
     contour = f"its zeros{joint} are found by contour integrals of A(z) as a whole, {size} by {size}"

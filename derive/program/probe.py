@@ -187,8 +187,8 @@ class _Spectral:
                 body.append(Let(symbol, Item(self.order, key, symbol.shape)))
         if self.when in used:
             body.append(Let(self.when, Call("arange", (Formula(self.steps),), self.when.shape)))
-        unpacked = ((self.r, tuple(self.responses.values())),) if self.r in parameters else ()
-        unpacked += ((self.sites, tuple(self.laws.values())),) if self.sites in parameters else ()
+        taken = ((self.r, self.responses.values()), (self.sites, self.laws.values()))
+        unpacked = tuple((whole, tuple(parts)) for whole, parts in taken if whole in parameters)
         return Definition(name, (PARAMETERS, *parameters), doc, tuple(body), result, unpacked)
 
     # -- matrices over training times

@@ -65,7 +65,9 @@ def _joined(parts: list[str]) -> str:
 
 def _module(doc: str, functions: Iterable[Definition], interface: list[str], end: list[str], runtime: str) -> str:
     functions = list(functions)
-    names = Names((*IN_COEFFICIENTS, *IN_MATRICES, *IN_TRAITS, *interface, "PROBE", "BULK", "jnp", "jsp", "arange", "eye"))
+    names = Names(
+        (*IN_COEFFICIENTS, *IN_MATRICES, *IN_TRAITS, *interface, "PROBE", "BULK", "jnp", "jsp", "arange", "eye")
+    )
     for made in functions:
         names.taken.add(made.name)
     text = Text(names)

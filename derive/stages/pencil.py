@@ -133,11 +133,13 @@ def _cycle(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...], scalars: tupl
     projected = blocks.projected
     resolvent = projected.resolvent
     names = {resolvent: resolvent, **plain_names(s for s in projected.bulk_symbols if s != resolvent)}
-    product, found = without_averages(sp.Mul(*scalars)), None
+    product = without_averages(sp.Mul(*scalars))
+    relation, inverse, critical = None, None, ()
     if projected.polynomials is not None and product is not None:
         equations = tuple(e.xreplace(names) for e in projected.polynomials)
         found = _inverted(equations, tuple(names.values()), product.xreplace(names))
-    return Cycle(rows, scalars, *(found or (None, None, ())), _explicit_eigenvalue(blocks, rows))
+        relation, inverse, critical = found or (None, None, ())
+    return Cycle(rows, scalars, relation, inverse, critical, _explicit_eigenvalue(blocks, rows))
 
 
 @lru_cache(maxsize=64)

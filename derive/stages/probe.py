@@ -126,7 +126,10 @@ class _Projection:
         if probe.sector not in self.sites:
             table = dict(self.propagator())
             rows = [i for i, other in enumerate(self.probes) if other.sector == probe.sector]
-            self.sites[probe.sector] = rows, site_responses([[table.get((i, j), sp.S.Zero) for j in rows] for i in rows])
+            self.sites[probe.sector] = (
+                rows,
+                site_responses([[table.get((i, j), sp.S.Zero) for j in rows] for i in rows]),
+            )
         return self.sites[probe.sector]
 
     def answers(self, probe: Field) -> list[tuple[sp.Expr, Field]]:
@@ -221,8 +224,8 @@ class _Projection:
         parts: dict[Unknown, list[tuple[sp.Expr, Word]]] = {}
         if unknown.probe.sector in self.differing:
             for response, probe in self.answers(unknown.probe):
-                for scale, letters, other in self.site_drives(unknown, probe):
-                    parts.setdefault(other, []).append((averaged(response * scale), letters))
+                for scale, seen, other in self.site_drives(unknown, probe):
+                    parts.setdefault(other, []).append((averaged(response * scale), seen))
             return {other: combine(terms) for other, terms in parts.items()}
         for scale, word, other, vector in self.spikes(unknown.probe):
             if unknown.kind == "C":

@@ -208,7 +208,9 @@ def marching_program(law: BulkLaw) -> Any:
             way = new[index] / further - unknowns[index] / g
             off = jnp.abs(way - (slopes[0] + slopes[1]) / 2 * (1 / further - 1 / g))
             turned = jnp.minimum(jnp.abs(slopes[0]), jnp.abs(slopes[1])) * (1 / g - 1 / further)
-            fits = off <= FITTING * jnp.where(slopes[1] < 0, turned, jnp.abs(way)) + 1e-12 * jnp.abs(unknowns[index] / g)
+            fits = off <= FITTING * jnp.where(slopes[1] < 0, turned, jnp.abs(way)) + 1e-12 * jnp.abs(
+                unknowns[index] / g
+            )
             good = (first < 0.1) & (last < 1e-8) & fits
             # G^2 dz/dG is -1 far out and zero at the fold
             crossed = good & ((further * along[index] >= new[index]) | (new[index] <= lowest * further))

@@ -40,16 +40,17 @@ class Jet:
         return Jet(self.value * factor, self.slopes * factor)
 
     def __truediv__(self, other: Any) -> Jet:
-        return self * (other._inverse() if isinstance(other, Jet) else 1.0 / np.asarray(other))
+        factor: Any = other._inverse() if isinstance(other, Jet) else 1.0 / np.asarray(other)
+        return self.__mul__(factor)
 
     def __rtruediv__(self, other: Any) -> Jet:
-        return self._inverse() * other
+        return self._inverse().__mul__(other)
 
     def __pow__(self, power: int) -> Jet:
         if not isinstance(power, int):
             raise TypeError("a number with derivatives has whole powers only")
         if power < 0:
-            return (self ** (-power))._inverse()
+            return self.__pow__(-power)._inverse()
         return Jet(self.value**power, power * self.value ** max(power - 1, 0) * self.slopes)
 
     def _inverse(self) -> Jet:
@@ -60,10 +61,10 @@ class Jet:
         return Jet(-self.value, -self.slopes)
 
     def __sub__(self, other: Any) -> Jet:
-        return self + (-other)
+        return self.__add__(-other)
 
     def __rsub__(self, other: Any) -> Jet:
-        return -self + other
+        return (-self).__add__(other)
 
     __radd__, __rmul__ = __add__, __mul__
 

@@ -132,4 +132,5 @@ def polynomial_system(law: BulkLaw, p: Point) -> System:
                 at = monomial.index(k)
                 term = (coefficient * monomial.count(k), monomial[:at] + monomial[at + 1 :])
                 (rate.append((place, *term)) if k == 0 else slope.append((place * count + k - 1, *term)))
-    return System(count, *(Sums.of(terms, count + 1) for terms in (residual, rate, slope)))
+    made = [Sums.of(terms, count + 1) for terms in (residual, rate, slope)]
+    return System(count, made[0], made[1], made[2])

@@ -24,7 +24,7 @@ TOLERANCE, MOST = 1e-10, 4096
 INSIDE, NEWTON = 48, 4
 """Points in each interval of the bulk, and steps from the responses with fewer values to those with more."""
 ABOVE, SPREAD, NEAR, ROUGHLY = 128, 6.0, 3e-3, 1e-6
-"""Points above the axis, how far they reach and how far above it they are, beside the width of the spectrum, and how far
+"""Points above the axis, how far they reach and how high they are, beside the width of the spectrum, and how far
 responses may move there."""
 
 

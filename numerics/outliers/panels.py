@@ -41,11 +41,13 @@ class Interval:
 
     def z(self, u: Array) -> Array:
         with np.errstate(divide="ignore"):
-            if np.isinf(self.high):
-                return self.low + self.unit * u * u / ((1 - u) * (1 + u))
-            if np.isinf(self.low):
-                return self.high - self.unit * u * u / ((1 - u) * (1 + u))
-        return self.low + (self.high - self.low) * np.sin(np.pi / 2 * u) ** 2
+            away: Array = self.unit * u * u / ((1 - u) * (1 + u))
+        if np.isinf(self.high):
+            return self.low + away
+        if np.isinf(self.low):
+            return self.high - away
+        between: Array = self.low + (self.high - self.low) * np.sin(np.pi / 2 * u) ** 2
+        return between
 
 
 def intervals_outside(excluded: Sequence[tuple[float, float]]) -> list[Interval]:
