@@ -9,38 +9,39 @@ import sympy as sp
 from derive.errors import DeclarationError
 from derive.language.traits import is_trait, traits_in
 from derive.language.vectors import PAST, Field, FieldAt, Mean
-from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, System, SystemField
+from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, System, SystemField, Term
 
 
-def trait_factor(system: System, field: Field) -> tuple[sp.Expr, Field]:
-    """A training field as a function of the traits of its site times a field that does not depend on them.
+Parts = tuple[tuple[sp.Expr, Field], ...]
 
-    The law of the other field is then the same at all sites, whatever their traits. Refused where there is none.
+
+def trait_parts(system: System, field: Field) -> Parts:
+    """A training field as a sum of functions of the traits of its site, each times a field that does not depend on them.
+
+    The laws of those fields are then the same at all sites, whatever their traits. Refused where there is no such sum.
     """
-    rules = {f.field: f for f in system.training}
-    factor: sp.Expr = sp.S.One
-    while (found := _multiple(rules.get(field))) is not None:
-        factor, field = factor * found[0], found[1]
-    if field in _depending(system):
+    if field not in _depending(system):
+        return ((sp.S.One, field),)
+    rule = next(f for f in system.training if f.field == field)
+    terms = rule.rule.terms if isinstance(rule.rule, LinearRule) and not rule.starts and rule.shift == 0 else ()
+    if not terms or not all(_at_the_same_time(term, field) for term in terms):
         raise DeclarationError(
             f"the probed matrix: {field} depends on traits of sites at which diag(...) stands, otherwise than by a "
             "factor; use spikes that are functions of traits times fields without traits"
         )
-    return factor, field
+    found: dict[Field, sp.Expr] = {}
+    for term in terms:
+        for factor, part in trait_parts(system, term.vector.field):
+            found[part] = found.get(part, sp.S.Zero) + term.coefficient * factor
+    return tuple((factor, part) for part, factor in found.items())
 
 
-def _multiple(rule: SystemField | None) -> tuple[sp.Expr, Field] | None:
-    """(coefficient, other field) if a field is a multiple of another one at the same time, by a function of traits."""
-    if rule is None or rule.starts or not isinstance(rule.rule, LinearRule) or len(rule.rule.terms) != 1:
-        return None
-    (term,) = rule.rule.terms
+def _at_the_same_time(term: Term, field: Field) -> bool:
+    """Whether a term is a multiple, by a function of traits and parameters, of another field at the time of a field."""
     vector = term.vector
-    now = vector.time is None and not rule.field.timed or vector.time == rule.field.clock and rule.shift == 0
+    now = vector.time == (field.clock if field.timed else None) and vector.field.timed == field.timed
     plain = term.pair is None and term.past is None and term.mixing is None and not term.coefficient.has(Mean, PAST)
-    alike = vector.field.timed == rule.field.timed and vector.field.labels == rule.field.labels
-    if not (now and plain and alike and traits_in(term.coefficient)):
-        return None
-    return term.coefficient, vector.field
+    return bool(now and plain and vector.field.labels == field.labels)
 
 
 @lru_cache(maxsize=16)

@@ -15,7 +15,7 @@ import sympy as sp
 from derive.algebra.nodes import Z
 from derive.algebra.sites import averaged, site_responses
 from derive.algebra.words import Combination, Diagonal, Letter, Word, combine
-from derive.equations.dependence import trait_factor
+from derive.equations.dependence import trait_parts
 from derive.errors import DeclarationError
 from derive.language.contents import declared_names
 from derive.language.symbols import EngineSymbol, Sector
@@ -245,21 +245,20 @@ class _Projection:
         may hold traits."""
         found: list[tuple[sp.Expr, Word, Unknown]] = []
         for scale, word, other, vector in self.spikes(probe):
-            letters, factor = self._seen(unknown, vector)
-            if letters:
-                found.append((scale * factor, (*letters, *word), other))
+            found += [(scale * factor, (letter, *word), other) for factor, letter in self._seen(unknown, vector)]
         if unknown.kind == "C":
-            factor, field = trait_factor(self.system, unknown.field)
-            found += [(scale * factor, letters, other) for scale, letters, other in self.stein(probe, field)]
+            for factor, field in trait_parts(self.system, unknown.field):
+                found += [(scale * factor, letters, other) for scale, letters, other in self.stein(probe, field)]
         return found
 
-    def _seen(self, unknown: Unknown, vector: Field) -> tuple[Word, sp.Expr]:
-        """What an unknown sees of a training field at a site given its traits: a letter, and a function of traits."""
-        factor, plain = trait_factor(self.system, vector)
+    def _seen(self, unknown: Unknown, vector: Field) -> list[tuple[sp.Expr, Letter]]:
+        """What an unknown sees of a training field at a site given its traits: functions of traits, and letters."""
+        parts = trait_parts(self.system, vector)
         if unknown.kind == "C":
-            other, field = trait_factor(self.system, unknown.field)
-            return (Letter.correlation(field, plain),), factor * other
-        return ((Letter.response(plain, unknown.field).T,) if self.responds(plain, unknown.field) else ()), factor
+            own = trait_parts(self.system, unknown.field)
+            return [(f * g, Letter.correlation(field, part)) for g, field in own for f, part in parts]
+        noise = unknown.field
+        return [(f, Letter.response(part, noise).T) for f, part in parts if self.responds(part, noise)]
 
     def directions(self, unknowns: tuple[Unknown, ...]) -> tuple[Directions, ...]:
         """The spikes on either side, and what a source along them adds to each equation."""
