@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import Z
-from derive.algebra.physical import PhysicalPoint, physical_values
+from derive.algebra.physical import PhysicalPoint, physical_values, sample_point
 from derive.algebra.polynomials import proves_zero, solve_linear_unknowns
 from derive.claims.radicals import tidy_roots
 from derive.claims.region import Interval, Point, Region
@@ -166,7 +166,8 @@ class Bench:
         if self.bulk is not None and difference.free_symbols & set(self.bulk.projected.bulk_symbols):
             projected = self.bulk.projected
             others = [s for s in projected.bulk_symbols if s != projected.resolvent]
-            if proves_zero(difference, list(projected.algebraic), others, self._generic):
+            beside = {**sample_point((difference,)), **self._generic.point}  # what only A(z) depends on has values too
+            if proves_zero(difference, list(projected.algebraic), others, replace(self._generic, point=beside)):
                 return True
         for symbol, value in self._rational:
             difference = difference.subs(symbol, value)

@@ -11,12 +11,11 @@ from derive.language.traits import is_trait, traits_in
 from derive.language.vectors import PAST, Field, FieldAt, Mean
 from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, System, SystemField, Term
 
-
 Parts = tuple[tuple[sp.Expr, Field], ...]
 
 
 def trait_parts(system: System, field: Field) -> Parts:
-    """A training field as a sum of functions of the traits of its site, each times a field that does not depend on them.
+    """A training field as a sum of functions of the traits of its site, each times a field that has none of them.
 
     The laws of those fields are then the same at all sites, whatever their traits. Refused where there is no such sum.
     """
