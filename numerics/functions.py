@@ -47,6 +47,11 @@ def pure_function(
     shift = ""
     if quantity in ("outlier", "edge"):
         matrix = solver.matrix(label or "")
+        if matrix.bulk.settles:
+            raise NumericalError(
+                f"the bulk of {solver.name} is an average over a density, which is taken at more or fewer values from "
+                f"point to point; its {quantity} is found by solve, not as a function"
+            )
         known = all(ring.relation is not None or ring.inverse is not None for ring in matrix.probe.rings)
         if quantity == "outlier" and not (matrix.probe.reduced and matrix.probe.unknowns and known):
             raise NumericalError(

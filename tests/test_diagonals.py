@@ -53,7 +53,7 @@ W, M = gaussian("W", N, D), goe("M", D)
 u, v = normal("u", N), normal("v", D)
 FEW = trait("few", D, values=[1, kappa, -2], weights=[0.5, 0.25, 0.25])
 ROWS = trait("rows", N, values=[1, kappa], weights=[0.75, 0.25])
-ACROSS = trait("across", D, values=[1, 2, 3], weights=[0.2, 0.5, 0.3])
+ACROSS = trait("across", D, values=[1, 2], weights=[0.6, 0.4])
 MANY_VALUES = np.round(np.linspace(0.3, 3.0, 12) ** 2, 6)
 MANY = trait("many", N, values=list(map(float, MANY_VALUES)))
 POWER_LAW = trait("power_law", N, density=x**-1.5, low=0.1, high=kappa)
@@ -70,7 +70,7 @@ def branch_of(matrix, **values):
     return theory.solver.branch({**defaults, **values})
 
 
-def quadrature(density, low, high, nodes=400):
+def quadrature(density, low, high, nodes=200):
     """Values and weights of a density that is smooth between its ends."""
     places, shares = np.polynomial.legendre.leggauss(nodes)
     values = low + (high - low) * (places + 1) / 2
@@ -78,10 +78,10 @@ def quadrature(density, low, high, nodes=400):
     return values, weighed / np.sum(weighed)
 
 
-HERE = np.array([0.3 + 0.2j, 2.0 + 0.4j, 6.0 + 0.1j, -3.0 + 0.5j])
+HERE = np.array([0.5 + 0.5j, 6.0 + 0.4j, -3.0 + 0.5j])
 WEIGHTED = (np.array([1.0, 4.0]), np.array([0.75, 0.25]))
 DIAGONAL = (np.array([1.0, 4.0, -2.0]), np.array([0.5, 0.25, 0.25]))
-UNEVEN = (np.array([1.0, 2.0, 3.0]), np.array([0.2, 0.5, 0.3]))
+UNEVEN = (np.array([1.0, 2.0]), np.array([0.6, 0.4]))
 MANY_LAW = (MANY_VALUES, np.full(12, 1 / 12))
 POWER = quadrature(lambda s: s**-1.5, 0.1, 4.0)
 EVENLY = quadrature(np.ones_like, -1.0, 2.0)
@@ -131,7 +131,7 @@ def test_the_curve_and_the_averages_over_sites_give_one_law(name):
     assert branch.law.eliminated
     one, other = law_of(branch), law_without_curve(branch)
     assert np.allclose(one.edges, other.edges, rtol=1e-9)
-    points = np.concatenate([np.linspace(low, high, 9)[1:-1] for low, high in one.edges])
+    points = np.concatenate([np.linspace(low, high, 10)[1:-1] for low, high in one.edges])
     assert np.allclose(one.density(points), other.density(points), rtol=1e-8)
 
 
@@ -193,7 +193,7 @@ def test_an_outlier_is_found_however_close_to_the_edge(trait_law, law, distance)
     solution = theory.solve(strength=high)
     above = [z for z in solution.outliers if z > solution.bulk_edges[-1][1]]
     assert above == [pytest.approx(expected, abs=1e-3 * distance)]
-    assert not [z for z in theory.solve(strength=low - 0.01).outliers if z > solution.bulk_edges[-1][1]]
+    assert not [z for z in theory.solve(strength=0.8 * low).outliers if z > solution.bulk_edges[-1][1]]
 
 
 def test_several_averages_in_one_row_have_the_zeros_of_their_determinant():
@@ -213,8 +213,9 @@ def test_several_averages_in_one_row_have_the_zeros_of_their_determinant():
 
 def test_rings_and_the_whole_determinant_have_the_same_zeros():
     theory = derive.load(model(M + diag(FEW) + strength / D * outer(v, v) - strength / D * outer(FEW * v, FEW * v) / 2))
-    solution = theory.solve(strength=3.0)
+    solution = solve(theory.solver, {"nu": 2.0, "kappa": 4.0, "strength": 3.0})
     problem = spiked_problem(theory.solver, solution)
+    assert len(solution.outliers) > 1
     assert sorted(solution.outliers) == pytest.approx(sorted(by_contour(problem)), rel=1e-9)
     assert all(o.residual < 1e-9 for o in find_outliers(problem))
 
@@ -251,8 +252,8 @@ def test_the_upper_edge_is_a_function_with_derivatives():
     edge = theory.function("edge", of=["kappa"])
     step = 1e-5
     values = [by_hand.with_diagonal_edges(1.0, np.array([1.0, k, -2.0]), DIAGONAL[1])[1] for k in (4 - step, 4 + step)]
-    assert float(edge(4.0)) == pytest.approx(sum(values) / 2, rel=1e-9)
     with jax.enable_x64(True):
+        assert float(edge(4.0)) == pytest.approx(sum(values) / 2, rel=1e-9)
         assert float(jax.grad(edge)(4.0)) == pytest.approx((values[1] - values[0]) / (2 * step), rel=1e-6)
 
 
@@ -269,10 +270,16 @@ def test_curve_of_two_local_fields():
     assert ratio.is_number and ratio != 0
 
 
-def test_equations_of_the_bulk_show_averages_over_sites():
-    text = derive.load(model(W.T @ diag(POWER_LAW) @ W / N)).show("probe")
-    assert "<power_law/(nu - R_psi0_WT_psi2 power_law)>" in str(text)
-    assert "averages over sites remain" in str(derive.load(model(W.T @ diag(POWER_LAW) @ W / N)).show("bulk"))
+def test_equations_of_the_bulk_show_averages_over_sites(declared):
+    path = declared(DECLARATION)
+    for stage, words in (("probe", "<1/(z - R[psi0, M psi0](z) - s)>"), ("bulk", "averages over sites remain")):
+        shown = CliRunner().invoke(main, ["show", str(path), "--stage", stage])
+        assert shown.exit_code == 0 and words in shown.output, shown.output
+
+
+def test_a_density_gives_no_function_of_the_parameters(declared):
+    with pytest.raises(NumericalError, match="is found by solve"):
+        derive.load(declared(DECLARATION)).function("edge", of=["strength"])
 
 
 def test_generated_package_runs_and_is_up_to_date(tmp_path, declared):
@@ -282,7 +289,7 @@ def test_generated_package_runs_and_is_up_to_date(tmp_path, declared):
         result = CliRunner().invoke(main, ["build", str(path), "--out", str(out), *extra])
         assert result.exit_code == 0, result.output
     shown = CliRunner().invoke(main, ["solve", str(path), "strength=3"])
-    assert shown.exit_code == 0 and "outlier above the bulk" in shown.output, shown.output
+    assert shown.exit_code == 0 and "above the bulk" in shown.output, shown.output
 
 
 DECLARATION = """

@@ -299,6 +299,8 @@ def edges_against(branch: Branch, name: str, grid: np.ndarray) -> tuple[np.ndarr
     All values are solved side by side in one program.
     """
     grid = np.atleast_1d(np.asarray(grid, float))
+    if branch.law.settles:
+        raise NumericalError("a density is taken at more or fewer values from point to point; sweep point by point")
     if isinstance(vars(branch.p)[name], int):
         raise NumericalError("the edge is followed along a real parameter; sweep a whole number value by value")
     found = _mapped(branch.law, name)(jnp.asarray(grid), branch.p)
