@@ -367,6 +367,7 @@ REFUSED = {
     "size inside": (lambda: diag(FEW + 1 / D), "a size stands inside"),
     "no trait": (lambda: derive_model(model(M + diag(v))), "v is no trait"),
     "not symmetric": (lambda: derive_model(model(diag(FEW) @ M)), "not symmetric"),
+    "nothing random": (lambda: derive_model(model(diag(FEW) + outer(v, v) / D)), "there is no random matrix"),
     "mean inside": (lambda: derive_model(model(M + diag(FEW / mean(FEW**2)))), "holds a mean"),
     "data": (lambda: derive_model(model(M + diag(trait("given", D, values=data("numbers", K))), K)), "are data"),
     "unbounded": (

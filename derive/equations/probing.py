@@ -21,7 +21,7 @@ from derive.language.matrices import (
 from derive.language.multiplied import Letters, dyad_words, half_product, words_of
 from derive.language.traits import is_trait, traits_in
 from derive.language.vectors import PAST, Field, Mean, shown, values
-from derive.records.system import LinearRule, SpectralFields, SystemField
+from derive.records.system import DisorderRule, LinearRule, SpectralFields, SystemField
 
 
 def check_diagonals(matrix: Matrix) -> None:
@@ -74,6 +74,11 @@ class Probing:
         rule = self.rules.rule(expression, None, root, "the probed matrix")
         fields = (SystemField(root, rule, derivative=True), *self.made.take_spectral())
         self._check_bulk(fields)
+        if _diagonals(matrix) and not any(isinstance(f.rule, DisorderRule) for f in fields):
+            raise DeclarationError(
+                f"spectrum({matrix}): there is no random matrix beside diag(...), so its eigenvalues are the entries; "
+                "add one, or look at the law of the trait"
+            )
         return SpectralFields(label, fields, self._middle(matrix, root))
 
     def _check_bulk(self, fields: tuple[SystemField, ...]) -> None:
