@@ -203,7 +203,7 @@ def _couplings(record: Pencil, cycle: Cycle) -> list[Statement]:
             remark = "its blocks are those of A(z) with the opposite sign and without their scalars"
             return [Statement(remark=f"what the groups receive from each other is a matrix of many blocks; {remark}")]
         rows = [
-            [as_matrix(record.blocks.block(r, c).combination, unknowns[r].size, unknowns[c].size) for c in following]
+            [as_matrix(record.divided.block(r, c).combination, unknowns[r].size, unknowns[c].size) for c in following]
             for r in group
         ]
         name = sp.Symbol(f"K_{number}" if several else "K")
