@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from derive.api.theory import Theory as Theory
     from derive.language.alignments import alignment as alignment
     from derive.language.data import data as data
+    from derive.language.diagonals import diag as diag
     from derive.language.equations import Eq as Eq, spectrum as spectrum
     from derive.language.family import (
         family as family,

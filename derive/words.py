@@ -16,6 +16,7 @@ LANGUAGE = {
     "derive.language.vectors": ("each", "field", "fields", "mean", "normal", "overlap", "past_sum", "total"),
     "derive.language.data": ("data",),
     "derive.language.traits": ("trait",),
+    "derive.language.diagonals": ("diag",),
     "derive.language.matrices": ("gaussian", "goe", "outer", "weights"),
     "derive.language.equations": ("Eq", "spectrum"),
     "derive.language.model": ("Model",),

@@ -47,10 +47,16 @@ def pure_function(
     shift = ""
     if quantity in ("outlier", "edge"):
         matrix = solver.matrix(label or "")
-        if quantity == "outlier" and not (matrix.probe.reduced and matrix.probe.unknowns):
+        if matrix.bulk.settles:
             raise NumericalError(
-                f"A(z) of {solver.name} does not reduce to an eigenproblem; its outliers are found by solve, not as a "
-                "function"
+                f"the bulk of {solver.name} is an average over a density, which is taken at more or fewer values from "
+                f"point to point; its {quantity} is found by solve, not as a function"
+            )
+        known = all(ring.relation is not None or ring.inverse is not None for ring in matrix.probe.rings)
+        if quantity == "outlier" and not (matrix.probe.reduced and matrix.probe.unknowns and known):
+            raise NumericalError(
+                f"A(z) of {solver.name} does not reduce to an eigenproblem with a polynomial relation to z; its "
+                "outliers are found by solve, not as a function"
                 if matrix.probe.unknowns
                 else f"{solver.name} has no spikes, so that it has no outliers"
             )

@@ -18,6 +18,7 @@ import numpy as np
 from derive.errors import DeriveError, ParameterError
 from numerics.arrays import checked_array
 from numerics.bulk.branch import Branch
+from numerics.bulk.settling import settled
 from numerics.compiled import keep_compiled
 from numerics.compiling import compiled
 from numerics.runtime.interface import (
@@ -139,7 +140,7 @@ class Solver:
 
     def branch(self, values: dict[str, Any], matrix: ProbedMatrix | None = None) -> Branch:
         """The physical branch of the bulk at these parameters; of the first probed matrix unless one is given."""
-        return Branch((matrix or self.matrices[0]).bulk, self.numbers(values))
+        return settled(Branch((matrix or self.matrices[0]).bulk, self.numbers(values)))
 
     def numbers(self, values: dict[str, Any]) -> Point:
         """Parameter values alone: spectra depend on data through order parameters only, so that none is needed."""

@@ -14,6 +14,7 @@ from derive.errors import NumericalError, ParameterError
 from numerics.bulk.branch import Branch
 from numerics.bulk.law import Law
 from numerics.bulk.moments import moments
+from numerics.bulk.settling import as_settled, movement
 from numerics.bulk.support import law_of
 from numerics.labelled import where_defined, with_none
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
@@ -177,7 +178,7 @@ def spiked_problem(solver: Solver, solution: Solution, label: str | None = None)
     matrix = solver.matrix(layer.label)
     branch = solver.branch(solution.parameters, matrix)
     law = layer.law.moved(-layer.shift)
-    return SpikedProblem(matrix.probe, branch.p, solution.order, branch, _excluded(law))
+    return SpikedProblem(as_settled(matrix.probe, branch), branch.p, solution.order, branch, _excluded(law))
 
 
 @in_float64
@@ -312,10 +313,10 @@ def _foreseen(
             try:
                 check_finite(trained)
                 own = solver.branch(values, matrix)
-                key = (matrix.bulk, own.own)
+                key = (own.law, own.own)
                 branch = branches.setdefault(key, own)
                 law = law_of(branch)
-                problem = SpikedProblem(matrix.probe, own.p, trained.order, branch, _excluded(law))
+                problem = SpikedProblem(as_settled(matrix.probe, own), own.p, trained.order, branch, _excluded(law))
                 rings = ring_eigenvalues(problem) if matrix.probe.reduced else None
                 early = None
                 if path and rings is not None and solver.setting.steps is not None:
@@ -393,7 +394,8 @@ def _layer(
     if known is None:
         branch = solver.branch(values, matrix)
         law = law_of(branch, part(tell, 0.0, 0.8))
-        known = Foreseen(law, SpikedProblem(matrix.probe, branch.p, trained.order, branch, _excluded(law)))
+        probe = as_settled(matrix.probe, branch)
+        known = Foreseen(law, SpikedProblem(probe, branch.p, trained.order, branch, _excluded(law)))
     law, problem, branch = known.law, known.problem, known.problem.branch
     rings = ring_spectra(problem, known.rings) if matrix.probe.reduced else None
     found = find_outliers(problem, rings)
@@ -402,9 +404,7 @@ def _layer(
         "eigenvalue_condition": max((o.condition for o in found), default=1.0),
         "reduced": matrix.probe.reduced,
         "spiked": bool(matrix.probe.unknowns),
-        "bulk": "curve of the resolvent"
-        if matrix.bulk.eliminated
-        else f"{len(matrix.bulk.responses)} response equations, too many to eliminate, followed by Newton's method",
+        "bulk": _way_to_the_bulk(branch),
     }
     here = [float(o.z) for o in found]
     without_bias, errors = here, None
@@ -429,6 +429,18 @@ def _layer(
     if path and solver.setting.steps is not None and (matrix.probe.reduced or not matrix.probe.unknowns):
         layer = _with_path(layer, known, trained, _steps(solver, problem.p, values), tell)
     return layer
+
+
+def _way_to_the_bulk(branch: Branch) -> str:
+    if branch.law.eliminated:
+        return "curve of the resolvent"
+    count = len(branch.law.responses)
+    if branch.law.sites is None:
+        return f"{count} response equations, too many to eliminate, followed by Newton's method"
+    told = f"{count} response equations with averages over sites, followed by Newton's method"
+    if not branch.law.settles:
+        return told
+    return f"{told}; densities at {branch.law.nodes} values, moved by {movement(branch):.1e} with twice as many"
 
 
 def _steps(solver: Solver, p: Point, values: Mapping[str, Any]) -> Steps:

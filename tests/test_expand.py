@@ -32,7 +32,7 @@ from derive.algebra.nodes import TAU, Z
 from derive.algebra.scaling import BASE
 from derive.codegen import generate_files
 from derive.errors import DeclarationError
-from derive.language.matrices import half_product
+from derive.language.multiplied import half_product
 from derive.language.symbols import Parameter
 from derive.language.vectors import PAST, shown
 from derive.pipeline import derive_model

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from derive.errors import DeclarationError, SizeError
+from derive.language.diagonals import Diagonal
 from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum
 from derive.language.symbols import EngineSymbol, Sector
 from derive.language.vectors import shown
@@ -73,6 +74,8 @@ def norm_order(matrix: Matrix) -> sp.Rational:
         return sum(map(norm_order, matrix.factors), sp.S.Zero)
     if isinstance(matrix, Dyad):
         return sp.S.One
+    if isinstance(matrix, Diagonal):
+        return sp.S.Zero
     if isinstance(matrix, Atom) and isinstance(matrix.symbol, Disorder):
         return (1 + size_order(matrix.symbol.variance, str(matrix))) / 2
     raise DeclarationError(f"{matrix}: its size is not known; state weights by their update rule")

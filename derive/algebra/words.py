@@ -12,6 +12,7 @@ from typing import Any, Self
 import sympy as sp
 
 from derive.algebra.nodes import index_size
+from derive.algebra.sites import around_averages
 from derive.language.vectors import PAST, Field
 
 
@@ -92,7 +93,8 @@ def combine(terms: list[tuple[sp.Expr, Word]]) -> Combination:
     total: dict[Word, sp.Expr] = {}
     for scale, word in terms:
         total[word] = total.get(word, sp.S.Zero) + scale
-    kept = [(sp.factor_terms(sp.expand(scale)), word) for word, scale in total.items() if sp.expand(scale) != 0]
+    tidied = [(around_averages(lambda e: sp.factor_terms(sp.expand(e)), scale), word) for word, scale in total.items()]
+    kept = [(scale, word) for scale, word in tidied if scale != 0]
     return tuple(sorted(kept, key=lambda item: [letter.name for letter in item[1]]))
 
 

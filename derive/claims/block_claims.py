@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
+from derive.algebra.sites import without_averages
 from derive.claims.equality import FAILED, PROVED, UNDECIDED
 from derive.claims.formulas import Matrix
 from derive.claims.reading import Claim
@@ -68,5 +69,7 @@ def derived_block(blocks: BlockMatrix, row: int, column: int) -> Matrix:
     block = blocks.block(row, column)
     found = Matrix({(): block.scalar} if block.scalar != 0 else {})
     for scale, word in block.combination:
-        found = found.plus(Matrix({tuple(word): -scale}))
+        written = without_averages(scale)
+        assert written is not None, "claims about averages that cannot be written out are refused"
+        found = found.plus(Matrix({tuple(word): -written}))
     return found

@@ -89,6 +89,11 @@ def _verdict(work: Work, claim: Claim) -> Verdict:
             f"{work.place(claim)}: {work.file.model} probes no spectrum, so there is nothing to hold a "
             f"{claim.kind} against; add probe=spectrum(...) to the model"
         )
+    if claim.kind not in _TRAINING_KINDS and work.bulk.projected.polynomials is None:
+        raise ClaimError(
+            f"{work.place(claim)}: the bulk of {work.file.model} holds averages over sites that are no polynomials, so "
+            "no formula can be held against it; give its traits few values"
+        )
     if claim.kind in _CURVE_KINDS and work.bulk.curve is None:
         raise ClaimError(
             f"{work.place(claim)}: the bulk of {work.file.model} is too large to eliminate to a curve; claim "

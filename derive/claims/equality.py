@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import Z
-from derive.algebra.physical import PhysicalPoint, physical_values
+from derive.algebra.physical import PhysicalPoint, physical_values, sample_point
 from derive.algebra.polynomials import proves_zero, solve_linear_unknowns
 from derive.claims.radicals import tidy_roots
 from derive.claims.region import Interval, Point, Region
@@ -125,7 +125,7 @@ class Bench:
         projected = self.bulk.projected
         others = [s for s in projected.bulk_symbols if s != projected.resolvent]
         found: list[tuple[sp.Symbol, sp.Expr]] = solve_linear_unknowns(
-            list(projected.bulk_equations), others, self._generic.accepts
+            list(projected.algebraic), others, self._generic.accepts
         )[2]
         return found
 
@@ -133,7 +133,7 @@ class Bench:
     def _generic(self) -> PhysicalPoint:
         """One generic point of the physical branch."""
         assert self.bulk is not None
-        return PhysicalPoint.of(self.bulk.projected.bulk_equations, self.bulk.projected.bulk_symbols)
+        return PhysicalPoint.of(self.bulk.projected.algebraic, self.bulk.projected.bulk_symbols)
 
     def same(self, claimed: sp.Expr, derived: sp.Expr) -> Comparison:
         """Numbers first, since they find a wrong claim at once; then the proof."""
@@ -166,7 +166,8 @@ class Bench:
         if self.bulk is not None and difference.free_symbols & set(self.bulk.projected.bulk_symbols):
             projected = self.bulk.projected
             others = [s for s in projected.bulk_symbols if s != projected.resolvent]
-            if proves_zero(difference, list(projected.bulk_equations), others, self._generic):
+            beside = {**sample_point((difference,)), **self._generic.point}  # what only A(z) depends on has values too
+            if proves_zero(difference, list(projected.algebraic), others, replace(self._generic, point=beside)):
                 return True
         for symbol, value in self._rational:
             difference = difference.subs(symbol, value)
@@ -192,9 +193,7 @@ class Bench:
         """z and the responses of the bulk at a sample point."""
         if self.bulk is not None and index not in self._physical:
             projected = self.bulk.projected
-            self._physical[index] = physical_values(
-                projected.bulk_equations, projected.bulk_symbols, point, WORKING_DIGITS
-            )
+            self._physical[index] = physical_values(projected.algebraic, projected.bulk_symbols, point, WORKING_DIGITS)
         return self._physical.get(index, {})
 
 

@@ -10,6 +10,7 @@ import sympy as sp
 from derive.algebra.many_digits import exact, vanishes
 from derive.algebra.nodes import Z
 from derive.algebra.physical import physical_values
+from derive.algebra.sites import without_averages
 from derive.claims.equality import FAILED, PROVED, UNDECIDED, WORKING_DIGITS, close, number
 from derive.claims.reading import Claim
 from derive.claims.region import POINTS, Point
@@ -114,10 +115,10 @@ def _mapped(work: Work, cycle: Cycle, point: dict[sp.Symbol, Any], z: mpmath.mpc
     """The scalar map on the physical branch at a point."""
     projected = work.bulk.projected
     try:
-        values = physical_values(projected.bulk_equations, projected.bulk_symbols, point, at=z)
+        values = physical_values(projected.algebraic, projected.bulk_symbols, point, at=z)
     except (NumericalError, ZeroDivisionError):
         return None
-    return number(cycle.scalar_map, {**point, **values})
+    return number(without_averages(cycle.scalar_map), {**point, **values})
 
 
 def decide_threshold(work: Work, claim: Claim) -> tuple[str, str]:
@@ -188,6 +189,8 @@ def decide_inverse_map(work: Work, claim: Claim) -> tuple[str, str]:
     cycle = work.cycle(claim)
     if cycle.inverse is not None:
         return work.told(work.bench.same(value, cycle.inverse), value, cycle.inverse, "z")
+    if cycle.relation is None:
+        return UNDECIDED, "no polynomial relates z to the map"
     result = work.bench.same(cycle.relation.subs(Z, value), sp.S.Zero)
     if result.status != FAILED:
         for point in work.bench.points:
@@ -207,7 +210,7 @@ def decide_inverse_map(work: Work, claim: Claim) -> tuple[str, str]:
 
 def decide_scalar_map(work: Work, claim: Claim) -> tuple[str, str]:
     value = work.reader(claim, "z", "G").scalar(claim.get("value"))
-    derived = work.cycle(claim).scalar_map
+    derived = without_averages(work.cycle(claim).scalar_map)
     return work.told(work.bench.same(value, derived), value, derived, "s", "modulo the bulk equations")
 
 

@@ -22,7 +22,7 @@ from derive.claims.formulas import Matrix, Reader, shown
 from derive.claims.reading import Claim, ClaimsFile
 from derive.claims.region import Point, Region
 from derive.errors import ClaimError
-from derive.expansions.infinity import moments_of_system
+from derive.expansions.infinity import moments_of_curve, moments_of_system
 from derive.expansions.spikes import Spikes
 from derive.pipeline import Derivation
 from derive.records.probe import MAP, Cycle
@@ -109,7 +109,9 @@ class Work:
 
     def moments(self, order: int) -> list[sp.Expr]:
         projected = self.bulk.projected
-        return moments_of_system(projected.bulk_equations, projected.bulk_symbols, projected.resolvent, order, {})
+        if projected.differing and self.bulk.curve is not None:  # equations free of denominators have another form
+            return moments_of_curve(self.bulk.curve, projected.resolvent, order)
+        return moments_of_system(projected.algebraic, projected.bulk_symbols, projected.resolvent, order, {})
 
     def vanishes(self, expression: sp.Expr) -> bool:
         """By algebra in the parameters alone: as it stands, or with the roots drawn that the region allows."""

@@ -9,21 +9,50 @@ from derive.equations.history import History
 from derive.equations.made import Made
 from derive.equations.rules import Rules
 from derive.errors import DeclarationError
+from derive.language.diagonals import Diagonal
 from derive.language.matrices import (
     Atom,
-    Letters,
     Matrix,
     Product,
     Sum,
     WeightsAt,
-    dyad_words,
     factors_of,
-    half_product,
-    words_of,
 )
-from derive.language.traits import traits_in
-from derive.language.vectors import PAST, Field, Mean, shown
-from derive.records.system import LinearRule, SpectralFields, SystemField
+from derive.language.multiplied import Letters, dyad_words, half_product, words_of
+from derive.language.traits import is_trait, traits_in
+from derive.language.vectors import PAST, Field, Mean, shown, values
+from derive.records.system import DisorderRule, LinearRule, SpectralFields, SystemField
+
+
+def check_diagonals(matrix: Matrix) -> None:
+    """Diagonal matrices in a probed matrix are functions of traits whose law is known, and bounded."""
+    for entries in _diagonals(matrix):
+        where = f"spectrum(...) has diag({shown(entries)})"
+        fields = [value for value in values(entries) if not is_trait(value)]
+        if fields:
+            raise DeclarationError(
+                f"{where}, and {shown(fields[0])} is no trait; in a probed matrix diag(...) takes traits and functions "
+                "of them"
+            )
+        if entries.has(Mean):
+            raise DeclarationError(f"{where}, which holds a mean; make it a parameter")
+        for trait in (value.field for value in traits_in(entries)):
+            if trait.discrete and not trait.weights:
+                raise DeclarationError(
+                    f"{where}, and the values of {trait} are data; write them into the declaration, values=[...]"
+                )
+            if not trait.discrete and {sp.oo, -sp.oo} & set(trait.law[1:]):
+                raise DeclarationError(
+                    f"{where}, and {trait} is unbounded, so the bulk would have no edge; cut its density off"
+                )
+
+
+def _diagonals(matrix: Matrix) -> list[sp.Expr]:
+    if isinstance(matrix, Sum):
+        return [entries for _, part in matrix.terms for entries in _diagonals(part)]
+    if isinstance(matrix, Product):
+        return [entries for factor in matrix.factors for entries in _diagonals(factor)]
+    return [matrix.entries] if isinstance(matrix, Diagonal) else []
 
 
 class Probing:
@@ -38,23 +67,24 @@ class Probing:
 
         The next probed matrix finds their names free.
         """
+        check_diagonals(matrix)
         self._check_symmetric(matrix)
         root = self.made.probe_field(matrix.rows)
         expression = self._applied(matrix, root)
         rule = self.rules.rule(expression, None, root, "the probed matrix")
         fields = (SystemField(root, rule, derivative=True), *self.made.take_spectral())
         self._check_bulk(fields)
+        if _diagonals(matrix) and not any(isinstance(f.rule, DisorderRule) for f in fields):
+            raise DeclarationError(
+                f"spectrum({matrix}): there is no random matrix beside diag(...), so its eigenvalues are the entries; "
+                "add one, or look at the law of the trait"
+            )
         return SpectralFields(label, fields, self._middle(matrix, root))
 
     def _check_bulk(self, fields: tuple[SystemField, ...]) -> None:
         """The random part of the matrix has coefficients that are known without the training level."""
         rules = [f.rule for f in fields]
         for term in (t for rule in rules if isinstance(rule, LinearRule) for t in rule.terms):
-            if traits_in(term.coefficient):
-                raise DeclarationError(
-                    f"the probed matrix: {traits_in(term.coefficient)[0]} multiplies a matrix from one side, so its "
-                    "resolvent would differ from site to site; traits may stand inside outer products only"
-                )
             if term.vector.field.role == "spectral" and term.coefficient.has(Mean):
                 average = min(term.coefficient.atoms(Mean), key=sp.default_sort_key)
                 raise DeclarationError(

@@ -50,7 +50,13 @@ class Case:
 
     @cached_property
     def equations(self) -> tuple[sp.Expr, ...]:
-        return tuple(map(self.fill, self.probed.probe.bulk_equations))
+        polynomials = self.probed.probe.polynomials
+        if polynomials is None:
+            raise DeriveError(
+                f"the bulk of {self.name} holds averages over sites that are no polynomials, so there is no exact "
+                "expansion; give its traits few values, or solve for numbers with `derive solve`"
+            )
+        return tuple(map(self.fill, polynomials))
 
     @property
     def unknowns(self) -> tuple[sp.Symbol, ...]:
@@ -75,7 +81,8 @@ class Case:
 
     def sampled(self, expressions: Iterable[sp.Expr]) -> dict[sp.Symbol, Any]:
         """Values of the open parameters of the bulk, of its maps and of some expressions."""
-        inside = sample_point((*self.probed.probe.bulk_equations, *(c.relation for c in self.probed.pencil.cycles)))
+        relations = (c.relation for c in self.probed.pencil.cycles if c.relation is not None)
+        inside = sample_point((*(self.probed.probe.polynomials or ()), *relations))
         point = {**sample_point(expressions), **inside}
         return {p: v for p, v in point.items() if p not in self.substitution}
 

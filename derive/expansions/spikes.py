@@ -18,6 +18,7 @@ from derive.algebra.many_digits import DIGITS, PROBE, all_roots, exact, number, 
 from derive.algebra.nodes import Z
 from derive.algebra.physical import physical_values
 from derive.algebra.polynomials import TooLarge, common_roots, rational_factors
+from derive.algebra.sites import without_averages
 from derive.errors import DeriveError, NumericalError, ParameterError
 from derive.expansions.cases import Case, ask_for_whole_numbers, check_algebraic
 from derive.expansions.limits import SMALL
@@ -86,9 +87,15 @@ class Spikes:
             raise ask_for_whole_numbers(case)
         else:
             parts = case.training.characteristic(cycle)
+        scalar_map = without_averages(cycle.scalar_map)
+        if cycle.relation is None or scalar_map is None:
+            raise DeriveError(
+                f"no polynomial relates the outliers of {case.name} to its order parameters, so they have no exact "
+                "expansion; solve for numbers with `derive solve`"
+            )
         found = dict.fromkeys(f for part in parts for f in rational_factors(part) if f.has(MAP) and f != MAP)
         relation = sp.Mul(*rational_factors(case.fill(cycle.relation)))
-        return Eigenproblem(case.fill(cycle.scalar_map), sp.expand(relation), sp.Mul(*parts), tuple(found))
+        return Eigenproblem(case.fill(scalar_map), sp.expand(relation), sp.Mul(*parts), tuple(found))
 
     def _too_large(self, reason: TooLarge) -> DeriveError:
         steps = any(p.domain.whole for p in self.case.substitution if isinstance(p, Parameter))

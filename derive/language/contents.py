@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import sympy as sp
 
 from derive.language.data import Data
+from derive.language.diagonals import Diagonal
 from derive.language.equations import Eq, Spectrum
 from derive.language.matrices import Atom, Disorder, Dyad, Product, Sum, Weights
 from derive.language.symbols import Clock, Parameter, Sector
@@ -56,6 +57,8 @@ def expressions(node: Any) -> list[sp.Basic]:
         return [e for factor in node.factors for e in expressions(factor)]
     if isinstance(node, Dyad):
         return [node.left, node.right]
+    if isinstance(node, Diagonal):
+        return [node.entries]
     if isinstance(node, Atom):
         return [node.symbol]
     return [node]

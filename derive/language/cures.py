@@ -58,6 +58,7 @@ _WORDS = {
     "overlap": "overlap(x(t), y(t))",
     "alignment": "alignment(v(t))",
     "outer": "outer(x(t), y(t))",
+    "diag": "diag(s)",
     "past_sum": "past_sum(lambda s: x(s), t)",
     "spectrum": "spectrum(M(T))",
     "family": "family(declare, L=whole_choice(2))",
@@ -71,7 +72,8 @@ OF_OPERATORS = "fields, parameters and numbers are joined by + - * / and **, mat
 _NUMERICAL = ("numpy", "jax", "jaxlib", "scipy", "math", "cmath", "torch")
 _KINDS = {
     "FieldAt": "field", "Field": "field", "Evolving": "weights", "Atom": "matrix", "Sum": "matrix", "Dyad": "matrix",
-    "Product": "matrix", "Mean": "mean", "Apply": "vector", "Project": "vector", "Mix": "vector", "Clock": "clock",
+    "Product": "matrix", "Diagonal": "matrix",
+    "Mean": "mean", "Apply": "vector", "Project": "vector", "Mix": "vector", "Clock": "clock",
     "Sector": "sector", "Parameter": "parameter", "Table": "table", "Given": "data", "DataAt": "data",
     "Mul": "product", "Add": "sum", "Pow": "power",
 }  # fmt: skip

@@ -7,7 +7,6 @@ exist, so a declaration cannot use disorder in any other way by accident.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, Self
 
@@ -283,74 +282,6 @@ def _scaled_factors(matrix: Matrix) -> tuple[sp.Expr, tuple[Matrix, ...]]:
     if isinstance(matrix, Sum) and len(matrix.terms) == 1 and isinstance(matrix.terms[0][1], Product):
         return matrix.terms[0][0], matrix.terms[0][1].factors
     return sp.S.One, factors_of(matrix)
-
-
-Letters = tuple[tuple[Any, ...], ...]
-
-
-def words_of(matrix: Matrix, letters: Callable[[Atom], dict[Letters, sp.Expr]] | None = None) -> dict[Letters, sp.Expr]:
-    """The matrix multiplied out: a coefficient for each product of letters (symbol, transposed) or outer products.
-
-    `letters` says what a matrix symbol stands for; itself if it is left out.
-    """
-    total: dict[Letters, sp.Expr] = {}
-    if isinstance(matrix, Sum):
-        for scale, part in matrix.terms:
-            for word, value in words_of(part, letters).items():
-                total[word] = total.get(word, sp.S.Zero) + scale * value
-        return total
-    if isinstance(matrix, Product):
-        total = {(): sp.S.One}
-        for factor in matrix.factors:
-            following = words_of(factor, letters)
-            longer: dict[Letters, sp.Expr] = {}
-            for a, x in total.items():
-                for b, y in following.items():
-                    longer[a + b] = longer.get(a + b, sp.S.Zero) + x * y
-            total = longer
-        return total
-    if isinstance(matrix, Dyad):
-        return dyad_words(matrix.left, matrix.right)
-    assert isinstance(matrix, Atom)
-    return {((matrix.symbol, matrix.transposed),): sp.S.One} if letters is None else letters(matrix)
-
-
-def dyad_words(left: sp.Expr, right: sp.Expr) -> dict[Letters, sp.Expr]:
-    """An outer product multiplied out, so that 2 outer(a, b) and outer(a, 2 b) are the same.
-
-    A letter is (left, right, weight): a factor with labels stands in the sum over them, whichever end it is written at.
-    """
-    total: dict[Letters, sp.Expr] = {}
-    for a in sp.Add.make_args(sp.expand(left)):
-        for b in sp.Add.make_args(sp.expand(right)):
-            factors = sp.Mul.make_args(a), sp.Mul.make_args(b)
-            one, other = (sp.Mul(*(f for f in end if sector_of(f) is not None)) for end in factors)
-            numbers = [f for end in factors for f in end if sector_of(f) is None]
-            weight = sp.Mul(*(f for f in numbers if labels_of(f) is not None))
-            word = ((one, other, weight),)
-            total[word] = total.get(word, sp.S.Zero) + sp.Mul(*(f for f in numbers if labels_of(f) is None))
-    return total
-
-
-def are_proportional(one: dict[Letters, sp.Expr], other: dict[Letters, sp.Expr]) -> bool:
-    """Whether two matrices that were multiplied out are multiples of each other."""
-    if not one or set(one) != set(other):
-        return False
-    word = next(iter(one))
-    return all(sp.simplify(one[w] * other[word] - other[w] * one[word]) == 0 for w in one)
-
-
-def half_product(matrix: Matrix) -> int:
-    """How many factors the matrix has before those of K, if it is a multiple of K^T K; 0 if it is not."""
-    if isinstance(matrix, Sum) and len(matrix.terms) == 1:
-        matrix = matrix.terms[0][1]
-    factors = factors_of(matrix)
-    for half in sorted(range(1, len(factors)), key=lambda n: (abs(2 * n - len(factors)), n)):
-        left = Product(matrix.rows, factors[half].rows, factors[:half])
-        right = Product(factors[half].rows, matrix.columns, factors[half:])
-        if are_proportional(words_of(left), words_of(right.T)):
-            return half
-    return 0
 
 
 @dataclass(frozen=True, repr=False)

@@ -8,6 +8,7 @@ from functools import partial
 import sympy as sp
 
 from derive.algebra.nodes import Z, index_size
+from derive.algebra.sites import around_averages
 from derive.algebra.words import Combination, as_matrix
 from derive.printing.statements import Section, Statement
 from derive.records.probe import MAP, Aligned, BlockMatrix, Bulk, Cycle, Pencil, ProjectedProbe, Unknown
@@ -21,7 +22,7 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
     propagators = tuple(
         Statement(sp.Symbol(f"L_{record.probes[i]}_{record.probes[j]}"), value) for (i, j), value in record.propagator
     )
-    bulk = tuple(Statement(sp.expand(e), sp.S.Zero) for e in record.bulk_equations)
+    bulk = tuple(Statement(around_averages(sp.expand, e), sp.S.Zero) for e in record.bulk_equations)
     projected = _projected_lines(record, range(len(record.unknowns)))
     sources = tuple(
         Statement(
@@ -86,10 +87,12 @@ def _projected_line(
     record: ProjectedProbe, unknown: Unknown, couplings: Couplings, known: tuple[Unknown, ...]
 ) -> Statement:
     """The equation of one unknown."""
+    whole = [((i, j), value) for (i, j), value in record.propagator if record.probes[i] not in record.differing]
+    whole += [((i, i), sp.S.One) for i, probe in enumerate(record.probes) if probe in record.differing]
     left = sp.Add(
         *(
             value * sp.Symbol(Unknown(unknown.kind, record.probes[j], unknown.field).name)
-            for (i, j), value in record.propagator
+            for (i, j), value in whole
             if record.probes[i] == unknown.probe and Unknown(unknown.kind, record.probes[j], unknown.field) in known
         )
     )
@@ -202,6 +205,8 @@ def pencil_sections(record: Pencil) -> tuple[Section, ...]:
         ]
         if cycle.inverse is not None:
             lines.append(Statement(Z, cycle.inverse, remark="its inverse"))
+        elif cycle.relation is None:
+            lines.append(Statement(remark="no polynomial relates z to the map: it is inverted along the real axis"))
         else:
             lines.append(Statement(cycle.relation, sp.S.Zero, remark="relation between z and the map"))
         lines += [
@@ -249,7 +254,7 @@ def _couplings(record: Pencil, cycle: Cycle) -> list[Statement]:
             remark = "its blocks are those of A(z) with the opposite sign and without their scalars"
             return [Statement(remark=f"what the groups receive from each other is a matrix of many blocks; {remark}")]
         rows = [
-            [as_matrix(record.blocks.block(r, c).combination, unknowns[r].size, unknowns[c].size) for c in following]
+            [as_matrix(record.divided.block(r, c).combination, unknowns[r].size, unknowns[c].size) for c in following]
             for r in group
         ]
         name = sp.Symbol(f"K_{number}" if several else "K")
@@ -267,7 +272,9 @@ def _nonlinear_lines(record: Pencil) -> list[Statement]:
     if any(record.blocks.block(r, c).scalar != 0 for r in rest for c in rest if r != c):
         reason = "scalars that depend on z also stand off the diagonal, so these rows form no ring of groups"
     else:
-        reason = "groups of unknowns feed each other otherwise than in one ring, or their map is too large to invert"
+        reason = (
+            "groups of unknowns feed each other otherwise than in one ring, or a row has averages over sites of its own"
+        )
     joint = ", and with them those of the eigenproblems above" if record.cycles else ""
     size = _words(record.size(whole))
     contour = f"its zeros{joint} are found by contour integrals of A(z) as a whole, {size} by {size}"
@@ -298,8 +305,9 @@ def bulk_sections(record: Bulk) -> tuple[Section, ...]:
     """The curve, the resolvent in closed form, the edges."""
     if record.curve is None:
         count = len(record.projected.bulk_equations)
+        why = "too large to eliminate" if record.projected.polynomials is not None else "averages over sites remain"
         told = (
-            f"too large to eliminate: {record.projected.resolvent} is followed as one of {count} unknowns of the "
+            f"{why}: {record.projected.resolvent} is followed as one of {count} unknowns of the "
             f"{count} response equations of the probe, and edges are where their Jacobian is singular"
         )
         return (Section("curve", (Statement(remark=told),)),)

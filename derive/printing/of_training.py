@@ -287,7 +287,7 @@ def order_sections(record: TimeOrder) -> tuple[Section, ...]:
         reach.append(Statement(left, remark=f"nonzero only for {condition}" if timed else "nonzero"))
     nonlinear = "some laws are nonlinear: integrals where all that enters them is Gaussian, else sampled"
     if record.system.linear:
-        groups = ", with rows of its own for every value of the traits" if record.system.traits else ""
+        groups = ", with rows of its own for every value of the traits" if record.system.trained_traits else ""
         method = f"every law is linear: one exact forward pass in time{groups}"
     elif record.system.model.responses == "pathwise":
         method = f"{nonlinear} forward in time, responses by derivatives along each path"

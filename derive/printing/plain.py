@@ -310,6 +310,9 @@ class TextPrinter(StrPrinter):
     def _print_Dyad(self, node: sp.Basic) -> str:
         return f"{self._factor(node.left)} {self._factor(node.right)}^T"
 
+    def _print_Diagonal(self, node: sp.Basic) -> str:
+        return f"diag({self._print(node.entries)})"
+
     def _print_Evolving(self, node: sp.Basic) -> str:
         return str(self._print(node.weights))
 

@@ -337,6 +337,9 @@ class TexPrinter(LatexPrinter):
     def _print_Dyad(self, node: sp.Basic) -> str:
         return rf"{self._factor(node.left)}\, {self._factor(node.right)}{TOP}"
 
+    def _print_Diagonal(self, node: sp.Basic) -> str:
+        return rf"\mathrm{{diag}}\left({self._print(node.entries)}\right)"
+
     def _print_Evolving(self, node: sp.Basic) -> str:
         return str(self._print(node.weights))
 

@@ -179,7 +179,7 @@ class ExactBuild:
         kicks = tuple((f, Symbol(f"kick_{f}")) for f in silent if f.sector == sector)
         traits = tuple(
             (trait, Symbol(f"law_{trait.name}"), Symbol(trait.name, (sp.S.One, size)))
-            for trait in self.layout.system.traits
+            for trait in self.layout.system.trained_traits
             if trait.sector == sector
         )
         return SiteLayout(sector, symbol, tuple(made), drawn, kicks, traits, size)

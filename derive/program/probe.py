@@ -9,9 +9,12 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import Z, index_size
+from derive.algebra.sites import SiteAverage
 from derive.algebra.words import Combination, Diagonal, Letter, Word
+from derive.language.contents import atoms
 from derive.language.symbols import Clock
-from derive.language.vectors import PAST, Field, Mean
+from derive.language.traits import VALUE, Trait, traits_in
+from derive.language.vectors import PAST, Field, FieldAt, Mean
 from derive.printing import text
 from derive.program.exact import Key, key_of
 from derive.program.layout import Layout, mean_key
@@ -21,6 +24,7 @@ from derive.program.nodes import (
     Call,
     Definition,
     Formula,
+    Function,
     Item,
     Let,
     MatMul,
@@ -75,7 +79,7 @@ class RingProgram:
 
     pencil: Definition
     scalar_map: Definition
-    relation: Definition
+    relation: Definition | None
     inverse: Definition | None
 
     @property
@@ -109,6 +113,7 @@ class ProbeProgram:
     rings: tuple[RingProgram, ...]
     reduced: bool
     steady: bool
+    sites: Definition | None
 
 
 @dataclass(frozen=True)
@@ -119,6 +124,9 @@ class BulkProgram:
     curve_text: str | None
     curve: Definition | None
     edge_polynomials: Definition | None
+    sites: Definition | None
+    settles: bool
+    """Whether a trait has a density, which is taken at so many values that nothing changes with more."""
 
 
 class _Spectral:
@@ -135,10 +143,20 @@ class _Spectral:
         self.letters: dict[Key, Symbol] = {}
         self.leaves: dict[sp.Symbol, Slot] = {b: Slot(Ref(made), b.name) for b, made in self.responses.items()}
         self.leaves |= {Z: Slot(Ref(self.z), "z"), MAP: Slot(Ref(self.s), "s"), PAST: Slot(Ref(self.when), "s")}
+        self.traits: tuple[Trait, ...] = tuple(
+            trait
+            for trait in atoms(projected.system.model, Trait)
+            if any(trait() in average.atoms(FieldAt) for average in _averages(projected))
+        )
+        self.sites, self.nodes = Symbol("laws"), Symbol("nodes", SCALAR)
+        self.values = {trait: Symbol(trait.name, (sp.Symbol("groups"),)) for trait in self.traits}
+        self.laws = {trait: Symbol(f"law_{trait.name}") for trait in self.traits}
 
     def number(self, expression: sp.Expr) -> Formula:
         """A scalar, or weights over the times before the last update."""
         expression = sp.sympify(expression)
+        averages = sorted(expression.atoms(SiteAverage), key=sp.default_sort_key)
+        expression = expression.xreplace({node: Slot(self._over_sites(node), "average") for node in averages})
         inner: dict[sp.Basic, sp.Expr] = {}
         over = expression.has(PAST)
         for node in sorted(expression.atoms(Mean, AppliedUndef), key=sp.default_sort_key):
@@ -147,6 +165,37 @@ class _Spectral:
             else:
                 inner[node] = self.coefficients.at(node, self.number, (self.steps,))
         return Formula(expression.xreplace(inner).xreplace(self.leaves), (self.steps,) if over else SCALAR)
+
+    def _over_sites(self, average: SiteAverage) -> Value:
+        """The average of one site's response over the laws of its traits."""
+        traits = [value.field for value in traits_in(average.expression)]
+        slots = {trait(): Slot(Ref(self.values[trait]), trait.name) for trait in traits}
+        body = Formula(self.number(average.expression.xreplace(slots)).expression, None)
+        laws = (Ref(self.laws[trait]) for trait in traits)
+        function = Function(tuple(self.values[trait] for trait in traits), body)
+        return Call("over_sites", (Ref(self.z), function, *laws), SCALAR)
+
+    def site_laws(self) -> Definition | None:
+        """The laws of the traits that stand in the random part of the matrix."""
+        if not self.traits:
+            return None
+        doc = "The laws of what differs from site to site: values, and the share of the sites that has each."
+        result = Tuple(tuple(map(self._law, self.traits)))
+        return Definition("sites", (PARAMETERS, self.nodes), doc, (), result)
+
+    def _law(self, trait: Trait) -> Value:
+        if trait.discrete:
+            parts = (Tuple(tuple(map(self.number, some))) for some in (trait.values, trait.weights))
+            return Call("discrete", tuple(parts), None)
+        value = Symbol(VALUE.name, (sp.Symbol("values"),))
+        formula = Formula(trait.density.xreplace({VALUE: Slot(Ref(value), VALUE.name)}), None)
+        ends = (self.number(end) for end in trait.law[1:])
+        return Call("density", (Function((value,), formula), *ends, Ref(self.nodes)), None)
+
+    @property
+    def given(self) -> tuple[Symbol, ...]:
+        """What functions of the responses take besides them."""
+        return (self.sites,) if self.traits else ()
 
     def _mean(self, average: Mean) -> Value:
         """A mean over the times before the last update, or one that is taken at a time."""
@@ -163,7 +212,8 @@ class _Spectral:
                 body.append(Let(symbol, Item(self.order, key, symbol.shape)))
         if self.when in used:
             body.append(Let(self.when, Call("arange", (Formula(self.steps),), self.when.shape)))
-        unpacked = ((self.r, tuple(self.responses.values())),) if self.r in parameters else ()
+        taken = ((self.r, self.responses.values()), (self.sites, self.laws.values()))
+        unpacked = tuple((whole, tuple(parts)) for whole, parts in taken if whole in parameters)
         return Definition(name, (PARAMETERS, *parameters), doc, tuple(body), result, unpacked)
 
     # -- matrices over training times
@@ -211,11 +261,18 @@ def probe_program(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> Pr
     whole = Blocks(tuple(rows)) if rows else Sum((), (sp.S.Zero, sp.S.Zero))
     names = ", ".join(f"{u.kind}[{text(u.probe)}, {text(u.field)}]" for u in projected.unknowns)
     doc = f"A(z), one row of blocks per unknown: {names or 'there are none'}."
-    a_matrix = work.function("a_matrix", (work.z, work.r, work.order), doc, whole)
+    a_matrix = work.function("a_matrix", (work.z, work.r, work.order, *work.given), doc, whole)
     sides = tuple((side.side, _side(work, side)) for side in projected.directions)
     asked = tuple(_aligned(work, number, aligned) for number, aligned in enumerate(projected.alignments))
-    rings = tuple(_ring(work, blocks, number, cycle) for number, cycle in enumerate(pencil.cycles))
-    return ProbeProgram(blocks.labels, a_matrix, sides, asked, rings, not pencil.rest, _steady(blocks, layout.clock))
+    rings = tuple(_ring(work, pencil.divided, number, cycle) for number, cycle in enumerate(pencil.cycles))
+    steady, sites = _steady(blocks, layout.clock), work.site_laws()
+    return ProbeProgram(blocks.labels, a_matrix, sides, asked, rings, not pencil.rest, steady, sites)
+
+
+def _averages(projected: ProjectedProbe) -> set[SiteAverage]:
+    """The averages over sites in the bulk and in A(z)."""
+    scales = [scale for _, combination in projected.couplings for scale, _ in combination]
+    return {average for e in (*projected.bulk_equations, *scales) for average in e.atoms(SiteAverage)}
 
 
 def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
@@ -343,14 +400,17 @@ def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> Ri
     doc = "The constant matrix: its eigenvalues are the values of the scalar map at the outliers."
     pencil = work.function(f"pencil_{number}", (work.order,), doc, product)
     doc = f"s(z) = {text(cycle.scalar_map)}"
-    scalar_map = work.function(f"scalar_map_{number}", (work.z, work.r), doc, work.number(cycle.scalar_map))
-    inverse = None
+    given = (work.z, work.r, *work.given)
+    scalar_map = work.function(f"scalar_map_{number}", given, doc, work.number(cycle.scalar_map))
+    inverse = relation = None
     if cycle.inverse is not None:
         doc = f"z(s) = {text(cycle.inverse)}"
         inverse = work.function(f"inverse_map_{number}", (work.s,), doc, work.number(cycle.inverse))
-    relation = Tuple(tuple(work.number(c) for c in sp.Poly(cycle.relation, Z).all_coeffs()))
-    doc = "Coefficients in z, highest power first, of the polynomial relation between z and the map."
-    return RingProgram(pencil, scalar_map, work.function(f"relation_{number}", (work.s,), doc, relation), inverse)
+    if cycle.relation is not None:
+        coefficients = Tuple(tuple(work.number(c) for c in sp.Poly(cycle.relation, Z).all_coeffs()))
+        doc = "Coefficients in z, highest power first, of the polynomial relation between z and the map."
+        relation = work.function(f"relation_{number}", (work.s,), doc, coefficients)
+    return RingProgram(pencil, scalar_map, relation, inverse)
 
 
 def bulk_program(bulk: Bulk, layout: Layout) -> BulkProgram:
@@ -361,7 +421,7 @@ def bulk_program(bulk: Bulk, layout: Layout) -> BulkProgram:
         f"0 = {text(e)}" for e in projected.bulk_equations
     )
     residual = Tuple(tuple(map(work.number, projected.bulk_equations)))
-    equations = work.function("equations", (work.z, work.r), doc, residual)
+    equations = work.function("equations", (work.z, work.r, *work.given), doc, residual)
     curve = edges = None
     if bulk.curve is not None:
         poly = sp.Poly(bulk.curve, projected.resolvent, Z)
@@ -386,4 +446,6 @@ def bulk_program(bulk: Bulk, layout: Layout) -> BulkProgram:
         None if bulk.curve is None else str(bulk.curve.xreplace({Z: sp.Symbol("{z}")})),
         curve,
         edges,
+        work.site_laws(),
+        any(not trait.discrete for trait in work.traits),
     )

@@ -9,11 +9,13 @@ from derive.program.probe import AlignedProgram, BulkProgram, ProbeProgram
 from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text
 
 IN_MATRICES = ("by_time", "diagonal", "taken_at")
+IN_TRAITS = ("density", "discrete", "over_sites")
 
 
 def probe_text(program: ProbeProgram, runtime: str) -> str:
     """The text of a module with A(z)."""
     functions = [
+        *([program.sites] if program.sites is not None else []),
         program.a_matrix,
         *(f for _, f in program.sides),
         *(f for one in program.alignments for f in one.functions if f is not None),
@@ -23,6 +25,7 @@ def probe_text(program: ProbeProgram, runtime: str) -> str:
     rings = [f"Ring({', '.join('None' if f is None else f.name for f in ring)})" for ring in parts]
     sides = [f"Side({side!r}, {f.name})" for side, f in program.sides]
     asked = [_direction(one) for one in program.alignments]
+    given = ["    sites=sites,"] if program.sites is not None else []
     end = [
         "PROBE = Probe(",
         f"    unknowns={program.unknowns!r},",
@@ -32,6 +35,7 @@ def probe_text(program: ProbeProgram, runtime: str) -> str:
         f"    reduced={program.reduced!r},",
         f"    steady={program.steady!r},",
         *(["    directions=(", *(f"        {one}," for one in asked), "    ),"] if asked else []),
+        *given,
         ")",
     ]
     optional = {"Direction": asked, "Ring": rings, "Side": sides}
@@ -56,11 +60,13 @@ def bulk_text(program: BulkProgram, runtime: str) -> str:
         "    equations=equations,",
         *([f"    curve_text={program.curve_text!r},", "    curve=curve,"] if program.curve is not None else []),
         *(["    edge_polynomials=edge_polynomials,"] if program.edge_polynomials is not None else []),
+        *(["    sites=sites,", f"    settles={program.settles!r},"] if program.sites is not None else []),
         ")",
     ]
     curve = ", the curve of the resolvent G, and where its edges may lie" if program.curve is not None else ""
     doc = f"The bulk: self-consistent responses{curve}."
-    return _module(doc, [program.equations, *optional], ["BulkLaw"], end, runtime)
+    sites = [program.sites] if program.sites is not None else []
+    return _module(doc, [*sites, program.equations, *optional], ["BulkLaw"], end, runtime)
 
 
 def _joined(parts: list[str]) -> str:
@@ -69,7 +75,9 @@ def _joined(parts: list[str]) -> str:
 
 def _module(doc: str, functions: Iterable[Definition], interface: list[str], end: list[str], runtime: str) -> str:
     functions = list(functions)
-    names = Names((*IN_COEFFICIENTS, *IN_MATRICES, *interface, "PROBE", "BULK", "jnp", "jsp", "arange", "eye"))
+    names = Names(
+        (*IN_COEFFICIENTS, *IN_MATRICES, *IN_TRAITS, *interface, "PROBE", "BULK", "jnp", "jsp", "arange", "eye")
+    )
     for made in functions:
         names.taken.add(made.name)
     text = Text(names)
@@ -80,7 +88,7 @@ def _module(doc: str, functions: Iterable[Definition], interface: list[str], end
     body = [line for made in functions for line in text.function(made)]
     imports = [
         f"from {runtime}.{module} import {', '.join(sorted(set(text.called) & set(known)))}"
-        for module, known in (("coefficients", IN_COEFFICIENTS), ("matrices", IN_MATRICES))
+        for module, known in (("coefficients", IN_COEFFICIENTS), ("matrices", IN_MATRICES), ("traits", IN_TRAITS))
         if set(text.called) & set(known)
     ]
     imports = sorted([*imports, f"from {runtime}.interface import {', '.join(interface)}"])

@@ -15,6 +15,7 @@ import sympy as sp
 from derive.errors import DeclarationError, blaming
 from derive.language.contents import atoms
 from derive.language.data import Data, DataAt
+from derive.language.diagonals import Diagonal
 from derive.language.equations import Eq
 from derive.language.matrices import (
     Atom,
@@ -27,9 +28,9 @@ from derive.language.matrices import (
     Weights,
     WeightsAt,
     factors_of,
-    half_product,
 )
 from derive.language.model import Model
+from derive.language.multiplied import half_product
 from derive.language.symbols import Clock, Sector
 from derive.language.traits import Trait
 from derive.language.vectors import (
@@ -475,16 +476,34 @@ class _Build:
             terms = tuple((_as_formula(self.number(scale)), self.matrix(part)) for scale, part in matrix.terms)
             return Sum(terms, (matrix.rows, matrix.columns))
         if isinstance(matrix, Product):
-            found = self.matrix(matrix.factors[0])
-            for factor in matrix.factors[1:]:
-                found = MatMul(found, self.matrix(factor))
-            return found
+            return self._multiplied(matrix.factors)
         if isinstance(matrix, Dyad):
             sides = (self.vector(matrix.left), self.vector(matrix.right))
             return Call("outer", sides, (matrix.rows, matrix.columns))
+        if isinstance(matrix, Diagonal):
+            return Call("diagonal_matrix", (self.vector(matrix.entries),), (matrix.rows, matrix.columns))
         if isinstance(matrix, Atom):
             return self._operator(matrix.symbol, matrix.transposed)
         raise AssertionError(f"{matrix} is no matrix of the language")
+
+    def _multiplied(self, factors: tuple[Matrix, ...]) -> Value:
+        """A product from the left; a diagonal matrix multiplies rows or columns."""
+        first, *rest = factors
+        if isinstance(first, Diagonal) and rest:
+            after, *rest = rest
+            if isinstance(after, Diagonal):
+                return self._multiplied((Diagonal(first.rows, first.rows, first.entries * after.entries), *rest))
+            found: Value = Call(
+                "scaled_rows", (self.vector(first.entries), self.matrix(after)), (first.rows, after.columns)
+            )
+        else:
+            found = self.matrix(first)
+        for factor in rest:
+            if isinstance(factor, Diagonal):
+                found = Call("scaled_columns", (found, self.vector(factor.entries)), (first.rows, factor.columns))
+            else:
+                found = MatMul(found, self.matrix(factor))
+        return found
 
     def _observed(self, value: sp.Expr) -> Value:
         if isinstance(value, Each):
@@ -638,6 +657,8 @@ def _mapped(value: sp.Expr | Matrix, change: Callable[[sp.Basic], sp.Basic]) -> 
         return Product(rows, columns, tuple(_mapped(m, change) for m in value.factors))
     if isinstance(value, Dyad):
         return Dyad(rows, columns, change(value.left), change(value.right))
+    if isinstance(value, Diagonal):
+        return Diagonal(rows, columns, change(value.entries))
     if isinstance(value, Atom):
         return Atom(rows, columns, change(value.symbol), value.transposed)
     raise AssertionError(f"{value} is no matrix of the language")
@@ -651,4 +672,4 @@ def _on_the_way(matrix: Matrix) -> list[tuple[Sector, Sector]]:
     if isinstance(matrix, Product):
         inner = [shape for factor in matrix.factors for shape in _on_the_way(factor)]
         return [*inner, *((matrix.rows, factor.columns) for factor in matrix.factors[1:])]
-    return [(matrix.rows, matrix.columns)] if isinstance(matrix, Dyad) else []
+    return [(matrix.rows, matrix.columns)] if isinstance(matrix, (Dyad, Diagonal)) else []

@@ -9,6 +9,7 @@ from functools import cached_property
 import sympy as sp
 
 from derive.algebra.nodes import Z, index_size
+from derive.algebra.sites import as_polynomials
 from derive.algebra.words import Combination, as_matrix
 from derive.language.symbols import EngineSymbol, Parameter
 from derive.language.vectors import Field, FieldAt
@@ -96,6 +97,8 @@ class ProjectedProbe(Record):
     couplings[(row, column)]: the matrix that multiplies unknown `column` in the equation of unknown `row`.
     directions: sources along the spikes, whose residues at an outlier are the overlaps of its vectors with them.
     alignments: the same for directions that the declaration asks about.
+    differing: spectral fields of sites that differ by traits. Their equations are solved site by site before they are
+    averaged, so that couplings to their unknowns hold averages of the sites' responses, and bulk equations too.
     """
 
     system: System
@@ -109,13 +112,26 @@ class ProjectedProbe(Record):
     directions: tuple[Directions, ...]
     alignments: tuple[Aligned, ...]
     assumptions: tuple[str, ...]
+    differing: tuple[Field, ...] = ()
     title = "Probe, projected and Laplace transformed"
 
     @cached_property
     def bulk_symbols(self) -> tuple[sp.Symbol, ...]:
         """The unknowns of the bulk equations."""
-        found = {s for e in self.bulk_equations for s in e.free_symbols if s != Z and not isinstance(s, Parameter)}
+        given = (Parameter, Field)
+        found = {s for e in self.bulk_equations for s in e.free_symbols if s != Z and not isinstance(s, given)}
         return tuple(sorted(found, key=lambda s: s.name))
+
+    @cached_property
+    def polynomials(self) -> tuple[sp.Expr, ...] | None:
+        """The bulk equations as polynomials; None where averages over sites have no such form."""
+        return as_polynomials(self.bulk_equations)
+
+    @property
+    def algebraic(self) -> tuple[sp.Expr, ...]:
+        """The polynomials, for what is refused before where there are none."""
+        assert self.polynomials is not None
+        return self.polynomials
 
 
 @dataclass(frozen=True)
@@ -166,19 +182,26 @@ class Cycle:
 
     groups[i] feeds on groups[i + 1]; scalars[i] multiplies the identity in the rows of groups[i].
     `inverse` gives z as a rational function of the map's value s, if there is one; `relation` is the polynomial
-    relation between z and s in any case; `critical` are the values of s where an outlier leaves the bulk.
+    relation between z and s, None where it is too large or where averages over sites have none; `critical` are the
+    values of s where an outlier leaves the bulk.
     """
 
     groups: tuple[tuple[int, ...], ...]
     scalars: tuple[sp.Expr, ...]
-    relation: sp.Expr
+    relation: sp.Expr | None
     inverse: sp.Expr | None
     critical: tuple[sp.Expr, ...]
     eigenvalue: sp.Expr | None
 
     @property
     def scalar_map(self) -> sp.Expr:
+        """The map, with averages over sites where there are any."""
         return sp.Mul(*self.scalars)
+
+    @property
+    def known(self) -> bool:
+        """Whether z and the map are related by a polynomial."""
+        return self.relation is not None
 
 
 MAP = EngineSymbol("s_map", real=True)
@@ -190,12 +213,14 @@ class Pencil(Record):
     """A(z) reduced: each cycle is one eigenproblem that does not depend on z; `rest` has no such reduction.
 
     `idle` rows belong to neither: nothing that they feed leads back to them, and the determinant has no zero from them.
+    `divided` is A(z) with rows of sites that differ divided by the averages that are their scalars: what rings are of.
     """
 
     blocks: BlockMatrix
     cycles: tuple[Cycle, ...]
     rest: tuple[int, ...]
     assumptions: tuple[str, ...]
+    divided: BlockMatrix
     title = "Reduction to an eigenproblem"
 
     @property

@@ -165,6 +165,18 @@ class System(Record):
         return atoms(self.model, Trait)
 
     @cached_property
+    def trained_traits(self) -> tuple[Trait, ...]:
+        """Those among them that fields, means or observables of the training level depend on."""
+        rules = [rule for f in self.training for rule in (f.rule, *f.starts)]
+        laws = [rule.law for rule in rules if isinstance(rule, ElementwiseRule)]
+        laws += [term.coefficient for rule in rules if isinstance(rule, LinearRule) for term in rule.terms]
+        laws += [value for _, value in self.model.observe]
+        probing = [f.rule for probe in self.probes for f in probe.fields if isinstance(f.rule, LinearRule)]
+        laws += [m for rule in probing for term in rule.terms for m in term.coefficient.atoms(Mean)]
+        found = {trait for law in laws for trait in law.atoms(Trait)}
+        return tuple(trait for trait in self.traits if trait in found)
+
+    @cached_property
     def training(self) -> tuple[SystemField, ...]:
         return tuple(f for f in self.fields if f.field.role != "spectral")
 

@@ -245,6 +245,11 @@ def _of_order(record: TimeOrder, level: Level) -> Told:
 
 
 def _of_probe(record: ProjectedProbe) -> Told:
+    if record.differing:
+        yield (
+            "Sites that differ by traits are solved one by one: their response given the traits is averaged over them",
+            words(f"used for {_count(len(record.differing), 'spectral field')}"),
+        )
     yield None, words("correlations and responses of the probe depend on differences of ", Math(latex(TAU)), " only")
     kinds = [unknown.kind for unknown in record.unknowns]
     if "C" in kinds:
@@ -275,9 +280,8 @@ def _of_blocks(record: BlockMatrix) -> Told:
 def _of_pencil(record: Pencil) -> Told:
     reduced = "Reduction: groups of unknowns with one scalar each, fed in a ring, make one eigenproblem free of z"
     for cycle in record.cycles:
-        exact = (
-            "with an inverse in closed form" if cycle.inverse is not None else "inverted along a polynomial relation"
-        )
+        related = "inverted along a polynomial relation" if cycle.known else "inverted along the real axis"
+        exact = "with an inverse in closed form" if cycle.inverse is not None else related
         yield reduced, words(f"{_count(len(cycle.groups), 'group')}, one scalar map {exact}")
     if record.rest:
         yield (

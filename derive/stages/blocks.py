@@ -8,14 +8,20 @@ from derive.records.probe import Block, BlockMatrix, ProjectedProbe
 
 
 def assemble_blocks(projected: ProjectedProbe) -> BlockMatrix:
-    """Propagators on the diagonal of each training field, minus the couplings between unknowns."""
+    """Propagators on the diagonal of each training field, minus the couplings between unknowns.
+
+    Where sites differ, propagators have been inverted site by site, and stand in the couplings.
+    """
     unknowns, propagator, couplings = projected.unknowns, dict(projected.propagator), dict(projected.couplings)
     index = {probe: i for i, probe in enumerate(projected.probes)}
     blocks = {}
     for r, u in enumerate(unknowns):
         for c, v in enumerate(unknowns):
             same = (u.kind, u.field) == (v.kind, v.field)
-            scalar = propagator.get((index[u.probe], index[v.probe]), sp.S.Zero) if same else sp.S.Zero
+            if u.probe in projected.differing:
+                scalar = sp.S.One if r == c else sp.S.Zero
+            else:
+                scalar = propagator.get((index[u.probe], index[v.probe]), sp.S.Zero) if same else sp.S.Zero
             combination = couplings.get((r, c), ())
             if scalar != 0 or combination:
                 blocks[r, c] = Block(scalar, combination)

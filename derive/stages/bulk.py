@@ -18,11 +18,14 @@ from derive.records.probe import Bulk, ProjectedProbe
 def find_bulk(projected: ProjectedProbe) -> Bulk:
     """The curve, its edge polynomial, and closed forms where the degree allows them.
 
-    Beyond the work bound of the elimination there is no curve, and the response equations stand for themselves.
+    Beyond the work bound of the elimination there is no curve, and the response equations stand for themselves; so
+    they do where they hold averages over sites that are no polynomials.
     """
-    names = plain_names(s for s in projected.bulk_symbols if s != projected.resolvent)
-    equations = tuple(e.xreplace(names) for e in projected.bulk_equations)
     assumptions = gathered(projected, new="the support ends where the physical branch turns")
+    if projected.polynomials is None:
+        return Bulk(projected, None, (), (), None, assumptions)
+    names = plain_names(s for s in projected.bulk_symbols if s != projected.resolvent)
+    equations = tuple(e.xreplace(names) for e in projected.polynomials)
     found = _eliminated(equations, tuple(names.values()), projected.resolvent)
     if found is None:
         return Bulk(projected, None, (), (), None, assumptions)

@@ -64,9 +64,9 @@ def expand_declaration(model: Model) -> System:
 
 def _check_traits(system: System) -> None:
     """Laws are linear given the traits, and averages quadratic: sites that differ are not sampled."""
-    if not system.traits or system.linear:
+    if not system.trained_traits or system.linear:
         return
-    cure = f"with a trait ({system.traits[0]}) every law must be linear in the fields and every mean quadratic"
+    cure = f"with a trait ({system.trained_traits[0]}) every law must be linear in the fields and every mean quadratic"
     for f in system.training:
         if any(isinstance(rule, ElementwiseRule) for rule in (f.rule, *f.starts)):
             with blaming(f.origin):

@@ -2,10 +2,14 @@
 
 Unknowns whose rows carry the same scalar d(z) form a group. Where groups feed each other in a ring,
 det A(z) = det(d1 ... dn I - K1 ... Kn): one eigenproblem, and one scalar map s = d1 ... dn to invert.
+
+A row of sites that differ has the scalar one. If one average E(z) over the sites stands in all of its couplings, the
+row is divided by it: its scalar is then 1 / E(z), and its couplings are free of z.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import sympy as sp
@@ -13,8 +17,9 @@ import sympy as sp
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, plain_names
 from derive.algebra.polynomials import TooLarge, eliminate, factors
+from derive.algebra.sites import SiteAverage, without_averages
 from derive.algebra.words import Letter
-from derive.records.probe import MAP, BlockMatrix, Cycle, Pencil
+from derive.records.probe import MAP, Block, BlockMatrix, Cycle, Pencil
 
 
 def reduce_blocks(blocks: BlockMatrix) -> Pencil:
@@ -23,6 +28,7 @@ def reduce_blocks(blocks: BlockMatrix) -> Pencil:
     The determinant of A(z) is the product over the sets of rows that feed each other. A row outside of all of them
     gives a power of its own scalar, which vanishes nowhere outside the bulk.
     """
+    whole, blocks = blocks, _divided(blocks)
     scalars = _diagonal_scalars(blocks)
     groups: dict[sp.Expr, list[int]] = {}
     for row, scalar in enumerate(scalars):
@@ -37,14 +43,36 @@ def reduce_blocks(blocks: BlockMatrix) -> Pencil:
         if ring is None or max(ring) >= len(groups):
             continue
         rows = tuple(tuple(members[i]) for i in ring)
-        cycle = _cycle(blocks, rows, tuple(list(groups)[i] for i in ring))
-        if cycle is None:  # no relation between z and the map: these rows are left to the nonlinear eigenproblem
-            continue
-        cycles.append(cycle)
+        cycles.append(_cycle(blocks, rows, tuple(list(groups)[i] for i in ring)))
         reduced |= {r for group in rows for r in group}
     by_row = _feeds(blocks, [[row] for row in range(len(scalars))])
     rest = sorted({row for component in _components(by_row) for row in component} - reduced)
-    return Pencil(blocks, tuple(cycles), tuple(rest), blocks.assumptions)
+    return Pencil(whole, tuple(cycles), tuple(rest), blocks.assumptions, blocks)
+
+
+def _divided(blocks: BlockMatrix) -> BlockMatrix:
+    """A(z) with those rows of sites that differ divided by the average in their couplings in which it is the only
+    one."""
+    divided = dict(blocks.blocks)
+    for row, unknown in enumerate(blocks.projected.unknowns):
+        if unknown.probe not in blocks.projected.differing:
+            continue
+        fed = {key: block for key, block in blocks.blocks if key[0] == row}
+        scales = [scale for block in fed.values() for scale, _ in block.combination]
+        averages = {average for scale in scales for average in scale.atoms(SiteAverage)}
+        if len(averages) != 1:
+            continue
+        (average,) = averages
+        if any(_depends_on_z(scale / average, blocks) for scale in scales):
+            continue
+        for key, block in fed.items():
+            combination = tuple((scale / average, word) for scale, word in block.combination)
+            divided[key] = Block(block.scalar / average, combination)
+    return replace(blocks, blocks=tuple(divided.items()))
+
+
+def _depends_on_z(scale: sp.Expr, blocks: BlockMatrix) -> bool:
+    return scale.has(SiteAverage) or bool(scale.free_symbols & {Z, *blocks.projected.bulk_symbols})
 
 
 def _feeds(blocks: BlockMatrix, members: list[list[int]]) -> dict[int, set[int]]:
@@ -58,11 +86,13 @@ def _feeds(blocks: BlockMatrix, members: list[list[int]]) -> dict[int, set[int]]
 
 
 def _diagonal_scalars(blocks: BlockMatrix) -> list[sp.Expr | None]:
-    """The scalar on the diagonal of each row; None where a row also has scalars off the diagonal."""
+    """The scalar on the diagonal of each row; None where a row also has scalars off the diagonal, or couplings that
+    depend on z."""
     count = len(blocks.labels)
     off = {r for (r, c), b in blocks.blocks if r != c and b.scalar != 0} | {
         c for (r, c), b in blocks.blocks if r != c and b.scalar != 0
     }
+    off |= {r for (r, _), b in blocks.blocks if any(_depends_on_z(scale, blocks) for scale, _ in b.combination)}
     return [None if r in off else blocks.block(r, r).scalar for r in range(count)]
 
 
@@ -98,14 +128,18 @@ def _ring(component: list[int], into: dict[int, set[int]]) -> list[int] | None:
     return ring
 
 
-def _cycle(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...], scalars: tuple[sp.Expr, ...]) -> Cycle | None:
-    """The ring with the inverse of its scalar map; None if there is no relation within the work bound."""
+def _cycle(blocks: BlockMatrix, rows: tuple[tuple[int, ...], ...], scalars: tuple[sp.Expr, ...]) -> Cycle:
+    """The ring with the inverse of its scalar map, or the relation to it, if there is one within the work bound."""
     projected = blocks.projected
     resolvent = projected.resolvent
     names = {resolvent: resolvent, **plain_names(s for s in projected.bulk_symbols if s != resolvent)}
-    equations = tuple(e.xreplace(names) for e in projected.bulk_equations)
-    found = _inverted(equations, tuple(names.values()), sp.Mul(*scalars).xreplace(names))
-    return None if found is None else Cycle(rows, scalars, *found, _explicit_eigenvalue(blocks, rows))
+    product = without_averages(sp.Mul(*scalars))
+    relation, inverse, critical = None, None, ()
+    if projected.polynomials is not None and product is not None:
+        equations = tuple(e.xreplace(names) for e in projected.polynomials)
+        found = _inverted(equations, tuple(names.values()), product.xreplace(names))
+        relation, inverse, critical = found or (None, None, ())
+    return Cycle(rows, scalars, relation, inverse, critical, _explicit_eigenvalue(blocks, rows))
 
 
 @lru_cache(maxsize=64)

@@ -3,6 +3,9 @@
 The single-site equations of the spectral fields are linear: L psi = noises + sum over spikes. Multiplying by a
 training field and averaging needs <noise * field>, which Stein's lemma turns into responses; differentiating by a
 training noise needs nothing more. The Laplace transform turns d/dtau into z and convolutions into products.
+
+Where traits stand in L, sites differ. Their equations are then solved given the traits, psi = L^-1 (noises + spikes),
+before they are averaged: unknowns are joined by averages of the site's response instead of by L.
 """
 
 from __future__ import annotations
@@ -10,11 +13,14 @@ from __future__ import annotations
 import sympy as sp
 
 from derive.algebra.nodes import Z
+from derive.algebra.sites import averaged, site_responses
 from derive.algebra.words import Combination, Diagonal, Letter, Word, combine
 from derive.equations.aligning import alignments
+from derive.equations.dependence import trait_parts
 from derive.errors import DeclarationError
 from derive.language.contents import declared_names
-from derive.language.symbols import EngineSymbol
+from derive.language.symbols import EngineSymbol, Sector
+from derive.language.traits import traits_in
 from derive.language.vectors import PAST, Field, Mean
 from derive.records.base import gathered
 from derive.records.probe import BulkResponse, Directions, ProjectedProbe, Unknown
@@ -29,6 +35,12 @@ def project_probe(saddle: SaddlePoint, order: TimeOrder) -> ProjectedProbe:
     work = _Projection(saddle, order)
     equations = work.bulk_equations()
     unknowns, couplings = work.close()
+    asked = saddle.system.model.alignments
+    if asked and work.differing:
+        raise DeclarationError(
+            f"alignment {asked[0][0]}: vectors of a matrix whose sites differ by traits (diag) are not compared with "
+            "directions; leave the alignment out, or probe the matrix without the diagonal"
+        )
     return ProjectedProbe(
         saddle.system,
         tuple(work.probes),
@@ -39,12 +51,13 @@ def project_probe(saddle: SaddlePoint, order: TimeOrder) -> ProjectedProbe:
         unknowns,
         couplings,
         work.directions(unknowns),
-        alignments(work, unknowns, saddle.system.model.alignments),
+        alignments(work, unknowns, asked),
         gathered(
             SingleSite.of(saddle),
             order,
             new="the probe is stationary in spectral time and starts without overlap with the noises",
         ),
+        tuple(probe for probe in work.probes if probe.sector in work.differing),
     )
 
 
@@ -53,7 +66,7 @@ class _Projection:
         system = saddle.system
         self.rules: dict[Field, SystemField] = {f.field: f for f in system.spectral}
         self.probes = [f.field for f in system.spectral if not isinstance(f.rule, DisorderRule)]
-        self.middle = system.middle
+        self.system, self.middle = system, system.middle
         self.memories: tuple[Memory, ...] = saddle.memories
         self.covariances: tuple[Covariance, ...] = saddle.covariances
         self.order = order
@@ -62,6 +75,10 @@ class _Projection:
         for m in self.memories:
             if m.a.role == "spectral" and m.noise.role == "spectral":
                 self._respond(m.a, m.noise)
+        self.differing: set[Sector] = {
+            probe.sector for probe in self.probes for term in self.terms(probe) if traits_in(term.coefficient)
+        }
+        self.sites: dict[Sector, tuple[list[int], sp.Matrix]] = {}
 
     def _respond(self, probe: Field, noise: Field) -> EngineSymbol:
         """The symbol for the response of a probe field to a noise; underscores keep its printed name apart."""
@@ -112,12 +129,37 @@ class _Projection:
                         )
         return tuple(sorted(table.items()))
 
+    def site(self, probe: Field) -> tuple[list[int], sp.Matrix]:
+        """The spectral fields of one site, as places in the list of all, and their response to a drive of each."""
+        if probe.sector not in self.sites:
+            table = dict(self.propagator())
+            rows = [i for i, other in enumerate(self.probes) if other.sector == probe.sector]
+            self.sites[probe.sector] = (
+                rows,
+                site_responses([[table.get((i, j), sp.S.Zero) for j in rows] for i in rows]),
+            )
+        return self.sites[probe.sector]
+
+    def answers(self, probe: Field) -> list[tuple[sp.Expr, Field]]:
+        """How a spectral field of a site answers drives in the equations of all of them: (response, driven field)."""
+        rows, inverse = self.site(probe)
+        row = rows.index(self.probes.index(probe))
+        return [(inverse[row, k], self.probes[j]) for k, j in enumerate(rows) if inverse[row, k] != 0]
+
     def bulk_equations(self) -> tuple[sp.Expr, ...]:
         """L R = (coefficient of the noise in each equation), and the same for the source."""
         table = dict(self.propagator())
         columns: list[Field | None] = [*dict.fromkeys(noise for _, noise in self.responses), None]
+        wanted = [*self.responses, *((p, None) for p in self.probes if self.rules[p].derivative)]
         equations = []
         for column in columns:
+            driven = next(p for p in self.probes if self._drive(p, column) != 0)
+            if driven.sector in self.differing:
+                for probe in (p for p, noise in wanted if noise == column):
+                    answers = ((response, self._drive(other, column)) for response, other in self.answers(probe))
+                    total = averaged(sp.Add(*(response * drive for response, drive in answers)))
+                    equations.append(self._response_symbol(probe, column) - total)
+                continue
             rows = self._connected(column, table)
             for i in rows:
                 probe = self.probes[i]
@@ -188,6 +230,11 @@ class _Projection:
     def row(self, unknown: Unknown) -> dict[Unknown, Combination]:
         """Everything that multiplies other unknowns in the equation of this one."""
         parts: dict[Unknown, list[tuple[sp.Expr, Word]]] = {}
+        if unknown.probe.sector in self.differing:
+            for response, probe in self.answers(unknown.probe):
+                for scale, seen, other in self.site_drives(unknown, probe):
+                    parts.setdefault(other, []).append((averaged(response * scale), seen))
+            return {other: combine(terms) for other, terms in parts.items()}
         for scale, word, other, vector in self.spikes(unknown.probe):
             if unknown.kind == "C":
                 letters: Word = (Letter.correlation(unknown.field, vector), *word)
@@ -201,12 +248,34 @@ class _Projection:
                 parts.setdefault(other, []).append((scale, letters))
         return {other: combine(terms) for other, terms in parts.items()}
 
+    def site_drives(self, unknown: Unknown, probe: Field) -> list[tuple[sp.Expr, Word, Unknown]]:
+        """What drives the equation of a probe field at a site that differs, projected as an unknown is: coefficients
+        may hold traits."""
+        found: list[tuple[sp.Expr, Word, Unknown]] = []
+        for scale, word, other, vector in self.spikes(probe):
+            found += [(scale * factor, (letter, *word), other) for factor, letter in self._seen(unknown, vector)]
+        if unknown.kind == "C":
+            for factor, field in trait_parts(self.system, unknown.field):
+                found += [(scale * factor, letters, other) for scale, letters, other in self.stein(probe, field)]
+        return found
+
+    def _seen(self, unknown: Unknown, vector: Field) -> list[tuple[sp.Expr, Letter]]:
+        """What an unknown sees of a training field at a site given its traits: functions of traits, and letters."""
+        parts = trait_parts(self.system, vector)
+        if unknown.kind == "C":
+            own = trait_parts(self.system, unknown.field)
+            return [(f * g, Letter.correlation(field, part)) for g, field in own for f, part in parts]
+        noise = unknown.field
+        return [(f, Letter.response(part, noise).T) for f, part in parts if self.responds(part, noise)]
+
     def directions(self, unknowns: tuple[Unknown, ...]) -> tuple[Directions, ...]:
         """The spikes on either side, and what a source along them adds to each equation."""
         found = []
         for side, probe in self.sides():
             fields = tuple(dict.fromkeys(t.vector.field for t in self.terms(probe) if t.pair is not None))
             if not fields or any(Unknown("C", probe, f) not in unknowns for f in fields):
+                continue
+            if probe.sector in self.differing:  # what a source drives would depend on z
                 continue
             drive: dict[tuple[int, int], Combination] = {}
             for row, unknown in enumerate(unknowns):
@@ -236,7 +305,7 @@ class _Projection:
         """The other probe fields in the equation of each, within one site."""
         found: dict[Field, list[Field]] = {p: [] for p in self.probes}
         for (i, j), _ in self.propagator():
-            if i != j:
+            if i != j and self.probes[i].sector not in self.differing:
                 found[self.probes[i]].append(self.probes[j])
         return found
 

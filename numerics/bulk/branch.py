@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from derive.errors import NumericalError
+from numerics.bulk.jets import SiteSystem, site_system
 from numerics.bulk.parameters import own_parameters
 from numerics.bulk.polynomials import System, polynomial_system
 from numerics.precision import in_float64
@@ -34,7 +35,8 @@ BATCH, ENTRIES = 64, 2**14
 """Points whose equations are set up at once, as many as have so many slopes together, and at least the first number:
 more of a large system would not fit into fast memory."""
 SMALL, GROUP = 30, 4
-"""Systems of more equations than the first are followed to many points together: groups of the second share the way."""
+"""Systems of more equations than the first, or of fewer with averages over many groups of sites, are followed to many
+points together: groups of the second share the way."""
 
 
 def relative_to(xp: Any, r: Any, usual: Any) -> Any:
@@ -96,15 +98,15 @@ class Branch:
         return self.use_curve and self.law.eliminated
 
     @cached_property
-    def equations(self) -> System:
+    def equations(self) -> System | SiteSystem:
         """Residual, rate in z and slope in r at many points, at these parameters."""
-        return polynomial_system(self.law, self.own)
+        return polynomial_system(self.law, self.own) if self.law.sites is None else site_system(self.law, self.own)
 
     @cached_property
     def kernel(self) -> Kernel:
         """Newton's method on the generated equations."""
         equations = self.equations
-        batch = max(BATCH, ENTRIES // max(1, equations.count) ** 2)
+        batch = max(BATCH, ENTRIES // (max(1, equations.count) ** 2 * equations.groups))
 
         def some(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
             residual, _, slope = equations(z, r)
@@ -135,7 +137,8 @@ class Branch:
     def followed(self, z: np.ndarray, tell: Report | None = None, what: str = "bulk") -> tuple[np.ndarray, np.ndarray]:
         """Responses at points on the real axis or above it, and the relative size of the last correction."""
         z = np.asarray(z, complex)
-        r, errors = self._from_infinity(z) if len(self.law.responses) <= SMALL else self._together(z, tell, what)
+        alone = self.equations.count * self.equations.groups <= SMALL
+        r, errors = self._from_infinity(z) if alone else self._together(z, tell, what)
         return polished(self.kernel, z, r, errors)
 
     def _from_infinity(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -21,6 +21,8 @@ from numerics.runtime.interface import Array, BulkLaw
 from numerics.runtime.point import Point, replaced
 
 FOLD, POLE = "fold", "pole"
+FITTING = 0.3
+"""How far slopes at the ends of a step may be from explaining it, relatively."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class End:
 
 def residual_of(law: BulkLaw, p: Point, z: Array, r: Array) -> Array:
     """The bulk equations as one array."""
-    return jnp.stack(law.equations(p, z, r))
+    return jnp.stack(law.residual(p, z, r))
 
 
 def fold_residual(law: BulkLaw, p: Point, unknowns: Array) -> Array:
@@ -99,7 +101,9 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
                 limit = now.z + now.turn * g
                 return End(0.0 if abs(limit) < 1e-9 * height else limit, POLE)
             new = _at_fixed_g(branch, now, -stride if upward else stride)
-            if new is not None and new.turn < 0:
+            if new is not None and not _fits(now, new, index):
+                stride *= 0.4
+            elif new is not None and new.turn < 0:
                 now, stride = new, 1.6 * stride
             elif new is not None:
                 edge = _turning_point(branch, now, new)
@@ -116,6 +120,19 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
     raise NumericalError(
         f"the bulk could not be followed along the real axis near z = {z:.6g}; take less extreme parameters"
     )
+
+
+def _fits(now: _Real, new: _Real, index: int) -> bool:
+    """Whether the slopes at both ends explain the way between them, in G or in 1/G: a step over two folds does not."""
+    g, further = now.g(index), new.g(index)
+    way = new.z - now.z
+    off = abs(way - (now.turn + new.turn) / 2 * (further - g))
+    if g * further > 0:
+        by_inverse = (now.turn * g**2 + new.turn * further**2) / 2 * (1 / g - 1 / further)
+        off = min(off, abs(way - by_inverse))
+    if now.turn < 0 <= new.turn:  # the way has turned back: compare with what it was before
+        way = min(abs(now.turn), new.turn) * (further - g)
+    return bool(off <= FITTING * abs(way) + 1e-12 * (abs(now.z) + abs(new.z)))
 
 
 def _turning_point(branch: Branch, before: _Real, behind: _Real) -> float | None:
@@ -187,7 +204,14 @@ def marching_program(law: BulkLaw) -> Any:
             g, unknowns, tangent, factor, _, number = state
             further = g * (1 + factor)
             new, along, first, last = at_fixed_g(p, further, unknowns + tangent * (further - g))
-            good = (first < 0.1) & (last < 1e-8)
+            slopes = unknowns[index] - g * tangent[index], new[index] - further * along[index]  # dz / d(1/G)
+            way = new[index] / further - unknowns[index] / g
+            off = jnp.abs(way - (slopes[0] + slopes[1]) / 2 * (1 / further - 1 / g))
+            turned = jnp.minimum(jnp.abs(slopes[0]), jnp.abs(slopes[1])) * (1 / g - 1 / further)
+            fits = off <= FITTING * jnp.where(slopes[1] < 0, turned, jnp.abs(way)) + 1e-12 * jnp.abs(
+                unknowns[index] / g
+            )
+            good = (first < 0.1) & (last < 1e-8) & fits
             # G^2 dz/dG is -1 far out and zero at the fold
             crossed = good & ((further * along[index] >= new[index]) | (new[index] <= lowest * further))
             go = good & ~crossed
@@ -275,6 +299,8 @@ def edges_against(branch: Branch, name: str, grid: np.ndarray) -> tuple[np.ndarr
     All values are solved side by side in one program.
     """
     grid = np.atleast_1d(np.asarray(grid, float))
+    if branch.law.settles:
+        raise NumericalError("a density is taken at more or fewer values from point to point; sweep point by point")
     if isinstance(vars(branch.p)[name], int):
         raise NumericalError("the edge is followed along a real parameter; sweep a whole number value by value")
     found = _mapped(branch.law, name)(jnp.asarray(grid), branch.p)

@@ -25,7 +25,7 @@ def own_parameters(law: BulkLaw, p: Point) -> Point:
 
     reading: Any = Reading()
     try:
-        law.equations(reading, 2.3 + 1.1j, [0.37 + 0.1j / (k + 1) for k in range(len(law.responses))])
+        law.residual(reading, 2.3 + 1.1j, [0.37 + 0.1j / (k + 1) for k in range(len(law.responses))])
         for function in (law.curve, law.edge_polynomials):
             if function is not None:
                 function(reading)

@@ -105,6 +105,7 @@ class System:
     residual: Sums
     rate: Sums
     slope: Sums
+    groups: int = 1
 
     def __call__(self, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Residual, rate in z and slope in r at many points; real where the points are."""
@@ -131,4 +132,5 @@ def polynomial_system(law: BulkLaw, p: Point) -> System:
                 at = monomial.index(k)
                 term = (coefficient * monomial.count(k), monomial[:at] + monomial[at + 1 :])
                 (rate.append((place, *term)) if k == 0 else slope.append((place * count + k - 1, *term)))
-    return System(count, *(Sums.of(terms, count + 1) for terms in (residual, rate, slope)))
+    made = [Sums.of(terms, count + 1) for terms in (residual, rate, slope)]
+    return System(count, made[0], made[1], made[2])

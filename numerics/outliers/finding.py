@@ -10,19 +10,24 @@ from typing import Any
 import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+from numpy.polynomial import chebyshev
 
 from derive.errors import NumericalError
+from numerics.bulk.branch import Branch
 from numerics.compiling import compiled
 from numerics.outliers.linear import eigenvalue_conditions, leading_eigenvalues, smallest_singular_value
+from numerics.outliers.panels import Panel, crossings, intervals_outside, panels
 from numerics.outliers.problem import SpikedProblem, a_matrices, with_slope
 from numerics.precision import in_float64
-from numerics.runtime.interface import Key, Order, Ring
+from numerics.runtime.interface import Key, Order, Probe, Ring
 from numerics.runtime.point import Point
 
 FIRST_EIGENVALUES = 32
 """Of a large matrix so many eigenvalues are found first."""
 MEETING = 0.05
 """Two eigenvalues with an imaginary part smaller than this, relatively, may be real at order parameters nearby."""
+CONTOUR_NODES, ELLIPSE = 64, 1.5
+"""Points on a contour around a panel, and the sum of its half axes beside half the panel."""
 LARGEST = 1e100
 """Larger numbers, though finite, cannot be squared with any digits left to spare."""
 
@@ -146,12 +151,44 @@ def outlier_positions(problem: SpikedProblem) -> list[float]:
 
 def candidates(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> list[tuple[int, float]]:
     """For each value of the scalar map, by its number, the points outside the bulk where a branch takes it."""
-    return [
-        (k, z)
-        for k, s in enumerate(values)
-        for z in _preimages(problem.p, ring, s)
-        if np.isfinite(z) and problem.outside(z)
-    ]
+    if ring.inverse is None and (ring.relation is None or problem.probe.sites is not None):
+        places = _along_the_axis(problem, ring, values)
+    else:
+        places = [_preimages(problem.p, ring, s) for s in values]
+    return [(k, z) for k, zs in enumerate(places) for z in zs if np.isfinite(z) and problem.outside(z)]
+
+
+def _along_the_axis(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> list[list[float]]:
+    """Where the map takes each value, from the map itself. Its inverse has no poles outside the bulk."""
+
+    def inverse(z: np.ndarray) -> np.ndarray:
+        return _inverse_map(problem.probe, ring, problem.branch, problem.p, z)
+
+    wanted = [k for k, s in enumerate(values) if s != 0]
+    found = crossings(inverse, [1 / values[k] for k in wanted], _panels_of_map(problem.probe, ring, *_place(problem)))
+    places: list[list[float]] = [[] for _ in values]
+    for k, zs in zip(wanted, found, strict=True):
+        places[k] = zs
+    return places
+
+
+def _place(problem: SpikedProblem) -> tuple[Branch, Point, tuple[tuple[float, float], ...]]:
+    return problem.branch, problem.p, problem.excluded
+
+
+@lru_cache(maxsize=64)
+def _panels_of_map(
+    probe: Probe, ring: Ring, branch: Branch, p: Point, excluded: tuple[tuple[float, float], ...]
+) -> list[Panel]:
+    """The inverse of a map, on panels; found once for all values of it."""
+    return panels(partial(_inverse_map, probe, ring, branch, p), intervals_outside(excluded))
+
+
+def _inverse_map(probe: Probe, ring: Ring, branch: Branch, p: Point, z: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        mapped = np.asarray(probe.mapped(ring, p, z, branch.responses(z))) * np.ones(z.shape)
+        found: np.ndarray = np.real(1 / mapped)
+    return found
 
 
 def physical(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> list[list[float]]:
@@ -161,7 +198,7 @@ def physical(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> lis
     if not possible:
         return found
     points = np.array([z for _, z in possible])
-    mapped = ring.scalar_map(problem.p, points, problem.branch.responses(points))
+    mapped = problem.probe.mapped(ring, problem.p, points, problem.branch.responses(points))
     mapped = np.asarray(mapped) * np.ones(points.shape)
     for (k, z), back in zip(possible, mapped, strict=True):
         if abs(back - values[k]) <= 1e-6 * abs(values[k]):
@@ -287,6 +324,7 @@ def _preimages(p: Point, ring: Ring, s: float) -> list[float]:
         return []
     if ring.inverse is not None:
         return [float(ring.inverse(p, s))]
+    assert ring.relation is not None
     coefficients = np.trim_zeros(np.array([float(c) for c in ring.relation(p, s)]), "f")
     return [float(root.real) for root in np.roots(coefficients) if abs(root.imag) <= 1e-9 * (1 + abs(root))]
 
@@ -303,51 +341,42 @@ def _residuals(problem: SpikedProblem, points: list[float]) -> list[float]:
 
 
 @in_float64
-def by_contour(problem: SpikedProblem, nodes: int = 192) -> list[float]:
-    """Real zeros of det A(z) outside the bulk, by contour integrals; repeated by multiplicity.
-
-    Outside the hull of the bulk z = centre + radius (w + 1/w) / 2 maps to the unit disc, with infinity at w = 0:
-    circles in w of several radii see near and far outliers alike. Each gap gets an ellipse. Zeros closer to an edge
-    than about 1e-5 of the width of the bulk are not seen.
-    """
-    intervals = sorted((low, high) for low, high in problem.excluded if high > low)
+def by_contour(problem: SpikedProblem) -> list[float]:
+    """Real zeros of det A(z) outside the bulk, by contour integrals around panels; repeated by multiplicity."""
     atoms = [low for low, high in problem.excluded if high == low]
-    low, high = intervals[0][0], intervals[-1][1]
-    centre, radius = (low + high) / 2, (high - low) / 2
-    turn = np.exp(2j * np.pi * (np.arange(nodes) + 0.5) / nodes)
-
-    def outside(w: np.ndarray) -> np.ndarray:
-        return centre + radius * (w + 1 / w) / 2
-
-    paths: list[tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]]
-    paths = [(circle * turn, outside) for circle in (0.995, 0.9, 0.5, 0.1, 1e-2, 1e-4)]
-    for (_, left), (right, _) in zip(intervals, intervals[1:], strict=False):
-        middle, half = (left + right) / 2, 0.995 * (right - left) / 2
-        paths.append((half * (turn + 0.5 / turn) / 1.5, partial(np.add, middle)))
-    found: list[list[float]] = []
-    for w, to_z in paths:
-        starts = _inside_contour(problem, w, to_z)
+    intervals = sorted((low, high) for low, high in problem.excluded if high > low)
+    radius = (intervals[-1][1] - intervals[0][0]) / 2
+    pieces = panels(partial(_real_matrices, problem), intervals_outside(problem.excluded))
+    found = []
+    for piece in pieces:
+        starts = [float(piece.z(np.array(x))) for x in _inside_contour(piece.coefficients)]
         found.append([z for z in (_accepted(problem, x, atoms, radius) for x in starts) if z is not None])
     return _merged(found, radius)
 
 
-def _inside_contour(problem: SpikedProblem, w: np.ndarray, to_z: Callable[[np.ndarray], np.ndarray]) -> list[float]:
-    """Beyn's method: eigenvalues inside a closed path, from two moments of the inverse of A(z)."""
-    z = to_z(w)
-    matrices = a_matrices(problem, np.where(z.imag >= 0, z, z.conj()))
-    matrices = np.where((z.imag >= 0)[:, None, None], matrices, matrices.conj())
+def _real_matrices(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:
+    found: np.ndarray = np.real(a_matrices(problem, z))
+    return found
+
+
+def _inside_contour(coefficients: np.ndarray) -> list[float]:
+    """Beyn's method: real eigenvalues between -1 and 1 of a matrix of Chebyshev series, from two moments of its
+    inverse on an ellipse around them."""
+    turn = np.exp(2j * np.pi * (np.arange(CONTOUR_NODES) + 0.5) / CONTOUR_NODES)
+    w = (ELLIPSE * turn + 1 / (ELLIPSE * turn)) / 2
+    step = (ELLIPSE * turn - 1 / (ELLIPSE * turn)) / 2  # along the ellipse, but for a factor
+    matrices = np.moveaxis(chebyshev.chebval(w, coefficients), -1, 0)
     probes = np.random.default_rng(0).standard_normal(matrices.shape[1:])
-    step = (np.roll(w, -1) - np.roll(w, 1)) / 2
     inverse = np.linalg.solve(matrices, np.broadcast_to(probes, matrices.shape))
-    moments = [np.tensordot(step * w**p, inverse, axes=1) for p in (0, 1)]
+    moments = [np.tensordot(step * w**p / CONTOUR_NODES, inverse, axes=1) for p in (0, 1)]
     u, values, vh = np.linalg.svd(moments[0])
-    rank = int(np.sum(values > 1e-10 * max(values[0], 1e-300)))
+    usual = np.max(np.abs(inverse))
+    rank = int(np.sum(values > 1e-10 * max(values[0], 1e-4 * usual)))
     if rank == 0:
         return []
     inside = np.linalg.eigvals(u[:, :rank].conj().T @ moments[1] @ vh[:rank].conj().T / values[:rank])
-    reach = np.max(np.abs(w))
-    inside = inside[(np.abs(inside.imag) < 1e-3 * reach) & (np.abs(inside) < reach) & (inside != 0)].real
-    return [float(to_z(x)) for x in inside]
+    kept = (np.abs(inside.imag) < 1e-3) & (np.abs(inside.real) < 1 + 1e-6)
+    return [float(x) for x in np.clip(inside[kept].real, -1, 1)]
 
 
 def _accepted(problem: SpikedProblem, start: float, atoms: list[float], unit: float) -> float | None:

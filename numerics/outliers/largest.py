@@ -37,6 +37,7 @@ def largest_outlier_program(matrix: ProbedMatrix, forward: Callable[[Point], Ord
             if ring.inverse is not None:
                 z, s = jnp.broadcast_to(ring.inverse(p, s), s.shape), s
             else:
+                assert ring.relation is not None
                 roots = jax.vmap(lambda one, ring=ring: _roots(jnp.stack([*map(jnp.asarray, ring.relation(p, one))])))(
                     jnp.where(jnp.isfinite(s), s, 1.0)
                 )
@@ -45,7 +46,7 @@ def largest_outlier_program(matrix: ProbedMatrix, forward: Callable[[Point], Ord
             z = jnp.where(z > edge + MARGIN * jnp.abs(edge), z, jnp.nan)
             inside = jnp.where(jnp.isfinite(z), z, 2 * jnp.abs(edge) + 1.0)
             r = jax.vmap(lambda one: responses(p, one))(inside)
-            back = jax.vmap(lambda one, at, ring=ring: jnp.real(ring.scalar_map(p, one, at)))(inside, r)
+            back = jax.vmap(lambda one, at, ring=ring: jnp.real(probe.mapped(ring, p, one, at)))(inside, r)
             places.append(z)
             defects.append(jnp.abs(back - s) / jnp.abs(s))
         return jnp.concatenate(places), jnp.concatenate(defects)
@@ -58,7 +59,7 @@ def largest_outlier_program(matrix: ProbedMatrix, forward: Callable[[Point], Ord
         count = jnp.sum(jnp.abs(z - top) <= SAME * jnp.abs(top))
 
         def a_matrix(p: Point, z: Array) -> Array:
-            return jnp.real(probe.a_matrix(p, z, responses(p, z), forward(p)))
+            return jnp.real(probe.at(p, z, responses(p, z), forward(p)))
 
         here = jnp.where(jnp.isfinite(top), top, 1.0)
         frozen = a_matrix(fixed, here)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from numerics.bulk.branch import Branch
+from numerics.bulk.settling import as_settled, settled
 from numerics.bulk.support import atoms_of, support
 from numerics.outliers.finding import (
     Eigenvalues,
@@ -333,14 +334,14 @@ def _one_by_one(
     for time in range(steps.count + 1):
         tell(time / (steps.count + 1), f"outliers at time {time} of {steps.count}")
         then = replaced(problem.p, **{steps.name: time})
-        branch = Branch(problem.branch.law, then)
+        branch = settled(Branch(problem.branch.law, then))
         edges = support(branch)
         excluded = (*edges, *((atom["at"], atom["at"]) for atom in atoms_of(branch, edges)))
         now: list[float] = []
         theirs: list[list[float]] = [[] for _ in orders]
         if time:
             early = [_first(order, steps, time) for order in (problem.order, *orders)]
-            at_time = SpikedProblem(problem.probe, then, early[0], branch, excluded)
+            at_time = SpikedProblem(as_settled(problem.probe, branch), then, early[0], branch, excluded)
             spectra = ring_spectra(at_time) if problem.probe.reduced else None
             now = [o.z for o in find_outliers(at_time, spectra)]
             try:

@@ -57,7 +57,7 @@ def _assembler(probe: Probe) -> Callable[..., Any]:
     """A(z) at many points, compiled once for each setting and set of whole numbers."""
 
     def many(p: Point, z: Array, responses: Array, order: Order) -> Array:
-        return jax.vmap(lambda point, r: probe.a_matrix(p, point, r, order))(z, responses)
+        return jax.vmap(lambda point, r: probe.at(p, point, r, order))(z, responses)
 
     return compiled(many, quickly=True)
 
@@ -77,6 +77,6 @@ def _sloped(probe: Probe) -> Callable[..., Any]:
     """A(z) with its derivative along a direction of z and the bulk responses, compiled."""
 
     def sloped(p: Point, at: tuple[Array, Array], along: tuple[Array, Array], order: Order) -> Any:
-        return jax.jvp(lambda z, r: probe.a_matrix(p, z, r, order), at, along)
+        return jax.jvp(lambda z, r: probe.at(p, z, r, order), at, along)
 
     return compiled(sloped, quickly=True)

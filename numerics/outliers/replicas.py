@@ -137,7 +137,8 @@ def edge_images(problem: SpikedProblem, ring: Ring) -> np.ndarray:
         return np.zeros(0)
     beside = 1e-6 * (max(high for _, high in bulk) - min(low for low, _ in bulk))
     ends = np.array([z for low, high in bulk for z in (low - beside, high + beside)])
-    return np.real(np.asarray(ring.scalar_map(problem.p, ends, problem.branch.responses(ends))) * np.ones(ends.shape))
+    mapped = problem.probe.mapped(ring, problem.p, ends, problem.branch.responses(ends))
+    return np.real(np.asarray(mapped) * np.ones(ends.shape))
 
 
 def followed_eigenvalues(

@@ -134,6 +134,24 @@ def by_label(row: Array) -> Array:
     return row[0]
 
 
+# -- diagonal matrices
+
+
+def diagonal_matrix(entries: Array) -> Array:
+    """The matrix with a vector on its diagonal."""
+    return entries * np.eye(len(entries))
+
+
+def scaled_rows(entries: Array, matrix: Array) -> Array:
+    """The diagonal matrix of a vector times a matrix, without making it."""
+    return entries * matrix
+
+
+def scaled_columns(matrix: Array, entries: Array) -> Array:
+    """A matrix times the diagonal matrix of a vector, without making it."""
+    return matrix * entries.T
+
+
 # -- matrices of low rank
 
 

@@ -19,6 +19,10 @@ Order = Mapping[Key, Array]
 Strides = tuple[int, int]
 Coefficients = tuple[tuple[Any, ...], ...]
 """Rows of numbers: fractions, or decimals where something is not rational."""
+Sites = Callable[[Point, int], tuple[Any, ...]]
+"""Laws of what differs from site to site, a density at so many values."""
+NODES = 64
+"""Values that a density is taken at unless more are asked for."""
 
 
 @dataclass(frozen=True)
@@ -175,12 +179,12 @@ class Ring:
 
     pencil(p, order): the matrix whose eigenvalues are the values of the scalar map at the outliers.
     scalar_map(p, z, r): the map, at bulk responses r. inverse(p, s): z, where there is a rational inverse.
-    relation(p, s): coefficients in z, highest power first, of the polynomial relation between z and s.
+    relation(p, s): coefficients in z, highest power first, of the polynomial relation between z and s, if there is one.
     """
 
     pencil: Callable[[Point, Order], Array]
-    scalar_map: Callable[[Point, Array, Array], Array]
-    relation: Callable[[Point, Array], Array]
+    scalar_map: Callable[..., Array]
+    relation: Callable[[Point, Array], Array] | None
     inverse: Callable[[Point, Array], Array] | None = None
 
 
@@ -222,15 +226,28 @@ class Probe:
 
     reduced: whether the rings have all its zeros. steady: whether the number of steps enters through shapes alone, so
     that earlier outliers are those of earlier spikes. directions: those that the declaration asks about.
+
+    sites(p, nodes): the laws of what differs from site to site, densities at so many values; functions of the responses
+    take them last where there are any. `at` and `mapped` put them in.
     """
 
     unknowns: tuple[str, ...]
-    a_matrix: Callable[[Point, Array, Array, Order], Array]
+    a_matrix: Callable[..., Array]
     rings: tuple[Ring, ...]
     sides: tuple[Side, ...]
     reduced: bool
     steady: bool
     directions: tuple[Direction, ...] = ()
+    sites: Sites | None = None
+    nodes: int = NODES
+
+    def at(self, p: Point, z: Array, r: Array, order: Order) -> Array:
+        """A(z) at bulk responses r."""
+        return self.a_matrix(p, z, r, order, *_laws(self.sites, p, self.nodes))
+
+    def mapped(self, ring: Ring, p: Point, z: Array, r: Array) -> Array:
+        """The scalar map of a ring at bulk responses r."""
+        return ring.scalar_map(p, z, r, *_laws(self.sites, p, self.nodes))
 
 
 @dataclass(frozen=True)
@@ -242,18 +259,32 @@ class BulkLaw:
     sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent, and edge_polynomials(p): polynomials in z, highest power
     first, that have the edges among their real roots; both exact if the numbers are fractions, and None where the
     responses could not be eliminated. curve_text: the curve as text, with {z} for z.
+
+    sites(p, nodes): the laws of what differs from site to site, which the equations take last where there are any;
+    settles: whether a density is among them, so that the number of its values matters.
     """
 
     responses: tuple[str, ...]
     resolvent: int
-    equations: Callable[[Point, Array, Array], Array]
+    equations: Callable[..., Array]
     curve_text: str | None = None
     curve: Callable[[Point], Coefficients] | None = None
     edge_polynomials: Callable[[Point], Coefficients] | None = None
+    sites: Sites | None = None
+    settles: bool = False
+    nodes: int = NODES
 
     @property
     def eliminated(self) -> bool:
         return self.curve is not None
+
+    def residual(self, p: Point, z: Array, r: Array) -> Array:
+        """One number per equation, zero at the bulk responses."""
+        return self.equations(p, z, r, *_laws(self.sites, p, self.nodes))
+
+
+def _laws(sites: Sites | None, p: Point, nodes: int) -> tuple[Any, ...]:
+    return () if sites is None else (sites(p, nodes),)
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,21 @@ def _is_infinite(end: Any) -> bool:
     return isinstance(end, float) and bool(np.isinf(end))
 
 
+def over_sites(z: Array, function: Callable[..., Array], *laws: Law) -> Array:
+    """The average of a function of independent traits over their laws, in the shape of z.
+
+    What it depends on besides the traits has the shape of z: groups of sites stand on an axis in front.
+    """
+    weights, values = laws[0].weights, [laws[0].values]
+    for law in laws[1:]:
+        values = [*(x.repeat(len(law.weights)) for x in values), (0 * weights[:, None] + law.values).ravel()]
+        weights = (weights[:, None] * law.weights).ravel()
+    found = function(*(x[:, None] for x in values))
+    if hasattr(found, "averaged"):  # numbers with their derivatives
+        return found.averaged(weights)
+    return jnp.reshape(weights @ found, jnp.shape(z))
+
+
 # -- what is asked before anything is solved, in NumPy
 
 

@@ -1,0 +1,117 @@
+"""Sites that differ by their traits: one site's linear response given its traits, and averages of it over their laws.
+
+Given the traits of a site its spectral fields obey linear equations whose coefficients are functions of the traits and
+of averages over all sites. What enters those averages is therefore a rational function of the order parameters, and a
+known function of the traits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import sympy as sp
+
+from derive.algebra.nodes import Z
+from derive.language.symbols import EngineSymbol, Parameter
+from derive.language.traits import Trait, traits_in
+from derive.language.vectors import Mean
+
+MOST_GROUPS = 8
+"""Averages over more groups of equal sites are not written out as polynomials."""
+
+
+class SiteAverage(Mean):
+    """The average, over the traits of a site, of a function of them, of z and of the responses of the bulk."""
+
+    def _eval_is_real(self) -> Any:
+        return None  # at a complex z it is not
+
+
+def averaged(expression: sp.Expr) -> sp.Expr:
+    """An expression averaged over the traits in it; what does not depend on them stands in front."""
+    expression = sp.sympify(expression)
+    if not traits_in(expression):
+        return expression
+    scale, inside = expression.as_independent(*traits_in(expression), as_Add=False)
+    numerator, denominator = sp.fraction(sp.together(inside))
+    number, numerator = numerator.as_independent(*traits_in(numerator), as_Add=False)
+    leading = sp.Poly(denominator, Z).LC() if denominator.has(Z) else denominator
+    if leading.could_extract_minus_sign():
+        number, denominator = -number, -denominator
+    return scale * number * SiteAverage(numerator / denominator)
+
+
+def around_averages(change: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
+    """Change an expression in which averages over sites stay as they are."""
+    averages = sorted(expression.atoms(SiteAverage), key=sp.default_sort_key)
+    if not averages:
+        return change(expression)
+    marks = {average: EngineSymbol(f"average{number}") for number, average in enumerate(averages)}
+    return change(expression.xreplace(marks)).xreplace({mark: average for average, mark in marks.items()})
+
+
+def site_responses(rows: Sequence[Sequence[sp.Expr]]) -> sp.Matrix:
+    """The inverse of one site's propagator, as fractions in lowest terms."""
+    matrix = sp.Matrix(rows)
+    functions = sorted({node for entry in matrix for node in _functions(entry)}, key=sp.default_sort_key)
+    marks = {node: EngineSymbol(f"function{number}") for number, node in enumerate(functions)}
+    plain = matrix.xreplace(marks)
+    determinant = sp.factor(plain.det(method="berkowitz"))
+    adjugate = plain.adjugate(method="berkowitz")
+    back = {mark: node for node, mark in marks.items()}
+    return adjugate.applyfunc(lambda entry: sp.cancel(sp.expand(entry) / determinant)).xreplace(back)
+
+
+def _functions(expression: sp.Basic) -> Iterator[sp.Basic]:
+    """Outermost parts of an expression that are no sums, products or whole powers of symbols."""
+    if isinstance(expression, (sp.Add, sp.Mul)):
+        for arg in expression.args:
+            yield from _functions(arg)
+    elif isinstance(expression, sp.Pow) and expression.exp.is_Integer:
+        yield from _functions(expression.base)
+    elif not expression.is_Rational and not expression.is_Symbol:
+        yield expression
+
+
+def as_polynomials(equations: Iterable[sp.Expr]) -> tuple[sp.Expr, ...] | None:
+    """Equations with averages over few groups of equal sites written out and free of denominators; None if they have
+    no such form: laws with a density, values that are no rational functions of the parameters, too many groups."""
+    found = []
+    for equation in equations:
+        if not equation.has(SiteAverage):
+            found.append(equation)
+            continue
+        whole = without_averages(equation)
+        if whole is None:
+            return None
+        if not whole.is_rational_function(*(s for s in whole.free_symbols if not isinstance(s, Parameter))):
+            return None
+        found.append(sp.expand(sp.fraction(sp.cancel(sp.together(whole)))[0]))
+    return tuple(found)
+
+
+def without_averages(expression: sp.Expr) -> sp.Expr | None:
+    """An expression with its averages over sites written out; None if one has too many groups, or no list of values."""
+    expression = sp.sympify(expression)
+    averages = sorted(expression.atoms(SiteAverage), key=sp.default_sort_key)
+    written = {average: written_out(average) for average in averages}
+    return None if None in written.values() else expression.xreplace(written)
+
+
+def written_out(average: SiteAverage) -> sp.Expr | None:
+    """An average as the weighted sum over groups of equal sites; None if there are too many, or no list of values."""
+    traits: list[Trait] = [value.field for value in traits_in(average.expression)]
+    if any(not trait.discrete or not trait.weights for trait in traits):
+        return None
+    laws = [list(zip(trait.weights, trait.values, strict=True)) for trait in traits]
+    groups = list(product(*laws))
+    if len(groups) > MOST_GROUPS:
+        return None
+    total = sp.S.Zero
+    for group in groups:
+        weight = sp.Mul(*(share for share, _ in group))
+        at = {trait(): value for trait, (_, value) in zip(traits, group, strict=True)}
+        total += weight * average.expression.xreplace(at)
+    return None if total.has(sp.zoo, sp.nan, sp.oo) else total

@@ -1,0 +1,85 @@
+"""Which training fields depend on the traits of their site, and how."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import sympy as sp
+
+from derive.errors import DeclarationError
+from derive.language.traits import is_trait, traits_in
+from derive.language.vectors import PAST, Field, FieldAt, Mean
+from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, System, SystemField, Term
+
+Parts = tuple[tuple[sp.Expr, Field], ...]
+
+
+def trait_parts(system: System, field: Field) -> Parts:
+    """A training field as a sum of functions of the traits of its site, each times a field that has none of them.
+
+    The laws of those fields are then the same at all sites, whatever their traits. Refused where there is no such sum.
+    """
+    if field not in _depending(system):
+        return ((sp.S.One, field),)
+    rule = next(f for f in system.training if f.field == field)
+    terms = rule.rule.terms if isinstance(rule.rule, LinearRule) and not rule.starts and rule.shift == 0 else ()
+    if not terms or not all(_at_the_same_time(term, field) for term in terms):
+        raise DeclarationError(
+            f"the probed matrix: {field} depends on traits of sites at which diag(...) stands, otherwise than by a "
+            "factor; use spikes that are functions of traits times fields without traits"
+        )
+    found: dict[Field, sp.Expr] = {}
+    for term in terms:
+        for factor, part in trait_parts(system, term.vector.field):
+            found[part] = found.get(part, sp.S.Zero) + term.coefficient * factor
+    return tuple((factor, part) for part, factor in found.items())
+
+
+def _at_the_same_time(term: Term, field: Field) -> bool:
+    """Whether a term is a multiple, by a function of traits and parameters, of another field at the time of a field."""
+    vector = term.vector
+    now = vector.time == (field.clock if field.timed else None) and vector.field.timed == field.timed
+    plain = term.pair is None and term.past is None and term.mixing is None and not term.coefficient.has(Mean, PAST)
+    return bool(now and plain and vector.field.labels == field.labels)
+
+
+@lru_cache(maxsize=16)
+def _depending(system: System) -> frozenset[Field]:
+    """Training fields whose law at a site depends on its traits, also through what returns from random matrices."""
+    needs = {f.field: _needed(system, f) for f in system.training}
+    found = {f.field for f in system.training if any(map(_has_traits, (f.rule, *f.starts)))}
+    while True:
+        more = {field for field, others in needs.items() if field not in found and others & found}
+        if not more:
+            return frozenset(found)
+        found |= more
+
+
+def _has_traits(rule: Rule) -> bool:
+    if isinstance(rule, LinearRule):
+        return any(traits_in(term.coefficient) for term in rule.terms)
+    return isinstance(rule, ElementwiseRule) and bool(traits_in(rule.law))
+
+
+def _needed(system: System, f: SystemField) -> set[Field]:
+    """Fields of the same site that the law of a field holds."""
+    found: set[Field] = set()
+    for rule in (f.rule, *f.starts):
+        if isinstance(rule, LinearRule):
+            found |= {term.vector.field for term in rule.terms}
+        elif isinstance(rule, ElementwiseRule):
+            found |= {v.field for v in _outside_means(rule.law) if not is_trait(v)}
+        elif isinstance(rule, DisorderRule):
+            back = [
+                g.rule for g in system.training if isinstance(g.rule, DisorderRule) and g.rule.matrix == rule.matrix
+            ]
+            found |= {r.argument for r in back if r.argument.sector == f.field.sector}
+    return found
+
+
+def _outside_means(expression: sp.Basic) -> set[FieldAt]:
+    if isinstance(expression, FieldAt):
+        return {expression}
+    if isinstance(expression, Mean):
+        return set()
+    return {value for arg in expression.args for value in _outside_means(arg)}

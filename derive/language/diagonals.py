@@ -1,0 +1,80 @@
+"""Diagonal matrices: what differs from site to site, as a factor or a term of a matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import sympy as sp
+
+from derive.errors import DeclarationError
+from derive.language.cures import word
+from derive.language.matrices import Evolving, Matrix, Sum
+from derive.language.symbols import Sector, exact
+from derive.language.vectors import Apply, Each, FieldAt, Total, labels_of, named_fields, sector_of, shown
+
+
+@dataclass(frozen=True, repr=False)
+class Diagonal(Matrix):
+    """The matrix with a vector on its diagonal: it multiplies vectors entry by entry."""
+
+    entries: sp.Expr
+
+    @property
+    def T(self) -> Matrix:
+        return self
+
+    def applied_to(self, vector: sp.Expr) -> sp.Expr:
+        return self.entries * vector
+
+    def __str__(self) -> str:
+        return f"diag({shown(self.entries)})"
+
+
+class DiagonalLetter(NamedTuple):
+    """A diagonal matrix in a product that was multiplied out: a product of functions of the sites."""
+
+    entries: sp.Expr
+
+
+def diagonal_words(entries: sp.Expr) -> dict[tuple[DiagonalLetter, ...], sp.Expr]:
+    """A diagonal matrix multiplied out, so that diag(2 s) and 2 diag(s) are the same."""
+    total: dict[tuple[DiagonalLetter, ...], sp.Expr] = {}
+    for part in sp.Add.make_args(sp.expand(entries)):
+        scale, of_sites = part.as_independent(FieldAt, as_Add=False)
+        letters = () if of_sites == 1 else (DiagonalLetter(of_sites),)
+        total[letters] = total.get(letters, sp.S.Zero) + scale
+    return total
+
+
+@word
+def diag(entries: Any) -> Matrix:
+    """The diagonal matrix of a vector: diag(s) @ v is s * v, entry by entry.
+
+    In a probed matrix the vector is a trait or a function of traits.
+
+    >>> from derive import diag, gaussian, parameter, positive, sectors, spectrum, trait
+    >>> D, N = sectors("D", N=parameter("nu", default=2.0, domain=positive))
+    >>> W, s = gaussian("W", N, D), trait("s", N, values=[1, 4], weights=[0.5, 0.5])
+    >>> spectrum(W.T @ diag(s) @ W / N)
+    spectrum(1/N*W.T @ diag(s) @ W)
+    """
+    if isinstance(entries, (Matrix, Evolving)):
+        raise DeclarationError(f"diag({entries}): {entries} is a matrix; diag takes a vector, such as a trait")
+    given = named_fields(exact(entries))
+    where = f"diag({shown(given)})"
+    sector = sector_of(given, where)
+    if sector is None:
+        raise DeclarationError(f"{where}: {shown(given)} is no vector; give a trait, trait('s', D, values=[1, 2])")
+    if given.has(Apply):
+        raise DeclarationError(f"{where}: give W @ v a field of its own and use that field here")
+    if labels_of(given, where) is not None or given.has(Each, Total):
+        raise DeclarationError(f"{where}: its entries have labels; a diagonal matrix has one entry per site")
+    scale, of_sites = given.as_independent(FieldAt, as_Add=False)
+    if of_sites.atoms(Sector):
+        raise DeclarationError(
+            f"{where}: a size stands inside a function of the sites; multiply the matrix by it, as in diag(s) / "
+            f"{min(map(str, of_sites.atoms(Sector)))}"
+        )
+    made = Diagonal(sector, sector, of_sites)
+    return made if scale == 1 else Sum.of((scale, made))

@@ -1,0 +1,90 @@
+"""Matrices multiplied out, so that two of them can be compared however they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import sympy as sp
+
+from derive.language.diagonals import Diagonal, DiagonalLetter, diagonal_words
+from derive.language.matrices import Atom, Dyad, Matrix, Product, Sum, factors_of
+from derive.language.vectors import labels_of, sector_of
+
+Letters = tuple[tuple[Any, ...] | DiagonalLetter, ...]
+
+
+def words_of(matrix: Matrix, letters: Callable[[Atom], dict[Letters, sp.Expr]] | None = None) -> dict[Letters, sp.Expr]:
+    """The matrix multiplied out: a coefficient for each product of letters (symbol, transposed) or outer products.
+
+    `letters` says what a matrix symbol stands for; itself if it is left out.
+    """
+    total: dict[Letters, sp.Expr] = {}
+    if isinstance(matrix, Sum):
+        for scale, part in matrix.terms:
+            for word, value in words_of(part, letters).items():
+                total[word] = total.get(word, sp.S.Zero) + scale * value
+        return total
+    if isinstance(matrix, Product):
+        total = {(): sp.S.One}
+        for factor in matrix.factors:
+            following = words_of(factor, letters)
+            longer: dict[Letters, sp.Expr] = {}
+            for a, x in total.items():
+                for b, y in following.items():
+                    word, scale = _joined(a, b)
+                    longer[word] = longer.get(word, sp.S.Zero) + x * y * scale
+            total = longer
+        return total
+    if isinstance(matrix, Dyad):
+        return dyad_words(matrix.left, matrix.right)
+    if isinstance(matrix, Diagonal):
+        return {word: scale for word, scale in diagonal_words(matrix.entries).items()}
+    assert isinstance(matrix, Atom)
+    return {((matrix.symbol, matrix.transposed),): sp.S.One} if letters is None else letters(matrix)
+
+
+def _joined(a: Letters, b: Letters) -> tuple[Letters, sp.Expr]:
+    """One word after another; diagonal matrices that meet are one, and the identity is none."""
+    if not (a and b and isinstance(a[-1], DiagonalLetter) and isinstance(b[0], DiagonalLetter)):
+        return a + b, sp.S.One
+    ((word, scale),) = diagonal_words(a[-1].entries * b[0].entries).items()
+    return a[:-1] + word + b[1:], scale
+
+
+def dyad_words(left: sp.Expr, right: sp.Expr) -> dict[Letters, sp.Expr]:
+    """An outer product multiplied out, so that 2 outer(a, b) and outer(a, 2 b) are the same.
+
+    A letter is (left, right, weight): a factor with labels stands in the sum over them, whichever end it is written at.
+    """
+    total: dict[Letters, sp.Expr] = {}
+    for a in sp.Add.make_args(sp.expand(left)):
+        for b in sp.Add.make_args(sp.expand(right)):
+            factors = sp.Mul.make_args(a), sp.Mul.make_args(b)
+            one, other = (sp.Mul(*(f for f in end if sector_of(f) is not None)) for end in factors)
+            numbers = [f for end in factors for f in end if sector_of(f) is None]
+            weight = sp.Mul(*(f for f in numbers if labels_of(f) is not None))
+            word = ((one, other, weight),)
+            total[word] = total.get(word, sp.S.Zero) + sp.Mul(*(f for f in numbers if labels_of(f) is None))
+    return total
+
+
+def are_proportional(one: dict[Letters, sp.Expr], other: dict[Letters, sp.Expr]) -> bool:
+    """Whether two matrices that were multiplied out are multiples of each other."""
+    if not one or set(one) != set(other):
+        return False
+    word = next(iter(one))
+    return all(sp.simplify(one[w] * other[word] - other[w] * one[word]) == 0 for w in one)
+
+
+def half_product(matrix: Matrix) -> int:
+    """How many factors the matrix has before those of K, if it is a multiple of K^T K; 0 if it is not."""
+    if isinstance(matrix, Sum) and len(matrix.terms) == 1:
+        matrix = matrix.terms[0][1]
+    factors = factors_of(matrix)
+    for half in sorted(range(1, len(factors)), key=lambda n: (abs(2 * n - len(factors)), n)):
+        left = Product(matrix.rows, factors[half].rows, factors[:half])
+        right = Product(factors[half].rows, matrix.columns, factors[half:])
+        if are_proportional(words_of(left), words_of(right.T)):
+            return half
+    return 0

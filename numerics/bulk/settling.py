@@ -1,0 +1,115 @@
+"""Densities of traits in the bulk: at how many values they are taken, so that nothing changes with more.
+
+Taken at n values a density is a law of its own, with a bulk that is found and checked like any other. It stands for the
+density once its responses, inside the bulk, in its gaps and beside it, are those with twice as many values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from derive.errors import NumericalError
+from numerics.bulk.branch import Branch
+from numerics.bulk.law import Law
+from numerics.bulk.support import law_of
+from numerics.precision import in_float64
+from numerics.runtime.interface import NODES, BulkLaw, Probe
+from numerics.runtime.point import Point
+
+TOLERANCE, MOST = 1e-10, 4096
+"""How far responses may move with twice as many values, relatively, and the most values that are tried."""
+INSIDE, NEWTON = 48, 4
+"""Points in each interval of the bulk, and steps from the responses with fewer values to those with more."""
+ABOVE, SPREAD, NEAR, ROUGHLY = 128, 6.0, 3e-3, 1e-6
+"""Points above the axis, how far they reach and how high they are, beside the width of the spectrum, and how far
+responses may move there."""
+
+
+def settled(branch: Branch) -> Branch:
+    """The branch with as many values of each density as it needs; itself where there is none."""
+    if not branch.law.settles:
+        return branch
+    return Branch(replace(branch.law, nodes=_settled(branch.law, branch.own)[0]), branch.p)
+
+
+def movement(branch: Branch) -> float:
+    """How far the responses of a settled branch move with twice as many values, relatively."""
+    return _settled(branch.law, branch.own)[1] if branch.law.settles else 0.0
+
+
+def as_settled(probe: Probe, branch: Branch) -> Probe:
+    """A(z) with the same values as a settled branch has."""
+    return probe if probe.sites is None else replace(probe, nodes=branch.law.nodes)
+
+
+def _settled(law: BulkLaw, p: Point) -> tuple[int, float]:
+    return _found(replace(law, nodes=NODES), p)
+
+
+@lru_cache(maxsize=256)
+@in_float64
+def _found(law: BulkLaw, p: Point) -> tuple[int, float]:
+    nodes, moved, failure = _first_guess(law, p), np.inf, ""
+    while nodes <= MOST:
+        branch = Branch(replace(law, nodes=nodes), p)
+        try:
+            moved = _moved(branch, law_of(branch), Branch(replace(law, nodes=2 * nodes), p))
+        except NumericalError as error:
+            moved, failure = np.inf, f" ({error})"
+        if moved <= TOLERANCE:
+            return nodes, float(moved)
+        nodes *= 2
+    raise NumericalError(
+        f"the averages over a trait have not settled: with {MOST} of its values the bulk "
+        + (f"still moves by {moved:.1e}" if np.isfinite(moved) else f"is not found{failure}")
+        + "; its density may be singular where an edge of the bulk comes from, so take values and weights instead"
+    )
+
+
+def _first_guess(law: BulkLaw, p: Point) -> int:
+    """A number of values with which responses a little above the axis have settled: with fewer the bulk falls apart
+    into islands, one for each value, which take long to find and mean nothing."""
+    nodes = law.nodes
+    branch = Branch(law, p)
+    height = 10 * branch.start.height
+    excess = 1j * height * branch.responses(np.array([1j * height]))[branch.resolvent_index][0] - 1
+    mean = -excess.imag * height
+    width = np.sqrt(max(-excess.real * height**2 - mean**2, 1e-6 * mean**2))
+    z = mean + width * (np.linspace(-SPREAD, SPREAD, ABOVE) + 1j * NEAR)
+    while nodes < MOST:
+        if _change(Branch(replace(law, nodes=nodes), p), Branch(replace(law, nodes=2 * nodes), p), z) <= ROUGHLY:
+            break
+        nodes *= 2
+    return nodes
+
+
+def _moved(coarse: Branch, law: Law, fine: Branch) -> float:
+    """The largest relative change of a response at points inside the bulk, in its gaps and beside it."""
+    return _change(coarse, fine, _points(law))
+
+
+def _change(coarse: Branch, fine: Branch, z: np.ndarray) -> float:
+    """The largest relative change of a response between two numbers of values; infinite if it could not be told."""
+    r, errors = coarse.followed(z)
+    if not np.max(errors) < 1e-8:
+        return np.inf
+    better, last = r, np.full(z.shape, np.inf)
+    with np.errstate(all="ignore"):
+        for _ in range(NEWTON):
+            better, _, last, _ = fine.kernel(z, better, np.abs(r))
+    if not np.max(last) < 1e-8:
+        return np.inf
+    return float(np.max(np.abs(better - r) / np.max(np.abs(r), axis=0)))
+
+
+def _points(law: Law) -> np.ndarray:
+    edges = sorted(law.edges)
+    width = edges[-1][1] - edges[0][0]
+    share = (1 - np.cos(np.pi * (np.arange(INSIDE) + 0.5) / INSIDE)) / 2
+    inside = [low + (high - low) * share for low, high in edges]
+    gaps = [(a + b) / 2 for (_, a), (b, _) in zip(edges, edges[1:], strict=False)]
+    beside = [edges[0][0] - 0.1 * width, edges[-1][1] + 0.1 * width]
+    return np.concatenate([*inside, np.array([*gaps, *beside])]).astype(complex)

@@ -1,0 +1,143 @@
+"""Functions of z outside the bulk as polynomials on panels, so that all their real zeros are found at once.
+
+Next to an edge of the bulk everything is a smooth function of the square root of the distance to it, and far away of
+1/z. On each interval of the real axis outside the bulk a variable is taken in which both are smooth; panels are halved
+until polynomials reproduce the functions to rounding. A zero that close to an edge is then as good as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+Array = np.ndarray
+Evaluate = Callable[[Array], Array]
+"""Real values at many real points: one number, or matrix, per point."""
+
+NODES = 16
+"""Values that a polynomial goes through."""
+SETTLED, NARROWEST = 1e-10, 1e-7
+"""Last coefficients beside the largest of a polynomial that is as good as its function, and the width of panels that
+are not halved any more, because an atom of the bulk or rounding is in the way."""
+FIRST = 4
+"""Panels of each interval to begin with."""
+
+_ANGLES = np.pi * (np.arange(NODES) + 0.5) / NODES
+_PLACES = np.cos(_ANGLES)
+_TO_COEFFICIENTS = 2 / NODES * np.cos(np.arange(NODES)[:, None] * _ANGLES)
+_TO_COEFFICIENTS[0] /= 2
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An interval of the real axis, infinite at one end perhaps, as the image of [0, 1]. unit: a usual distance."""
+
+    low: float
+    high: float
+    unit: float
+
+    def z(self, u: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            away: Array = self.unit * u * u / ((1 - u) * (1 + u))
+        if np.isinf(self.high):
+            return self.low + away
+        if np.isinf(self.low):
+            return self.high - away
+        between: Array = self.low + (self.high - self.low) * np.sin(np.pi / 2 * u) ** 2
+        return between
+
+
+def intervals_outside(excluded: Sequence[tuple[float, float]]) -> list[Interval]:
+    """What is left of the real axis."""
+    ends = sorted(excluded)
+    low, high = ends[0][0], max(top for _, top in ends)
+    unit = high - low or abs(high) or 1.0
+    found, reached = [Interval(-np.inf, low, unit)], ends[0][1]
+    for bottom, top in ends[1:]:
+        if bottom > reached:
+            found.append(Interval(reached, bottom, unit))
+        reached = max(reached, top)
+    return [*found, Interval(high, np.inf, unit)]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A function on a part of an interval: coefficients of Chebyshev polynomials, those of each degree in a row."""
+
+    interval: Interval
+    begin: float
+    end: float
+    coefficients: Array
+
+    def u(self, x: Array) -> Array:
+        """The variable of the interval at places between -1 and 1."""
+        return (self.begin + self.end) / 2 + (self.end - self.begin) / 2 * x
+
+    def z(self, x: Array) -> Array:
+        return self.interval.z(self.u(x))
+
+
+def panels(evaluate: Evaluate, intervals: Sequence[Interval]) -> list[Panel]:
+    """Functions on all intervals, on panels as narrow as they need; those of one width are evaluated together."""
+    steps = np.linspace(0, 1, FIRST + 1)
+    open_ones = [(one, a, b) for one in intervals for a, b in zip(steps, steps[1:], strict=False)]
+    found: list[Panel] = []
+    while open_ones:
+        u = np.array([(a + b) / 2 + (b - a) / 2 * _PLACES for _, a, b in open_ones])
+        z = np.concatenate([one.z(row) for (one, _, _), row in zip(open_ones, u, strict=True)])
+        values = evaluate(z)
+        shape, values = values.shape[1:], values.reshape(len(open_ones), NODES, -1)
+        narrower = []
+        for (one, a, b), rows in zip(open_ones, values, strict=True):
+            coefficients = _TO_COEFFICIENTS @ rows
+            size = np.max(np.abs(coefficients))
+            if not np.max(np.abs(coefficients[-3:])) <= SETTLED * size and b - a > NARROWEST:
+                narrower += [(one, a, (a + b) / 2), (one, (a + b) / 2, b)]
+            else:
+                found.append(Panel(one, a, b, coefficients.reshape(NODES, *shape)))
+        open_ones = narrower
+    return found
+
+
+def places_of(value: float, found: Sequence[Panel]) -> list[tuple[Panel, float]]:
+    """Where a real function on panels takes a value: panels, and places between -1 and 1 there."""
+    places = []
+    for panel in found:
+        coefficients = panel.coefficients.copy()
+        coefficients[0] -= value
+        if not abs(coefficients[0]) <= np.sum(np.abs(coefficients[1:])) * (1 + 1e-6):
+            continue
+        size = np.max(np.abs(coefficients))
+        kept = np.flatnonzero(np.abs(coefficients) > 1e-14 * size)
+        roots = chebyshev.chebroots(coefficients[: kept[-1] + 1])
+        roots = roots[(np.abs(roots.imag) < 1e-3) & (np.abs(roots.real) < 1 + 1e-6)].real
+        places += [(panel, float(x)) for x in np.clip(roots, -1, 1)]
+    return places
+
+
+def crossings(evaluate: Evaluate, values: Sequence[float], found: Sequence[Panel]) -> list[list[float]]:
+    """For each value the points where a function takes it, by Newton's method from the polynomials: they give the
+    slope, and the function itself the value."""
+    starts = [(k, panel, x) for k, value in enumerate(values) for panel, x in places_of(value, found)]
+    if not starts:
+        return [[] for _ in values]
+    goals = np.array([values[k] for k, _, _ in starts])
+    x = np.array([place for _, _, place in starts])
+    slopes = [chebyshev.chebder(panel.coefficients) for _, panel, _ in starts]
+    for _ in range(3):
+        z = np.array([float(panel.z(place)) for (_, panel, _), place in zip(starts, x, strict=True)])
+        known = np.isfinite(z)
+        off = np.zeros(len(z))
+        off[known] = evaluate(z[known]) - goals[known]
+        with np.errstate(all="ignore"):
+            step = off / np.array([chebyshev.chebval(place, slope) for place, slope in zip(x, slopes, strict=True)])
+        x = np.clip(x - np.where(np.isfinite(step), step, 0.0), -1 - 1e-6, 1 + 1e-6)
+    places: list[list[float]] = [[] for _ in values]
+    for (k, panel, _), place in zip(starts, x, strict=True):
+        z_there = float(panel.z(place))
+        if not any(abs(z_there - z) <= 1e-10 * (1 + abs(z)) for z in places[k]):
+            places[k].append(z_there)
+    return places
