@@ -149,7 +149,9 @@ def test_null_spaces_on_both_sides():
 
 
 def errors_of(outliers, others):
-    return [error for _, error in estimated_outliers(outliers, others, Nearby(({},) * len(others)))]
+    return [
+        error for _, error in estimated_outliers(outliers, others, Nearby(({},) * len(others), (1.0,) * len(others)))
+    ]
 
 
 def test_replicas_without_the_outlier_are_said():

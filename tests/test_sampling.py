@@ -15,12 +15,16 @@ from threadpoolctl import threadpool_info
 
 from derive.codegen import solver_files
 from derive.errors import NumericalError, ParameterError
+from numerics.nearby import read
 from numerics.precision import in_float64
+from numerics.runtime.sampled import Carried
 from numerics.simulation.samples import simulate
 from numerics.solver import Trained, load_built, load_solver, solve
 from numerics.threads import threads_for
+from numerics.training import ensemble as made
 from numerics.training.draws import DRAWS, LEADING, draw, halves, matched
-from numerics.training.sampling import Sampling, _mean_and_deviations, _share, _sum
+from numerics.training.ensemble import Ensemble
+from numerics.training.sampling import Sampling, _deviations, _share
 from numerics.training.shelf import Shelf
 from numerics.training.trained import check_memory
 
@@ -94,15 +98,51 @@ def test_where_sites_are_few_the_first_normals_of_each_kind_have_exact_moments()
 # -- errors, bias and responses
 
 
-def test_squares_of_deviations_are_the_variance_and_what_is_left_out_counts():
-    wholes = np.random.default_rng(0).normal(1.0, 0.1, 8)
-    tables = [({}, {"x": np.array(x)}) for x in wholes]
-    coarser = ({}, {"x": np.array(wholes[0] + 0.02)})
-    mean, deviations = _mean_and_deviations(tables, [(0.5, coarser), (-0.5, tables[0])], Shelf())
-    assert mean[1]["x"] == pytest.approx(np.mean(wholes))
-    off = [float(_sum(one)[1]["x"]) for one in deviations]
-    assert sum(x**2 for x in off[:-1]) == pytest.approx(np.var(wholes, ddof=1) / 8)
-    assert off[-1] == pytest.approx(0.02 * 0.5)
+@pytest.mark.parametrize("share", [0.0, 0.7, 1.0])
+def test_squares_of_deviations_are_the_variance_of_a_mean_without_bias(share):
+    rng = np.random.default_rng(0)
+    wholes, halved = rng.normal(1.0, 0.1, 8), rng.normal(1.1, 0.2, (8, 2))
+    ensemble = Ensemble(solver_of("coupled_spikes_tanh").training, None, Shelf())
+    numbers = [ensemble.add(Carried(), {"x": np.array(x)}) for x in (*wholes, *halved.ravel())]
+    pairs = np.reshape(numbers[8:], (8, 2)).tolist()
+    mean = ensemble.mean([(1 / 8, k) for k in numbers[:8]])
+    half = ensemble.mean([(1 / 16, k) for k in numbers[8:]])
+    assert mean.observed["x"] == pytest.approx(np.mean(wholes)) and half.observed["x"] == pytest.approx(halved.mean())
+    found = _deviations(mean, half, numbers[:8], pairs, share)
+    without = (1 + share) * wholes - share * halved.mean(axis=1)
+    assert sum(ensemble.observed(one)["x"] ** 2 for one in found) == pytest.approx(np.var(without, ddof=1) / 8)
+
+
+@pytest.mark.parametrize(("most", "room"), [(1e9, 1e9), (0.0, 1e9), (0.0, 0.0)], ids=["at once", "in parts", "on disk"])
+@in_float64
+def test_order_parameters_of_a_sum_are_those_of_the_summed_moments(most, room, monkeypatch):
+    """However they are made, all at once or those that share a moment together, and wherever they are kept."""
+    monkeypatch.setattr(made, "SMALL", most)
+    solver = solver_of("wide_network")
+    p = solver.point(values_of("wide_network", P=2, B=2, T=3, D=2))
+    training = solver.training
+    ensemble = Ensemble(training, p, Shelf(room))
+    passes = [
+        training.forward_pass(p, draw(training.groups, training.shapes(p, None), 64, (7, k), "sobol")) for k in range(3)
+    ]
+    for kept, observables, *_ in passes:
+        ensemble.add(kept, observables)
+    factors = 0.7, 0.5, -0.2
+    moments = [training.moments_of(p, kept) for kept, *_ in passes]
+    summed = {key: sum(f * one[key] for f, one in zip(factors, moments, strict=True)) for key in moments[0]}
+    expected = training.order_parameters(summed, p, tolerance=1e-6)
+    mean = ensemble.mean([(0.5, 0), (0.5, 1)])
+    near = ensemble.order([(1.0, mean), (0.2, 0), (-0.2, 2)], 1e-6)
+    assert (len(ensemble.parts) == 1) == (most > 0) and set(near) == set(expected)
+    if most == 0:
+        sharing = {frozenset(keys) for keys, _ in ensemble.parts}
+        assert frozenset({("R", "g2", "J1_phi1"), ("R", "spike2", "J1_phi1")}) in sharing
+        assert frozenset({("C", "phi1", "phi1")}) in sharing
+    kept_once = near.whole()
+    for key, value in expected.items():
+        assert np.allclose(near[key], value, rtol=1e-9, atol=1e-12) and np.array_equal(near[key], kept_once[key])
+    some = [("C", "g2", "g2"), ("R", "phi1", "J1T_g2")]
+    assert set(read(near, some)) == set(some)
 
 
 @pytest.mark.parametrize("fall, share", [(0.5, 1.0), (0.25, 1 / 3), (0.8, 1.0)])
