@@ -50,6 +50,8 @@ SITES_AT_LEAST = 256
 """However few samples are asked for: with fewer, what halves show is not yet a bias of order 1/sites."""
 COARSE = (1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 """Shares below which a direction is left out where there is no room for all, the smallest that makes room."""
+ENOUGH = 1e-2
+"""Where so much would have to be left out to make room, there is more room with more sites, if memory has it."""
 COARSER, SHARE_OF_DIFFERENCE = 4.0, 0.5
 """Passes that show what leaving out does leave out so many times more; of the difference so much counts as an error,
 more than the third that it would be if it grew in proportion."""
@@ -104,23 +106,28 @@ def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repor
 def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Report) -> Sampled:
     if how.draws not in DRAWS:
         raise ParameterError(f"draws={how.draws} is not known; it must be one of {', '.join(DRAWS)}")
-    plan = _plan(training, p, how)
-    shapes = training.shapes(p, plan.rank)
     forward = compiled(training.forward_pass)
-    ensemble = Ensemble(training, p, Shelf())
 
-    def run(normals: Mapping[str, Any], tolerance: float) -> _Pass:
+    def drawn(plan: _Plan, number: int) -> dict[str, Any]:
+        return draw(training.groups, training.shapes(p, plan.rank), plan.sites, (how.seed, number), how.draws)
+
+    def passing(plan: _Plan, normals: Mapping[str, Any], tolerance: float) -> _Pass:
         return _Pass.of(forward(p, normals, rank=plan.rank, tolerance=tolerance))
+
+    def pilot(plan: _Plan) -> Callable[[float], _Pass]:
+        tell(0.0, f"how much of the past {plan.rank} directions hold")
+        return partial(passing, plan, halves(training.groups, drawn(plan, 0), how.draws)[0])
+
+    plan, tolerance = _chosen(_plans(training, p, how), how, pilot)
+    run = partial(passing, plan)
+    ensemble = Ensemble(training, p, Shelf())
 
     wholes: list[int] = []
     halved: list[list[int]] = []
     coarser: list[tuple[int, int]] = []
     reports: list[_Pass] = []
-    tolerance = plan.tolerances[0]
     for number in range(plan.replicas):
-        normals = draw(training.groups, shapes, plan.sites, (how.seed, number), how.draws)
-        if number == 0 and len(plan.tolerances) > 1:
-            tolerance = _with_room(plan, partial(run, halves(training.groups, normals, how.draws)[0]))
+        normals = drawn(plan, number)
         passes = [run(normals, tolerance)]
         wholes.append(ensemble.add(passes[0].kept, passes[0].observables))
         if number < COARSER_REPLICAS and tolerance > ROUNDING:
@@ -178,18 +185,16 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
 
 @dataclass(frozen=True)
 class _Plan:
-    """rank: most directions, None where there is room for all. tolerances: shares below which directions are left out,
-    tried one after the other until there is room."""
+    """rank: most directions, None where there is room for all."""
 
     sites: int
     replicas: int
     rank: int | None
-    tolerances: tuple[float, ...]
 
 
-def _plan(training: SampledTraining, p: Point, how: Sampling) -> _Plan:
-    """Sites of each replica, a power of two near to what is wanted, replicas, and room for directions."""
-
+def _plans(training: SampledTraining, p: Point, how: Sampling) -> list[_Plan]:
+    """Sites of each replica, a power of two near to what is wanted, replicas, and room for directions; then with twice
+    the room and the sites that it takes, as long as memory has them."""
     budget = how.samples / (2 if how.debias else 1)
 
     def width(rank: int | None) -> int:
@@ -197,23 +202,56 @@ def _plan(training: SampledTraining, p: Point, how: Sampling) -> _Plan:
         shapes = training.shapes(p, rank)
         return max((math.prod(shapes[name]) for group in training.groups for name in group), default=1)
 
-    def sites(rank: int | None) -> int:
+    def most(rank: int | None) -> float:
+        """Sites that memory has room for."""
         normals = sum(map(math.prod, training.shapes(p, rank).values()))
-        most = SITES_BYTES / (8 * (WORKING_COPIES * training.footprint(p, rank) + normals))
-        wanted = max(budget / REPLICAS, min(budget / FEWEST_REPLICAS, SITES_WANTED * width(rank)), SITES_AT_LEAST)
-        return 1 << max(4, math.floor(math.log2(min(1.42 * wanted, most))))
+        return SITES_BYTES / (8 * (WORKING_COPIES * training.footprint(p, rank) + normals))
+
+    def sites(rank: int | None, least: int = SITES_AT_LEAST) -> int:
+        wanted = max(budget / REPLICAS, min(budget / FEWEST_REPLICAS, SITES_WANTED * width(rank)), least)
+        return 1 << max(4, math.floor(math.log2(min(1.42 * wanted, most(rank)))))
 
     def fits(rank: int | None) -> bool:
         return sites(rank) >= FEWEST_SITES * width(rank)
 
-    rank = how.rank
-    if rank is None and not fits(None):
-        rank = max(filter(fits, (2**k for k in range(4, 13))), default=16)
-    tolerances = (ROUNDING,) if rank is None else (ROUNDING, *COARSE)
-    if how.tolerance is not None:
-        tolerances = (how.tolerance,)
-    count = sites(rank)
-    return _Plan(count, max(FEWEST_REPLICAS, math.ceil(budget / count)), rank, tolerances)
+    ranks = [how.rank]
+    if how.rank is None and not fits(None):
+        first = max(filter(fits, (2**k for k in range(4, 13))), default=16)
+        larger = [first << k for k in range(1, 13) if first << k < width(None)]
+        ranks = [first, *(rank for rank in larger if most(rank) >= FEWEST_SITES * rank)]
+    found = []
+    for rank in ranks:
+        count = sites(rank, SITES_AT_LEAST if rank == ranks[0] else FEWEST_SITES * width(rank))
+        found.append(_Plan(count, max(FEWEST_REPLICAS, math.ceil(budget / count)), rank))
+    return found
+
+
+def _chosen(
+    plans: Sequence[_Plan], how: Sampling, pilot: Callable[[_Plan], Callable[[float], _Pass]]
+) -> tuple[_Plan, float]:
+    """The first plan that has room for what may not be left out, or else the last one, and the smallest share to leave
+    out with which there is room; refused before anything else is done if there is none.
+
+    pilot: a pass over half of the sites of one replica, where noise takes more directions than on all.
+    """
+    if how.tolerance is not None or plans[0].rank is None:
+        return plans[0], ROUNDING if how.tolerance is None else how.tolerance
+    shares = (ROUNDING, *COARSE)
+    for plan in plans:
+        run = pilot(plan)
+        first, last = 0, len(shares) - 1 if plan is plans[-1] else shares.index(ENOUGH)
+        if run(shares[last]).full:
+            continue
+        while first < last:
+            middle = (first + last) // 2
+            first, last = (middle + 1, last) if run(shares[middle]).full else (first, middle)
+        return plan, shares[first]
+    rank = plans[-1].rank or 1
+    raised = "take fewer steps" if how.rank is None else f"raise --rank, for instance to {2 * rank}, or leave it out"
+    raise NumericalError(
+        f"{rank} directions of the past are too few: with a share {shares[-1]:g} of the variance of each field left "
+        f"out there are still more; {raised}"
+    )
 
 
 @dataclass(frozen=True)
@@ -264,22 +302,6 @@ def _share(
     fall = min(0.5, math.exp(float(np.mean(falls)) + 0.5 / (len(wholes) - 1))) if falls else 0.5
     share = fall / (1 - fall)
     return (1 + share) / 2, (1 - share) / 2
-
-
-def _with_room(plan: _Plan, run: Callable[[float], _Pass]) -> float:
-    """The smallest share to leave out with which there is room for the rest, found on half of the sites, where noise
-    takes more directions than on all."""
-    first, last = 0, len(plan.tolerances)
-    while first < last:
-        middle = (first + last) // 2
-        first, last = (middle + 1, last) if run(plan.tolerances[middle]).full else (first, middle)
-    if first == len(plan.tolerances):
-        raise NumericalError(
-            f"{plan.rank} directions of the past are too few: with a share {plan.tolerances[-1]:g} of the variance of "
-            f"each field left out there are still more; raise --rank, for instance to {2 * (plan.rank or 1)}, or take "
-            "fewer steps"
-        )
-    return plan.tolerances[first]
 
 
 @lru_cache(maxsize=64)

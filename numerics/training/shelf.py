@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 K = TypeVar("K")
-IN_MEMORY = 1e9
+IN_MEMORY = 5e8
 """What tables in memory may take together; those that come later are kept on disk."""
 
 
