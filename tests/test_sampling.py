@@ -6,6 +6,8 @@ import logging
 import math
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -24,7 +26,20 @@ from numerics.threads import threads_for
 from numerics.training import ensemble as made
 from numerics.training.draws import DRAWS, LEADING, draw, halves, matched
 from numerics.training.ensemble import Ensemble
-from numerics.training.sampling import Sampling, _deviations, _share
+from numerics.training.sampling import (
+    COARSE,
+    ENOUGH,
+    FEWEST_SITES,
+    ROUNDING,
+    SITES_BYTES,
+    WORKING_COPIES,
+    Sampling,
+    _chosen,
+    _deviations,
+    _Plan,
+    _plans,
+    _share,
+)
 from numerics.training.shelf import Shelf
 from numerics.training.trained import check_memory
 
@@ -163,14 +178,21 @@ def test_large_tables_are_kept_on_disk_and_read_when_asked_for():
     assert all(np.array_equal(kept[name], table[name]) for name in table)
 
 
+def many_points(solver, points, steps):
+    values = {q.name: q.default for q in solver.setting.parameters} | {"P": points, "B": points, "T": steps}
+    return values | {"x": np.zeros((steps + 1, points, 10)), "y": np.zeros((steps + 1, points))}
+
+
+def large_network(points, steps):
+    solver = load_built("wide_network")
+    return solver.point(many_points(solver, points, steps)), solver.training
+
+
 def test_order_parameters_that_no_memory_holds_are_refused_before_anything_is_drawn():
     solver = load_built("wide_network")
 
     def size(points, steps):
-        values = {q.name: q.default for q in solver.setting.parameters} | {"P": points, "B": points, "T": steps}
-        return check_memory(
-            solver, values | {"x": np.zeros((steps + 1, points, 10)), "y": np.zeros((steps + 1, points))}
-        )
+        return check_memory(solver, many_points(solver, points, steps))
 
     assert 14 * 2500**2 < size(50, 50) < 15 * 2500**2
     with pytest.raises(ParameterError, match="P=120.*T=120.* needs about 23 GB for its order parameters"):
@@ -257,6 +279,58 @@ def test_too_small_a_rank_is_refused():
         NumericalError, match="2 directions of the past are too few: .* raise --rank, for instance to 4"
     ):
         in_float64(Trained.sampled)(solver, values, Sampling(400, rank=2, debias=False), lambda *_: None)
+
+
+def pilots(needed):
+    """Passes that need so many directions for each share left out, and the shares that were tried, by rank."""
+    tried: list[tuple[int, float]] = []
+
+    def pilot(plan):
+        def run(share):
+            tried.append((plan.rank, share))
+            return SimpleNamespace(full=needed(share) > plan.rank)
+
+        return run
+
+    return pilot, tried
+
+
+@pytest.mark.parametrize("spread", [3.0, 30.0, 300.0, 3000.0])
+def test_room_is_doubled_until_little_is_left_out_and_no_more_than_needed(spread):
+    def needed(share):
+        return spread * share**-0.25
+
+    plans = [_Plan(64 * 2**k, 10, 16 * 2**k) for k in range(5)]
+    pilot, _ = pilots(needed)
+    if needed(COARSE[-1]) > plans[-1].rank:
+        with pytest.raises(NumericalError, match="256 directions of the past are too few.* take fewer steps"):
+            _chosen(plans, Sampling(), pilot)
+        return
+    plan, share = _chosen(plans, Sampling(), pilot)
+    enough = [one for one in plans if needed(ENOUGH) <= one.rank]
+    assert plan is (enough or plans[-1:])[0]
+    assert share == min(x for x in (ROUNDING, *COARSE) if needed(x) <= plan.rank)
+
+
+def test_a_rank_that_is_too_small_is_refused_after_one_pass_over_half_of_a_replica():
+    pilot, tried = pilots(lambda share: 100)
+    with pytest.raises(NumericalError, match="64 directions .* raise --rank, for instance to 128"):
+        _chosen([_Plan(256, 10, 64)], Sampling(rank=64), pilot)
+    assert tried == [(64, COARSE[-1])]
+
+
+@pytest.mark.parametrize("samples", [5_000, 100_000])
+@pytest.mark.parametrize("steps", [20, 50])
+def test_every_plan_has_sites_for_its_directions_and_fits_into_memory(samples, steps):
+    p, training = large_network(50, steps)
+    plans = _plans(training, p, Sampling(samples))
+    for plan in plans:
+        numbers = WORKING_COPIES * training.footprint(p, plan.rank)
+        numbers += sum(map(math.prod, training.shapes(p, plan.rank).values()))
+        assert plan.sites >= FEWEST_SITES * plan.rank and 8 * plan.sites * numbers <= SITES_BYTES
+        assert plan.replicas >= 10 and plan.replicas * plan.sites >= samples / 2
+    assert [after.rank / before.rank for before, after in pairwise(plans)] == [2.0] * (len(plans) - 1)
+    assert plans[-1].rank >= 512, "more room than the fewest samples have sites for"
 
 
 def test_an_unknown_way_of_drawing_is_refused():
