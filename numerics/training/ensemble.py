@@ -117,21 +117,18 @@ def _sum(ensemble: Ensemble, terms: Sequence[Term], keys: tuple[MomentKey, ...])
 
 
 class Near(ReadTogether):
-    """Order parameters of a sum of passes. What is read is kept if there is room in memory, and else made again."""
+    """Order parameters of a sum of passes. What has been read is kept, in memory or on disk."""
 
     def __init__(self, ensemble: Ensemble, terms: Sequence[Term], tolerance: float) -> None:
         self.ensemble, self.terms, self.tolerance = ensemble, terms, tolerance
-        self.known: dict[Key, np.ndarray] = {}
+        self.known: dict[Key, Mapping[Key, np.ndarray]] = {}
 
     def read(self, keys: Sequence[Key]) -> dict[Key, np.ndarray]:
-        found = {key: self.known[key] for key in keys if key in self.known}
         for part in self.ensemble.parts:
-            if any(key in part[0] and key not in found for key in keys):
-                made = self._made(part)
-                if self.ensemble.shelf.takes(made):
-                    self.known.update(made)
-                found.update({key: value for key, value in made.items() if key in keys})
-        return found
+            if any(key in part[0] and key not in self.known for key in keys):
+                made = self.ensemble.shelf.keep(self._made(part))
+                self.known.update(dict.fromkeys(part[0], made))
+        return {key: self.known[key][key] for key in keys}
 
     def whole(self) -> Mapping[Key, np.ndarray]:
         """All of them, to be kept in memory or on disk."""

@@ -5,9 +5,10 @@ of order sites^(-1/2) and, because they feed back into the laws, a bias of order
 their mean has the smaller error and their spread says how large it is. Passes over the halves of the sites of each
 replica show the bias, which is taken off results, not off order parameters: twice the moments of all sites minus those
 of halves are not the moments of anything, and matrices made of them need not be positive. How much of the difference to
-halves is bias is read off how the variance falls. Where there is no room for
-all directions of the past, what is left out is drawn as independent noise, and passes that leave out more show what
-that does, which is counted as an error; so is what leaving out more responses does.
+halves is bias is read off how the variance falls. Errors need derivatives only: each replica moves the moments of all
+sites a little, by what it has, with its halves, on a result without bias. Where there is no room for all directions of
+the past, what is left out is drawn as independent noise, and passes that leave out more show what that does, which is
+counted as an error; so is what leaving out more responses does.
 """
 
 from __future__ import annotations
