@@ -59,9 +59,11 @@ more than the third that it would be if it grew in proportion."""
 NEXT_ORDER = 1.5
 """What is taken off is the bias of order 1/sites. So many times directions/sites of the difference to halves may be the
 next order, which counts as an error: with five sites per direction a quarter of it was seen."""
-RESOLVED = 10.0
+RESOLVED, FOR_EACH, AT_MOST = 10.0, 0.3, 30.0
 """Noises that earlier ones determine, but for so many times 1/sites of their variance, sites of all replicas counted,
-carry no response."""
+carry no response: that many, more for each direction since errors of responses to many noises add up, and at most. With
+ten for 64 directions there were outliers at the edge that thirty did not have; with nine directions thirty was off by
+as much as the error, and ten was not."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,8 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
     if coarser:
         part = SHARE_OF_DIFFERENCE / len(coarser)
         deviations.append([term for rough, whole in coarser for term in ((part, rough), (-part, whole))])
-    kept = RESOLVED / sites if how.tolerance is None else how.tolerance
+    resolved = min(AT_MOST, RESOLVED + FOR_EACH * max(one.directions for one in reports))
+    kept = resolved / sites if how.tolerance is None else how.tolerance
     order = ensemble.order([(1.0, mean)], kept).whole()
     varied = [ensemble.order([(1.0, mean), *terms], kept) for terms in deviations]
     varied.append(ensemble.order([(1.0, mean)], COARSER * kept))
