@@ -295,7 +295,7 @@ def factors_at(ring: Ring, p: Point, order: Order) -> tuple[np.ndarray, ...]:
 
 def check_size(*matrices: np.ndarray) -> None:
     """Refuse numbers that cannot be squared."""
-    if not all(np.all(np.abs(matrix) < LARGEST) for matrix in matrices):
+    if not all(np.min(m, initial=0.0) > -LARGEST and np.max(m, initial=0.0) < LARGEST for m in matrices):
         raise NumericalError(
             f"the matrix whose eigenvalues are the outliers has entries beyond {LARGEST:g}: the training level has "
             "diverged; try a smaller step, a weaker coupling or fewer steps"
