@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
-from numerics.runtime.interface import Order
+from numerics.runtime.interface import Key, Order
 
 V = TypeVar("V", float, np.ndarray)
 KNOWN = 0.9
@@ -22,38 +23,56 @@ def without_bias(whole: V, halves: V, share: float) -> V:
     return found
 
 
+class ReadTogether(Mapping[Key, np.ndarray]):
+    """Order parameters that are made when they are read, several for little more than one."""
+
+    @abstractmethod
+    def read(self, keys: Sequence[Key]) -> dict[Key, np.ndarray]:
+        """Those with these names."""
+
+    def __getitem__(self, key: Key) -> np.ndarray:
+        return self.read((key,))[key]
+
+
+def read(order: Order, keys: Sequence[Key] | None = None) -> dict[Key, np.ndarray]:
+    """Order parameters with these names, all if none are given."""
+    wanted = tuple(order) if keys is None else tuple(keys)
+    return order.read(wanted) if isinstance(order, ReadTogether) else {key: order[key] for key in wanted}
+
+
 @dataclass(frozen=True)
 class Nearby:
     """Order parameters near those of all sites.
 
-    varied: moved by each independent contribution to the error, one standard deviation at a time. halves: of passes
-    over half of the sites, as they are and then moved by the same contributions; empty where the bias is left. share:
-    the bias of all sites in units of how much more halves have, and doubt how far that may be off.
+    varied: moved by each independent contribution to the error of a result without bias, one standard deviation at a
+    time; counted: how much of what each of them changes is an error. half: of passes over half of the sites; None where
+    the bias is left. share: the bias of all sites in units of how much more halves have, and doubt how far that may be
+    off.
     """
 
     varied: tuple[Order, ...] = ()
-    halves: tuple[Order, ...] = ()
+    counted: tuple[float, ...] = ()
+    half: Order | None = None
     share: float = 1.0
     doubt: float = 0.0
 
     @property
     def orders(self) -> tuple[Order, ...]:
         """All of them, in the order in which `estimate` takes results."""
-        return (*self.varied, *self.halves)
+        return self.varied if self.half is None else (*self.varied, self.half)
 
     def estimate(self, value: float, others: Sequence[float | None]) -> tuple[float, float]:
         """A result without bias and its standard error, from its value at the order parameters of all sites and at
         those near them; None where there is none. The error is infinite where too few are known."""
         count = len(self.varied)
-        moved, base, unsure = list(others[:count]), value, 0.0
-        if self.halves:
-            half, *half_moved = others[count:]
+        base, unsure = value, 0.0
+        if self.half is not None:
+            half = others[count]
             if half is None:
                 return value, math.inf
             base, unsure = without_bias(value, half, self.share), self.doubt * (value - half)
-            pairs = zip(moved, half_moved, strict=True)
-            moved = [None if a is None or b is None else without_bias(a, b, self.share) for a, b in pairs]
-        known = [x for x in moved if x is not None]
+        pairs = zip(self.counted, others[:count], strict=True)
+        known = [(part * (x - value)) ** 2 for part, x in pairs if x is not None]
         if len(known) < KNOWN * count:
             return base, math.inf
-        return base, math.sqrt(sum((x - base) ** 2 for x in known) * count / len(known) + unsure**2)
+        return base, math.sqrt(sum(known) * count / len(known) + unsure**2)

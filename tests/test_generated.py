@@ -62,7 +62,7 @@ def _order(solver, point, normals):
     """Order parameters and observables of one forward pass."""
     found, observables, *_ = solver.training.forward_pass(point, *normals)
     if not solver.setting.exact:
-        found = solver.training.order_parameters(found, point)
+        found = solver.training.order_parameters(solver.training.moments_of(point, found), point)
     return found, observables
 
 
@@ -84,7 +84,9 @@ def test_everything_lowers_for_cuda(case):
     exported(solver.training.forward_pass, point, *normals)
     order = jax.eval_shape(lambda: _order(solver, point, normals))[0]
     if not solver.setting.exact:
-        moments = jax.eval_shape(lambda: solver.training.forward_pass(point, *normals))[0]
+        kept = jax.eval_shape(lambda: solver.training.forward_pass(point, *normals))[0]
+        exported(solver.training.moments_of, point, kept)
+        moments = jax.eval_shape(solver.training.moments_of, point, kept)
         exported(solver.training.order_parameters, moments, point)
     for probe, bulk in _matrices(solver):
         responses = jnp.full(len(bulk.responses), 0.1)

@@ -14,6 +14,7 @@ from derive.codegen import solver_files
 from derive.errors import NumericalError
 from numerics.bulk.support import support
 from numerics.nearby import Nearby
+from numerics.outliers import finding
 from numerics.outliers.errors import estimated_outliers
 from numerics.outliers.finding import (
     SpikedProblem,
@@ -21,7 +22,7 @@ from numerics.outliers.finding import (
     find_outliers,
     smallest_singular_values,
 )
-from numerics.outliers.linear import null_spaces
+from numerics.outliers.linear import eigenvalue_residual, null_spaces
 from numerics.precision import in_float64
 from numerics.solver import load_solver, solve, spiked_problem
 
@@ -148,8 +149,37 @@ def test_null_spaces_on_both_sides():
     assert np.abs(matrix @ right).max() < 1e-12 and np.abs(matrix.T @ left).max() < 1e-12
 
 
+@in_float64
+def test_outliers_of_large_problems_are_checked_in_their_eigenproblem(monkeypatch):
+    """A(z) is not written down: the same outliers, and a residual that tells an eigenvalue from what is none."""
+    solver = solver_of("coupled_spikes")
+    problem = spiked_problem(solver, solve(solver, values_of("coupled_spikes", S=5)))
+    small = find_outliers(problem)
+    monkeypatch.setattr(finding, "LARGEST_ASSEMBLED", 0)
+    monkeypatch.setattr(finding, "with_slope", None)
+    large = find_outliers(problem)
+    assert [one.z for one in large] == [one.z for one in small] and len(large) > 2
+    assert all(one.residual < 1e-12 for one in large)
+    (spectrum,) = finding.ring_spectra(problem)
+    s = spectrum.outliers[0][1]
+    assert eigenvalue_residual(spectrum.matrix, s) < 1e-12 < 1e-4 < eigenvalue_residual(spectrum.matrix, 1.01 * s)
+
+
+@pytest.mark.parametrize("at", [0.0, 2.0])
+def test_null_spaces_of_a_matrix_less_a_number(at):
+    rng = np.random.default_rng(3)
+    vectors = rng.standard_normal((6, 6))
+    matrix = vectors @ np.diag([at, at, 1.0, 3.0, -1.0, 0.5]) @ np.linalg.inv(vectors)
+    before = matrix.copy()
+    right, left = null_spaces(matrix, 2, at)
+    assert np.allclose(matrix @ right, at * right, atol=1e-9) and np.allclose(matrix.T @ left, at * left, atol=1e-9)
+    assert np.array_equal(matrix, before), "factored in place, but not in its own"
+
+
 def errors_of(outliers, others):
-    return [error for _, error in estimated_outliers(outliers, others, Nearby(({},) * len(others)))]
+    return [
+        error for _, error in estimated_outliers(outliers, others, Nearby(({},) * len(others), (1.0,) * len(others)))
+    ]
 
 
 def test_replicas_without_the_outlier_are_said():

@@ -362,8 +362,9 @@ def sampled(model: Model, *wanted: str, means=(), responses: str = "", sites: in
     training = loaded(write_sampled(layout, letters, means, responses, RUNTIME)).TRAINING
     p = point_of(model, **given)
     normals = draw(training.groups, training.shapes(p, None), sites, (5,), draws)
-    moments, observables, finite, _ = compiled(training.forward_pass)(p, normals, rank=None, tolerance=1e-12)
+    kept, observables, finite, _ = compiled(training.forward_pass)(p, normals, rank=None, tolerance=1e-12)
     assert finite == (1 if layout.clock is None else p.T + int(layout.clock.endpoint))
+    moments = training.moments_of(p, kept)
     return compiled(training.order_parameters)(moments, p, tolerance=1e-9), observables
 
 
@@ -576,7 +577,8 @@ def test_a_law_of_fresh_data_and_its_past_by_hand():
     training = loaded(write_sampled(layout, letters, (), "", RUNTIME)).TRAINING
     p = point_of(model)
     normals = draw(training.groups, training.shapes(p, None), SITES, (5,), "plain")
-    moments, seen, _, _ = training.forward_pass(p, normals)
+    kept, seen, _, _ = training.forward_pass(p, normals)
+    moments = training.moments_of(p, kept)
     values = np.tanh(np.asarray(normals["noisy"]))
     before = np.cumsum(values, axis=1) - values
     noise = np.asarray(normals["X"])[:, :, 0] * np.sqrt((values**2).mean(axis=0))
@@ -614,7 +616,7 @@ def named(names: list[str]) -> Model:
 
 PLAIN = ["rate", "shift", "T", "D", "t", "J", "X", "n", "f", "g", "W", "norm"]
 UNLUCKY = (
-    ["p", "moments", "sizes", "first", "drawn", "noise", "record", "means", "normals_", "partial", "report", "results"],
+    ["p", "moments", "sizes", "first", "drawn", "noise", "record", "means", "normals_", "partial", "kept", "results"],
     ["u_1", "f_1", "store", "span", "start_", "JT", "J", "p", "u", "weighing", "Entries", "u_series"],
     ["JT", "X_", "lag", "T", "t_", "J", "JTT", "values", "weighted", "expressed", "forward", "TRAINING"],
 )
@@ -627,8 +629,8 @@ def run_with(names: tuple[str, ...], responses: str) -> tuple[np.ndarray, ...]:
     training = loaded(write_sampled(layout, letters, (), responses, RUNTIME)).TRAINING
     p = point_of(model, **dict(zip(names[:3], (0.6, 0.3, 2), strict=True)))
     normals = draw(training.groups, training.shapes(p, None), 64, (5,), "plain")
-    moments, seen, _, _ = compiled(training.forward_pass)(p, normals, rank=None, tolerance=1e-12)
-    return moments["C", names[8], names[9]], seen[names[11]], seen["lagging"]
+    kept, seen, _, _ = compiled(training.forward_pass)(p, normals, rank=None, tolerance=1e-12)
+    return training.moments_of(p, kept)["C", names[8], names[9]], seen[names[11]], seen["lagging"]
 
 
 @pytest.mark.slow
@@ -670,8 +672,8 @@ def test_spans_that_are_widened_in_stages_hold_the_same(which, rank, monkeypatch
         training = loaded(write_sampled(layout, letters, (), "", RUNTIME)).TRAINING
         normals = draw(training.groups, training.shapes(p, rank), 64, (5,), "plain")
         text = str(jax.make_jaxpr(lambda x, f=training.forward_pass: f(p, x, rank=rank))(normals))
-        passed = compiled(training.forward_pass)(p, normals, rank=rank, tolerance=1e-12)
-        found.append((text.count("cond_jaxpr"), passed))
+        kept, *passed = compiled(training.forward_pass)(p, normals, rank=rank, tolerance=1e-12)
+        found.append((text.count("cond_jaxpr"), (training.moments_of(p, kept), *passed)))
     (one_loop, expected), (loops, staged_pass) = found
     assert loops >= one_loop + (3 if rank is None else 1)
     jax.tree.map(lambda x, y: close(x, y, 1e-10), staged_pass, expected)
@@ -703,7 +705,7 @@ def test_replicas_take_a_training_level_and_a_point():
     found = sampled_pass(training, point_of(model), Sampling(samples=5_000, seed=1), lambda *_: None)
     truth, observed = exactly(model, "C x x", "R x M0_x")
     replicas = found.method["replicas"]
-    assert len(found.nearby.varied) == len(found.nearby.halves) - 1 == replicas + 1 >= 11
+    assert len(found.nearby.varied) == replicas + 1 >= 11 and len(found.nearby.orders) == replicas + 2
     assert found.finite == 4 and found.method["responses"] == "stein"
     close(found.observables["norm"], observed["norm"], 1e-6)
     close(found.order["C", "x", "x"], truth["C", "x", "x"], 1e-2)

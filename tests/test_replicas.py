@@ -184,7 +184,7 @@ def test_replicas_that_cannot_be_followed_are_solved_anew():
     one = problem(0)
     here = [o.z for o in find_outliers(one)]
     far = [{key: value * (1 + 3 * k) for key, value in one.order.items()} for k in (0, 1, 2)]
-    found = replica_outliers(one, ring_spectra(one), here, Nearby(tuple(far)))
+    found = replica_outliers(one, ring_spectra(one), here, Nearby(tuple(far), (1.0,) * 3))
     assert found.method.startswith("each replica solved anew")
     assert found.positions == [outlier_positions(one.with_order(order)) for order in far]
 
@@ -239,7 +239,7 @@ def test_along_a_path_of_large_matrices_replicas_that_cannot_be_followed_are_not
     assert (large.anew, large.unknown) == (0, SPIKES["S"]) and not any(large.replicas[0])
     assert large.path == small.path
     path = [now for now, _ in large.path]
-    _, errors = estimated_path(path, large.replicas, Nearby(({},) * 2))
+    _, errors = estimated_path(path, large.replicas, Nearby(({},) * 2, (1.0,) * 2))
     assert errors == [[None] * len(now) for now in path] and any(path)
 
 
@@ -289,30 +289,32 @@ def test_a_mean_has_its_standard_error_and_loses_what_halves_have_twice():
     rng = np.random.default_rng(0)
     wholes, halves = 3 + rng.standard_normal(7), 3.2 + rng.standard_normal(7)
     whole, half = wholes.mean(), halves.mean()
-    plain, both = Nearby(({},) * 7), Nearby(({},) * 7, ({},) * 8, 0.5)
+    plain = Nearby(({},) * 7, (1.0,) * 7)
+    both = dataclasses.replace(plain, half={}, share=0.5)
     error = np.std(wholes, ddof=1) / math.sqrt(7)
     assert plain.estimate(whole, moved(wholes)) == (whole, pytest.approx(error, rel=1e-12))
-    together = np.std(1.5 * wholes - 0.5 * halves, ddof=1) / math.sqrt(7)
-    found = both.estimate(whole, [*moved(wholes), half, *moved(halves)])
-    assert found == pytest.approx((1.5 * whole - 0.5 * half, together), rel=1e-12)
-    doubted = dataclasses.replace(both, doubt=0.3).estimate(whole, [*moved(wholes), half, *moved(halves)])
-    assert doubted == pytest.approx((found[0], math.hypot(together, 0.3 * (whole - half))), rel=1e-12)
+    found = both.estimate(whole, [*moved(wholes), half])
+    assert found == pytest.approx((1.5 * whole - 0.5 * half, error), rel=1e-12)
+    doubted = dataclasses.replace(both, doubt=0.3).estimate(whole, [*moved(wholes), half])
+    assert doubted == pytest.approx((found[0], math.hypot(error, 0.3 * (whole - half))), rel=1e-12)
+    halved = dataclasses.replace(both, counted=(0.5,) * 7).estimate(whole, [*moved(wholes), half])
+    assert halved == pytest.approx((found[0], error / 2), rel=1e-12)
 
 
 def test_what_is_not_there_everywhere_has_no_error_or_a_larger_one():
     values = np.random.default_rng(0).standard_normal(20)
-    nearby, whole = Nearby(({},) * 20, ({},) * 21), float(values.mean())
+    nearby, whole = Nearby(({},) * 20, (1.0,) * 20, {}), float(values.mean())
     around = moved(values)
-    _, error = nearby.estimate(whole, [*around, whole, *around])
-    _, larger = nearby.estimate(whole, [*around[:19], None, whole, *around])
+    _, error = nearby.estimate(whole, [*around, whole])
+    _, larger = nearby.estimate(whole, [*around[:19], None, whole])
     left = np.square(np.array(around[:19]) - whole).sum() * 20 / 19
     assert larger == pytest.approx(math.sqrt(left)) and error == pytest.approx(np.std(values, ddof=1) / math.sqrt(20))
-    assert nearby.estimate(whole, [*around, None, *around]) == (whole, math.inf)
-    assert nearby.estimate(whole, [*around, whole, *([None] * 3), *around[3:]])[1] == math.inf
-    path, errors = estimated_path([[], [1.0]], [[[], [1.0]]] * 40 + [[[], []]], nearby)
+    assert nearby.estimate(whole, [*around, None]) == (whole, math.inf)
+    assert nearby.estimate(whole, [*([None] * 3), *around[3:], whole])[1] == math.inf
+    path, errors = estimated_path([[], [1.0]], [[[], [1.0]]] * 20 + [[[], []]], nearby)
     assert (path, errors) == ([[], [1.0]], [[], [None]])
-    sides = [[{"right": x, "left": None}] for x in (*around, whole, *around)]
+    sides = [[{"right": x, "left": None}] for x in (*around, whole)]
     overlaps, errors = estimated_overlaps([{"right": whole, "left": None}], sides, nearby)
     assert overlaps == [{"right": pytest.approx(whole), "left": None}]
     assert errors == [{"right": pytest.approx(error), "left": None}]
-    assert estimated_outliers([whole], [[x] for x in (*around, whole, *around)], nearby)[0][1] == pytest.approx(error)
+    assert estimated_outliers([whole], [[x] for x in (*around, whole)], nearby)[0][1] == pytest.approx(error)

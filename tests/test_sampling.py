@@ -6,6 +6,8 @@ import logging
 import math
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -15,12 +17,29 @@ from threadpoolctl import threadpool_info
 
 from derive.codegen import solver_files
 from derive.errors import NumericalError, ParameterError
+from numerics.nearby import read
 from numerics.precision import in_float64
+from numerics.runtime.sampled import Carried
 from numerics.simulation.samples import simulate
 from numerics.solver import Trained, load_built, load_solver, solve
 from numerics.threads import threads_for
+from numerics.training import ensemble as made
 from numerics.training.draws import DRAWS, LEADING, draw, halves, matched
-from numerics.training.sampling import Sampling, _mean_and_deviations, _share, _sum
+from numerics.training.ensemble import Ensemble
+from numerics.training.sampling import (
+    COARSE,
+    ENOUGH,
+    FEWEST_SITES,
+    ROUNDING,
+    SITES_BYTES,
+    WORKING_COPIES,
+    Sampling,
+    _chosen,
+    _deviations,
+    _Plan,
+    _plans,
+    _share,
+)
 from numerics.training.shelf import Shelf
 from numerics.training.trained import check_memory
 
@@ -94,15 +113,51 @@ def test_where_sites_are_few_the_first_normals_of_each_kind_have_exact_moments()
 # -- errors, bias and responses
 
 
-def test_squares_of_deviations_are_the_variance_and_what_is_left_out_counts():
-    wholes = np.random.default_rng(0).normal(1.0, 0.1, 8)
-    tables = [({}, {"x": np.array(x)}) for x in wholes]
-    coarser = ({}, {"x": np.array(wholes[0] + 0.02)})
-    mean, deviations = _mean_and_deviations(tables, [(0.5, coarser), (-0.5, tables[0])], Shelf())
-    assert mean[1]["x"] == pytest.approx(np.mean(wholes))
-    off = [float(_sum(one)[1]["x"]) for one in deviations]
-    assert sum(x**2 for x in off[:-1]) == pytest.approx(np.var(wholes, ddof=1) / 8)
-    assert off[-1] == pytest.approx(0.02 * 0.5)
+@pytest.mark.parametrize("share", [0.0, 0.7, 1.0])
+def test_squares_of_deviations_are_the_variance_of_a_mean_without_bias(share):
+    rng = np.random.default_rng(0)
+    wholes, halved = rng.normal(1.0, 0.1, 8), rng.normal(1.1, 0.2, (8, 2))
+    ensemble = Ensemble(solver_of("coupled_spikes_tanh").training, None, Shelf())
+    numbers = [ensemble.add(Carried(), {"x": np.array(x)}) for x in (*wholes, *halved.ravel())]
+    pairs = np.reshape(numbers[8:], (8, 2)).tolist()
+    mean = ensemble.mean([(1 / 8, k) for k in numbers[:8]])
+    half = ensemble.mean([(1 / 16, k) for k in numbers[8:]])
+    assert mean.observed["x"] == pytest.approx(np.mean(wholes)) and half.observed["x"] == pytest.approx(halved.mean())
+    found = _deviations(mean, half, numbers[:8], pairs, share)
+    without = (1 + share) * wholes - share * halved.mean(axis=1)
+    assert sum(ensemble.observed(one)["x"] ** 2 for one in found) == pytest.approx(np.var(without, ddof=1) / 8)
+
+
+@pytest.mark.parametrize(("most", "room"), [(1e9, 1e9), (0.0, 1e9), (0.0, 0.0)], ids=["at once", "in parts", "on disk"])
+@in_float64
+def test_order_parameters_of_a_sum_are_those_of_the_summed_moments(most, room, monkeypatch):
+    """However they are made, all at once or those that share a moment together, and wherever they are kept."""
+    monkeypatch.setattr(made, "SMALL", most)
+    solver = solver_of("wide_network")
+    p = solver.point(values_of("wide_network", P=2, B=2, T=3, D=2))
+    training = solver.training
+    ensemble = Ensemble(training, p, Shelf(room))
+    passes = [
+        training.forward_pass(p, draw(training.groups, training.shapes(p, None), 64, (7, k), "sobol")) for k in range(3)
+    ]
+    for kept, observables, *_ in passes:
+        ensemble.add(kept, observables)
+    factors = 0.7, 0.5, -0.2
+    moments = [training.moments_of(p, kept) for kept, *_ in passes]
+    summed = {key: sum(f * one[key] for f, one in zip(factors, moments, strict=True)) for key in moments[0]}
+    expected = training.order_parameters(summed, p, tolerance=1e-6)
+    mean = ensemble.mean([(0.5, 0), (0.5, 1)])
+    near = ensemble.order([(1.0, mean), (0.2, 0), (-0.2, 2)], 1e-6)
+    assert (len(ensemble.parts) == 1) == (most > 0) and set(near) == set(expected)
+    if most == 0:
+        sharing = {frozenset(keys) for keys, _ in ensemble.parts}
+        assert frozenset({("R", "g2", "J1_phi1"), ("R", "spike2", "J1_phi1")}) in sharing
+        assert frozenset({("C", "phi1", "phi1")}) in sharing
+    kept_once = near.whole()
+    for key, value in expected.items():
+        assert np.allclose(near[key], value, rtol=1e-9, atol=1e-12) and np.array_equal(near[key], kept_once[key])
+    some = [("C", "g2", "g2"), ("R", "phi1", "J1T_g2")]
+    assert set(read(near, some)) == set(some)
 
 
 @pytest.mark.parametrize("fall, share", [(0.5, 1.0), (0.25, 1 / 3), (0.8, 1.0)])
@@ -123,14 +178,21 @@ def test_large_tables_are_kept_on_disk_and_read_when_asked_for():
     assert all(np.array_equal(kept[name], table[name]) for name in table)
 
 
+def many_points(solver, points, steps):
+    values = {q.name: q.default for q in solver.setting.parameters} | {"P": points, "B": points, "T": steps}
+    return values | {"x": np.zeros((steps + 1, points, 10)), "y": np.zeros((steps + 1, points))}
+
+
+def large_network(points, steps):
+    solver = load_built("wide_network")
+    return solver.point(many_points(solver, points, steps)), solver.training
+
+
 def test_order_parameters_that_no_memory_holds_are_refused_before_anything_is_drawn():
     solver = load_built("wide_network")
 
     def size(points, steps):
-        values = {q.name: q.default for q in solver.setting.parameters} | {"P": points, "B": points, "T": steps}
-        return check_memory(
-            solver, values | {"x": np.zeros((steps + 1, points, 10)), "y": np.zeros((steps + 1, points))}
-        )
+        return check_memory(solver, many_points(solver, points, steps))
 
     assert 14 * 2500**2 < size(50, 50) < 15 * 2500**2
     with pytest.raises(ParameterError, match="P=120.*T=120.* needs about 23 GB for its order parameters"):
@@ -217,6 +279,58 @@ def test_too_small_a_rank_is_refused():
         NumericalError, match="2 directions of the past are too few: .* raise --rank, for instance to 4"
     ):
         in_float64(Trained.sampled)(solver, values, Sampling(400, rank=2, debias=False), lambda *_: None)
+
+
+def pilots(needed):
+    """Passes that need so many directions for each share left out, and the shares that were tried, by rank."""
+    tried: list[tuple[int, float]] = []
+
+    def pilot(plan):
+        def run(share):
+            tried.append((plan.rank, share))
+            return SimpleNamespace(full=needed(share) > plan.rank)
+
+        return run
+
+    return pilot, tried
+
+
+@pytest.mark.parametrize("spread", [3.0, 30.0, 300.0, 3000.0])
+def test_room_is_doubled_until_little_is_left_out_and_no_more_than_needed(spread):
+    def needed(share):
+        return spread * share**-0.25
+
+    plans = [_Plan(64 * 2**k, 10, 16 * 2**k) for k in range(5)]
+    pilot, _ = pilots(needed)
+    if needed(COARSE[-1]) > plans[-1].rank:
+        with pytest.raises(NumericalError, match="256 directions of the past are too few.* take fewer steps"):
+            _chosen(plans, Sampling(), pilot)
+        return
+    plan, share = _chosen(plans, Sampling(), pilot)
+    enough = [one for one in plans if needed(ENOUGH) <= one.rank]
+    assert plan is (enough or plans[-1:])[0]
+    assert share == min(x for x in (ROUNDING, *COARSE) if needed(x) <= plan.rank)
+
+
+def test_a_rank_that_is_too_small_is_refused_after_one_pass_over_half_of_a_replica():
+    pilot, tried = pilots(lambda share: 100)
+    with pytest.raises(NumericalError, match="64 directions .* raise --rank, for instance to 128"):
+        _chosen([_Plan(256, 10, 64)], Sampling(rank=64), pilot)
+    assert tried == [(64, COARSE[-1])]
+
+
+@pytest.mark.parametrize("samples", [5_000, 100_000])
+@pytest.mark.parametrize("steps", [20, 50])
+def test_every_plan_has_sites_for_its_directions_and_fits_into_memory(samples, steps):
+    p, training = large_network(50, steps)
+    plans = _plans(training, p, Sampling(samples))
+    for plan in plans:
+        numbers = WORKING_COPIES * training.footprint(p, plan.rank)
+        numbers += sum(map(math.prod, training.shapes(p, plan.rank).values()))
+        assert plan.sites >= FEWEST_SITES * plan.rank and 8 * plan.sites * numbers <= SITES_BYTES
+        assert plan.replicas >= 10 and plan.replicas * plan.sites >= samples / 2
+    assert [after.rank / before.rank for before, after in pairwise(plans)] == [2.0] * (len(plans) - 1)
+    assert plans[-1].rank >= 512, "more room than the fewest samples have sites for"
 
 
 def test_an_unknown_way_of_drawing_is_refused():

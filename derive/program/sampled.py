@@ -86,13 +86,14 @@ class Build(Fields):
             series, weighing = {}, [None] * len(self.means)
         step, self.lines = tuple(self.lines), []
         moments = self._moments(weighing)
+        averages = tuple(self.averages)
         observables = [
             (name, series[name] if name in series else Call("once", (self._observable(value),), None))
             for name, value in self._observed()
         ]
         fields = self._kept_fields()
         results, self.lines = tuple(self.lines), []
-        return self._without_dead(start, step, results, tuple(moments), tuple(observables), tuple(fields))
+        return self._without_dead(start, step, results, averages, tuple(moments), tuple(observables), tuple(fields))
 
     def _observed(self) -> tuple[tuple[str, sp.Expr], ...]:
         found: tuple[tuple[str, sp.Expr], ...] = self.layout.system.model.observe
@@ -139,14 +140,20 @@ class Build(Fields):
         start: tuple[Statement, ...],
         step: tuple[Statement, ...],
         results: tuple[Statement, ...],
+        averages: tuple[Let, ...],
         moments: tuple[tuple[MomentKey, Value], ...],
         observables: tuple[tuple[str, Value], ...],
         fields: tuple[tuple[str, Value], ...],
     ) -> SampledPass:
         """Keep what the results need, through all times."""
-        wanted: dict[Symbol, None] = {}
-        for _, value in (*moments, *observables, *fields):
+        of_moments: dict[Symbol, None] = {}
+        for _, value in moments:
+            of_moments |= symbols_in(value)
+        averages, of_moments = alive(averages, of_moments)
+        wanted = dict(of_moments)
+        for _, value in (*observables, *fields):
             wanted |= symbols_in(value)
+        known_last = {s for statement in results for s in statement.symbols}
         results, wanted = alive(results, wanted)
         while True:  # what a step needs of earlier times must be carried, so that it is needed at those times too
             kept, more = alive(step, wanted)
@@ -168,7 +175,7 @@ class Build(Fields):
         used_once = {s: None for let in begun for s in let.symbols if s in spans and s not in carried}
         carried = (*carried, *used_once)
         used = {**wanted, **more}
-        for statement in (*begun, *kept, *results):
+        for statement in (*begun, *kept, *results, *averages):
             used |= symbols_in(statement.value)
         made = {s for statement in kept for s in statement.symbols}
         responses, order = self._order()
@@ -194,6 +201,8 @@ class Build(Fields):
             tuple(self.done[f.field] for f in self.layout.fields if f.field.timed and self.done[f.field] in made),
             carried,
             results,
+            tuple(s for s in of_moments if s in known_last or s in carried),
+            averages,
             moments,
             observables,
             responses,
@@ -213,8 +222,9 @@ class Build(Fields):
         return Call("first", (past, Formula(count)), (count, shape_of(past)[1]))
 
     def _moments(self, weighing: Sequence[Ref | None]) -> list[tuple[MomentKey, Value]]:
-        """What is averaged over sites, before responses are made of it. weighing: the means in the probed matrix at all
-        times, where they have any."""
+        """What is averaged over sites, before responses are made of it: of what is carried, and of numbers that are
+        known after the last time, so that sites are not needed any more. weighing: the means in the probed matrix at
+        all times, where they have any."""
         found: list[tuple[MomentKey, Value]] = []
         for letter in self.letters:
             if letter.kind == "C":
@@ -222,7 +232,9 @@ class Build(Fields):
                 spans = [self.sharing.past_span(f) for f in (letter.a, letter.b)]
                 if spans[0] != spans[1]:
                     homes = tuple(Ref(self.home[s].symbol) for s in spans)
-                    a = MatMul(a, Call("between", homes, (shape_of(a)[1], shape_of(b)[1])))
+                    shape = (shape_of(a)[1], shape_of(b)[1])
+                    turned = self._known_last(f"{letter.a}_with_{letter.b}", Call("between", homes, shape))
+                    a = MatMul(a, turned)
                 value: Value = MatMul(a, Transposed(b))
                 if self._with_same_root(letter) and {letter.a, letter.b} <= set(self.past_rests):
                     rests = tuple(Ref(self.past_rests[f]) for f in (letter.a, letter.b))
@@ -236,7 +248,8 @@ class Build(Fields):
             ]
             symbol = Symbol(f"noise_{channel.hint}")
             remark = f"the noises of {channel.hint} in terms of its normals"
-            self.lines.append(Let(symbol, rows[0] if len(rows) == 1 else Call("stacked", tuple(rows), None), remark))
+            made = rows[0] if len(rows) == 1 else Call("stacked", tuple(rows), None)
+            self.averages.append(Let(symbol, made, remark))
             noises[channel] = Ref(symbol)
             found.append((("G", self.kinds[channel].key), MatMul(noises[channel], Transposed(noises[channel]))))
         for a, channel in self._asked():
@@ -247,11 +260,18 @@ class Build(Fields):
             found.append((key, MatMul(answered, Transposed(noises[channel]))))
         for i, followed in enumerate(weighing):
             mean = self.means[i]
-            weight = self.number(mean, (sp.S.One, labels_in(mean))) if followed is None else followed
+            shape = (sp.S.One, labels_in(mean))
+            weight = self._known_last("weighing", self.number(mean, shape)) if followed is None else followed
             weighed = mean_key(mean, i, self.clock)
             count = (Formula(self.steps if weighed[0] == "M" else self.points), Formula(labels_in(mean)))
             found.append((weighed, Call("before", (weight, *count), None)))
         return found
+
+    def _known_last(self, hint: str, value: Value) -> Ref:
+        """What is found from the sites after the last time."""
+        symbol = Symbol(hint, value.shape)
+        self.lines.append(Let(symbol, value))
+        return Ref(symbol)
 
     def _order(self) -> tuple[tuple[Let, ...], tuple[tuple[Key, Value], ...]]:
         """Order parameters from moments, which may be means over several passes."""

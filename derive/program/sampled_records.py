@@ -84,6 +84,10 @@ class SampledPass:
     watched: tuple[Symbol, ...]
     carried: tuple[Symbol, ...]
     results: tuple[Statement, ...]
+    kept: tuple[Symbol, ...]
+    """What is kept of a pass, because moments are made of it: carried through time, or known after the last one."""
+    averages: tuple[Let, ...]
+    """What moments share."""
     moments: tuple[tuple[MomentKey, Value], ...]
     observables: tuple[tuple[str, Value], ...]
     responses: tuple[Let, ...]

@@ -34,6 +34,7 @@ FUNCTIONS = (
     "step",
     "results",
     "forward_pass",
+    "moments_of",
     "order_parameters",
 )
 OTHERS = ("strides", "partial", "jax", "jnp", "jsp", "state", "most", "one", "SampledTraining", "TRAINING")
@@ -82,7 +83,7 @@ class SampledText:
         given = (program.normals, program.noises, program.rank, program.tolerance, program.moments_symbol)
         for symbol in (PARAMETERS, program.time, program.when, program.sites, *given, program.wanted):
             names.of(symbol)
-        for symbol in program.carried:
+        for symbol in dict.fromkeys((*program.carried, *program.kept)):
             names.given[symbol] = f"state.{names.of(symbol)}"
         self.wanted = [names.of(program.wanted)] if program.fields else []
         self.p, self.time, self.normals = (names.of(s) for s in (PARAMETERS, program.time, program.normals))
@@ -108,7 +109,7 @@ class SampledText:
             *self._step(),
             *self._results(),
             *self._forward(),
-            *([] if program.fields else [*self._order(), *self._strides()]),
+            *([] if program.fields else [*self._moments(), *self._order(), *self._strides()]),
         ]
         needed = {*self.text.called, "report_on", "Carried", *(["narrowed"] if program.channels else [])}
         needed |= {"forward", "still_finite"} if program.clock is not None else set()
@@ -146,6 +147,7 @@ class SampledText:
             "forward_pass",
             "strides",
             "shapes",
+            "moments_of",
             "order_parameters",
             "footprint",
             f"groups=({groups})",
@@ -270,8 +272,7 @@ class SampledText:
 
     def _results(self) -> list[str]:
         program = self.program
-        values = [*(v for _, v in program.moments), *(v for _, v in program.observables)]
-        values += [v for _, v in program.fields]
+        values = [v for _, v in (*program.observables, *program.fields)]
         alive = [made for made in program.spans if made.symbol in program.carried]
         kept, fresh = (
             f"({joined(self.text.names.of(made.symbol) for made in alive if made.span.fresh == anew)})"
@@ -281,11 +282,11 @@ class SampledText:
             *self._prelude(self.rank, program.results, values),
             *self.text.lines(program.results),
             *self._made(),
-            f"return {self.moments}, observables, report_on({kept}, {fresh})",
+            f"return observables, report_on({kept}, {fresh})",
         ]
-        doc = "What order parameters are made of, observables at all times, and a report on the directions."
+        doc = "Observables at all times, and a report on the directions; the state is changed in place."
         if program.fields:
-            doc = "Nothing, the two-time functions asked for, and a report on the directions."
+            doc = "The two-time functions asked for, and a report on the directions."
         return self._function(f"results({self._given('state')})", doc, lines)
 
     def _made(self) -> list[str]:
@@ -294,20 +295,33 @@ class SampledText:
         if program.fields:
             fields = (f"{name!r}: {self.text.value(value)}," for name, value in program.fields)
             made = f"observables = sampled_two_time({self.wanted[0]}, fields)"
-            return [f"{self.moments} = {{}}", "fields = {", *indented(fields), "}", made]
+            return ["fields = {", *indented(fields), "}", made]
         return [
-            f"{self.moments} = {{",
-            *indented(f"{key!r}: {self.text.value(value)}," for key, value in program.moments),
-            "}",
             "observables = {",
             *indented(f"{name!r}: {self.text.value(value)}," for name, value in program.observables),
             "}",
         ]
 
+    def _moments(self) -> list[str]:
+        program = self.program
+        used: dict[Symbol, None] = {}
+        for value in (*(s.value for s in program.averages), *(v for _, v in program.moments)):
+            used |= symbols_in(value)
+        tables = joined(map(self.text.names.of, self.tables))
+        lines = [
+            *([f"{tables} = tables({self.p})"] if any(s in used for s in self.tables) else []),
+            *self.text.lines(program.averages),
+            "return {",
+            *indented(f"{key!r}: {self.text.value(value)}," for key, value in program.moments),
+            "}",
+        ]
+        doc = "What order parameters are made of, from what is kept of a pass."
+        return self._function(f"moments_of({self.p}, state)", doc, lines)
+
     def _forward(self) -> list[str]:
         doc = [
-            "What order parameters are made of (see order_parameters), observables at all times, the number of times",
-            "before anything overflowed, and a report on the directions that are remembered.",
+            "What moments are made of (see moments_of), observables at all times, the number of times before anything",
+            "overflowed, and a report on the directions that are remembered.",
             "",
             "normals: as `shapes` says, with the sites in front. rank: most directions to remember of each span of",
             "fields, all if None. tolerance: share of its variance below which a new direction is left out.",
@@ -334,8 +348,9 @@ class SampledText:
         else:
             lines = [*made, f"most = {self.rank}", *noises, f"state = start({self._arguments('most')})"]
         lines += [
-            f"{self.moments}, observables, report = results({self._given('state')})",
-            f"return {self.moments}, observables, state.{FINITE}, report",
+            f"observables, report = results({self._given('state')})",
+            f"kept = Carried({', '.join(f'{self._own_name(s)}=state.{self._own_name(s)}' for s in self.program.kept)})",
+            f"return kept, observables, state.{FINITE}, report",
         ]
         signature = f"forward_pass({self.p}, {self.normals}, {self.rank}=None, {self.tolerance}=1e-12)"
         if self.wanted:

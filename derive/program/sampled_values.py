@@ -78,6 +78,8 @@ class Values:
         self.initial: dict[Symbol, Value] = {}
         """What is carried through time, and what it starts from where no field without time gives it."""
         self.lines: list[Statement] = []
+        self.averages: list[Let] = []
+        """What moments share, once all sites are forgotten."""
 
     def _follows_slopes(self) -> bool:
         """Whether slopes of values are followed: here along all normals."""

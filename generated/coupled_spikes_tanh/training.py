@@ -135,37 +135,18 @@ def step(p, normals, noises, rank, tolerance, most, t, state):
 
 
 def results(p, normals, rank, tolerance, state):
-    """What order parameters are made of, observables at all times, and a report on the directions."""
-    # the noises of W0 in terms of its normals
-    noise_W0 = p.sigma * first(state.phi_past, p.S)
-    # the noises of W0T in terms of its normals
-    noise_W0T = (p.sigma / jnp.sqrt(p.alpha)) * first(state.g_past, p.S)
-    moments = {
-        ("C", "g", "g"): with_rest(
-            first(state.g_past, p.S) @ first(state.g_past, p.S).T, state.g_rest_past, state.g_rest_past, p.S
-        ),
-        ("C", "phi", "phi"): with_rest(
-            first(state.phi_past, p.S) @ first(state.phi_past, p.S).T,
-            state.phi_rest_past,
-            state.phi_rest_past,
-            p.S,
-        ),
-        ("G", "W0"): noise_W0 @ noise_W0.T,
-        ("G", "W0T"): noise_W0T @ noise_W0T.T,
-        ("K", "g", "W0"): first(state.g_to_W0, p.S) @ noise_W0.T,
-        ("K", "phi", "W0T"): first(state.phi_to_W0T, p.S) @ noise_W0T.T,
-    }
+    """Observables at all times, and a report on the directions; the state is changed in place."""
     observables = {
         "phi_norm": state.phi_norm_series,
         "g_norm": state.g_norm_series,
         "alignment": state.alignment_series,
     }
-    return moments, observables, report_on((state.span_W0, state.span_W0T, state.span_chi, state.span_xi), ())
+    return observables, report_on((state.span_W0, state.span_W0T, state.span_chi, state.span_xi), ())
 
 
 def forward_pass(p, normals, rank=None, tolerance=1e-12):
-    """What order parameters are made of (see order_parameters), observables at all times, the number of times
-    before anything overflowed, and a report on the directions that are remembered.
+    """What moments are made of (see moments_of), observables at all times, the number of times before anything
+    overflowed, and a report on the directions that are remembered.
 
     normals: as `shapes` says, with the sites in front. rank: most directions to remember of each span of
     fields, all if None. tolerance: share of its variance below which a new direction is left out.
@@ -181,8 +162,39 @@ def forward_pass(p, normals, rank=None, tolerance=1e-12):
         return partial(step, p, normals, noises, rank, tolerance, most)
 
     state = forward(p.S, rank, begin, move, joining(p))
-    moments, observables, report = results(p, normals, rank, tolerance, state)
-    return moments, observables, state.finite, report
+    observables, report = results(p, normals, rank, tolerance, state)
+    kept = Carried(
+        g_past=state.g_past,
+        g_rest_past=state.g_rest_past,
+        phi_past=state.phi_past,
+        phi_rest_past=state.phi_rest_past,
+        g_to_W0=state.g_to_W0,
+        phi_to_W0T=state.phi_to_W0T,
+    )
+    return kept, observables, state.finite, report
+
+
+def moments_of(p, state):
+    """What order parameters are made of, from what is kept of a pass."""
+    # the noises of W0 in terms of its normals
+    noise_W0 = p.sigma * first(state.phi_past, p.S)
+    # the noises of W0T in terms of its normals
+    noise_W0T = (p.sigma / jnp.sqrt(p.alpha)) * first(state.g_past, p.S)
+    return {
+        ("C", "g", "g"): with_rest(
+            first(state.g_past, p.S) @ first(state.g_past, p.S).T, state.g_rest_past, state.g_rest_past, p.S
+        ),
+        ("C", "phi", "phi"): with_rest(
+            first(state.phi_past, p.S) @ first(state.phi_past, p.S).T,
+            state.phi_rest_past,
+            state.phi_rest_past,
+            p.S,
+        ),
+        ("G", "W0"): noise_W0 @ noise_W0.T,
+        ("G", "W0T"): noise_W0T @ noise_W0T.T,
+        ("K", "g", "W0"): first(state.g_to_W0, p.S) @ noise_W0.T,
+        ("K", "phi", "W0T"): first(state.phi_to_W0T, p.S) @ noise_W0T.T,
+    }
 
 
 def order_parameters(moments, p, tolerance=1e-12):
@@ -220,6 +232,7 @@ TRAINING = SampledTraining(
     forward_pass,
     strides,
     shapes,
+    moments_of,
     order_parameters,
     footprint,
     groups=(("W0T", "a"), ("W0", "b")),

@@ -190,8 +190,7 @@ def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
 
 
 def results(p, normals, rank, tolerance, wanted, state):
-    """Nothing, the two-time functions asked for, and a report on the directions."""
-    moments = {}
+    """The two-time functions asked for, and a report on the directions."""
     fields = {
         "phi_input": Kept(state.all_phi_input, state.d_phi_input_past, normals["kick_phi_input"]),
         "phi": Kept(state.all_phi, state.d_phi_past, normals["kick_phi"]),
@@ -211,7 +210,7 @@ def results(p, normals, rank, tolerance, wanted, state):
         ),
     }
     observables = sampled_two_time(wanted, fields)
-    return moments, observables, report_on((state.span_W0, state.span_W0T, state.span_chi, state.span_xi), ())
+    return observables, report_on((state.span_W0, state.span_W0T, state.span_chi, state.span_xi), ())
 
 
 def forward_pass(p, normals, rank, tolerance, wanted):
@@ -232,8 +231,9 @@ def forward_pass(p, normals, rank, tolerance, wanted):
         return partial(step, p, normals, noises, rank, tolerance, wanted, most)
 
     state = forward(p.S, rank, begin, move, joining(p))
-    moments, observables, report = results(p, normals, rank, tolerance, wanted, state)
-    return moments, observables, state.finite, report
+    observables, report = results(p, normals, rank, tolerance, wanted, state)
+    kept = Carried()
+    return kept, observables, state.finite, report
 
 
 TWO_TIME = SampledTwoTime(

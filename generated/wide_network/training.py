@@ -293,7 +293,64 @@ def step(p, normals, noises, rank, tolerance, most, t, state):
 
 
 def results(p, normals, rank, tolerance, state):
-    """What order parameters are made of, observables at all times, and a report on the directions."""
+    """Observables at all times, and a report on the directions; the state is changed in place."""
+    observables = {
+        "loss": state.loss_series,
+        "prediction": state.prediction_series,
+        "features1": state.features1_series,
+        "features2": state.features2_series,
+        "features3": state.features3_series,
+        "gradients1": state.gradients1_series,
+        "gradients2": state.gradients2_series,
+        "gradients3": state.gradients3_series,
+    }
+    return observables, report_on((state.span_J1, state.span_J2, state.span_J2T, state.span_J1T), ())
+
+
+def forward_pass(p, normals, rank=None, tolerance=1e-12):
+    """What moments are made of (see moments_of), observables at all times, the number of times before anything
+    overflowed, and a report on the directions that are remembered.
+
+    normals: as `shapes` says, with the sites in front. rank: most directions to remember of each span of
+    fields, all if None. tolerance: share of its variance below which a new direction is left out.
+    Whole-number parameters fix shapes.
+    """
+
+    def begin(most):
+        noises = narrowed(normals, shapes(p, most), ("J1", "J2", "J2T", "J1T"))
+        return start(p, normals, noises, rank, tolerance, most)
+
+    def move(most):
+        noises = narrowed(normals, shapes(p, most), ("J1", "J2", "J2T", "J1T"))
+        return partial(step, p, normals, noises, rank, tolerance, most)
+
+    state = forward(p.T + 1, rank, begin, move, joining(p))
+    observables, report = results(p, normals, rank, tolerance, state)
+    kept = Carried(
+        g2_past=state.g2_past,
+        g2_rest_past=state.g2_rest_past,
+        spike2_past=state.spike2_past,
+        spike2_rest_past=state.spike2_rest_past,
+        g3_past=state.g3_past,
+        g3_rest_past=state.g3_rest_past,
+        spike3_past=state.spike3_past,
+        spike3_rest_past=state.spike3_rest_past,
+        phi1_past=state.phi1_past,
+        phi1_rest_past=state.phi1_rest_past,
+        phi2_past=state.phi2_past,
+        phi2_rest_past=state.phi2_rest_past,
+        g2_to_J1=state.g2_to_J1,
+        g3_to_J2=state.g3_to_J2,
+        phi1_to_J1T=state.phi1_to_J1T,
+        phi2_to_J2T=state.phi2_to_J2T,
+        spike2_to_J1=state.spike2_to_J1,
+        spike3_to_J2=state.spike3_to_J2,
+    )
+    return kept, observables, state.finite, report
+
+
+def moments_of(p, state):
+    """What order parameters are made of, from what is kept of a pass."""
     # the noises of J1 in terms of its normals
     noise_J1 = p.sigma * first(state.phi1_past, p.B * p.T)
     # the noises of J2 in terms of its normals
@@ -302,7 +359,7 @@ def results(p, normals, rank, tolerance, state):
     noise_J1T = p.sigma * first(state.g2_past, p.B * p.T)
     # the noises of J2T in terms of its normals
     noise_J2T = p.sigma * first(state.g3_past, p.B * p.T)
-    moments = {
+    return {
         ("C", "g2", "g2"): with_rest(
             first(state.g2_past, p.B * p.T) @ first(state.g2_past, p.B * p.T).T,
             state.g2_rest_past,
@@ -362,39 +419,6 @@ def results(p, normals, rank, tolerance, state):
         ("K", "spike2", "J1"): first(state.spike2_to_J1, p.B * p.T) @ noise_J1.T,
         ("K", "spike3", "J2"): first(state.spike3_to_J2, p.B * p.T) @ noise_J2.T,
     }
-    observables = {
-        "loss": state.loss_series,
-        "prediction": state.prediction_series,
-        "features1": state.features1_series,
-        "features2": state.features2_series,
-        "features3": state.features3_series,
-        "gradients1": state.gradients1_series,
-        "gradients2": state.gradients2_series,
-        "gradients3": state.gradients3_series,
-    }
-    return moments, observables, report_on((state.span_J1, state.span_J2, state.span_J2T, state.span_J1T), ())
-
-
-def forward_pass(p, normals, rank=None, tolerance=1e-12):
-    """What order parameters are made of (see order_parameters), observables at all times, the number of times
-    before anything overflowed, and a report on the directions that are remembered.
-
-    normals: as `shapes` says, with the sites in front. rank: most directions to remember of each span of
-    fields, all if None. tolerance: share of its variance below which a new direction is left out.
-    Whole-number parameters fix shapes.
-    """
-
-    def begin(most):
-        noises = narrowed(normals, shapes(p, most), ("J1", "J2", "J2T", "J1T"))
-        return start(p, normals, noises, rank, tolerance, most)
-
-    def move(most):
-        noises = narrowed(normals, shapes(p, most), ("J1", "J2", "J2T", "J1T"))
-        return partial(step, p, normals, noises, rank, tolerance, most)
-
-    state = forward(p.T + 1, rank, begin, move, joining(p))
-    moments, observables, report = results(p, normals, rank, tolerance, state)
-    return moments, observables, state.finite, report
 
 
 def order_parameters(moments, p, tolerance=1e-12):
@@ -489,6 +513,7 @@ TRAINING = SampledTraining(
     forward_pass,
     strides,
     shapes,
+    moments_of,
     order_parameters,
     footprint,
     groups=(("J2", "w0"), ("J1", "J2T"), ("J1T", "V0")),

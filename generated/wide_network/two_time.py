@@ -481,8 +481,7 @@ def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
 
 
 def results(p, normals, rank, tolerance, wanted, state):
-    """Nothing, the two-time functions asked for, and a report on the directions."""
-    moments = {}
+    """The two-time functions asked for, and a report on the directions."""
     fields = {
         "V": Kept(state.all_V, state.d_V_past, normals["kick_V"]),
         "w": Kept(state.all_w, state.d_w_past, normals["kick_w"]),
@@ -517,7 +516,7 @@ def results(p, normals, rank, tolerance, wanted, state):
         ),
     }
     observables = sampled_two_time(wanted, fields)
-    return moments, observables, report_on((state.span_J1, state.span_J2, state.span_J2T, state.span_J1T), ())
+    return observables, report_on((state.span_J1, state.span_J2, state.span_J2T, state.span_J1T), ())
 
 
 def forward_pass(p, normals, rank, tolerance, wanted):
@@ -538,8 +537,9 @@ def forward_pass(p, normals, rank, tolerance, wanted):
         return partial(step, p, normals, noises, rank, tolerance, wanted, most)
 
     state = forward(p.T + 1, rank, begin, move, joining(p))
-    moments, observables, report = results(p, normals, rank, tolerance, wanted, state)
-    return moments, observables, state.finite, report
+    observables, report = results(p, normals, rank, tolerance, wanted, state)
+    kept = Carried()
+    return kept, observables, state.finite, report
 
 
 TWO_TIME = SampledTwoTime(

@@ -15,7 +15,14 @@ from numpy.polynomial import chebyshev
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
 from numerics.compiling import compiled
-from numerics.outliers.linear import eigenvalue_conditions, leading_eigenvalues, smallest_singular_value
+from numerics.nearby import read
+from numerics.outliers.linear import (
+    eigenvalue_conditions,
+    eigenvalue_residual,
+    largest_entry,
+    leading_eigenvalues,
+    smallest_singular_value,
+)
 from numerics.outliers.panels import Panel, crossings, intervals_outside, panels
 from numerics.outliers.problem import SpikedProblem, a_matrices, with_slope
 from numerics.precision import in_float64
@@ -28,6 +35,9 @@ MEETING = 0.05
 """Two eigenvalues with an imaginary part smaller than this, relatively, may be real at order parameters nearby."""
 CONTOUR_NODES, ELLIPSE = 64, 1.5
 """Points on a contour around a panel, and the sum of its half axes beside half the panel."""
+LARGEST_ASSEMBLED = 2000
+"""Outliers of larger eigenproblems are checked there: A(z), which has two or three times as many rows, is not written
+down."""
 LARGEST = 1e100
 """Larger numbers, though finite, cannot be squared with any digits left to spare."""
 
@@ -37,7 +47,8 @@ Points = Callable[[Sequence[float]], list[list[float]]]
 
 @dataclass(frozen=True)
 class Outlier:
-    """An isolated eigenvalue; `residual` is the smallest singular value of A(z), relative to its largest entry or 1."""
+    """An isolated eigenvalue; `residual` is the smallest singular value of A(z), relative to its largest entry or 1, or
+    where A(z) is too large that of the eigenproblem."""
 
     z: float
     residual: float
@@ -89,13 +100,18 @@ def find_outliers(problem: SpikedProblem, spectra: Sequence[RingSpectrum] | None
     probe = problem.probe
     if not probe.unknowns:
         return []
-    if probe.reduced:
-        found = [pair for spectrum in spectra or ring_spectra(problem) for pair in _with_conditions(spectrum)]
+    if not probe.reduced:
+        points = sorted(by_contour(problem), reverse=True)
+        return [Outlier(z, residual, 1.0) for z, residual in zip(points, _residuals(problem, points), strict=True)]
+    known = spectra or ring_spectra(problem)
+    found = [(z, condition, s, one) for one in known for z, condition, s in _with_conditions(one)]
+    found.sort(key=lambda one: one[:2], reverse=True)
+    if max((len(one.matrix) for one in known), default=0) <= LARGEST_ASSEMBLED:
+        residuals = _residuals(problem, [z for z, *_ in found])
     else:
-        found = [(z, 1.0) for z in by_contour(problem)]
-    found.sort(reverse=True)
-    residuals = _residuals(problem, [z for z, _ in found])
-    return [Outlier(z, residual, condition) for (z, condition), residual in zip(found, residuals, strict=True)]
+        relative = [max(1.0, largest_entry(one.matrix)) for *_, one in found]
+        residuals = [eigenvalue_residual(one.matrix, s) / x for (*_, s, one), x in zip(found, relative, strict=True)]
+    return [Outlier(z, residual, condition) for (z, condition, *_), residual in zip(found, residuals, strict=True)]
 
 
 @in_float64
@@ -223,7 +239,7 @@ class _Factors:
             noted = _Noting(order)
             jax.eval_shape(lambda p: self.ring.pencil(p, noted), p)
             self.keys = tuple(dict.fromkeys(noted.keys_read))
-        return self.compiled(p, {key: order[key] for key in self.keys})
+        return self.compiled(p, read(order, self.keys))
 
     def _unfinished(self, p: Point, order: Order) -> Any:
         traced = jax.make_jaxpr(self.ring.pencil)(p, order)
@@ -279,7 +295,7 @@ def factors_at(ring: Ring, p: Point, order: Order) -> tuple[np.ndarray, ...]:
 
 def check_size(*matrices: np.ndarray) -> None:
     """Refuse numbers that cannot be squared."""
-    if not all(np.all(np.abs(matrix) < LARGEST) for matrix in matrices):
+    if not all(np.min(m, initial=0.0) > -LARGEST and np.max(m, initial=0.0) < LARGEST for m in matrices):
         raise NumericalError(
             f"the matrix whose eigenvalues are the outliers has entries beyond {LARGEST:g}: the training level has "
             "diverged; try a smaller step, a weaker coupling or fewer steps"
@@ -311,12 +327,13 @@ def _nearly_real(values: np.ndarray, real: np.ndarray) -> np.ndarray:
     return found
 
 
-def _with_conditions(spectrum: RingSpectrum) -> list[tuple[float, float]]:
+def _with_conditions(spectrum: RingSpectrum) -> list[tuple[float, float, float]]:
+    """Outliers with the condition of the eigenvalue that each comes from, and that eigenvalue."""
     found = spectrum.outliers
     if not found:
         return []
     conditions = eigenvalue_conditions(spectrum.matrix, np.array([s for _, s in found]))
-    return [(z, float(c)) for (z, _), c in zip(found, conditions, strict=True)]
+    return [(z, float(c), s) for (z, s), c in zip(found, conditions, strict=True)]
 
 
 def _preimages(p: Point, ring: Ring, s: float) -> list[float]:

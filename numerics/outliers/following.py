@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.linalg
 
-from numerics.outliers.linear import null_spaces
+from numerics.outliers.linear import largest_entry, moved, null_spaces
 
 PASSES = 8
 """Zeros that still move after so many passes are not followed."""
@@ -105,15 +105,13 @@ class Followed:
 
 def eigenvalue_block(matrix: np.ndarray, values: Sequence[float]) -> Block:
     """The block of some real eigenvalues of a matrix."""
-    singular = [(matrix - s * np.eye(len(matrix)), count) for s, count in repeated(values)]
-    pairs = [null_spaces(shifted, count) for shifted, count in singular]
+    singular = repeated(values)
+    pairs = [null_spaces(matrix, count, s) for s, count in singular]
     right, left = (np.concatenate(vectors, axis=1) for vectors in zip(*pairs, strict=True))
     stops = np.cumsum([0, *(count for _, count in singular)])
     # with these borders a residual without a part along any right vector is answered without one
-    solves = [
-        (slice(stops[k], stops[k + 1]), _bordered(shifted, np.linalg.qr(right)[0], np.linalg.qr(left)[0]))
-        for k, (shifted, _) in enumerate(singular)
-    ]
+    borders = np.linalg.qr(right)[0], np.linalg.qr(left)[0]
+    solves = [(slice(stops[k], stops[k + 1]), _bordered(matrix, *borders, s)) for k, (s, _) in enumerate(singular)]
     return Block(right, left, tuple(solves))
 
 
@@ -123,11 +121,13 @@ def zero_block(matrix: np.ndarray, count: int) -> Block:
     return Block(right, left, ((slice(0, count), _bordered(matrix, left, right)),))
 
 
-def _bordered(matrix: np.ndarray, columns: np.ndarray, rows: np.ndarray) -> Any:
-    """The factors of a singular matrix that orthonormal columns and rows at its border make invertible."""
-    scale = max(float(np.max(np.abs(matrix))), 1e-280)
-    corner = np.zeros((columns.shape[1], columns.shape[1]))
-    return scipy.linalg.lu_factor(np.block([[matrix, scale * columns], [scale * rows.T, corner]]), check_finite=False)
+def _bordered(matrix: np.ndarray, columns: np.ndarray, rows: np.ndarray, at: float = 0.0) -> Any:
+    """The factors of a singular matrix, less a number, that orthonormal columns and rows at its border make
+    invertible."""
+    size, scale = len(matrix), max(largest_entry(matrix), abs(at), 1e-280)
+    whole = moved(matrix, -at, columns.shape[1])
+    whole[:size, size:], whole[size:, :size] = scale * columns, scale * rows.T
+    return scipy.linalg.lu_factor(whole, overwrite_a=True, check_finite=False)
 
 
 def repeated(values: Sequence[float]) -> list[tuple[float, int]]:

@@ -12,11 +12,27 @@ DENSE = 128
 """Up to this size all eigenvectors or singular values are computed; beyond, only those that are asked for."""
 
 
-def null_spaces(matrix: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Orthonormal vectors that a matrix and its transpose send closest to zero, by inverse iteration."""
-    scale = float(np.max(np.abs(matrix), initial=0.0))
-    nudge = 1e-14 * (scale if scale > 1e-280 else 1.0) * np.eye(len(matrix))
-    factored = scipy.linalg.lu_factor(matrix + nudge, check_finite=False)
+def largest_entry(matrix: np.ndarray) -> float:
+    """The largest modulus of an entry, without a copy of the matrix."""
+    return max(float(np.max(matrix, initial=0.0)), -float(np.min(matrix, initial=0.0)))
+
+
+def moved(matrix: np.ndarray, by: float, border: int = 0) -> np.ndarray:
+    """A copy with a number added to the diagonal and so many empty rows and columns more, laid out to be factored in
+    place: matrices may be as large as memory allows."""
+    rows = len(matrix)
+    made = np.zeros((rows + border, rows + border), order="F")
+    made[:rows, :rows] = matrix
+    made[range(rows), range(rows)] += by
+    return made
+
+
+def null_spaces(matrix: np.ndarray, count: int, at: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Orthonormal vectors that a matrix, less a number, and its transpose send closest to zero, by inverse
+    iteration."""
+    scale = largest_entry(matrix)
+    nudge = 1e-14 * (scale if scale > 1e-280 else 1.0)
+    factored = scipy.linalg.lu_factor(moved(matrix, nudge - at), overwrite_a=True, check_finite=False)
     spaces = []
     for transposed in (0, 1):
         vectors = np.random.default_rng(0).standard_normal((len(matrix), count))
@@ -68,7 +84,13 @@ def eigenvalue_conditions(matrix: np.ndarray, values: np.ndarray) -> np.ndarray:
         found = []
         for value in values:
             count = int(np.sum(np.abs(np.asarray(values) - value) <= 1e-6 * abs(value)))
-            right, left = null_spaces(matrix - value * np.eye(len(matrix)), count)
+            right, left = null_spaces(matrix, count, value)
             overlap = np.linalg.svd(left.T @ right, compute_uv=False)[-1]
             found.append(scale / max(abs(value) * overlap, 1e-300))
         return np.array(found)
+
+
+def eigenvalue_residual(matrix: np.ndarray, value: float) -> float:
+    """How much a matrix less an eigenvalue stretches the vector that it stretches least."""
+    vectors, _ = null_spaces(matrix, min(4, len(matrix)), value)
+    return float(np.linalg.svd(matrix @ vectors - value * vectors, compute_uv=False)[-1])

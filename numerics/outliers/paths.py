@@ -39,7 +39,7 @@ from numerics.runtime.point import Point, replaced
 
 CHUNK = 64
 """Times whose eigenproblems are in memory together, and whose candidates the bulk is asked about at once."""
-KEPT_BYTES = 1e9
+KEPT_BYTES = 5e8
 """Matrices of replicas that take more are made again for each time."""
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from numerics.bulk.branch import Branch
 from numerics.compiling import compiled
+from numerics.nearby import read
 from numerics.runtime.interface import Array, Order, Probe
 from numerics.runtime.point import Point
 
@@ -49,7 +50,7 @@ def a_matrices(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:
     responses = problem.branch.responses(z).T
     if not np.iscomplexobj(z) and np.all(responses.imag == 0):
         responses = responses.real
-    return np.asarray(_assembler(problem.probe)(problem.p, jnp.asarray(z), responses, dict(problem.order)))
+    return np.asarray(_assembler(problem.probe)(problem.p, jnp.asarray(z), responses, read(problem.order)))
 
 
 @lru_cache(maxsize=64)
@@ -68,7 +69,7 @@ def with_slope(problem: SpikedProblem, z: float, responses: np.ndarray | None = 
     r = branch.responses(np.array([z]))[:, 0].real if responses is None else responses
     _, by_z, by_r = (x[0].real for x in branch.equations(np.array([z]), r[None]))
     moved = np.linalg.solve(by_r, -by_z)  # the responses follow z as their equations say
-    matrix, slope = _sloped(problem.probe)(problem.p, (z, r), (1.0, moved), dict(problem.order))
+    matrix, slope = _sloped(problem.probe)(problem.p, (z, r), (1.0, moved), read(problem.order))
     return np.asarray(matrix), np.asarray(slope)
 
 

@@ -38,7 +38,7 @@ NEAR = 0.1
 with it, or become one."""
 AGREE = 0.05
 """Where a replica is solved again, the outliers that were followed to it may be off by this share of their error."""
-BLOCK_BYTES = 1e9
+BLOCK_BYTES = 5e8
 """What the factored matrices of eigenvalues that are followed together may take."""
 
 

@@ -133,16 +133,18 @@ class TraitTraining:
 
 @dataclass(frozen=True)
 class SampledTraining:
-    """forward_pass(p, normals, rank, tolerance) -> moments, observables, finite, report on directions.
+    """forward_pass(p, normals, rank, tolerance) -> what is kept of a pass, observables, finite, report on directions.
 
-    shapes(p, rank): normals of one site of each kind. order_parameters(moments, p, tolerance): order parameters from
-    averaged moments. footprint(p, rank): numbers kept per site of each kind. groups: normals of the same sites.
+    shapes(p, rank): normals of one site of each kind. moments_of(p, kept): what is averaged over passes, times x times,
+    from what is kept, times x directions. order_parameters(moments, p, tolerance): order parameters from averaged
+    moments. footprint(p, rank): numbers kept per site of each kind. groups: normals of the same sites.
     responses: "stein" or "pathwise".
     """
 
-    forward_pass: Callable[..., tuple[Mapping[tuple[str | int, ...], Array], Mapping[str, Array], Array, Any]]
+    forward_pass: Callable[..., tuple[Any, Mapping[str, Array], Array, Any]]
     strides: Callable[[Point], Mapping[Key, Strides]]
     shapes: Callable[[Point, int | None], dict[str, tuple[int, ...]]]
+    moments_of: Callable[[Point, Any], Mapping[tuple[str | int, ...], Array]]
     order_parameters: Callable[..., Order]
     footprint: Callable[[Point, int | None], int]
     groups: tuple[tuple[str, ...], ...]
@@ -165,7 +167,7 @@ class SampledTwoTime:
     functions stand in place of observables. remembered: fields b that must be kicked with all others, wanted as
     ("K", b, b)."""
 
-    forward_pass: Callable[..., tuple[Mapping[tuple[str | int, ...], Array], Mapping[Any, Array], Array, Any]]
+    forward_pass: Callable[..., tuple[Any, Mapping[Any, Array], Array, Any]]
     shapes: Callable[..., dict[str, tuple[int, ...]]]
     footprint: Callable[..., int]
     groups: tuple[tuple[str, ...], ...]

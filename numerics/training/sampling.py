@@ -5,9 +5,10 @@ of order sites^(-1/2) and, because they feed back into the laws, a bias of order
 their mean has the smaller error and their spread says how large it is. Passes over the halves of the sites of each
 replica show the bias, which is taken off results, not off order parameters: twice the moments of all sites minus those
 of halves are not the moments of anything, and matrices made of them need not be positive. How much of the difference to
-halves is bias is read off how the variance falls. Where there is no room for
-all directions of the past, what is left out is drawn as independent noise, and passes that leave out more show what
-that does, which is counted as an error; so is what leaving out more responses does.
+halves is bias is read off how the variance falls. Errors need derivatives only: each replica moves the moments of all
+sites a little, by what it has, with its halves, on a result without bias. Where there is no room for all directions of
+the past, what is left out is drawn as independent noise, and passes that leave out more show what that does, which is
+counted as an error; so is what leaving out more responses does.
 """
 
 from __future__ import annotations
@@ -17,18 +18,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any
 
 import jax
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
-from numerics.nearby import Nearby, without_bias
+from numerics.nearby import Nearby
 from numerics.progress import Report
 from numerics.runtime.interface import SampledTraining
 from numerics.runtime.point import Point
+from numerics.runtime.sampled import Carried
 from numerics.threads import threads_for
 from numerics.training.draws import DRAWS, draw, halves
+from numerics.training.ensemble import Ensemble, Mean, Term
 from numerics.training.shelf import Shelf
 
 DEFAULT_SAMPLES = 100_000
@@ -48,15 +51,19 @@ SITES_AT_LEAST = 256
 """However few samples are asked for: with fewer, what halves show is not yet a bias of order 1/sites."""
 COARSE = (1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 """Shares below which a direction is left out where there is no room for all, the smallest that makes room."""
+ENOUGH = 1e-2
+"""Where so much would have to be left out to make room, there is more room with more sites, if memory has it."""
 COARSER, SHARE_OF_DIFFERENCE = 4.0, 0.5
 """Passes that show what leaving out does leave out so many times more; of the difference so much counts as an error,
 more than the third that it would be if it grew in proportion."""
 NEXT_ORDER = 1.5
 """What is taken off is the bias of order 1/sites. So many times directions/sites of the difference to halves may be the
 next order, which counts as an error: with five sites per direction a quarter of it was seen."""
-RESOLVED = 30.0
+RESOLVED, FOR_EACH, AT_MOST = 10.0, 0.3, 30.0
 """Noises that earlier ones determine, but for so many times 1/sites of their variance, sites of all replicas counted,
-carry no response."""
+carry no response: that many, more for each direction since errors of responses to many noises add up, and at most. With
+ten for 64 directions there were outliers at the edge that thirty did not have; with nine directions thirty was off by
+as much as the error, and ten was not."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +83,8 @@ class Sampling:
     share: tuple[float, float] | None = None
 
 
-K = TypeVar("K")
 Order = Mapping[tuple[Any, ...], np.ndarray]
-"""Order parameters, or what they are made of, by ("C", a, b), ("R", a, b), ("M", i) and the like."""
+"""Order parameters by ("C", a, b), ("R", a, b), ("M", i) and the like."""
 
 
 @dataclass(frozen=True)
@@ -103,73 +109,66 @@ def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repor
 def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Report) -> Sampled:
     if how.draws not in DRAWS:
         raise ParameterError(f"draws={how.draws} is not known; it must be one of {', '.join(DRAWS)}")
-    plan = _plan(training, p, how)
-    shapes = training.shapes(p, plan.rank)
     forward = compiled(training.forward_pass)
-    shelf = Shelf()
 
-    def run(normals: Mapping[str, Any], tolerance: float) -> _Pass:
+    def drawn(plan: _Plan, number: int) -> dict[str, Any]:
+        return draw(training.groups, training.shapes(p, plan.rank), plan.sites, (how.seed, number), how.draws)
+
+    def passing(plan: _Plan, normals: Mapping[str, Any], tolerance: float) -> _Pass:
         return _Pass.of(forward(p, normals, rank=plan.rank, tolerance=tolerance))
 
-    passes: list[_Pass] = []
-    wholes: list[Tables] = []
-    halved: list[Tables] = []
-    apart: list[Sequence[Mapping[str, np.ndarray]]] = []
-    coarser: list[tuple[Tables, Tables]] = []
-    tolerance = plan.tolerances[0]
+    def pilot(plan: _Plan) -> Callable[[float], _Pass]:
+        tell(0.0, f"how much of the past {plan.rank} directions hold")
+        return partial(passing, plan, halves(training.groups, drawn(plan, 0), how.draws)[0])
+
+    plan, tolerance = _chosen(_plans(training, p, how), how, pilot)
+    run = partial(passing, plan)
+    ensemble = Ensemble(training, p, Shelf())
+
+    wholes: list[int] = []
+    halved: list[list[int]] = []
+    coarser: list[tuple[int, int]] = []
+    reports: list[_Pass] = []
     for number in range(plan.replicas):
-        normals = draw(training.groups, shapes, plan.sites, (how.seed, number), how.draws)
-        if number == 0 and len(plan.tolerances) > 1:
-            tolerance = _with_room(plan, partial(run, halves(training.groups, normals, how.draws)[0]))
-        whole = run(normals, tolerance)
-        wholes.append(shelved(whole.tables, shelf))
-        passes.append(whole)
+        normals = drawn(plan, number)
+        passes = [run(normals, tolerance)]
+        wholes.append(ensemble.add(passes[0].kept, passes[0].observables))
         if number < COARSER_REPLICAS and tolerance > ROUNDING:
             rough = run(normals, COARSER * tolerance)
-            coarser.append((shelved(rough.tables, shelf), wholes[-1]))
+            coarser.append((ensemble.add(rough.kept, rough.observables), wholes[-1]))
         if how.debias:
             both = [run(half, tolerance) for half in halves(training.groups, normals, how.draws)]
-            halved.append(shelved(_sum([(0.5, half.tables) for half in both]), shelf))
-            apart.append([half.tables[1] for half in both])
+            halved.append([ensemble.add(one.kept, one.observables) for one in both])
             passes += both
+        reports += [replace(one, kept=Carried(), observables={}) for one in passes]
         tell((number + 1) / plan.replicas, f"sampling, replica {number + 1} of {plan.replicas}")
-        passes = [replace(one, tables=({}, {})) for one in passes]
     sites = plan.replicas * plan.sites
-    more_left_out = [
-        term
-        for rough, whole in coarser
-        for term in ((SHARE_OF_DIFFERENCE / len(coarser), rough), (-SHARE_OF_DIFFERENCE / len(coarser), whole))
-    ]
-    make = compiled(training.order_parameters)
-    kept = RESOLVED / sites if how.tolerance is None else how.tolerance
-
-    def near(mean: Tables, deviations: Sequence[Sequence[Term]]) -> tuple[Order, ...]:
-        """Order parameters of a mean, and moved by each contribution to its error."""
-
-        def order(terms: Sequence[Term], tolerance: float) -> Order:
-            return shelf.keep(_arrays(make(_sum([(1.0, mean), *terms])[0], p, tolerance=tolerance)))
-
-        return order((), kept), *(order(terms, kept) for terms in deviations), order((), COARSER * kept)
-
-    mean, off = _mean_and_deviations(wholes, more_left_out, shelf)
-    orders = near(mean, off)
-    observables, changes = mean[1], [_sum(terms)[1] for terms in off]
-    of_halves: tuple[Order, ...] = ()
+    mean = ensemble.mean([(1 / len(wholes), one) for one in wholes])
+    half = ensemble.mean([(0.5 / len(halved), one) for both in halved for one in both]) if halved else mean
     share = doubt = 0.0
     if halved:
-        half, half_off = _mean_and_deviations(halved, more_left_out, shelf)
-        of_halves = near(half, half_off)
-        share, doubt = how.share or _share([table[1] for table in wholes], apart)
+        seen = ensemble.observables
+        share, doubt = how.share or _share([seen[k] for k in wholes], [[seen[k] for k in both] for both in halved])
         if how.share is None:
-            doubt = math.hypot(doubt, NEXT_ORDER * max(one.directions for one in passes) / plan.sites)
-        changes = [_combined(one, _sum(terms)[1], share) for one, terms in zip(changes, half_off, strict=True)]
-        changes.append({name: doubt * (value - half[1][name]) for name, value in observables.items()})
-        observables = _combined(observables, half[1], share)
+            doubt = math.hypot(doubt, NEXT_ORDER * max(one.directions for one in reports) / plan.sites)
+    deviations = _deviations(mean, half, wholes, halved, share)
+    if coarser:
+        part = SHARE_OF_DIFFERENCE / len(coarser)
+        deviations.append([term for rough, whole in coarser for term in ((part, rough), (-part, whole))])
+    resolved = min(AT_MOST, RESOLVED + FOR_EACH * max(one.directions for one in reports))
+    kept = resolved / sites if how.tolerance is None else how.tolerance
+    order = ensemble.order([(1.0, mean)], kept).whole()
+    varied = [ensemble.order([(1.0, mean), *terms], kept) for terms in deviations]
+    varied.append(ensemble.order([(1.0, mean)], COARSER * kept))
+    counted = *(1.0 for _ in deviations), SHARE_OF_DIFFERENCE
+    changes = [ensemble.observed(terms) for terms in deviations]
+    changes.append(ensemble.observed([(doubt, mean), (-doubt, half)]))
+    observables = ensemble.observed([(1 + share, mean), (-share, half)])
     return Sampled(
-        orders[0],
-        Nearby(orders[1:], of_halves, share, doubt),
+        order,
+        Nearby(tuple(varied), counted, ensemble.order([(1.0, half)], kept) if halved else None, share, doubt),
         observables,
-        min(one.finite for one in passes),
+        min(one.finite for one in reports),
         {name: np.sqrt(sum(one[name] ** 2 for one in changes)) for name in observables},
         {
             "method": "sampled forward pass",
@@ -181,8 +180,8 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
             "bias": f"taken off: {share:.2f}({doubt:.2f}) of the difference to halves"
             if how.debias
             else "not taken off",
-            "directions": max(one.directions for one in passes),
-            "variance_drawn_anew": max(one.lost for one in passes),
+            "directions": max(one.directions for one in reports),
+            "variance_drawn_anew": max(one.lost for one in reports),
             "resolved": kept,
         },
     )
@@ -190,18 +189,16 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
 
 @dataclass(frozen=True)
 class _Plan:
-    """rank: most directions, None where there is room for all. tolerances: shares below which directions are left out,
-    tried one after the other until there is room."""
+    """rank: most directions, None where there is room for all."""
 
     sites: int
     replicas: int
     rank: int | None
-    tolerances: tuple[float, ...]
 
 
-def _plan(training: SampledTraining, p: Point, how: Sampling) -> _Plan:
-    """Sites of each replica, a power of two near to what is wanted, replicas, and room for directions."""
-
+def _plans(training: SampledTraining, p: Point, how: Sampling) -> list[_Plan]:
+    """Sites of each replica, a power of two near to what is wanted, replicas, and room for directions; then with twice
+    the room and the sites that it takes, as long as memory has them."""
     budget = how.samples / (2 if how.debias else 1)
 
     def width(rank: int | None) -> int:
@@ -209,34 +206,62 @@ def _plan(training: SampledTraining, p: Point, how: Sampling) -> _Plan:
         shapes = training.shapes(p, rank)
         return max((math.prod(shapes[name]) for group in training.groups for name in group), default=1)
 
-    def sites(rank: int | None) -> int:
+    def most(rank: int | None) -> float:
+        """Sites that memory has room for."""
         normals = sum(map(math.prod, training.shapes(p, rank).values()))
-        most = SITES_BYTES / (8 * (WORKING_COPIES * training.footprint(p, rank) + normals))
-        wanted = max(budget / REPLICAS, min(budget / FEWEST_REPLICAS, SITES_WANTED * width(rank)), SITES_AT_LEAST)
-        return 1 << max(4, math.floor(math.log2(min(1.42 * wanted, most))))
+        return SITES_BYTES / (8 * (WORKING_COPIES * training.footprint(p, rank) + normals))
+
+    def sites(rank: int | None, least: int = SITES_AT_LEAST) -> int:
+        wanted = max(budget / REPLICAS, min(budget / FEWEST_REPLICAS, SITES_WANTED * width(rank)), least)
+        return 1 << max(4, math.floor(math.log2(min(1.42 * wanted, most(rank)))))
 
     def fits(rank: int | None) -> bool:
         return sites(rank) >= FEWEST_SITES * width(rank)
 
-    rank = how.rank
-    if rank is None and not fits(None):
-        rank = max(filter(fits, (2**k for k in range(4, 13))), default=16)
-    tolerances = (ROUNDING,) if rank is None else (ROUNDING, *COARSE)
-    if how.tolerance is not None:
-        tolerances = (how.tolerance,)
-    count = sites(rank)
-    return _Plan(count, max(FEWEST_REPLICAS, math.ceil(budget / count)), rank, tolerances)
+    ranks = [how.rank]
+    if how.rank is None and not fits(None):
+        first = max(filter(fits, (2**k for k in range(4, 13))), default=16)
+        larger = [first << k for k in range(1, 13) if first << k < width(None)]
+        ranks = [first, *(rank for rank in larger if most(rank) >= FEWEST_SITES * rank)]
+    found = []
+    for rank in ranks:
+        count = sites(rank, SITES_AT_LEAST if rank == ranks[0] else FEWEST_SITES * width(rank))
+        found.append(_Plan(count, max(FEWEST_REPLICAS, math.ceil(budget / count)), rank))
+    return found
 
 
-Tables = tuple[Order, Mapping[str, np.ndarray]]
-"""What a pass gives: moments and observables."""
-Term = tuple[float, Tables]
-"""A part of a sum of tables, which are large: sums are made when they are needed, array by array."""
+def _chosen(
+    plans: Sequence[_Plan], how: Sampling, pilot: Callable[[_Plan], Callable[[float], _Pass]]
+) -> tuple[_Plan, float]:
+    """The first plan that has room for what may not be left out, or else the last one, and the smallest share to leave
+    out with which there is room; refused before anything else is done if there is none.
+
+    pilot: a pass over half of the sites of one replica, where noise takes more directions than on all.
+    """
+    if how.tolerance is not None or plans[0].rank is None:
+        return plans[0], ROUNDING if how.tolerance is None else how.tolerance
+    shares = (ROUNDING, *COARSE)
+    for plan in plans:
+        run = pilot(plan)
+        first, last = 0, len(shares) - 1 if plan is plans[-1] else shares.index(ENOUGH)
+        if run(shares[last]).full:
+            continue
+        while first < last:
+            middle = (first + last) // 2
+            first, last = (middle + 1, last) if run(shares[middle]).full else (first, middle)
+        return plan, shares[first]
+    rank = plans[-1].rank or 1
+    raised = "take fewer steps" if how.rank is None else f"raise --rank, for instance to {2 * rank}, or leave it out"
+    raise NumericalError(
+        f"{rank} directions of the past are too few: with a share {shares[-1]:g} of the variance of each field left "
+        f"out there are still more; {raised}"
+    )
 
 
 @dataclass(frozen=True)
 class _Pass:
-    tables: Tables
+    kept: Carried
+    observables: Mapping[str, np.ndarray]
     finite: int
     lost: float
     directions: int
@@ -245,52 +270,21 @@ class _Pass:
 
     @staticmethod
     def of(result: Any) -> _Pass:
-        moments, observables, finite, report = result
-        tables = _arrays(moments), _arrays(observables)
-        return _Pass(tables, int(finite), float(report.lost), int(report.directions), bool(report.full))
+        kept, observables, finite, report = result
+        seen = {name: np.asarray(value) for name, value in observables.items()}
+        return _Pass(kept, seen, int(finite), float(report.lost), int(report.directions), bool(report.full))
 
 
-def shelved(tables: Tables, shelf: Shelf) -> Tables:
-    """The same tables, with the moments, which are large, on a shelf."""
-    return shelf.keep(tables[0]), tables[1]
-
-
-def _sum(terms: Sequence[Term]) -> Tables:
-    """A sum of tables; each of them is read once, however often it occurs."""
-    factors: dict[int, float] = {}
-    tables: dict[int, Tables] = {}
-    for factor, table in terms:
-        factors[id(table)] = factors.get(id(table), 0.0) + factor
-        tables[id(table)] = table
-
-    def added(parts: Mapping[int, Mapping[K, np.ndarray]]) -> dict[K, np.ndarray]:
-        first, *rest = parts.items()
-        found = {}
-        for name in first[1]:
-            found[name] = factors[first[0]] * first[1][name]
-            for k, table in rest:
-                found[name] = found[name] + factors[k] * table[name]
-        return found
-
-    return added({k: t[0] for k, t in tables.items()}), added({k: t[1] for k, t in tables.items()})
-
-
-def _mean_and_deviations(
-    replicas: Sequence[Tables], more_left_out: Sequence[Term], shelf: Shelf
-) -> tuple[Tables, list[list[Term]]]:
-    """The mean of replicas, and deviations from it whose squares add up to its variance.
-
-    more_left_out: what leaving out more of the past changes, if anything is left out.
-    """
-    count = len(replicas)
-    scale = 1 / math.sqrt(count * (count - 1))
-    mean = shelved(_sum([(1 / count, table) for table in replicas]), shelf)
-    deviations = [[(scale, table), (-scale, mean)] for table in replicas]
-    return mean, [*deviations, *([list(more_left_out)] if more_left_out else [])]
-
-
-def _combined(whole: Mapping[K, np.ndarray], halves: Mapping[K, np.ndarray], share: float) -> dict[K, np.ndarray]:
-    return {name: without_bias(value, halves[name], share) for name, value in whole.items()}
+def _deviations(
+    mean: Mean, half: Mean, wholes: Sequence[int], halved: Sequence[Sequence[int]], share: float
+) -> list[list[Term]]:
+    """What each replica moves a result without bias by, which is one plus the share of that of all sites less the share
+    of that of halves: squares of these add up to its variance."""
+    scale = 1 / math.sqrt(len(wholes) * (len(wholes) - 1))
+    found: list[list[Term]] = [[((1 + share) * scale, k), (-(1 + share) * scale, mean)] for k in wholes]
+    for terms, pair in zip(found, halved, strict=False):
+        terms += [*((-share * scale / 2, k) for k in pair), (share * scale, half)]
+    return found
 
 
 def _share(
@@ -312,26 +306,6 @@ def _share(
     fall = min(0.5, math.exp(float(np.mean(falls)) + 0.5 / (len(wholes) - 1))) if falls else 0.5
     share = fall / (1 - fall)
     return (1 + share) / 2, (1 - share) / 2
-
-
-def _arrays(table: Mapping[K, Any]) -> dict[K, np.ndarray]:
-    return {name: np.asarray(value) for name, value in table.items()}
-
-
-def _with_room(plan: _Plan, run: Callable[[float], _Pass]) -> float:
-    """The smallest share to leave out with which there is room for the rest, found on half of the sites, where noise
-    takes more directions than on all."""
-    first, last = 0, len(plan.tolerances)
-    while first < last:
-        middle = (first + last) // 2
-        first, last = (middle + 1, last) if run(plan.tolerances[middle]).full else (first, middle)
-    if first == len(plan.tolerances):
-        raise NumericalError(
-            f"{plan.rank} directions of the past are too few: with a share {plan.tolerances[-1]:g} of the variance of "
-            f"each field left out there are still more; raise --rank, for instance to {2 * (plan.rank or 1)}, or take "
-            "fewer steps"
-        )
-    return plan.tolerances[first]
 
 
 @lru_cache(maxsize=64)

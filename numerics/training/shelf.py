@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
 K = TypeVar("K")
-IN_MEMORY = 1e9
+IN_MEMORY = 5e8
 """What tables in memory may take together; those that come later are kept on disk."""
 
 
@@ -22,11 +23,24 @@ class Shelf:
         self.directory: tempfile.TemporaryDirectory[str] | None = None
         self.count = 0
 
+    def takes(self, table: Mapping[K, np.ndarray]) -> bool:
+        """Whether there is room in memory for a table, which is then counted."""
+        size = sum(value.nbytes for value in table.values())
+        if size > self.room:
+            return False
+        self.room -= size
+        return True
+
+    def keep_parts(self, parts: Iterable[Mapping[K, np.ndarray]]) -> Mapping[K, np.ndarray]:
+        """Several tables as one; each is put away before the next one is made."""
+        kept = [self.keep(part) for part in parts]
+        if any(isinstance(part, _OnDisk) for part in kept):
+            return ChainMap(*kept)  # type: ignore[arg-type]  # only read
+        return {key: value for part in kept for key, value in part.items()}
+
     def keep(self, table: Mapping[K, np.ndarray]) -> Mapping[K, np.ndarray]:
         """The same table, whose arrays are read when they are asked for if it is on disk."""
-        size = sum(value.nbytes for value in table.values())
-        if size <= self.room:
-            self.room -= size
+        if self.takes(table):
             return table
         if self.directory is None:
             self.directory = tempfile.TemporaryDirectory(prefix="two-level-dmft-")

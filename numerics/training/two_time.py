@@ -90,6 +90,9 @@ def _asked(offer: SampledTwoTime, wanted: Wanted) -> SampledTraining:
     def forward_pass(p: Any, normals: Any, rank: int | None = None, tolerance: Any = 1e-12) -> Any:
         return offer.forward_pass(p, normals, rank, tolerance, wanted)
 
+    def moments_of(p: Any, kept: Any) -> Any:
+        return {}
+
     def order_parameters(moments: Any, p: Any, tolerance: Any) -> Any:
         return {}
 
@@ -97,6 +100,7 @@ def _asked(offer: SampledTwoTime, wanted: Wanted) -> SampledTraining:
         forward_pass,
         lambda p: {},
         lambda p, rank: offer.shapes(p, rank, wanted),
+        moments_of,
         order_parameters,
         lambda p, rank: offer.footprint(p, rank, wanted),
         offer.groups,

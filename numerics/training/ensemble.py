@@ -1,0 +1,212 @@
+"""Order parameters of weighted means over passes, made when somebody reads them.
+
+A pass keeps coordinates, times x directions. Moments are times x times, and where labels and times are many they are
+larger than all that they are made of. So passes are kept as they are, and moments are made for the order parameters
+that are read: all at once where they are small, else those that share a moment together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache, partial
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Literal
+
+from numerics.nearby import ReadTogether
+from numerics.runtime.interface import Key, SampledTraining
+from numerics.runtime.point import Point
+from numerics.runtime.sampled import Carried
+from numerics.training.shelf import Shelf
+
+MomentKey = tuple[Any, ...]
+Moments = Mapping[MomentKey, np.ndarray]
+Shapes = tuple[tuple[MomentKey, tuple[int, ...]], ...]
+K = TypeVar("K")
+SMALL = 2e8
+"""Moments and order parameters that take less are made all at once."""
+
+
+class Ensemble:
+    """Passes over different sites, at the same parameters."""
+
+    def __init__(self, training: SampledTraining, p: Point, shelf: Shelf) -> None:
+        self.training, self.p, self.shelf = training, p, shelf
+        self.passes: list[Mapping[str, np.ndarray]] = []
+        self.observables: list[Mapping[str, np.ndarray]] = []
+        self.known: dict[tuple[int, tuple[MomentKey, ...]], Moments] = {}
+        """Moments of passes that are small, so that they are made once."""
+
+    def add(self, kept: Carried, observables: Mapping[str, np.ndarray]) -> int:
+        """The number of one more pass, of which this is kept."""
+        self.observables.append(observables)
+        self.passes.append(self.shelf.keep({name: np.asarray(x) for name, x in vars(kept).items()}))
+        return len(self.passes) - 1
+
+    def mean(self, terms: Sequence[Term]) -> Mean:
+        return Mean(self, terms)
+
+    def order(self, terms: Sequence[Term], tolerance: float) -> Near:
+        """The order parameters of a sum of moments."""
+        return Near(self, terms, tolerance)
+
+    def observed(self, terms: Sequence[Term]) -> dict[str, np.ndarray]:
+        """The observables of a sum."""
+        tables = [(factor, self.observables[one] if isinstance(one, int) else one.observed) for factor, one in terms]
+        return {name: np.asarray(sum(factor * table[name] for factor, table in tables)) for name in self.observables[0]}
+
+    def moments(self, number: int, keys: tuple[MomentKey, ...]) -> Moments:
+        """Some moments of one pass."""
+        if (number, keys) in self.known:
+            return self.known[number, keys]
+        made = _chosen_moments(self.training)(self.p, Carried(**self.passes[number]), keys=keys)
+        found = {key: np.asarray(value) for key, value in made.items()}
+        if len(self.parts) == 1 and self.shelf.takes(found):
+            self.known[number, keys] = found
+        return found
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        """Of all moments."""
+        found = jax.eval_shape(self.training.moments_of, self.p, Carried(**self.passes[0]))
+        return tuple((key, tuple(x.shape)) for key, x in found.items())
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """Order parameters that are made together, and the moments that they are made of."""
+        return _parts(self.training, self.p, self.shapes)
+
+
+class Mean:
+    """A sum of passes whose moments are made once."""
+
+    def __init__(self, ensemble: Ensemble, terms: Sequence[Term]) -> None:
+        self.ensemble, self.terms = ensemble, terms
+        self.observed = ensemble.observed(terms)
+        self.known: dict[MomentKey, Moments] = {}
+
+    def moments(self, keys: tuple[MomentKey, ...]) -> Moments:
+        missing = tuple(key for key in keys if key not in self.known)
+        if missing:
+            table = self.ensemble.shelf.keep(_sum(self.ensemble, self.terms, missing))
+            self.known.update(dict.fromkeys(missing, table))
+        return {key: self.known[key][key] for key in keys}
+
+
+Term = tuple[float, int | Mean]
+"""A factor, and the pass, by its number, or the mean that has it."""
+Part = tuple[tuple[Key, ...], tuple[MomentKey, ...]]
+
+
+def _sum(ensemble: Ensemble, terms: Sequence[Term], keys: tuple[MomentKey, ...]) -> dict[MomentKey, np.ndarray]:
+    """Moments of a sum; every pass is asked once, however often it occurs."""
+    factors: dict[int | Mean, float] = {}
+    for factor, one in terms:
+        factors[one] = factors.get(one, 0.0) + factor
+    factors = {one: factor for one, factor in factors.items() if factor}
+    found: dict[MomentKey, np.ndarray] = {}
+    for one, factor in factors.items():
+        table = ensemble.moments(one, keys) if isinstance(one, int) else one.moments(keys)
+        for key, value in table.items():
+            found[key] = found[key] + factor * value if key in found else factor * value
+    return found
+
+
+class Near(ReadTogether):
+    """Order parameters of a sum of passes. What has been read is kept, in memory or on disk."""
+
+    def __init__(self, ensemble: Ensemble, terms: Sequence[Term], tolerance: float) -> None:
+        self.ensemble, self.terms, self.tolerance = ensemble, terms, tolerance
+        self.known: dict[Key, Mapping[Key, np.ndarray]] = {}
+
+    def read(self, keys: Sequence[Key]) -> dict[Key, np.ndarray]:
+        for part in self.ensemble.parts:
+            if any(key in part[0] and key not in self.known for key in keys):
+                made = self.ensemble.shelf.keep(self._made(part))
+                self.known.update(dict.fromkeys(part[0], made))
+        return {key: self.known[key][key] for key in keys}
+
+    def whole(self) -> Mapping[Key, np.ndarray]:
+        """All of them, to be kept in memory or on disk."""
+        return self.ensemble.shelf.keep_parts(self._made(part) for part in self.ensemble.parts)
+
+    def _made(self, part: Part) -> dict[Key, np.ndarray]:
+        order, moments = part
+        table = _sum(self.ensemble, self.terms, moments)
+        if order == moments:  # correlations are moments as they are
+            return {key: table[key] for key in order}
+        make, shapes = _chosen_order(self.ensemble.training), self.ensemble.shapes
+        made = make(table, self.ensemble.p, self.tolerance, shapes=shapes, keys=order)
+        return {key: np.asarray(value) for key, value in made.items()}
+
+    def __iter__(self) -> Iterator[Key]:
+        return (key for order, _ in self.ensemble.parts for key in order)
+
+    def __len__(self) -> int:
+        return sum(len(order) for order, _ in self.ensemble.parts)
+
+
+@lru_cache(maxsize=64)
+def _chosen_moments(training: SampledTraining) -> Callable[..., Any]:
+    """Some moments of a pass, compiled once for each choice."""
+
+    def chosen(p: Point, kept: Carried, keys: tuple[MomentKey, ...]) -> Any:
+        made = training.moments_of(p, kept)
+        return {key: made[key] for key in keys}
+
+    return jax.jit(chosen, static_argnames=("keys",))
+
+
+@lru_cache(maxsize=64)
+def _chosen_order(training: SampledTraining) -> Callable[..., Any]:
+    """Some order parameters, from the moments that they are made of; compiled once for each choice."""
+
+    def chosen(moments: Moments, p: Point, tolerance: float, shapes: Shapes, keys: tuple[Key, ...]) -> Any:
+        # of what is not there nothing is made that is asked for: the compiler leaves it out
+        every = {key: moments[key] if key in moments else jnp.zeros(shape) for key, shape in shapes}
+        made = training.order_parameters(every, p, tolerance=tolerance)
+        return {key: made[key] for key in keys}
+
+    return jax.jit(chosen, static_argnames=("shapes", "keys"))
+
+
+def _parts(training: SampledTraining, p: Point, shapes: Shapes) -> tuple[Part, ...]:
+    """Order parameters that share a moment, and their moments; all of them where they are small."""
+    struct: Any = jax.ShapeDtypeStruct  # JAX gives it no types
+    moments = {key: struct(shape, float) for key, shape in shapes}
+    order = jax.eval_shape(partial(training.order_parameters, tolerance=0.0), moments, p)
+    size = sum(8 * math.prod(x.shape) for x in (*moments.values(), *order.values()))
+    if size <= SMALL:
+        return ((tuple(order), tuple(moments)),)
+    of_order = _read_by(lambda table: training.order_parameters(table, p, tolerance=0.0), moments)
+    parts: list[tuple[list[Key], dict[MomentKey, None]]] = []
+    for key, read in of_order.items():
+        sharing = [part for part in parts if any(name in part[1] for name in read)]
+        parts = [part for part in parts if part not in sharing]
+        keys = [*(name for part in sharing for name in part[0]), key]
+        parts.append((keys, dict.fromkeys((*(name for part in sharing for name in part[1]), *read))))
+    return tuple((tuple(keys), tuple(read)) for keys, read in parts)
+
+
+def _read_by(function: Callable[[Any], Any], arguments: Mapping[K, jax.ShapeDtypeStruct]) -> dict[Key, tuple[K, ...]]:
+    """For each result of a function, by name, the arguments, by name, that it is computed from."""
+    traced, results = jax.make_jaxpr(function, return_shape=True)(dict(arguments))
+    names = jax.tree.leaves(jax.tree.map_with_path(lambda path, _: path[0].key, dict(arguments)), is_leaf=_is_key)
+    labels = jax.tree.leaves(jax.tree.map_with_path(lambda path, _: path[0].key, results), is_leaf=_is_key)
+    reads: dict[Any, frozenset[int]] = {v: frozenset({k}) for k, v in enumerate(traced.jaxpr.invars)}
+    for equation in traced.jaxpr.eqns:
+        read = frozenset().union(*(reads.get(v, frozenset()) for v in equation.invars if not isinstance(v, Literal)))
+        reads.update(dict.fromkeys(equation.outvars, read))
+    found = {}
+    for label, variable in zip(labels, traced.jaxpr.outvars, strict=True):
+        read = frozenset() if isinstance(variable, Literal) else reads.get(variable, frozenset())
+        found[label] = tuple(names[k] for k in sorted(read))
+    return found
+
+
+def _is_key(x: Any) -> bool:
+    return isinstance(x, tuple)
