@@ -44,6 +44,8 @@ from numerics.outliers.alignments import projections
 from numerics.outliers.poles import poles
 from numerics.solver import load_solver, solve, spiked_problem
 
+pytestmark = pytest.mark.slow
+
 theta = parameter("theta", default=1.7, domain=positive)
 rho = parameter("rho", default=0.6, domain=real)
 small = parameter("small", default=0.0, domain=real)

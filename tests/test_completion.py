@@ -19,7 +19,7 @@ from derive.loading import load_declaration
 ROOT = Path(__file__).parents[1]
 FREE = (
     {("new", "name"), ("bench", "only"), ("solve", "grid"), ("spectrum", "layer")}
-    | {(command, option) for command in ("solve", "simulate", "compare") for option in ("kernels", "on", "shard")}
+    | {(c, option) for c in ("solve", "simulate", "compare") for option in ("align", "kernels", "on", "shard")}
     | {("spectrum", "include"), ("spectrum", "exclude")}
 )
 """Words that nobody can know beforehand."""

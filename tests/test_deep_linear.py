@@ -162,6 +162,7 @@ def test_outliers_of_every_layer_at_every_time_are_those_by_hand(shape, k):
         assert layer.bbp_time == next((time for time, now in enumerate(expected) if now), None)
 
 
+@pytest.mark.slow
 def test_the_parameters_reach_both_sides_of_the_bulk():
     sides = set()
     for shape in POINTS:

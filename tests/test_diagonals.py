@@ -307,6 +307,8 @@ MODEL = Model(parameters=(strength,), probe=spectrum(goe("M", D) + diag(s) + str
 TWO_LOCAL_FIELDS = """
 from derive import Model, diag, goe, normal, outer, parameter, positive, sectors, spectrum, trait
 
+pytestmark = pytest.mark.slow
+
 b = parameter("b", default=1.5, domain=positive)
 theta = parameter("theta", default=4.0, domain=positive)
 D = sectors("D")

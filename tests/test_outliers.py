@@ -96,6 +96,7 @@ def test_outliers_do_not_depend_on_how_a_ring_is_cut():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-3, Fraction(1, 8), 30])
 def test_outliers_that_are_found_by_contours_scale_with_the_matrix(scale):
     """Small matrices have each of them as often as large ones: what is near is told in units of the bulk."""

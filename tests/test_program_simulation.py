@@ -631,10 +631,13 @@ def _solver(model: Model) -> SimpleNamespace:
     """What samples ask of a solver."""
     return SimpleNamespace(
         name="mine",
-        setting=SimpleNamespace(name="mine", observables=(), fields=()),
+        setting=SimpleNamespace(name="mine", observables=(), fields=(), steps=None),
         about=None,
         simulation=loaded(model),
-        matrices=tuple(SimpleNamespace(label=label, plus=probe.plus) for label, probe in model.probes),
+        matrices=tuple(
+            SimpleNamespace(label=label, plus=probe.plus, probe=SimpleNamespace(directions=()))
+            for label, probe in model.probes
+        ),
         point=lambda values: Point(**values),
         numbers=lambda values: Point(**values),
     )

@@ -164,6 +164,7 @@ def test_outliers_of_replicas_are_those_that_are_solved_for(monkeypatch):
     assert np.allclose(found.positions, solved, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_zeros_of_a_matrix_that_does_not_reduce_are_followed_too():
     one = problem(0)
     here = [o.z for o in find_outliers(one)]
