@@ -44,6 +44,8 @@ from numerics.bulk.support import law_of, law_without_curve
 from numerics.outliers.finding import by_contour, find_outliers
 from numerics.solver import solve, spiked_problem
 
+pytestmark = pytest.mark.slow
+
 x = Symbol("x", positive=True)
 nu = parameter("nu", default=2.0, domain=positive)
 kappa = parameter("kappa", default=4.0, domain=positive)
@@ -306,8 +308,6 @@ MODEL = Model(parameters=(strength,), probe=spectrum(goe("M", D) + diag(s) + str
 
 TWO_LOCAL_FIELDS = """
 from derive import Model, diag, goe, normal, outer, parameter, positive, sectors, spectrum, trait
-
-pytestmark = pytest.mark.slow
 
 b = parameter("b", default=1.5, domain=positive)
 theta = parameter("theta", default=4.0, domain=positive)

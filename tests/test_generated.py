@@ -90,12 +90,12 @@ def test_everything_lowers_for_cuda(case):
         exported(solver.training.order_parameters, moments, point)
     for probe, bulk in _matrices(solver):
         responses = jnp.full(len(bulk.responses), 0.1)
-        exported(probe.a_matrix, point, 5.0, responses, order)
+        exported(probe.at, point, 5.0, responses, order)
         for ring in probe.rings:
             exported(ring.pencil, point, order)
         for side in probe.sides:
             exported(side.spikes, point, order)
-        exported(bulk.equations, point, 5.0, responses)
+        exported(bulk.residual, point, 5.0, responses)
 
 
 @pytest.mark.slow
@@ -155,8 +155,8 @@ def test_derivatives_in_both_modes_agree_with_finite_differences(case):
         parts = [*order.values(), *observables.values()]
         for probe, bulk in _matrices(solver):
             parts += [ring.pencil(there, order) for ring in probe.rings]
-            parts += [probe.a_matrix(there, 5.0, 0.1 * jnp.arange(1.0, len(bulk.responses) + 1), order)]
-            parts += bulk.equations(there, 5.0, jnp.linspace(0.1, 0.3, len(bulk.responses)))
+            parts += [probe.at(there, 5.0, 0.1 * jnp.arange(1.0, len(bulk.responses) + 1), order)]
+            parts += bulk.residual(there, 5.0, jnp.linspace(0.1, 0.3, len(bulk.responses)))
             for side in probe.sides:
                 parts += side.spikes(there, order)
         flat = jnp.concatenate([jnp.ravel(part) for part in parts])

@@ -15,6 +15,7 @@ from importlib.metadata import version
 
 from derive.places import kept
 from derive.printing import mathml
+from derive.report.cutting import cut_font
 
 KIND = "fonts"
 FAMILY = "Report Math"
@@ -65,8 +66,6 @@ def font_of(part: str) -> bytes:
     question = f"{part} {hashlib.sha256(letters.encode()).hexdigest()} {sources}"
     found = None if place is None else place.read(KIND, question)
     if found is None:
-        from derive.report.cutting import cut_font
-
         found = cut_font(letters, FAMILY)
         if place is not None:
             place.write(KIND, question, found)
