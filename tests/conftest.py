@@ -64,12 +64,11 @@ def pytest_collection_modifyitems(items) -> None:
     first = {f"test_{name}": rank for rank, name in enumerate(HEAVY)}
     items.sort(key=lambda item: first.get(item.path.stem, len(first)))
     names = {f"{item.path.name}::{item.name}": item for item in items}
-    for name in LONG & names.keys():
-        names[name].add_marker(pytest.mark.long)
-    for item in items:
+    for name, item in names.items():
         case = getattr(item, "callspec", None) and item.callspec.params.get("case")
-        if case in getattr(item.module, "FURTHER", ()):
+        if name in LONG or case in getattr(item.module, "FURTHER", ()):
             item.add_marker(pytest.mark.long)
+            item.add_marker(pytest.mark.slow)
     gone = sorted(LONG - names.keys())
     if gone and {item.path for item in items} >= set(HERE.glob("test_*.py")):
         raise pytest.UsageError(f"tests/long.txt names what is no test: {', '.join(gone)}")
