@@ -175,12 +175,12 @@ def _formulas_at_groups(values: list[Value], sites: Iterable[SiteLayout]) -> lis
             place, function = value.arguments
             assert isinstance(place, Ref) and isinstance(function, Function)
             moments.setdefault(place.symbol, []).extend(function.arguments)
-    found = []
+    found, expressions = [], formulas(values)
     for site in sites:
         own = [symbol for _, _, symbol in site.traits]
         own += moments.get(site.symbol, [])
         stands = {symbol: k % len(site.traits) for k, symbol in enumerate(own)}
-        for expression in formulas(values):
+        for expression in expressions:
             slots = [s for s in expression.atoms(Slot) if isinstance(s.value, Ref) and s.value.symbol in stands]
             if slots:
                 each = (some for _, some in groups_of(site))

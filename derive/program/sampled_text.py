@@ -37,7 +37,10 @@ FUNCTIONS = (
     "moments_of",
     "order_parameters",
 )
-OTHERS = ("strides", "partial", "jax", "jnp", "jsp", "state", "most", "one", "SampledTraining", "TRAINING")
+OTHERS = (
+    *("strides", "partial", "jax", "jnp", "jsp", "state", "most", "one", "observables", "fields"),
+    *("SampledTraining", "SampledTwoTime", "TRAINING", "TWO_TIME"),
+)
 FINITE = "finite"
 """What is carried through time besides the symbols of a program: how many times are free of overflow."""
 
