@@ -454,7 +454,7 @@ def _settled(problem: SpikedProblem, z: float, value: float, error: float) -> tu
     it stays where it was found, and the way to the edge is an error."""
     if math.isfinite(error) and problem.outside(value):
         return value, error, True
-    way = abs(z - _nearest_edge(z, problem.excluded))
+    way = abs(z - problem.nearest_edge(z))
     return z, way if not math.isfinite(error) else math.hypot(way, error), False
 
 
@@ -534,7 +534,3 @@ def _moved(layer: Layer, observable: np.ndarray) -> Layer:
 def _moved_moments(values: list[float], shift: float) -> list[float]:
     """Moments of x + shift from those of x."""
     return [sum(math.comb(k, j) * values[j] * shift ** (k - j) for j in range(k + 1)) for k in range(len(values))]
-
-
-def _nearest_edge(z: float, edges: Sequence[tuple[float, float]]) -> float:
-    return min((e for pair in edges for e in pair), key=lambda e: abs(e - z))

@@ -214,11 +214,22 @@ def physical(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> lis
     if not possible:
         return found
     points = np.array([z for _, z in possible])
-    mapped = problem.probe.mapped(ring, problem.p, points, problem.branch.responses(points))
-    mapped = np.asarray(mapped) * np.ones(points.shape)
-    for (k, z), back in zip(possible, mapped, strict=True):
-        if abs(back - values[k]) <= 1e-6 * abs(values[k]):
+    wanted = np.array([values[k] for k, _ in possible])
+    off = np.abs(_mapped_at(problem, ring, points) - wanted)
+    taken = off <= 1e-6 * np.abs(wanted)
+    edges = np.array([problem.nearest_edge(z) for z in points])
+    close = taken & (np.abs(points - edges) <= 1e-6 * np.abs(edges))
+    if np.any(close):  # another branch, which meets this one at the edge, is as far from the value there, but opposite
+        taken[close] = off[close] < np.abs(wanted[close] - _mapped_at(problem, ring, edges[close]))
+    for (k, z), right in zip(possible, taken, strict=True):
+        if right:
             found[k].append(float(z))
+    return found
+
+
+def _mapped_at(problem: SpikedProblem, ring: Ring, points: np.ndarray) -> np.ndarray:
+    mapped = problem.probe.mapped(ring, problem.p, points, problem.branch.responses(points))
+    found: np.ndarray = np.asarray(mapped) * np.ones(points.shape)
     return found
 
 

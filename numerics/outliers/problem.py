@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -16,6 +16,11 @@ from numerics.compiling import compiled
 from numerics.nearby import read
 from numerics.runtime.interface import Array, Order, Probe
 from numerics.runtime.point import Point
+
+AT_EDGE, AT_SETTLED_EDGE = 3e-12, 1e-9
+"""What is closer to an edge of the bulk than this, relative to the largest edge, is not told from it. Edges are known
+to some 1e-14, and the square root of what remains must still tell the branches of the curve apart; where a density was
+taken at finitely many values, edges are known to 1e-10."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +40,14 @@ class SpikedProblem:
         return replace(self, order=order)
 
     def outside(self, z: float) -> bool:
-        return outside(z, self.excluded)
+        """Outside every interval, by more than rounding; a candidate at an edge has just met the bulk."""
+        share = AT_SETTLED_EDGE if self.branch.law.settles else AT_EDGE
+        margin = share * max((abs(e) for pair in self.excluded for e in pair), default=1.0)
+        return all(z < low - margin or z > high + margin for low, high in self.excluded)
 
-
-def outside(z: float, edges: Sequence[tuple[float, float]]) -> bool:
-    """Outside every interval, by more than rounding; a candidate at an edge has just met the bulk."""
-    margin = 1e-9 * max((abs(e) for pair in edges for e in pair), default=1.0)
-    return all(z < low - margin or z > high + margin for low, high in edges)
+    def nearest_edge(self, z: float) -> float:
+        """The end of an interval of the bulk, or the atom, that is closest."""
+        return min((e for pair in self.excluded for e in pair), key=lambda e: abs(e - z), default=0.0)
 
 
 def a_matrices(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:
