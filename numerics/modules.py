@@ -27,6 +27,7 @@ from numerics.runtime.interface import (
     ExactTraining,
     FiniteSize,
     GaussianTraining,
+    Order,
     Probe,
     SampledTraining,
     SampledTwoTime,
@@ -138,9 +139,13 @@ class Solver:
         """Whether the exact training level holds integrals: a forward pass can be told how many nodes they take."""
         return isinstance(self.training, (GaussianTraining, TraitTraining))
 
-    def branch(self, values: dict[str, Any], matrix: ProbedMatrix | None = None) -> Branch:
-        """The physical branch of the bulk at these parameters; of the first probed matrix unless one is given."""
-        return settled(Branch((matrix or self.matrices[0]).bulk, self.numbers(values)))
+    def branch(self, values: dict[str, Any], matrix: ProbedMatrix | None = None, order: Order | None = None) -> Branch:
+        """The physical branch of the bulk at these parameters; of the first probed matrix unless one is given.
+
+        order: order parameters, for a bulk that takes numbers of the training level as parameters.
+        """
+        matrix = matrix or self.matrices[0]
+        return settled(Branch(matrix.bulk, matrix.probe.completed(self.numbers(values), order or {})))
 
     def numbers(self, values: dict[str, Any]) -> Point:
         """Parameter values alone: spectra depend on data through order parameters only, so that none is needed."""

@@ -176,7 +176,7 @@ def spiked_problem(solver: Solver, solution: Solution, label: str | None = None)
     if solution.order is None:
         raise ParameterError("points of a sweep keep no order parameters; solve this point alone and ask for A(z) then")
     matrix = solver.matrix(layer.label)
-    branch = solver.branch(solution.parameters, matrix)
+    branch = solver.branch(solution.parameters, matrix, solution.order)
     law = layer.law.moved(-layer.shift)
     return SpikedProblem(as_settled(matrix.probe, branch), branch.p, solution.order, branch, _excluded(law))
 
@@ -312,7 +312,7 @@ def _foreseen(
                 continue
             try:
                 check_finite(trained)
-                own = solver.branch(values, matrix)
+                own = solver.branch(values, matrix, trained.order)
                 key = (own.law, own.own)
                 branch = branches.setdefault(key, own)
                 law = law_of(branch)
@@ -392,7 +392,7 @@ def _layer(
     tell: Report,
 ) -> Layer:
     if known is None:
-        branch = solver.branch(values, matrix)
+        branch = solver.branch(values, matrix, trained.order)
         law = law_of(branch, part(tell, 0.0, 0.8))
         probe = as_settled(matrix.probe, branch)
         known = Foreseen(law, SpikedProblem(probe, branch.p, trained.order, branch, _excluded(law)))

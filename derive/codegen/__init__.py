@@ -78,6 +78,7 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
             training = GaussianText(by_integrals, runtime).module()
             two_time = GaussianText(gaussian_two_time(layout), runtime).module()
         else:
+            _check_measured(derivation)
             exact, training = False, write_sampled(layout, letters, means, model.responses, runtime)
             two_time = write_sampled_two_time(layout, letters, means, runtime)
     files = {
@@ -92,6 +93,17 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
         files[f"bulk{stem}.py"] = bulk_text(bulk_program(probed.bulk, layout), runtime)
     files["__init__.py"] = front_text(model, layout, exact, stems, declaration_digest(model), runtime)
     return {name: _formatted(_banner(model) + text) for name, text in sorted(files.items())}
+
+
+def _check_measured(derivation: Derivation) -> None:
+    """Sampled numbers carry errors, which a bulk would take over; it has none."""
+    for label, probed in derivation.probes.items():
+        for number in probed.blocks.projected.measured:
+            with blaming(dict(derivation.model.probes)[label]):
+                raise DeclarationError(
+                    f"the probed matrix: {number.average} multiplies a random matrix, so that the bulk depends on it, "
+                    "and it is sampled here, with an error; make it a parameter, or multiply outer products only"
+                )
 
 
 def generate_alone(model: Model) -> dict[str, str]:

@@ -6,6 +6,7 @@ role. Printed names are hints; nothing is looked up by them.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import sympy as sp
@@ -77,11 +78,16 @@ class Made:
         timed: bool = True,
         labels: Parameter | str | None = OF_CLOCK,
     ) -> Field:
-        """A field unlike any other; underscores keep its printed name apart from all the others."""
-        while hint in self.taken or (role != "spectral" and hint in self.probe_names):
+        """A field unlike any other."""
+        name = self.free_name(hint, () if role == "spectral" else self.probe_names)
+        return Field(name, sector, clock, role=role, timed=timed, labels=labels)
+
+    def free_name(self, hint: str, others: Collection[str] = ()) -> str:
+        """A name unlike any other, `others` included: underscores keep it apart."""
+        while hint in self.taken or hint in others:
             hint += "_"
         self.taken.add(hint)
-        return Field(hint, sector, clock, role=role, timed=timed, labels=labels)
+        return hint
 
     def next_name(self) -> str:
         """A hint for a field that stands for an expression."""

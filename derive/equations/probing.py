@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sympy as sp
 
 from derive.algebra.scaling import norm_order
@@ -19,9 +21,10 @@ from derive.language.matrices import (
     factors_of,
 )
 from derive.language.multiplied import Letters, dyad_words, half_product, words_of
+from derive.language.symbols import Measured
 from derive.language.traits import is_trait, traits_in
-from derive.language.vectors import PAST, Field, Mean, shown, values
-from derive.records.system import DisorderRule, LinearRule, SpectralFields, SystemField
+from derive.language.vectors import PAST, Field, FieldAt, Mean, shown, values
+from derive.records.system import DisorderRule, LinearRule, SpectralFields, SystemField, weighing
 
 
 def check_diagonals(matrix: Matrix) -> None:
@@ -55,6 +58,16 @@ def _diagonals(matrix: Matrix) -> list[sp.Expr]:
     return [matrix.entries] if isinstance(matrix, Diagonal) else []
 
 
+def _with_numbers(made: SystemField, numbers: dict[sp.Expr, Measured]) -> SystemField:
+    if not isinstance(made.rule, LinearRule):
+        return made
+    terms = tuple(
+        replace(t, coefficient=t.coefficient.xreplace(numbers)) if t.vector.field.role == "spectral" else t
+        for t in made.rule.terms
+    )
+    return replace(made, rule=replace(made.rule, terms=terms))
+
+
 class Probing:
     """Adds the spectral fields of one matrix."""
 
@@ -73,7 +86,7 @@ class Probing:
         expression = self._applied(matrix, root)
         rule = self.rules.rule(expression, None, root, "the probed matrix")
         fields = (SystemField(root, rule, derivative=True), *self.made.take_spectral())
-        self._check_bulk(fields)
+        fields = self._measured(fields)
         if _diagonals(matrix) and not any(isinstance(f.rule, DisorderRule) for f in fields):
             raise DeclarationError(
                 f"spectrum({matrix}): there is no random matrix beside diag(...), so its eigenvalues are the entries; "
@@ -81,16 +94,23 @@ class Probing:
             )
         return SpectralFields(label, fields, self._middle(matrix, root))
 
-    def _check_bulk(self, fields: tuple[SystemField, ...]) -> None:
-        """The random part of the matrix has coefficients that are known without the training level."""
-        rules = [f.rule for f in fields]
-        for term in (t for rule in rules if isinstance(rule, LinearRule) for t in rule.terms):
-            if term.vector.field.role == "spectral" and term.coefficient.has(Mean):
-                average = min(term.coefficient.atoms(Mean), key=sp.default_sort_key)
+    def _measured(self, fields: tuple[SystemField, ...]) -> tuple[SystemField, ...]:
+        """Means that multiply the random part of the matrix as parameters of the bulk, which the training level gives.
+
+        The bulk then stays what it is: equations in responses, whose coefficients are numbers.
+        """
+        numbers: dict[sp.Expr, Measured] = {}
+        rules = (f.rule for f in fields if isinstance(f.rule, LinearRule))
+        terms = [t for rule in rules for t in rule.terms if t.vector.field.role == "spectral"]
+        for average in sorted({a for t in terms for a in t.coefficient.atoms(Mean)}, key=sp.default_sort_key):
+            if weighing(average, self.made.clock)[1] is None:
                 raise DeclarationError(
-                    f"the probed matrix: {shown(average)} multiplies a random matrix, so the bulk would depend on an "
-                    "order parameter; make it a parameter, or multiply outer products only"
+                    f"the probed matrix: {shown(average)} multiplies a random matrix, and has no time; take it at the "
+                    f"last one, {self.made.clock.steps if self.made.clock is not None else 'T'}"
                 )
+            inside = sorted({value.field.name for value in average.atoms(FieldAt)})
+            numbers[average] = Measured(self.made.free_name("_".join(["mean", *inside])), average)
+        return tuple(_with_numbers(f, numbers) for f in fields)
 
     def _middle(self, matrix: Matrix, root: Field) -> Field | None:
         """The field of K psi0, whose way on to the next factor is the only one."""

@@ -49,6 +49,11 @@ def expand_quantity(
         raise DeriveError(
             f"the probed matrix is moved by the observable {plus}, which `expand` leaves out; take a layer without it"
         )
+    for number in probed.probe.measured:
+        raise DeriveError(
+            f"the bulk depends on {number.average}, which changes with the parameters in its own way; `expand` does "
+            "not follow it, so take a layer without it, or make it a parameter"
+        )
     parameter = None
     if of in ("edge", "lower_edge"):
         edges = Edges(case)

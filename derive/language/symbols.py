@@ -311,6 +311,21 @@ class Parameter(_Named):
         return int(value) if self.domain.whole else float(value)
 
 
+class Measured(Parameter):
+    """A number that the training level gives, and that the bulk takes as a parameter: `average`, at the last time."""
+
+    __slots__ = ()
+
+    def __new__(cls, name: str, average: sp.Expr) -> Self:
+        domain = nonnegative if average.args[0].is_nonnegative else real
+        obj: Self = _Named.__new__(cls, name, (1.0, domain, str(average), average), "", **domain.assumptions)
+        return obj
+
+    @property
+    def average(self) -> sp.Expr:
+        return self.payload[3]
+
+
 class Sector(_Named):
     """An index space whose size grows; the symbol stands for its size. `ratio` is its size over the base's."""
 

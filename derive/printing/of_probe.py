@@ -33,9 +33,16 @@ def probe_sections(record: ProjectedProbe) -> tuple[Section, ...]:
         for side in record.directions
         for (row, column), value in side.drive
     )
+    measured = tuple(Statement(number, number.average) for number in record.measured)
     return tuple(
         part
         for part in (
+            Section(
+                "numbers of the training level",
+                measured,
+                "Means at the last time multiply random matrices. They do not fluctuate, so that the bulk takes them "
+                "as parameters.",
+            ),
             Section(
                 "propagators of the spectral fields",
                 propagators,

@@ -54,6 +54,7 @@ def letters_needed(blocks: BlockMatrix) -> tuple[tuple[Letter, ...], tuple[Mean,
                     letters[Letter(letter.kind, letter.a, letter.b)] = None
                 else:
                     means.update(dict.fromkeys(sorted(letter.weight.atoms(Mean), key=sp.default_sort_key)))
+    means.update(dict.fromkeys(number.average for number in blocks.projected.measured))
     return tuple(sorted(letters, key=lambda x: x.name)), tuple(means)
 
 
@@ -114,6 +115,9 @@ class ProbeProgram:
     reduced: bool
     steady: bool
     sites: Definition | None
+    measured: tuple[str, ...]
+    measure: Definition | None
+    """What the training level gives to the bulk as parameters: their names, and their values."""
 
 
 @dataclass(frozen=True)
@@ -266,7 +270,15 @@ def probe_program(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> Pr
     asked = tuple(_aligned(work, number, aligned) for number, aligned in enumerate(projected.alignments))
     rings = tuple(_ring(work, pencil.divided, number, cycle) for number, cycle in enumerate(pencil.cycles))
     steady, sites = _steady(blocks, layout.clock), work.site_laws()
-    return ProbeProgram(blocks.labels, a_matrix, sides, asked, rings, not pencil.rest, steady, sites)
+    measured = tuple(number.name for number in projected.measured)
+    measure = _measure(work) if measured else None
+    return ProbeProgram(blocks.labels, a_matrix, sides, asked, rings, not pencil.rest, steady, sites, measured, measure)
+
+
+def _measure(work: _Spectral) -> Definition:
+    numbers = work.projected.measured
+    doc = "What the training level gives to the bulk: " + ", ".join(f"{x.name} = {text(x.average)}" for x in numbers)
+    return work.function("measure", (work.order,), f"{doc}.", Tuple(tuple(work.number(x.average) for x in numbers)))
 
 
 def _averages(projected: ProjectedProbe) -> set[SiteAverage]:
@@ -280,6 +292,8 @@ def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
     projected = blocks.projected
     if clock is None:
         return True
+    if projected.measured:
+        return False
     expressions = [*projected.bulk_equations, *(block.scalar for _, block in blocks.blocks)]
     for _, block in blocks.blocks:
         for scale, word in block.combination:

@@ -20,6 +20,7 @@ def probe_text(program: ProbeProgram, runtime: str) -> str:
         *(f for _, f in program.sides),
         *(f for one in program.alignments for f in one.functions if f is not None),
         *(f for ring in program.rings for f in ring.functions),
+        *([program.measure] if program.measure is not None else []),
     ]
     parts = [(r.pencil, r.scalar_map, r.relation, r.inverse) for r in program.rings]
     rings = [f"Ring({', '.join('None' if f is None else f.name for f in ring)})" for ring in parts]
@@ -36,6 +37,7 @@ def probe_text(program: ProbeProgram, runtime: str) -> str:
         f"    steady={program.steady!r},",
         *(["    directions=(", *(f"        {one}," for one in asked), "    ),"] if asked else []),
         *given,
+        *([f"    measured={program.measured!r},", "    measure=measure,"] if program.measure is not None else []),
         ")",
     ]
     optional = {"Direction": asked, "Ring": rings, "Side": sides}

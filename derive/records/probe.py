@@ -11,7 +11,7 @@ import sympy as sp
 from derive.algebra.nodes import Z, index_size
 from derive.algebra.sites import as_polynomials
 from derive.algebra.words import Combination, as_matrix
-from derive.language.symbols import EngineSymbol, Parameter
+from derive.language.symbols import EngineSymbol, Measured, Parameter
 from derive.language.vectors import Field, FieldAt
 from derive.records.base import Record
 from derive.records.system import System
@@ -120,6 +120,14 @@ class ProjectedProbe(Record):
         """The unknowns of the bulk equations."""
         given = (Parameter, Field)
         found = {s for e in self.bulk_equations for s in e.free_symbols if s != Z and not isinstance(s, given)}
+        return tuple(sorted(found, key=lambda s: s.name))
+
+    @cached_property
+    def measured(self) -> tuple[Measured, ...]:
+        """The numbers of the training level that its equations take as parameters."""
+        scales = (scale for _, combination in self.couplings for scale, _ in combination)
+        entries = (entry for _, entry in self.propagator)
+        found = {s for e in (*self.bulk_equations, *entries, *scales) for s in sp.sympify(e).atoms(Measured)}
         return tuple(sorted(found, key=lambda s: s.name))
 
     @cached_property

@@ -35,6 +35,8 @@ MEETING = 0.05
 """Two eigenvalues with an imaginary part smaller than this, relatively, may be real at order parameters nearby."""
 CONTOUR_NODES, ELLIPSE = 64, 1.5
 """Points on a contour around a panel, and the sum of its half axes beside half the panel."""
+FIRST_VECTORS = 8
+"""Vectors that the inverse on a contour is first applied to; twice as many where as many eigenvalues are found."""
 LARGEST_ASSEMBLED = 2000
 """Outliers of larger eigenproblems are checked there: A(z), which has two or three times as many rows, is not written
 down."""
@@ -389,20 +391,29 @@ def _real_matrices(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:
 
 def _inside_contour(coefficients: np.ndarray) -> list[float]:
     """Beyn's method: real eigenvalues between -1 and 1 of a matrix of Chebyshev series, from two moments of its
-    inverse on an ellipse around them."""
-    turn = np.exp(2j * np.pi * (np.arange(CONTOUR_NODES) + 0.5) / CONTOUR_NODES)
+    inverse on an ellipse around them, applied to more vectors than it has eigenvalues there.
+
+    The series is real, so that the lower half of the ellipse mirrors the upper one.
+    """
+    turn = np.exp(2j * np.pi * (np.arange(CONTOUR_NODES // 2) + 0.5) / CONTOUR_NODES)
     w = (ELLIPSE * turn + 1 / (ELLIPSE * turn)) / 2
     step = (ELLIPSE * turn - 1 / (ELLIPSE * turn)) / 2  # along the ellipse, but for a factor
-    matrices = np.moveaxis(chebyshev.chebval(w, coefficients), -1, 0)
-    probes = np.random.default_rng(0).standard_normal(matrices.shape[1:])
-    inverse = np.linalg.solve(matrices, np.broadcast_to(probes, matrices.shape))
-    moments = [np.tensordot(step * w**p / CONTOUR_NODES, inverse, axes=1) for p in (0, 1)]
-    u, values, vh = np.linalg.svd(moments[0])
-    usual = np.max(np.abs(inverse))
-    rank = int(np.sum(values > 1e-10 * max(values[0], 1e-4 * usual)))
+    weights = step * w ** np.arange(2)[:, None] * 2 / CONTOUR_NODES
+    matrices = np.tensordot(chebyshev.chebvander(w, len(coefficients) - 1), coefficients, axes=1)
+    rows = len(coefficients[0])
+    count = min(rows, FIRST_VECTORS)
+    while True:
+        probes = np.random.default_rng(0).standard_normal((rows, count))
+        inverse = np.linalg.solve(matrices, np.broadcast_to(probes, (len(w), rows, count)))
+        moments = np.tensordot(weights, inverse, axes=1).real
+        u, values, vh = np.linalg.svd(moments[0], full_matrices=False)
+        rank = int(np.sum(values > 1e-10 * max(values[0], 1e-4 * np.max(np.abs(inverse)))))
+        if rank < count or count == rows:
+            break
+        count = min(rows, 2 * count)
     if rank == 0:
         return []
-    inside = np.linalg.eigvals(u[:, :rank].conj().T @ moments[1] @ vh[:rank].conj().T / values[:rank])
+    inside = np.linalg.eigvals(u[:, :rank].T @ moments[1] @ vh[:rank].T / values[:rank])
     kept = (np.abs(inside.imag) < 1e-3) & (np.abs(inside.real) < 1 + 1e-6)
     return [float(x) for x in np.clip(inside[kept].real, -1, 1)]
 

@@ -333,7 +333,7 @@ def _one_by_one(
     anew = 0
     for time in range(steps.count + 1):
         tell(time / (steps.count + 1), f"outliers at time {time} of {steps.count}")
-        then = replaced(problem.p, **{steps.name: time})
+        then = problem.probe.completed(replaced(problem.p, **{steps.name: time}), problem.order)
         branch = settled(Branch(problem.branch.law, then))
         edges = support(branch)
         excluded = (*edges, *((atom["at"], atom["at"]) for atom in atoms_of(branch, edges)))

@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .point import Point
+import jax
+
+from .point import Point, replaced
 
 Array = Any
 Key = tuple[str, str, str] | tuple[str, int]
@@ -231,6 +233,9 @@ class Probe:
 
     sites(p, nodes): the laws of what differs from site to site, densities at so many values; functions of the responses
     take them last where there are any. `at` and `mapped` put them in.
+
+    measured: parameters of the bulk and of A(z) that the training level gives, and measure(p, order) their values;
+    `completed` puts them into a point.
     """
 
     unknowns: tuple[str, ...]
@@ -242,6 +247,15 @@ class Probe:
     directions: tuple[Direction, ...] = ()
     sites: Sites | None = None
     nodes: int = NODES
+    measured: tuple[str, ...] = ()
+    measure: Callable[[Point, Order], tuple[Array, ...]] | None = None
+
+    def completed(self, p: Point, order: Order) -> Point:
+        """The point with the numbers that the training level gives."""
+        if self.measure is None:
+            return p
+        given = self.measure(p, order)
+        return replaced(p, **{name: _plain(x) for name, x in zip(self.measured, given, strict=True)})
 
     def at(self, p: Point, z: Array, r: Array, order: Order) -> Array:
         """A(z) at bulk responses r."""
@@ -283,6 +297,11 @@ class BulkLaw:
     def residual(self, p: Point, z: Array, r: Array) -> Array:
         """One number per equation, zero at the bulk responses."""
         return self.equations(p, z, r, *_laws(self.sites, p, self.nodes))
+
+
+def _plain(number: Array) -> Array:
+    """A number as Python has it, so that points with equal ones are equal; a traced one stays."""
+    return number if isinstance(number, jax.core.Tracer) else float(number)
 
 
 def _laws(sites: Sites | None, p: Point, nodes: int) -> tuple[Any, ...]:
