@@ -209,7 +209,7 @@ def solve(
     seed: int = 0,
     rank: int | None = None,
     layers: Sequence[str] | None = None,
-    path: bool = False,
+    path: bool | None = False,
     overlaps: bool = False,
     two_time: Wanted = (),
     progress: Progress = None,
@@ -217,9 +217,10 @@ def solve(
     """Order parameters, bulk and outliers.
 
     samples, seed, rank: sites that are sampled where laws are nonlinear, their random numbers, and most directions
-    of the past to keep. layers: labels of the probed matrices, all of them if None. path:
-    outliers at every time. overlaps: of the outliers' vectors with the spikes. two_time: correlations and responses
-    that are wanted at once, as ("C", "a", "b"); others are computed when the solution is asked for them.
+    of the past to keep. layers: labels of the probed matrices, all of them if None. path: outliers at every time; None:
+    where layers have names and an eigenproblem gives them. overlaps: of the outliers' vectors with the spikes.
+    two_time: correlations and responses that are wanted at once, as ("C", "a", "b"); others are computed when the
+    solution is asked for them.
     """
     tell = progress or (lambda fraction, text: None)
     tell(0.0, "training level")
@@ -246,7 +247,7 @@ def solve_many(
     seed: int = 0,
     rank: int | None = None,
     layers: Sequence[str] | None = None,
-    path: bool = False,
+    path: bool | None = False,
     overlaps: bool = False,
     two_time: Wanted = (),
     batch: int = 1,
@@ -299,7 +300,7 @@ def _foreseen(
     points: Sequence[dict[str, Any]],
     tables: Sequence[Trained | None],
     layers: Sequence[str] | None,
-    path: bool,
+    path: bool | None,
 ) -> list[dict[Probe, Foreseen]]:
     """For each point what its outliers are found from. Points that have a bulk in common share it, and it is asked
     about all of them at once. What cannot be computed is left out, and fails where it is needed."""
@@ -319,7 +320,7 @@ def _foreseen(
                 problem = SpikedProblem(as_settled(matrix.probe, own), own.p, trained.order, branch, _excluded(law))
                 rings = ring_eigenvalues(problem) if matrix.probe.reduced else None
                 early = None
-                if path and rings is not None and solver.setting.steps is not None:
+                if rings is not None and _is_wanted(path, solver, matrix):
                     early = early_eigenvalues(problem, _steps(solver, own.p, values))
                 if rings is not None:
                     wanted.setdefault(key, []).extend(places_to_ask(problem, rings, early))
@@ -339,7 +340,7 @@ def spectra(
     trained: Trained,
     *,
     layers: Sequence[str] | None = None,
-    path: bool = False,
+    path: bool | None = False,
     overlaps: bool = False,
     foreseen: Mapping[Probe, Foreseen] | None = None,
     progress: Progress = None,
@@ -386,7 +387,7 @@ def _layer(
     values: dict[str, Any],
     trained: Trained,
     matrix: ProbedMatrix,
-    path: bool,
+    path: bool | None,
     overlaps: bool,
     known: Foreseen | None,
     tell: Report,
@@ -426,9 +427,15 @@ def _layer(
     )
     if overlaps or matrix.probe.directions:
         layer = _with_vectors(layer, problem, trained, here, overlaps, solver.setting.steps)
-    if path and solver.setting.steps is not None and (matrix.probe.reduced or not matrix.probe.unknowns):
+    if _is_wanted(path, solver, matrix):
         layer = _with_path(layer, known, trained, _steps(solver, problem.p, values), tell)
     return layer
+
+
+def _is_wanted(path: bool | None, solver: Solver, matrix: ProbedMatrix) -> bool:
+    """Whether the outliers of a matrix are wanted at every time."""
+    wanted = solver.layered and (matrix.probe.reduced or not matrix.probe.unknowns) if path is None else path
+    return wanted and solver.setting.steps is not None
 
 
 def _way_to_the_bulk(branch: Branch) -> str:

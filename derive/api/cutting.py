@@ -180,10 +180,10 @@ class Cut:
     def _solve_options(self, place: int) -> dict[str, Any]:
         asked, problem = self.asked, self.grid.problems[place]
         solver = self.solver(problem)
-        if asked.of == "compare":
-            path = bool(times_to_watch(solver, problem.values, asked.path))
-        else:
-            path = solver.layered if asked.path is None else bool(asked.path)
+        path: bool | None = None
+        if asked.path is not None:
+            watched = times_to_watch(solver, problem.values, asked.path) if asked.of == "compare" else asked.path
+            path = bool(watched)
         return {
             "samples": asked.samples,
             "seed": asked.seed,

@@ -288,12 +288,11 @@ def _averages(projected: ProjectedProbe) -> set[SiteAverage]:
 
 
 def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
-    """Whether neither A(z) nor the bulk depends on the number of steps otherwise than through their shapes."""
+    """Whether neither A(z) nor the bulk depends on the number of steps otherwise than through their shapes, and
+    through what is measured."""
     projected = blocks.projected
     if clock is None:
         return True
-    if projected.measured:
-        return False
     expressions = [*projected.bulk_equations, *(block.scalar for _, block in blocks.blocks)]
     for _, block in blocks.blocks:
         for scale, word in block.combination:

@@ -23,7 +23,7 @@ from numerics.outliers.linear import (
     leading_eigenvalues,
     smallest_singular_value,
 )
-from numerics.outliers.panels import Panel, crossings, intervals_outside, panels
+from numerics.outliers.panels import Evaluate, Panel, crossings, intervals_outside, panels
 from numerics.outliers.problem import SpikedProblem, a_matrices, with_slope
 from numerics.precision import in_float64
 from numerics.runtime.interface import Key, Order, Probe, Ring
@@ -376,7 +376,7 @@ def by_contour(problem: SpikedProblem) -> list[float]:
     atoms = [low for low, high in problem.excluded if high == low]
     intervals = sorted((low, high) for low, high in problem.excluded if high > low)
     radius = (intervals[-1][1] - intervals[0][0]) / 2
-    pieces = panels(partial(_real_matrices, problem), intervals_outside(problem.excluded))
+    pieces = panels(_bounded_rows(problem, atoms, radius), intervals_outside(problem.excluded))
     found = []
     for piece in pieces:
         starts = [float(piece.z(np.array(x))) for x in _inside_contour(piece.coefficients)]
@@ -384,9 +384,40 @@ def by_contour(problem: SpikedProblem) -> list[float]:
     return _merged(found, radius)
 
 
-def _real_matrices(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:
-    found: np.ndarray = np.real(a_matrices(problem, z))
-    return found
+def _bounded_rows(problem: SpikedProblem, atoms: Sequence[float], unit: float) -> Evaluate:
+    """A(z) on the real axis with each row divided by how it grows far out and next to atoms: same zeros, and bounded,
+    so that few panels reproduce it."""
+
+    def real_matrices(z: np.ndarray) -> np.ndarray:
+        found: np.ndarray = np.real(a_matrices(problem, z))
+        return found
+
+    def growth(near: float, nearer: float) -> np.ndarray:
+        """The power with which each row grows from one point to the other, a hundred times as far or as close."""
+        rows = np.max(np.abs(real_matrices(np.array([near, nearer]))), axis=2)
+        with np.errstate(all="ignore"):
+            power = np.round(np.log(rows[1] / rows[0]) / np.log(100.0))
+        found: np.ndarray = np.where(np.isfinite(power), np.clip(power, 0, 4), 0)
+        return found
+
+    far = growth(1e4 * unit, 1e6 * unit)
+    poles = [(at, growth(at - 1e-4 * unit, at - 1e-6 * unit)) for at in atoms if _is_apart(problem, at, unit)]
+
+    def bounded(z: np.ndarray) -> np.ndarray:
+        scale = np.hypot(1.0, z / unit)[:, None] ** -far
+        for at, power in poles:
+            away = np.abs(z - at)[:, None] / unit
+            scale = scale * (away / (1 + away)) ** power
+        found: np.ndarray = real_matrices(z) * scale[:, :, None]
+        return found
+
+    return bounded
+
+
+def _is_apart(problem: SpikedProblem, atom: float, unit: float) -> bool:
+    """Whether the points next to an atom, below it, are outside the bulk."""
+    bulk = [(low, high) for low, high in problem.excluded if high > low]
+    return not any(low <= x <= high for low, high in bulk for x in (atom, atom - 1e-4 * unit))
 
 
 def _inside_contour(coefficients: np.ndarray) -> list[float]:

@@ -95,7 +95,8 @@ def outlier_path(
     The matrix at time t holds the spikes of the times before t, and the order parameters of those do not depend on
     what comes later. early: what `early_eigenvalues` found.
     """
-    if not problem.probe.steady:
+    probe = problem.probe
+    if not (probe.steady and probe.reduced and not probe.measured):
         return _one_by_one(problem, steps, tell, orders)
     return _by_restriction(problem, steps, tell, orders, early or [{} for _ in problem.probe.rings])
 
@@ -103,7 +104,7 @@ def outlier_path(
 @in_float64
 def early_eigenvalues(problem: SpikedProblem, steps: Steps) -> Early | None:
     """The eigenvalues at all times that `outlier_path` needs; None if it is better to have them one by one."""
-    if not problem.probe.steady or steps.count > CHUNK:
+    if not problem.probe.steady or problem.probe.measured or steps.count > CHUNK:
         return None
     found, times = [], range(1, steps.count + 1)
     for ring in problem.probe.rings:
@@ -276,10 +277,14 @@ def _generic(p: Point) -> Point:
 
 def _early(ring: Ring, p: Point, order: Order, strides: Mapping[Key, Strides], time: int) -> tuple[np.ndarray, ...]:
     """The factors with order parameters of later times set to zero."""
-    kept = {
+    return factors_at(ring, p, _without_later(order, strides, time))
+
+
+def _without_later(order: Order, strides: Mapping[Key, Strides], time: int) -> Order:
+    """Order parameters with those of later times set to zero."""
+    return {
         key: np.where(_before(x.shape, strides[key], time), x, 0.0) if key in strides else x for key, x in order.items()
     }
-    return factors_at(ring, p, kept)
 
 
 class _Restriction:
@@ -327,20 +332,29 @@ def _parts(factors: Sequence[np.ndarray], chosen: Sequence[np.ndarray]) -> tuple
 def _one_by_one(
     problem: SpikedProblem, steps: Steps, tell: Callable[[float, str], None], orders: Sequence[Order]
 ) -> Course:
-    """The whole problem at each time, where coefficients or the bulk itself depend on the number of steps."""
+    """The whole problem at each time, where coefficients or the bulk itself depend on it, or there is no eigenproblem.
+
+    Where the number of steps enters through shapes alone, they are those of the last time, with spikes of later times
+    set to zero, so that one compiled program serves all times.
+    """
     path: Path = []
     replicas: list[list[list[float]]] = [[] for _ in orders]
     anew = 0
     for time in range(steps.count + 1):
         tell(time / (steps.count + 1), f"outliers at time {time} of {steps.count}")
         then = problem.probe.completed(replaced(problem.p, **{steps.name: time}), problem.order)
+        if problem.probe.steady:
+            then = replaced(then, **{steps.name: steps.count})
         branch = settled(Branch(problem.branch.law, then))
         edges = support(branch)
         excluded = (*edges, *((atom["at"], atom["at"]) for atom in atoms_of(branch, edges)))
         now: list[float] = []
         theirs: list[list[float]] = [[] for _ in orders]
         if time:
-            early = [_first(order, steps, time) for order in (problem.order, *orders)]
+            cut = (
+                partial(_without_later, strides=steps.strides) if problem.probe.steady else partial(_first, steps=steps)
+            )
+            early = [cut(order, time=time) for order in (problem.order, *orders)]
             at_time = SpikedProblem(as_settled(problem.probe, branch), then, early[0], branch, excluded)
             spectra = ring_spectra(at_time) if problem.probe.reduced else None
             now = [o.z for o in find_outliers(at_time, spectra)]

@@ -228,8 +228,9 @@ class Direction:
 class Probe:
     """A(z) of one probed matrix. a_matrix(p, z, r, order): A(z) at bulk responses r.
 
-    reduced: whether the rings have all its zeros. steady: whether the number of steps enters through shapes alone, so
-    that earlier outliers are those of earlier spikes. directions: those that the declaration asks about.
+    reduced: whether the rings have all its zeros. steady: whether the number of steps enters through shapes alone, but
+    for what is measured, so that earlier outliers are those of earlier spikes. directions: those that the
+    declaration asks about.
 
     sites(p, nodes): the laws of what differs from site to site, densities at so many values; functions of the responses
     take them last where there are any. `at` and `mapped` put them in.
