@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from derive.language.model import Model
 
 ORDER = "order"
+ROUNDING = 1e-9
+"""What asymmetry and negative eigenvalues of a table of covariances are put down to rounding, over its entries."""
 
 
 def declared_data(model: Model) -> tuple[Data, ...]:
@@ -52,13 +54,76 @@ def read_arrays(data: str | Mapping[str, Any], model: Model) -> dict[str, Any]:
     else:
         found = _archive(data, {d.name for d in needed} | {ORDER}, names)
     for d in needed:
-        if d.name not in found:
+        if d.name in found:
+            found[d.name] = _numbers(found[d.name], d, where)
+        elif model.arrays is None or not found:
             raise ParameterError(f"{where} has no array {d.name}; it must hold {names}")
-        found[d.name] = _numbers(found[d.name], d, where)
+    needed = tuple(d for d in needed if d.name in found)
     if ORDER in found:
         found[ORDER] = _positions(found[ORDER], found, needed, where)
     _check_alike(found, needed, where)
     return found
+
+
+def array_of(d: Data, given: Any) -> Any:
+    """An array that is given by its name: as numbers, as their text in square brackets, or as a file that holds it."""
+    import json
+
+    import numpy as np
+
+    if isinstance(given, tuple) and all(isinstance(part, str) for part in given):
+        raise ParameterError(f"{d.name} is an array, not a list of values; write it as {d.name}={_example(d)}")
+    if not isinstance(given, str):
+        try:
+            return np.asarray(given, float)
+        except (TypeError, ValueError):
+            raise ParameterError(f"{d.name} is not an array of numbers; its axes are {_shape_of(d)}") from None
+    if not given.startswith("["):
+        if Path(given).suffix == ".npz":
+            found = _archive(given, {d.name}, d.name)
+            if d.name not in found:
+                raise ParameterError(f"{d.name}={given}: the file has no array {d.name}; save it with numpy.savez")
+            return found[d.name]
+        raise ParameterError(
+            f"{d.name}={given} is not an array; write it in brackets, such as {d.name}={_example(d)}, or give a NumPy "
+            "archive (.npz) that holds it"
+        )
+    try:
+        return np.asarray(json.loads(given), float)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"{d.name}={given} is not an array of numbers; its axes are {_shape_of(d)}, so write it as {_example(d)}"
+        ) from None
+
+
+def _shape_of(d: Data) -> str:
+    return " by ".join(axis.name for axis in d.axes)
+
+
+def _example(d: Data) -> str:
+    return "[1,0.5]" if len(d.axes) == 1 else "[[1,0.5],[0.5,1]]"
+
+
+def check_roots(arrays: dict[str, Any], model: Model) -> None:
+    """Raise ParameterError if a table whose root is taken is no table of covariances."""
+    import numpy as np
+
+    from derive.language.contents import everything
+    from derive.language.data import RootAt
+
+    for d in dict.fromkeys(node.data for e in everything(model) for node in sorted(e.atoms(RootAt), key=str)):
+        table = np.asarray(arrays[d.name], float)
+        if table.ndim < 2 or table.shape[-1] != table.shape[-2]:
+            raise ParameterError(f"{d.name} has shape {table.shape}; it must be {_shape_of(d)}")
+        largest = float(np.abs(table).max())
+        if np.abs(table - np.swapaxes(table, -1, -2)).max() > ROUNDING * largest:
+            raise ParameterError(f"{d.name} is not symmetric, so it holds no covariances; give a symmetric table")
+        lowest = float(np.linalg.eigvalsh(table).min())
+        if lowest < -ROUNDING * max(largest, 1.0):
+            raise ParameterError(
+                f"{d.name} has the negative eigenvalue {lowest:.3g}, so no vectors have these scalar products; give a "
+                "positive semidefinite table"
+            )
 
 
 def _archive(path: str, wanted: set[str], names: str) -> dict[str, Any]:
@@ -132,6 +197,8 @@ def sizes(found: dict[str, Any], model: Model) -> dict[str, int]:
     """What the file says about whole-number parameters: lengths of axes, and how many points there are."""
     told: dict[str, int] = {}
     for d in declared_data(model):
+        if d.name not in found:
+            continue
         array = found[d.name]
         for axis, length in zip(d.axes, array.shape[array.ndim - len(d.axes) :], strict=True):
             batched = d.clock is not None and axis == d.clock.channels and array.ndim == len(d.axes)
@@ -148,7 +215,7 @@ def spread(found: dict[str, Any], model: Model, values: dict[str, Any]) -> dict[
 
     arrays = {}
     order: np.ndarray | None = None
-    for d in declared_data(model):
+    for d in (d for d in declared_data(model) if d.name in found):
         array = found[d.name]
         if d.clock is None:
             arrays[d.name] = array

@@ -14,7 +14,7 @@ LANGUAGE = {
     ),
     "derive.language.alignments": ("alignment",),
     "derive.language.vectors": ("each", "field", "fields", "mean", "normal", "overlap", "past_sum", "total"),
-    "derive.language.data": ("data",),
+    "derive.language.data": ("data", "root"),
     "derive.language.traits": ("trait",),
     "derive.language.diagonals": ("diag",),
     "derive.language.matrices": ("gaussian", "goe", "outer", "weights"),

@@ -76,7 +76,8 @@ def list_settings(words: tuple[str, ...], as_json: bool) -> None:
         click.echo(f"observables: {', '.join(dict(model.observe)) or 'none'}")
         arrays = [f"{d.name} ({' by '.join(a.name for a in d.axes)})" for d in declared_data(model)]
         if arrays:
-            click.echo(f"data: {', '.join(arrays)}; data=FILE.npz gives your own" + _own_data(model))
+            name = declared_data(model)[0].name if "data" in dict(chosen) else "data"
+            click.echo(f"data: {', '.join(arrays)}; {name}=FILE.npz gives your own" + _own_data(model))
         layers = [label for label, _ in model.probes if label]
         if layers:
             click.echo(f"layers: {', '.join(layers)} (layer=K picks one, layer=all is the default)")

@@ -58,6 +58,13 @@ class DataAt(GivenNumbers):
         raise DeclarationError(_already(self, time))
 
 
+class RootAt(DataAt):
+    """The symmetric square root of a table, which is symmetric and has no negative eigenvalue."""
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"root({super()._sympystr(printer)})"
+
+
 def _already(value: DataAt, time: tuple[Any, ...]) -> str:
     if value.time is None:
         return f"data {value.data} has no clock: write {value.data}, not {value.data}({', '.join(map(str, time))})"
@@ -170,6 +177,30 @@ def data(name: str, *axes: Parameter, clock: Clock | None = None, latex: str = "
         raise DeclarationError(f"data {name}: {clock!s} is not a clock; make one with training_clock('t', steps=T)")
     made = Data(name, axes, clock, latex)
     return Given(made) if clock is not None else _used(DataAt(made))
+
+
+@word
+def root(table: Table) -> Table:
+    """The symmetric square root of a table of covariances: root(G) @ z, z with independent normals, has covariance G.
+
+    The table is data with one axis twice. It must be symmetric and without negative eigenvalues; zero ones are fine.
+
+    >>> from derive import data, normal, parameter, root, sectors, whole_positive
+    >>> D, C = sectors("D"), parameter("C", default=3, domain=whole_positive)
+    >>> overlaps, independent = data("overlaps", C, C), normal("independent", D, labels=C)
+    >>> root(overlaps) @ independent
+    root(overlaps) @ independent
+    """
+    if not isinstance(table, Table) or isinstance(table.value, RootAt):
+        raise DeclarationError(f"root({table!s}): give a table, such as data('overlaps', C, C)")
+    rows, columns = table.value.data.axes
+    if rows != columns:
+        raise DeclarationError(
+            f"root({table}): the axes of {table.value.data} are {rows} and {columns}; give it one twice"
+        )
+    if table.scale != 1:
+        raise DeclarationError(f"root({table}): take the root of {table.value} itself, and multiply it outside")
+    return Table(RootAt(*table.value.args))
 
 
 def _used(value: DataAt) -> DataAt | Table:

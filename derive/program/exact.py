@@ -14,7 +14,7 @@ from sympy.core.function import AppliedUndef
 
 from derive.algebra.words import Letter
 from derive.errors import DeclarationError
-from derive.language.data import DataAt
+from derive.language.data import DataAt, RootAt
 from derive.language.matrices import Disorder
 from derive.language.symbols import Clock, Sector
 from derive.language.traits import Trait, split_traits, traits_in
@@ -371,7 +371,8 @@ class ExactBuild:
         shape = (axes[0], axes[1] if len(axes) == 2 else sp.S.One)
         lag = 0 if node.time is None else int(sp.expand(self.clock - node.time))
         array = Formula(node.data, None)
-        return Call("given", (array, None if node.time is None else Ref(self.time), lag), shape)
+        found = Call("given", (array, None if node.time is None else Ref(self.time), lag), shape)
+        return Call("root", (found,), shape) if isinstance(node, RootAt) else found
 
     # -- rows
 

@@ -16,7 +16,7 @@ from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text, indent
 IN_EXACT = (
     "after at_time column_of covariance_before delayed dual earlier empty entry finite_times first forward given "
     "given_series kick lines mean_of_labels moment overlaps part part_before past_sum products products_by_time put "
-    "series site store store_number stored summed total total_of_labels unit units variances weighted"
+    "root series site store store_number stored summed total total_of_labels unit units variances weighted"
 ).split()
 IN_TRAITS = "density discrete".split()
 IN_TWO_TIME = "Rows kicked two_time".split()

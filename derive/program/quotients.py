@@ -605,6 +605,17 @@ class ExactRun:
             table = table[now] if now >= 0 else self.zeros(table.shape[1:])
         return table if table.ndim == 2 else table[:, None]
 
+    def _call_root(self, table: Value) -> Array:
+        assert isinstance(table, Call)
+        data, t, lag = table.arguments
+        assert isinstance(data, Formula) and isinstance(lag, int)
+        given = self._numbers(data)
+        if isinstance(t, Value):
+            now = self.whole(t) - lag
+            given = given[now] if now >= 0 else np.zeros(given.shape[1:])
+        values, vectors = np.linalg.eigh(given)
+        return self._quotients(vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T)
+
     def _call_given_series(self, data: Value, timed: int, lag: int) -> Array:
         table = self._array(data)
         if not timed:
@@ -614,11 +625,16 @@ class ExactRun:
 
     def _array(self, data: Value) -> np.ndarray:
         """Data as quotients."""
+        return self._quotients(self._numbers(data))
+
+    def _numbers(self, data: Value) -> np.ndarray:
         assert isinstance(data, Formula)
         name = str(data.expression)
         if name not in self.arrays:
             raise DeriveError("data are numbers, not symbols, so there is no exact expansion; use `derive solve`")
-        given = np.asarray(self.arrays[name], float)
+        return np.asarray(self.arrays[name], float)
+
+    def _quotients(self, given: np.ndarray) -> np.ndarray:
         found = self.zeros(given.shape)
         for index in np.ndindex(*given.shape):
             found[index] = self.scalars.of(sp.Rational(repr(float(given[index]))))

@@ -7,7 +7,7 @@ from sympy.core.function import AppliedUndef
 
 from derive.algebra.words import Letter
 from derive.errors import DeclarationError
-from derive.language.data import DataAt
+from derive.language.data import DataAt, RootAt
 from derive.language.vectors import PAST, Field, FieldAt, Mean, Total, labels_of, shown
 from derive.program.layout import Layout, lag_of, outermost
 from derive.program.nodes import (
@@ -254,10 +254,12 @@ class Values:
         shape = axes if len(axes) == 2 else (sp.S.One, axes[0])
         array = Formula(node.data, None)
         if node.time is None:
-            return Call("given", (array, None, 0), shape)
-        if not node.time.has(self.clock):
-            return Call("given", (array, Formula(node.time), 0), shape)
-        return Call("given", (array, Ref(self.time), int(sp.expand(self.clock - node.time))), shape)
+            found = Call("given", (array, None, 0), shape)
+        elif not node.time.has(self.clock):
+            found = Call("given", (array, Formula(node.time), 0), shape)
+        else:
+            found = Call("given", (array, Ref(self.time), int(sp.expand(self.clock - node.time))), shape)
+        return Call("root", (found,), shape) if isinstance(node, RootAt) else found
 
     def _carry(self, symbol: Symbol, value: Value | None = None) -> Symbol:
         """A symbol that goes from one time to the next, starting from zero unless another value is given."""

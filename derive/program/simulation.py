@@ -14,7 +14,7 @@ import sympy as sp
 
 from derive.errors import DeclarationError, blaming
 from derive.language.contents import atoms
-from derive.language.data import Data, DataAt
+from derive.language.data import Data, DataAt, RootAt
 from derive.language.diagonals import Diagonal
 from derive.language.equations import Eq
 from derive.language.matrices import (
@@ -450,7 +450,8 @@ class _Build:
         data: Data = node.data
         shape = data.axes if len(data.axes) == 2 else (sp.S.One, *data.axes)
         array = Formula(data, None)
-        return Call("given", (array,) if node.time is None else (array, Formula(node.time)), shape)
+        found = Call("given", (array,) if node.time is None else (array, Formula(node.time)), shape)
+        return Call("root", (found,), shape) if isinstance(node, RootAt) else found
 
     def _operator(self, symbol: sp.Basic, transposed: bool) -> Value:
         """A random matrix or weights, at the current time or the one before."""

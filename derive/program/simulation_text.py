@@ -28,7 +28,7 @@ from derive.program.text import PARAMETERS, Names, NumpyText, PlainNumpyText, in
 
 RUNTIME = (
     "Past average by_label columns diagonal_matrix filled gaussian given goe kicked mean normal outer project "
-    "scaled_columns scaled_rows total total_number trait_of_density trait_of_values whole_sizes"
+    "root scaled_columns scaled_rows total total_number trait_of_density trait_of_values whole_sizes"
 ).split()
 SHELL = (
     "FiniteSize SIMULATION sectors numbers simulate probed size progress watch special np sc held working spectrum "

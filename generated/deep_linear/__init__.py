@@ -1,4 +1,4 @@
-# Written by `derive build deep_linear L=2 data=full_batch param=mup spectrum=isotropic` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build deep_linear L=2 data=full_batch param=mup spectrum=isotropic teachers=alike` (two-level-dmft 0.3.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Deep linear network in the proportional limit: L layers of width N = nu D, P = alpha D samples, C outputs.
 
@@ -12,6 +12,10 @@ v is what the network has not learned of the teacher, delta the errors on the sa
 inputs, h(k+1) the forward and g(k) the backward fields. With param=ntk the output is divided by gamma0 sqrt(N) and
 the learning rate does not grow with the width, which is gamma0 / sqrt(nu) in place of gamma0: wide networks are lazy.
 
+The C teachers are orthogonal and of length one (teachers=alike), or they have lengths strengths[c] sqrt(gram[c][c]) and
+scalar products strengths[a] strengths[b] gram[a][b], over D (teachers=given): gram is a positive semidefinite table.
+Teachers that differ give outliers that differ.
+
 The variances lam of the inputs are all one (spectrum=isotropic), one or kappa at a share of the inputs (two_groups), or
 between cut and 1 with the density lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay).
 """
@@ -20,8 +24,14 @@ from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, Probe
 
 SETTING = Setting(
     name="deep_linear",
-    choices=(("L", 2), ("data", "full_batch"), ("param", "mup"), ("spectrum", "isotropic")),
-    declaration="d5f36c886aa4a52e",
+    choices=(
+        ("L", 2),
+        ("data", "full_batch"),
+        ("param", "mup"),
+        ("spectrum", "isotropic"),
+        ("teachers", "alike"),
+    ),
+    declaration="cdae54b09c0f058d",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("nu", 1.0, False),

@@ -409,6 +409,12 @@ def given(data: Array, t: Array | None, lag: int) -> Array:
     return value if value.ndim == 2 else value[:, None]
 
 
+def root(table: Array) -> Array:
+    """The symmetric square root of a table of covariances, which is given: nothing is differentiated by it."""
+    values, vectors = jnp.linalg.eigh(jax.lax.stop_gradient(table))
+    return vectors * jnp.sqrt(jnp.maximum(values, 0.0)) @ vectors.T
+
+
 def given_series(data: Array, timed: int, lag: int) -> Array:
     """Data with one axis of labels at all times: one row per time."""
     return delayed(jnp.asarray(data), 1, lag) if timed else jnp.asarray(data)[None, :]

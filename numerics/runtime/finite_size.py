@@ -106,6 +106,12 @@ def given(data: Array, time: int | None = None) -> Array:
     return data if data.ndim == 2 else data[None, :]
 
 
+def root(table: Array) -> Array:
+    """The symmetric square root of a table of covariances."""
+    left, values, right = np.linalg.svd(np.asarray(table))
+    return left * np.sqrt(values) @ right
+
+
 # -- means and sums
 
 
