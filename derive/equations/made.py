@@ -1,6 +1,6 @@
 """The fields of a system while it is built: those of the declaration, and those that the engine makes.
 
-What has been made before is found by what it is: its expression written for the clock, its sector, clock, labels and
+What has been made before is found by what it is: its expression written for the clock, its sector, clock, axes and
 role. Printed names are hints; nothing is looked up by them.
 """
 
@@ -16,8 +16,8 @@ from derive.language.contents import atoms, declared_names
 from derive.language.equations import Eq
 from derive.language.matrices import Disorder
 from derive.language.model import Model
-from derive.language.symbols import Clock, Parameter, Sector
-from derive.language.vectors import OF_CLOCK, Field
+from derive.language.symbols import Axis, Clock, Sector
+from derive.language.vectors import Field
 from derive.records.system import DisorderRule, SystemField
 
 
@@ -29,7 +29,7 @@ class Content:
     sector: Sector
     clock: Clock | None
     timed: bool
-    labels: Parameter | None
+    axes: tuple[Axis, ...]
     role: str
 
 
@@ -75,13 +75,13 @@ class Made:
         clock: Clock | None = None,
         role: str = "field",
         timed: bool = True,
-        labels: Parameter | str | None = OF_CLOCK,
+        axes: tuple[Axis, ...] = (),
     ) -> Field:
         """A field unlike any other; underscores keep its printed name apart from all the others."""
         while hint in self.taken or (role != "spectral" and hint in self.probe_names):
             hint += "_"
         self.taken.add(hint)
-        return Field(hint, sector, clock, role=role, timed=timed, labels=labels)
+        return Field(hint, sector, clock, role=role, timed=timed, axes=axes)
 
     def next_name(self) -> str:
         """A hint for a field that stands for an expression."""

@@ -26,6 +26,7 @@ from derive import (
     Domain,
     Eq,
     Model,
+    axis,
     data as given,
     family,
     field,
@@ -80,21 +81,21 @@ def declare(L: int, data: str, param: str, spectrum: str, teachers: str) -> Mode
     scale = gamma0 if param == "mup" else gamma0 / sqrt(nu)
     sizes = sectors("D", P=alpha, **{f"N{k}": nu for k in range(1, L + 1)})
     D, P, N = sizes[0], sizes[1], (sizes[0], *sizes[2:])
-    t = training_clock("t", steps=T, channels=C)
+    t, c = training_clock("t", steps=T), axis("c", C)
 
     law, of_law = LAWS[spectrum]
     lam: Expr = trait("lam", D, **law) if law else S.One
-    teacher, readout = normal("teacher", D, per_class=t), normal("readout", N[L], per_class=t)
+    teacher, readout = normal("teacher", D, axes=c), normal("readout", N[L], axes=c)
     if teachers == "given":
-        strengths, gram = given("strengths", C), given("gram", C, C)
-        teacher = strengths * (root(gram) @ normal("independent", D, per_class=t))
+        strengths, gram = given("strengths", c, optional=True), given("gram", c, c, optional=True)
+        teacher = strengths * (root(gram) @ normal("independent", D, axes=c))
     if data == "online":
-        X, noise = gaussian("X", P, D, fresh=t)(t), normal("eps", P, t)(t)
+        X, noise = gaussian("X", P, D, fresh=t)(t), normal("eps", P, t, axes=c)(t)
     else:
-        X, noise = gaussian("X", P, D), normal("eps", P, per_class=t)
-    v, delta = field("v", D, t), field("delta", P, t)
-    h = [field(f"h{k}", N[k], t) for k in range(L + 1)]
-    g = [field(f"g{k}", N[k], t) for k in range(L + 1)]
+        X, noise = gaussian("X", P, D), normal("eps", P, axes=c)
+    v, delta = field("v", D, t, axes=c), field("delta", P, t, axes=c)
+    h = [field(f"h{k}", N[k], t, axes=c) for k in range(L + 1)]
+    g = [field(f"g{k}", N[k], t, axes=c) for k in range(L + 1)]
     J = [gaussian(f"J{k}", N[k + 1], N[k]) for k in range(L)]
     W = [weights(f"W{k}", N[k + 1], N[k], t) for k in range(L)]
 
