@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
     from derive.language.data import Data
     from derive.language.model import Model
+    from derive.language.symbols import Axis
 
 ORDER = "order"
+ROUNDING = 1e-9
+"""What asymmetry and negative eigenvalues of a table of covariances are put down to rounding, over its entries."""
 
 
 def declared_data(model: Model) -> tuple[Data, ...]:
@@ -52,13 +55,76 @@ def read_arrays(data: str | Mapping[str, Any], model: Model) -> dict[str, Any]:
     else:
         found = _archive(data, {d.name for d in needed} | {ORDER}, names)
     for d in needed:
-        if d.name not in found:
+        if d.name in found:
+            found[d.name] = _numbers(found[d.name], d, where)
+        elif not d.optional or model.arrays is None:
             raise ParameterError(f"{where} has no array {d.name}; it must hold {names}")
-        found[d.name] = _numbers(found[d.name], d, where)
+    needed = tuple(d for d in needed if d.name in found)
     if ORDER in found:
         found[ORDER] = _positions(found[ORDER], found, needed, where)
     _check_alike(found, needed, where)
     return found
+
+
+def array_of(d: Data, given: Any) -> Any:
+    """An array that is given by its name: as numbers, as their text in square brackets, or as a file that holds it."""
+    import json
+
+    import numpy as np
+
+    if isinstance(given, tuple) and all(isinstance(part, str) for part in given):
+        raise ParameterError(f"{d.name} is an array, not a list of values; write it as {d.name}={_example(d)}")
+    if not isinstance(given, str):
+        try:
+            return np.asarray(given, float)
+        except (TypeError, ValueError):
+            raise ParameterError(f"{d.name} is not an array of numbers; its axes are {_shape_of(d)}") from None
+    if not given.startswith("["):
+        if Path(given).suffix == ".npz":
+            found = _archive(given, {d.name}, d.name)
+            if d.name not in found:
+                raise ParameterError(f"{d.name}={given}: the file has no array {d.name}; save it with numpy.savez")
+            return found[d.name]
+        raise ParameterError(
+            f"{d.name}={given} is not an array; write it in brackets, such as {d.name}={_example(d)}, or give a NumPy "
+            "archive (.npz) that holds it"
+        )
+    try:
+        return np.asarray(json.loads(given), float)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"{d.name}={given} is not an array of numbers; its axes are {_shape_of(d)}, so write it as {_example(d)}"
+        ) from None
+
+
+def _shape_of(d: Data) -> str:
+    return " by ".join(str(axis.size) for axis in d.axes)
+
+
+def _example(d: Data) -> str:
+    return "[1,0.5]" if len(d.axes) == 1 else "[[1,0.5],[0.5,1]]"
+
+
+def check_roots(arrays: dict[str, Any], model: Model) -> None:
+    """Raise ParameterError if a table whose root is taken is no table of covariances."""
+    import numpy as np
+
+    from derive.language.contents import everything
+    from derive.language.data import RootAt
+
+    for d in dict.fromkeys(node.data for e in everything(model) for node in sorted(e.atoms(RootAt), key=str)):
+        table = np.asarray(arrays[d.name], float)
+        if table.ndim < 2 or table.shape[-1] != table.shape[-2]:
+            raise ParameterError(f"{d.name} has shape {table.shape}; it must be {_shape_of(d)}")
+        largest = float(np.abs(table).max())
+        if np.abs(table - np.swapaxes(table, -1, -2)).max() > ROUNDING * largest:
+            raise ParameterError(f"{d.name} is not symmetric, so it holds no covariances; give a symmetric table")
+        lowest = float(np.linalg.eigvalsh(table).min())
+        if lowest < -ROUNDING * max(largest, 1.0):
+            raise ParameterError(
+                f"{d.name} has the negative eigenvalue {lowest:.3g}, so no vectors have these scalar products; give a "
+                "positive semidefinite table"
+            )
 
 
 def _archive(path: str, wanted: set[str], names: str) -> dict[str, Any]:
@@ -83,7 +149,7 @@ def _archive(path: str, wanted: set[str], names: str) -> dict[str, Any]:
 def _numbers(array: np.ndarray, d: Data, where: str) -> np.ndarray:
     import numpy as np
 
-    axes = [axis.name for axis in d.axes]
+    axes = [str(axis.size) for axis in d.axes]
     if array.dtype.kind not in "fiub":
         raise ParameterError(f"{where}: {d.name} is not made of numbers")
     if array.ndim not in ({len(axes), len(axes) + 1} if d.clock is not None else {len(axes)}):
@@ -100,17 +166,25 @@ def _numbers(array: np.ndarray, d: Data, where: str) -> np.ndarray:
 
 
 def _positions(order: np.ndarray, found: dict[str, Any], needed: tuple[Data, ...], where: str) -> np.ndarray:
-    taken = [d for d in needed if d.clock is not None and d.axes[0] == d.clock.channels]
+    points = _points(needed)
+    taken = [d for d in needed if d.clock is not None and d.axes[0] == points]
     streams = [d.name for d in taken if found[d.name].ndim > len(d.axes)]
     if not taken or streams:
         why = f"{streams[0]} has a row a time already" if streams else "no array has points to choose from"
         raise ParameterError(f"{where}: {ORDER} is given, but {why}; leave one of the two out")
-    points = len(found[taken[0].name])
-    if order.size == 0 or order.ndim != 2 or order.dtype.kind not in "iu" or order.min() < 0 or order.max() >= points:
+    count = len(found[taken[0].name])
+    if order.size == 0 or order.ndim != 2 or order.dtype.kind not in "iu" or order.min() < 0 or order.max() >= count:
         raise ParameterError(
-            f"{where}: {ORDER} must be whole numbers from 0 to {points - 1}, steps by points of a batch"
+            f"{where}: {ORDER} must be whole numbers from 0 to {count - 1}, steps by points of a batch"
         )
     return order
+
+
+def _points(needed: tuple[Data, ...]) -> Axis | None:
+    """The axis along which training takes points in batches: the first of data on a clock, one whose size follows
+    another parameter before all others."""
+    firsts: list[Axis] = [d.axes[0] for d in needed if d.clock is not None]
+    return min(firsts, key=lambda axis: getattr(axis.size, "follows", None) is None, default=None)
 
 
 def _check_alike(found: dict[str, Any], needed: tuple[Data, ...], where: str) -> None:
@@ -118,7 +192,7 @@ def _check_alike(found: dict[str, Any], needed: tuple[Data, ...], where: str) ->
     seen: dict[str, tuple[int, str]] = {}
     for d in needed:
         shape = found[d.name].shape
-        axes = [axis.name for axis in d.axes]
+        axes = [str(axis.size) for axis in d.axes]
         for axis, length in zip(axes, shape[len(shape) - len(axes) :], strict=True):
             other, name = seen.setdefault(axis, (length, d.name))
             if other != length:
@@ -131,14 +205,22 @@ def _check_alike(found: dict[str, Any], needed: tuple[Data, ...], where: str) ->
 def sizes(found: dict[str, Any], model: Model) -> dict[str, int]:
     """What the file says about whole-number parameters: lengths of axes, and how many points there are."""
     told: dict[str, int] = {}
+    points = _points(declared_data(model))
     for d in declared_data(model):
+        if d.name not in found:
+            continue
         array = found[d.name]
         for axis, length in zip(d.axes, array.shape[array.ndim - len(d.axes) :], strict=True):
-            batched = d.clock is not None and axis == d.clock.channels and array.ndim == len(d.axes)
-            root = axis.follows if axis.follows is not None and batched else axis
+            size = axis.size
+            if size.is_Integer:
+                if int(size) != length:
+                    raise ParameterError(f"{d.name} has {length} entries along {axis}, which has {size} labels")
+                continue
+            batched = d.clock is not None and axis == points and array.ndim == len(d.axes)
+            root = size.follows if size.follows is not None and batched else size
             told[root.name] = length
             if batched and ORDER in found:
-                told[axis.name] = found[ORDER].shape[1]
+                told[size.name] = found[ORDER].shape[1]
     return told
 
 
@@ -148,7 +230,8 @@ def spread(found: dict[str, Any], model: Model, values: dict[str, Any]) -> dict[
 
     arrays = {}
     order: np.ndarray | None = None
-    for d in declared_data(model):
+    points = _points(declared_data(model))
+    for d in (d for d in declared_data(model) if d.name in found):
         array = found[d.name]
         if d.clock is None:
             arrays[d.name] = array
@@ -157,11 +240,11 @@ def spread(found: dict[str, Any], model: Model, values: dict[str, Any]) -> dict[
         if array.ndim > len(d.axes):
             arrays[d.name] = _lasting(array, times, d)
             continue
-        if d.axes[0] != d.clock.channels:
+        if d.axes[0] != points:
             arrays[d.name] = np.broadcast_to(array, (times, *array.shape))
             continue
         if order is None:
-            taken = int(values[d.axes[0].name])
+            taken = int(d.axes[0].size if d.axes[0].size.is_Integer else values[d.axes[0].size.name])
             order = (
                 _lasting(found[ORDER], times, d)
                 if ORDER in found

@@ -46,18 +46,22 @@ class Problem:
     @cached_property
     def inputs(self) -> dict[str, Any]:
         """The values together with the arrays of data, as given or from the declaration."""
-        from derive.data_files import declared_data, read_arrays, shown_source, spread
+        from derive.data_files import check_roots, declared_data, read_arrays, shown_source, spread
 
         if not declared_data(self.model):
             return dict(self.values)
+        if self.data is None and self.model.arrays is None:
+            raise ParameterError(f"{self.model.setting} needs data: give data=FILE.npz")
+        own: dict[str, Any] = {}
         if self.data is not None:
             given = read_arrays(self.data, self.model)
             if self.model.refuses is not None and (wrong := self.model.refuses(given)):
                 raise ParameterError(f"{shown_source(self.data)}: {wrong}")
-            return {**self.values, **spread(given, self.model, self.values)}
-        if self.model.arrays is None:
-            raise ParameterError(f"{self.model.setting} needs data: give data=FILE.npz")
-        return {**self.values, **_made(self.model, dict(self.values))}
+            own = spread(given, self.model, self.values)
+        if any(d.name not in own for d in declared_data(self.model)):
+            own = {**_made(self.model, dict(self.values)), **own}
+        check_roots(own, self.model)
+        return {**self.values, **own}
 
     @property
     def shapes(self) -> tuple[Any, ...]:
@@ -121,10 +125,23 @@ def load_grid(target: str, pairs: Iterable[str]) -> Grid:
 
 def problem_of(declared: Declared, given: Mapping[str, Any]) -> Problem:
     """The model with one value for each name."""
+    arrays = array_names(declared, given)
     for name, value in given.items():
-        if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) != 0:
+        if name not in arrays and (isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) != 0):
             raise ParameterError(f"{name} has several values; one value here, sweeps take several")
     return grid_of(declared, {name: (value,) for name, value in given.items()}).one
+
+
+def array_names(declared: Declared, given: Mapping[str, Any]) -> set[str]:
+    """The names of arrays of data that may be given by themselves, for these choices; they are one value each."""
+    from derive.data_files import declared_data
+    from derive.language.family import Family
+
+    if not isinstance(declared, Family):
+        return {d.name for d in declared_data(declared)}
+    chosen = {name: given[name] for name, _ in declared.choices if name in given}
+    plain = {name: value for name, value in chosen.items() if not isinstance(value, (list, tuple))}
+    return {d.name for d in declared_data(declared.member(plain))} if len(plain) == len(chosen) else set()
 
 
 def grid_of(declared: Declared, given: Given) -> Grid:
@@ -231,7 +248,7 @@ def _listed(text: str) -> list[str]:
     """The parts between commas, but those inside brackets."""
     parts, depth = [""], 0
     for letter in text:
-        depth += (letter == "(") - (letter == ")")
+        depth += (letter in "([") - (letter in ")]")
         if letter == "," and depth == 0:
             parts.append("")
         else:
@@ -250,6 +267,8 @@ def _problem(model: Model, given: dict[str, Any]) -> Problem:
         data = given.pop("data")
         if isinstance(data, str) and not data:
             raise ParameterError("data= names no file; write data=FILE.npz, or leave it out")
+    given, data = _with_arrays(model, given, data)
+    if data is not None:
         given = _with_sizes(model, given, data)
     labels = tuple(label for label, _ in model.probes)
     layered = labels not in ((), ("",)) and "layer" not in known
@@ -267,6 +286,25 @@ def _problem(model: Model, given: dict[str, Any]) -> Problem:
             values[name] = known[name].checked(number_of(name, value, str(known[name].domain)))
     filled = {name: known[name].checked(_filled(known[name], values)) for name in known}
     return Problem(model, {**dict(model.choices), **filled}, layers, data)
+
+
+def _with_arrays(
+    model: Model, given: dict[str, Any], data: str | Mapping[str, Any] | None
+) -> tuple[dict[str, Any], str | Mapping[str, Any] | None]:
+    """The values without arrays that are given by their own names, and these joined to the other data."""
+    from derive.data_files import array_of, declared_data, read_arrays, shown_source
+
+    taken = {p.name for p in model.parameters}
+    own = [d for d in declared_data(model) if d.name in given and d.name not in taken]
+    if not own:
+        return given, data
+    others = {} if data is None else read_arrays(data, model)
+    twice = [d.name for d in own if d.name in others]
+    if twice:
+        assert data is not None
+        raise ParameterError(f"{twice[0]} is given by itself and in {shown_source(data)}; keep one of the two")
+    found = {d.name: array_of(d, given[d.name]) for d in own}
+    return {name: value for name, value in given.items() if name not in found}, {**others, **found}
 
 
 def _takes_data(model: Model) -> bool:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from derive.errors import ParameterError
+
+
+def size_of(values: Mapping[str, Any], size: str) -> int:
+    """A size of an axis: a parameter, or a number as text."""
+    return int(values.get(size, size))
+
+
+def labels_in(values: Mapping[str, Any], sizes: Iterable[str]) -> int:
+    """How many labels axes of these sizes have together."""
+    return math.prod(size_of(values, size) for size in sizes)
 
 
 def checked_array(name: str, axes: tuple[str, ...], values: dict[str, Any]) -> np.ndarray:
@@ -22,7 +34,7 @@ def checked_array(name: str, axes: tuple[str, ...], values: dict[str, Any]) -> n
         raise ParameterError(f"the data {name} is not an array of numbers") from None
     if not np.all(np.isfinite(array)):
         raise ParameterError(f"the data {name} has an entry that is not a finite number; mend the data")
-    wanted = tuple(int(values[axis]) for axis in axes)
+    wanted = tuple(size_of(values, axis) for axis in axes)
     if array.shape != wanted:
         shown = ", ".join(f"{axis} = {n}" for axis, n in zip(axes, wanted, strict=True))
         raise ParameterError(f"the data {name} has shape {array.shape}; it must be {wanted} ({shown})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -34,12 +35,14 @@ SHOWN = 3
 
 
 def single_series(observables: Mapping[str, Any], most: int | None = SHOWN) -> dict[str, list[float]]:
-    """Each observable as a list over time; of one with labels the first few, as name[0], name[1], ..."""
+    """Each observable as a list over time; of one with labels the first few, as name[0], name[1], ...,
+    or name[0,0] along two axes."""
     found: dict[str, list[float]] = {}
     for name, series in observables.items():
         if series and isinstance(series[0], (list, tuple)):
-            for label in range(len(series[0]))[:most]:
-                found[f"{name}[{label}]"] = [row[label] for row in series]
+            table = np.array(series, object)
+            for label in itertools.islice(np.ndindex(*table.shape[1:]), most):
+                found[f"{name}[{','.join(map(str, label))}]"] = table[:, *label].tolist()
         else:
             found[name] = series
     return found
@@ -50,4 +53,4 @@ def single_draws(name: str, observables: Mapping[str, Any]) -> Any:
     if name in observables:
         return observables[name]
     plain, _, label = name.rstrip("]").partition("[")
-    return observables[plain][:, :, int(label)]
+    return observables[plain][:, :, *map(int, label.split(","))]

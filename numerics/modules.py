@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from derive.errors import DeriveError, ParameterError
-from numerics.arrays import checked_array
+from numerics.arrays import checked_array, labels_in
 from numerics.bulk.branch import Branch
 from numerics.bulk.settling import settled
 from numerics.compiled import keep_compiled
@@ -120,7 +120,7 @@ class Solver:
 
     def pass_of(self, values: dict[str, Any]) -> jax.stages.Wrapped:
         """The exact training level, compiled as it pays for one point: a short pass is not worth much optimising."""
-        labels = 1 if self.setting.labels is None else int(values[self.setting.labels])
+        labels = labels_in(values, self.setting.labels)
         return self.short_pass if self.times(values) * labels <= SHORT else self.forward_pass
 
     @cached_property

@@ -167,7 +167,7 @@ def axes_of(setting: Setting, name: Name) -> tuple[str, ...]:
 
 def _has(field: FieldOf) -> tuple[bool, bool]:
     """Whether a field has times, and labels."""
-    return field.timed, field.labels is not None
+    return field.timed, bool(field.labels)
 
 
 class Kernels(Mapping[tuple[str, str], TwoTime]):

@@ -13,6 +13,7 @@ import derive
 from derive import (
     Eq,
     Model,
+    axis,
     field,
     fields,
     gaussian,
@@ -71,9 +72,10 @@ def test_a_factor_with_labels_keeps_an_outer_product_symmetric():
     """One label against none, the factor at either end or in front."""
 
     def largest(clock, update):
-        x, y = fields("x y", D, clock)
+        axes = (axis("label", C),) if clock != t else ()
+        x, y = fields("x y", D, clock, axes=axes)
         M = weights("M", D, D, clock)
-        start = normal("start", D, per_class=clock) if clock.channels else normal("start", D)
+        start = normal("start", D, axes=axes)
         equations = [
             Eq(x(0), start),
             Eq(y(clock), M(clock) @ x(clock)),
@@ -81,11 +83,11 @@ def test_a_factor_with_labels_keeps_an_outer_product_symmetric():
             Eq(M(0), goe("M0", D)),
             Eq(M(clock + 1), M(clock) + update(x(clock), mean(x(clock) ** 2)) / D),
         ]
-        counted = (C,) if clock.channels else ()
+        counted = (C,) if axes else ()
         model = Model(parameters=(b, c, T, *counted), equations=equations, probe=spectrum(M(T)))
         return derive.load(model).solve().outliers
 
-    u = training_clock("u", steps=T, channels=C)
+    u = training_clock("u", steps=T)
     plain = largest(t, lambda x, m: c * m * outer(x, x))
     assert len(plain)
     assert largest(u, lambda x, m: c * m * outer(x, x)) == pytest.approx(plain, rel=1e-10)

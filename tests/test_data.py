@@ -30,10 +30,11 @@ T = parameter('T', default=3, domain=whole_positive)
 D = sectors('D')
 t = training_clock('t', steps=T)
 J = goe('J', D)
-y, x = data('y', P), data('x', P, K)
-late, moving = data('late', P, clock=t), data('moving', P, K, clock=t)
-n, many, parts = normal('n', D), normal('many', D, labels=P), normal('parts', D, labels=K)
-v, u = field('v', D, t, labels=P), field('u', D, t)
+p, k = axis('p', P), axis('k', K)
+y, x = data('y', p), data('x', p, k)
+late, moving = data('late', p, clock=t), data('moving', p, k, clock=t)
+n, many, parts = normal('n', D), normal('many', D, axes=p), normal('parts', D, axes=k)
+v, u = field('v', D, t, axes=p), field('u', D, t)
 M = weights('M', D, D, t)
 """
 OBSERVED = "{'q': mean(v(t)**2)}"
@@ -47,12 +48,15 @@ def model_text(equations: str, observe: str = OBSERVED, more: str = "") -> str:
 # -- declarations
 
 REFUSED = {
-    "an axis that is no parameter": ("data('w', 3)", "data w: the axis 3 is not a whole-number parameter"),
-    "an axis that is no whole number": ("data('w', a)", "data w: the axis a is not a whole-number parameter"),
+    "an axis that is no parameter": ("data('w', 3)", "data w: 3 is not an axis; make one"),
+    "an axis that is no whole number": ("data('w', a)", "data w: a is not an axis; make one"),
     "no axis": ("data('w')", "data w: give one axis or two besides the clock"),
-    "three axes": ("data('w', P, P, P)", "data w: give one axis or two besides the clock"),
-    "a clock that is none": ("data('w', P, clock=T)", "data w: T is not a clock"),
-    "labels that are none": ("field('w', D, t, labels=3)", "labels=3 is not a whole-number parameter"),
+    "three axes": ("data('w', p, p, p)", "data w: give one axis or two besides the clock"),
+    "a clock that is none": ("data('w', p, clock=T)", "data w: T is not a clock"),
+    "axes that are none": ("field('w', D, t, axes=3)", "w: axes=3 is not an axis; make one with"),
+    "an axis twice": ("field('w', D, t, axes=(p, p))", "w: it has the axis p twice"),
+    "an axis of no whole number": ("axis('w', a)", "axis w: its size a is neither a whole-number parameter nor"),
+    "an axis without labels": ("axis('w', 0)", "axis w: its size 0 is neither a whole-number parameter nor"),
     "a default out of the domain": (
         "parameter('B', default=a, domain=whole_positive)",
         "parameter B: its default a must be a whole number",
@@ -66,7 +70,7 @@ def test_words_refuse_what_cannot_be_meant(declared, case):
     with pytest.raises(DeclarationError) as caught:
         load_declaration(str(declared(f"{HEAD}{line}\n")))
     assert sentence in str(caught.value)
-    assert "line 15" in str(caught.value)
+    assert "line 16" in str(caught.value)
 
 
 EQUATIONS = {
@@ -75,8 +79,11 @@ EQUATIONS = {
     "a table added": ("Eq(v(t), many + x)", "x is a table; apply it to a vector with @"),
     "a table inside a law": ("Eq(v(t), tanh(x))", "x is a table; apply it to a vector with labels: x @ v"),
     "a table times a table": ("Eq(v(t), x @ x.T @ many)", "x.T is a table; apply it to a vector with labels"),
-    "a table of a vector without labels": ("Eq(v(t), x @ n)", "x takes vectors with labels K, but its argument has"),
-    "a table of the wrong labels": ("Eq(v(t), x @ many)", "x takes vectors with labels K, but its argument has P"),
+    "a table of a vector without labels": (
+        "Eq(v(t), x @ n)",
+        "x takes vectors with the axis k, but its argument has none",
+    ),
+    "a table of the wrong labels": ("Eq(v(t), x @ many)", "x takes vectors with the axis k, but its argument has p"),
     "a table of a number": ("Eq(v(t), x @ a)", "x @ (a): the right-hand side is not a vector"),
     "data on a clock without a time": ("Eq(v(t), late * many)", "data late lives on clock t: write late(t)"),
     "a moving table without a time": ("Eq(v(t), moving @ parts)", "data moving lives on clock t: write moving(t)"),
@@ -89,9 +96,9 @@ EQUATIONS = {
         "v at 0 uses late(1), which comes later",
     ),
     "data at a fixed time": ("Eq(v(t), late(0) * many)", "v uses late(0); on the right side times are relative"),
-    "labels that differ": ("Eq(v(t), tanh(parts))", "v has labels K on its right-hand side, but v has P"),
-    "two labels in one law": ("Eq(v(t), many * parts)", "v mixes labels: "),
-    "labels where there are none": ("Eq(u(t), tanh(many))", "u has labels P on its right-hand side, but u has none"),
+    "labels that differ": ("Eq(v(t), tanh(parts))", "v has the axes k on its right-hand side, but v has p"),
+    "two labels in one law": ("Eq(v(t), many * parts)", "v has the axes k, p on its right-hand side, but v has p"),
+    "labels where there are none": ("Eq(u(t), tanh(many))", "u has the axes p on its right-hand side, but u has none"),
     "a sum over no labels": ("Eq(u(t), total(n))", "total(n) is over labels, but there are none; leave it out"),
     "each in an equation": ("Eq(v(t), each(many))", "the equation of v: each(...) is for observe={...} only"),
     "data as the factor of a matrix": (
@@ -104,11 +111,11 @@ EQUATIONS = {
     ),
     "a mean with labels as the factor of an outer product without": (
         STORED + "Eq(M(t + 1), M(t) + mean(v(t)**2) / D * outer(n, n))",
-        "it has labels P, over which this outer product has no sum; wrap it in total(...)",
+        "it has the axes p, over which this outer product has no sum; wrap it in total(...)",
     ),
     "labels of an outer product": (
         STORED + "Eq(M(t + 1), M(t) + outer(v(t), parts) / D)",
-        "outer(v(t), parts): the class labels of the first are P, those of the second K",
+        "outer(v(t), parts): the axes of the first are p, those of the second k",
     ),
 }
 
@@ -127,7 +134,19 @@ OBSERVABLES = {
     "each without labels": ("{'q': each(mean(n))}", "each(mean(n)) is over labels, but there are none"),
     "a table in a mean": ("{'q': mean(x @ parts)}", "give x @ parts a field of its own"),
     "data of the future": ("{'q': total(late(t + 1) * mean(v(t)))}", "observable q uses late(t + 1)"),
-    "two labels": ("{'q': each(mean(v(t) * n) * mean(parts * n))}", "mixes labels"),
+    "a softmax without each": ("{'q': softmax(mean(v(t) * n), p)}", "observable q has labels; wrap it in total(...)"),
+    "a sum over one of two axes": ("{'q': total(mean(v(t) * parts), k)}", "observable q has labels; wrap it in"),
+    "a sum over an axis that is not there": (
+        "{'q': total(mean(v(t)), k)}",
+        "is over k, but its argument has the axes p",
+    ),
+    "a softmax along an axis that is not there": ("{'q': each(softmax(mean(n), k))}", "its argument has no labels"),
+    "a softmax of a vector": ("{'q': each(softmax(v(t), p))}", "softmax(v(t), p) is of a vector; take it of means"),
+    "a softmax along a number": ("{'q': each(softmax(mean(v(t)), P))}", "softmax(..., P): that is not an axis"),
+    "a name for an axis that is not there": ("{'q': each(mean(relabel(n, p, k)))}", "its argument has no labels"),
+    "axes of different size": ("{'q': each(mean(relabel(v(t), p, k)))}", "give them the same size"),
+    "entries of numbers": ("{'q': each(entries(y))}", "entries(y): give a table, such as data('onehot', p, c)"),
+    "a root of a table with two axes": ("{'q': mean(root(x) @ parts)}", "the axes of x are p and k; give it one twice"),
 }
 
 
@@ -200,7 +219,7 @@ def test_tables_and_sums_print_as_they_are_read():
     plain, tex = text_of_record(system), latex_of_record(system)
     assert "h = x V/sqrt(D)" in plain and "w(t) = w(t-1) + (eta/P) total(pushed(t-1))" in plain
     assert r"\sum_{\mathrm{labels}} \mathrm{pushed}(t - 1)" in tex and r"\frac{1}{\sqrt{D}}\, x\, V" in tex
-    assert "h, phi, pushed have one copy for each of P labels" in plain
+    assert "h, phi, pushed have one copy for each of P labels along p" in plain
 
 
 def test_a_transposed_table_prints_its_transpose():

@@ -5,6 +5,7 @@ Parameters of one shape (choices, T, C) are solved side by side, so that each so
 
 from __future__ import annotations
 
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -12,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import derive
 from derive.claims import check_claims, load_claims, project_claims
 from derive.codegen import solver_files
-from derive.errors import ClaimError, NumericalError
+from derive.errors import ClaimError, NumericalError, ParameterError
 from derive.problems import load_problem
 from numerics.solver import load_solver, solve_many
 
@@ -99,7 +101,8 @@ def reference(shape: str, k: int) -> by_hand.Solution:
 def solved_by_hand(values: dict) -> by_hand.Solution:
     """By hand inputs are isotropic."""
     assert values["spectrum"] == "isotropic"
-    return by_hand.solve(**{name: value for name, value in values.items() if name != "spectrum"})
+    left_out = ("spectrum", "teachers")
+    return by_hand.solve(**{name: value for name, value in values.items() if name not in left_out})
 
 
 def both(shape: str, k: int):
@@ -160,6 +163,69 @@ def test_outliers_of_every_layer_at_every_time_are_those_by_hand(shape, k):
         tops = [max([layer.bulk_edges[-1][1], *now]) for now in expected]
         assert np.allclose(layer.largest_path, tops, rtol=1e-8)
         assert layer.bbp_time == next((time for time, now in enumerate(expected) if now), None)
+
+
+GIVEN = {"alpha": 2.0, "nu": 2.0, "gamma0": 8.0, "eta": 0.02, "sigma": 0.3, "T": 5}
+TEACHERS = [
+    ([2.0], [[1.0]]),
+    ([0.0], [[1.0]]),
+    ([1.0, 1.0], [[1.0, 1.0], [1.0, 1.0]]),  # the same teacher twice
+    ([1.5, 0.0], [[1.0, 0.5], [0.5, 1.0]]),
+    ([1.5, -1.0, 0.7], [[1.0, 0.5, 0.5], [0.5, 1.0, 0.5], [0.5, 0.5, 1.0]]),
+    ([1.0, 1.0, 1.0], [[2.0, 1.0, 0.0], [1.0, 1.0, 0.3], [0.0, 0.3, 0.5]]),
+]
+
+
+@pytest.mark.parametrize(("strengths", "gram"), TEACHERS)
+def test_given_teachers_are_those_by_hand(strengths, gram):
+    derived = derive.load("deep_linear", L=1, teachers="given").solve(GIVEN, strengths=strengths, gram=gram, layer=0)
+    lengths = np.diag(strengths)
+    teacher = tuple(map(tuple, lengths @ np.array(gram) @ lengths))
+    hand = by_hand.solve(L=1, C=len(strengths), teacher=teacher, **GIVEN)
+    assert np.allclose(derived["test_loss"], hand.test_loss, rtol=1e-12, atol=0)
+    assert np.allclose(derived["train_loss"], hand.train_loss, rtol=1e-12, atol=0)
+    assert np.allclose(derived.outliers, expanded(by_hand.outliers(hand, 0, GIVEN["T"])), rtol=1e-8)
+
+
+def test_five_teachers_that_differ_have_five_outliers():
+    strengths = [1.6, 1.35, 1.1, 0.85, 0.6]
+    values = {**GIVEN, "T": 10, "strengths": strengths}
+    outliers = derive.load("deep_linear", L=1, teachers="given").solve(values, layer=0, path=False).outliers
+    assert len(outliers) == 5
+    assert np.all(np.diff(outliers) < -0.5)
+
+
+def test_teachers_given_as_orthonormal_are_alike():
+    alike, given = (derive.load("deep_linear", L=1, teachers=teachers) for teachers in ("alike", "given"))
+    one, other = (m.solve(GIVEN, C=2, layer=0, path=False) for m in (alike, given))
+    assert np.allclose(one["test_loss"], other["test_loss"], rtol=1e-12, atol=0)
+    assert np.allclose(one.outliers, other.outliers, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("gram=[[1,2],[2,1]]", "negative eigenvalue -1"),
+        ("gram=[[1,0.2],[0.3,1]]", "not symmetric"),
+        ("gram=[1,1]", "it must be C by C"),
+        ("strengths=[1,2,3] gram=[[1,0],[0,1]]", "they must be the same"),
+        ("C=3 strengths=[1,2]", "leave C out"),
+        ("strengths=5", "write it in brackets"),
+        ("strengths=nothing.npz", "there is no such file"),
+    ],
+)
+def test_teachers_that_cannot_be_are_refused(given, sentence):
+    with pytest.raises(ParameterError, match=re.escape(sentence)):
+        _ = load_problem("deep_linear", ["L=1", "teachers=given", *given.split()]).inputs
+
+
+def test_teachers_come_from_a_file_too(tmp_path):
+    np.savez(tmp_path / "teachers.npz", strengths=[1.0, 2.0], gram=[[1.0, 0.1], [0.1, 1.0]])
+    pairs = [f"{name}={tmp_path / 'teachers.npz'}" for name in ("strengths", "gram")]
+    problem = load_problem("deep_linear", ["L=1", "teachers=given", *pairs])
+    assert problem.values["C"] == 2
+    assert problem.inputs["strengths"].tolist() == [1.0, 2.0]
+    assert problem.inputs["gram"].tolist() == [[1.0, 0.1], [0.1, 1.0]]
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from derive import (
     Eq,
     Model,
     alignment,
+    axis,
     data,
     diag,
     field,
@@ -372,7 +373,10 @@ REFUSED = {
     "not symmetric": (lambda: derive_model(model(diag(FEW) @ M)), "not symmetric"),
     "nothing random": (lambda: derive_model(model(diag(FEW) + outer(v, v) / D)), "there is no random matrix"),
     "mean inside": (lambda: derive_model(model(M + diag(FEW / mean(FEW**2)))), "holds a mean"),
-    "data": (lambda: derive_model(model(M + diag(trait("given", D, values=data("numbers", K))), K)), "are data"),
+    "data": (
+        lambda: derive_model(model(M + diag(trait("given", D, values=data("numbers", axis("k", K)))), K)),
+        "are data",
+    ),
     "unbounded": (
         lambda: derive_model(model(M + diag(trait("long", D, density=sp.exp(-x), low=0, high=oo)))),
         "is unbounded",

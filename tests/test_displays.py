@@ -15,6 +15,7 @@ from conftest import derivation_of, model_named
 from derive import (
     Eq,
     Model,
+    axis,
     data,
     each,
     field,
@@ -66,11 +67,11 @@ def by_hand(latex: dict[str, str]) -> Model:
     nu = parameter("nu", default=2.0, domain=positive)
     T, P = (parameter(name, default=3, domain=whole_positive) for name in "TP")
     D, N = sectors("D", N=nu)
-    t = training_clock("t", steps=T, channels=P, latex=latex["clock"])
-    y = data("y", P, clock=t, latex=latex["labels"])
+    t, p = training_clock("t", steps=T, latex=latex["clock"]), axis("p", P)
+    y = data("y", p, clock=t, latex=latex["labels"])
     J = gaussian("J", N, D, latex=latex["matrix"])
-    start = normal("start", D, labels=P, latex=latex["start"])
-    x, h = field("x", D, t, latex=latex["state"]), field("h", N, t)
+    start = normal("start", D, axes=p, latex=latex["start"])
+    x, h = field("x", D, t, axes=p, latex=latex["state"]), field("h", N, t, axes=p)
     W = weights("W", N, D, t, latex=latex["weights"])
     return Model(
         parameters=(lam, nu, T, P),
@@ -281,7 +282,7 @@ def test_bad_latex_is_refused_in_one_sentence(latex):
         lambda: gaussian("J", D, D, latex=latex),
         lambda: goe("M", D, latex=latex),
         lambda: weights("W", D, D, clock, latex=latex),
-        lambda: data("y", steps, latex=latex),
+        lambda: data("y", axis("p", steps), latex=latex),
     ):
         with pytest.raises(DeclarationError, match="latex=") as refusal:
             declare()

@@ -12,6 +12,7 @@ from sympy import sqrt, tanh
 from derive import (
     Eq,
     Model,
+    axis,
     field,
     fields,
     gaussian,
@@ -48,7 +49,8 @@ T = parameter("T", default=3, domain=whole_positive)
 C = parameter("C", default=2, domain=whole_positive)
 D, N = sectors("D", N=alpha)
 t = training_clock("t", steps=T)
-u = training_clock("u", steps=T, channels=C)
+u = training_clock("u", steps=T)
+label = axis("label", C)
 M0, Q, W0 = goe("M0", D), gaussian("Q", D, D), gaussian("W0", N, D)
 a, b = normal("a", D), normal("b", D)
 
@@ -148,7 +150,7 @@ def test_fresh_data_of_another_time_are_not_those_of_now():
 @pytest.mark.slow
 @pytest.mark.parametrize("value", [1, a], ids=["a constant", "a vector without labels"])
 def test_what_has_no_labels_is_the_same_for_each(value, simulation_seed):
-    x, g, W = field("x", D, u), normal("g", D, per_class=u), weights("W", D, D, u)
+    x, g, W = field("x", D, u, axes=label), normal("g", D, axes=label), weights("W", D, D, u)
     equations = [
         Eq(x(u), value),
         Eq(W(0), Q / sqrt(D)),
@@ -162,7 +164,7 @@ def test_what_has_no_labels_is_the_same_for_each(value, simulation_seed):
 
 @pytest.mark.slow
 def test_two_constants_are_one_vector(simulation_seed):
-    x, y, W = field("x", D, u), field("y", D, u), weights("W", D, D, u)
+    x, y, W = field("x", D, u, axes=label), field("y", D, u, axes=label), weights("W", D, D, u)
     equations = [Eq(x(u), 1), Eq(y(u), 2), Eq(W(0), Q / sqrt(D)), Eq(W(u + 1), W(u) + k / D * outer(x(u), y(u)))]
     model = Model((k, T, C), equations, {"cross": mean(x(u) * y(u))}, spectrum(W(T).T @ W(T)))
     _, _, theory = solved(model)

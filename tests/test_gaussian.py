@@ -19,6 +19,7 @@ from sympy import Heaviside, Max, Rational, erf, sign, sqrt, tanh
 from derive import (
     Eq,
     Model,
+    axis,
     field,
     fields,
     gaussian,
@@ -291,9 +292,9 @@ def gates():
 
 def classes():
     """Class labels, a law that moves with time, a mean as a coefficient, a law one step late."""
-    u = training_clock("t", steps=T, channels=C)
-    x = normal("x", D, per_class=u)
-    h, y, r = fields("h y r", N, u)
+    u, label = training_clock("t", steps=T), axis("label", C)
+    x = normal("x", D, axes=label)
+    h, y, r = fields("h y r", N, u, axes=label)
     W = weights("W", N, D, u)
     return Model(
         parameters=(a, b, c, T, C),

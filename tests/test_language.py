@@ -21,7 +21,7 @@ C = parameter("C", default=2, domain=whole_positive)
 D, N = sectors("D", N=nu)
 t = training_clock("t", steps=T)
 other = training_clock("other", steps=T)
-classes = training_clock("classes", steps=T, channels=C)
+classes = axis("classes", C)
 M0, W0 = goe("M0", D), gaussian("W0", N, D)
 v, n = normal("v", D), normal("n", N)
 x, y = fields("x y", D, t)
@@ -95,7 +95,7 @@ BAD = {
     "default out of its domain": ("parameter('q', default=-1.0, domain=positive)", "default"),
     "ratio that is not a parameter": ("sectors('A', B='beta')[0]", "is not a parameter"),
     "steps that are not whole": ("training_clock('k', steps=b)", "whole-number parameter"),
-    "labels on one side only": ("outer(field('q', D, classes)(classes), v)", "class labels"),
+    "labels on one side only": ("outer(field('q', D, t, axes=classes)(t), v)", "the axes of the first are classes"),
     "function without code": ("model(*START, Eq(x(t + 1), sympy.besselj(2, x(t))))", "array code"),
     "sum inside a sum": (
         "model(*START, Eq(x(t + 1), past_sum(lambda s: past_sum(lambda q: x(q), t), t)))",

@@ -108,8 +108,8 @@ def test_what_is_drawn_is_mostly_accepted():
     assert accepted >= 45
 
 
-WORDS = ("fresh=", "per_class=", "past_sum", "goe(", "endpoint=False", "channels=", "tanh", "Max", "probe={", "- 5")
-WORDS += (".T @", "m(0), 0)", "mean(", "variance=", "scale=", "erf", "labels=", "data(", "clock=t)", "arrays=")
+WORDS = ("fresh=", "axes=along_C", "past_sum", "goe(", "endpoint=False", "softmax(", "tanh", "Max", "probe={", "- 5")
+WORDS += (".T @", "m(0), 0)", "mean(", "variance=", "scale=", "erf", "axes=along_K1", "data(", "clock=t)", "arrays=")
 WORDS += ("Piecewise(", "sign(", "Abs(", "cos(", "exp(", "(t + 2)", "mean(x(s)", "1 / sqrt(1 + mean(", "/ (1 + t)")
 WORDS += (
     "sqrt(2) *",
@@ -119,6 +119,7 @@ WORDS += (
     "total(",
     "each(",
     "total(mean(",
+    ", along_K1)",
     "b1 *",
     "b3 @",
     "b3(t - 1)",

@@ -17,6 +17,7 @@ from conftest import SHIPPED, derivation_of, model_named
 from derive import (
     Eq,
     Model,
+    axis,
     field,
     fields,
     gaussian,
@@ -70,10 +71,11 @@ def momentum():
     steps = parameter("T", default=4, domain=whole_positive)
     classes = parameter("C", default=2, domain=whole_positive)
     d = sectors("D")
-    k = training_clock("k", steps=steps, channels=classes)
+    k = training_clock("k", steps=steps)
+    label = axis("label", classes)
     initial, data = gaussian("W0", d, d), gaussian("X", d, d, fresh=k)
-    x = normal("x", d, per_class=k)
-    h, y = fields("h y", d, k)
+    x = normal("x", d, axes=label)
+    h, y = fields("h y", d, k, axes=label)
     w, buffer = weights("W", d, d, k), weights("V", d, d, k)
     model = Model(
         parameters=(mu, eta, steps, classes),

@@ -14,6 +14,7 @@ from sympy import Heaviside, sqrt, tanh
 from derive import (
     Eq,
     Model,
+    axis,
     data,
     each,
     field,
@@ -322,7 +323,8 @@ C = parameter("C", default=2, domain=whole_positive)
 POINT = {"a": 1.5, "b": 0.4, "c": 0.7, "T": 3, "C": 2}
 D, N = sectors("D", N=a)
 t = training_clock("t", steps=T)
-u = training_clock("u", steps=T, channels=C)
+u = training_clock("u", steps=T)
+label = axis("label", C)
 M0, W0 = goe("M0", D), gaussian("W0", N, D)
 v, w = normal("v", D), normal("w", D)
 
@@ -495,8 +497,8 @@ def test_fields_without_time():
 
 @pytest.mark.slow
 def test_labels_that_are_drawn_once_each():
-    z, r = fields("z r", D, u)
-    drawn = normal("drawn", D, per_class=u)
+    z, r = fields("z r", D, u, axes=label)
+    drawn = normal("drawn", D, axes=label)
     K = weights("K", D, D, u)
     model = declared(
         [
@@ -514,7 +516,7 @@ def test_labels_that_are_drawn_once_each():
 
 def test_constants_count_as_they_are():
     """Also where a field has labels, under a random matrix, and where the law of all labels is that of none."""
-    one, z, k = fields("one z k", D, u)
+    one, z, k = fields("one z k", D, u, axes=label)
     model = declared(
         [Eq(one(u), 1), Eq(z(u), w), Eq(k(u), tanh(w) * 0 + M0 @ one(u) + c)],
         {"one": mean(one(u) ** 2), "z": mean(z(u) ** 2), "k": mean(k(u) ** 2), "m": mean(k(u)), "w": mean(w**2)},
@@ -529,8 +531,8 @@ def test_constants_count_as_they_are():
 
 
 def test_means_of_means_and_sums_over_labels():
-    z, r = fields("z r", D, u)
-    drawn, y_of = normal("drawn", D, per_class=u), data("y_of", C)
+    z, r = fields("z r", D, u, axes=label)
+    drawn, y_of = normal("drawn", D, axes=label), data("y_of", label)
     model = declared(
         [Eq(z(u), y_of * drawn + c), Eq(r(u), total(mean(z(u) ** 2)) * tanh(w) + mean(z(u)) * drawn)],
         {

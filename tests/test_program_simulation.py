@@ -14,6 +14,7 @@ from sympy import sqrt, tanh
 from derive import (
     Eq,
     Model,
+    axis,
     data,
     each,
     field,
@@ -49,7 +50,8 @@ C = parameter("C", default=3, domain=whole_positive)
 P = parameter("P", default=2, domain=whole_positive)
 D, N = sectors("D", N=a)
 t = training_clock("t", steps=T)
-u = training_clock("u", steps=T, channels=C)
+u = training_clock("u", steps=T)
+label, point = axis("label", C), axis("point", P)
 e = training_clock("e", steps=T, endpoint=False)
 M0, W0 = goe("M0", D), gaussian("W0", N, D)
 v, w = normal("v", D), normal("w", D)
@@ -107,13 +109,14 @@ def _everything(word) -> Model:
     p1, p2, steps = parameter(word(0), 1.5, positive), parameter(word(1), 0.4), parameter(word(2), 3, whole_positive)
     many, points = parameter(word(3), 2, whole_positive), parameter(word(4), 3, whole_positive)
     small, large = sectors(word(5), **{word(6): p1})
-    clock = training_clock(word(7), steps=steps, channels=many)
-    x, y = field(word(8), small, clock), field(word(9), large, clock)
-    start, alone = normal(word(10), small, per_class=clock), normal(word(11), small)
+    clock = training_clock(word(7), steps=steps)
+    label, sample = axis(word(24), many), axis(word(25), points)
+    x, y = field(word(8), small, clock, axes=label), field(word(9), large, clock, axes=label)
+    start, alone = normal(word(10), small, axes=label), normal(word(11), small)
     G, K = gaussian(word(12), large, small), weights(word(13), large, small, clock)
     buffer, fresh = weights(word(14), large, small, clock), gaussian(word(15), large, small, fresh=clock)
-    table, target = data(word(16), points, many), data(word(17), many, clock=clock)
-    mixed, noise = field(word(18), small, clock, labels=points), normal(word(19), small, clock)
+    table, target = data(word(16), sample, label), data(word(17), label, clock=clock)
+    mixed, noise = field(word(18), small, clock, axes=sample), normal(word(19), small, clock, axes=label)
     return Model(
         parameters=(p1, p2, steps, many, points),
         equations=[
@@ -339,8 +342,8 @@ def test_updates_with_means_and_with_the_initial_matrix():
 @pytest.mark.slow
 def test_constants_fill_sites_and_labels():
     """A constant counts at every site and for every label, also in an update; whole numbers do not overflow."""
-    x, K = field("x", D, u), weights("K", D, D, u)
-    plain, grown = field("plain", D, u, labels=None), field("grown", D, u, labels=None)
+    x, K = field("x", D, u, axes=label), weights("K", D, D, u)
+    plain, grown = field("plain", D, u), field("grown", D, u)
     model = Model(
         parameters=(b, C, T),
         equations=[
@@ -391,10 +394,10 @@ def test_sums_over_the_past_alone_late_and_inside_a_matrix():
 
 def test_tables_totals_and_labels():
     """Data with and without time, one step late, labels that are mixed, summed, averaged and followed one by one."""
-    table, moving, y = data("table", P, C), data("moving", P, C, clock=u), data("y", C, clock=u)
-    x, summed = field("x", D, u), field("summed", D, u, labels=None)
-    mixed, back, read = field("mixed", D, u, labels=P), field("back", D, u), field("read", D, u)
-    start = normal("start", D, per_class=u)
+    table, moving, y = data("table", point, label), data("moving", point, label, clock=u), data("y", label, clock=u)
+    x, summed = field("x", D, u, axes=label), field("summed", D, u)
+    mixed, (back, read) = field("mixed", D, u, axes=point), fields("back read", D, u, axes=label)
+    start = normal("start", D, axes=label)
     model = Model(
         parameters=(b, C, P, T),
         equations=[
@@ -440,8 +443,8 @@ def test_tables_totals_and_labels():
 
 def test_projections_with_labels_on_either_side():
     """outer(...) @ v sums over the labels of the pair and keeps those of the vector."""
-    x, y, z = field("x", D, u), field("y", D, u), field("z", D, u, labels=None)
-    start = normal("start", D, per_class=u)
+    (x, y), z = fields("x y", D, u, axes=label), field("z", D, u)
+    start = normal("start", D, axes=label)
     model = Model(
         parameters=(b, C, T),
         equations=[

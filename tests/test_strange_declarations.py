@@ -14,6 +14,7 @@ from sympy import sqrt, tanh
 from derive import (
     Eq,
     Model,
+    axis,
     field,
     fields,
     gaussian,
@@ -43,7 +44,8 @@ T = parameter("T", default=3, domain=whole_positive)
 C = parameter("C", default=3, domain=whole_positive)
 D, N = sectors("D", N=a)
 t = training_clock("t", steps=T)
-u = training_clock("u", steps=T, channels=C)
+u = training_clock("u", steps=T)
+class_axis = axis("class_axis", C)
 M0, W0 = goe("M0", D), gaussian("W0", N, D)
 v, w = normal("v", D), normal("w", D)
 
@@ -178,9 +180,9 @@ def initial_matrix_with_its_size():
 
 
 def labels_beside_none():
-    x, y = fields("x y", D, u)
+    x, y = fields("x y", D, u, axes=class_axis)
     M = weights("M", D, D, u)
-    each = normal("each", D, per_class=u)
+    each = normal("each", D, axes=class_axis)
     return Model(
         parameters=(b, c, T, C),
         equations=[

@@ -14,6 +14,7 @@ from derive import (
     Domain,
     Eq,
     Model,
+    axis,
     data,
     field,
     gaussian,
@@ -154,7 +155,7 @@ def test_the_same_law_written_otherwise(two_values, law):
 @pytest.mark.slow
 def test_values_may_be_data():
     K = parameter("K", default=5, domain=whole_positive)
-    made = learner(values=data("lam_given", K), extra=(K,), spikes=False)
+    made = learner(values=data("lam_given", axis("k", K)), extra=(K,), spikes=False)
     found = derive.load(made).solve(data={"lam_given": np.array([0.5, 0.5, 0.5, 3, 3])}, T=5)
     expected = derive.load(learner(spikes=False, **TWO)).solve(T=5)
     np.testing.assert_allclose(found["test"], expected["test"], rtol=1e-12)

@@ -17,6 +17,7 @@ from sympy import sign, sqrt, tanh
 from derive import (
     Eq,
     Model,
+    axis,
     each,
     field,
     gaussian,
@@ -89,9 +90,9 @@ def remembering(law=tanh) -> Model:
 
 def labelled(law=lambda x: x) -> Model:
     """A layer with K labels that learns from its own activity; linear, or not."""
-    clock = training_clock("t", steps=T, channels=K)
-    start, W0 = normal("start", D, per_class=clock), gaussian("W0", N, D)
-    x, y, z = field("x", D, clock), field("y", N, clock), field("z", N, clock)
+    clock, k = training_clock("t", steps=T), axis("k", K)
+    start, W0 = normal("start", D, axes=k), gaussian("W0", N, D)
+    x, y, z = field("x", D, clock, axes=k), field("y", N, clock, axes=k), field("z", N, clock, axes=k)
     W = weights("W", N, D, clock)
     return Model(
         parameters=(g, dt, T, K),

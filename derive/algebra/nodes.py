@@ -88,7 +88,7 @@ def noise(field: Field, time: sp.Expr) -> Noise:
 
 
 def index_size(field: Field) -> sp.Expr:
-    """How many copies of a field take part in a spike: times before the last update, times class labels."""
+    """How many copies of a field take part in a spike: times before the last update, times labels."""
     clock: Clock | None = field.clock
     size = sp.Integer(1)
     if clock is not None and field.timed:

@@ -17,7 +17,7 @@ from derive.api.wishes import CORES, Wish, Workers, shard_of
 from derive.errors import ParameterError
 from derive.language.family import Family
 from derive.language.model import Model
-from derive.problems import aligned, grid_of
+from derive.problems import aligned, array_names, grid_of
 from derive.results import Sweep
 from derive.sweeps.journal import Journal, opened
 from derive.sweeps.units import Unit, written
@@ -187,7 +187,8 @@ def sweeping_of(
     source: Source, declared: Model | Family, given: Mapping[str, Any], told: Mapping[str, Any]
 ) -> Sweeping:
     """The sweep that a caller describes: values along the axes, and all options of `Theory.sweep`."""
-    grid = grid_of(declared, {name: several(value) for name, value in given.items()})
+    arrays = array_names(declared, given)
+    grid = grid_of(declared, {name: (value,) if name in arrays else several(value) for name, value in given.items()})
     grid = replace(grid, problems=tuple(aligned(problem, told["align"]) for problem in grid.problems))
     wish = Wish(
         "solve" if told["of"] is None else told["of"],

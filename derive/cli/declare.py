@@ -59,7 +59,7 @@ def list_settings(words: tuple[str, ...], as_json: bool) -> None:
                         "parameters": [_parameter(p) for p in model.parameters],
                         "observables": list(dict(model.observe)),
                         "layers": [label for label, _ in model.probes if label],
-                        "data": {d.name: [a.name for a in d.axes] for d in declared_data(model)},
+                        "data": {d.name: [str(a.size) for a in d.axes] for d in declared_data(model)},
                     }
                     for model, chosen in zip(models, choices, strict=True)
                 ]
@@ -74,9 +74,10 @@ def list_settings(words: tuple[str, ...], as_json: bool) -> None:
         rows = [(p.name, number(p.default), str(p.domain), p.doc) for p in model.parameters]
         print_table("", ("parameter", "default", "domain", "meaning"), rows, text_columns=4)
         click.echo(f"observables: {', '.join(dict(model.observe)) or 'none'}")
-        arrays = [f"{d.name} ({' by '.join(a.name for a in d.axes)})" for d in declared_data(model)]
+        arrays = [f"{d.name} ({' by '.join(str(a.size) for a in d.axes)})" for d in declared_data(model)]
         if arrays:
-            click.echo(f"data: {', '.join(arrays)}; data=FILE.npz gives your own" + _own_data(model))
+            name = declared_data(model)[0].name if "data" in dict(chosen) else "data"
+            click.echo(f"data: {', '.join(arrays)}; {name}=FILE.npz gives your own" + _own_data(model))
         layers = [label for label, _ in model.probes if label]
         if layers:
             click.echo(f"layers: {', '.join(layers)} (layer=K picks one, layer=all is the default)")

@@ -40,7 +40,7 @@ def _at_the_same_time(term: Term, field: Field) -> bool:
     vector = term.vector
     now = vector.time == (field.clock if field.timed else None) and vector.field.timed == field.timed
     plain = term.pair is None and term.past is None and term.mixing is None and not term.coefficient.has(Mean, PAST)
-    return bool(now and plain and vector.field.labels == field.labels)
+    return bool(now and plain and vector.field.axes == field.axes)
 
 
 @lru_cache(maxsize=16)

@@ -1,6 +1,6 @@
 """The fields of a system while it is built: those of the declaration, and those that the engine makes.
 
-What has been made before is found by what it is: its expression written for the clock, its sector, clock, labels and
+What has been made before is found by what it is: its expression written for the clock, its sector, clock, axes and
 role. Printed names are hints; nothing is looked up by them.
 """
 
@@ -17,8 +17,8 @@ from derive.language.contents import atoms, declared_names
 from derive.language.equations import Eq
 from derive.language.matrices import Disorder
 from derive.language.model import Model
-from derive.language.symbols import Clock, Parameter, Sector
-from derive.language.vectors import OF_CLOCK, Field
+from derive.language.symbols import Axis, Clock, Sector
+from derive.language.vectors import Field
 from derive.records.system import DisorderRule, SystemField
 
 
@@ -30,7 +30,7 @@ class Content:
     sector: Sector
     clock: Clock | None
     timed: bool
-    labels: Parameter | None
+    axes: tuple[Axis, ...]
     role: str
 
 
@@ -76,11 +76,11 @@ class Made:
         clock: Clock | None = None,
         role: str = "field",
         timed: bool = True,
-        labels: Parameter | str | None = OF_CLOCK,
+        axes: tuple[Axis, ...] = (),
     ) -> Field:
         """A field unlike any other."""
         name = self.free_name(hint, () if role == "spectral" else self.probe_names)
-        return Field(name, sector, clock, role=role, timed=timed, labels=labels)
+        return Field(name, sector, clock, role=role, timed=timed, axes=axes)
 
     def free_name(self, hint: str, others: Collection[str] = ()) -> str:
         """A name unlike any other, `others` included: underscores keep it apart."""

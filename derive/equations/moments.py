@@ -17,10 +17,10 @@ from sympy.core.function import AppliedUndef
 from derive.errors import DeclarationError, blaming
 from derive.language.data import DataAt
 from derive.language.symbols import Parameter
-from derive.language.vectors import Field, FieldAt, Mean, Total, shown
+from derive.language.vectors import Field, FieldAt, Mean, Mix, Total, shown
 from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, System
 
-NUMBERS = (Mean, Total, AppliedUndef, DataAt)
+NUMBERS = (Mean, Total, Mix, AppliedUndef, DataAt)
 """What a law holds of other sites, times and data."""
 POLES = {sp.tan: sp.cos, sp.sec: sp.cos, sp.cot: sp.sin, sp.csc: sp.sin, sp.coth: sp.sinh, sp.csch: sp.sinh}
 """Functions with poles, and what vanishes there."""

@@ -24,7 +24,7 @@ from derive.language.vectors import (
     Mix,
     Project,
     Total,
-    labels_of,
+    axes_of,
     sector_of,
     shown,
     values,
@@ -92,7 +92,7 @@ class Rules:
                     f"{where}: the sum over earlier times is not linear in the fields; give {shown(inner)} a field of "
                     "its own"
                 )
-            if labels_of(factor, where) is not None or factor.has(DataAt, Total):
+            if axes_of(factor, where) or factor.has(DataAt, Total, Mix):
                 raise DeclarationError(
                     f"{where}: in the sum over earlier times {shown(inner)} has a factor made of data or labels; "
                     "give it a field of its own"
@@ -122,7 +122,7 @@ class Rules:
             factor, of_traits = split_traits(factor)
             early = [one for one in ones if isinstance(one, FieldAt) and one.time is not None and one.time.has(PAST)]
             other = [one for one in ones if isinstance(one, FieldAt) and one not in early]
-            if (len(ones), len(early), len(other)) != (2, 1, 1) or labels_of(vector * both, where) is not None:
+            if (len(ones), len(early), len(other)) != (2, 1, 1) or axes_of(vector * both, where):
                 raise _too_many_times(both, where)
             left = self._at_past(vector, until, where)
             right = self._times_traits(of_traits, early[0], until, where)
@@ -255,7 +255,7 @@ class Rules:
             argument.clock or matrix.fresh,
             role="spectral" if argument.role == "spectral" else "field",
             timed=argument.timed or matrix.fresh is not None,
-            labels=argument.labels,
+            axes=argument.axes,
         )
         self.made.add_product(made, product, sizes)
 
@@ -270,7 +270,7 @@ class Rules:
             return sp.S.Zero, None
         factor, value = expression.as_independent(FieldAt, Project, Mix, Total, sp.Sum, as_Add=False)
         in_time = drawn is None or (isinstance(value, FieldAt) and value.time == drawn.time)
-        if isinstance(value, FieldAt) and not is_trait(value) and not factor.has(Mean, DataAt) and in_time:
+        if isinstance(value, FieldAt) and not is_trait(value) and not factor.has(Mean, DataAt, Total, Mix) and in_time:
             return factor, value
         moment = home_moment(expression, where) if drawn is None else drawn
         if drawn is not None:
@@ -295,17 +295,17 @@ class Rules:
         """A value of the field whose value at the moment is the expression: one made before, or a new one."""
         dated = (moment, home) if moment is not None and home is not None else None
         canonical = expression if dated is None else in_clock(expression, *dated)
-        sector, labels = sector_of(expression, where), labels_of(expression, where)
+        sector, axes = sector_of(expression, where), axes_of(expression, where)
         if sector is None:
             raise DeclarationError(
                 f"{where}: {shown(expression)} is a number where a vector is needed; multiply it by one"
             )
-        clock = home if dated is not None or labels is not None else None
+        clock = home if dated is not None else None
         role = "spectral" if any(v.field.role == "spectral" for v in values(expression)) else "field"
-        content = Content(canonical, sector, clock, dated is not None, labels, role)
+        content = Content(canonical, sector, clock, dated is not None, axes, role)
         if content not in self.made.contents:
             made = self.made.new_field(
-                hint or self.made.next_name(), sector, clock, role, timed=dated is not None, labels=labels
+                hint or self.made.next_name(), sector, clock, role, timed=dated is not None, axes=axes
             )
             self.made.put(SystemField(made, self.rule(canonical, home, made, where)))
             self.made.contents[content] = made
@@ -399,7 +399,7 @@ def _moved(expression: sp.Expr) -> set[sp.Expr]:
     inner = [
         n
         for n in sp.postorder_traversal(expression)
-        if isinstance(n, (Project, Mix, sp.Sum)) or (isinstance(n, Total) and _has_vector(n))
+        if isinstance(n, (Project, sp.Sum)) or (isinstance(n, (Mix, Total)) and _has_vector(n))
     ]
     return {n for n in inner if not any(n != m and m.has(n) for m in inner)}
 
@@ -415,6 +415,8 @@ def _has_vector(expression: sp.Basic) -> bool:
     """Whether fields stand in an expression; traits do not count, because laws are linear or not given them."""
     if isinstance(expression, Mean) or is_trait(expression):
         return False
+    if isinstance(expression, Mix):
+        return _has_vector(expression.vector)
     return isinstance(expression, VECTORS) or any(map(_has_vector, expression.args))
 
 

@@ -23,8 +23,10 @@ from derive.language.vectors import (
     Mean,
     Mix,
     Project,
+    Selection,
+    Softmax,
     Total,
-    labels_of,
+    axes_of,
     sector_of,
     shown,
     values,
@@ -372,7 +374,7 @@ def _check_mean_in_probe(coefficient: sp.Expr, average: Mean) -> None:
             f"{where} inside a vector; multiply the outer product by it, or put it into an update of weights"
         )
     clock = timed[0].field.clock
-    if labels_of(average) is not None:
+    if axes_of(average):
         raise DeclarationError(f"{where}, which has labels; put it into an update of weights and probe the weights")
     for value in timed:
         before = sp.expand(clock.steps - value.time)
@@ -396,13 +398,13 @@ def _check_mean_in_probe(coefficient: sp.Expr, average: Mean) -> None:
 def _check_observable(name: str, value: sp.Expr) -> None:
     if sector_of(value, f"observable {name}") is not None:
         raise DeclarationError(f"observable {name} is a vector; wrap it in mean(...)")
-    if value.has(Mix, Apply, Project, sp.Sum):
-        inner = min(value.atoms(Mix, Apply, Project, sp.Sum), key=sp.default_sort_key)
+    inner = min(_not_elementwise(value), key=sp.default_sort_key, default=None)
+    if inner is not None:
         raise DeclarationError(f"observable {name}: give {shown(inner)} a field of its own and average that field")
     if any(node is not value and isinstance(node, Each) for node in sp.preorder_traversal(value)):
         raise DeclarationError(f"observable {name}: each(...) stands alone, around the whole of it")
-    labels_of(value, f"observable {name}")
-    if value.has(DataAt) and not value.has(Total):
+    open_labels = axes_of(value, f"observable {name}") and not isinstance(value, Each)
+    if open_labels and (value.has(DataAt, Softmax, Mix) or any(node.axis for node in value.atoms(Total))):
         raise DeclarationError(f"observable {name} has labels; wrap it in total(...) to sum over them, or in each(...)")
     outside = value.xreplace({m: sp.S.One for m in value.atoms(Mean, DataAt)})
     if outside.atoms(Sector, Clock):
@@ -451,10 +453,16 @@ def _outermost(expression: sp.Basic) -> set[Any]:
     if isinstance(expression, (Apply, Project)):
         return {expression}
     if isinstance(expression, Mean):
-        if expression.has(Apply, Mix, Project, sp.Sum):
-            inner = min(expression.atoms(Apply, Mix, Project, sp.Sum), key=sp.default_sort_key)
+        inner = min(_not_elementwise(expression), key=sp.default_sort_key, default=None)
+        if inner is not None:
             raise DeclarationError(
                 f"{shown(expression)}: give {shown(inner)} a field of its own and use that field inside the mean"
             )
         return set()
     return set().union(*(_outermost(arg) for arg in expression.args)) if expression.args else set()
+
+
+def _not_elementwise(expression: sp.Basic) -> set[sp.Basic]:
+    """What a mean or an observable cannot hold: matrices, tables and sums over times; names of axes may change."""
+    found = expression.atoms(Apply, Mix, Project, sp.Sum)
+    return {node for node in found if not (isinstance(node, Mix) and isinstance(node.table, Selection))}

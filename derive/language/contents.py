@@ -11,10 +11,10 @@ from derive.language.data import Data
 from derive.language.diagonals import Diagonal
 from derive.language.equations import Eq, Spectrum
 from derive.language.matrices import Atom, Disorder, Dyad, Product, Sum, Weights
-from derive.language.symbols import Clock, Parameter, Sector
+from derive.language.symbols import Axis, Clock, Parameter, Sector
 from derive.language.vectors import Field
 
-DECLARED = (Sector, Clock, Field, Disorder, Weights, Data)
+DECLARED = (Sector, Clock, Axis, Field, Disorder, Weights, Data)
 """The kinds of symbols that a declaration names, besides parameters."""
 
 

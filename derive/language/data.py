@@ -16,8 +16,8 @@ from derive.display import DisplayedFormula
 from derive.errors import DeclarationError
 from derive.language.cures import word
 from derive.language.foreign import refuse_the_rest
-from derive.language.symbols import Clock, Parameter, _Named, exact
-from derive.language.vectors import GivenNumbers, Mix, labels_of, named_fields, sector_of, shown
+from derive.language.symbols import Axis, Clock, _Named, exact
+from derive.language.vectors import GivenNumbers, Mix, axes_of, named_fields, sector_of, shown
 
 
 class Unusable(DeclarationError, sp.SympifyError):
@@ -29,11 +29,14 @@ class Data(_Named):
 
     __slots__ = ()
 
-    def __new__(cls, name: str, axes: tuple[Parameter, ...], clock: Clock | None = None, latex: str = "") -> Self:
-        return super().__new__(cls, name, (sp.Tuple(*axes), clock), latex, real=True)
+    def __new__(
+        cls, name: str, axes: tuple[Axis, ...], clock: Clock | None = None, optional: bool = False, latex: str = ""
+    ) -> Self:
+        return super().__new__(cls, name, (sp.Tuple(*axes), clock, optional), latex, real=True)
 
     axes = property(lambda self: tuple(self.payload[0]))
     clock = property(lambda self: self.payload[1])
+    optional = property(lambda self: self.payload[2])
 
 
 class DataAt(GivenNumbers):
@@ -48,14 +51,35 @@ class DataAt(GivenNumbers):
     def _eval_is_real(self) -> bool:
         return True
 
-    def own_labels(self, where: str) -> Parameter:
+    def own_axes(self, where: str) -> tuple[Axis, ...]:
         if len(self.data.axes) != 1:
             raise DeclarationError(f"{where}: {self.data} is a table; apply it to a vector with @")
-        labels: Parameter = self.data.axes[0]
-        return labels
+        return tuple(self.data.axes)
 
     def __call__(self, *time: Any) -> NoReturn:
         raise DeclarationError(_already(self, time))
+
+
+class RootAt(DataAt):
+    """The symmetric square root of a table, which is symmetric and has no negative eigenvalue."""
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"root({super()._sympystr(printer)})"
+
+
+class EntriesAt(DataAt):
+    """A table as numbers, one per pair of labels."""
+
+    def own_axes(self, where: str) -> tuple[Axis, ...]:
+        return tuple(sorted(self.data.axes, key=lambda axis: axis.name))
+
+    @property
+    def turned(self) -> bool:
+        """Whether its columns come before its rows in the order of names."""
+        return bool(self.own_axes("") != self.data.axes)
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"entries({super()._sympystr(printer)})"
 
 
 def _already(value: DataAt, time: tuple[Any, ...]) -> str:
@@ -81,7 +105,7 @@ class Table(DisplayedFormula):
 
     def __mul__(self, scalar: Any) -> Table:
         factor = named_fields(exact(scalar))
-        if sector_of(factor) is not None or labels_of(factor) is not None:
+        if sector_of(factor) is not None or axes_of(factor):
             raise DeclarationError(f"{self} is a table: it takes numbers as factors, and acts on a vector with @")
         return Table(self.value, self.transposed, self.scale * factor)
 
@@ -105,7 +129,7 @@ class Table(DisplayedFormula):
         if sector_of(vector, where) is None:
             raise DeclarationError(f"{where}: the right-hand side is not a vector")
         mixed = Mix(self.value, self.transposed, vector)
-        labels_of(mixed, where)
+        axes_of(mixed, where)
         return self.scale * mixed
 
     def __str__(self) -> str:
@@ -139,37 +163,87 @@ refuse_the_rest(Given, Given._untimed)
 
 
 @overload
-def data(name: str, *axes: Parameter, clock: Clock, latex: str = "") -> Given: ...
+def data(name: str, *axes: Axis, clock: Clock, optional: bool = False, latex: str = "") -> Given: ...
 @overload
-def data(name: str, axis: Parameter, /, *, clock: None = None, latex: str = "") -> DataAt: ...
+def data(name: str, axis: Axis, /, *, clock: None = None, optional: bool = False, latex: str = "") -> DataAt: ...
 @overload
-def data(name: str, row: Parameter, column: Parameter, /, *, clock: None = None, latex: str = "") -> Table: ...
+def data(
+    name: str, row: Axis, column: Axis, /, *, clock: None = None, optional: bool = False, latex: str = ""
+) -> Table: ...
 @word
-def data(name: str, *axes: Parameter, clock: Clock | None = None, latex: str = "") -> Given | DataAt | Table:
-    """An array that the user gives: one axis for each kind of labels, and time in front if there is a clock.
+def data(
+    name: str, *axes: Axis, clock: Clock | None = None, optional: bool = False, latex: str = ""
+) -> Given | DataAt | Table:
+    """An array that the user gives: one axis of labels or two, and time in front if there is a clock.
 
     With one axis it is a number for each label, with two a table that acts on vectors with labels. With a clock
-    write y(t), without one plainly y. `latex` is how formulas write it.
+    write y(t), without one plainly y. Who gives arrays gives all of them, except those that are `optional`: these come
+    from Model(arrays=...) then. `latex` is how formulas write it.
 
-    >>> from derive import data, field, parameter, sectors, training_clock, whole_positive
+    >>> from derive import axis, data, field, parameter, sectors, training_clock, whole_positive
     >>> T, P, D = (parameter(name, default=4, domain=whole_positive) for name in "TPD")
-    >>> N, t = sectors("N"), training_clock("t", steps=T, channels=P)
-    >>> x, y = data("x", P, D, clock=t), data("y", P, clock=t)
-    >>> V, h = field("V", N, t, labels=D), field("h", N, t)
+    >>> N, t, p, d = sectors("N"), training_clock("t", steps=T), axis("p", P), axis("d", D)
+    >>> x, y = data("x", p, d, clock=t), data("y", p, clock=t)
+    >>> V, h = field("V", N, t, axes=d), field("h", N, t, axes=p)
     >>> x(t) @ V(t)
     x(t) @ V(t)
     >>> h(t) * y(t)
     y(t)*h(t)
     """
     for axis in axes:
-        if not (isinstance(axis, Parameter) and axis.domain.whole):
-            raise DeclarationError(f"data {name}: the axis {axis!s} is not a whole-number parameter; make it one")
+        if not isinstance(axis, Axis):
+            raise DeclarationError(f"data {name}: {axis!s} is not an axis; make one with c = axis('c', C)")
     if len(axes) not in (1, 2):
         raise DeclarationError(f"data {name}: give one axis or two besides the clock")
     if clock is not None and not isinstance(clock, Clock):
         raise DeclarationError(f"data {name}: {clock!s} is not a clock; make one with training_clock('t', steps=T)")
-    made = Data(name, axes, clock, latex)
+    made = Data(name, axes, clock, bool(optional), latex)
     return Given(made) if clock is not None else _used(DataAt(made))
+
+
+@word
+def root(table: Table) -> Table:
+    """The symmetric square root of a table of covariances: root(G) @ z, z with independent normals, has covariance G.
+
+    The table is data with one axis twice. It must be symmetric and without negative eigenvalues; zero ones are fine.
+
+    >>> from derive import axis, data, normal, parameter, root, sectors, whole_positive
+    >>> D, c = sectors("D"), axis("c", parameter("C", default=3, domain=whole_positive))
+    >>> overlaps, independent = data("overlaps", c, c), normal("independent", D, axes=c)
+    >>> root(overlaps) @ independent
+    root(overlaps) @ independent
+    """
+    if not isinstance(table, Table) or isinstance(table.value, RootAt):
+        raise DeclarationError(f"root({table!s}): give a table, such as data('overlaps', c, c)")
+    rows, columns = table.value.data.axes
+    if rows != columns:
+        raise DeclarationError(
+            f"root({table}): the axes of {table.value.data} are {rows} and {columns}; give it one twice"
+        )
+    if table.scale != 1:
+        raise DeclarationError(f"root({table}): take the root of {table.value} itself, and multiply it outside")
+    return Table(RootAt(*table.value.args))
+
+
+@word
+def entries(table: Table) -> EntriesAt:
+    """A table of data as numbers, one per pair of labels, which are added and multiplied like any others.
+
+    >>> from derive import axis, data, entries, parameter, whole_positive
+    >>> C, P = (parameter(name, default=3, domain=whole_positive) for name in "CP")
+    >>> c, p = axis("c", C), axis("p", P)
+    >>> onehot = data("onehot", p, c)
+    >>> 1 - entries(onehot)
+    1 - entries(onehot)
+    """
+    if not isinstance(table, Table) or isinstance(table.value, RootAt):
+        raise DeclarationError(f"entries({table!s}): give a table, such as data('onehot', p, c)")
+    rows, columns = table.value.data.axes
+    if rows == columns:
+        raise DeclarationError(f"entries({table}): it has the axis {rows} twice; give it two, such as axis('a', C)")
+    if table.scale != 1 or table.transposed:
+        raise DeclarationError(f"entries({table}): take the entries of {table.value} itself; axes are told by name")
+    return EntriesAt(*table.value.args)
 
 
 def _used(value: DataAt) -> DataAt | Table:

@@ -11,7 +11,7 @@ from derive.errors import DeclarationError
 from derive.language.cures import word
 from derive.language.matrices import Evolving, Matrix, Sum
 from derive.language.symbols import Sector, exact
-from derive.language.vectors import Apply, Each, FieldAt, Total, labels_of, named_fields, sector_of, shown
+from derive.language.vectors import Apply, Each, FieldAt, Total, axes_of, named_fields, sector_of, shown
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,7 +68,7 @@ def diag(entries: Any) -> Matrix:
         raise DeclarationError(f"{where}: {shown(given)} is no vector; give a trait, trait('s', D, values=[1, 2])")
     if given.has(Apply):
         raise DeclarationError(f"{where}: give W @ v a field of its own and use that field here")
-    if labels_of(given, where) is not None or given.has(Each, Total):
+    if axes_of(given, where) or given.has(Each, Total):
         raise DeclarationError(f"{where}: its entries have labels; a diagonal matrix has one entry per site")
     scale, of_sites = given.as_independent(FieldAt, as_Add=False)
     if of_sites.atoms(Sector):

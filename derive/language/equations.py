@@ -12,7 +12,7 @@ from derive.errors import DeclarationError
 from derive.language.cures import word
 from derive.language.matrices import Atom, Evolving, Matrix, Sum, WeightsAt
 from derive.language.symbols import exact
-from derive.language.vectors import Each, Field, FieldAt, labels_of, named_fields, sector_of, shown
+from derive.language.vectors import Each, Field, FieldAt, axes_of, named_fields, sector_of, shown
 from derive.source_lines import Place, line_of_caller
 
 
@@ -42,6 +42,12 @@ class Eq(DisplayedFormula):
         object.__setattr__(self, "value", value)
         line = line_of_caller()
         object.__setattr__(self, "place", None if line is None else line.of_equation(self.name))
+
+    def with_value(self, value: sp.Expr | Matrix) -> Eq:
+        """The equation of the same field, at the same place, with another right side."""
+        made = Eq(self.target, value)
+        object.__setattr__(made, "place", self.place)
+        return made
 
     def __str__(self) -> str:
         value = self.value if isinstance(self.value, Matrix) else shown(self.value)
@@ -106,11 +112,12 @@ def _value_of_field(target: FieldAt, value: Any) -> sp.Expr:
             f"{where} mixes sectors: {field} lives on {field.sector}, its right-hand side on {sector}; check the "
             "sectors or use .T"
         )
-    labels = labels_of(expression, where)
-    if labels is not None and labels != field.labels:
+    axes = axes_of(expression, where)
+    if not set(axes) <= set(field.axes):
+        told = ", ".join(map(str, axes)), ", ".join(map(str, field.axes)) or "none"
         raise DeclarationError(
-            f"{where} has labels {labels} on its right-hand side, but {field} has {field.labels or 'none'}; sum over "
-            "them with total(...), or give the field labels=..."
+            f"{where} has the axes {told[0]} on its right-hand side, but {field} has {told[1]}; sum over labels with "
+            "total(...), or give the field axes=..."
         )
     return expression
 

@@ -23,9 +23,10 @@ from derive.language.vectors import (
     Apply,
     Each,
     Mean,
+    Mix,
     Project,
     Total,
-    labels_of,
+    axes_of,
     named_fields,
     sector_of,
     shown,
@@ -245,10 +246,10 @@ def _scalar(value: Any, matrix: Matrix) -> sp.Expr:
 
 def _scaled(scalar: sp.Expr, matrix: Matrix) -> Matrix:
     """The multiple of a matrix. What depends on data or labels goes into the vectors of outer products."""
-    labels = labels_of(scalar, f"({shown(scalar)}) * ({matrix})")
-    if labels is None and not scalar.has(DataAt, Total):
+    axes = axes_of(scalar, f"({shown(scalar)}) * ({matrix})")
+    if not axes and not scalar.has(DataAt, Total, Mix):
         return Sum.of((scalar, matrix))
-    outside, inside = scalar.as_independent(Mean, DataAt, Total, as_Add=False)
+    outside, inside = scalar.as_independent(Mean, DataAt, Total, Mix, as_Add=False)
     parts = []
     for scale, part in matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),):
         if not isinstance(part, Dyad):
@@ -256,10 +257,10 @@ def _scaled(scalar: sp.Expr, matrix: Matrix) -> Matrix:
                 f"{shown(scalar)} multiplies {part}: the coefficients of a matrix are free of data and labels; "
                 "only outer products may have such factors, as if they stood inside outer(...)"
             )
-        if labels is not None and labels_of(part.left) != labels:
+        if not set(axes) <= set(axes_of(part.left)):
             raise DeclarationError(
-                f"{shown(scalar)} multiplies {part}: it has labels {labels}, over which this outer product has no sum; "
-                "wrap it in total(...) to sum over them, or give the vectors the same labels"
+                f"{shown(scalar)} multiplies {part}: it has the axes {', '.join(map(str, axes))}, over which this "
+                "outer product has no sum; wrap it in total(...) to sum over them, or give the vectors the same axes"
             )
         parts.append((outside * scale, Dyad(part.rows, part.columns, inside * part.left, part.right)))
     return Sum.of(*parts) if parts else matrix
@@ -342,7 +343,7 @@ refuse_the_rest(Evolving, Evolving._untimed)
 
 @dataclass(frozen=True, repr=False)
 class Dyad(Matrix):
-    """The outer product of two vectors; on a clock with class labels, summed over the labels."""
+    """The outer product of two vectors; if they have labels, summed over the labels."""
 
     left: sp.Expr
     right: sp.Expr
@@ -472,9 +473,10 @@ def weights(name: str, rows: Sector, columns: Sector, clock: Clock, latex: str =
 
 @word
 def outer(left: Any, right: Any) -> Matrix:
-    """The matrix left right^T; on a clock with class labels, summed over the labels.
+    """The matrix left right^T; if the vectors have labels, summed over the labels.
 
-    A factor with the same labels, such as mean(left**2) * outer(left, right), stands in that sum.
+    Both have the same axes, or one has some of the other's: what differs is then summed over on that side. A factor
+    with the same labels, such as mean(left**2) * outer(left, right), stands in that sum.
 
     >>> from derive import normal, outer, sectors
     >>> D = sectors("D")
@@ -490,10 +492,13 @@ def outer(left: Any, right: Any) -> Matrix:
         raise DeclarationError(f"{where}: give W @ v a field of its own and use that field here")
     if left.has(Each) or right.has(Each):
         raise DeclarationError(f"{where}: each(...) is for observe={{...}} only")
-    labels = [labels_of(side, where) for side in (left, right)]
-    if labels[0] != labels[1]:
+    own, other = (set(axes_of(side, where)) for side in (left, right))
+    if own != other and not (own and other and (own < other or other < own)):
+        told = (", ".join(sorted(map(str, axes))) or "none" for axes in (own, other))
         raise DeclarationError(
-            f"{where}: the class labels of the first are {labels[0] or 'none'}, those of "
-            f"the second {labels[1] or 'none'}, but they are summed over together; give both vectors the same"
+            f"{where}: the axes of the first are {next(told)}, those of the second {next(told)}, but labels are summed "
+            "over together; give both vectors the same"
         )
+    for axis in sorted(own ^ other, key=str):
+        left, right = (Total(left, axis), right) if axis in own else (left, Total(right, axis))
     return Dyad(rows, columns, left, right)

@@ -9,7 +9,7 @@ import sympy as sp
 
 from derive.language.diagonals import Diagonal, DiagonalLetter, diagonal_words
 from derive.language.matrices import Atom, Dyad, Matrix, Product, Sum, factors_of
-from derive.language.vectors import labels_of, sector_of
+from derive.language.vectors import axes_of, sector_of
 
 Letters = tuple[tuple[Any, ...] | DiagonalLetter, ...]
 
@@ -63,9 +63,9 @@ def dyad_words(left: sp.Expr, right: sp.Expr) -> dict[Letters, sp.Expr]:
             factors = sp.Mul.make_args(a), sp.Mul.make_args(b)
             one, other = (sp.Mul(*(f for f in end if sector_of(f) is not None)) for end in factors)
             numbers = [f for end in factors for f in end if sector_of(f) is None]
-            weight = sp.Mul(*(f for f in numbers if labels_of(f) is not None))
+            weight = sp.Mul(*(f for f in numbers if axes_of(f)))
             word = ((one, other, weight),)
-            total[word] = total.get(word, sp.S.Zero) + sp.Mul(*(f for f in numbers if labels_of(f) is None))
+            total[word] = total.get(word, sp.S.Zero) + sp.Mul(*(f for f in numbers if not axes_of(f)))
     return total
 
 

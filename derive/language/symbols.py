@@ -12,6 +12,7 @@ import math
 import numbers
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn, Self, overload
 
@@ -388,8 +389,65 @@ def parameter(
     return Parameter(name, default, domain, doc, latex)
 
 
+class Axis(_Named):
+    """Labels, such as classes or samples: what has this axis has one copy per label. `size`: how many there are."""
+
+    __slots__ = ()
+
+    def __new__(cls, name: str, size: Parameter | int, latex: str = "") -> Self:
+        whole = isinstance(size, (int, sp.Integer)) and not isinstance(size, bool) and size > 0
+        if not whole and not (isinstance(size, Parameter) and size.domain.whole):
+            raise DeclarationError(
+                f"axis {name}: its size {size!s} is neither a whole-number parameter nor a whole number above 0; write "
+                f"axis({name!r}, parameter('C', default=3, domain=whole_positive))"
+            )
+        return super().__new__(cls, name, (sp.sympify(size),), latex, integer=True, nonnegative=True)
+
+    @property
+    def size(self) -> sp.Expr:
+        return self.payload[0]
+
+
+def axes_in_order(where: str, axes: Any) -> tuple[Axis, ...]:
+    """The axes that something is given, sorted by name: several make one list of labels, the last axis fastest."""
+    given = () if axes is None else (axes,) if isinstance(axes, Axis) else axes
+    if not isinstance(given, (tuple, list)) or not all(isinstance(axis, Axis) for axis in given):
+        raise DeclarationError(
+            f"{where}: axes={axes!r} is not an axis; make one with c = axis('c', C), or give several"
+        )
+    found = tuple(sorted(given, key=lambda axis: axis.name))
+    twice = [axis.name for axis, after in itertools.pairwise(found) if axis.name == after.name]
+    if twice:
+        raise DeclarationError(
+            f"{where}: it has the axis {twice[0]} twice; make another of the same size with axis(...)"
+        )
+    return found
+
+
+def labels_along(axes: Iterable[Axis]) -> sp.Expr:
+    """How many labels some axes have together; one where there are none."""
+    return sp.Mul(*(axis.size for axis in axes))
+
+
+@word
+def axis(name: str, size: Parameter | int, latex: str = "") -> Axis:
+    """An axis of labels, such as classes or samples: fields, normals and data that have it have one copy per label.
+
+    `size` is a whole-number parameter, or a number. `latex` is how formulas write a label.
+
+    >>> from derive import axis, field, mean, normal, parameter, sectors, training_clock, whole_positive
+    >>> T, C, P = (parameter(name, default=4, domain=whole_positive) for name in "TCP")
+    >>> N, t = sectors("N"), training_clock("t", steps=T)
+    >>> c, p = axis("c", C), axis("p", P)
+    >>> readout, h = normal("readout", N, axes=c), field("h", N, t, axes=p)
+    >>> mean(readout * h(t))  # one number per class and sample
+    mean(readout*h(t))
+    """
+    return Axis(name, size, latex)
+
+
 class Clock(_Named):
-    """Discrete training time t = 0, 1, ..., steps. With `channels` every field on it has one copy a class label.
+    """Discrete training time t = 0, 1, ..., steps.
 
     With `endpoint=False` the last time is steps - 1: nothing happens after the last update.
     """
@@ -400,17 +458,15 @@ class Clock(_Named):
         cls,
         name: str,
         steps: Parameter,
-        channels: Parameter | None = None,
         endpoint: bool = True,
         latex: str = "",
     ) -> Self:
-        for what, value in (("steps", steps), ("channels", channels)):
-            if value is not None and not (isinstance(value, Parameter) and value.domain.whole):
-                raise DeclarationError(
-                    f"clock {name}: {what} must be a whole-number parameter, such as "
-                    f"parameter('T', default=10, domain=whole_positive)"
-                )
-        return super().__new__(cls, name, (steps, channels, endpoint), latex, integer=True, nonnegative=True)
+        if not (isinstance(steps, Parameter) and steps.domain.whole):
+            raise DeclarationError(
+                f"clock {name}: steps must be a whole-number parameter, such as "
+                f"parameter('T', default=10, domain=whole_positive)"
+            )
+        return super().__new__(cls, name, (steps, endpoint), latex, integer=True, nonnegative=True)
 
     @property
     def steps(self) -> Parameter:
@@ -418,13 +474,8 @@ class Clock(_Named):
         return found
 
     @property
-    def channels(self) -> Parameter | None:
-        found: Parameter | None = self.payload[1]
-        return found
-
-    @property
     def endpoint(self) -> bool:
-        return bool(self.payload[2])
+        return bool(self.payload[1])
 
     @property
     def points(self) -> sp.Expr:
@@ -433,13 +484,10 @@ class Clock(_Named):
 
 
 @word
-def training_clock(
-    name: str, steps: Parameter, channels: Parameter | None = None, endpoint: bool = True, latex: str = ""
-) -> Clock:
+def training_clock(name: str, steps: Parameter, endpoint: bool = True, latex: str = "") -> Clock:
     """Discrete training time t = 0, 1, ..., steps, on which fields and weights live.
 
-    With `channels` every field on it has one copy for each of that many class labels. With `endpoint=False` the last
-    time is steps - 1.
+    With `endpoint=False` the last time is steps - 1.
 
     >>> from derive import parameter, training_clock, whole_positive
     >>> T = parameter("T", default=10, domain=whole_positive)
@@ -447,4 +495,4 @@ def training_clock(
     >>> t.points
     T + 1
     """
-    return Clock(name, steps, channels, endpoint, latex)
+    return Clock(name, steps, endpoint, latex)

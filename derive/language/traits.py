@@ -32,7 +32,7 @@ class Trait(Field):
     def __new__(cls, name: str, sector: Sector, law: sp.Tuple, latex: str = "") -> Self:
         if not isinstance(sector, Sector):
             raise DeclarationError(f"{name}: {sector!s} is not a sector; make one with sectors('D')")
-        payload = (sector, None, "trait", sp.S.One, False, None, law)
+        payload = (sector, None, "trait", sp.S.One, False, sp.Tuple(), law)
         found: Self = _Named.__new__(cls, name, payload, latex, real=True)
         return found
 

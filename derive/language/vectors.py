@@ -17,23 +17,30 @@ from sympy.printing.str import StrPrinter
 from derive.display import DisplayedNode
 from derive.errors import DeclarationError
 from derive.language.cures import word
-from derive.language.symbols import Clock, EngineSymbol, Parameter, Sector, WithoutEntries, _Named, exact
+from derive.language.symbols import (
+    Axis,
+    Clock,
+    EngineSymbol,
+    Parameter,
+    Sector,
+    WithoutEntries,
+    _Named,
+    axes_in_order,
+    exact,
+    labels_along,
+)
 
 
 class Sited(WithoutEntries, DisplayedNode, sp.Expr):
     """A vector, or numbers made of vectors."""
 
 
-OF_CLOCK = "of clock"
-"""A field takes the labels of its clock, unless it is given others."""
-
-
 class Field(Sited, _Named):
     """A vector over a sector. On a clock it is written `v(t)`, without one plainly `v`.
 
     `role` is "field" (it has a defining equation), "normal" (independent standard Gaussian entries times a
-    scale) or "spectral" (made by the engine to probe a matrix). `labels` is the whole number of copies that it has;
-    the one of its clock unless another is given.
+    scale) or "spectral" (made by the engine to probe a matrix). `axes`: it has one copy per label of each of them;
+    `labels` is how many copies these are.
     """
 
     __slots__ = ()
@@ -46,18 +53,15 @@ class Field(Sited, _Named):
         role: str = "field",
         scale: Any = 1,
         timed: bool = True,
-        labels: Parameter | str | None = OF_CLOCK,
+        axes: Any = (),
         latex: str = "",
     ) -> Self:
         if not isinstance(sector, Sector):
             raise DeclarationError(f"{name}: {sector!s} is not a sector; make one with sectors('D')")
         if clock is not None and not isinstance(clock, Clock):
             raise DeclarationError(f"{name}: {clock!s} is not a clock; make one with training_clock('t', steps=T)")
-        if labels is OF_CLOCK:
-            labels = None if clock is None else clock.channels
-        if labels is not None and not (isinstance(labels, Parameter) and labels.domain.whole):
-            raise DeclarationError(f"{name}: labels={labels!r} is not a whole-number parameter; make it one, or None")
-        payload = (sector, clock, role, _checked_scale(name, scale), timed and clock is not None, labels)
+        own = sp.Tuple(*axes_in_order(name, axes))
+        payload = (sector, clock, role, _checked_scale(name, scale), timed and clock is not None, own)
         return super().__new__(cls, name, payload, latex, real=True)
 
     sector = property(lambda self: self.payload[0])
@@ -65,8 +69,9 @@ class Field(Sited, _Named):
     role = property(lambda self: self.payload[2])
     scale = property(lambda self: self.payload[3])
     timed = property(lambda self: self.payload[4])
-    labels = property(lambda self: self.payload[5])
-    labelled = property(lambda self: self.payload[5] is not None)
+    axes = property(lambda self: tuple(self.payload[5]))
+    labels = property(lambda self: labels_along(self.payload[5]))
+    labelled = property(lambda self: bool(self.payload[5]))
 
     def __call__(self, time: Any = None) -> FieldAt:
         return FieldAt(self) if time is None else FieldAt(self, exact(time))
@@ -111,12 +116,40 @@ class FieldAt(Sited):
 
 
 class GivenNumbers(Sited):
-    """One number per label that the user gives; it says itself which labels it has."""
+    """One number per label that the user gives; it says itself which axes it has."""
 
     is_commutative = True
 
-    def own_labels(self, where: str) -> Parameter:
+    def own_axes(self, where: str) -> tuple[Axis, ...]:
         raise NotImplementedError
+
+
+class Selection(Sited):
+    """The table that takes numbers with the axes `columns` to those with the axes `rows`: 1 where labels of an axis in
+    both agree, else 0. `named` are the axes of the columns as the rows call them. So it spreads labels, sums over
+    those that the rows lack, and gives an axis another name."""
+
+    is_commutative = True
+    time = None
+
+    rows = property(lambda self: tuple(self.args[0]))
+    columns = property(lambda self: tuple(self.args[1]))
+    named = property(lambda self: tuple(self.args[2]))
+    axes = property(lambda self: (self.rows, self.columns))
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        rows, columns = (",".join(map(str, axes)) or "1" for axes in (self.rows, self.named))
+        return f"labels[{rows}|{columns}]"
+
+    def _eval_is_real(self) -> bool:
+        return True
+
+
+def spread(expression: sp.Expr, axes: tuple[Axis, ...], own: tuple[Axis, ...]) -> sp.Expr:
+    """What has some axes, given others: repeated along new ones, summed along those that are left out."""
+    if own == axes:
+        return expression
+    return Mix(Selection(sp.Tuple(*axes), sp.Tuple(*own), sp.Tuple(*own)), False, expression)
 
 
 class Apply(Sited):
@@ -142,7 +175,7 @@ class Apply(Sited):
 
 
 class Project(Sited):
-    """The matrix left right^T times a vector; class labels of left and right are summed over together."""
+    """The matrix left right^T times a vector; labels of left and right are summed over together."""
 
     is_commutative = True
     precedence = PRECEDENCE["Mul"]
@@ -160,7 +193,7 @@ class Project(Sited):
 
 
 class Mix(Sited):
-    """A table of data, or its transpose, times a vector with labels: the sum runs over the labels."""
+    """A table, or its transpose, times a vector or numbers with labels: the sum runs over the labels."""
 
     is_commutative = True
     precedence = PRECEDENCE["Mul"]
@@ -181,19 +214,20 @@ class Mix(Sited):
 
 
 class Total(Sited):
-    """The sum over labels of a vector, or of numbers that have labels."""
+    """The sum over all labels, or over those of one axis, of a vector or of numbers that have labels."""
 
     is_commutative = True
     precedence = PRECEDENCE["Mul"]
 
-    def __new__(cls, expression: Any) -> Self:
-        found: Self = sp.Expr.__new__(cls, sp.sympify(expression))
+    def __new__(cls, expression: Any, axis: Axis | None = None) -> Self:
+        found: Self = sp.Expr.__new__(cls, sp.sympify(expression), *(() if axis is None else (axis,)))
         return found
 
     expression = property(lambda self: self.args[0])
+    axis = property(lambda self: self.args[1] if len(self.args) > 1 else None)
 
     def _sympystr(self, printer: StrPrinter) -> str:
-        return f"{type(self).__name__.lower()}({printer._print(self.expression)})"
+        return f"{type(self).__name__.lower()}({', '.join(map(printer._print, self.args))})"
 
     def _eval_is_real(self) -> bool:
         return True
@@ -201,6 +235,12 @@ class Total(Sited):
 
 class Each(Total):
     """Numbers that have labels, observed one by one."""
+
+
+class Softmax(Total):
+    """exp of numbers that have labels, over its sum along one axis."""
+
+    precedence = PRECEDENCE["Func"]
 
 
 class Mean(Sited):
@@ -320,63 +360,152 @@ def sector_of(expression: sp.Basic, where: str = "an expression") -> Sector | No
     return next(iter(found), None)
 
 
-def labels_of(expression: sp.Basic, where: str = "an expression") -> Parameter | None:
-    """The labels of a vector or number; None if it has none. Different ones do not mix."""
-    found: dict[Parameter, str] = {}
+def axes_of(expression: sp.Basic, where: str = "an expression") -> tuple[Axis, ...]:
+    """The axes of a vector or number, sorted by name; none if it has no labels."""
+    found: dict[Axis, None] = {}
 
     def walk(node: sp.Basic) -> None:
         if isinstance(node, FieldAt):
-            if node.field.labelled:
-                found.setdefault(node.field.labels, str(node.field))
+            found.update(dict.fromkeys(node.field.axes))
         elif isinstance(node, GivenNumbers):
-            found.setdefault(node.own_labels(where), str(node.args[0]))
+            found.update(dict.fromkeys(node.own_axes(where)))
         elif isinstance(node, Mix):
-            rows, columns = node.table.data.axes[:: -1 if node.transposed else 1]
-            inner = labels_of(node.vector, where)
-            if inner != columns:
-                raise DeclarationError(
-                    f"{where}: {node.table.data}{'.T' if node.transposed else ''} takes vectors with labels {columns}, "
-                    f"but its argument has {inner or 'none'}; check the axes of data(...) or use .T"
-                )
-            found.setdefault(rows, f"{node.table.data} @ ...")
+            found.update(dict.fromkeys(_axes_of_mix(node, where)))
         elif isinstance(node, Project):
             walk(node.vector)
+        elif isinstance(node, Softmax):
+            inner = axes_of(node.expression, where)
+            if node.axis not in inner:
+                raise DeclarationError(f"{where}: {shown(node)} is along {node.axis}, but {_having(inner)}")
+            found.update(dict.fromkeys(inner))
         elif isinstance(node, Total):
-            if labels_of(node.expression, where) is None:
+            inner = axes_of(node.expression, where)
+            if not inner:
                 raise DeclarationError(f"{where}: {shown(node)} is over labels, but there are none; leave it out")
+            if node.axis is not None and node.axis not in inner:
+                raise DeclarationError(f"{where}: {shown(node)} is over {node.axis}, but {_having(inner)}")
+            found.update(dict.fromkeys(axis for axis in inner if node.axis not in (None, axis)))
         else:
             for arg in node.args:
                 walk(arg)
 
     walk(expression)
-    if len(found) > 1:
-        parts = " and ".join(f"{name} with {labels}" for labels, name in found.items())
-        raise DeclarationError(f"{where} mixes labels: {parts}; sum over one of them with total(...) or a table")
-    return next(iter(found), None)
+    return tuple(sorted(found, key=lambda axis: axis.name))
+
+
+def _having(axes: tuple[Axis, ...]) -> str:
+    return f"its argument has the axes {', '.join(map(str, axes))}" if axes else "its argument has no labels"
+
+
+def _axes_of_mix(node: Mix, where: str) -> tuple[Axis, ...]:
+    """The axes of a table times a vector: those of its rows in place of those of its columns."""
+    inner = axes_of(node.vector, where)
+    if isinstance(node.table, Selection):
+        told: tuple[Axis, ...] = node.table.rows
+        return told
+    rows, columns = node.table.data.axes[:: -1 if node.transposed else 1]
+    if inner != (columns,):
+        raise DeclarationError(
+            f"{where}: {node.table.data}{'.T' if node.transposed else ''} takes vectors with the axis {columns}, "
+            f"but its argument has {', '.join(map(str, inner)) or 'none'}; check the axes of data(...), use .T, or sum "
+            "over the others first"
+        )
+    return (rows,)
 
 
 @word
-def total(expression: Any) -> Total:
+def total(expression: Any, axis: Axis | None = None) -> Total:
     """The sum over labels: of a vector, or of numbers such as mean(w(t) * phi(t)) with labels.
 
-    >>> from derive import field, mean, parameter, sectors, total, training_clock, whole_positive
+    With several axes give the one to sum over; without, the sum runs over all of them.
+
+    >>> from derive import axis, field, mean, parameter, sectors, total, training_clock, whole_positive
     >>> T, P = (parameter(name, default=4, domain=whole_positive) for name in "TP")
-    >>> N, t = sectors("N"), training_clock("t", steps=T, channels=P)
-    >>> phi = field("phi", N, t)
+    >>> N, t, p = sectors("N"), training_clock("t", steps=T), axis("p", P)
+    >>> phi = field("phi", N, t, axes=p)
     >>> total(mean(phi(t)**2) / P)
     total(mean(phi(t)**2)/P)
+    >>> total(phi(t), p)
+    total(phi(t), p)
     """
-    return Total(named_fields(exact(expression)))
+    found = Total(named_fields(exact(expression)), _given_axis("total", axis))
+    axes_of(found)
+    return found
+
+
+@word
+def softmax(expression: Any, axis: Axis) -> Softmax:
+    """exp of numbers that have labels over its sum along an axis: one probability per label of that axis.
+
+    The numbers are made of means over sites, data and parameters, such as the outputs of a network for each class.
+
+    >>> from derive import axis, field, mean, normal, parameter, sectors, softmax, training_clock, whole_positive
+    >>> T, C, P = (parameter(name, default=4, domain=whole_positive) for name in "TCP")
+    >>> N, t, c, p = sectors("N"), training_clock("t", steps=T), axis("c", C), axis("p", P)
+    >>> w, h = field("w", N, t, axes=c), field("h", N, t, axes=p)
+    >>> softmax(mean(w(t) * h(t)), c)
+    softmax(mean(w(t)*h(t)), c)
+    """
+    found = Softmax(named_fields(exact(expression)), _given_axis("softmax", axis))
+    if found.axis is None:
+        raise DeclarationError(f"softmax({shown(found.expression)}): say along which axis, as in softmax(f, c)")
+    if sector_of(found.expression) is not None:
+        raise DeclarationError(f"{shown(found)} is of a vector; take it of means over sites, as in softmax(mean(v), c)")
+    axes_of(found, shown(found))
+    return found
+
+
+@word
+def relabel(expression: Any, old: Axis, new: Axis) -> sp.Expr:
+    """The same with another name for one of its axes, so that each label meets each: a matrix over labels.
+
+    >>> from derive import axis, field, mean, parameter, relabel, sectors, training_clock, whole_positive
+    >>> T, C = (parameter(name, default=4, domain=whole_positive) for name in "TC")
+    >>> N, t, a, b = sectors("N"), training_clock("t", steps=T), axis("a", C), axis("b", C)
+    >>> h = field("h", N, t, axes=a)
+    >>> overlaps = mean(h(t) * relabel(h(t), a, b))  # of every class with every other
+    """
+    value = named_fields(exact(expression))
+    where = f"relabel({shown(value)}, {old}, {new})"
+    for given in (old, new):
+        _given_axis("relabel", given)
+    own = axes_of(value, where)
+    if old not in own:
+        raise DeclarationError(f"{where}: {_having(own)}; give one of them")
+    if new in own and new != old:
+        raise DeclarationError(f"{where}: it has the axis {new} already; make another with axis(...)")
+    if old.size != new.size:
+        raise DeclarationError(
+            f"{where}: {old} has {old.size} labels and {new} has {new.size}; give them the same size"
+        )
+    return value if old == new else _renamed(value, old, new)
+
+
+def _renamed(value: sp.Expr, old: Axis, new: Axis) -> sp.Expr:
+    own = axes_of(value)
+    if old not in own:
+        return value
+    if isinstance(value, (*VECTORS, Total, Mean, GivenNumbers)):
+        called = tuple(new if axis == old else axis for axis in own)
+        rows = tuple(sorted(called, key=lambda axis: axis.name))
+        return Mix(Selection(sp.Tuple(*rows), sp.Tuple(*own), sp.Tuple(*called)), False, value)
+    return value.func(*(_renamed(arg, old, new) for arg in value.args))
+
+
+def _given_axis(word: str, axis: Any) -> Axis | None:
+    if axis is not None and not isinstance(axis, Axis):
+        raise DeclarationError(f"{word}(..., {axis!s}): that is not an axis; make one with c = axis('c', C)")
+    return axis
 
 
 @word
 def each(expression: Any) -> Each:
     """For observe={...}: follow numbers that have labels one by one instead of averaging over the labels.
 
-    >>> from derive import each, field, mean, parameter, sectors, training_clock, whole_positive
+    >>> from derive import axis, each, field, mean, parameter, sectors, training_clock, whole_positive
     >>> T, P = (parameter(name, default=4, domain=whole_positive) for name in "TP")
-    >>> N, t = sectors("N"), training_clock("t", steps=T, channels=P)
-    >>> phi = field("phi", N, t)
+    >>> N, t, p = sectors("N"), training_clock("t", steps=T), axis("p", P)
+    >>> phi = field("phi", N, t, axes=p)
     >>> observe = {"norms": each(mean(phi(t)**2))}
     """
     return Each(named_fields(exact(expression)))
@@ -387,13 +516,12 @@ def field(
     name: str,
     sector: Sector,
     clock: Clock | None = None,
-    labels: Parameter | str | None = OF_CLOCK,
+    axes: Axis | tuple[Axis, ...] = (),
     latex: str = "",
 ) -> Field:
     """A vector over `sector` that gets a defining equation; with a clock, one vector per time.
 
-    `labels`: how many copies it has, a whole-number parameter, or None; as many as its clock has unless given.
-    `latex` is how formulas write it.
+    `axes`: an axis of labels, or several; it has one copy per label. `latex` is how formulas write it.
 
     >>> from sympy import tanh
     >>> from derive import Eq, field, parameter, sectors, training_clock, whole_positive
@@ -402,12 +530,12 @@ def field(
     >>> Eq(x(t + 1), x(t) + tanh(x(t)))
     Eq(x(t + 1), tanh(x(t)) + x(t))
     """
-    return Field(name, sector, clock, labels=labels, latex=latex)
+    return Field(name, sector, clock, axes=axes, latex=latex)
 
 
 @word
 def fields(
-    names: str, sector: Sector, clock: Clock | None = None, labels: Parameter | str | None = OF_CLOCK
+    names: str, sector: Sector, clock: Clock | None = None, axes: Axis | tuple[Axis, ...] = ()
 ) -> tuple[Field, ...]:
     """Several fields over the same sector and clock.
 
@@ -419,7 +547,7 @@ def fields(
     """
     if not isinstance(names, str):
         raise DeclarationError(f"fields({names!s}, ...): write the names as one text with spaces, fields('x y', ...)")
-    return tuple(Field(name, sector, clock, labels=labels) for name in names.replace(",", " ").split())
+    return tuple(Field(name, sector, clock, axes=axes) for name in names.replace(",", " ").split())
 
 
 @word
@@ -428,14 +556,13 @@ def normal(
     sector: Sector,
     clock: Clock | None = None,
     scale: Any = 1,
-    per_class: Clock | None = None,
-    labels: Parameter | None = None,
+    axes: Axis | tuple[Axis, ...] = (),
     latex: str = "",
 ) -> Field:
     """A vector of independent Gaussian entries of mean 0 and standard deviation `scale`.
 
-    With a clock it is drawn afresh at every time; with `per_class` it is drawn once for each class label, with
-    `labels` once for each of that many labels. `latex` is how formulas write it.
+    With a clock it is drawn afresh at every time; with `axes`, one axis of labels or several, once per label.
+    `latex` is how formulas write it.
 
     >>> from derive import mean, normal, sectors
     >>> D = sectors("D")
@@ -443,15 +570,7 @@ def normal(
     >>> mean(start**2)
     mean(start**2)
     """
-    if labels is not None:
-        return Field(name, sector, clock, role="normal", scale=scale, labels=labels, latex=latex)
-    if per_class is not None:
-        if not isinstance(per_class, Clock):
-            raise DeclarationError(f"{name}: per_class={per_class!s} is not a clock; give the clock with channels=C")
-        if per_class.channels is None:
-            raise DeclarationError(f"{name}: clock {per_class} has no class labels; give it channels=C")
-        return Field(name, sector, per_class, role="normal", scale=scale, timed=False, latex=latex)
-    return Field(name, sector, clock, role="normal", scale=scale, latex=latex)
+    return Field(name, sector, clock, role="normal", scale=scale, axes=axes, latex=latex)
 
 
 @word

@@ -10,6 +10,10 @@ v is what the network has not learned of the teacher, delta the errors on the sa
 inputs, h(k+1) the forward and g(k) the backward fields. With param=ntk the output is divided by gamma0 sqrt(N) and
 the learning rate does not grow with the width, which is gamma0 / sqrt(nu) in place of gamma0: wide networks are lazy.
 
+The C teachers are orthogonal and of length one (teachers=alike), or they have lengths strengths[c] sqrt(gram[c][c]) and
+scalar products strengths[a] strengths[b] gram[a][b], over D (teachers=given): gram is a positive semidefinite table.
+Teachers that differ give outliers that differ.
+
 The variances lam of the inputs are all one (spectrum=isotropic), one or kappa at a share of the inputs (two_groups), or
 between cut and 1 with the density lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay).
 """
@@ -22,6 +26,8 @@ from derive import (
     Domain,
     Eq,
     Model,
+    axis,
+    data as given,
     family,
     field,
     gaussian,
@@ -32,6 +38,7 @@ from derive import (
     outer,
     parameter,
     positive,
+    root,
     sectors,
     spectrum as spectrum_of,
     trait,
@@ -62,23 +69,33 @@ LAWS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
 """The law of the variances of the inputs, and the parameters in it."""
 
 
-def declare(L: int, data: str, param: str, spectrum: str) -> Model:
+def alike(values: dict[str, Any]) -> dict[str, Any]:
+    """Teachers of strength one that are orthogonal."""
+    import numpy as np
+
+    return {"strengths": np.ones(values["C"]), "gram": np.eye(values["C"])}
+
+
+def declare(L: int, data: str, param: str, spectrum: str, teachers: str) -> Model:
     """The network with L layers of weights below its readout."""
     scale = gamma0 if param == "mup" else gamma0 / sqrt(nu)
     sizes = sectors("D", P=alpha, **{f"N{k}": nu for k in range(1, L + 1)})
     D, P, N = sizes[0], sizes[1], (sizes[0], *sizes[2:])
-    t = training_clock("t", steps=T, channels=C)
+    t, c = training_clock("t", steps=T), axis("c", C)
 
     law, of_law = LAWS[spectrum]
     lam: Expr = trait("lam", D, **law) if law else S.One
-    teacher, readout = normal("teacher", D, per_class=t), normal("readout", N[L], per_class=t)
+    teacher, readout = normal("teacher", D, axes=c), normal("readout", N[L], axes=c)
+    if teachers == "given":
+        strengths, gram = given("strengths", c, optional=True), given("gram", c, c, optional=True)
+        teacher = strengths * (root(gram) @ normal("independent", D, axes=c))
     if data == "online":
-        X, noise = gaussian("X", P, D, fresh=t)(t), normal("eps", P, t)(t)
+        X, noise = gaussian("X", P, D, fresh=t)(t), normal("eps", P, t, axes=c)(t)
     else:
-        X, noise = gaussian("X", P, D), normal("eps", P, per_class=t)
-    v, delta = field("v", D, t), field("delta", P, t)
-    h = [field(f"h{k}", N[k], t) for k in range(L + 1)]
-    g = [field(f"g{k}", N[k], t) for k in range(L + 1)]
+        X, noise = gaussian("X", P, D), normal("eps", P, axes=c)
+    v, delta = field("v", D, t, axes=c), field("delta", P, t, axes=c)
+    h = [field(f"h{k}", N[k], t, axes=c) for k in range(L + 1)]
+    g = [field(f"g{k}", N[k], t, axes=c) for k in range(L + 1)]
     J = [gaussian(f"J{k}", N[k + 1], N[k]) for k in range(L)]
     W = [weights(f"W{k}", N[k + 1], N[k], t) for k in range(L)]
 
@@ -103,7 +120,8 @@ def declare(L: int, data: str, param: str, spectrum: str) -> Model:
         observe["readout_norm"] = mean(g[1](t) ** 2)
         probe["ntk"] = spectrum_of(W[0](T).T @ W[0](T) / N[1], plus="readout_norm")
     parameters = (alpha, nu, gamma0, eta, sigma, T, C, *of_law)
-    return Model(parameters=parameters, equations=equations, observe=observe, probe=probe)
+    arrays = alike if teachers == "given" else None
+    return Model(parameters=parameters, equations=equations, observe=observe, probe=probe, arrays=arrays)
 
 
 MODEL = family(
@@ -112,4 +130,5 @@ MODEL = family(
     data=one_of("full_batch", "online", doc="the same samples at every step, or fresh ones"),
     param=one_of("mup", "ntk", doc="scaling with the width: gamma0 fixed, or gamma0 / sqrt(nu)"),
     spectrum=one_of("isotropic", "two_groups", "power_law", doc="variances of the inputs"),
+    teachers=one_of("alike", "given", doc="orthogonal and equally strong, or with given strengths and scalar products"),
 )

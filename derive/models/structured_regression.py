@@ -18,6 +18,7 @@ from derive import (
     Domain,
     Eq,
     Model,
+    axis,
     data,
     family,
     field,
@@ -71,7 +72,7 @@ def declare(spectrum: str, batch: str) -> Model:
         "isotropic": ({}, ()),
         "two_groups": ({"values": [1, kappa], "weights": [1 - share, share]}, (kappa, share)),
         "power_law": ({"density": x ** (-1 - 1 / decay), "low": cut, "high": 1}, (decay, cut, source)),
-        "given": ({"values": data("variances", K)}, (K,)),
+        "given": ({"values": data("variances", axis("k", K))}, (K,)),
     }
     law, of_law = laws[spectrum]
     lam: Expr = trait("lam", D, **law) if law else S.One

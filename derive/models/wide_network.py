@@ -19,6 +19,7 @@ from sympy import Derivative, DiracDelta, Expr, Symbol, diff, exp, log, sqrt
 from derive import (
     Eq,
     Model,
+    axis,
     data,
     each,
     family,
@@ -93,19 +94,19 @@ def declare(L: int, activation: Expr, loss: Expr, responses: str) -> Model:
     signs = loss == log(1 + exp(-label * output))
 
     N = sectors("N")
-    t = training_clock("t", steps=T, channels=B)
-    x, y = data("x", B, D, clock=t), data("y", B, clock=t)
-    V0, w0 = normal("V0", N, labels=D, scale=sigma), normal("w0", N, scale=sigma)
-    V, w = field("V", N, t, labels=D), field("w", N, t, labels=None)
+    t, b, d = training_clock("t", steps=T), axis("b", B), axis("d", D)
+    x, y = data("x", b, d, clock=t), data("y", b, clock=t)
+    V0, w0 = normal("V0", N, axes=d, scale=sigma), normal("w0", N, scale=sigma)
+    V, w = field("V", N, t, axes=d), field("w", N, t)
     layers = range(1, L + 1)
-    h, phi, g, spike = ({n: field(f"{name}{n}", N, t) for n in layers} for name in ("h", "phi", "g", "spike"))
-    z = {n: field(f"z{n}", N, t) for n in layers if n < L}
+    h, phi, g, spike = ({n: field(f"{name}{n}", N, t, axes=b) for n in layers} for name in ("h", "phi", "g", "spike"))
+    z = {n: field(f"z{n}", N, t, axes=b) for n in layers if n < L}
     J = {n: gaussian(f"J{n}", N, N, variance=sigma**2) for n in layers if n < L}
     W = {n: weights(f"W{n}", N, N, t) for n in layers if n < L}
 
     f = mean(w(t) * phi[L](t)) / gamma
     delta = pull.subs({output: f, label: y(t)})
-    pushed = field("pushed", N, t)
+    pushed = field("pushed", N, t, axes=b)
     equations = [
         Eq(V(0), V0),
         Eq(V(t + 1), V(t) + eta * gamma / sqrt(D) * x(t).T @ spike[1](t)),

@@ -19,6 +19,7 @@ from derive.algebra.nodes import (
     noise,
     times_of,
 )
+from derive.language.symbols import labels_along
 from derive.language.traits import VALUE, Trait
 from derive.language.vectors import PAST, Field
 from derive.printing.layout import tidy
@@ -40,7 +41,7 @@ FLOW = (
 
 
 def system_sections(record: System) -> tuple[Section, ...]:
-    """Random matrices, equations of the fields, coefficients of weights, class labels."""
+    """Random matrices, equations of the fields, coefficients of weights, labels."""
     printer = TextPrinter(Names.of(record))
 
     def plain(field: Field) -> str:
@@ -61,15 +62,16 @@ def system_sections(record: System) -> tuple[Section, ...]:
     owners: dict[Any, Any] = {}
     for f in record.fields:
         if f.field.labelled:
-            owners.setdefault(f.field.labels, []).append(plain(f.field))
+            owners.setdefault(f.field.axes, []).append(plain(f.field))
     every = len(owners) == 1 and sum(map(len, owners.values())) == len(record.training)
     labels = [
         Statement(
             remark=f"{'every field' if every else ', '.join(names)} "
-            f"{'has' if every or len(names) == 1 else 'have'} one copy for each of {count} labels, and "
+            f"{'has' if every or len(names) == 1 else 'have'} one copy for each of "
+            f"{printer.doprint(labels_along(axes))} labels along {', '.join(map(str, axes))}, and "
             "sums over earlier times run over the labels too"
         )
-        for count, names in owners.items()
+        for axes, names in owners.items()
     ]
     parts = [
         Section("random matrices and vectors", tuple(random), "All that is drawn at random; everything else follows."),
@@ -80,7 +82,7 @@ def system_sections(record: System) -> tuple[Section, ...]:
             recurrences,
             "What decay and momentum leave of an update at a later time: numbers that follow a recurrence.",
         ),
-        Section("class labels", tuple(labels)),
+        Section("labels", tuple(labels)),
     ]
     return tuple(part for part in parts if part.statements)
 

@@ -153,8 +153,21 @@ class TextPrinter(StrPrinter):
     def _print_Mix(self, node: sp.Basic) -> str:
         return f"{self._print(node.table)}{'^T' if node.transposed else ''} {self._factor(node.vector)}"
 
+    def _print_Selection(self, node: sp.Basic) -> str:
+        rows, columns = (", ".join(map(str, axes)) or "1" for axes in (node.rows, node.named))
+        return f"1[{rows}; {columns}]"
+
     def _print_Total(self, node: sp.Basic) -> str:
-        return f"total({self._print(node.expression)})"
+        return f"total({', '.join(map(self._print, node.args))})"
+
+    def _print_Softmax(self, node: sp.Basic) -> str:
+        return f"softmax({', '.join(map(self._print, node.args))})"
+
+    def _print_EntriesAt(self, node: sp.Basic) -> str:
+        return f"entries({self._print_DataAt(node)})"
+
+    def _print_RootAt(self, node: sp.Basic) -> str:
+        return f"root({self._print_DataAt(node)})"
 
     def _print_Each(self, node: sp.Basic) -> str:
         return str(self._print(node.expression))

@@ -157,8 +157,22 @@ class TexPrinter(LatexPrinter):
     def _print_Mix(self, node: sp.Basic) -> str:
         return rf"{self._print(node.table)}{TOP if node.transposed else ''}\, {self._factor(node.vector)}"
 
+    def _print_Selection(self, node: sp.Basic) -> str:
+        rows, columns = (",".join(map(self._print, axes)) for axes in (node.rows, node.named))
+        return rf"1_{{{rows};{columns}}}"
+
     def _print_Total(self, node: sp.Basic) -> str:
-        return rf"\sum_{{\mathrm{{labels}}}} {self._factor(node.expression)}"
+        over = r"\mathrm{labels}" if node.axis is None else self._print(node.axis)
+        return rf"\sum_{{{over}}} {self._factor(node.expression)}"
+
+    def _print_Softmax(self, node: sp.Basic) -> str:
+        return rf"\mathrm{{softmax}}_{{{self._print(node.axis)}}}\left({self._print(node.expression)}\right)"
+
+    def _print_EntriesAt(self, node: sp.Basic) -> str:
+        return self._print_DataAt(node)
+
+    def _print_RootAt(self, node: sp.Basic) -> str:
+        return rf"\sqrt{{{self._print_DataAt(node)}}}"
 
     def _print_Each(self, node: sp.Basic) -> str:
         return str(self._print(node.expression))

@@ -14,11 +14,11 @@ from sympy.core.function import AppliedUndef
 
 from derive.algebra.words import Letter
 from derive.errors import DeclarationError
-from derive.language.data import DataAt
+from derive.language.data import DataAt, EntriesAt, RootAt
 from derive.language.matrices import Disorder
-from derive.language.symbols import Clock, Sector
+from derive.language.symbols import Clock, Sector, labels_along
 from derive.language.traits import Trait, split_traits, traits_in
-from derive.language.vectors import PAST, Each, Field, FieldAt, Mean, Total, labels_of, shown
+from derive.language.vectors import PAST, Each, Field, FieldAt, Mean, Mix, Selection, Softmax, Total, axes_of, shown
 from derive.printing import text
 from derive.program.layout import Layout, lag_of, mean_key, outermost
 from derive.program.merging import merged
@@ -119,7 +119,7 @@ class ExactPass:
 
 def lines_of(field: Field) -> sp.Expr:
     """How many lines the rows of a field have: its labels, or one."""
-    return field.labels if field.labelled else sp.S.One
+    return field.labels
 
 
 def exact_pass(layout: Layout, letters: Iterable[Letter], means: Iterable[Mean] = ()) -> ExactPass:
@@ -288,7 +288,7 @@ class ExactBuild:
         if of_traits:
             lines = sp.S.One if shape == SCALAR else shape[0]
             shape = (lines, self.home[of_traits[0].field.sector].size)
-        for node in outermost(expression, (Mean, AppliedUndef, DataAt, Total, FieldAt)):
+        for node in outermost(expression, (Mean, AppliedUndef, DataAt, Mix, Total, FieldAt)):
             if isinstance(node, Mean):
                 inner[node] = self._mean(node)
             elif isinstance(node, FieldAt):
@@ -297,6 +297,8 @@ class ExactBuild:
                 inner[node] = self.coefficients.at(node, self.number, (self.times_dim,))
             elif isinstance(node, DataAt):
                 inner[node] = self._data(node)
+            elif isinstance(node, (Mix, Softmax)):
+                inner[node] = Slot(self._along_labels(node), shown(node))
             else:
                 column = Formula(self.number(node.expression).expression, (sp.S.One, sp.S.One))
                 inner[node] = Slot(Call("total", (column,), (sp.S.One, sp.S.One)), shown(node))
@@ -309,17 +311,26 @@ class ExactBuild:
             moved[PAST] = Slot(Formula(sp.Min(self.when_slot, last_time), (self.times_dim,)), "s")
         return Formula(expression.xreplace(inner).xreplace(moved), (self.times_dim,) if over else shape)
 
+    def _along_labels(self, node: Mix | Softmax) -> Value:
+        """Numbers with labels made of others with labels, as a column."""
+        inside = node.vector if isinstance(node, Mix) else node.expression
+        column = Formula(self.number(inside).expression, (_labels(inside), sp.S.One))
+        if isinstance(node, Mix):
+            table = self.given(node.table)
+            return MatMul(Transposed(table) if node.transposed else table, column)
+        return Call("softmax", (column, *along(node)), column.shape)
+
     def _mean(self, average: Mean) -> Slot:
         """A mean as a number, as a column over labels, or, at earlier times, as a table over times."""
         if is_moment(average):
             return Slot(self._moment(average), shown(average))
         if not average.has(PAST):
             column = self.column(average)
-            plain = labels_of(average) is None
+            plain = not axes_of(average)
             return Slot(Call("entry", (column,), SCALAR) if plain else column, shown(average))
-        if labels_of(average) is not None:
+        if axes_of(average):
             raise DeclarationError(
-                f"{shown(average)}: a mean of fields with class labels stands in a sum over earlier times; "
+                f"{shown(average)}: a mean of fields with labels stands in a sum over earlier times; "
                 "give the vector times that mean a field of its own"
             )
         moved = average.xreplace({PAST: self.clock})
@@ -363,15 +374,21 @@ class ExactBuild:
         return last, first
 
     def _data(self, node: DataAt) -> Slot:
-        """Data with one axis, as a column."""
-        return Slot(self.given(node), shown(node))
+        """Data with one axis, or the entries of a table, as a column."""
+        found = self.given(node)
+        if isinstance(node, EntriesAt):
+            found = Call("listed", (Transposed(found) if node.turned else found,), (_labels(node), sp.S.One))
+        return Slot(found, shown(node))
 
-    def given(self, node: DataAt) -> Value:
+    def given(self, node: DataAt | Selection) -> Value:
+        if isinstance(node, Selection):
+            return selection(node)
         axes = node.data.axes
-        shape = (axes[0], axes[1] if len(axes) == 2 else sp.S.One)
+        shape = (axes[0].size, axes[1].size if len(axes) == 2 else sp.S.One)
         lag = 0 if node.time is None else int(sp.expand(self.clock - node.time))
         array = Formula(node.data, None)
-        return Call("given", (array, None if node.time is None else Ref(self.time), lag), shape)
+        found = Call("given", (array, None if node.time is None else Ref(self.time), lag), shape)
+        return Call("root", (found,), shape) if isinstance(node, RootAt) else found
 
     # -- rows
 
@@ -567,10 +584,9 @@ class ExactBuild:
     def _mixed(self, term: Term, target: Field) -> Value:
         rows, vector = self.value(term.vector), term.vector.field
         if term.mixing is None:
-            if vector.labelled and vector.labels != target.labels:
+            if vector.labelled and vector.axes != target.axes:
                 raise DeclarationError(
-                    f"the equation of {target} uses {vector}, which has labels {vector.labels}; {target} has "
-                    f"{target.labels or 'none'}"
+                    f"the equation of {target} uses {vector}, which has other labels than {target}; sum over them"
                 )
             return rows
         if term.mixing.table is None:
@@ -688,7 +704,7 @@ class ExactBuild:
     def _observed(self, value: sp.Expr) -> Value:
         """An observable at all times; outside total(...) and each(...) labels are averaged over."""
         if isinstance(value, Each):
-            return self._by_label(value.expression)
+            return apart(self._by_label(value.expression), value.expression)
         inner: dict[sp.Basic, sp.Expr] = {}
         for node in outermost(value, (Mean, Total)):
             if isinstance(node, Total):
@@ -699,15 +715,23 @@ class ExactBuild:
 
     def _by_label(self, expression: sp.Expr) -> Value:
         inner: dict[sp.Basic, sp.Expr] = {}
-        for node in outermost(expression, (Mean, DataAt, Total)):
+        for node in outermost(expression, (Mean, DataAt, Mix, Total)):
             if isinstance(node, Mean):
                 inner[node] = Slot(self._table(node), shown(node))
+            elif isinstance(node, Mix):
+                table = self.given(node.table)
+                rows = MatMul(self._by_label(node.vector), table if node.transposed else Transposed(table))
+                inner[node] = Slot(rows, shown(node))
+            elif isinstance(node, Softmax):
+                call = Call("softmax_by_time", (self._by_label(node.expression), *along(node)), None)
+                inner[node] = Slot(call, shown(node))
             elif isinstance(node, Total):
                 inner[node] = Slot(Call("total_of_labels", (self._by_label(node.expression),), None), shown(node))
             else:
                 lag = 0 if node.time is None else int(sp.expand(self.clock - node.time))
                 array = Formula(node.data, None)
-                call = Call("given_series", (array, 0 if node.time is None else 1, lag), None)
+                turned = (int(node.turned),) if isinstance(node, EntriesAt) else ()
+                call = Call("given_series", (array, 0 if node.time is None else 1, lag, *turned), None)
                 inner[node] = Slot(call, shown(node))
         return Formula(expression.xreplace(inner), None)
 
@@ -716,9 +740,28 @@ def key_of(letter: Letter) -> Key:
     return (letter.kind, letter.a.name, letter.b.name)
 
 
+def selection(node: Selection) -> Call:
+    """The table of zeros and ones that takes some labels to others."""
+    places = [node.rows.index(axis) if axis in node.rows else -1 for axis in node.named]
+    sizes = [Tuple(tuple(Formula(axis.size) for axis in axes)) for axes in (node.rows, node.columns)]
+    told = Tuple(tuple(Formula(sp.Integer(place)) for place in places))
+    return Call("selection", (*sizes, told), (labels_along(node.rows), labels_along(node.columns)))
+
+
+def apart(value: Value, expression: sp.Expr) -> Value:
+    """Numbers whose last axis runs over all labels, with one axis for each that the labels have."""
+    axes = axes_of(expression)
+    return value if len(axes) < 2 else Call("apart", (value, Tuple(tuple(Formula(a.size) for a in axes))), None)
+
+
+def along(node: Softmax) -> tuple[Formula, Formula]:
+    """How many labels an axis has, and how many there are along those behind it."""
+    axes = axes_of(node.expression)
+    return Formula(node.axis.size), Formula(labels_along(axes[axes.index(node.axis) + 1 :]))
+
+
 def _labels(expression: sp.Basic) -> sp.Expr:
-    found = labels_of(sp.sympify(expression))
-    return sp.S.One if found is None else found
+    return labels_along(axes_of(sp.sympify(expression)))
 
 
 def _joint(a: FieldAt, b: FieldAt) -> sp.Expr:

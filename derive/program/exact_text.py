@@ -14,9 +14,10 @@ from derive.program.nodes import Let, Symbol, Value, symbols_in
 from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text, indented, joined
 
 IN_EXACT = (
-    "after at_time column_of covariance_before delayed dual earlier empty entry finite_times first forward given "
-    "given_series kick lines mean_of_labels moment overlaps part part_before past_sum products products_by_time put "
-    "series site store store_number stored summed total total_of_labels unit units variances weighted"
+    "after apart at_time column_of covariance_before delayed dual earlier empty entry finite_times first forward given "
+    "given_series kick lines listed mean_of_labels moment overlaps part part_before past_sum products products_by_time "
+    "put root selection series site softmax softmax_by_time "
+    "store store_number stored summed total total_of_labels unit units variances weighted"
 ).split()
 IN_TRAITS = "density discrete".split()
 IN_TWO_TIME = "Rows kicked two_time".split()

@@ -14,8 +14,8 @@ import sympy as sp
 
 from derive.algebra.words import Letter
 from derive.errors import DeclarationError
-from derive.language.symbols import Sector
-from derive.language.vectors import PAST, Field, FieldAt, Mean, labels_of, values as values_of
+from derive.language.symbols import Sector, labels_along
+from derive.language.vectors import PAST, Field, FieldAt, Mean, axes_of, values as values_of
 from derive.pipeline import Derivation
 from derive.program.exact import ONE, Carried, ExactBuild, ExactPass, SiteLayout, lines_of
 from derive.program.gaussian_laws import Law, Laws, Parts, factors, joint, product_of
@@ -349,5 +349,4 @@ def _timed(average: Mean) -> bool:
 
 
 def _labels(expression: sp.Basic) -> sp.Expr:
-    found = labels_of(sp.sympify(expression))
-    return sp.S.One if found is None else found
+    return labels_along(axes_of(sp.sympify(expression)))

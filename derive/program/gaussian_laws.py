@@ -21,7 +21,7 @@ from derive.algebra.words import Letter
 from derive.equations.moments import NUMBERS
 from derive.errors import DeclarationError
 from derive.language.symbols import Sector
-from derive.language.vectors import PAST, Field, FieldAt, Mean, labels_of, sector_of, shown, values as values_of
+from derive.language.vectors import PAST, Field, FieldAt, Mean, axes_of, sector_of, shown, values as values_of
 from derive.program.layout import Layout, lag_of, outermost
 from derive.records.system import ElementwiseRule, LinearRule, Rule, SystemField, Term
 
@@ -253,7 +253,7 @@ class Laws:
             slopes = None if plain.has(*JUMPS) else tuple(plain.diff(u) for u in us)
             if slopes is not None and any(s.has(sp.DiracDelta, sp.Derivative, sp.Subs) for s in slopes):
                 raise NotGaussian(f"{where}: {shown(core)} has no derivative that can be written down")
-            own = Field(self._name(f"{like}_own"), like.sector, like.clock, timed=like.timed, labels=like.labels)
+            own = Field(self._name(f"{like}_own"), like.sector, like.clock, timed=like.timed, axes=like.axes)
             used = tuple(n for n in number_symbols if plain.has(n))
             numbers = tuple(back[n] for n in used)
             self.laws[key] = Law(plain, us, used, tuple(fields), numbers, kinds, kinks, slopes, holds, own, shown(core))
@@ -264,14 +264,14 @@ class Laws:
         if len(terms) == 1:
             coefficient, value = terms[0]
             f = value.field
-            same = (f.timed, f.labels) == (like.timed, like.labels)
+            same = (f.timed, f.axes) == (like.timed, like.axes)
             if coefficient == 1 and lag_of(value, self.clock) == 0 and same and isinstance(f, Field):
                 return f
         rule = LinearRule(tuple(Term(c, v) for c, v in terms))
         for field, other in self.arguments.items():
-            if other == rule and (field.timed, field.labels, field.sector) == (like.timed, like.labels, like.sector):
+            if other == rule and (field.timed, field.axes, field.sector) == (like.timed, like.axes, like.sector):
                 return field
-        made = Field(self._name(f"{like}_argument"), like.sector, like.clock, timed=like.timed, labels=like.labels)
+        made = Field(self._name(f"{like}_argument"), like.sector, like.clock, timed=like.timed, axes=like.axes)
         self.arguments[made] = rule
         return made
 
@@ -313,9 +313,9 @@ class Laws:
                 like = Field(
                     "average",
                     sector,
-                    self.clock if timed or labels_of(core) else None,
+                    self.clock if timed else None,
                     timed=timed,
-                    labels=labels_of(core),
+                    axes=axes_of(core),
                 )
                 found = self._parts(core, like, (0, None), where)
                 linear += [(coefficient * c, v) for c, v in found.linear]
@@ -411,7 +411,7 @@ def product_of(core: sp.Expr) -> tuple[FieldAt, FieldAt] | None:
 
 def joint(a: Law, b: Law) -> list[tuple[int, int | None, int | None]]:
     """The arguments of two laws at equal times, common ones once: kind, place in a, place in b."""
-    shared = a.own.labels is None and b.own.labels is None
+    shared = not a.own.labelled and not b.own.labelled
     found: list[tuple[int, int | None, int | None]] = []
     for i, field in enumerate(a.arguments):
         j = b.arguments.index(field) if shared and field in b.arguments else None

@@ -10,7 +10,7 @@ from derive.language.contents import atoms, everything
 from derive.language.data import Data, DataAt
 from derive.language.matrices import Disorder
 from derive.language.model import Model
-from derive.language.symbols import Clock, Parameter, Sector
+from derive.language.symbols import Axis, Clock, Parameter, Sector
 from derive.language.traits import VALUE, Trait, traits_in
 from derive.language.vectors import Field, FieldAt, Mean, shown
 from derive.program.exact_text import density_text, law_text
@@ -28,7 +28,7 @@ _LIBRARIES = ("numpy as np", "scipy.special as sc")
 def front_text(model: Model, layout: Layout, exact: bool, stems: dict[str, str], digest: str, runtime: str) -> str:
     """The text of __init__.py. stems: for each probed matrix the end of its modules' names."""
     clock = next(iter(atoms(model, Clock)), None)
-    labels = None if clock is None or clock.channels is None else clock.channels.name
+    labels = tuple(dict.fromkeys(str(axis.size) for axis in atoms(model, Axis)))
     parameters = [f"ParameterOf({p.name!r}, {p.default!r}, {p.domain.whole!r})," for p in model.parameters]
     arrays = [f"DataOf({d.name!r}, {_axes(d)!r})," for d in atoms(model, Data)]
     probes = [
@@ -38,7 +38,7 @@ def front_text(model: Model, layout: Layout, exact: bool, stems: dict[str, str],
     declared = set(atoms(model, Field))
     products = {f.field: f.rule.argument.name for f in layout.fields if isinstance(f.rule, DisorderRule)}
     vectors = [
-        f"FieldOf({f.name!r}, {f.sector.name!r}, {f.timed!r}, {f.labels.name if f.labelled else None!r}, "
+        f"FieldOf({f.name!r}, {f.sector.name!r}, {f.timed!r}, {tuple(str(axis.size) for axis in f.axes)!r}, "
         f"{f in declared!r}, {products.get(f)!r}),"
         for f in layout.named
     ]
@@ -179,5 +179,5 @@ def _of_traits_alone(node: sp.Basic) -> bool:
 
 
 def _axes(data: Data) -> tuple[str, ...]:
-    """The axes of an array of data: parameters, and "times" for a clock."""
-    return (*(("times",) if data.clock is not None else ()), *(axis.name for axis in data.axes))
+    """The sizes of an array of data: parameters or numbers, and "times" for a clock."""
+    return (*(("times",) if data.clock is not None else ()), *(str(axis.size) for axis in data.axes))

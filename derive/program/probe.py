@@ -231,7 +231,7 @@ class _Spectral:
             made = Ref(self.letters[key])
             return Transposed(made) if letter.transposed else made
         size = index_size(letter.field)
-        labels = letter.field.labels if letter.field.labelled else sp.S.One
+        labels = letter.field.labels
         return Call("diagonal", (self.number(letter.weight), Formula(size), Formula(labels)), (size, size))
 
     def word(self, word: Word, size: sp.Expr) -> Value:

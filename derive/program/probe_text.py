@@ -48,7 +48,7 @@ def probe_text(program: ProbeProgram, runtime: str) -> str:
 
 def _direction(program: AlignedProgram) -> str:
     aligned, field = program.aligned, program.aligned.direction.field
-    told = [aligned.name, aligned.side, field.name, field.timed, field.labels.name if field.labelled else None]
+    told = [aligned.name, aligned.side, field.name, field.timed, tuple(str(axis.size) for axis in field.axes)]
     return f"Direction({', '.join([*map(repr, told), *('None' if f is None else f.name for f in program.functions)])})"
 
 

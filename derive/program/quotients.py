@@ -605,20 +605,60 @@ class ExactRun:
             table = table[now] if now >= 0 else self.zeros(table.shape[1:])
         return table if table.ndim == 2 else table[:, None]
 
-    def _call_given_series(self, data: Value, timed: int, lag: int) -> Array:
+    def _call_root(self, table: Value) -> Array:
+        assert isinstance(table, Call)
+        data, t, lag = table.arguments
+        assert isinstance(data, Formula) and isinstance(lag, int)
+        given = self._numbers(data)
+        if isinstance(t, Value):
+            now = self.whole(t) - lag
+            given = given[now] if now >= 0 else np.zeros(given.shape[1:])
+        values, vectors = np.linalg.eigh(given)
+        return self._quotients(vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T)
+
+    def _call_selection(self, rows: Tuple, columns: Tuple, places: Tuple) -> Array:
+        own, others, where = (tuple(self.whole(v) for v in some.values) for some in (rows, columns, places))
+        sides = [list(product(*map(range, sizes))) for sizes in (own, others)]
+        found = self.zeros((len(sides[0]), len(sides[1])))
+        for i, one in enumerate(sides[0]):
+            for j, other in enumerate(sides[1]):
+                if all(place < 0 or one[place] == label for place, label in zip(where, other, strict=True)):
+                    found[i, j] = self.scalars.one
+        return found
+
+    def _call_softmax(self, *_: Value) -> Array:
+        raise DeriveError("softmax has no exact expansion; use `derive solve`")
+
+    _call_softmax_by_time = _call_softmax
+
+    def _call_apart(self, table: Value, sizes: Value) -> Array:
+        return self.value(table)
+
+    def _call_listed(self, table: Value) -> Array:
+        return self.value(table).reshape(-1, 1)
+
+    def _call_given_series(self, data: Value, timed: int, lag: int, turned: int | None = None) -> Array:
         table = self._array(data)
+        table = table if timed else table[None]
+        if turned is not None:
+            table = (np.swapaxes(table, 1, 2) if turned else table).reshape(len(table), -1)
         if not timed:
-            return table[None, :]
+            return table
         lag = min(lag, len(table))
         return np.concatenate([self.zeros((lag, *table.shape[1:])), table[: len(table) - lag]])
 
     def _array(self, data: Value) -> np.ndarray:
         """Data as quotients."""
+        return self._quotients(self._numbers(data))
+
+    def _numbers(self, data: Value) -> np.ndarray:
         assert isinstance(data, Formula)
         name = str(data.expression)
         if name not in self.arrays:
             raise DeriveError("data are numbers, not symbols, so there is no exact expansion; use `derive solve`")
-        given = np.asarray(self.arrays[name], float)
+        return np.asarray(self.arrays[name], float)
+
+    def _quotients(self, given: np.ndarray) -> np.ndarray:
         found = self.zeros(given.shape)
         for index in np.ndindex(*given.shape):
             found[index] = self.scalars.of(sp.Rational(repr(float(given[index]))))

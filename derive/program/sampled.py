@@ -12,7 +12,9 @@ import sympy as sp
 
 from derive.algebra.words import Letter
 from derive.errors import DeclarationError
-from derive.language.vectors import Each, Field, FieldAt, Mean, Total, labels_of, shown
+from derive.language.symbols import labels_along
+from derive.language.vectors import Each, Field, FieldAt, Mean, Total, axes_of, shown
+from derive.program.exact import apart
 from derive.program.layout import Layout, mean_key, outermost
 from derive.program.nodes import (
     SCALAR,
@@ -87,10 +89,12 @@ class Build(Fields):
         step, self.lines = tuple(self.lines), []
         moments = self._moments(weighing)
         averages = tuple(self.averages)
-        observables = [
+        observables: list[tuple[str, Value]] = [
             (name, series[name] if name in series else Call("once", (self._observable(value),), None))
             for name, value in self._observed()
         ]
+        each = {name: value.expression for name, value in self._observed() if isinstance(value, Each)}
+        observables = [(name, apart(found, each[name]) if name in each else found) for name, found in observables]
         fields = self._kept_fields()
         results, self.lines = tuple(self.lines), []
         return self._without_dead(start, step, results, averages, tuple(moments), tuple(observables), tuple(fields))
@@ -305,8 +309,8 @@ class Build(Fields):
 
     def _followed(self, name: str, value: sp.Expr) -> Ref:
         """An observable at all times."""
-        labels = labels_of(value.expression) if isinstance(value, Each) else None
-        shape = (self.points,) if labels is None else (self.points, labels)
+        axes = axes_of(value.expression) if isinstance(value, Each) else ()
+        shape = (self.points, labels_along(axes)) if axes else (self.points,)
         symbol = self._carry(Symbol(f"{name}_series", shape))
         return self._recorded(symbol, self._observable(value))
 
@@ -321,7 +325,7 @@ class Build(Fields):
             return self.number(value.expression)
         inner: dict[sp.Basic, sp.Expr] = {}
         for node in outermost(value, (Mean, Total)):
-            if isinstance(node, Mean) and labels_of(node) is not None:
+            if isinstance(node, Mean) and axes_of(node):
                 inner[node] = Slot(Call("label_mean", (self._mean(node),), SCALAR), shown(node))
             else:
                 inner[node] = Slot(self.number(node), shown(node))

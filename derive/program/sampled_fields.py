@@ -98,8 +98,7 @@ class Fields(Values):
             return value
         if value.shape is not None and len(value.shape) == 2 and value.shape[1] not in (1, lines):
             raise DeclarationError(
-                f"the equation of {field} has labels {value.shape[1]} on its right side; {field} has "
-                f"{field.labels or 'none'}"
+                f"the equation of {field} has {value.shape[1]} labels on its right side; {field} has {lines}"
             )
         shape = self.shape(field) if value.shape is not None else None
         return Call("spread", (value, Ref(self.sites), Formula(lines)), shape)

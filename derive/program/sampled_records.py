@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import sympy as sp
 
 from derive.algebra.words import Letter
-from derive.language.symbols import Clock
-from derive.language.vectors import Field, labels_of
+from derive.language.symbols import Clock, labels_along
+from derive.language.vectors import Field, axes_of
 from derive.program.layout import Layout
 from derive.program.nodes import Formula, Let, Shape, Statement, Symbol, Value
 from derive.program.sites import Channel, Span
@@ -103,7 +103,7 @@ class SampledPass:
 
 def lines_of(field: Field) -> sp.Expr:
     """How many columns the values of a field have: its labels, or one."""
-    return field.labels if field.labelled else sp.S.One
+    return field.labels
 
 
 def has_jumps(layout: Layout) -> bool:
@@ -117,5 +117,4 @@ def key_of(letter: Letter) -> tuple[str, str, str]:
 
 
 def labels_in(expression: sp.Basic) -> sp.Expr:
-    found = labels_of(sp.sympify(expression))
-    return sp.S.One if found is None else found
+    return labels_along(axes_of(sp.sympify(expression)))

@@ -7,8 +7,9 @@ from sympy.core.function import AppliedUndef
 
 from derive.algebra.words import Letter
 from derive.errors import DeclarationError
-from derive.language.data import DataAt
-from derive.language.vectors import PAST, Field, FieldAt, Mean, Total, labels_of, shown
+from derive.language.data import DataAt, EntriesAt, RootAt
+from derive.language.vectors import PAST, Field, FieldAt, Mean, Mix, Selection, Softmax, Total, axes_of, shown
+from derive.program.exact import along, selection
 from derive.program.layout import Layout, lag_of, outermost
 from derive.program.nodes import (
     SCALAR,
@@ -16,12 +17,14 @@ from derive.program.nodes import (
     Formula,
     Item,
     Let,
+    MatMul,
     Ref,
     Shape,
     Slot,
     Statement,
     Sum,
     Symbol,
+    Transposed,
     Value,
     shape_of,
 )
@@ -186,9 +189,8 @@ class Values:
     def number(self, expression: sp.Expr, shape: Shape | None = None) -> Formula:
         """A number at the current time; a row over labels where it has them, or over all earlier times."""
         expression = sp.sympify(expression)
-        labels = labels_of(expression)
         if shape is None:
-            shape = SCALAR if labels is None else (sp.S.One, labels)
+            shape = (sp.S.One, labels_in(expression)) if axes_of(expression) else SCALAR
         return self._formula(expression, shape)
 
     def _formula(
@@ -202,17 +204,24 @@ class Values:
         last: of earlier times the last one that is asked for, whose value later ones get too."""
         inner: dict[sp.Basic, sp.Expr] = {}
         over = bool(expression.has(PAST))
-        for node in outermost(expression, (FieldAt, Mean, AppliedUndef, DataAt, Total)):
+        for node in outermost(expression, (FieldAt, Mean, AppliedUndef, DataAt, Mix, Total)):
             if isinstance(node, FieldAt):
                 inner[node] = known[node] if known else Slot(self.value(node), shown(node))
             elif isinstance(node, AppliedUndef):
                 inner[node] = self.coefficients.at(node, self.number, (self.points,))
             elif isinstance(node, DataAt):
-                inner[node] = Slot(self.given(node), shown(node))
+                inner[node] = Slot(self._numbers_given(node), shown(node))
             elif node.has(PAST):
                 inner[node] = self._at_earlier_times(node)
             elif isinstance(node, Mean):
                 inner[node] = Slot(self._mean(node), shown(node))
+            elif isinstance(node, Mix):
+                table = self.given(node.table)
+                mixed = MatMul(self.number(node.vector), table if node.transposed else Transposed(table))
+                inner[node] = Slot(mixed, shown(node))
+            elif isinstance(node, Softmax):
+                row = self.number(node.expression)
+                inner[node] = Slot(Call("softmax", (row, *along(node)), row.shape), shown(node))
             else:
                 inner[node] = Slot(Call("over_labels", (self.number(node.expression),), SCALAR), shown(node))
         moved: dict[sp.Basic, sp.Expr] = {PAST: self.when_slot}
@@ -225,17 +234,16 @@ class Values:
         return Formula(expression.xreplace(inner).xreplace(moved), (self.points,) if over else shape)
 
     def _mean(self, average: Mean) -> Call:
-        labels = labels_of(average)
-        inside = self._formula(average.expression, (self.sites_slot, labels_in(average)))
-        return (
-            Call("mean", (inside,), SCALAR) if labels is None else Call("mean_by_label", (inside,), (sp.S.One, labels))
-        )
+        labels = labels_in(average)
+        inside = self._formula(average.expression, (self.sites_slot, labels))
+        labelled = bool(axes_of(average))
+        return Call("mean_by_label", (inside,), (sp.S.One, labels)) if labelled else Call("mean", (inside,), SCALAR)
 
     def _at_earlier_times(self, node: sp.Expr) -> Slot:
         """A mean, or a sum of means over labels, at all earlier times."""
-        if labels_of(node) is not None:
+        if axes_of(node):
             raise DeclarationError(
-                f"{shown(node)}: a mean of fields with class labels stands in a sum over earlier times; "
+                f"{shown(node)}: a mean of fields with labels stands in a sum over earlier times; "
                 "give the vector times that mean a field of its own"
             )
         moved = node.xreplace({PAST: self.clock})
@@ -248,16 +256,27 @@ class Values:
         moved = node.xreplace({PAST: self.clock})
         return self.tables[moved], self.number(moved)
 
-    def given(self, node: DataAt) -> Value:
+    def given(self, node: DataAt | Selection) -> Value:
         """Data as a matrix, or as a row over labels."""
-        axes = node.data.axes
+        if isinstance(node, Selection):
+            return selection(node)
+        axes = tuple(axis.size for axis in node.data.axes)
         shape = axes if len(axes) == 2 else (sp.S.One, axes[0])
         array = Formula(node.data, None)
         if node.time is None:
-            return Call("given", (array, None, 0), shape)
-        if not node.time.has(self.clock):
-            return Call("given", (array, Formula(node.time), 0), shape)
-        return Call("given", (array, Ref(self.time), int(sp.expand(self.clock - node.time))), shape)
+            found = Call("given", (array, None, 0), shape)
+        elif not node.time.has(self.clock):
+            found = Call("given", (array, Formula(node.time), 0), shape)
+        else:
+            found = Call("given", (array, Ref(self.time), int(sp.expand(self.clock - node.time))), shape)
+        return Call("root", (found,), shape) if isinstance(node, RootAt) else found
+
+    def _numbers_given(self, node: DataAt) -> Value:
+        """Data as a row over labels."""
+        found = self.given(node)
+        if not isinstance(node, EntriesAt):
+            return found
+        return Transposed(Call("listed", (Transposed(found) if node.turned else found,), (labels_in(node), sp.S.One)))
 
     def _carry(self, symbol: Symbol, value: Value | None = None) -> Symbol:
         """A symbol that goes from one time to the next, starting from zero unless another value is given."""

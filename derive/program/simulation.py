@@ -14,7 +14,7 @@ import sympy as sp
 
 from derive.errors import DeclarationError, blaming
 from derive.language.contents import atoms
-from derive.language.data import Data, DataAt
+from derive.language.data import Data, DataAt, EntriesAt, RootAt
 from derive.language.diagonals import Diagonal
 from derive.language.equations import Eq
 from derive.language.matrices import (
@@ -31,7 +31,7 @@ from derive.language.matrices import (
 )
 from derive.language.model import Model
 from derive.language.multiplied import half_product
-from derive.language.symbols import Clock, Sector
+from derive.language.symbols import Axis, Clock, Sector, labels_along
 from derive.language.traits import Trait
 from derive.language.vectors import (
     Apply,
@@ -41,12 +41,28 @@ from derive.language.vectors import (
     Mean,
     Mix,
     Project,
+    Selection,
+    Softmax,
     Total,
-    labels_of,
+    axes_of,
     sector_of,
     shown,
 )
-from derive.program.nodes import SCALAR, Call, Formula, Let, MatMul, Ref, Shape, Slot, Sum, Symbol, Transposed, Value
+from derive.program.nodes import (
+    SCALAR,
+    Call,
+    Formula,
+    Let,
+    MatMul,
+    Ref,
+    Shape,
+    Slot,
+    Sum,
+    Symbol,
+    Transposed,
+    Tuple,
+    Value,
+)
 
 RNG, XP = Symbol("rng"), Symbol("xp")
 """What random numbers are drawn from, and where arrays come from."""
@@ -333,7 +349,7 @@ class _Build:
 
     def _law(self, x: Field | Weights) -> tuple[tuple[tuple[int, Value], ...], Value]:
         """Starting values and the rule, at the current time."""
-        made = self.vector if isinstance(x, Field) else self.matrix
+        made = (lambda value: self.vector(value, x.axes)) if isinstance(x, Field) else self.matrix
         starts = tuple(
             (first, made(self._at_start(e.value, first))) for first, e in sorted(self.starts.get(x, {}).items())
         )
@@ -376,7 +392,7 @@ class _Build:
         return _mapped(matrix, at)
 
     def _static(self, field: Field) -> Value:
-        value = self.vector(self.rules[field].value)
+        value = self.vector(self.rules[field].value, field.axes)
         shape = _field_shape(field)
         if value.shape == shape:
             return value
@@ -397,9 +413,21 @@ class _Build:
 
     # -- expressions
 
-    def vector(self, expression: sp.Expr) -> Value:
-        """An expression that acts site by site, or label by label."""
-        return self._formula(expression, self._leaf, _shape(expression))
+    def vector(self, expression: sp.Expr, axes: tuple[Axis, ...] | None = None) -> Value:
+        """An expression that acts site by site, or label by label; along all these axes if it has labels at all."""
+        own = axes_of(expression)
+        wide = own if axes is None or not own else axes
+        shape = (sector_of(expression) or sp.S.One, labels_along(wide))
+        return self._formula(expression, lambda node: self._along(node, wide), shape)
+
+    def _along(self, node: sp.Basic, axes: tuple[Axis, ...]) -> Value:
+        """A node, repeated along the axes that it has not."""
+        value, own = self._leaf(node), axes_of(node)
+        if not own or own == axes:
+            return value
+        shown_sizes = (tuple(axis.size if axis in own else sp.S.One for axis in axes), (axis.size for axis in axes))
+        sizes = (Tuple(tuple(map(Formula, some))) for some in shown_sizes)
+        return Call("repeated", (Ref(XP), value, *sizes), (_shape(node)[0], labels_along(axes)))
 
     def number(self, expression: sp.Expr) -> Value:
         """A number; outside total(...) labels are averaged over before the formula is applied."""
@@ -432,11 +460,21 @@ class _Build:
             return Call("project", tuple(map(self.vector, node.args)), shape)
         if isinstance(node, Mean):
             return Call("mean", (self.vector(node.expression),), shape)
+        if isinstance(node, Mix) and isinstance(node.table, Selection):
+            columns = Tuple(tuple(Formula(axis.size) for axis in node.table.columns))
+            order = Tuple(tuple(Formula(sp.Integer(node.table.named.index(axis))) for axis in node.table.rows))
+            return Call("in_order", (self.vector(node.vector), columns, order), shape)
         if isinstance(node, Mix):
             table = self._given(node.table)
             return MatMul(self.vector(node.vector), table if node.transposed else Transposed(table))
+        if isinstance(node, Softmax):
+            return Call("softmax", (Ref(XP), self.vector(node.expression), *_places(node)), shape)
+        if isinstance(node, Total) and axes_of(node):
+            return Call("total_along", (self.vector(node.expression), *_places(node)), shape)
         if isinstance(node, Total):
             return Call("total", (self.vector(node.expression),), shape)
+        if isinstance(node, EntriesAt):
+            return Call("by_pair", (self._given(node), int(node.turned)), shape)
         if isinstance(node, DataAt):
             return self._given(node)
         return self._over_times(node, self.vector(node.function), shape)
@@ -448,9 +486,11 @@ class _Build:
 
     def _given(self, node: DataAt) -> Value:
         data: Data = node.data
-        shape = data.axes if len(data.axes) == 2 else (sp.S.One, *data.axes)
+        sizes = tuple(axis.size for axis in data.axes)
+        shape = sizes if len(sizes) == 2 else (sp.S.One, *sizes)
         array = Formula(data, None)
-        return Call("given", (array,) if node.time is None else (array, Formula(node.time)), shape)
+        found = Call("given", (array,) if node.time is None else (array, Formula(node.time)), shape)
+        return Call("root", (found,), shape) if isinstance(node, RootAt) else found
 
     def _operator(self, symbol: sp.Basic, transposed: bool) -> Value:
         """A random matrix or weights, at the current time or the one before."""
@@ -507,7 +547,9 @@ class _Build:
 
     def _observed(self, value: sp.Expr) -> Value:
         if isinstance(value, Each):
-            return Call("by_label", (self.vector(value.expression),), None)
+            axes = axes_of(value.expression)
+            sizes = (Formula(axis.size) for axis in axes) if len(axes) > 1 else ()
+            return Call("by_label", (self.vector(value.expression), *sizes), None)
         return self.number(value)
 
     # -- directions of the spikes
@@ -579,11 +621,17 @@ class _Build:
 
 def _shape(expression: sp.Basic) -> Shape:
     """Sites x labels of a vector; one row for numbers that belong to labels or to a mean."""
-    return (sector_of(expression) or sp.S.One, labels_of(expression) or sp.S.One)
+    return (sector_of(expression) or sp.S.One, labels_along(axes_of(expression)))
+
+
+def _places(node: Total) -> tuple[Formula, Formula]:
+    """How many labels the axis has that is summed over, and how many there are along those behind it."""
+    axes = axes_of(node.expression)
+    return Formula(node.axis.size), Formula(labels_along(axes[axes.index(node.axis) + 1 :]))
 
 
 def _field_shape(field: Field) -> Shape:
-    return (field.sector, field.labels if field.labelled else sp.S.One)
+    return (field.sector, field.labels)
 
 
 def _scaled(scale: sp.Expr, value: Value) -> Value:

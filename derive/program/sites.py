@@ -100,7 +100,7 @@ class Sharing:
         value = f.rule.terms[0].vector
         vector = value.field
         plain = all(t.vector == value and t == Term(t.coefficient, value) for t in f.rule.terms)
-        same = vector.timed == field.timed and vector.labels == field.labels and vector.sector == field.sector
+        same = vector.timed == field.timed and vector.axes == field.axes and vector.sector == field.sector
         if not (plain and same and vector in self.rules) or (field.timed and value.time != field.clock):
             return field, None
         factor = sp.Add(*(t.coefficient for t in f.rule.terms))

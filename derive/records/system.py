@@ -15,7 +15,7 @@ from derive.language.matrices import Disorder
 from derive.language.model import Model
 from derive.language.symbols import Clock, Sector
 from derive.language.traits import Trait, apart, is_trait
-from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, Total, labels_of
+from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, Selection, Total
 from derive.records.base import Record
 
 
@@ -23,7 +23,7 @@ from derive.records.base import Record
 class Mixing:
     """What is summed over the labels of a vector: with the rows of a table, or plainly."""
 
-    table: DataAt | None
+    table: DataAt | Selection | None
     transposed: bool = False
 
     def of(self, vector: sp.Expr) -> sp.Expr:
@@ -34,7 +34,7 @@ class Mixing:
 class Term:
     """coefficient * vector, times the overlap mean(pair) if there is one, summed over s < past if that is set.
 
-    In a sum the vector and the left of the pair are at time s and their class labels are summed over together. With
+    In a sum the vector and the left of the pair are at time s and their labels are summed over together. With
     `mixing` the labels of the vector itself are.
     """
 
@@ -198,18 +198,6 @@ class System(Record):
         ]
         averages += [m for _, value in self.model.observe for m in value.atoms(Mean)]
         return not any(isinstance(rule, ElementwiseRule) for rule in rules) and all(map(is_quadratic, averages))
-
-    @cached_property
-    def by_label(self) -> bool:
-        """Whether labels are told apart: by data, by sums over them, by coefficients that have them, or because some
-        fields have other labels than their clock."""
-        fields = [*(f.field for f in self.training), *self.sources]
-        if any(f.labelled and (f.clock is None or f.labels != f.clock.channels) for f in fields):
-            return True
-        if any(value.has(Total, DataAt) for _, value in self.model.observe):
-            return True
-        terms = [t for f in self.training for r in (f.rule, *f.starts) if isinstance(r, LinearRule) for t in r.terms]
-        return any(t.mixing is not None or labels_of(t.coefficient) is not None for t in terms)
 
 
 def weighing(average: Mean, clock: Clock | None) -> tuple[Mean, sp.Expr | None]:

@@ -10,7 +10,7 @@ import sympy as sp
 from derive.algebra.nodes import TAU
 from derive.language.contents import atoms
 from derive.language.model import Model
-from derive.language.symbols import Clock, Sector
+from derive.language.symbols import Axis, Clock, Sector
 from derive.language.vectors import Mean
 from derive.pipeline import PROBE_STAGES, Derivation, ProbedMatrix
 from derive.printing.documents import latex
@@ -123,8 +123,8 @@ def _of_system(record: System) -> Told:
             yield None, words(Math(f"{latex(sector)} = {latex(sector.ratio * base)}"))
     for clock in atoms(record.model, Clock):
         yield None, words(Math(latex(clock.steps)), " stays finite, and so do all sums over ", Math(latex(clock)))
-        if clock.channels is not None:
-            yield None, words(Math(latex(clock.channels)), " class labels stay finite")
+    for axis in atoms(record.model, Axis):
+        yield None, words(Math(latex(axis.size)), f" labels along {axis} stay finite")
     for source in record.sources:
         if source.role == "normal":
             yield (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from derive.algebra.nodes import TAU
 from derive.language.contents import atoms
-from derive.language.symbols import Clock
+from derive.language.symbols import Axis, Clock
 from derive.pipeline import Derivation, ProbedMatrix
 from derive.printing.documents import latex
 from derive.records.system import System
@@ -56,9 +56,13 @@ def _told(system: System, probed: bool, spiked: bool) -> list[tuple[str, tuple[s
             " is an earlier time; sums over ",
         )
         found.append(("Time", (*told, Math("s"), " end where causality ends them")))
-        if clock.channels is not None:
-            found.append(("Class labels", ("each time carries ", Math(latex(clock.channels)),
-                                           " labels; sums over times run over them too")))  # fmt: skip
+    for axis in atoms(system.model, Axis):
+        told_labels = (
+            "one copy per label, of which there are ",
+            Math(latex(axis.size)),
+            "; sums over times run over them",
+        )
+        found.append((f"Labels {axis}", told_labels))
     found += [
         ("Order parameters", (Math(r"C_{a b}(t, s) = \langle a(t)\, b(s) \rangle"), ", ",
                               Math(r"R_{a b}(t, s) = \langle \partial a(t) / \partial u_{b}(s) \rangle"),

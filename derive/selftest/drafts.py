@@ -24,7 +24,8 @@ class Node:
     matrices: matrix (name), fresh (name, delay), weights (name, time as text), turned (matrix), outer (left, right),
     matmul (matrices), also sum, and product with scalars; apply (matrix, vector) is a vector.
     labels: data (name, delay or None) is a number per label, mix (name, delay or None, transposed or not, vector) a
-    table of data times a vector, total (vector or number) the sum over labels, each (number) all of them, observed.
+    table of data times a vector, total (vector or number) the sum over labels, each (number) all of them, observed;
+    total_over (vector or number, parameter) and softmax (number, parameter) act along the axis that it counts.
     """
 
     op: str
@@ -133,9 +134,11 @@ class Sector:
 
 @dataclass(frozen=True)
 class Clock:
+    """`classes` is the parameter that counts the classes that everything on the clock has, if there are any."""
+
     name: str
     steps: str
-    channels: str = ""
+    classes: str = ""
     endpoint: bool = True
 
 
@@ -152,7 +155,8 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Vector:
-    """A normal vector or a field; `kind` is static, timed or per_class, which is for normal vectors only.
+    """A normal vector or a field; `kind` is static, timed or by_class, which is for normal vectors only: one
+    per class, at all times.
 
     `labels` is the parameter that counts its labels, if they are not those of the clock.
     """
@@ -290,7 +294,7 @@ def pruned(draft: Draft) -> Draft:
         )
         clock = draft.clock if clocked else None
         if clock is not None:
-            wanted |= {clock.steps, clock.channels}
+            wanted |= {clock.steps, clock.classes}
         wanted |= {v.labels for v in vectors if v.name in wanted}
         wanted |= {axis for d in draft.data if d.name in wanted for axis in d.axes}
         made = replace(

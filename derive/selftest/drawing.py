@@ -93,11 +93,11 @@ def _draw_sectors(sketch: Sketch) -> None:
 
 def _draw_clock(sketch: Sketch) -> None:
     sketch.parameters.append(Parameter("T", Fraction(sketch.rng.choice((1, 2, 2, 2, 3, 3))), "whole_positive"))
-    channels = ""
+    classes = ""
     if sketch.chance(0.2):
-        channels = "C"
+        classes = "C"
         sketch.parameters.append(Parameter("C", Fraction(sketch.rng.choice((1, 2, 2, 3))), "whole_positive"))
-    sketch.clock = Clock("t", "T", channels, not sketch.chance(0.15))
+    sketch.clock = Clock("t", "T", classes, not sketch.chance(0.15))
 
 
 def _draw_disorder(sketch: Sketch) -> None:
@@ -113,7 +113,7 @@ def _draw_disorder(sketch: Sketch) -> None:
         if sketch.clock is not None:
             kinds += ("timed",)
         if sketch.labelled():
-            kinds += ("per_class", "per_class")
+            kinds += ("by_class", "by_class")
         scale = sketch.rng.choice((Fraction(1), Fraction(1), Fraction(1, 2)))
         sketch.normals.append(Vector(f"n{k + 1}", word, sketch.rng.choice(kinds), scale))
     if sketch.chance(0.4):

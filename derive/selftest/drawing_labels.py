@@ -63,6 +63,9 @@ def draw_labels(sketch: Sketch) -> list[Node]:
     observed = rng.choice((now, at("k1", None)))
     numbers = mean(times(now, observed))
     found = [numbers, Node("each", (numbers,)), total(times(_given(sketch), numbers))]
+    if "K1" in labels:
+        pairs = mean(times(now, at("k2", None)))
+        found += [Node("each", (pairs,)), total(power(Node("softmax", (pairs, "K1")), 2))]
     return rng.sample(found, rng.choice((1, 2, 3)))
 
 
@@ -91,6 +94,8 @@ def _labelled_side(sketch: Sketch, field: Vector, rank: int) -> Node:
         terms.append(times(number(Fraction(1, 2)), Node("mix", (table.name, delay, 0, at(last[-1], None)))))
         if table.axes[0] == table.axes[1]:
             terms.append(times(number(Fraction(1, 4)), Node("mix", (table.name, delay, 1, past))))
+    if any(v.labels == "K1" for v in sketch.normals):
+        terms += _along_two_axes(own, past)
     operators = [o for o in operators_into(sketch, field.sector, static) if o[1] == field.sector]
     if operators:
         matrix, _, scale = rng.choice(operators)
@@ -100,6 +105,18 @@ def _labelled_side(sketch: Sketch, field: Vector, rank: int) -> Node:
         terms.append(times(sketch.coefficient(), call(rng.choice(LAWS), add(own, past))))
         terms.append(call("tanh", times(_given(sketch, static), own)))
     return add(*rng.sample(terms, min(len(terms), rng.choice((2, 2, 3)))))
+
+
+def _along_two_axes(own: Node, past: Node) -> list[Node]:
+    """Vectors along P1 made of numbers along P1 and K1, and of vectors along K1 alone."""
+    other = at("k2", None)
+    outputs = mean(times(past, other))
+    shares = Node("softmax", (mean(times(add(own, past), other)), "K1"))
+    return [
+        times(number(Fraction(1, 2)), Node("total_over", (times(shares, other), "K1"))),
+        times(number(Fraction(1, 4)), Node("total_over", (power(outputs, 2), "K1")), own),
+        times(number(Fraction(1, 4)), Node("total_over", (times(outputs, own, ONE), "K1"))),
+    ]
 
 
 def _has_labels(sketch: Sketch, value: Node) -> bool:

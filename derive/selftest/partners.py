@@ -66,6 +66,8 @@ def with_names(draft: Draft, new: dict[str, str]) -> Draft:
     def node(old: Node) -> Node:
         if old.op == "weights":
             return Node("weights", (new.get(old.leaf, old.leaf), new.get(str(old.args[1]), old.args[1])))
+        if old.op in ("softmax", "total_over"):
+            return Node(old.op, (old.args[0], new.get(str(old.args[1]), old.args[1])))
         return Node(old.op, (new.get(old.leaf, old.leaf), *old.args[1:])) if old.leaf else old
 
     def word(old: str) -> str:
@@ -76,7 +78,7 @@ def with_names(draft: Draft, new: dict[str, str]) -> Draft:
 
     clock = draft.clock
     if clock is not None:
-        clock = replace(clock, name=word(clock.name), steps=word(clock.steps), channels=word(clock.channels))
+        clock = replace(clock, name=word(clock.name), steps=word(clock.steps), classes=word(clock.classes))
     changed = draft.mapped(node)
     return replace(
         changed,
@@ -160,16 +162,17 @@ def _sector(draft: Draft, node: Node) -> str | None:
     return next((found for found in (_sector(draft, child) for child in node.children) if found is not None), None)
 
 
-def _labels(draft: Draft, node: Node) -> str:
-    """The parameter that counts the labels of a vector or number, if they are not those of the clock."""
+def _labels(draft: Draft, node: Node) -> set[str]:
+    """The parameters that count the labels of a vector or number, if they are not those of the classes."""
     if node.op == "at":
-        return draft.vector(node.leaf).labels
+        return {draft.vector(node.leaf).labels} - {""}
     if node.op in ("data", "mix"):
         axes = next(d.axes for d in draft.data if d.name == node.leaf)
-        return axes[-1] if node.op == "mix" and node.args[2] else axes[0]
+        return {axes[-1] if node.op == "mix" and node.args[2] else axes[0]}
     if node.op == "total":
-        return ""
-    return next((found for found in (_labels(draft, child) for child in node.children) if found), "")
+        return set()
+    found = set().union(*(_labels(draft, child) for child in node.children))
+    return found - {str(node.args[1])} if node.op == "total_over" else found
 
 
 def _shape(draft: Draft, node: Node) -> tuple[str, str]:
@@ -195,7 +198,9 @@ def named(draft: Draft, rng: Random) -> Draft | None:
     places = [
         (index, node)
         for index, node in _places(draft, lambda n: n.op in kinds)
-        if _sector(draft, node) is not None and draft.equations[index].time not in ("0", "1")
+        if _sector(draft, node) is not None
+        and draft.equations[index].time not in ("0", "1")
+        and len(_labels(draft, node)) < 2
     ]
     if not places:
         return None
@@ -205,7 +210,7 @@ def named(draft: Draft, rng: Random) -> Draft | None:
     timed = equation.time != ""
     made = at(word, 0 if timed else None)
     kind = "timed" if timed else "static"
-    vector = Vector(word, str(_sector(draft, node)), kind, labels=_labels(draft, node))
+    vector = Vector(word, str(_sector(draft, node)), kind, labels="".join(_labels(draft, node)))
     value = made if node == equation.value else _swapped(equation.value, node, made)
     equations = (
         *draft.equations[:index],
@@ -291,7 +296,7 @@ def copied(draft: Draft, rng: Random) -> Draft | None:
         return old
 
     # a vector drawn once per class is there at all times, but a copy of it has times, and none before the first
-    if chosen.kind == "per_class" and any(_has(e.value, "past") or e.time == "0" for e in draft.equations):
+    if chosen.kind == "by_class" and any(_has(e.value, "past") or e.time == "0" for e in draft.equations):
         return None
     equations = tuple(
         replace(e, value=e.value.mapped(node)) if rng.random() < 0.5 and (e.time != "" or not timed) else e
@@ -429,18 +434,18 @@ def zero_parameter(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
 
 
 def one_class(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
-    """A clock with one class label, and without labels."""
+    """One class, and none."""
     clock = draft.clock
     if clock is None or any(v.labels for v in (*draft.normals, *draft.fields)):
         return None
-    if clock.channels:
+    if clock.classes:
         plain = replace(
             draft,
-            clock=replace(clock, channels=""),
-            parameters=tuple(p for p in draft.parameters if p.name != clock.channels),
-            normals=tuple(replace(v, kind="static") if v.kind == "per_class" else v for v in draft.normals),
+            clock=replace(clock, classes=""),
+            parameters=tuple(p for p in draft.parameters if p.name != clock.classes),
+            normals=tuple(replace(v, kind="static") if v.kind == "by_class" else v for v in draft.normals),
         )
-        return draft.with_value(clock.channels, 1), plain
+        return draft.with_value(clock.classes, 1), plain
     unlabelled = {v.name for v in draft.vectors() if v.kind == "static"}
     for node in (n for tree in draft.trees() for n in tree.walk() if n.op == "outer"):
         sides = [{n.leaf for n in child.walk() if n.op == "at"} <= unlabelled for child in node.children]

@@ -57,9 +57,9 @@ def _smaller(draft: Draft) -> Iterator[Draft]:
             yield draft.with_value(clock.steps, steps)
         if not clock.endpoint:
             yield replace(draft, clock=replace(clock, endpoint=True))
-        if clock.channels:
-            normals = tuple(replace(v, kind="static") if v.kind == "per_class" else v for v in draft.normals)
-            yield replace(draft, clock=replace(clock, channels=""), normals=normals)
+        if clock.classes:
+            normals = tuple(replace(v, kind="static") if v.kind == "by_class" else v for v in draft.normals)
+            yield replace(draft, clock=replace(clock, classes=""), normals=normals)
     for k, equation in enumerate(draft.equations):
         for value in _smaller_nodes(equation.value):
             changed = replace(equation, value=value)

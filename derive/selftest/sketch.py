@@ -78,7 +78,7 @@ class Sketch:
         return name(self.sectors[0].name)
 
     def labelled(self) -> bool:
-        return self.clock is not None and bool(self.clock.channels)
+        return self.clock is not None and bool(self.clock.classes)
 
 
 def value_of(sketch: Sketch, vector: Vector, delay: int) -> Node:

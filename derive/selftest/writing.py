@@ -42,11 +42,11 @@ class _Writer:
         if draft.clock is not None:
             self.words.add("training_clock")
             clock = draft.clock
-            more = f", channels={self.variables[clock.channels]}" if clock.channels else ""
-            more += "" if clock.endpoint else ", endpoint=False"
+            more = "" if clock.endpoint else ", endpoint=False"
             steps = self.variables[clock.steps]
             lines.append(f"{self.variables[clock.name]} = training_clock({clock.name!r}, steps={steps}{more})")
         lines += [
+            *self._axes(),
             *map(self._data, draft.data),
             *map(self._trait, draft.traits),
             *self._matrices(),
@@ -116,9 +116,29 @@ class _Writer:
             lines.append(f"        {d.name!r}: numpy.fromfunction({wave}, ({', '.join(lengths)},)),")
         return [*lines, "    }", "", ""]
 
+    def _size(self, v: Vector) -> str:
+        """The parameter that counts the labels of a vector; those of the classes for what has times or is by class."""
+        clock = self.draft.clock
+        return v.labels or (clock.classes if clock is not None and v.kind != "static" else "")
+
+    def _axis(self, size: str) -> str:
+        """The variable of the axis that a parameter counts the labels of."""
+        return f"along_{self.variables[size]}"
+
+    def _axes(self) -> list[str]:
+        sizes = dict.fromkeys(self._size(v) for v in (*self.draft.normals, *self.draft.fields))
+        sizes |= dict.fromkeys(size for d in self.draft.data for size in d.axes)
+        found = [size for size in sizes if size]
+        if found:
+            self.words.add("axis")
+        return [
+            f"{self._axis(size)} = axis({self.draft.free_name(f'along_{size}')!r}, {self.variables[size]})"
+            for size in found
+        ]
+
     def _data(self, d: Data) -> str:
         self.words.add("data")
-        parts = [repr(d.name), *(self.variables[axis] for axis in d.axes)]
+        parts = [repr(d.name), *(self._axis(size) for size in d.axes)]
         parts += [f"clock={self._clock()}"] if d.timed else []
         return f"{self.variables[d.name]} = data({', '.join(parts)})"
 
@@ -143,9 +163,8 @@ class _Writer:
         self.words.add("normal")
         parts = [repr(v.name), self.variables[v.sector]]
         parts += [self._clock()] if v.kind == "timed" else []
-        parts += [f"per_class={self._clock()}"] if v.kind == "per_class" else []
         parts += [f"scale={self._number(v.scale)}"] if v.scale != 1 else []
-        parts += [f"labels={self.variables[v.labels]}"] if v.labels else []
+        parts += [f"axes={self._axis(self._size(v))}"] if self._size(v) else []
         return f"{self.variables[v.name]} = normal({', '.join(parts)})"
 
     def _trait(self, v: Trait) -> str:
@@ -160,7 +179,7 @@ class _Writer:
         return [
             f"{self.variables[v.name]} = field({v.name!r}, {self.variables[v.sector]}"
             f"{f', {self._clock()}' if v.kind == 'timed' else ''}"
-            f"{f', labels={self.variables[v.labels]}' if v.labels else ''})"
+            f"{f', axes={self._axis(self._size(v))}' if self._size(v) else ''})"
             for v in self.draft.fields
         ]
 
@@ -242,6 +261,10 @@ class _Writer:
             pattern = _FUNCTIONS[function]
             self.functions.add(pattern.split("(")[0])
             return pattern.format(self.expression(node.children[0], clock)), _ATOM
+        if op in ("softmax", "total_over"):
+            word, size = op.partition("_")[0], str(args[1])
+            self.words.add(word)
+            return f"{word}({self.expression(node.children[0], clock)}, {self._axis(size)})", _ATOM
         if op in ("mean", "total", "each"):
             self.words.add(op)
             return f"{op}({self.expression(node.children[0], clock)})", _ATOM

@@ -12,6 +12,7 @@ import sympy as sp
 
 from derive.algebra.nodes import at
 from derive.algebra.scaling import split_sizes
+from derive.equations.axes import with_labels_alike
 from derive.equations.history import History, check_sizes_of_updates, write_out
 from derive.equations.made import Applied, Made
 from derive.equations.moments import check_moments
@@ -36,6 +37,7 @@ from derive.records.system import (
 
 def expand_declaration(model: Model) -> System:
     """Write out weights, name every intermediate vector, and make the fields that probe the matrix."""
+    model = with_labels_alike(model)
     history = write_out(model)
     made = Made(model)
     try:
@@ -55,7 +57,7 @@ def expand_declaration(model: Model) -> System:
         sources,
         history.recurrences,
         probes,
-        assumptions=("all sizes grow together at fixed ratios; times and class labels stay finite",),
+        assumptions=("all sizes grow together at fixed ratios; times and labels stay finite",),
     )
     check_moments(system)
     _check_traits(system)
@@ -111,7 +113,7 @@ def _claim_product(model: Model, made: Made, equation: Eq, field: Field) -> None
     number = not split_sizes(scale)[1].free_symbols and not scale.has(Mean)
     if not (alone and at_clock and same_time and drawn_now and number):
         return
-    if isinstance(matrix, Disorder) and argument.labels == field.labels:
+    if isinstance(matrix, Disorder) and argument.axes == field.axes:
         product = Applied(matrix, node.transposed and not matrix.symmetric, argument)
         if product not in made.products:
             made.add_product(field, product, scale)

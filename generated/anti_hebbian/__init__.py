@@ -11,7 +11,7 @@ from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, Probe
 SETTING = Setting(
     name="anti_hebbian",
     choices=(),
-    declaration="d3ed6460d78c73a2",
+    declaration="14b39ace2af31b18",
     parameters=(
         ParameterOf("gamma0", 4.0, False),
         ParameterOf("dt", 0.1, False),
@@ -23,13 +23,13 @@ SETTING = Setting(
         ObservableOf("memory", 0),
     ),
     fields=(
-        FieldOf("v", "D", True, None, True, None),
-        FieldOf("M0_v", "D", True, None, False, "v"),
-        FieldOf("start", "D", False, None, True, None),
+        FieldOf("v", "D", True, (), True, None),
+        FieldOf("M0_v", "D", True, (), False, "v"),
+        FieldOf("start", "D", False, (), True, None),
     ),
     exact=True,
     steps="T",
-    labels=None,
+    labels=(),
     endpoint=True,
     probes=(ProbeOf("", "probe", "bulk", ""),),
 )

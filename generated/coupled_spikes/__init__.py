@@ -14,7 +14,7 @@ from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, Probe
 SETTING = Setting(
     name="coupled_spikes",
     choices=(),
-    declaration="0d51e4a425a9b6e7",
+    declaration="98d2826b6c8aa674",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("sigma", 1.0, False),
@@ -29,16 +29,16 @@ SETTING = Setting(
         ObservableOf("alignment", 0),
     ),
     fields=(
-        FieldOf("phi", "N0", True, None, True, None),
-        FieldOf("chi", "N1", True, None, True, "phi"),
-        FieldOf("g", "N1", True, None, True, None),
-        FieldOf("xi", "N0", True, None, True, "g"),
-        FieldOf("a", "N0", True, None, True, None),
-        FieldOf("b", "N1", True, None, True, None),
+        FieldOf("phi", "N0", True, (), True, None),
+        FieldOf("chi", "N1", True, (), True, "phi"),
+        FieldOf("g", "N1", True, (), True, None),
+        FieldOf("xi", "N0", True, (), True, "g"),
+        FieldOf("a", "N0", True, (), True, None),
+        FieldOf("b", "N1", True, (), True, None),
     ),
     exact=True,
     steps="S",
-    labels=None,
+    labels=(),
     endpoint=False,
     probes=(ProbeOf("", "probe", "bulk", ""),),
 )

@@ -1,4 +1,4 @@
-# Written by `derive build deep_linear L=2 data=full_batch param=mup spectrum=isotropic` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build deep_linear L=2 data=full_batch param=mup spectrum=isotropic teachers=alike` (two-level-dmft 0.3.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Deep linear network in the proportional limit: L layers of width N = nu D, P = alpha D samples, C outputs.
 
@@ -12,6 +12,10 @@ v is what the network has not learned of the teacher, delta the errors on the sa
 inputs, h(k+1) the forward and g(k) the backward fields. With param=ntk the output is divided by gamma0 sqrt(N) and
 the learning rate does not grow with the width, which is gamma0 / sqrt(nu) in place of gamma0: wide networks are lazy.
 
+The C teachers are orthogonal and of length one (teachers=alike), or they have lengths strengths[c] sqrt(gram[c][c]) and
+scalar products strengths[a] strengths[b] gram[a][b], over D (teachers=given): gram is a positive semidefinite table.
+Teachers that differ give outliers that differ.
+
 The variances lam of the inputs are all one (spectrum=isotropic), one or kappa at a share of the inputs (two_groups), or
 between cut and 1 with the density lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay).
 """
@@ -20,8 +24,14 @@ from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, Probe
 
 SETTING = Setting(
     name="deep_linear",
-    choices=(("L", 2), ("data", "full_batch"), ("param", "mup"), ("spectrum", "isotropic")),
-    declaration="d5f36c886aa4a52e",
+    choices=(
+        ("L", 2),
+        ("data", "full_batch"),
+        ("param", "mup"),
+        ("spectrum", "isotropic"),
+        ("teachers", "alike"),
+    ),
+    declaration="1ed88ede9fb2df9d",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("nu", 1.0, False),
@@ -37,25 +47,25 @@ SETTING = Setting(
         ObservableOf("test_loss", 0),
     ),
     fields=(
-        FieldOf("g2", "N2", True, "C", True, None),
-        FieldOf("J1T_g2", "N1", True, "C", False, "g2"),
-        FieldOf("g1", "N1", True, "C", True, None),
-        FieldOf("J0T_g1", "D", True, "C", False, "g1"),
-        FieldOf("v", "D", True, "C", True, None),
-        FieldOf("X_v", "P", True, "C", False, "v"),
-        FieldOf("delta", "P", True, "C", True, None),
-        FieldOf("h0", "D", True, "C", True, "delta"),
-        FieldOf("J0_h0", "N1", True, "C", False, "h0"),
-        FieldOf("h1", "N1", True, "C", True, None),
-        FieldOf("J1_h1", "N2", True, "C", False, "h1"),
-        FieldOf("h2", "N2", True, "C", True, None),
-        FieldOf("eps", "P", False, "C", True, None),
-        FieldOf("readout", "N2", False, "C", True, None),
-        FieldOf("teacher", "D", False, "C", True, None),
+        FieldOf("g2", "N2", True, ("C",), True, None),
+        FieldOf("J1T_g2", "N1", True, ("C",), False, "g2"),
+        FieldOf("g1", "N1", True, ("C",), True, None),
+        FieldOf("J0T_g1", "D", True, ("C",), False, "g1"),
+        FieldOf("v", "D", True, ("C",), True, None),
+        FieldOf("X_v", "P", True, ("C",), False, "v"),
+        FieldOf("delta", "P", True, ("C",), True, None),
+        FieldOf("h0", "D", True, ("C",), True, "delta"),
+        FieldOf("J0_h0", "N1", True, ("C",), False, "h0"),
+        FieldOf("h1", "N1", True, ("C",), True, None),
+        FieldOf("J1_h1", "N2", True, ("C",), False, "h1"),
+        FieldOf("h2", "N2", True, ("C",), True, None),
+        FieldOf("eps", "P", False, ("C",), True, None),
+        FieldOf("readout", "N2", False, ("C",), True, None),
+        FieldOf("teacher", "D", False, ("C",), True, None),
     ),
     exact=True,
     steps="T",
-    labels="C",
+    labels=("C",),
     endpoint=True,
     probes=(
         ProbeOf("0", "probe_0", "bulk_0", ""),

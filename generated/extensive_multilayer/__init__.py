@@ -24,7 +24,7 @@ SETTING = Setting(
     fields=(),
     exact=True,
     steps=None,
-    labels=None,
+    labels=(),
     endpoint=False,
     probes=(ProbeOf("", "probe", "bulk", ""),),
 )

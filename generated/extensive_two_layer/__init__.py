@@ -25,7 +25,7 @@ SETTING = Setting(
     fields=(),
     exact=True,
     steps=None,
-    labels=None,
+    labels=(),
     endpoint=False,
     probes=(ProbeOf("", "probe", "bulk", ""),),
 )

@@ -10,14 +10,14 @@ from numerics.runtime.interface import FieldOf, ObservableOf, ParameterOf, Probe
 SETTING = Setting(
     name="spiked_wigner",
     choices=(),
-    declaration="f462b935e5c52625",
+    declaration="f3e9355d85217e7d",
     parameters=(ParameterOf("gamma0", 2.0, False),),
     data=(),
     observables=(ObservableOf("spike_norm", 0),),
-    fields=(FieldOf("v", "D", False, None, True, None),),
+    fields=(FieldOf("v", "D", False, (), True, None),),
     exact=True,
     steps=None,
-    labels=None,
+    labels=(),
     endpoint=False,
     probes=(ProbeOf("", "probe", "bulk", ""),),
 )

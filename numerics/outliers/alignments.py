@@ -8,6 +8,7 @@ A'(z) between the null vectors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -68,7 +69,7 @@ def alignments(found: Sequence[Pole], steps: str | None) -> list[Alignment]:
     p, counts = found[0].problem.p, tuple(pole.count for pole in found for _ in range(pole.count))
     made = []
     for one in found[0].problem.probe.directions:
-        times, labelled = times_of(one, p, steps), one.labels is not None
+        times, labelled = times_of(one, p, steps), bool(one.labels)
         series = times is not None and one.time is None
         made.append(Alignment(one.name, one.side, times, series, labelled, counts, _rows(found, one)))
     return made
@@ -92,7 +93,7 @@ def with_errors(here: Sequence[Alignment], others: Sequence[Sequence[Alignment]]
 def _rows(found: Sequence[Pole], direction: Direction) -> np.ndarray:
     """One row of times and labels per outlier."""
     p = found[0].problem.p
-    labels = 1 if direction.labels is None else int(getattr(p, direction.labels))
+    labels = math.prod(int(getattr(p, size, size)) for size in direction.labels)
     taken = None if direction.time is None else int(direction.time(p))
     rows = []
     for pole in found:

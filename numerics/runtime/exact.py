@@ -19,6 +19,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .traits import Law
 
@@ -409,9 +410,49 @@ def given(data: Array, t: Array | None, lag: int) -> Array:
     return value if value.ndim == 2 else value[:, None]
 
 
-def given_series(data: Array, timed: int, lag: int) -> Array:
-    """Data with one axis of labels at all times: one row per time."""
-    return delayed(jnp.asarray(data), 1, lag) if timed else jnp.asarray(data)[None, :]
+def root(table: Array) -> Array:
+    """The symmetric square root of a table of covariances, which is given: nothing is differentiated by it."""
+    values, vectors = jnp.linalg.eigh(jax.lax.stop_gradient(table))
+    return vectors * jnp.sqrt(jnp.maximum(values, 0.0)) @ vectors.T
+
+
+def selection(rows: tuple[int, ...], columns: tuple[int, ...], places: tuple[int, ...]) -> Array:
+    """One where the label of the place-th axis of the rows is that of an axis of the columns, for all that have a place
+    in the rows; zero elsewhere."""
+    own, others = (np.indices(sizes).reshape(len(sizes), -1) for sizes in (rows, columns))
+    agree = np.ones((own.shape[1], others.shape[1]))
+    for place, labels in zip(places, others, strict=True):
+        if place >= 0:
+            agree *= own[place][:, None] == labels[None, :]
+    return jnp.asarray(agree)
+
+
+def softmax(column: Array, size: int, behind: int) -> Array:
+    """exp over its sum along an axis of so many labels, of which so many stand behind it."""
+    return jax.nn.softmax(column.reshape(-1, size, behind), axis=1).reshape(column.shape)
+
+
+def softmax_by_time(table: Array, size: int, behind: int) -> Array:
+    """The same for one row per time."""
+    return jax.nn.softmax(table.reshape(len(table), -1, size, behind), axis=2).reshape(table.shape)
+
+
+def apart(table: Array, sizes: tuple[int, ...]) -> Array:
+    """A table with one axis of labels in place of each of these that it is made of."""
+    return table.reshape(*table.shape[:-1], *sizes)
+
+
+def listed(table: Array) -> Array:
+    """The entries of a table below each other."""
+    return table.reshape(-1, 1)
+
+
+def given_series(data: Array, timed: int, lag: int, turned: int | None = None) -> Array:
+    """Data with one axis of labels at all times: one row per time. turned: of a table, whether columns come first."""
+    values = jnp.asarray(data) if timed else jnp.asarray(data)[None]
+    if turned is not None:
+        values = (jnp.swapaxes(values, 1, 2) if turned else values).reshape(len(values), -1)
+    return delayed(values, 1, lag) if timed else values
 
 
 def total(column: Array) -> Array:

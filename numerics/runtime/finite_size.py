@@ -106,6 +106,17 @@ def given(data: Array, time: int | None = None) -> Array:
     return data if data.ndim == 2 else data[None, :]
 
 
+def by_pair(table: Array, turned: int) -> Array:
+    """The entries of a table in one row, column by column if it is turned."""
+    return (table.T if turned else table).reshape(1, -1)
+
+
+def root(table: Array) -> Array:
+    """The symmetric square root of a table of covariances."""
+    left, values, right = np.linalg.svd(np.asarray(table))
+    return left * np.sqrt(values) @ right
+
+
 # -- means and sums
 
 
@@ -129,9 +140,34 @@ def total_number(row: Array) -> Array:
     return row.sum()
 
 
-def by_label(row: Array) -> Array:
-    """A row as numbers, one per label."""
-    return row[0]
+def by_label(row: Array, *sizes: int) -> Array:
+    """A row as numbers, one per label; along several axes of labels if their sizes are given."""
+    return row[0].reshape(sizes) if sizes else row[0]
+
+
+# -- axes of labels
+
+
+def repeated(xp: Any, vector: Array, own: tuple[int, ...], sizes: tuple[int, ...]) -> Array:
+    """A vector with labels along some axes, repeated along the others, where its own sizes are one."""
+    return xp.broadcast_to(vector.reshape(-1, *own), (len(vector), *sizes)).reshape(len(vector), -1)
+
+
+def in_order(vector: Array, sizes: tuple[int, ...], order: tuple[int, ...]) -> Array:
+    """A vector with the axes of its labels in another order."""
+    return vector.reshape(-1, *sizes).transpose(0, *(1 + place for place in order)).reshape(len(vector), -1)
+
+
+def total_along(vector: Array, size: int, behind: int) -> Array:
+    """The sum over an axis of so many labels, with so many labels along the axes behind it."""
+    return vector.reshape(len(vector), -1, size, behind).sum(axis=2).reshape(len(vector), -1)
+
+
+def softmax(xp: Any, row: Array, size: int, behind: int) -> Array:
+    """exp over its sum along such an axis."""
+    values = row.reshape(len(row), -1, size, behind)
+    grown = xp.exp(values - values.max(axis=2, keepdims=True))
+    return (grown / grown.sum(axis=2, keepdims=True)).reshape(row.shape)
 
 
 # -- diagonal matrices

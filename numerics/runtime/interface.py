@@ -38,7 +38,7 @@ class ParameterOf:
 
 @dataclass(frozen=True)
 class DataOf:
-    """An array that the user gives: its axes are parameters, or "times"."""
+    """An array that the user gives: its axes are parameters, numbers, or "times"."""
 
     name: str
     axes: tuple[str, ...]
@@ -46,13 +46,13 @@ class DataOf:
 
 @dataclass(frozen=True)
 class FieldOf:
-    """A field that two-time functions may be asked of. labels: the parameter that is the number of its labels.
-    declared: by the user, or made by the engine. argument: of a random matrix applied to a field, that field."""
+    """A field that two-time functions may be asked of. labels: the sizes of the axes of its labels, parameters or
+    numbers. declared: by the user, or made by the engine. argument: of a random matrix applied to a field, that one."""
 
     name: str
     sector: str
     timed: bool
-    labels: str | None
+    labels: tuple[str, ...]
     declared: bool
     argument: str | None
 
@@ -90,7 +90,8 @@ class Setting:
     exact: bool
     """Whether the forward pass is exact, or exact up to integrals that settle; it is sampled otherwise."""
     steps: str | None
-    labels: str | None
+    labels: tuple[str, ...]
+    """Parameters and numbers that are sizes of axes of labels."""
     endpoint: bool
     """Whether fields are there at time 0 and after the last step, or before it only."""
     probes: tuple[ProbeOf, ...]
@@ -217,7 +218,7 @@ class Direction:
     side: str
     field: str
     timed: bool
-    labels: str | None
+    labels: tuple[str, ...]
     source: Callable[[Point, Order], tuple[Array, Array, Array]]
     later: Callable[[Point, Array, Array, Order], Array] | None = None
     earlier: Callable[[Point, Array, Array, Order], tuple[Array, Array, Array]] | None = None

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
+from numerics.arrays import labels_in
 from numerics.modules import Solver
 from numerics.nearby import Nearby
 from numerics.precision import in_float64
@@ -133,7 +134,7 @@ def check_memory(solver: Solver, values: dict[str, Any]) -> int:
         results = jax.eval_shape(solver.training.forward_pass, p)
         entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
         if isinstance(solver.training, TraitTraining):  # rows of a field at all values of a trait
-            labels = 1 if solver.setting.labels is None else int(values[solver.setting.labels])
+            labels = labels_in(values, solver.setting.labels)
             entries += OF_TRAITS.most // 2 * (solver.times(values) * labels) ** 2
     if 8 * entries > MOST_BYTES:
         whole = ", ".join(f"{q.name}={values[q.name]}" for q in solver.setting.parameters if q.whole)

@@ -8,6 +8,7 @@ from sympy import tanh
 from derive import (
     Eq,
     Model,
+    axis,
     data,
     each,
     fields,
@@ -29,10 +30,10 @@ P = parameter("P", default=2, domain=whole_positive)
 K = parameter("K", default=3, domain=whole_positive)
 T = parameter("T", default=2, domain=whole_positive)
 D = sectors("D")
-t = training_clock("t", steps=T, channels=P)
-mixture, weight = data("mixture", P, K, clock=t), data("weight", P)
-u = normal("u", D, labels=K)
-drive, act, felt, written = fields("drive act felt written", D, t)
+t, p, k = training_clock("t", steps=T), axis("p", P), axis("k", K)
+mixture, weight = data("mixture", p, k, clock=t), data("weight", p)
+u = normal("u", D, axes=k)
+drive, act, felt, written = fields("drive act felt written", D, t, axes=p)
 J = goe("J", D)
 M = weights("M", D, D, t)
 

@@ -5,6 +5,7 @@ from sympy import erf, sqrt
 from derive import (
     Eq,
     Model,
+    axis,
     data,
     each,
     field,
@@ -23,12 +24,12 @@ P = parameter("P", default=3, domain=whole_positive)
 D = parameter("D", default=2, domain=whole_positive)
 T = parameter("T", default=6, domain=whole_positive)
 N = sectors("N")
-t = training_clock("t", steps=T)
-x, y = data("x", P, D), data("y", P)
-V, w0 = normal("V", N, labels=D), normal("w0", N)
-h, phi = field("h", N, labels=P), field("phi", N, labels=P)
+t, p, d = training_clock("t", steps=T), axis("p", P), axis("d", D)
+x, y = data("x", p, d), data("y", p)
+V, w0 = normal("V", N, axes=d), normal("w0", N)
+h, phi = field("h", N, axes=p), field("phi", N, axes=p)
 w = field("w", N, t)
-pushed = field("pushed", N, t, labels=P)
+pushed = field("pushed", N, t, axes=p)
 f = mean(w(t) * phi)
 
 

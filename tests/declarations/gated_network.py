@@ -5,6 +5,7 @@ from sympy import sqrt, tanh
 from derive import (
     Eq,
     Model,
+    axis,
     fields,
     gaussian,
     mean,
@@ -24,11 +25,11 @@ rate = parameter("rate", default=1.2)
 T = parameter("T", default=3, domain=whole_positive)
 C = parameter("C", default=2, domain=whole_positive)
 D, N = sectors("D", N=nu)
-t = training_clock("t", steps=T, channels=C)
+t, c = training_clock("t", steps=T), axis("c", C)
 W0 = gaussian("W0", N, D)
-x = normal("x", D, per_class=t)
-h, g = fields("h g", N, t)
-back, f = fields("back f", D, t)
+x = normal("x", D, axes=c)
+h, g = fields("h g", N, t, axes=c)
+back, f = fields("back f", D, t, axes=c)
 W = weights("W", N, D, t)
 
 MODEL = Model(

@@ -5,6 +5,7 @@ from sympy import sqrt
 from derive import (
     Eq,
     Model,
+    axis,
     field,
     fields,
     gaussian,
@@ -30,12 +31,12 @@ T = parameter("T", default=10, domain=whole_positive)
 C = parameter("C", default=2, domain=whole_positive)
 
 D, N, P = sectors("D", N=nu, P=alpha)
-t = training_clock("t", steps=T, channels=C)
+t, c = training_clock("t", steps=T), axis("c", C)
 X, W0 = gaussian("X", P, D), gaussian("W0", N, D)
-teacher, eps, w0 = normal("teacher", D, per_class=t), normal("eps", P, per_class=t), normal("w0", N, per_class=t)
-v, h0 = fields("v h0", D, t)
-delta = field("delta", P, t)
-h1, g1 = fields("h1 g1", N, t)
+teacher, eps, w0 = normal("teacher", D, axes=c), normal("eps", P, axes=c), normal("w0", N, axes=c)
+v, h0 = fields("v h0", D, t, axes=c)
+delta = field("delta", P, t, axes=c)
+h1, g1 = fields("h1 g1", N, t, axes=c)
 W = weights("W", N, D, t)
 
 MODEL = Model(

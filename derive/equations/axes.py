@@ -1,0 +1,161 @@
+"""Labels along several axes: every product of things with different axes is written with the tables that spread them.
+
+After this all that is added and multiplied has the same labels, or none: several axes are one list of labels, and a
+table of zeros and ones takes one list to another. What a mean holds with other axes gets a field of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import sympy as sp
+
+from derive.errors import DeclarationError, blaming
+from derive.language.contents import declared_names, everything
+from derive.language.equations import Eq
+from derive.language.matrices import Dyad, Matrix, Product, Sum
+from derive.language.model import Model
+from derive.language.symbols import Axis
+from derive.language.vectors import (
+    Apply,
+    Each,
+    Field,
+    FieldAt,
+    GivenNumbers,
+    Mean,
+    Mix,
+    Project,
+    Selection,
+    Softmax,
+    Total,
+    axes_of,
+    sector_of,
+    shown,
+    spread,
+)
+
+Axes = tuple[Axis, ...]
+LEAVES = (FieldAt, GivenNumbers, Apply, Project, Mix, Total, Mean, sp.Sum)
+
+
+def with_labels_alike(model: Model) -> Model:
+    """The model with what has different axes spread to the same; the model itself where nothing has to be."""
+    if len({axis for e in everything(model) for axis in _axes_in(e)}) < 2:
+        return model
+    work = _Spreading(declared_names(model))
+    equations = [work.equation(e) for e in model.equations]
+    observe = {name: work.number(value) for name, value in model.observe}
+    probe = tuple((label, replace(p, matrix=work.matrix(p.matrix))) for label, p in model.probes)
+    single = [p for label, p in probe if label == ""]
+    changed = [e.value for e in equations] != [e.value for e in model.equations] or observe != dict(model.observe)
+    if not changed and not work.made:
+        return model
+    return replace(
+        model,
+        equations=(*equations, *work.equations),
+        observe=observe,
+        probe=single[0] if single else probe or None,
+    )
+
+
+def _axes_in(expression: sp.Basic) -> set[Axis]:
+    fields = {axis for value in expression.atoms(FieldAt) for axis in value.field.axes}
+    given = {axis for node in expression.atoms(GivenNumbers) for axis in node.args[0].axes}
+    return fields | given | {axis for node in expression.atoms(Selection) for axis in node.rows}
+
+
+class _Spreading:
+    def __init__(self, taken: set[str]):
+        self.taken = taken
+        self.made: dict[sp.Expr, Field] = {}
+        self.equations: list[Eq] = []
+
+    def equation(self, equation: Eq) -> Eq:
+        with blaming(equation):
+            if isinstance(equation.value, Matrix):
+                return equation.with_value(self.matrix(equation.value))
+            assert isinstance(equation.target, FieldAt)
+            return equation.with_value(self.like(equation.value, equation.target.field.axes))
+
+    def number(self, value: sp.Expr) -> sp.Expr:
+        """An observable."""
+        if isinstance(value, Each):
+            return Each(self.own(value.expression))
+        return self._mapped(value, self._inside)
+
+    def matrix(self, matrix: Matrix) -> Matrix:
+        if isinstance(matrix, Sum):
+            terms = tuple((self._mapped(c, self._inside), self.matrix(part)) for c, part in matrix.terms)
+            return Sum(matrix.rows, matrix.columns, terms)
+        if isinstance(matrix, Product):
+            return Product(matrix.rows, matrix.columns, tuple(map(self.matrix, matrix.factors)))
+        if isinstance(matrix, Dyad):
+            return Dyad(matrix.rows, matrix.columns, self.own(matrix.left), self.own(matrix.right))
+        return matrix
+
+    def own(self, expression: sp.Expr) -> sp.Expr:
+        """An expression whose parts all have its axes."""
+        return self.like(expression, axes_of(expression))
+
+    def like(self, expression: sp.Expr, axes: Axes) -> sp.Expr:
+        """An expression whose parts all have these axes, or no labels."""
+
+        def leaf(node: sp.Expr) -> sp.Expr:
+            found, own = self._inside(node), axes_of(node)
+            return spread(found, axes, own) if own else found
+
+        return self._mapped(expression, leaf)
+
+    def _mapped(self, expression: sp.Expr, leaf: Callable[[sp.Expr], sp.Expr]) -> sp.Expr:
+        if isinstance(expression, LEAVES):
+            return leaf(expression)
+        if not expression.args:
+            return expression
+        return expression.func(*(self._mapped(arg, leaf) for arg in expression.args))
+
+    def _inside(self, node: sp.Expr) -> sp.Expr:
+        """A node with what it acts on made alike."""
+        if isinstance(node, (FieldAt, GivenNumbers)):
+            return node
+        if isinstance(node, Mean):
+            return Mean(self._in_mean(node))
+        if isinstance(node, Softmax):
+            return Softmax(self.own(node.expression), node.axis)
+        if isinstance(node, Total):
+            inner, axes = self.own(node.expression), axes_of(node.expression)
+            rest = tuple(axis for axis in axes if node.axis not in (None, axis))
+            return Total(inner) if not rest else spread(inner, rest, axes)
+        if isinstance(node, Project):
+            return Project(*map(self.own, node.args))
+        if isinstance(node, sp.Sum):
+            return sp.Sum(self.own(node.function), *node.limits)
+        return node.func(*node.args[:-1], self.own(node.args[-1]))
+
+    def _in_mean(self, node: Mean) -> sp.Expr:
+        """What a mean is of, with a field for every vector that is spread."""
+        expression = self.own(node.expression)
+        wide = {m for m in expression.atoms(Mix) if isinstance(m.table, Selection) and sector_of(m) is not None}
+        outer = [m for m in wide if not any(m != other and other.has(m) for other in wide)]
+        return expression.xreplace({m: self._field(m, node) for m in outer})
+
+    def _field(self, mix: Mix, where: sp.Expr) -> FieldAt:
+        vector = mix.vector
+        if isinstance(vector, Mix) and isinstance(vector.table, Selection):
+            vector = self._field(vector, where)
+        if not isinstance(vector, FieldAt):
+            raise DeclarationError(
+                f"{shown(where)}: give {shown(mix.vector)} a field of its own and use that field here"
+            )
+        field, time = vector.field, () if vector.time is None else (vector.time,)
+        now = field(field.clock) if field.timed else field()
+        content = Mix(mix.table, False, now)
+        if content not in self.made:
+            name = "_".join(map(str, (field, *mix.table.rows)))
+            while name in self.taken:
+                name += "_"
+            self.taken.add(name)
+            made = Field(name, field.sector, field.clock if field.timed else None, axes=mix.table.rows)
+            self.made[content] = made
+            self.equations.append(Eq(made(field.clock) if field.timed else made(), content))
+        return self.made[content](*time)
