@@ -27,6 +27,7 @@ from numerics.runtime.interface import (
     ExactTraining,
     FiniteSize,
     GaussianTraining,
+    LimitOf,
     Probe,
     SampledTraining,
     SampledTwoTime,
@@ -58,13 +59,14 @@ class ProbedMatrix:
 
 @dataclass(frozen=True)
 class Solver:
-    """The generated parts of one setting. `finite_size` loads the simulation and `two_time_functions` the pass that
-    gives those; a solution needs neither."""
+    """The generated parts of one setting. `finite_size` loads the simulation, `two_time_functions` the pass that gives
+    those and `limit_of` the limit of long training; a solution needs none of them."""
 
     setting: Setting
     training: ExactTraining | GaussianTraining | TraitTraining | SampledTraining
     finite_size: Callable[[], FiniteSize]
     two_time_functions: Callable[[], TwoTimeOf | SampledTwoTime]
+    limit_of: Callable[[], LimitOf | None]
     matrices: tuple[ProbedMatrix, ...]
 
     @property
@@ -100,6 +102,11 @@ class Solver:
     def simulation(self) -> FiniteSize:
         """The declaration at finite size."""
         return self.finite_size()
+
+    @cached_property
+    def limit(self) -> LimitOf | None:
+        """Where training comes to rest; None where that was not derived."""
+        return self.limit_of()
 
     @cached_property
     def two_time(self) -> TwoTimeOf | SampledTwoTime:
@@ -206,11 +213,19 @@ def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> S
                 f"the {what} of {setting.name} was written by another version ({error}); run derive build"
             ) from None
 
+    def limit_of() -> LimitOf | None:
+        try:
+            found: LimitOf = module("limit").LIMIT
+        except (ImportError, KeyError):
+            return None
+        return found
+
     return Solver(
         setting,
         module("training").TRAINING,
         partial(part, "simulation", "SIMULATION", "simulation"),
         partial(part, "two_time", "TWO_TIME", "pass for two-time functions"),
+        limit_of,
         matrices,
     )
 

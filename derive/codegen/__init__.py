@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,9 +58,10 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
     from derive.program.gaussian import gaussian_two_time, pass_by_integrals
     from derive.program.gaussian_text import GaussianText
     from derive.program.layout import Layout
+    from derive.program.limit import limit_program
     from derive.program.module import front_text
     from derive.program.probe import bulk_program, letters_needed, probe_program
-    from derive.program.probe_text import bulk_text, probe_text
+    from derive.program.probe_text import bulk_text, limit_text, probe_text
     from derive.program.sampled_text import write_sampled, write_sampled_two_time
     from derive.program.simulation_text import write_simulation
 
@@ -90,6 +92,8 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
         probed = derivation.probes[label]
         files[f"probe{stem}.py"] = probe_text(probe_program(probed.pencil, layout, means), runtime)
         files[f"bulk{stem}.py"] = bulk_text(bulk_program(probed.bulk, layout), runtime)
+    with suppress(DeclarationError):  # it is told why where the limit is asked for
+        files["limit.py"] = limit_text(limit_program(derivation.limit), runtime)
     files["__init__.py"] = front_text(model, layout, exact, stems, declaration_digest(model), runtime)
     return {name: _formatted(_banner(model) + text) for name, text in sorted(files.items())}
 

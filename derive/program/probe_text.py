@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from derive.program.limit import LimitProgram
 from derive.program.nodes import Definition
 from derive.program.probe import AlignedProgram, BulkProgram, ProbeProgram
 from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text
@@ -69,6 +70,26 @@ def bulk_text(program: BulkProgram, runtime: str) -> str:
     return _module(doc, [*sites, program.equations, *optional], ["BulkLaw"], end, runtime)
 
 
+def limit_text(program: LimitProgram, runtime: str) -> str:
+    """The text of a module with the limit of long training."""
+    end = [
+        "LIMIT = LimitOf(",
+        f"    responses={program.responses!r},",
+        f"    correlations={program.correlations!r},",
+        f"    observables={program.observables!r},",
+        "    sites=sites,",
+        "    equations=equations,",
+        "    correlating=correlating,",
+        "    means=means,",
+        "    observing=observing,",
+        f"    settles={program.settles!r},",
+        f"    forgotten={program.forgotten!r},",
+        ")",
+    ]
+    doc = "Where training comes to rest: order parameters in z, whose last values are those at z = 0."
+    return _module(doc, program.functions, ["LimitOf"], end, runtime)
+
+
 def _joined(parts: list[str]) -> str:
     return f"{parts[0]}," if len(parts) == 1 else ", ".join(parts)
 
@@ -76,7 +97,19 @@ def _joined(parts: list[str]) -> str:
 def _module(doc: str, functions: Iterable[Definition], interface: list[str], end: list[str], runtime: str) -> str:
     functions = list(functions)
     names = Names(
-        (*IN_COEFFICIENTS, *IN_MATRICES, *IN_TRAITS, *interface, "PROBE", "BULK", "jnp", "jsp", "arange", "eye")
+        (
+            *IN_COEFFICIENTS,
+            *IN_MATRICES,
+            *IN_TRAITS,
+            *interface,
+            "PROBE",
+            "BULK",
+            "LIMIT",
+            "jnp",
+            "jsp",
+            "arange",
+            "eye",
+        )
     )
     for made in functions:
         names.taken.add(made.name)

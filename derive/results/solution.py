@@ -62,6 +62,15 @@ def _points(given: Any) -> np.ndarray:
     return found
 
 
+SIDES = ("above", "below")
+"""From which half plane a point of the bulk is meant."""
+
+
+def _check_side(side: str | None) -> None:
+    if side is not None and side not in SIDES:
+        raise ParameterError(f"side={side!r}: write side='above' or side='below' the real axis")
+
+
 @dataclass(frozen=True)
 class Layer:
     """The spectrum of one probed matrix after the last step, and along the training if that was asked for."""
@@ -170,16 +179,32 @@ class Layer:
         """The share of eigenvalues at or below each x, atoms included."""
         return self.found.law.cumulative(_places(x))
 
-    def resolvent(self, z: Any) -> np.ndarray:
-        """The mean of 1 / (z - eigenvalue) over the bulk at each z, atoms included; away from its support."""
+    def resolvent(self, z: Any, side: str | None = None) -> np.ndarray:
+        """G(z), the mean of 1 / (z - eigenvalue) over the bulk, atoms included, at any complex z.
+
+        On the support itself it has two values: side="above" is the limit from the upper half plane, whose imaginary
+        part is -pi times the density, side="below" that from the lower one. Elsewhere no side is needed.
+        """
         points = _points(z)
+        _check_side(side)
+        inside = self.on_support(points)
+        if inside.any() and side is None:
+            raise ParameterError(
+                f"the resolvent is not defined on the bulk, as at z = {points[inside].flat[0].real:.6g}; "
+                "say side='above' or side='below', or take z outside of it or off the real axis"
+            )
+        found = self.found.law.transform(points, -1 if side == "below" else 1)
+        if not np.isfinite(found).all():
+            where = points[~np.isfinite(found)].flat[0].real
+            raise ParameterError(f"the resolvent is infinite at z = {where:.6g}; take z elsewhere")
+        return found if np.iscomplexobj(points) or inside.any() else found.real
+
+    def on_support(self, points: np.ndarray) -> np.ndarray:
+        """Which points lie on the bulk or on an atom of it."""
+        found = np.zeros(points.shape, bool)
         for low, high in (*self.found.bulk_edges, *((at, at) for at, _ in self.atoms)):
-            if np.any((points.real >= low) & (points.real <= high) & (points.imag == 0)):
-                raise ParameterError(
-                    "the resolvent is not defined on the bulk; take z outside of it, or off the real axis"
-                )
-        found = np.array([self.found.law.transform(complex(x)) for x in points.ravel()]).reshape(points.shape)
-        return found if np.iscomplexobj(points) else found.real
+            found |= (points.real >= low) & (points.real <= high) & (points.imag == 0)
+        return found
 
     def outermost(self, size: int, lower: bool = False) -> float:
         """The mean of the largest of `size` eigenvalues where no outlier is above the bulk, or of the smallest.

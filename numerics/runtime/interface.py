@@ -289,6 +289,25 @@ def _laws(sites: Sites | None, p: Point, nodes: int) -> tuple[Any, ...]:
     return () if sites is None else (sites(p, nodes),)
 
 
+@dataclass(frozen=True, eq=False)
+class LimitOf:
+    """Where linear training comes to rest. equations(p, z, r, laws): zero at the responses r. correlating(p, z, r, c,
+    laws): linear in the correlations c, and zero at them. means(p, z, r, c, laws): means over sites, whose last values
+    are those at z = 0; observing(p, m): the observables made of these. sites(p, nodes): the laws of what differs from
+    site to site, a density at so many values; settles: whether there is one. forgotten: a start that is left out."""
+
+    responses: tuple[str, ...]
+    correlations: tuple[str, ...]
+    observables: tuple[str, ...]
+    sites: Sites
+    equations: Callable[..., tuple[Array, ...]]
+    correlating: Callable[..., tuple[Array, ...]]
+    means: Callable[..., tuple[Array, ...]]
+    observing: Callable[[Point, tuple[Array, ...]], tuple[Array, ...]]
+    settles: bool
+    forgotten: str
+
+
 @dataclass(frozen=True)
 class FiniteSize:
     """The declaration at finite size. simulate(p, size, rng, ...): one sample. sectors(p, size): sizes before they are
