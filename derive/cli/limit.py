@@ -65,6 +65,8 @@ def limit(target: str, pairs: tuple[str, ...], out: str | None, as_json: bool) -
         found[0].save(out)
     elif out is not None:
         write_rows(out, [{**p["parameters"], **p.get("observables", {"error": p.get("error")})} for p in points])
+    if len(found) == 1 and not found[0]:
+        raise NumericalError(found[0].trouble[0])
     if as_json:
         axes = {name: list(values) for name, values in sweep.axes}
         print_json({"setting": setting, "axes": axes, "points": points})

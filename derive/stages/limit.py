@@ -136,23 +136,37 @@ class _AtRest:
     def _drive(self, f: SystemField) -> Parts:
         """What is drawn in the equation of a field: sources, and starts, which count as far as they are remembered."""
         found: Parts = {}
+
+        def add(parts: Parts, factor: sp.Expr) -> None:
+            for source, scale in parts.items():
+                found[source] = found.get(source, sp.S.Zero) + factor * scale
+
         if isinstance(f.rule, LinearRule):
             for term in f.rule.terms:
-                value = term.vector.field
+                value, lag = term.vector.field, self._lag(f.field, term.vector)
                 if value not in self.fields:
-                    found[value] = found.get(value, sp.S.Zero) + term.coefficient * DELAYED**f.shift
-                elif f.shift > self._lag(f.field, term.vector) and value.timed:
-                    self.forgotten = self.forgotten or f"{value}(0) in the equation of {f.field}"
+                    add({value: term.coefficient}, DELAYED**f.shift)
+                    continue
+                # the rule holds from its first time on: earlier values of what stands in it do not count
+                for time in range(f.shift - lag if value.timed else 0):
+                    early = self._start(value, time, f"{value}({time}) in the equation of {f.field}")
+                    add(early, -term.coefficient * Z * DELAYED ** (time + lag + 1))
         elif f.shift:
             self.forgotten = self.forgotten or f"the start of {f.field}"
-        for time, start in enumerate(f.starts):
-            terms = start.terms if isinstance(start, LinearRule) else ()
-            if not isinstance(start, LinearRule) or any(t.vector.field in self.fields for t in terms):
-                self.forgotten = self.forgotten or f"the start of {f.field}"
-                continue
-            for term in terms:
-                value = term.vector.field
-                found[value] = found.get(value, sp.S.Zero) + term.coefficient * Z * DELAYED ** (time + 1)
+        for time in range(len(f.starts)):
+            add(self._start(f.field, time, f"the start of {f.field}"), Z * DELAYED ** (time + 1))
+        return found
+
+    def _start(self, field: Field, time: int, told: str) -> Parts:
+        """The value of a field at a first time in terms of what is drawn; nothing, and noted, where it is not."""
+        starts = self.fields[field].starts
+        start = starts[time] if time < len(starts) else None
+        if not isinstance(start, LinearRule) or any(t.vector.field in self.fields for t in start.terms):
+            self.forgotten = self.forgotten or told
+            return {}
+        found: Parts = {}
+        for term in start.terms:
+            found[term.vector.field] = found.get(term.vector.field, sp.S.Zero) + term.coefficient
         return found
 
     def _inverted(self, rows: list[Field]) -> sp.Matrix:
