@@ -43,12 +43,14 @@ SHORT = 256
 
 @dataclass(frozen=True)
 class ProbedMatrix:
-    """One probed matrix: A(z), its bulk, and the observable that is added to its diagonal."""
+    """One probed matrix: A(z), its bulk, the observable that is added to its diagonal, and its bulk with traces of
+    other matrices, where there are any."""
 
     label: str
     probe: Probe
     bulk: BulkLaw
     plus: str = ""
+    traces: BulkLaw | None = None
 
     @property
     def curve(self) -> str | None:
@@ -198,10 +200,16 @@ def load_built(name: str) -> Solver | None:
 
 def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> Solver:
     keep_compiled()
-    stems = dict.fromkeys(stem for probe in setting.probes for stem in (probe.probe, probe.bulk))
+    stems = dict.fromkeys(stem for one in setting.probes for stem in (one.probe, one.bulk, one.traces) if stem)
     modules = {stem: module(stem) for stem in stems}
     matrices = tuple(
-        ProbedMatrix(probe.label, modules[probe.probe].PROBE, modules[probe.bulk].BULK, probe.plus)
+        ProbedMatrix(
+            probe.label,
+            modules[probe.probe].PROBE,
+            modules[probe.bulk].BULK,
+            probe.plus,
+            modules[probe.traces].BULK if probe.traces else None,
+        )
         for probe in setting.probes
     )
 

@@ -98,12 +98,15 @@ class Setting:
 
 @dataclass(frozen=True)
 class ProbeOf:
-    """A probed matrix: its label, the modules of A(z) and of its bulk, and the observable added to its diagonal."""
+    """A probed matrix: its label, the modules of A(z) and of its bulk, the observable added to its diagonal, and the
+    module of traces of its resolvent with the names of the matrices between, where there are any."""
 
     label: str
     probe: str
     bulk: str
     plus: str
+    traces: str = ""
+    between: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -264,6 +267,9 @@ class BulkLaw:
 
     sites(p, nodes): the laws of what differs from site to site, which the equations take last where there are any;
     settles: whether a density is among them, so that the number of its values matters.
+
+    images: by the name of a matrix A the place of tr R A among the responses. sources(p, z, r): for each of them how the
+    equations change with epsilon in M + epsilon A. Both for traces of the resolvent only.
     """
 
     responses: tuple[str, ...]
@@ -275,6 +281,8 @@ class BulkLaw:
     sites: Sites | None = None
     settles: bool = False
     nodes: int = NODES
+    images: tuple[tuple[str, int], ...] = ()
+    sources: Callable[..., tuple[tuple[Array, ...], ...]] | None = None
 
     @property
     def eliminated(self) -> bool:
