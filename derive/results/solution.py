@@ -445,6 +445,20 @@ class Solution(Saved):
             raise ParameterError(f"tr R {asked} is infinite at z = {points[~np.isfinite(made)].flat[0]:.6g}")
         return made if np.iscomplexobj(points) or found.on_support(points).any() else made.real
 
+    def resolvents(self, z: Any, layer: int | str | None = None, side: str | None = None) -> list[dict[str, Any]]:
+        """At each z all traces that there are, as plain data: G, and for matrices A and B between resolvents "A" for
+        tr R A, "A R" for tr R A R and "A R B" for tr R A R B; numbers as [real part, imaginary part]."""
+        found = self.layer(layer)
+        points = np.atleast_1d(found.checked_points(z, side)).astype(complex).ravel()
+        values = [{"G": complex(g)} for g in np.atleast_1d(found.resolvent(points, side))]
+        if self.traced(found.label):
+            more = self._numbers.compute_traces(found.label, points, -1 if side == "below" else 1)
+            values = [{**one, **other} for one, other in zip(values, more, strict=True)]
+        return [
+            {"z": [point.real, point.imag], "values": {name: [v.real, v.imag] for name, v in one.items()}}
+            for point, one in zip(points, values, strict=True)
+        ]
+
     def traced(self, label: str | None = None) -> tuple[str, ...]:
         """The names of the matrices that stand between resolvents of a layer."""
         layer = self.layer(label)
@@ -508,12 +522,16 @@ class Solution(Saved):
 
     # -- conversions
 
-    def as_dict(self, grid: Any = None) -> dict[str, Any]:
-        """Plain data, with the keys that `derive solve --json` prints. grid: where the density is wanted too."""
+    def as_dict(self, grid: Any = None, resolvent: Any = (), side: str | None = None) -> dict[str, Any]:
+        """Plain data, with the keys that `derive solve --json` prints. grid: where the density is wanted too;
+        resolvent: where traces of the resolvent are, and from which side on the bulk."""
         start = {"setting": self.setting, "parameters": self.parameters}
         if self.found is None:
             return {**start, "error": self.trouble[0]}
         layers = [layer.as_dict(grid) for layer in self.layers]
+        if np.size(resolvent):
+            for layer, data in zip(self.layers, layers, strict=True):
+                data["resolvent"] = self.resolvents(resolvent, layer.label, side)
         first: dict[str, Any] = layers[0] if layers else {"bulk_edges": [], "outliers": [], "outlier_errors": None}
         result: dict[str, Any] = {
             **start,
