@@ -12,6 +12,7 @@ from derive.errors import DeclarationError, blaming
 from derive.language.model import Model
 from derive.records.action import Action, AveragedAction
 from derive.records.base import Record
+from derive.records.limit import Limit
 from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
 from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import System
@@ -20,9 +21,10 @@ from derive.stages.average import average_disorder
 from derive.stages.blocks import assemble_blocks
 from derive.stages.bulk import find_bulk
 from derive.stages.expand import expand_declaration
+from derive.stages.limit import find_limit
 from derive.stages.order import order_in_time
 from derive.stages.pencil import reduce_blocks
-from derive.stages.probe import project_probe
+from derive.stages.probe import project_probe, project_traces
 from derive.stages.saddle import take_saddle_point
 
 TRAINING_STAGES = ("system", "action", "average", "saddle", "single-site", "order")
@@ -75,6 +77,11 @@ class Derivation(Displayed):
     @cached_property
     def single_site(self) -> SingleSite:
         return SingleSite.of(self.saddle)
+
+    @cached_property
+    def limit(self) -> Limit:
+        """Where training comes to rest, if its laws are linear and the same at all times; refused otherwise."""
+        return find_limit(self.saddle, self.order)
 
     @cached_property
     def probes(self) -> Mapping[str, ProbedMatrix]:
@@ -157,6 +164,15 @@ class ProbedMatrix(Displayed):
     @cached_property
     def bulk(self) -> Bulk:
         return find_bulk(self.probe)
+
+    @cached_property
+    def traces(self) -> Bulk | None:
+        """The bulk with traces of the resolvent and the matrices between; None where none is declared."""
+        system = self.training.system.traced(self.label)
+        if system is None:
+            return None
+        saddle = take_saddle_point(average_disorder(build_action(system)), self.training.order)
+        return project_traces(saddle, self.training.order, system.probes[0].images)
 
     stages = STAGES
 

@@ -27,6 +27,7 @@ from numerics.runtime.interface import (
     ExactTraining,
     FiniteSize,
     GaussianTraining,
+    LimitOf,
     Order,
     Probe,
     SampledTraining,
@@ -43,12 +44,14 @@ SHORT = 256
 
 @dataclass(frozen=True)
 class ProbedMatrix:
-    """One probed matrix: A(z), its bulk, and the observable that is added to its diagonal."""
+    """One probed matrix: A(z), its bulk, the observable that is added to its diagonal, and its bulk with traces of
+    other matrices, where there are any."""
 
     label: str
     probe: Probe
     bulk: BulkLaw
     plus: str = ""
+    traces: BulkLaw | None = None
 
     @property
     def curve(self) -> str | None:
@@ -59,13 +62,14 @@ class ProbedMatrix:
 
 @dataclass(frozen=True)
 class Solver:
-    """The generated parts of one setting. `finite_size` loads the simulation and `two_time_functions` the pass that
-    gives those; a solution needs neither."""
+    """The generated parts of one setting. `finite_size` loads the simulation, `two_time_functions` the pass that gives
+    those and `limit_of` the limit of long training; a solution needs none of them."""
 
     setting: Setting
     training: ExactTraining | GaussianTraining | TraitTraining | SampledTraining
     finite_size: Callable[[], FiniteSize]
     two_time_functions: Callable[[], TwoTimeOf | SampledTwoTime]
+    limit_of: Callable[[], LimitOf | None]
     matrices: tuple[ProbedMatrix, ...]
 
     @property
@@ -101,6 +105,11 @@ class Solver:
     def simulation(self) -> FiniteSize:
         """The declaration at finite size."""
         return self.finite_size()
+
+    @cached_property
+    def limit(self) -> LimitOf | None:
+        """Where training comes to rest; None where that was not derived."""
+        return self.limit_of()
 
     @cached_property
     def two_time(self) -> TwoTimeOf | SampledTwoTime:
@@ -196,10 +205,16 @@ def load_built(name: str) -> Solver | None:
 
 def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> Solver:
     keep_compiled()
-    stems = dict.fromkeys(stem for probe in setting.probes for stem in (probe.probe, probe.bulk))
+    stems = dict.fromkeys(stem for one in setting.probes for stem in (one.probe, one.bulk, one.traces) if stem)
     modules = {stem: module(stem) for stem in stems}
     matrices = tuple(
-        ProbedMatrix(probe.label, modules[probe.probe].PROBE, modules[probe.bulk].BULK, probe.plus)
+        ProbedMatrix(
+            probe.label,
+            modules[probe.probe].PROBE,
+            modules[probe.bulk].BULK,
+            probe.plus,
+            modules[probe.traces].BULK if probe.traces else None,
+        )
         for probe in setting.probes
     )
 
@@ -211,11 +226,19 @@ def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> S
                 f"the {what} of {setting.name} was written by another version ({error}); run derive build"
             ) from None
 
+    def limit_of() -> LimitOf | None:
+        try:
+            found: LimitOf = module("limit").LIMIT
+        except (ImportError, KeyError):
+            return None
+        return found
+
     return Solver(
         setting,
         module("training").TRAINING,
         partial(part, "simulation", "SIMULATION", "simulation"),
         partial(part, "two_time", "TWO_TIME", "pass for two-time functions"),
+        limit_of,
         matrices,
     )
 

@@ -16,6 +16,7 @@ from numerics.bulk.law import Law
 from numerics.bulk.moments import moments
 from numerics.bulk.settling import as_settled, movement
 from numerics.bulk.support import law_of
+from numerics.bulk.traces import traced
 from numerics.labelled import where_defined, with_none
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
 from numerics.outliers.alignments import Alignment, alignments, with_errors
@@ -53,6 +54,8 @@ __all__ = [
 ]
 Progress = Callable[[float, str], None] | None
 MOMENTS = 8
+Place = tuple[str, float, float, int]
+"""A label, a point of the complex plane, and on the real axis the side that it is approached from."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,8 @@ class Solution:
     """How sites were sampled, where they were."""
     two_time: dict[Name, TwoTime] = field(default_factory=dict)
     """Two-time functions that were asked for so far."""
+    traces: dict[Place, dict[str, list[float]]] = field(default_factory=dict)
+    """Traces of resolvents with other matrices that were asked for so far: by label, z and side; real and imaginary."""
     solver: Solver | None = field(default=None, repr=False, compare=False, metadata={"live": True})
     """What computes more of them; not part of what is pickled or saved."""
 
@@ -131,6 +136,20 @@ class Solution:
         """Responses: R["a", "b"] has the mean derivative of a(t) by a source in the equation of b at time s, NaN where
         s is after t."""
         return Kernels("R", self.about, self.two_time, self.compute_two_time)
+
+    def compute_traces(self, label: str, points: Iterable[complex], side: int) -> list[dict[str, complex]]:
+        """Traces of the resolvent R of a layer with the matrices A between, "A" for tr R A, "A R" for tr R A R and
+        "A R B" for tr R A R B, each at every point; kept in `traces`."""
+        keys = [(label, point.real, point.imag, side if point.imag == 0 else 0) for point in points]
+        missing = [key for key in dict.fromkeys(keys) if key not in self.traces]
+        if missing and self.solver is None:
+            raise ParameterError(
+                f"the traces at z = {missing[0][1] + 1j * missing[0][2]:.6g} were not asked for before this result was "
+                "saved; solve again and ask for them"
+            )
+        if missing and self.solver is not None:
+            self.traces.update(zip(missing, _traces(self.solver, self, label, missing), strict=True))
+        return [{name: complex(*value) for name, value in self.traces[key].items()} for key in keys]
 
     def compute_two_time(self, wanted: Wanted) -> None:
         """Compute two-time functions, those of one call in one pass, and keep them in `two_time`."""
@@ -168,6 +187,24 @@ class Solution:
             raise NumericalError(f"{self.setting} probes no matrix, so it has no density")
         layer = self.layers[0] if label is None else self.layer(label)
         return layer.law.density(x)
+
+
+def _traces(solver: Solver, solution: Solution, label: str, places: Sequence[Place]) -> list[dict[str, list[float]]]:
+    """Traces at places; in the lower half plane they are conjugate."""
+    matrix, layer = solver.matrix(label), solution.layer(label)
+    assert matrix.traces is not None, "whoever asks knows that there are some"
+    z = np.array([complex(re - layer.shift, im) for _, re, im, _ in places])
+    lower = np.array([im < 0 or side < 0 for _, _, im, side in places])
+    found = traced(matrix.traces, solver.branch(solution.parameters, matrix), np.where(lower, z.conj(), z))
+    names = [name for name, _ in matrix.traces.images]
+    tables = []
+    for one, turned in zip(found, lower, strict=True):
+        values: dict[str, complex] = dict(zip(names, one.beside.tolist(), strict=True))
+        values |= {f"{name} R": value for name, value in zip(names, one.between.tolist(), strict=True)}
+        for name, row in zip(names, one.both.tolist(), strict=True):
+            values |= {f"{name} R {other}": value for other, value in zip(names, row, strict=True)}
+        tables.append({name: [v.real, -v.imag if turned else v.imag] for name, v in values.items()})
+    return tables
 
 
 def spiked_problem(solver: Solver, solution: Solution, label: str | None = None) -> SpikedProblem:

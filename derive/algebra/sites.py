@@ -7,7 +7,7 @@ known function of the traits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -50,6 +50,26 @@ def around_averages(change: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -
         return change(expression)
     marks = {average: EngineSymbol(f"average{number}") for number, average in enumerate(averages)}
     return change(expression.xreplace(marks)).xreplace({mark: average for average, mark in marks.items()})
+
+
+def at_source(expression: sp.Expr, values: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
+    """An expression at given values of symbols, in its averages over sites too."""
+    inside = {
+        average: averaged(average.expression.xreplace(values))
+        for average in sorted(expression.atoms(SiteAverage), key=sp.default_sort_key)
+    }
+    return expression.xreplace(inside).xreplace(values)
+
+
+def by_source(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
+    """The derivative of an expression by a symbol, which may stand in its averages over sites."""
+    averages = sorted(expression.atoms(SiteAverage), key=sp.default_sort_key)
+    marks = {average: EngineSymbol(f"average{number}") for number, average in enumerate(averages)}
+    plain = expression.xreplace(marks)
+    total = sp.diff(plain, symbol)
+    for average, mark in marks.items():
+        total += sp.diff(plain, mark) * averaged(sp.diff(average.expression, symbol))
+    return total.xreplace({mark: average for average, mark in marks.items()})
 
 
 def site_responses(rows: Sequence[Sequence[sp.Expr]]) -> sp.Matrix:

@@ -22,7 +22,7 @@ from derive.loading import is_file_target, load_declaration
 from derive.pipeline import Derivation, derive_model
 from derive.places import path_of
 from derive.problems import Problem, aligned, problem_of
-from derive.results import Comparison, Simulation, Solution, Sweep
+from derive.results import Comparison, Limit, Simulation, Solution, Sweep
 from numerics.modules import Solver
 from numerics.two_time import Name
 
@@ -351,6 +351,23 @@ class Theory:
         )
 
     # -- what else follows
+
+    def limit(self, values: Values | None = None, /, *, progress: Progress | None = None, **parameters: Any) -> Limit:
+        """Where linear training comes to rest: the observables after arbitrarily many steps, without running there.
+
+        Gradient descent on a quadratic loss ends at the ridge estimator, or without a ridge at the interpolator that is
+        closest to its start. A limit that does not exist, as at too large a rate, is false in a condition and says why.
+
+        >>> import derive
+        >>> m = derive.load("structured_regression", spectrum="isotropic")
+        >>> round(m.limit(alpha=2, ridge=0.1)["test_loss"], 6), bool(m.limit(alpha=1, ridge=0))
+        (0.175737, False)
+        """
+        from derive.api.limiting import limit
+
+        return limit(
+            self._source, self._problem(self._given("limit", asked(progress=progress), values, parameters)), progress
+        )
 
     def stable_rate(
         self,

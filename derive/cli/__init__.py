@@ -11,6 +11,7 @@ from derive.cli.declare import list_settings, new, show
 from derive.cli.expand import expand
 from derive.cli.explore import explore
 from derive.cli.group import CONTEXT, DeriveGroup
+from derive.cli.limit import limit
 from derive.cli.merge import merge
 from derive.cli.report import report
 from derive.cli.selftest import selftest
@@ -65,6 +66,7 @@ for command in (
     merge,
     report,
     stability,
+    limit,
     expand,
     verify,
     spectrum,

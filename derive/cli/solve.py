@@ -9,6 +9,7 @@ import click
 
 from derive.cli.output import handful, json_option, print_kernel, print_table
 from derive.cli.problem import (
+    OneOf,
     align_option,
     kernel_option,
     out_option,
@@ -36,6 +37,14 @@ if TYPE_CHECKING:
 @align_option
 @kernel_option
 @click.option("--grid", metavar="LOW:HIGH:COUNT", help="Also give the density of the bulk on so many points.")
+@click.option(
+    "--resolvent",
+    "places",
+    multiple=True,
+    metavar="Z",
+    help="Also give the resolvent at Z, such as 1+0.1j, or at LOW:HIGH:COUNT real points; may be repeated.",
+)
+@click.option("--side", type=OneOf("above", "below"), help="From which half plane --resolvent is meant on the bulk.")
 @out_option
 @plot_option
 @sweep_options
@@ -51,6 +60,8 @@ def solve(
     align: tuple[str, ...],
     kernels: tuple[str, ...],
     grid: str | None,
+    places: tuple[str, ...],
+    side: str | None,
     out: str | None,
     plot: str | None,
     jobs: int | None,
@@ -94,6 +105,9 @@ def solve(
       moments                  of the bulk, orders 0 to 8, from the series of the resolvent at infinity
       curve                    polynomial in the resolvent G and z, zero on the bulk; null if too large to eliminate
       density                  x and y, with --grid; zero outside the bulk and at its very edges
+      resolvent                with --resolvent, for each point z and values: G, the normalised trace of R = 1/(z - M),
+                               and for matrices A, B that spectrum(..., between=...) declares "A" (tr R A), "A R" (tr R A
+                               R) and "A R B" (tr R A R B); each number as [real part, imaginary part]
       observables              name to list over time, of numbers or, with labels, of lists; each also under its name
                                null at times before something that it is made of is there, such as v(t - 5)
       observable_errors        their standard errors where laws are sampled, else null
@@ -112,12 +126,22 @@ def solve(
       derive solve my_model.py --kernel C[u,u] --kernel R[e,u] --json
       derive solve my_model.py --align teacher --align "u(3)"
       derive solve my_model.py --grid 0:10:400 --json
+      derive solve my_model.py --resolvent -0.5 --resolvent 1+0.1j
+      derive solve my_model.py --resolvent 0.5:2:4 --side above --json
       derive solve my_model.py nu=0.5,1,2 eta=0.01:0.5:20 --out sweep.csv --plot sweep.png
       derive solve my_model.py eta=0.01:0.5:20 --jobs 2 --dry-run
     """
-    points_of_grid = _grid(grid)
+    points_of_grid, asked = _grid(grid), _places(places)
     options: dict[str, Any] = {"samples": samples, "seed": seed, "rank": rank, "path": path}
     options |= {"align": align, "kernels": kernels}
+
+    def solved(theory: Any, given: dict[str, Any], progress: Any) -> Solution:
+        found: Solution = theory.solve(given, **options, progress=progress)
+        if asked and found.found is not None:  # before it is written, so that a file has them
+            for layer in found.layers:
+                found.resolvents(asked, layer.label, side)
+        return found
+
     computed(
         "solve",
         "solving",
@@ -125,16 +149,33 @@ def solve(
         pairs,
         options,
         Flags(out, plot, as_json, jobs, on, journal, shard, dry_run),
-        lambda theory, given, progress: theory.solve(given, **options, progress=progress),
-        lambda solution: _print_solution(solution, points_of_grid, verbose),
-        lambda solution: solution.as_dict(points_of_grid),
+        solved,
+        lambda solution: _print_solution(solution, points_of_grid, asked, side, verbose),
+        lambda solution: solution.as_dict(points_of_grid, asked, side),
     )
 
 
+def _places(texts: tuple[str, ...]) -> list[complex]:
+    """The points of --resolvent: complex numbers, or low:high:count."""
+    found: list[complex] = []
+    for text in texts:
+        if ":" in text:
+            found += map(complex, _range(f"--resolvent {text}", text) or ())
+            continue
+        try:
+            found.append(complex(text.replace(" ", "").replace("i", "j")))
+        except ValueError:
+            raise click.UsageError(f"--resolvent {text}: write a number such as 1+0.1j, or LOW:HIGH:COUNT") from None
+    return found
+
+
 def _grid(text: str | None) -> list[float] | None:
+    """The points of --grid."""
+    return None if text is None else _range(f"--grid {text}", text)
+
+
+def _range(option: str, text: str) -> list[float]:
     """The points of low:high:count."""
-    if text is None:
-        return None
     parts = text.split(":")
     try:
         low, high, count = float(parts[0]), float(parts[1]), int(parts[2])
@@ -142,17 +183,21 @@ def _grid(text: str | None) -> list[float] | None:
     except (ValueError, IndexError):
         good = False
     if not good:
-        raise click.UsageError(f"--grid {text}: write LOW:HIGH:COUNT, such as 0:10:400")
+        raise click.UsageError(f"{option}: write LOW:HIGH:COUNT, such as 0:10:400")
     return [low + (high - low) * i / (count - 1) for i in range(count)]
 
 
-def _print_solution(solution: Solution, grid: list[float] | None, verbose: bool) -> None:
+def _print_solution(
+    solution: Solution, grid: list[float] | None, asked: list[complex], side: str | None, verbose: bool
+) -> None:
     from derive.results.frames import columns_of
     from derive.results.words import shown_number
 
     click.echo(solution.made.point)
     for layer in solution.layers:
         _print_layer(layer, grid)
+        if asked:
+            _print_resolvent(solution, layer, asked, side)
     rows: list[tuple[str, ...]] = []
     for name, series in solution.observables.items():
         spreads = {} if solution.errors is None else columns_of(name, solution.errors[name])
@@ -220,6 +265,26 @@ def _print_layer(layer: Layer, grid: list[float] | None) -> None:
         density = layer.density(grid)
         points = [(shown_number(grid[i]), shown_number(density[i])) for i in handful(len(grid), 11)]
         print_table(f"density of the bulk{named} (all points with --json)", ("x", "density"), points, text_columns=0)
+
+
+def _print_resolvent(solution: Solution, layer: Layer, asked: list[complex], side: str | None) -> None:
+    rows = []
+    for one in solution.resolvents(asked, layer.label, side):
+        z = _complex(one["z"])
+        for name, value in one["values"].items():
+            rows.append((z, name if name == "G" else f"tr R {name}", _complex(value)))
+            z = ""
+    named = f", layer {layer.label}" if layer.label else ""
+    print_table(f"resolvent R = 1/(z - M){named}", ("z", "trace", "value"), rows, text_columns=2)
+
+
+def _complex(value: list[float]) -> str:
+    from derive.results.words import shown_number
+
+    real, imaginary = value
+    if imaginary == 0:
+        return shown_number(real)
+    return f"{shown_number(real)} {'-' if imaginary < 0 else '+'} {shown_number(abs(imaginary))}j"
 
 
 def _readable(value: Any) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from derive.errors import DeclarationError, blaming
 from derive.language.contents import atoms, expressions
+from derive.language.equations import Spectrum
 from derive.language.model import Model
 from derive.language.symbols import _Named
 from derive.version import __version__
@@ -57,9 +59,10 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
     from derive.program.gaussian import gaussian_two_time, pass_by_integrals
     from derive.program.gaussian_text import GaussianText
     from derive.program.layout import Layout
+    from derive.program.limit import limit_program
     from derive.program.module import front_text
     from derive.program.probe import bulk_program, letters_needed, probe_program
-    from derive.program.probe_text import bulk_text, probe_text
+    from derive.program.probe_text import bulk_text, limit_text, probe_text
     from derive.program.sampled_text import write_sampled, write_sampled_two_time
     from derive.program.simulation_text import write_simulation
 
@@ -91,6 +94,10 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
         probed = derivation.probes[label]
         files[f"probe{stem}.py"] = probe_text(probe_program(probed.pencil, layout, means), runtime)
         files[f"bulk{stem}.py"] = bulk_text(bulk_program(probed.bulk, layout), runtime)
+        if probed.traces is not None:
+            files[f"traces{stem}.py"] = bulk_text(bulk_program(probed.traces, layout), runtime)
+    with suppress(DeclarationError):  # it is told why where the limit is asked for
+        files["limit.py"] = limit_text(limit_program(derivation.limit), runtime)
     files["__init__.py"] = front_text(model, layout, exact, stems, declaration_digest(model), runtime)
     return {name: _formatted(_banner(model) + text) for name, text in sorted(files.items())}
 
@@ -117,9 +124,13 @@ def _stems(model: Model) -> dict[str, str]:
     """For each probed matrix the end of its modules' names; equal matrices share theirs."""
     stems: dict[str, str] = {}
     for label, probe in model.probes:
-        same = next((other for other in stems if dict(model.probes)[other].matrix == probe.matrix), None)
+        same = next((other for other in stems if dict(model.probes)[other].matrices == probe.matrices), None)
         stems[label] = stems[same] if same is not None else f"_{label}" if label else ""
     return stems
+
+
+def _between(probe: Spectrum) -> str:
+    return "".join(f" between {name}: {matrix}" for name, matrix in probe.between)
 
 
 def _banner(model: Model) -> str:
@@ -153,7 +164,7 @@ def declaration_digest(model: Model) -> str:
         model.name,
         model.doc,
         *(f"{name}={value}" for name, value in model.choices),
-        *(f"{label}: {probe.matrix} plus {probe.plus}" for label, probe in model.probes),
+        *(f"{label}: {probe.matrix} plus {probe.plus}{_between(probe)}" for label, probe in model.probes),
         *(f"{e.target} = {e.value}" for e in model.equations),
         *(f"{name} = {value}" for name, value in (*model.observe, *model.alignments)),
         model.responses,

@@ -75,16 +75,20 @@ class Probing:
         self.made, self.rules, self.history = made, rules, history
         self.products: dict[tuple[Matrix, Field], Field] = {}
 
-    def spectral_fields(self, label: str, matrix: Matrix) -> SpectralFields:
+    def spectral_fields(
+        self, label: str, matrix: Matrix, between: tuple[tuple[str, Matrix], ...] = ()
+    ) -> SpectralFields:
         """The fields of one probed matrix, taken out again: what the probe needs of the training level stays.
 
-        The next probed matrix finds their names free.
+        The next probed matrix finds their names free. between: matrices A, which get fields A psi0 beside them.
         """
-        check_diagonals(matrix)
+        for one in (matrix, *(other for _, other in between)):
+            check_diagonals(one)
         self._check_symmetric(matrix)
         root = self.made.probe_field(matrix.rows)
         expression = self._applied(matrix, root)
         rule = self.rules.rule(expression, None, root, "the probed matrix")
+        images = tuple((name, self._image(name, other, root)) for name, other in between)
         fields = (SystemField(root, rule, derivative=True), *self.made.take_spectral())
         fields = self._measured(fields)
         if _diagonals(matrix) and not any(isinstance(f.rule, DisorderRule) for f in fields):
@@ -92,7 +96,13 @@ class Probing:
                 f"spectrum({matrix}): there is no random matrix beside diag(...), so its eigenvalues are the entries; "
                 "add one, or look at the law of the trait"
             )
-        return SpectralFields(label, fields, self._middle(matrix, root))
+        return SpectralFields(label, fields, self._middle(matrix, root), images)
+
+    def _image(self, name: str, matrix: Matrix, root: Field) -> Field:
+        image = self.made.probe_field(matrix.rows)
+        where = f"the matrix {name} between resolvents"
+        self.made.put(SystemField(image, self.rules.rule(self._applied(matrix, root), None, image, where)))
+        return image
 
     def _measured(self, fields: tuple[SystemField, ...]) -> tuple[SystemField, ...]:
         """Means that multiply the random part of the matrix as parameters of the bulk, which the training level gives.

@@ -115,7 +115,7 @@ def _check_numbers(model: Declaration) -> None:
     """Everything is real and finite: no theory, and no simulation, is of anything else."""
     places = [(f"the equation of {e.name}", expressions(e.value)) for e in model.equations]
     places += [(f"observable {name}", [value]) for name, value in model.observe]
-    places += [("spectrum(...)", expressions(probe.matrix)) for _, probe in model.probes]
+    places += [("spectrum(...)", expressions(matrix)) for _, probe in model.probes for matrix in probe.matrices]
     places += [(f"the scale of {f}", [f.scale]) for f in atoms(model, Field)]
     places += [(f"the variance of {m}", [m.variance]) for m in atoms(model, Disorder)]
     places += [(f"the ratio of {s}", [s.ratio]) for s in atoms(model, Sector)]
@@ -161,7 +161,8 @@ def _parts(model: Declaration) -> list[tuple[Eq | Spectrum | None, list[sp.Basic
         (e, [*expressions(e.target), *expressions(e.value)]) for e in model.equations
     ]
     found.append((None, [value for _, value in (*model.observe, *model.alignments)]))
-    return [*found, *((probe, expressions(probe.matrix)) for _, probe in model.probes)]
+    probed = ((probe, [e for matrix in probe.matrices for e in expressions(matrix)]) for _, probe in model.probes)
+    return [*found, *probed]
 
 
 def _check_known(expression: sp.Basic, known: set[sp.Basic]) -> None:
@@ -276,7 +277,7 @@ def _check_use_of_disorder(model: Declaration) -> None:
             raise DeclarationError(f"{symbol} is drawn afresh at each step: write {symbol}({symbol.fresh})")
     for _, probe in model.probes:
         with blaming(probe):
-            if any(node.has(DisorderAt) for node in expressions(probe.matrix)):
+            if any(node.has(DisorderAt) for matrix in probe.matrices for node in expressions(matrix)):
                 raise DeclarationError(
                     "the probed matrix contains disorder drawn afresh at each step; probe fixed matrices or weights"
                 )
@@ -295,7 +296,8 @@ def _check_times(model: Declaration) -> None:
         )
     for _, probe in model.probes:
         with blaming(probe):
-            _check_times_of_probe(expressions(probe.matrix))
+            for matrix in probe.matrices:
+                _check_times_of_probe(expressions(matrix))
 
 
 def _check_times_of_probe(probed: list[sp.Basic]) -> None:

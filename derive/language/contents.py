@@ -71,7 +71,7 @@ def everything(model: Declaration) -> list[sp.Basic]:
         found += [*expressions(equation.target), *expressions(equation.value)]
     found += [value for _, value in (*model.observe, *model.alignments)]
     for _, probe in model.probes:
-        found += expressions(probe.matrix)
+        found += [e for matrix in probe.matrices for e in expressions(matrix)]
     return found
 
 

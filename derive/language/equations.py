@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field as data_field
 from typing import Any
 
@@ -124,21 +125,32 @@ def _value_of_field(target: FieldAt, value: Any) -> sp.Expr:
 
 @dataclass(frozen=True, repr=False)
 class Spectrum(DisplayedFormula):
-    """The symmetric matrix to probe; `plus` names an observable that is added to it as a multiple of the identity."""
+    """The symmetric matrix to probe; `plus` names an observable that is added to it as a multiple of the identity, and
+    `between` names matrices whose traces with its resolvent matter."""
 
     matrix: Matrix
     plus: str = ""
     place: Place | None = data_field(default=None, compare=False, repr=False)
+    between: tuple[tuple[str, Matrix], ...] = ()
+
+    @property
+    def matrices(self) -> tuple[Matrix, ...]:
+        """The matrix, and those that stand between its resolvents."""
+        return (self.matrix, *(matrix for _, matrix in self.between))
 
     def __str__(self) -> str:
-        return f"spectrum({self.matrix}{f', plus={self.plus!r}' if self.plus else ''})"
+        more = f", plus={self.plus!r}" if self.plus else ""
+        inside = ", ".join(f"{name!r}: {matrix}" for name, matrix in self.between)
+        return f"spectrum({self.matrix}{more}{f', between={{{inside}}}' if inside else ''})"
 
 
 @word
-def spectrum(matrix: Matrix, plus: str = "") -> Spectrum:
+def spectrum(matrix: Matrix, plus: str = "", between: Mapping[str, Matrix] | None = None) -> Spectrum:
     """Ask for the spectrum of a symmetric matrix: M(T), or W(T).T @ W(T) / N.
 
-    With plus="name" the matrix is M(T) + name(T) * identity, where name is one of the observables.
+    With plus="name" the matrix is M(T) + name(T) * identity, where name is one of the observables. With
+    between={"A": matrix} traces of its resolvent R(z) with other matrices are known too, tr R A and tr R A R: random
+    matrices, products of them, or diag(...) of a trait, such as the covariance of a population.
 
     >>> from derive import gaussian, parameter, positive, sectors, spectrum
     >>> D, N = sectors("D", N=parameter("nu", default=2.0, domain=positive))
@@ -158,7 +170,27 @@ def spectrum(matrix: Matrix, plus: str = "") -> Spectrum:
             f"spectrum({matrix}): the matrix is {matrix.rows} x {matrix.columns}; for singular values probe W.T @ W, "
             f"as in spectrum(W.T @ W / {matrix.rows}) with W = {matrix}"
         )
-    return Spectrum(matrix, plus, line_of_caller())
+    return Spectrum(matrix, plus, line_of_caller(), _between(matrix, between))
+
+
+def _between(matrix: Matrix, given: Any) -> tuple[tuple[str, Matrix], ...]:
+    """The matrices that stand between resolvents, by name."""
+    if given is None:
+        return ()
+    if not isinstance(given, Mapping):
+        raise DeclarationError(f"spectrum(..., between={named(given)}): name each, as in between={{'A': X.T @ X / N}}")
+    for name, other in given.items():
+        where = f"spectrum(..., between={{{name!r}: {other!s}}})"
+        if not isinstance(name, str) or not name.isidentifier():
+            raise DeclarationError(f"{where}: {name!r} is not a Python name; use letters, digits and underscores")
+        if not isinstance(other, Matrix):
+            raise DeclarationError(f"{where}: give a matrix, such as X.T @ X / N or diag(lam)")
+        if (other.rows, other.columns) != (matrix.rows, matrix.columns):
+            raise DeclarationError(
+                f"{where}: it is {other.rows} x {other.columns}, and the probed matrix {matrix.rows} x "
+                f"{matrix.columns}; give one of the same shape"
+            )
+    return tuple(given.items())
 
 
 def named(given: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
+from derive.printing.of_limit import limit_sections
 from derive.printing.of_probe import blocks_sections, bulk_sections, pencil_sections, probe_sections
 from derive.printing.of_training import (
     action_sections,
@@ -16,6 +17,7 @@ from derive.printing.of_training import (
 from derive.printing.statements import Section
 from derive.records.action import Action, AveragedAction
 from derive.records.base import Record
+from derive.records.limit import Limit
 from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
 from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import System
@@ -37,3 +39,4 @@ sections_of.register(ProjectedProbe, probe_sections)
 sections_of.register(BlockMatrix, blocks_sections)
 sections_of.register(Pencil, pencil_sections)
 sections_of.register(Bulk, bulk_sections)
+sections_of.register(Limit, limit_sections)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 import sympy as sp
 
 from derive.language.contents import atoms, everything
 from derive.language.data import Data, DataAt
+from derive.language.equations import Spectrum
 from derive.language.matrices import Disorder
 from derive.language.model import Model
 from derive.language.symbols import Axis, Clock, Parameter, Sector
@@ -31,10 +33,7 @@ def front_text(model: Model, layout: Layout, exact: bool, stems: dict[str, str],
     labels = tuple(dict.fromkeys(str(axis.size) for axis in atoms(model, Axis)))
     parameters = [f"ParameterOf({p.name!r}, {p.default!r}, {p.domain.whole!r})," for p in model.parameters]
     arrays = [f"DataOf({d.name!r}, {_axes(d)!r})," for d in atoms(model, Data)]
-    probes = [
-        f"ProbeOf({label!r}, {f'probe{stems[label]}'!r}, {f'bulk{stems[label]}'!r}, {probe.plus!r}),"
-        for label, probe in model.probes
-    ]
+    probes = [_probe(label, stems[label], probe) for label, probe in model.probes]
     declared = set(atoms(model, Field))
     products = {f.field: f.rule.argument.name for f in layout.fields if isinstance(f.rule, DisorderRule)}
     vectors = [
@@ -75,6 +74,13 @@ def front_text(model: Model, layout: Layout, exact: bool, stems: dict[str, str],
         ")",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _probe(label: str, stem: str, probe: Spectrum) -> str:
+    parts: list[Any] = [label, f"probe{stem}", f"bulk{stem}", probe.plus]
+    if probe.between:
+        parts += [f"traces{stem}", tuple(name for name, _ in probe.between)]
+    return f"ProbeOf({', '.join(map(repr, parts))}),"
 
 
 def _tuple(name: str, entries: list[str]) -> list[str]:

@@ -131,6 +131,8 @@ class BulkProgram:
     sites: Definition | None
     settles: bool
     """Whether a trait has a density, which is taken at so many values that nothing changes with more."""
+    images: tuple[tuple[str, int], ...] = ()
+    sources: Definition | None = None
 
 
 class _Spectral:
@@ -284,7 +286,8 @@ def _measure(work: _Spectral) -> Definition:
 def _averages(projected: ProjectedProbe) -> set[SiteAverage]:
     """The averages over sites in the bulk and in A(z)."""
     scales = [scale for _, combination in projected.couplings for scale, _ in combination]
-    return {average for e in (*projected.bulk_equations, *scales) for average in e.atoms(SiteAverage)}
+    sources = [value for some in projected.sources for value in some]
+    return {average for e in (*projected.bulk_equations, *scales, *sources) for average in e.atoms(SiteAverage)}
 
 
 def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
@@ -452,6 +455,12 @@ def bulk_program(bulk: Bulk, layout: Layout) -> BulkProgram:
         )
         doc = "Polynomials in z, highest power first: every edge of the support is a real root of one of them."
         edges = work.function("edge_polynomials", (), doc, polynomials)
+    sources = None
+    if projected.sources:
+        names = ", ".join(name for name, _ in projected.images)
+        doc = f"How each equation changes with epsilon in the matrix M + epsilon A, at epsilon = 0, for A: {names}."
+        rates = Tuple(tuple(Tuple(tuple(map(work.number, some))) for some in projected.sources))
+        sources = work.function("sources", (work.z, work.r, *work.given), doc, rates)
     return BulkProgram(
         tuple(s.name for s in symbols),
         symbols.index(projected.resolvent),
@@ -461,4 +470,6 @@ def bulk_program(bulk: Bulk, layout: Layout) -> BulkProgram:
         edges,
         work.site_laws(),
         any(not trait.discrete for trait in work.traits),
+        tuple((name, symbols.index(symbol)) for name, symbol in projected.images),
+        sources,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from derive.program.limit import LimitProgram
 from derive.program.nodes import Definition
 from derive.program.probe import AlignedProgram, BulkProgram, ProbeProgram
 from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text
@@ -54,7 +55,7 @@ def _direction(program: AlignedProgram) -> str:
 
 def bulk_text(program: BulkProgram, runtime: str) -> str:
     """The text of a module with the bulk."""
-    optional = [f for f in (program.curve, program.edge_polynomials) if f is not None]
+    optional = [f for f in (program.curve, program.edge_polynomials, program.sources) if f is not None]
     end = [
         "BULK = BulkLaw(",
         f"    responses={program.responses!r},",
@@ -63,12 +64,33 @@ def bulk_text(program: BulkProgram, runtime: str) -> str:
         *([f"    curve_text={program.curve_text!r},", "    curve=curve,"] if program.curve is not None else []),
         *(["    edge_polynomials=edge_polynomials,"] if program.edge_polynomials is not None else []),
         *(["    sites=sites,", f"    settles={program.settles!r},"] if program.sites is not None else []),
+        *([f"    images={program.images!r},", "    sources=sources,"] if program.sources is not None else []),
         ")",
     ]
     curve = ", the curve of the resolvent G, and where its edges may lie" if program.curve is not None else ""
     doc = f"The bulk: self-consistent responses{curve}."
     sites = [program.sites] if program.sites is not None else []
     return _module(doc, [*sites, program.equations, *optional], ["BulkLaw"], end, runtime)
+
+
+def limit_text(program: LimitProgram, runtime: str) -> str:
+    """The text of a module with the limit of long training."""
+    end = [
+        "LIMIT = LimitOf(",
+        f"    responses={program.responses!r},",
+        f"    correlations={program.correlations!r},",
+        f"    observables={program.observables!r},",
+        "    sites=sites,",
+        "    equations=equations,",
+        "    correlating=correlating,",
+        "    means=means,",
+        "    observing=observing,",
+        f"    settles={program.settles!r},",
+        f"    forgotten={program.forgotten!r},",
+        ")",
+    ]
+    doc = "Where training comes to rest: order parameters in z, whose last values are those at z = 0."
+    return _module(doc, program.functions, ["LimitOf"], end, runtime)
 
 
 def _joined(parts: list[str]) -> str:
@@ -78,7 +100,19 @@ def _joined(parts: list[str]) -> str:
 def _module(doc: str, functions: Iterable[Definition], interface: list[str], end: list[str], runtime: str) -> str:
     functions = list(functions)
     names = Names(
-        (*IN_COEFFICIENTS, *IN_MATRICES, *IN_TRAITS, *interface, "PROBE", "BULK", "jnp", "jsp", "arange", "eye")
+        (
+            *IN_COEFFICIENTS,
+            *IN_MATRICES,
+            *IN_TRAITS,
+            *interface,
+            "PROBE",
+            "BULK",
+            "LIMIT",
+            "jnp",
+            "jsp",
+            "arange",
+            "eye",
+        )
     )
     for made in functions:
         names.taken.add(made.name)

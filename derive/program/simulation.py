@@ -8,7 +8,7 @@ over sites has one row. See numerics/runtime/finite_size.py for the functions th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy as sp
 
@@ -16,7 +16,7 @@ from derive.errors import DeclarationError, blaming
 from derive.language.contents import atoms
 from derive.language.data import Data, DataAt, EntriesAt, RootAt
 from derive.language.diagonals import Diagonal
-from derive.language.equations import Eq
+from derive.language.equations import Eq, Spectrum
 from derive.language.matrices import (
     Atom,
     Disorder,
@@ -143,10 +143,12 @@ class Columns:
 
 @dataclass(frozen=True)
 class Spikes:
-    """Directions of all that has low rank in a probed matrix, by side with its sector; of K^T K its half K."""
+    """Directions of all that has low rank in a probed matrix, by side with its sector; of K^T K its half K; by name the
+    matrices that stand between its resolvents."""
 
     half: Value | None
     sides: tuple[tuple[str, Sector, tuple[Columns, ...]], ...]
+    between: tuple[tuple[str, Value], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -229,7 +231,7 @@ class _Build:
         timed = [x for x in self.order if not (isinstance(x, Field) and not x.timed)]
         laws = {x: self._law(x) for x in timed}
         probed = [(label, self.matrix(self._now(probe.matrix))) for label, probe in self.model.probes]
-        spikes = [(label, self._spikes(self._now(probe.matrix))) for label, probe in self.model.probes]
+        spikes = [(label, self._beside(probe)) for label, probe in self.model.probes]
         observables = [(name, self._observed(value), _is_timed(value)) for name, value in self.model.observe]
         # only now is it known which matrices are used one time late
         kept = {
@@ -554,6 +556,11 @@ class _Build:
 
     # -- directions of the spikes
 
+    def _beside(self, probe: Spectrum) -> Spikes:
+        """What is asked about a probed matrix besides itself."""
+        between = tuple((name, self.matrix(self._now(matrix))) for name, matrix in probe.between)
+        return replace(self._spikes(self._now(probe.matrix)), between=between)
+
     def _spikes(self, matrix: Matrix) -> Spikes:
         half = half_product(matrix)
         if not half:
@@ -613,7 +620,7 @@ class _Build:
         held = [(3 if d.symmetric or d.fresh else 1) * d.rows * d.columns for d in self.disorder]
         held += [3 * w.shape[0] * w.shape[1] for w in self.weights]
         held += [sp.Mul(*_field_shape(f)) * (f.clock.points if f.timed else 1) for f in self.fields]
-        matrices = [probe.matrix for _, probe in self.model.probes]
+        matrices = [matrix for _, probe in self.model.probes for matrix in probe.matrices]
         working = sorted({rows * columns for m in matrices for rows, columns in _on_the_way(m)}, key=str)
         spectra = sorted({m.rows * m.columns for m in matrices}, key=str)
         return Numbers(sp.Add(*held), tuple(working), tuple(spectra))

@@ -278,6 +278,9 @@ class SimulationText:
                 self.used.add("columns")
                 codes = [self.names.of(XP), self.text.formula(sector), *map(self._columns, parts)]
                 entries.append(f"{side!r}: lambda: columns({', '.join(codes)}),")
+            if found.between:
+                inside = ", ".join(f"{name!r}: {self.text.value(matrix)}" for name, matrix in found.between)
+                entries.append(f"'between': lambda: {{{inside}}},")
             spikes += [f"{label!r}: {{", *indented(entries), "},"]
         return [
             "# what is observed",

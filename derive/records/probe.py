@@ -99,6 +99,8 @@ class ProjectedProbe(Record):
     alignments: the same for directions that the declaration asks about.
     differing: spectral fields of sites that differ by traits. Their equations are solved site by site before they are
     averaged, so that couplings to their unknowns hold averages of the sites' responses, and bulk equations too.
+    images: by the name of a matrix A the symbol of tr R A. sources: for each of them the derivative of the bulk
+    equations by epsilon in the matrix M + epsilon A, at epsilon = 0; both where traces are asked for.
     """
 
     system: System
@@ -113,6 +115,8 @@ class ProjectedProbe(Record):
     alignments: tuple[Aligned, ...]
     assumptions: tuple[str, ...]
     differing: tuple[Field, ...] = ()
+    images: tuple[tuple[str, sp.Symbol], ...] = ()
+    sources: tuple[tuple[sp.Expr, ...], ...] = ()
     title = "Probe, projected and Laplace transformed"
 
     @cached_property

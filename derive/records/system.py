@@ -127,6 +127,8 @@ class SpectralFields:
     label: str
     fields: tuple[SystemField, ...]
     middle: Field | None
+    images: tuple[tuple[str, Field], ...] = ()
+    """By name the fields A psi0 of the matrices that stand between resolvents, where there are any."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,12 +145,19 @@ class System(Record):
     probes: tuple[SpectralFields, ...]
     assumptions: tuple[str, ...]
     middle: Field | None = None
+    traces: tuple[SpectralFields, ...] = ()
+    """The fields of probed matrices once more, with those of the matrices that stand between their resolvents."""
     title = "Equations with weights written out"
 
     def joined(self, label: str) -> System:
         """The training fields and, behind them, the spectral fields of one probed matrix."""
         probe = next(probe for probe in self.probes if probe.label == label)
         return replace(self, fields=(*self.fields, *probe.fields), probes=(probe,), middle=probe.middle)
+
+    def traced(self, label: str) -> System | None:
+        """The same with the matrices that stand between resolvents of one probed matrix; None where there are none."""
+        probe = next((probe for probe in self.traces if probe.label == label), None)
+        return None if probe is None else replace(self, fields=(*self.fields, *probe.fields), probes=(probe,))
 
     @cached_property
     def disorder(self) -> tuple[Disorder, ...]:

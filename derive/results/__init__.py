@@ -2,10 +2,22 @@
 
 from derive.results.comparison import Comparison, compare
 from derive.results.files import open_result
+from derive.results.limit import Limit
 from derive.results.made import Made
 from derive.results.simulation import Simulation
 from derive.results.solution import Layer, Solution
 from derive.results.spectra import Spectra
 from derive.results.sweep import Sweep
 
-__all__ = ["Comparison", "Layer", "Made", "Simulation", "Solution", "Spectra", "Sweep", "compare", "open_result"]
+__all__ = [
+    "Comparison",
+    "Layer",
+    "Limit",
+    "Made",
+    "Simulation",
+    "Solution",
+    "Spectra",
+    "Sweep",
+    "compare",
+    "open_result",
+]

@@ -11,6 +11,7 @@ import numpy as np
 from derive.errors import DeriveError
 from derive.places import path_of
 from derive.results.comparison import Comparison
+from derive.results.limit import Limit
 from derive.results.made import Made
 from derive.results.saving import ENGINES, FORMAT, Saved, check_zarr
 from derive.results.simulation import Simulation
@@ -30,6 +31,7 @@ KINDS = (
     Simulation,
     Comparison,
     Sweep,
+    Limit,
     Made,
     FoundSolution,
     Layer,
@@ -55,7 +57,7 @@ _NAMED: dict[str, type[Any]] = {f"{kind.__module__}.{kind.__qualname__}": kind f
 
 
 def open_result(path: str | os.PathLike[str]) -> Any:
-    """The result that `save` wrote: a Solution, Simulation, Comparison or Sweep.
+    """The result that `save` wrote: a Solution, Simulation, Comparison, Sweep or Limit.
 
     >>> import derive, tempfile, pathlib
 

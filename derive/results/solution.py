@@ -62,6 +62,10 @@ def _points(given: Any) -> np.ndarray:
     return found
 
 
+SIDES = ("above", "below")
+"""From which half plane a point of the bulk is meant."""
+
+
 @dataclass(frozen=True)
 class Layer:
     """The spectrum of one probed matrix after the last step, and along the training if that was asked for."""
@@ -170,16 +174,39 @@ class Layer:
         """The share of eigenvalues at or below each x, atoms included."""
         return self.found.law.cumulative(_places(x))
 
-    def resolvent(self, z: Any) -> np.ndarray:
-        """The mean of 1 / (z - eigenvalue) over the bulk at each z, atoms included; away from its support."""
+    def resolvent(self, z: Any, side: str | None = None) -> np.ndarray:
+        """G(z), the mean of 1 / (z - eigenvalue) over the bulk, atoms included, at any complex z.
+
+        On the support itself it has two values: side="above" is the limit from the upper half plane, whose imaginary
+        part is -pi times the density, side="below" that from the lower one. Elsewhere no side is needed.
+        """
+        points = self.checked_points(z, side)
+        inside = self.on_support(points)
+        found = self.found.law.transform(points, -1 if side == "below" else 1)
+        if not np.isfinite(found).all():
+            where = points[~np.isfinite(found)].flat[0].real
+            raise ParameterError(f"the resolvent is infinite at z = {where:.6g}; take z elsewhere")
+        return found if np.iscomplexobj(points) or inside.any() else found.real
+
+    def checked_points(self, z: Any, side: str | None) -> np.ndarray:
+        """Points of the complex plane at which a resolvent has one value."""
         points = _points(z)
+        if side is not None and side not in SIDES:
+            raise ParameterError(f"side={side!r}: write side='above' or side='below' the real axis")
+        inside = self.on_support(points)
+        if inside.any() and side is None:
+            raise ParameterError(
+                f"the resolvent is not defined on the bulk, as at z = {points[inside].flat[0].real:.6g}; "
+                "say side='above' or side='below', or take z outside of it or off the real axis"
+            )
+        return points
+
+    def on_support(self, points: np.ndarray) -> np.ndarray:
+        """Which points lie on the bulk or on an atom of it."""
+        found = np.zeros(points.shape, bool)
         for low, high in (*self.found.bulk_edges, *((at, at) for at, _ in self.atoms)):
-            if np.any((points.real >= low) & (points.real <= high) & (points.imag == 0)):
-                raise ParameterError(
-                    "the resolvent is not defined on the bulk; take z outside of it, or off the real axis"
-                )
-        found = np.array([self.found.law.transform(complex(x)) for x in points.ravel()]).reshape(points.shape)
-        return found if np.iscomplexobj(points) else found.real
+            found |= (points.real >= low) & (points.real <= high) & (points.imag == 0)
+        return found
 
     def outermost(self, size: int, lower: bool = False) -> float:
         """The mean of the largest of `size` eigenvalues where no outlier is above the bulk, or of the smallest.
@@ -373,6 +400,70 @@ class Solution(Saved):
         """The density of the bulk at each x; of the first layer unless one is named."""
         return self.layer(layer).density(x)
 
+    def resolvent(
+        self,
+        z: Any,
+        layer: int | str | None = None,
+        *,
+        side: str | None = None,
+        beside: str | None = None,
+        between: str | tuple[str, str] | None = None,
+    ) -> np.ndarray:
+        """G(z), the normalised trace of the resolvent R = 1 / (z - M), at any complex z, or a trace with other matrices.
+
+        beside="A": tr R A; between="A": tr R A R; between=("A", "B"): tr R A R B, of matrices that the declaration
+        names in spectrum(..., between={"A": ...}); all over the number of sites. On the bulk, where the resolvent has
+        two values, side="above" or side="below" says from which half plane. Of the first layer unless one is named.
+
+        >>> import derive
+        >>> from derive.api.example import SPIKE
+        >>> s = derive.load(SPIKE).solve(strength=2)
+        >>> s.resolvent([2.5, 2.5j]).round(6)
+        array([0.5-0.j      , 0. -0.350781j])
+        >>> s.resolvent(0.0, side="above").round(6)
+        array(0.-1.j)
+        """
+        found = self.layer(layer)
+        if beside is None and between is None:
+            return found.resolvent(z, side)
+        pair = (between,) if isinstance(between, str) else tuple(between or ())
+        if (beside is not None and pair) or len(pair) > 2:
+            raise ParameterError("give one matrix with beside=, one with between=, or two as between=('A', 'B')")
+        asked = beside if beside is not None else f"{pair[0]} R" if len(pair) == 1 else f"{pair[0]} R {pair[1]}"
+        known = self.traced(found.label)
+        for name in (beside,) if beside is not None else pair:
+            if name not in known:
+                have = f"there are {listed(known)}" if known else "there is none"
+                raise ParameterError(
+                    f"{name!r} is no matrix that stands between resolvents of {self.setting}, {have}; declare it with "
+                    f"spectrum(..., between={{{name!r}: ...}})"
+                )
+        points = found.checked_points(z, side)
+        values = self._numbers.compute_traces(found.label, points.astype(complex).ravel(), -1 if side == "below" else 1)
+        made = np.array([value[asked] for value in values]).reshape(points.shape)
+        if not np.isfinite(made).all():
+            raise ParameterError(f"tr R {asked} is infinite at z = {points[~np.isfinite(made)].flat[0]:.6g}")
+        return made if np.iscomplexobj(points) or found.on_support(points).any() else made.real
+
+    def resolvents(self, z: Any, layer: int | str | None = None, side: str | None = None) -> list[dict[str, Any]]:
+        """At each z all traces that there are, as plain data: G, and for matrices A and B between resolvents "A" for
+        tr R A, "A R" for tr R A R and "A R B" for tr R A R B; numbers as [real part, imaginary part]."""
+        found = self.layer(layer)
+        points = np.atleast_1d(found.checked_points(z, side)).astype(complex).ravel()
+        values = [{"G": complex(g)} for g in np.atleast_1d(found.resolvent(points, side))]
+        if self.traced(found.label):
+            more = self._numbers.compute_traces(found.label, points, -1 if side == "below" else 1)
+            values = [{**one, **other} for one, other in zip(values, more, strict=True)]
+        return [
+            {"z": [point.real, point.imag], "values": {name: [v.real, v.imag] for name, v in one.items()}}
+            for point, one in zip(points, values, strict=True)
+        ]
+
+    def traced(self, label: str | None = None) -> tuple[str, ...]:
+        """The names of the matrices that stand between resolvents of a layer."""
+        layer = self.layer(label)
+        return next((p.between for p in self._numbers.about.probes if p.label == layer.label), ())
+
     def a_matrix(self, z: Any, layer: int | str | None = None) -> np.ndarray:
         """A(z) at real points outside the bulk; it is singular at the outliers. Of the first layer unless one is named.
 
@@ -431,12 +522,16 @@ class Solution(Saved):
 
     # -- conversions
 
-    def as_dict(self, grid: Any = None) -> dict[str, Any]:
-        """Plain data, with the keys that `derive solve --json` prints. grid: where the density is wanted too."""
+    def as_dict(self, grid: Any = None, resolvent: Any = (), side: str | None = None) -> dict[str, Any]:
+        """Plain data, with the keys that `derive solve --json` prints. grid: where the density is wanted too;
+        resolvent: where traces of the resolvent are, and from which side on the bulk."""
         start = {"setting": self.setting, "parameters": self.parameters}
         if self.found is None:
             return {**start, "error": self.trouble[0]}
         layers = [layer.as_dict(grid) for layer in self.layers]
+        if np.size(resolvent):
+            for layer, data in zip(self.layers, layers, strict=True):
+                data["resolvent"] = self.resolvents(resolvent, layer.label, side)
         first: dict[str, Any] = layers[0] if layers else {"bulk_edges": [], "outliers": [], "outlier_errors": None}
         result: dict[str, Any] = {
             **start,

@@ -41,12 +41,12 @@ def expand_declaration(model: Model) -> System:
     history = write_out(model)
     made = Made(model)
     try:
-        probes = _taken_apart(model, made, history)
+        probes, traces = _taken_apart(model, made, history)
     except SizeError:
         check_sizes_of_updates(model)  # what an update adds shows only where the weights are used
         raise
     fields = tuple(made.rules.values())
-    spectral = [f for probe in probes for f in probe.fields]
+    spectral = [f for probe in (*probes, *traces) for f in probe.fields]
     used = {v.field for f in (*fields, *spectral) for v in _rule_values(f)} | {
         v.field for _, e in (*model.observe, *model.alignments) for v in e.atoms(FieldAt)
     }
@@ -57,6 +57,7 @@ def expand_declaration(model: Model) -> System:
         sources,
         history.recurrences,
         probes,
+        traces=traces,
         assumptions=("all sizes grow together at fixed ratios; times and labels stay finite",),
     )
     check_moments(system)
@@ -80,8 +81,10 @@ def _check_traits(system: System) -> None:
     raise DeclarationError(f"a mean in an equation is not quadratic; {cure}")
 
 
-def _taken_apart(model: Model, made: Made, history: History) -> tuple[SpectralFields, ...]:
-    """Put every field into `made`, and return those that probe matrices."""
+def _taken_apart(
+    model: Model, made: Made, history: History
+) -> tuple[tuple[SpectralFields, ...], tuple[SpectralFields, ...]]:
+    """Put every field into `made`, and return those that probe matrices, and those for traces of their resolvents."""
     rules = Rules(made, history)
     fields = [(e, e.target.field) for e in model.equations if isinstance(e.target, FieldAt)]
     for take in (_claim_product, partial(_add_equation, rules=rules)):
@@ -90,11 +93,13 @@ def _taken_apart(model: Model, made: Made, history: History) -> tuple[SpectralFi
             with blaming(equation):
                 take(model, made, equation, field)
     made.equation = None
-    found = []
+    found, traces = [], []
     for label, probe in model.probes:
         with blaming(probe):
             found.append(Probing(made, rules, history).spectral_fields(label, probe.matrix))
-    return tuple(found)
+            if probe.between:
+                traces.append(Probing(made, rules, history).spectral_fields(label, probe.matrix, probe.between))
+    return tuple(found), tuple(traces)
 
 
 def _claim_product(model: Model, made: Made, equation: Eq, field: Field) -> None:

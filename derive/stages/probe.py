@@ -13,7 +13,7 @@ from __future__ import annotations
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.algebra.sites import averaged, site_responses
+from derive.algebra.sites import at_source, averaged, by_source, site_responses
 from derive.algebra.words import Combination, Diagonal, Letter, Word, combine
 from derive.equations.aligning import alignments
 from derive.equations.dependence import trait_parts
@@ -23,7 +23,7 @@ from derive.language.symbols import EngineSymbol, Sector
 from derive.language.traits import traits_in
 from derive.language.vectors import PAST, Field, Mean
 from derive.records.base import gathered
-from derive.records.probe import BulkResponse, Directions, ProjectedProbe, Unknown
+from derive.records.probe import Bulk, BulkResponse, Directions, ProjectedProbe, Unknown
 from derive.records.saddle import Covariance, Memory, SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import DisorderRule, LinearRule, SystemField, Term
 
@@ -61,7 +61,38 @@ def project_probe(saddle: SaddlePoint, order: TimeOrder) -> ProjectedProbe:
     )
 
 
+def project_traces(saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[str, Field], ...]) -> Bulk:
+    """Bulk equations of a probed matrix M with those of tr R A, and what they gain where M becomes M + epsilon A.
+
+    d R / d epsilon = R A R, so that the rate of tr R is tr R A R, and that of tr R B is tr R A R B.
+    """
+    work = _Traced(saddle, order, tuple(image for _, image in images))
+    whole = work.bulk_equations()
+    none = {source: sp.S.Zero for source in work.sources.values()}
+    assumptions = gathered(saddle, order, new="the probe is stationary in spectral time")
+    projected = ProjectedProbe(
+        saddle.system,
+        tuple(work.probes),
+        work.propagator(),
+        tuple(work.responses.values()),
+        tuple(at_source(equation, none) for equation in whole),
+        RESOLVENT,
+        (),
+        (),
+        (),
+        (),
+        assumptions,
+        tuple(probe for probe in work.probes if probe.sector in work.differing),
+        tuple((name, work.image(image)) for name, image in images),
+        tuple(tuple(at_source(by_source(e, source), none) for e in whole) for source in work.sources.values()),
+    )
+    return Bulk(projected, None, (), (), None, assumptions)
+
+
 class _Projection:
+    images: tuple[Field, ...] = ()
+    """Fields besides that of the resolvent whose answers to its source are wanted."""
+
     def __init__(self, saddle: SaddlePoint, order: TimeOrder):
         system = saddle.system
         self.rules: dict[Field, SystemField] = {f.field: f for f in system.spectral}
@@ -150,7 +181,8 @@ class _Projection:
         """L R = (coefficient of the noise in each equation), and the same for the source."""
         table = dict(self.propagator())
         columns: list[Field | None] = [*dict.fromkeys(noise for _, noise in self.responses), None]
-        wanted = [*self.responses, *((p, None) for p in self.probes if self.rules[p].derivative)]
+        traced = [p for p in self.probes if self.rules[p].derivative or p in self.images]
+        wanted = [*self.responses, *((p, None) for p in traced)]
         equations = []
         for column in columns:
             driven = next(p for p in self.probes if self._drive(p, column) != 0)
@@ -329,6 +361,26 @@ class _Projection:
         order = sorted(rows, key=lambda u: (position[u.probe], u.kind, u.field.name))
         table = {(r, c): rows[u][v] for r, u in enumerate(order) for c, v in enumerate(order) if rows[u].get(v)}
         return tuple(order), tuple(sorted(table.items(), key=lambda item: item[0]))
+
+
+class _Traced(_Projection):
+    """The same with epsilon A added to the matrix, for each A."""
+
+    def __init__(self, saddle: SaddlePoint, order: TimeOrder, images: tuple[Field, ...]):
+        super().__init__(saddle, order)
+        self.images = images
+        self.sources = {image: EngineSymbol(f"epsilon_{image}", image) for image in images}
+
+    def propagator(self) -> tuple[tuple[tuple[int, int], sp.Expr], ...]:
+        table = dict(super().propagator())
+        root = next(i for i, probe in enumerate(self.probes) if self.rules[probe].derivative)
+        for image, source in self.sources.items():
+            table[root, self.probes.index(image)] = -source
+        return tuple(sorted(table.items()))
+
+    def image(self, image: Field) -> EngineSymbol:
+        """The symbol of the answer of an image to the source of the resolvent."""
+        return self._response_symbol(image, None)
 
 
 def _without_zeros(

@@ -13,6 +13,12 @@ import numpy as np
 
 NODES = 20
 """Chebyshev points in a panel."""
+NEARBY = 2.5
+"""Poles within the ellipse of this parameter around a panel are taken out before it is integrated."""
+END = 1e-6
+"""What is integrated vanishes at an end of a piece, beside its size inside, unless the density diverges there."""
+FINEST = 1e-17
+"""Distances along a piece are told apart down to this one."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,44 @@ class Piece:
         power = np.where(share < 0.5, -np.expm1(np.log1p(-np.minimum(share, 0.5)) / self.b), 1 - rest ** (1 / self.b))
         return power ** (1 / self.a)
 
+    def beyond(self, z: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """z - x(t) for each z and each t, as exact close to either end as z itself."""
+        width, rest = self.high - self.low, (1 - t**self.a) ** self.b
+        share = -np.expm1(self.b * np.log1p(-(t**self.a)))
+        found: np.ndarray = np.where(
+            rest > 0.5, (z - self.low)[:, None] - width * share, (z - self.high)[:, None] + width * rest
+        )
+        return found
+
+    def roots(self, z: np.ndarray) -> list[np.ndarray]:
+        """All t in the complex plane with x(t) = z, the one in the upper half plane with z first."""
+        rest = ((self.high - z) / (self.high - self.low)).astype(complex)
+        share = ((z - self.low) / (self.high - self.low)).astype(complex)
+        found = []
+        for j in range(self.b):
+            turn = np.exp(2j * np.pi * j / self.b)
+            # close to the lower end the difference from one is known better than its root
+            small = np.where(np.abs(share) < 0.1, share, 0.0)
+            logarithm = np.where(np.abs(share) < 0.1, _log_one_minus(small), np.log(np.where(rest == 0, 1.0, rest)))
+            root = np.where(rest == 0, 0.0, np.exp(logarithm / self.b)) * turn
+            power = np.where((j == 0) & (np.abs(share) < 0.1), -_exp_minus_one(logarithm / self.b), 1 - root)
+            first = np.where(power == 0, 0.0, np.exp(np.log(np.where(power == 0, 1.0, power)) / self.a))
+            found += [first * np.exp(2j * np.pi * k / self.a) if k else first for k in range(self.a)]
+        return found
+
+
+def _log_one_minus(x: np.ndarray) -> np.ndarray:
+    """log(1 - x) for small complex x."""
+    found: np.ndarray = np.log1p(-x.real * 2 + np.abs(x) ** 2) / 2 + 1j * np.arctan2(-x.imag, 1 - x.real)
+    return found
+
+
+def _exp_minus_one(x: np.ndarray) -> np.ndarray:
+    """exp(x) - 1 for small complex x."""
+    size = np.exp(x.real)
+    found: np.ndarray = np.expm1(x.real) - 2 * size * np.sin(x.imag / 2) ** 2 + 1j * size * np.sin(x.imag)
+    return found
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -70,6 +114,54 @@ class Panel:
     @property
     def mass(self) -> float:
         return float(self.integral(np.array(self.t1)))
+
+    def transform(self, z: np.ndarray, side: int) -> np.ndarray:
+        """The integral of 1 / (z - x) against the density, however close z is to the panel; on it from the side of the
+        upper half plane (1) or of the lower one (-1).
+
+        Where x(t) = z what is integrated has poles. Those nearby are taken out and integrated by their logarithms; the
+        rest is smooth, so that an error in their weights does no harm.
+        """
+        half, middle = (self.t1 - self.t0) / 2, (self.t0 + self.t1) / 2
+        poles = []
+        for root in self.piece.roots(z):
+            u = (root - middle) / half
+            near = np.abs(u + np.sqrt(u - 1) * np.sqrt(u + 1)) < NEARBY
+            near &= (np.abs(root) > FINEST) & (np.abs(root - 1) > FINEST)
+            if near.any():
+                poles.append((np.where(near, root, 9.0 + self.t1), near))
+        count = NODES + 8 if not poles else 2 * NODES
+        total = np.zeros(z.shape, complex)
+        closest = np.full(z.shape, -1.0)
+        ends = ((self.piece.low, self.t0 == 0, -1.0), (self.piece.high, self.t1 == 1, 1.0))
+        for nodes, weights in (np.polynomial.legendre.leggauss(count + k) for k in range(2 if poles else 1)):
+            t = middle + half * nodes
+            rest = np.polynomial.chebyshev.chebval(nodes, self.series) / self.piece.beyond(z, t)
+            logarithms = np.zeros(z.shape, complex)
+            distance = np.full(z.shape, np.inf)
+            for root, near in poles:
+                u = (root - middle) / half
+                weight = np.where(near, np.polynomial.chebyshev.chebval(u, self.series), 0) / self.piece.rate(root)
+                apart = t - root[:, None]
+                distance = np.minimum(distance, np.min(np.abs(apart), axis=1))
+                rest = rest + weight[:, None] / np.where(apart == 0, 1.0, apart)
+                logarithms -= weight * self._logarithm(root, side)
+            made = (rest @ weights) * half + logarithms
+            # of two rules the one whose points keep away from the poles
+            total, closest = np.where(distance > closest, made, total), np.maximum(distance, closest)
+        for end, here, place in ends:
+            diverges = abs(np.polynomial.chebyshev.chebval(place, self.series)) > END * np.max(np.abs(self.series))
+            if here and diverges:
+                total = np.where(z == end, np.inf, total)
+        return total
+
+    def _logarithm(self, root: np.ndarray, side: int) -> np.ndarray:
+        """The integral of 1 / (t - root) over the panel."""
+        real = root.imag == 0
+        below, above = np.where(real, 1.0, self.t0 - root), np.where(real, 1.0, self.t1 - root)
+        ends = np.maximum(np.abs(self.t1 - root.real), FINEST) / np.maximum(np.abs(root.real - self.t0), FINEST)
+        inside = (self.t0 <= root.real) & (root.real < self.t1)
+        return np.where(real, np.log(ends) + 1j * np.pi * side * inside, np.log(above / below))
 
     def average(self, function: Callable[[Any], Any]) -> complex:
         """The integral of a smooth function of x against the density."""
@@ -133,9 +225,18 @@ class Law:
         """The mean of a power of the eigenvalues, by integration."""
         return self._average(lambda x: x**order).real
 
-    def transform(self, z: complex) -> complex:
-        """The mean of 1 / (z - eigenvalue), by integration, for z away from the support."""
-        return self._average(lambda x: 1 / (z - x))
+    def transform(self, z: Any, side: int = 1) -> np.ndarray:
+        """The mean of 1 / (z - eigenvalue), by integration: its limit from above the real axis (side 1), or from below
+        (-1), on the support."""
+        z = np.asarray(z, complex)
+        points = z.ravel()
+        total = np.zeros(points.shape, complex)
+        with np.errstate(all="ignore"):
+            for panel in self.panels.panels:
+                total += panel.transform(points, side)
+        for at, weight in self.atoms:
+            total += weight / (points - at)
+        return total.reshape(z.shape)
 
     def moved(self, shift: float) -> Law:
         """The law of eigenvalues that have all been moved."""

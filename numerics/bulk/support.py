@@ -114,7 +114,7 @@ def _assembled(
     total = panels.mass + sum(weight for _, weight in atoms)
     above = 1j * branch.start.height / 3
     right = resolvent_at(branch, np.array([above]))[0][0]
-    defect = max(abs(total - 1), abs(found.transform(above) / right - 1))
+    defect = max(abs(total - 1), abs(complex(found.transform(above)) / right - 1))
     return Law(tuple(intervals), atoms, panels, float(defect) if np.isfinite(defect) else np.inf)
 
 

@@ -101,12 +101,15 @@ class Setting:
 
 @dataclass(frozen=True)
 class ProbeOf:
-    """A probed matrix: its label, the modules of A(z) and of its bulk, and the observable added to its diagonal."""
+    """A probed matrix: its label, the modules of A(z) and of its bulk, the observable added to its diagonal, and the
+    module of traces of its resolvent with the names of the matrices between, where there are any."""
 
     label: str
     probe: str
     bulk: str
     plus: str
+    traces: str = ""
+    between: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -280,6 +283,9 @@ class BulkLaw:
 
     sites(p, nodes): the laws of what differs from site to site, which the equations take last where there are any;
     settles: whether a density is among them, so that the number of its values matters.
+
+    images: by the name of a matrix A the place of tr R A among the responses. sources(p, z, r): for each of them how the
+    equations change with epsilon in M + epsilon A. Both for traces of the resolvent only.
     """
 
     responses: tuple[str, ...]
@@ -291,6 +297,8 @@ class BulkLaw:
     sites: Sites | None = None
     settles: bool = False
     nodes: int = NODES
+    images: tuple[tuple[str, int], ...] = ()
+    sources: Callable[..., tuple[tuple[Array, ...], ...]] | None = None
 
     @property
     def eliminated(self) -> bool:
@@ -308,6 +316,25 @@ def _plain(number: Array) -> Array:
 
 def _laws(sites: Sites | None, p: Point, nodes: int) -> tuple[Any, ...]:
     return () if sites is None else (sites(p, nodes),)
+
+
+@dataclass(frozen=True, eq=False)
+class LimitOf:
+    """Where linear training comes to rest. equations(p, z, r, laws): zero at the responses r. correlating(p, z, r, c,
+    laws): linear in the correlations c, and zero at them. means(p, z, r, c, laws): means over sites, whose last values
+    are those at z = 0; observing(p, m): the observables made of these. sites(p, nodes): the laws of what differs from
+    site to site, a density at so many values; settles: whether there is one. forgotten: a start that is left out."""
+
+    responses: tuple[str, ...]
+    correlations: tuple[str, ...]
+    observables: tuple[str, ...]
+    sites: Sites
+    equations: Callable[..., tuple[Array, ...]]
+    correlating: Callable[..., tuple[Array, ...]]
+    means: Callable[..., tuple[Array, ...]]
+    observing: Callable[[Point, tuple[Array, ...]], tuple[Array, ...]]
+    settles: bool
+    forgotten: str
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,10 @@ def over_sites(z: Array, function: Callable[..., Array], *laws: Law) -> Array:
     found = function(*(x[:, None] for x in values))
     if hasattr(found, "averaged"):  # numbers with their derivatives
         return found.averaged(weights)
-    return jnp.reshape(weights @ found, jnp.shape(z))
+    total = weights @ found
+    if jnp.size(total) != jnp.size(z):  # it depends on nothing but the traits
+        return jnp.broadcast_to(total, jnp.shape(z))
+    return jnp.reshape(total, jnp.shape(z))
 
 
 # -- what is asked before anything is solved, in NumPy

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtr, stdtr, stdtrit
 
-from derive.errors import NumericalError
+from derive.errors import NumericalError, ParameterError
 from numerics.labelled import single_draws, single_series, with_none
 from numerics.progress import handful
 
@@ -236,6 +236,7 @@ def compare(
         if not layer.outliers and simulated.whole:
             rows += _moment_rows(name, layer, simulation, smaller)
             rows += _atom_rows(name, layer, simulated.eigenvalues)
+        rows += _trace_rows(name, solution, layer, simulation, smaller)
         rows += _overlap_rows(name, layer, simulated, other)
         rows += _alignment_rows(name, layer, simulated, other)
         rows += _path_rows(name, layer, simulated, other)
@@ -296,14 +297,43 @@ def _moment_rows(name: str, layer: Layer, simulation: Simulation, smaller: Simul
             for s in (simulation, smaller)
             if s is not None
         ]
-        if smaller is None:
-            rows.append(_row(what, theory, None, draws[0], compared=False))
-            continue
-        weight = simulation.size / (simulation.size - smaller.size)
-        (mean, stderr), (less, spread) = (_mean_and_stderr(d) for d in draws)
-        extrapolated = weight * mean - (weight - 1) * less
-        error = math.hypot(weight * stderr, (weight - 1) * spread)
-        rows.append(_row_of(f"{what} (sizes {simulation.size}, {smaller.size})", theory, None, extrapolated, error))
+        rows.append(_extrapolated(what, theory, draws, simulation, smaller))
+    return rows
+
+
+def _extrapolated(
+    what: str, theory: float, draws: Sequence[np.ndarray], simulation: Simulation, smaller: Simulation | None
+) -> Row:
+    """What is off by 1/D at a finite size: extrapolated where there are two sizes, otherwise for information."""
+    if smaller is None:
+        return _row(what, theory, None, draws[0], compared=False)
+    weight = simulation.size / (simulation.size - smaller.size)
+    (mean, stderr), (less, spread) = (_mean_and_stderr(d) for d in draws)
+    extrapolated = weight * mean - (weight - 1) * less
+    error = math.hypot(weight * stderr, (weight - 1) * spread)
+    return _row_of(f"{what} (sizes {simulation.size}, {smaller.size})", theory, None, extrapolated, error)
+
+
+def _trace_rows(
+    name: str, solution: Solution, layer: Layer, simulation: Simulation, smaller: Simulation | None
+) -> list[Row]:
+    """Traces of the resolvent with each declared matrix at a point below the spectrum, as far below as it is wide."""
+    simulated = simulation.layer(layer.label)
+    if not simulated.weights or not layer.bulk_edges:
+        return []
+    low, high = (pick([e for pair in layer.bulk_edges for e in pair]) for pick in (min, max))
+    z = min([low, *layer.outliers, *(atom["at"] for atom in layer.atoms)]) - max(high - low, 1e-3)
+    try:
+        (theory,) = solution.compute_traces(layer.label, [complex(z)], 1)
+    except ParameterError:  # a result that was saved without them
+        return []
+    rows = []
+    for one in simulated.weights:
+        for power, what in ((1, f"tr R {one}"), (2, f"tr R {one} R")):
+            some = [s.layer(layer.label) for s in (simulation, smaller) if s is not None]
+            draws = [s.traces(np.array(z), one, power) for s in some]
+            value = theory[one if power == 1 else f"{one} R"].real
+            rows.append(_extrapolated(f"{name}{what} at {z:.6g}", value, draws, simulation, smaller))
     return rows
 
 

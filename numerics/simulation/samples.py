@@ -42,6 +42,7 @@ class SimulatedLayer:
     cosine of its vector with a declared direction, by time and label. lengths: by side how many sites vectors have.
     times: when the spectrum was looked at before; ends: for each seed and time the lowest and the highest eigenvalues,
     ascending. added: for each seed what was added to the diagonal, by time. size: how many eigenvalues there are.
+    weights: by the name of a matrix A between resolvents, <v, A v> for the vector v of each eigenvalue.
     """
 
     label: str
@@ -54,6 +55,7 @@ class SimulatedLayer:
     counted: dict[str, list[float]] = field(default_factory=dict)
     alignments: dict[Named, list[np.ndarray]] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)
+    weights: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
@@ -67,6 +69,15 @@ class SimulatedLayer:
                 f"{what} needs all eigenvalues, and only the outermost were computed; simulate with eigenvalues=all"
             )
         return self.eigenvalues
+
+    def traces(self, z: np.ndarray, name: str | None, power: int) -> np.ndarray:
+        """The mean of <v, A v> / (z - eigenvalue)^power over all eigenvalues, without A if no name is given: one row a
+        seed, then as z."""
+        found = []
+        for seed, values in enumerate(self.all_eigenvalues("a trace of the resolvent")):
+            weights = np.ones(len(values)) if name is None else self.weights[name][seed]
+            found.append((weights / (z.ravel()[:, None] - values) ** power).mean(axis=1).reshape(z.shape))
+        return np.array(found)
 
     def outliers(self, time: int) -> np.ndarray:
         """Eigenvalues at a time that stand out of the spectrum at time 0, descending: one row a seed.
@@ -356,6 +367,7 @@ def joined(parts: Sequence[Simulation]) -> Simulation:
                 {side: [number for one in same for number in one.counted[side]] for side in layer.counted},
                 {named: [row for one in same for row in one.alignments[named]] for named in layer.alignments},
                 layer.lengths,
+                {name: [row for one in same for row in one.weights[name]] for name in layer.weights},
             )
         )
     return replace(
@@ -403,6 +415,7 @@ def _gathered(label: str, samples: list[Any], times: tuple[int, ...], size: int)
         {side: [one.counted[side] for one in last] for side in last[0].counted},
         {named: [one.alignments[named] for one in last] for named in last[0].alignments},
         last[0].lengths,
+        {name: [one.weights[name] for one in last] for name in last[0].weights},
     )
 
 
@@ -430,6 +443,7 @@ class _Last:
     counted: dict[str, float]
     alignments: dict[Named, np.ndarray]
     lengths: dict[str, int]
+    weights: dict[str, np.ndarray]
 
 
 def _last(
@@ -438,7 +452,8 @@ def _last(
     """The spectrum after the last step, how much of each vector lies in the span of the spikes, and along directions
     that are asked about; few: how many of either end, if no others are wanted."""
     symmetric = _symmetric(matrix)
-    needed = overlaps or bool(asked.asked[label])
+    traced = few is None and "between" in spikes
+    needed = overlaps or traced or bool(asked.asked[label])
     if few is not None:
         eigenvalues, vectors = outermost(symmetric, few, vectors=needed)
     elif needed:
@@ -446,7 +461,7 @@ def _last(
     else:
         eigenvalues, vectors = np.linalg.eigvalsh(symmetric), None
     if vectors is None:
-        return _Last(eigenvalues, {}, {}, {}, {})
+        return _Last(eigenvalues, {}, {}, {}, {}, {})
     by_side = {"right": vectors}
     if "half" in spikes:
         images = spikes["half"]() @ vectors
@@ -459,6 +474,7 @@ def _last(
         {side: counted for side, (_, counted) in spans.items()},
         asked.squared(label, by_side),
         {side: len(found) for side, found in by_side.items()},
+        {name: np.sum(vectors * (a @ vectors), axis=0) for name, a in spikes["between"]().items()} if traced else {},
     )
 
 

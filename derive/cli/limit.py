@@ -1,0 +1,94 @@
+"""The command that says where training comes to rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from derive.cli import completion
+from derive.cli.output import json_option, number, part_of, plain, print_json, print_table, progress_bar, settings_line
+from derive.cli.problem import target_argument, values_argument
+
+
+@click.command(short_help="Where linear training comes to rest, without running there.")
+@target_argument
+@values_argument
+@click.option(
+    "--out",
+    metavar="FILE",
+    shell_complete=completion.files(".jsonl", ".csv", ".nc"),
+    help="Also write the results: FILE.jsonl or FILE.csv; one point also as FILE.nc, for derive.open.",
+)
+@json_option
+def limit(target: str, pairs: tuple[str, ...], out: str | None, as_json: bool) -> None:
+    """Observables after arbitrarily many steps, at one point or on a grid.
+
+    Training whose laws are linear and the same at all steps ends where its equations stand still: gradient descent on a
+    quadratic loss at the ridge estimator, or without a ridge at the interpolator that is closest to its start. The
+    order parameters of the declared dynamics are derived as functions of one complex variable z, and the last values
+    are those at z = 0: exactly, no step is run and nothing is extrapolated. The number of steps T does not matter.
+
+    A limit that does not exist is refused: at a rate that is too large, at the interpolation threshold without a
+    ridge, or with data or noise that are drawn afresh at each step. So are laws that are not linear.
+
+    \b
+    Keys of --json:
+      setting, axes, points    each point: parameters, observables, diagnostics; or parameters and error
+      diagnostics of a point   radius of the circle in z that the values are means over, error (relative), nodes (values
+                               of a density, where there is one)
+
+    \b
+    Examples:
+      derive limit structured_regression alpha=0.5 ridge=0
+      derive limit structured_regression spectrum=isotropic alpha=0.25,0.5,0.75,1.25,1.5,2 ridge=0 sigma=0.3
+      derive limit my_model.py ridge=0.001:1:20 --out ridge.csv
+    """
+    from derive.cli.tables import check_table, write_rows
+    from derive.errors import NumericalError
+    from derive.problems import load_grid
+
+    sweep = load_grid(target, pairs)
+    check_table(out, (".jsonl", ".csv", *((".nc",) if len(sweep.problems) == 1 else ())))
+    setting = sweep.problems[0].model.setting
+    found = []
+    with progress_bar(f"limit of {setting}", as_json) as progress:
+        from derive.api import limiting
+        from derive.api.loading import load
+
+        theory = load(target)
+        for k, problem in enumerate(sweep.problems):
+            share = part_of(progress, k / len(sweep.problems), (k + 1) / len(sweep.problems))
+            found.append(limiting.limit(theory._source, problem, share))
+    points: list[dict[str, Any]] = [plain(one.as_dict()) for one in found]
+    if out is not None and out.endswith(".nc"):
+        found[0].save(out)
+    elif out is not None:
+        write_rows(out, [{**p["parameters"], **p.get("observables", {"error": p.get("error")})} for p in points])
+    if len(found) == 1 and not found[0]:
+        raise NumericalError(found[0].trouble[0])
+    if as_json:
+        axes = {name: list(values) for name, values in sweep.axes}
+        print_json({"setting": setting, "axes": axes, "points": points})
+    else:
+        names = [name for name, _ in sweep.axes]
+        fixed = {name: value for name, value in points[0]["parameters"].items() if name not in names}
+        click.echo(f"{settings_line(setting, fixed)}, after arbitrarily many steps")
+        heads = list(dict.fromkeys(name for p in points for name in p.get("observables", {})))
+        rows = [
+            [
+                *(str(p["parameters"][name]) for name in names),
+                *(number(p["observables"][head]) if "error" not in p else "none" for head in heads),
+            ]
+            for p in points
+        ]
+        if heads:
+            print_table("", (*names, *heads), rows, text_columns=0)
+        for p in points:
+            if "error" in p and len(points) > 1:
+                at = " ".join(f"{name}={p['parameters'][name]}" for name in names)
+                click.echo(f"{at}: {p['error']}")
+        if out is not None:
+            click.echo(f"wrote {out}")
+    if all(not one for one in found):
+        raise NumericalError(found[0].trouble[0])

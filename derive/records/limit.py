@@ -1,0 +1,55 @@
+"""Where linear training comes to rest: its order parameters as functions of one complex variable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy as sp
+
+from derive.language.symbols import EngineSymbol
+from derive.language.traits import Trait, traits_in
+from derive.language.vectors import Field, Mean
+from derive.records.base import Record
+from derive.records.system import System
+
+
+@dataclass(frozen=True)
+class OrderSymbol:
+    """The symbol for R[a, b], the transform of the response of a to a kick in the equation of b, or for C[a, b]."""
+
+    symbol: EngineSymbol
+    a: Field
+    b: Field
+
+
+@dataclass(frozen=True, repr=False)
+class Limit(Record):
+    """The training level in z, the variable of z/(1 + z) sum_t x(t) (1 + z)^(-t), which tends to the last value of x(t)
+    as z -> 0.
+
+    responses: unknowns of `response_equations`, which hold at every z; as z grows they tend to what a field answers at
+    once. correlations: unknowns of `correlation_equations`, linear in them, with both times at the same z.
+    means: those in the observables, in terms of both. observables: formulas of the numbers `mean_symbols`.
+    forgotten: a start that has been left out, because what is drawn does not give it at once; it does not count where
+    training forgets how it began.
+    """
+
+    system: System
+    responses: tuple[OrderSymbol, ...]
+    response_equations: tuple[sp.Expr, ...]
+    correlations: tuple[OrderSymbol, ...]
+    correlation_equations: tuple[sp.Expr, ...]
+    mean_symbols: tuple[tuple[EngineSymbol, Mean], ...]
+    means: tuple[sp.Expr, ...]
+    observables: tuple[tuple[str, sp.Expr], ...]
+    forgotten: str
+    assumptions: tuple[str, ...]
+    title = "Limit of long training"
+
+    @cached_property
+    def traits(self) -> tuple[Trait, ...]:
+        """What differs from site to site in the averages."""
+        averages = (*self.response_equations, *self.correlation_equations, *self.means)
+        inside = {t.field for e in averages for m in e.atoms(Mean) for t in traits_in(m.expression)}
+        return tuple(trait for trait in self.system.traits if trait in inside)

@@ -1,0 +1,69 @@
+"""Traces of the resolvent with other matrices: tr R A, tr R A R and tr R A R B, each over the number of sites.
+
+tr R A is one of the responses. With epsilon A added to the matrix the resolvent changes by R A R, so that the others
+are rates of responses, which solve linear equations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from derive.errors import NumericalError
+from numerics.bulk.branch import Branch, relative_to, solved
+from numerics.precision import in_float64
+from numerics.runtime.interface import BulkLaw
+
+SETTLED, MOST = 1e-9, 4096
+"""How far traces may move with twice as many values of a density, relatively, and the most values that are tried."""
+
+
+@dataclass(frozen=True)
+class Traced:
+    """Traces at one point: beside[k] is tr R A_k, between[k] tr R A_k R, and both[k][l] tr R A_k R A_l."""
+
+    beside: np.ndarray
+    between: np.ndarray
+    both: np.ndarray
+
+
+@in_float64
+def traced(law: BulkLaw, branch: Branch, z: np.ndarray) -> list[Traced]:
+    """The traces at points on the real axis or above it; branch: that of the bulk alone."""
+    nodes = branch.law.nodes
+    found = _traced(Branch(replace(law, nodes=nodes), branch.p), z)
+    while law.settles:
+        nodes *= 2
+        finer = _traced(Branch(replace(law, nodes=nodes), branch.p), z)
+        moved = max(_moved(a, b) for a, b in zip(finer, found, strict=True))
+        found = finer
+        if moved <= SETTLED:
+            break
+        if nodes >= MOST:
+            raise NumericalError(
+                f"the averages over a trait have not settled: with {nodes} of its values traces still move by "
+                f"{moved:.1e}; take values and weights instead of a density"
+            )
+    return found
+
+
+def _moved(a: Traced, b: Traced) -> float:
+    parts = ((a.beside, b.beside), (a.between, b.between), (a.both, b.both))
+    return float(max(np.max(np.abs(x - y)) / max(np.max(np.abs(x)), 1e-300) for x, y in parts))
+
+
+def _traced(branch: Branch, z: np.ndarray) -> list[Traced]:
+    law = branch.law
+    assert law.sources is not None
+    z = np.asarray(z, complex)
+    r = branch.responses(z).T
+    _, _, slope = branch.equations(z, r)
+    given = () if law.sites is None else (law.sites(branch.p, law.nodes),)
+    rates = law.sources(branch.p, z, list(r.T), *given)
+    right = np.array([[np.broadcast_to(np.asarray(e), z.shape) for e in one] for one in rates])
+    with np.errstate(all="ignore"):
+        moved = solved(slope.astype(complex), -np.moveaxis(right, (0, 1, 2), (2, 1, 0)), relative_to(np, r, 0.0))
+    places = [place for _, place in law.images]
+    # images are only seen, so that nothing depends on the order: tr R A R B is symmetric in A and B
+    return [Traced(r[i, places], moved[i, law.resolvent], moved[i, places].T) for i in range(z.size)]
