@@ -22,7 +22,7 @@ from derive.language.equations import Eq
 from derive.language.matrices import Disorder, DisorderAt, Matrix, WeightsAt
 from derive.language.model import Model
 from derive.language.symbols import Clock
-from derive.language.vectors import Apply, Field, FieldAt, Mean, shown
+from derive.language.vectors import Apply, Field, FieldAt, Mean
 from derive.records.system import (
     DisorderRule,
     ElementwiseRule,
@@ -30,7 +30,6 @@ from derive.records.system import (
     SpectralFields,
     System,
     SystemField,
-    is_quadratic,
 )
 
 
@@ -58,24 +57,7 @@ def expand_declaration(model: Model) -> System:
         assumptions=("all sizes grow together at fixed ratios; times and class labels stay finite",),
     )
     check_moments(system)
-    _check_traits(system)
     return system
-
-
-def _check_traits(system: System) -> None:
-    """Laws are linear given the traits, and averages quadratic: sites that differ are not sampled."""
-    if not system.trained_traits or system.linear:
-        return
-    cure = f"with a trait ({system.trained_traits[0]}) every law must be linear in the fields and every mean quadratic"
-    for f in system.training:
-        if any(isinstance(rule, ElementwiseRule) for rule in (f.rule, *f.starts)):
-            with blaming(f.origin):
-                raise DeclarationError(f"the law of {f.field} is not linear; {cure}")
-    for name, value in system.model.observe:
-        for average in sorted(value.atoms(Mean), key=sp.default_sort_key):
-            if not is_quadratic(average):
-                raise DeclarationError(f"observable {name}: {shown(average)} is not quadratic; {cure}")
-    raise DeclarationError(f"a mean in an equation is not quadratic; {cure}")
 
 
 def _taken_apart(model: Model, made: Made, history: History) -> tuple[SpectralFields, ...]:
