@@ -296,7 +296,7 @@ class _Build(ExactBuild):
         column: Value | None = None
         shared = None
         if together:
-            column = Ref(self.time)
+            column = Ref(self.time) if law.own.timed else None
             there: Value = Ref(self.known[other])
             crosses = [self._crossed(a, b, self.value(self._now(b))) for a in arguments for b in other.arguments]
             same = [(i, j) for _, i, j in joint(law, other) if i is not None and j is not None]

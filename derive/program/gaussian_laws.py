@@ -393,6 +393,7 @@ class Laws:
                 for two, other in self.carried.get(b, {}).items():
                     now = apart is not None and lag is not None and other is not None and lag - other == apart
                     now = now and one.own.timed and two.own.timed
+                    now = now or not (one.own.timed or two.own.timed)  # without time there is but one
                     for pair in ((one, two), (two, one)):
                         found[pair] = found.get(pair, True) and now
 

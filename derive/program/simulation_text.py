@@ -27,8 +27,8 @@ from derive.program.simulation import (
 from derive.program.text import PARAMETERS, Names, NumpyText, PlainNumpyText, indented, joined
 
 RUNTIME = (
-    "Past average by_label columns diagonal_matrix filled gaussian given goe kicked mean normal outer project "
-    "scaled_columns scaled_rows total total_number trait_of_density trait_of_values whole_sizes"
+    "Past average by_label columns diagonal_matrix drawn_from filled gaussian given goe kicked mean normal outer "
+    "project scaled_columns scaled_rows total total_number trait_of_density trait_of_values whole_sizes"
 ).split()
 SHELL = (
     "FiniteSize SIMULATION sectors numbers simulate probed size progress watch special np sc held working spectrum "

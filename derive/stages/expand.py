@@ -6,6 +6,7 @@ elementwise law of fields. Nothing has been averaged yet: the equations are thos
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import sympy as sp
@@ -19,6 +20,7 @@ from derive.equations.probing import Probing
 from derive.equations.rules import Rules
 from derive.errors import DeclarationError, SizeError, blaming
 from derive.language.equations import Eq
+from derive.language.laws import Drawn
 from derive.language.matrices import Disorder, DisorderAt, Matrix, WeightsAt
 from derive.language.model import Model
 from derive.language.symbols import Clock
@@ -27,9 +29,11 @@ from derive.records.system import (
     DisorderRule,
     ElementwiseRule,
     LinearRule,
+    Rule,
     SpectralFields,
     System,
     SystemField,
+    Term,
 )
 
 
@@ -47,17 +51,48 @@ def expand_declaration(model: Model) -> System:
     used = {v.field for f in (*fields, *spectral) for v in _rule_values(f)} | {
         v.field for _, e in (*model.observe, *model.alignments) for v in e.atoms(FieldAt)
     }
-    sources = tuple(sorted((x for x in used if x.role in ("normal", "constant")), key=lambda x: x.name))
-    system = System(
-        model,
-        fields,
-        sources,
-        history.recurrences,
-        probes,
-        assumptions=("all sizes grow together at fixed ratios; times and class labels stay finite",),
+    vectors = sorted((x for x in used if isinstance(x, Drawn)), key=lambda x: x.name)
+    normals = {x: _normals(made, x) for x in vectors}
+
+    def system(rule: Callable[[Drawn, Sequence[FieldAt], FieldAt], Rule]) -> System:
+        drawn = tuple(SystemField(x, rule(x, normals[x], made.constant(x.sector)())) for x in vectors)
+        inside = used | {v.field for f in drawn for v in _rule_values(f)}
+        sources = tuple(sorted((x for x in inside if x.role in ("normal", "constant")), key=lambda x: x.name))
+        return System(
+            model,
+            (*drawn, *fields),
+            sources,
+            history.recurrences,
+            probes,
+            assumptions=("all sizes grow together at fixed ratios; times and class labels stay finite",),
+        )
+
+    found = system(_by_moments)
+    if not found.linear:
+        found = system(_by_law)
+    check_moments(found)
+    return found
+
+
+def _normals(made: Made, vector: Drawn) -> tuple[FieldAt, ...]:
+    """The standard normals that the entries of a drawn vector are a function of."""
+    like = {"role": "normal", "timed": vector.timed, "labels": vector.labels}
+    fields = (
+        made.new_field(f"{vector}_normal", vector.sector, vector.clock, **like) for _ in range(vector.law.normals)
     )
-    check_moments(system)
-    return system
+    return tuple(at(field, vector.clock) for field in fields)
+
+
+def _by_moments(vector: Drawn, normals: Sequence[FieldAt], one: FieldAt) -> Rule:
+    """A drawn vector as its mean and a normal with its variance: all that enters where everything is linear."""
+    terms = (Term(vector.law.mean, one), Term(sp.sqrt(vector.law.variance), normals[0]))
+    return LinearRule(tuple(term for term in terms if term.coefficient != 0))
+
+
+def _by_law(vector: Drawn, normals: Sequence[FieldAt], one: FieldAt) -> Rule:
+    """A drawn vector as the function of normals that has its law."""
+    law = vector.law.of_normals(normals)
+    return ElementwiseRule(law) if law.has(FieldAt) else LinearRule((Term(law, one),))
 
 
 def _taken_apart(model: Model, made: Made, history: History) -> tuple[SpectralFields, ...]:
