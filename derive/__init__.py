@@ -30,6 +30,16 @@ if TYPE_CHECKING:
         one_of as one_of,
         whole_choice as whole_choice,
     )
+    from derive.language.laws import (
+        discrete as discrete,
+        drawn as drawn,
+        exponential as exponential,
+        half_normal as half_normal,
+        log_normal as log_normal,
+        mixture as mixture,
+        normal_law as normal_law,
+        uniform as uniform,
+    )
     from derive.language.matrices import gaussian as gaussian, goe as goe, outer as outer, weights as weights
     from derive.language.model import Model as Model
     from derive.language.symbols import (

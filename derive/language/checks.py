@@ -11,6 +11,7 @@ from derive.language.alignments import check_alignments
 from derive.language.contents import DECLARED, Declaration, atoms, everything, expressions
 from derive.language.data import Data, DataAt
 from derive.language.equations import Eq, Spectrum, named
+from derive.language.laws import Drawn
 from derive.language.matrices import Disorder, DisorderAt, Matrix, Weights, WeightsAt
 from derive.language.symbols import Clock, Parameter, Sector
 from derive.language.traits import Trait, is_trait
@@ -204,7 +205,7 @@ def _check_definitions(model: Declaration) -> None:
 
 def _check_defined(expression: sp.Basic, rules: dict[str, Eq]) -> None:
     for symbol in sorted(expression.atoms(Field, Weights), key=str):
-        if symbol.name not in rules and not (isinstance(symbol, Field) and symbol.role in ("normal", "trait")):
+        if symbol.name not in rules and not _is_drawn(symbol):
             at = f"({symbol.clock})" if symbol.clock is not None else ""
             cure = (
                 f"Eq({symbol}(0), ...) and Eq({symbol}({symbol.clock} + 1), ...)"
@@ -214,10 +215,17 @@ def _check_defined(expression: sp.Basic, rules: dict[str, Eq]) -> None:
             raise DeclarationError(f"{symbol} is used but has no equation; add {cure}")
 
 
+def _is_drawn(symbol: sp.Basic) -> bool:
+    """Whether a law says what a symbol is, and no equation."""
+    return isinstance(symbol, Field) and (symbol.role in ("normal", "trait") or isinstance(symbol, Drawn))
+
+
 def _define(model: Declaration, equation: Eq, rules: dict[str, Eq], starts: dict[tuple[str, int], Eq]) -> None:
     """Put an equation with those before it, if it fits."""
     if isinstance(equation.target, FieldAt) and equation.target.field.role == "normal":
         raise DeclarationError(f"{equation.name} is a normal(...) vector: it is drawn, so it takes no equation")
+    if isinstance(equation.target, FieldAt) and isinstance(equation.target.field, Drawn):
+        raise DeclarationError(f"{equation.name} is a drawn(...) vector: it has a law, so it takes no equation")
     if isinstance(equation.target, FieldAt) and isinstance(equation.target.field, Trait):
         raise DeclarationError(
             f"{equation.name} is a trait(...): it has a law and never changes, so it takes no equation"

@@ -14,6 +14,7 @@ import sympy as sp
 from derive.errors import DeclarationError
 from derive.language.cures import word
 from derive.language.data import DataAt
+from derive.language.laws import DrawnLaw
 from derive.language.symbols import EngineSymbol, Parameter, Sector, _Named, exact
 from derive.language.vectors import Field, FieldAt, Mean
 
@@ -111,13 +112,15 @@ def trait(
     density: Any = None,
     low: Any = None,
     high: Any = None,
+    law: DrawnLaw | None = None,
     latex: str = "",
 ) -> Trait:
     """A vector that differs from site to site by a known law and never changes: a spectrum of inputs, say.
 
     values, weights: numbers, parameters or formulas of them, and which share of the sites has each; equal shares
     unless given. `values=data("lam", K)` takes them from the user. density, low, high: a formula in one symbol, or a
-    function, that is divided by its integral from low to high, which may be parameters or infinite.
+    function, that is divided by its integral from low to high, which may be parameters or infinite. law: one of those
+    that `drawn` takes, such as log_normal(0, 0.5), instead of all these.
 
     >>> from sympy import Symbol
     >>> from derive import mean, normal, parameter, positive, sectors, trait
@@ -128,6 +131,10 @@ def trait(
     >>> x = Symbol("x")
     >>> mu = trait("mu", D, density=x**-1.5, low=0.01, high=1)
     """
+    if law is not None:
+        if any(given is not None for given in (values, weights, density, low, high)):
+            raise DeclarationError(f"trait {name}: law={law} stands for all of it; leave values and density out")
+        return Trait(name, sector, _of_law(name, law), latex)
     if (values is None) == (density is None):
         raise DeclarationError(
             f"trait {name}: give either values=[...] with weights=[...], or density=..., low=, high="
@@ -197,6 +204,28 @@ def _continuous(name: str, density: Any, low: Any, high: Any) -> sp.Tuple:
     if (ends[1] - ends[0]).is_nonpositive:
         raise DeclarationError(f"trait {name}: its density ends at {ends[1]}, not above {ends[0]}; exchange the ends")
     return sp.Tuple(formula, *ends)
+
+
+def _of_law(name: str, law: DrawnLaw) -> sp.Tuple:
+    """A named law as values with weights, or as a density with its ends."""
+    if not isinstance(law, DrawnLaw):
+        raise DeclarationError(f"trait {name}: law={law!s} is no law; give one, such as uniform(0, 1)")
+    x, (a, *b) = VALUE, law.args[1:]
+    if law.kind == "discrete":
+        return sp.Tuple(b[0], a)
+    if law.kind == "uniform":
+        return _continuous(name, sp.S.One, a, b[0])
+    if law.kind == "exponential":
+        return sp.Tuple(sp.exp(-x / a), sp.S.Zero, sp.oo)
+    if law.kind == "half_normal":
+        return sp.Tuple(sp.exp(-(x**2) / (2 * a**2)), sp.S.Zero, sp.oo)
+    if law.kind == "log_normal":
+        return sp.Tuple(sp.exp(-((sp.log(x) - a) ** 2) / (2 * b[0] ** 2)) / x, sp.S.Zero, sp.oo)
+    parts = law.parts if law.kind == "mixture" else ((sp.S.One, law),)
+    if any(one.kind != "normal_law" for _, one in parts):
+        raise DeclarationError(f"trait {name}: law={law} mixes other laws than normal ones; write its density")
+    bells = (w / one.args[2] * sp.exp(-((x - one.args[1]) ** 2) / (2 * one.args[2] ** 2)) for w, one in parts)
+    return sp.Tuple(sp.Add(*bells), -sp.oo, sp.oo)
 
 
 def _ends(low: Any, high: Any) -> list[Any]:

@@ -59,6 +59,10 @@ def system_sections(record: System) -> tuple[Section, ...]:
         if x.role == "normal"
     ]
     random += [Statement(sp.Function("law")(trait()), remark=trait_law(trait, printer)) for trait in record.traits]
+    random += [
+        Statement(sp.Function("law")(at(x, x.clock)), remark=f"independent entries over {x.sector}, {x.law}")
+        for x in record.drawn
+    ]
     owners: dict[Any, Any] = {}
     for f in record.fields:
         if f.field.labelled:

@@ -93,6 +93,8 @@ class Carried:
     channel: int | None = None
     columns: sp.Expr | None = None
     """Columns of a table that has one line per time and label."""
+    each: bool = False
+    """Whether such a table has lines of its own for each group of sites."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ class ExactBuild:
         self.coefficients = Coefficients(layout)
         self.pasts: dict[Field, Symbol] = {}
         self.done: dict[Field, Symbol] = {}
-        self.duals: dict[tuple[Field, int], tuple[int, Symbol]] = {}
+        self.duals: dict[tuple[Field | int | str, ...], tuple[int, Symbol]] = {}
         self.noises_known: dict[Sector, int] = dict.fromkeys(layout.sectors, 0)
         """How many noises of a sector have their covariances at the current time."""
         self.known_after: dict[Field, int] = {}
@@ -434,7 +436,8 @@ class ExactBuild:
 
         It is computed again only if the other has noises whose covariances were not known at the time.
         """
-        key, needed = (value.field, self.lag(value)), self.known_after.get(other, 0)
+        key: tuple[Field | int | str, ...] = (value.field, self.lag(value))
+        needed = self.known_after.get(other, 0)
         if key not in self.duals or self.duals[key][0] < needed:
             rows = self.value(value)
             symbol = Symbol(f"seen_{value.field}", rows.shape)

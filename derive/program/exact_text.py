@@ -58,7 +58,8 @@ def end_text(end: sp.Expr, text: Text) -> str:
 class ExactText:
     """One module: what a site is made of, what is carried through time, one step, the results."""
 
-    plain_kind = "ExactTraining"
+    plain_kind, trait_kind = "ExactTraining", "TraitTraining"
+    nodes = Symbol("nodes")
     doc = "Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."
     runtime_functions: tuple[tuple[str, list[str]], ...] = (
         ("coefficients", IN_COEFFICIENTS),
@@ -74,7 +75,8 @@ class ExactText:
     def __init__(self, program: ExactPass, runtime: str):
         self.program, self.runtime = program, runtime
         laws = [trait for site in program.sites for trait, _, _ in site.traits]
-        self.kind = self.plain_kind if all(trait.discrete for trait in laws) else "TraitTraining"
+        spread = any(not trait.discrete for trait in laws)
+        self.kind = self.trait_kind if spread else self.plain_kind
         known = (*(name for _, functions in self.runtime_functions for name in functions), *IN_TRAITS)
         names = Names((*known, *FUNCTIONS, *LOCALS, self.kind, "TRAINING", "jnp", "jsp"))
         self.text = Text(names)
@@ -85,7 +87,7 @@ class ExactText:
         self.steps = "1" if program.clock is None else self.text.formula(program.clock.steps)
         self.points = "1" if program.clock is None else self.text.formula(program.clock.points)
         self.tables = [let.symbol for let in program.tables if let.remark]
-        self.values = (names.of(Symbol("nodes")),) if self.kind == "TraitTraining" else ()
+        self.values = (names.of(self.nodes),) if spread else ()
         """How many values a trait with a density is taken at, if there is one."""
 
     def module(self) -> str:
@@ -186,14 +188,16 @@ class ExactText:
             many = sp.Symbol("times") if c.field is None or c.field.timed else sp.S.One
             bound = Text(self.text.names, {sp.Symbol("times"): self.program.times})
             lines = many if c.field is None else many * lines_of(c.field)
-            return f"(({bound.formula(lines)},), ({self.text.formula(c.columns)},))"
+            groups = f" * {site}.groups" if c.each and c.site.traits else ""
+            return f"(({bound.formula(lines)}{groups},), ({self.text.formula(c.columns)},))"
         if c.field is not None:
             lines = lines_of(c.field) * (sp.Symbol("times") if c.field.timed else 1)
             bound = Text(self.text.names, {sp.Symbol("times"): self.program.times})
             return f"(({bound.formula(lines)},), {site}.parts)"
         if c.channel is None:
             return f"(({self.times},),)"
-        return f"({site}.extent({c.channel}), {site}.extent({c.channel}))"
+        square = f"{site}.extent({c.channel}), {site}.extent({c.channel})"
+        return f"({square})" if len(c.symbol.shape or ()) == 2 else f"(({site}.groups,), {square})"
 
     def _carried(self) -> list[str]:
         entries = [f"{self._axes(c)},  # {self.text.names.of(c.symbol)}" for c in self.program.carried]

@@ -15,13 +15,15 @@ import sympy as sp
 from derive.algebra.words import Letter
 from derive.errors import DeclarationError
 from derive.language.symbols import Sector, labels_along
-from derive.language.vectors import PAST, Field, FieldAt, Mean, axes_of, values as values_of
+from derive.language.traits import split_traits
+from derive.language.vectors import PAST, Field, FieldAt, Mean, axes_of
 from derive.pipeline import Derivation
 from derive.program.exact import ONE, Carried, ExactBuild, ExactPass, SiteLayout, lines_of
-from derive.program.gaussian_laws import Law, Laws, Parts, factors, joint, product_of
+from derive.program.gaussian_laws import Law, Laws, Parts, factors, fields_of, joint, product_of
 from derive.program.layout import Layout
 from derive.program.nodes import (
     SCALAR,
+    Attribute,
     Call,
     Formula,
     Function,
@@ -37,7 +39,7 @@ from derive.program.nodes import (
     shape_of,
 )
 from derive.program.probe import letters_needed
-from derive.records.system import ElementwiseRule, Rule, SystemField
+from derive.records.system import ElementwiseRule, Rule, SystemField, is_moment
 
 
 @dataclass(frozen=True)
@@ -115,14 +117,15 @@ class _Build(ExactBuild):
         if not mine:
             return replace(site, drawn=drawn)
         extent = sp.Add(*(lines_of(f) * (self.times_dim if f.timed else 1) for f in mine))
-        channel = Symbol(f"cov_laws_{sector}", (extent, extent)), tuple((f, Symbol(f"in_{f}")) for f in mine)
+        groups = (_groups(site),) if site.traits else ()
+        channel = Symbol(f"cov_laws_{sector}", (*groups, extent, extent)), tuple((f, Symbol(f"in_{f}")) for f in mine)
         return replace(site, channels=(*site.channels, channel), drawn=drawn)
 
     def _more_carried(self) -> tuple[Carried, ...]:
         return (
             *(Carried(self.pasts[f], f, self.home[f.sector]) for f in self.laws.arguments if f in self.pasts),
             *(
-                Carried(symbol, law.own, self.home[law.own.sector], columns=sp.Integer(_columns(law)))
+                Carried(symbol, law.own, self.home[law.own.sector], columns=sp.Integer(_columns(law)), each=True)
                 for law, symbol in self.histories.items()
             ),
             *(
@@ -195,17 +198,45 @@ class _Build(ExactBuild):
     def _moments(self, law: Law) -> tuple[Value, Value, Value]:
         """Means of products of the arguments, their means, and the numbers of a law."""
         arguments = [self._argument(f) for f in law.arguments]
-        lines = lines_of(law.own)
-        one = self.laws.ones[law.own.sector]
-        grams = [
-            Call("products", (self.dual(a, b.field), self.value(b)), (lines, sp.S.One))
-            for i, a in enumerate(arguments)
-            for b in arguments[: i + 1]
-        ]
-        at = [Call("part", (self.value(a), Ref(self.place[one])), (lines, sp.S.One)) for a in arguments]
+        site, labels = self.home[law.own.sector], Formula(lines_of(law.own))
+        shape, each = (self._lines(law), sp.S.One), bool(site.traits)
+        one = Ref(self.place[self.laws.ones[law.own.sector]])
+        pairs = [(a, b) for i, a in enumerate(arguments) for b in arguments[: i + 1]]
+        products = "products_each" if each else "products"
+        grams = [Call(products, (self._seen(a, b.field), self.value(b), *self._in(site)), shape) for a, b in pairs]
+        at = [Call("part_each" if each else "part", (self.value(a), one), shape) for a in arguments]
         numbers = Tuple(tuple(self._factor(n) for n in law.numbers))
-        columns = Call("columns", (numbers, Formula(lines)), (lines, sp.Integer(len(law.numbers))))
+        width = (self._lines(law), sp.Integer(len(law.numbers) + len(law.traits)))
+        if not each:
+            return Tuple(tuple(grams)), Tuple(tuple(at)), Call("columns", (numbers, labels), width)
+        order = {trait(): k for k, (trait, _, _) in enumerate(site.traits)}
+        own = Tuple(tuple(Formula(sp.Integer(order[trait])) for trait in law.traits))
+        columns = Call("columns_each", (numbers, labels, Ref(site.symbol), own), width)
         return Tuple(tuple(grams)), Tuple(tuple(at)), columns
+
+    def _in(self, site: SiteLayout) -> tuple[Ref, ...]:
+        """What a function takes that treats every group of sites for itself."""
+        return (Ref(site.symbol),) if site.traits else ()
+
+    def _lines(self, law: Law) -> sp.Expr:
+        """How many lines are known of a law at one time: one per label, and per group of sites."""
+        site = self.home[law.own.sector]
+        return lines_of(law.own) * (_groups(site) if site.traits else 1)
+
+    def _seen(self, value: FieldAt, other: Field) -> Value:
+        """The dual rows of a value, for means over the sites of each group where there are groups."""
+        site = self.home[value.field.sector]
+        if not site.traits:
+            return self.dual(value, other)
+        key: tuple[Field | int | str, ...] = (value.field, self.lag(value), "each")
+        needed = self.known_after.get(other, 0)
+        if key not in self.duals or self.duals[key][0] < needed:
+            rows = self.value(value)
+            symbol = Symbol(f"seen_{value.field}_each", rows.shape)
+            covariances = tuple(Ref(covariance) for covariance, _ in site.channels)
+            self.lines.append(Let(symbol, Call("dual_each", (rows, Ref(site.symbol), *covariances), rows.shape)))
+            self.duals[key] = (self.noises_known[site.sector], symbol)
+        return Ref(self.duals[key][1])
 
     def _law_rows(self, law: Law) -> Ref:
         """The rows of a law at the current time."""
@@ -213,7 +244,7 @@ class _Build(ExactBuild):
         if own in self.done:
             return Ref(self.done[own])
         grams, at, numbers = self._moments(law)
-        shape = (lines_of(own), sp.Integer(_columns(law)))
+        shape = (self._lines(law), sp.Integer(_columns(law)))
         known = Symbol(f"{own}_known", shape)
         self.lines.append(
             Let(known, Call("facts", (Ref(self.nodes), self._law(law), grams, at, numbers, self._holds(law)), shape))
@@ -241,7 +272,7 @@ class _Build(ExactBuild):
 
     def _history(self, law: Law) -> Symbol:
         if law not in self.histories:
-            lines = lines_of(law.own) * (self.times_dim if law.own.timed else 1)
+            lines = self._lines(law) * (self.times_dim if law.own.timed else 1)
             self.histories[law] = Symbol(f"{law.own}_history", (lines, sp.Integer(_columns(law))))
         return self.histories[law]
 
@@ -265,26 +296,35 @@ class _Build(ExactBuild):
         column: Value | None = None
         shared = None
         if together:
-            column = Ref(self.time)
+            column = Ref(self.time) if law.own.timed else None
             there: Value = Ref(self.known[other])
-            crosses: list[Value] = [
-                MatMul(self.dual(a, b), Transposed(self.value(self._now(b))))
-                for a in arguments
-                for b in other.arguments
-            ]
+            crosses = [self._crossed(a, b, self.value(self._now(b))) for a in arguments for b in other.arguments]
             same = [(i, j) for _, i, j in joint(law, other) if i is not None and j is not None]
             pairs = (Tuple((Formula(sp.Integer(i)), Formula(sp.Integer(j)))) for i, j in same)
             shared = Tuple(tuple(pairs)) if same else None
         else:
             there = Ref(self._history(other))
-            crosses = [self.with_past(a, b) for a in arguments for b in other.arguments]
-        shape = (lines_of(law.own), shape_of(there)[0])
+            crosses = [
+                self._crossed(a, b, self.past(b)) if site.traits else self.with_past(a, b)
+                for a in arguments
+                for b in other.arguments
+            ]
+        shape = covariance.shape if site.traits else (lines_of(law.own), shape_of(there)[0])
         laws = (self._law(law), Ref(self.known[law]), self._law(other), there)
-        call = Call("residuals", (Ref(self.nodes), *laws, Tuple(tuple(crosses)), *((shared,) if shared else ())), shape)
+        shared = shared or (Tuple(()) if site.traits else None)
+        more = (*((shared,) if shared else ()), *self._in(site))
+        call = Call("residuals", (Ref(self.nodes), *laws, Tuple(tuple(crosses)), *more), shape)
         when = Ref(self.time) if law.own.timed else 0
         places = Ref(self.place[law.own]), Ref(self.place[other.own])
         put = Call("put", (Ref(covariance), places[0], when, places[1], column, call), covariance.shape)
         self.lines.append(Let(covariance, put))
+
+    def _crossed(self, a: FieldAt, b: Field, rows: Value) -> Value:
+        """Means of products of a value with another field, whose rows are given; group by group where there are any."""
+        site = self.home[b.sector]
+        if site.traits:
+            return Call("overlaps_each", (self._seen(a, b), rows, Ref(site.symbol)), None)
+        return MatMul(self.dual(a, b), Transposed(rows))
 
     # -- averages
 
@@ -295,22 +335,40 @@ class _Build(ExactBuild):
             coefficient, core = factors(term)
             pair = product_of(core)
             if pair is not None:
-                terms.append((self._factor(coefficient), self._product(*self._later_first(*pair))))
+                number, of_traits = split_traits(coefficient)
+                terms.append((self._factor(number), self._product(*self._later_first(*pair), of_traits)))
         for coefficient, value in parts.linear:
-            one = self._one(value.field.sector)
-            terms.append((self._factor(coefficient), self._product(value, one)))
+            number, of_traits = split_traits(coefficient)
+            terms.append((self._factor(number), self._product(value, self._one(value.field.sector), of_traits)))
         for coefficient, law in parts.laws:
+            number, of_traits = split_traits(coefficient)
             grams, at, numbers = self._moments(law)
-            call = Call("average", (Ref(self.nodes), self._law(law), grams, at, numbers), (lines_of(law.own), sp.S.One))
-            terms.append((self._factor(coefficient), call))
-        if parts.number != 0:
-            number = Call("columns", (Tuple((self._factor(parts.number),)), Formula(_labels(parts.number))), None)
-            terms.append((ONE, number))
+            call = Call("average", (Ref(self.nodes), self._law(law), grams, at, numbers), (self._lines(law), sp.S.One))
+            terms.append((self._factor(number), self._over_groups(call, of_traits, law.own)))
+        for part in sp.Add.make_args(parts.number):
+            plain, of_traits = split_traits(part)
+            if of_traits != 1:
+                moment = Call("column_of", (self._moment(Mean(of_traits)),), (sp.S.One, sp.S.One))
+                terms.append((self._factor(plain), moment))
+            elif part != 0:
+                number = Call("columns", (Tuple((self._factor(part),)), Formula(_labels(part))), None)
+                terms.append((ONE, number))
         return Sum(tuple(terms), shape)
 
-    def _product(self, a: FieldAt, b: FieldAt) -> Call:
+    def _over_groups(self, column: Call, of_traits: sp.Expr, like: Field) -> Call:
+        """A mean over the groups of sites, each times a function of its traits, as a column over labels."""
+        site = self.home[like.sector]
+        if not site.traits:
+            return column
+        given = {trait(): Symbol(trait.name, (_groups(site),)) for trait, _, _ in site.traits}
+        body = Formula(of_traits.xreplace({v: Slot(Ref(s), s.hint) for v, s in given.items()}), None)
+        factor = Function(tuple(given.values()), body)
+        return Call("over_groups", (Ref(site.symbol), column, factor), (lines_of(like), sp.S.One))
+
+    def _product(self, a: FieldAt, b: FieldAt, of_traits: sp.Expr) -> Call:
         lines = lines_of(a.field) if a.field.labelled else lines_of(b.field)
-        return Call("products", (self.dual(a, b.field), self.value(b)), (lines, sp.S.One))
+        seen = self._weighed(self.dual(a, b.field), of_traits)
+        return Call("products", (seen, self.value(b)), (lines, sp.S.One))
 
     def _mean_tables(self) -> list[tuple[Symbol, Mean]]:
         """At the end of a step: also means that are no sums of products are written down."""
@@ -326,6 +384,8 @@ class _Build(ExactBuild):
 
     def _table(self, average: Mean) -> Value:
         moved = average.xreplace({PAST: self.clock}) if self.clock is not None else average
+        if is_moment(moved):
+            return super()._table(moved)
         if _plain(self.laws.average(moved)):
             return super()._table(moved)
         if moved in self.followed:
@@ -336,7 +396,12 @@ class _Build(ExactBuild):
 def _columns(law: Law) -> int:
     """How many numbers are known of a law per time and label."""
     k = len(law.arguments)
-    return 2 + 2 * k + k * (k + 1) // 2 + len(law.numbers)
+    return 2 + 2 * k + k * (k + 1) // 2 + len(law.numbers) + len(law.traits)
+
+
+def _groups(site: SiteLayout) -> Slot:
+    """How many groups of sites there are."""
+    return Slot(Attribute(site.symbol, "groups"), f"groups of {site.sector}")
 
 
 def _plain(parts: Parts) -> bool:
@@ -345,7 +410,7 @@ def _plain(parts: Parts) -> bool:
 
 
 def _timed(average: Mean) -> bool:
-    return any(v.time is not None for v in values_of(average.expression))
+    return any(v.time is not None for v in fields_of(average.expression))
 
 
 def _labels(expression: sp.Basic) -> sp.Expr:

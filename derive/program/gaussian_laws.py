@@ -1,7 +1,8 @@
 """Which nonlinear laws have Gaussian arguments, and what their averages are integrals over.
 
-A field is Gaussian if it is drawn, a combination of Gaussian fields (over the past, over labels), or a random matrix
-applied to anything, as long as its memory acts on Gaussian fields. A law is taken apart into a linear part and
+Traits are numbers of their sites, so that all of this is meant given the traits. A field is Gaussian if it is drawn, a
+combination of Gaussian fields (over the past, over labels), or a random matrix applied to anything, as long as its
+memory acts on Gaussian fields. A law is taken apart into a linear part and
 nonlinear parts, each of which needs Gaussian arguments; what it is linear in may be anything. Where this holds for
 all laws and averages, the forward pass is one of Gaussian integrals; otherwise NotGaussian says why.
 """
@@ -21,7 +22,8 @@ from derive.algebra.words import Letter
 from derive.equations.moments import NUMBERS
 from derive.errors import DeclarationError
 from derive.language.symbols import Sector
-from derive.language.vectors import PAST, Field, FieldAt, Mean, axes_of, sector_of, shown, values as values_of
+from derive.language.traits import is_trait, traits_in
+from derive.language.vectors import PAST, Field, FieldAt, Mean, axes_of, sector_of, shown, values
 from derive.program.layout import Layout, lag_of, outermost
 from derive.records.system import ElementwiseRule, LinearRule, Rule, SystemField, Term
 
@@ -60,6 +62,8 @@ class Law:
     holds: tuple[int, int | None]
     own: Field
     shown: str
+    traits: tuple[FieldAt, ...] = ()
+    """Those of its site that it depends on; their symbols are the last of the numbers'."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,7 @@ class Laws:
         linear, number, nonlinear = self._resolved(expression, where)
         groups: dict[tuple[FieldAt, ...], list[tuple[sp.Expr, sp.Expr]]] = {}
         for coefficient, core in nonlinear:
-            groups.setdefault(tuple(values_of(core)), []).append((coefficient, core))
+            groups.setdefault(tuple(fields_of(core)), []).append((coefficient, core))
         for few in sorted(groups, key=len):  # one integral is less work than two, if it is not a harder one
             for many in [many for many in groups if set(few) < set(many)]:
                 before = sp.Add(*(c * e for c, e in groups[many]))
@@ -191,7 +195,7 @@ class Laws:
         linear, number, nonlinear = _taken_apart(expression)
         done: list[tuple[sp.Expr, sp.Expr]] = []
         for coefficient, core in nonlinear:
-            others = [v for v in values_of(core) if v.field not in self.gaussian]
+            others = [v for v in fields_of(core) if v.field not in self.gaussian]
             if not others:
                 done.append((coefficient, core))
                 continue
@@ -218,9 +222,9 @@ class Laws:
             raise refusal
         if lag and self.clock is not None:
             # before the start the field is zero, not its law
-            at_rest = law.xreplace({v: sp.S.Zero for v in values_of(law)})
-            moving = law.has(*NUMBERS) or law.xreplace({v: sp.S.Zero for v in values_of(law)}).has(self.clock)
-            if moving or at_rest != 0 or any(v.time is None for v in values_of(law)):
+            at_rest = law.xreplace({v: sp.S.Zero for v in fields_of(law)})
+            moving = law.has(*NUMBERS) or law.xreplace({v: sp.S.Zero for v in fields_of(law)}).has(self.clock)
+            if moving or at_rest != 0 or any(v.time is None for v in fields_of(law)):
                 raise refusal
             law = law.xreplace({self.clock: self.clock - lag})
         return law
@@ -228,8 +232,9 @@ class Laws:
     # -- one law
 
     def _law(self, core: sp.Expr, like: Field, holds: tuple[int, int | None], where: str) -> Law:
-        arguments = values_of(core)
+        arguments = fields_of(core)
         nodes = [n for n in outermost(core, (*NUMBERS, FieldAt)) if not isinstance(n, FieldAt)]
+        nodes += traits_in(core)
         number_symbols = [sp.Symbol(f"n{i}", real=True) for i in range(len(nodes))]
         symbols = [sp.Symbol(f"u{i}", real=True) for i in range(len(arguments))]
         plain = core.xreplace(dict(zip(nodes, number_symbols, strict=True)))
@@ -254,9 +259,24 @@ class Laws:
             if slopes is not None and any(s.has(sp.DiracDelta, sp.Derivative, sp.Subs) for s in slopes):
                 raise NotGaussian(f"{where}: {shown(core)} has no derivative that can be written down")
             own = Field(self._name(f"{like}_own"), like.sector, like.clock, timed=like.timed, axes=like.axes)
-            used = tuple(n for n in number_symbols if plain.has(n))
-            numbers = tuple(back[n] for n in used)
-            self.laws[key] = Law(plain, us, used, tuple(fields), numbers, kinds, kinks, slopes, holds, own, shown(core))
+            used = [n for n in number_symbols if plain.has(n)]
+            used.sort(key=lambda n: is_trait(back[n]))
+            numbers = tuple(back[n] for n in used if not is_trait(back[n]))
+            traits = tuple(back[n] for n in used if is_trait(back[n]))
+            self.laws[key] = Law(
+                plain,
+                us,
+                tuple(used),
+                tuple(fields),
+                numbers,
+                kinds,
+                kinks,
+                slopes,
+                holds,
+                own,
+                shown(core),
+                traits,
+            )
         return self.laws[key]
 
     def _argument(self, terms: Sequence[tuple[sp.Expr, FieldAt]], like: Field) -> Field:
@@ -305,11 +325,10 @@ class Laws:
                 if product_of(core) is not None:
                     continue
                 sector = sector_of(core, where)
-                values = values_of(core)
                 if sector is None:
                     number += term
                     continue
-                timed = any(v.time is not None for v in values)
+                timed = any(v.time is not None for v in fields_of(core))
                 like = Field(
                     "average",
                     sector,
@@ -374,6 +393,7 @@ class Laws:
                 for two, other in self.carried.get(b, {}).items():
                     now = apart is not None and lag is not None and other is not None and lag - other == apart
                     now = now and one.own.timed and two.own.timed
+                    now = now or not (one.own.timed or two.own.timed)  # without time there is but one
                     for pair in ((one, two), (two, one)):
                         found[pair] = found.get(pair, True) and now
 
@@ -430,10 +450,15 @@ def both_kinds(one: int, two: int) -> int:
 # -- expressions
 
 
+def fields_of(expression: sp.Basic) -> list[FieldAt]:
+    """The field values in an expression, without the traits of their site."""
+    return [value for value in values(expression) if not is_trait(value)]
+
+
 def factors(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """The factors of a product without a site, and those with one."""
+    """The factors of a product without a field, which may be functions of traits, and those with one."""
     factors = sp.Mul.make_args(term)
-    return sp.Mul(*(f for f in factors if not values_of(f))), sp.Mul(*(f for f in factors if values_of(f)))
+    return sp.Mul(*(f for f in factors if not fields_of(f))), sp.Mul(*(f for f in factors if fields_of(f)))
 
 
 def _taken_apart(
@@ -593,11 +618,12 @@ def _kind(expression: sp.Expr, symbol: sp.Symbol, kinks: tuple[sp.Expr, ...]) ->
 
 def _manners(core: sp.Expr, where: str) -> list[int]:
     """How an expression depends on each of its values: with kinks, smoothly, or as a polynomial."""
-    values = values_of(core)
-    symbols = [sp.Symbol(f"u{i}", real=True) for i in range(len(values))]
+    found = fields_of(core)
+    symbols = [sp.Symbol(f"u{i}", real=True) for i in range(len(found))]
     numbers = [n for n in outermost(core, (*NUMBERS, FieldAt)) if not isinstance(n, FieldAt)]
+    numbers += traits_in(core)
     plain = core.xreplace({n: sp.Symbol(f"n{i}", real=True) for i, n in enumerate(numbers)})
-    plain = plain.xreplace(dict(zip(values, symbols, strict=True)))
+    plain = plain.xreplace(dict(zip(found, symbols, strict=True)))
     kinks = _kinks(plain, symbols, where)
     return [min(1, _kind(plain, u, kinks)) for u in symbols]
 

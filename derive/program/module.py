@@ -10,6 +10,7 @@ import sympy as sp
 from derive.language.contents import atoms, everything
 from derive.language.data import Data, DataAt
 from derive.language.equations import Spectrum
+from derive.language.laws import Drawn
 from derive.language.matrices import Disorder
 from derive.language.model import Model
 from derive.language.symbols import Axis, Clock, Parameter, Sector
@@ -111,6 +112,11 @@ def _demands(model: Model) -> list[str]:
             found.append(_demand(what, text.formula(number), kind, text))
     for trait in atoms(model, Trait):
         found += _demands_of_law(trait, text)
+    for vector in atoms(model, Drawn):
+        for what, value, kind in vector.law.demands:
+            fine = {"positive": value.is_positive, "not negative": value.is_nonnegative, "one": sp.expand(value) == 1}
+            if not fine[kind]:
+                found.append(_demand(f"{what} (drawn {vector})", text.formula(value), kind, text))
     found += _demands_of_times(model, text)
     return [*found, *_demands_of_functions(model, text)]
 

@@ -67,6 +67,9 @@ class Build(Fields):
             self.initial[made.symbol] = Call(
                 "empty_span", (Ref(self.sites), Formula(self.size[made.span]), *slots), None
             )
+        for trait in self.layout.system.trained_traits:
+            self.done[trait] = Symbol(trait.name, self.shape(trait))
+            self.lines.append(Let(self.done[trait], self.trait(trait)))
         for source in sources:
             if not source.timed:
                 self._remember(source, fresh=False)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sympy as sp
 
 from derive.errors import DeclarationError
+from derive.language.traits import split_traits
 from derive.language.vectors import PAST, Field, FieldAt, Mean, Total, shown, values as values_of
 from derive.printing import text
 from derive.program.layout import lag_of, outermost
@@ -155,7 +158,8 @@ class Fields(Values):
     def _past_term(self, term: Term) -> tuple[Formula, Value, Value | None]:
         """A sum over earlier times: coordinates in the span of its vector."""
         vector = term.vector.field
-        weights, labels = self._weights(term), Formula(lines_of(vector))
+        coefficient, of_traits = split_traits(term.coefficient)
+        weights, labels = self._weights(replace(term, coefficient=coefficient)), Formula(lines_of(vector))
         past, size = self.series(vector), self.size[self.sharing.past_span(vector)]
         kernel: Value | None = None
         if term.pair is None:
@@ -169,7 +173,7 @@ class Fields(Values):
         shape = (self.sites_slot, shape_of(rows)[0])
         span = self.directions(vector)
         slopes = self._past_slopes(vector, rows, weights if kernel is None else kernel)
-        return ONE, Call("expressed", (span, rows), shape), slopes
+        return self.number(of_traits), Call("expressed", (span, rows), shape), slopes
 
     def _past_slopes(self, vector: Field, rows: Value, weighing: Value) -> Value | None:
         """The slopes of a sum over earlier times, from its coordinates or its weights."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from derive.algebra.words import Letter
-from derive.language.symbols import Clock, labels_along
+from derive.language.symbols import Clock, Sector, labels_along
 from derive.language.vectors import Field, axes_of
 from derive.program.layout import Layout
 from derive.program.nodes import Formula, Let, Shape, Statement, Symbol, Value
@@ -52,9 +52,9 @@ class Kick:
     field: Field
 
 
-Kind = Channel | Field | tuple[Channel, Field] | Kick
+Kind = Channel | Field | tuple[Channel, Field] | Kick | Sector
 """What has normals of its own: a random matrix, a drawn vector, the part of a field outside of the span of a matrix, a
-source in an equation."""
+source in an equation, the traits of a sector."""
 
 
 @dataclass(frozen=True)

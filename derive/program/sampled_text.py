@@ -19,6 +19,7 @@ IN_SAMPLED = (
     "narrowed no_slopes noise noise_slopes once ones over_labels overlaps record repeated report_on responses room "
     "scaled_rows scaled_slopes seen_from spread stacked still_finite store_rest total with_rest"
 ).split()
+IN_TRAITS = ("of_density", "of_values")
 IN_EXACT = "apart first listed past_sum root selection softmax store weighted".split()
 IN_TWO_TIME = (
     "Kept drawn_slopes drawn_values keep kept_once kick_at kicked memory_slopes no_slopes_yet numbers_kept past_slopes "
@@ -124,6 +125,7 @@ class SampledText:
                 ("coefficients", IN_COEFFICIENTS),
                 ("exact", IN_EXACT),
                 ("sampled", IN_SAMPLED),
+                ("traits", IN_TRAITS),
                 ("two_time", IN_TWO_TIME),
             )
             if needed & set(known)

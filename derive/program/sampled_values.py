@@ -7,7 +7,9 @@ from sympy.core.function import AppliedUndef
 
 from derive.algebra.words import Letter
 from derive.errors import DeclarationError
-from derive.language.data import DataAt, EntriesAt, RootAt
+from derive.language.data import Data, DataAt, EntriesAt, RootAt
+from derive.language.symbols import Sector
+from derive.language.traits import VALUE, Trait, traits_in
 from derive.language.vectors import PAST, Field, FieldAt, Mean, Mix, Selection, Softmax, Total, axes_of, shown
 from derive.program.exact import along, selection
 from derive.program.layout import Layout, lag_of, outermost
@@ -15,6 +17,7 @@ from derive.program.nodes import (
     SCALAR,
     Call,
     Formula,
+    Function,
     Item,
     Let,
     MatMul,
@@ -25,6 +28,7 @@ from derive.program.nodes import (
     Sum,
     Symbol,
     Transposed,
+    Tuple,
     Value,
     shape_of,
 )
@@ -60,6 +64,9 @@ class Values:
         self.spans = tuple(map(self._span, self.sharing.spans))
         self.home = {made.span: made for made in self.spans}
         self.size = {made.span: Slot(Ref(made.size), made.size.hint) for made in self.spans}
+        self.traits: dict[Sector, tuple[Trait, ...]] = {}
+        for trait in layout.system.trained_traits:
+            self.traits[trait.sector] = (*self.traits.get(trait.sector, ()), trait)
         self.kinds = self._kinds()
         self.coefficients = Coefficients(layout)
         self.correlated = {f for x in self.letters if x.kind == "C" for f in self._with_same_root(x)}
@@ -109,6 +116,8 @@ class Values:
             if source.role == "normal":
                 times = (self.points,) if source.timed else ()
                 kinds.append((source, str(source), (*times, *((source.labels,) if source.labelled else ()))))
+        for sector, traits in self.traits.items():
+            kinds.append((sector, f"traits_{sector}", (sp.Integer(len(traits)),)))
         for channel in self.sharing.channels:
             span = self.sharing.channel_span(channel)
             for root in dict.fromkeys(self.sharing.root(a)[0] for a in channel.arguments):
@@ -151,6 +160,8 @@ class Values:
             inside = [*self.sharing.noises(members), *(s for s in self.layout.system.sources if s in members)]
             keys = tuple(self.kinds[kind].key for kind in inside if kind in self.kinds)
             found += [keys] if keys else []
+        # traits apart from all normals, so that each value has its share of the sites whatever else is drawn
+        found += [(normals.key,) for kind, normals in self.kinds.items() if isinstance(kind, Sector)]
         # behind all others, which are then drawn as if nobody kicked
         return (*found, *((normals.key,) for kind, normals in self.kinds.items() if isinstance(kind, Kick)))
 
@@ -191,6 +202,8 @@ class Values:
         expression = sp.sympify(expression)
         if shape is None:
             shape = (sp.S.One, labels_in(expression)) if axes_of(expression) else SCALAR
+        if traits_in(expression):
+            shape = (self.sites_slot, labels_in(expression))
         return self._formula(expression, shape)
 
     def _formula(
@@ -316,6 +329,21 @@ class Values:
         if field not in self.done:
             raise DeclarationError(f"{shown(value)} is needed before it is known; use it one step earlier")
         return Ref(self.done[field])
+
+    def trait(self, trait: Trait) -> Call:
+        """The values of a trait at all sites, from a normal for each."""
+        sector, shape = trait.sector, self.shape(trait)
+        normals = Item(self.normals, self.kinds[sector].key)
+        drawn = (normals, self.traits[sector].index(trait))
+        if trait.discrete:
+            listed = not isinstance(trait.values, Data)
+            values: Value = Tuple(tuple(map(Formula, trait.values))) if listed else Formula(trait.values, None)
+            weights = Tuple(tuple(map(Formula, trait.weights))) if listed else None
+            return Call("of_values", (*drawn, values, weights), shape)
+        bound = Symbol(VALUE.name, SCALAR)
+        density = Formula(trait.density.xreplace({VALUE: Slot(Ref(bound), VALUE.name)}))
+        ends = tuple(map(Formula, trait.law[1:]))
+        return Call("of_density", (*drawn, Function((bound,), density), *ends), shape)
 
     def slope(self, value: FieldAt) -> Value | None:
         """The slopes of a value; None for what is drawn or constant, which answers to nothing."""

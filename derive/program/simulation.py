@@ -17,6 +17,7 @@ from derive.language.contents import atoms
 from derive.language.data import Data, DataAt, EntriesAt, RootAt
 from derive.language.diagonals import Diagonal
 from derive.language.equations import Eq, Spectrum
+from derive.language.laws import Drawn, DrawnLaw
 from derive.language.matrices import (
     Atom,
     Disorder,
@@ -54,6 +55,7 @@ from derive.program.nodes import (
     Formula,
     Let,
     MatMul,
+    Quoted,
     Ref,
     Shape,
     Slot,
@@ -223,7 +225,7 @@ class _Build:
         return self.clocks[0]
 
     def program(self) -> FiniteSizeProgram:
-        sources = [f for f in self.fields if f.role == "normal"]
+        sources = [f for f in self.fields if f.role == "normal" or isinstance(f, Drawn)]
         drawn = [Let(self.symbols[d], self._draw(d)) for d in self.disorder if d.fresh is None]
         drawn += [Let(self.symbols[f], self._normal(f)) for f in sources if not f.timed]
         drawn += [Let(self.symbols[f], DrawnTrait(f, _field_shape(f))) for f in self.fields if isinstance(f, Trait)]
@@ -411,6 +413,8 @@ class _Build:
     def _normal(self, field: Field) -> Value:
         shape = _field_shape(field)
         axes = shape if field.labelled else shape[:1]
+        if isinstance(field, Drawn):
+            return Call("drawn_from", (Ref(RNG), Ref(XP), _law(field.law), *map(Formula, axes)), shape)
         return _scaled(field.scale, Call("normal", (Ref(RNG), Ref(XP), *map(Formula, axes)), shape))
 
     # -- expressions
@@ -728,3 +732,15 @@ def _on_the_way(matrix: Matrix) -> list[tuple[Sector, Sector]]:
         inner = [shape for factor in matrix.factors for shape in _on_the_way(factor)]
         return [*inner, *((matrix.rows, factor.columns) for factor in matrix.factors[1:])]
     return [(matrix.rows, matrix.columns)] if isinstance(matrix, (Dyad, Diagonal)) else []
+
+
+def _law(law: DrawnLaw) -> Tuple:
+    """A law as its kind and its numbers, and those of its parts."""
+    numbers: list[Value] = []
+    for number in law.args[1:]:
+        if isinstance(number, sp.Tuple):
+            parts = (_law(one) if isinstance(one, DrawnLaw) else Formula(one) for one in number)
+            numbers.append(Tuple(tuple(parts)))
+        else:
+            numbers.append(Formula(number))
+    return Tuple((Quoted(law.kind), *numbers))

@@ -27,9 +27,9 @@ from derive.program.simulation import (
 from derive.program.text import PARAMETERS, Names, NumpyText, PlainNumpyText, indented, joined
 
 RUNTIME = (
-    "Past average by_label by_pair columns diagonal_matrix filled gaussian given goe in_order kicked mean normal outer "
-    "project repeated root scaled_columns scaled_rows "
-    "softmax total total_along total_number trait_of_density trait_of_values whole_sizes"
+    "Past average by_label by_pair columns diagonal_matrix drawn_from filled gaussian given goe in_order kicked mean "
+    "normal outer project repeated root scaled_columns scaled_rows softmax total total_along total_number "
+    "trait_of_density trait_of_values whole_sizes"
 ).split()
 SHELL = (
     "FiniteSize SIMULATION sectors numbers simulate probed size progress watch special np sc held working spectrum "

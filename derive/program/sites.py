@@ -15,6 +15,7 @@ import sympy as sp
 from derive.algebra.scaling import size_free
 from derive.algebra.words import Letter
 from derive.language.matrices import Disorder
+from derive.language.traits import traits_in
 from derive.language.vectors import Field, FieldAt, Mean
 from derive.program.layout import Layout
 from derive.records.system import DisorderRule, LinearRule, Rule, SystemField, Term
@@ -104,6 +105,8 @@ class Sharing:
         if not (plain and same and vector in self.rules) or (field.timed and value.time != field.clock):
             return field, None
         factor = sp.Add(*(t.coefficient for t in f.rule.terms))
+        if traits_in(factor):  # not the same number at all sites
+            return field, None
         return (vector, factor) if self.root(vector)[1] is None else (field, None)
 
     # -- spans

@@ -128,7 +128,7 @@ class _Arithmetic(CodePrinter):
     def _special(self, expr: sp.Basic) -> str:
         return f"{self.special}.{expr.func.__name__}({self._print(expr.args[0])})"
 
-    _print_erf = _print_erfc = _print_gamma = _special
+    _print_erf = _print_erfc = _print_erfinv = _print_gamma = _special
 
     def _refuse(self, expr: sp.Basic) -> str:
         raise NoCode.of(expr)

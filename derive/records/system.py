@@ -11,6 +11,7 @@ from derive.algebra.nodes import TAU, at
 from derive.language.contents import atoms
 from derive.language.data import DataAt
 from derive.language.equations import Eq
+from derive.language.laws import Drawn
 from derive.language.matrices import Disorder
 from derive.language.model import Model
 from derive.language.symbols import Clock, Sector
@@ -172,6 +173,11 @@ class System(Record):
     def traits(self) -> tuple[Trait, ...]:
         """What differs from site to site by a known law."""
         return atoms(self.model, Trait)
+
+    @cached_property
+    def drawn(self) -> tuple[Drawn, ...]:
+        """Vectors whose entries have another law than the normal one."""
+        return atoms(self.model, Drawn)
 
     @cached_property
     def trained_traits(self) -> tuple[Trait, ...]:

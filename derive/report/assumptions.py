@@ -132,6 +132,11 @@ def _of_system(record: System) -> Told:
                 words(Math(latex(source)), " over ", Math(latex(source.sector)), ", variance ",
                       Math(latex(source.scale**2))),
             )  # fmt: skip
+    for vector in record.drawn:
+        yield (
+            "Other vectors have independent entries: linear laws hold their means and variances, others what they are",
+            words(Math(latex(vector)), f" over {vector.sector}, {vector.law}"),
+        )
     for trait in record.traits:
         yield (
             "Sites differ by traits, which are independent of each other and of everything random",

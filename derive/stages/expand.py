@@ -6,6 +6,7 @@ elementwise law of fields. Nothing has been averaged yet: the equations are thos
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import sympy as sp
@@ -20,18 +21,20 @@ from derive.equations.probing import Probing
 from derive.equations.rules import Rules
 from derive.errors import DeclarationError, SizeError, blaming
 from derive.language.equations import Eq
+from derive.language.laws import Drawn
 from derive.language.matrices import Disorder, DisorderAt, Matrix, WeightsAt
 from derive.language.model import Model
 from derive.language.symbols import Clock
-from derive.language.vectors import Apply, Field, FieldAt, Mean, shown
+from derive.language.vectors import Apply, Field, FieldAt, Mean
 from derive.records.system import (
     DisorderRule,
     ElementwiseRule,
     LinearRule,
+    Rule,
     SpectralFields,
     System,
     SystemField,
-    is_quadratic,
+    Term,
 )
 
 
@@ -50,35 +53,49 @@ def expand_declaration(model: Model) -> System:
     used = {v.field for f in (*fields, *spectral) for v in _rule_values(f)} | {
         v.field for _, e in (*model.observe, *model.alignments) for v in e.atoms(FieldAt)
     }
-    sources = tuple(sorted((x for x in used if x.role in ("normal", "constant")), key=lambda x: x.name))
-    system = System(
-        model,
-        fields,
-        sources,
-        history.recurrences,
-        probes,
-        traces=traces,
-        assumptions=("all sizes grow together at fixed ratios; times and labels stay finite",),
+    vectors = sorted((x for x in used if isinstance(x, Drawn)), key=lambda x: x.name)
+    normals = {x: _normals(made, x) for x in vectors}
+
+    def system(rule: Callable[[Drawn, Sequence[FieldAt], FieldAt], Rule]) -> System:
+        drawn = tuple(SystemField(x, rule(x, normals[x], made.constant(x.sector)())) for x in vectors)
+        inside = used | {v.field for f in drawn for v in _rule_values(f)}
+        sources = tuple(sorted((x for x in inside if x.role in ("normal", "constant")), key=lambda x: x.name))
+        return System(
+            model,
+            (*drawn, *fields),
+            sources,
+            history.recurrences,
+            probes,
+            traces=traces,
+            assumptions=("all sizes grow together at fixed ratios; times and labels stay finite",),
+        )
+
+    found = system(_by_moments)
+    if not found.linear:
+        found = system(_by_law)
+    check_moments(found)
+    return found
+
+
+def _normals(made: Made, vector: Drawn) -> tuple[FieldAt, ...]:
+    """The standard normals that the entries of a drawn vector are a function of."""
+    like = {"role": "normal", "timed": vector.timed, "axes": vector.axes}
+    fields = (
+        made.new_field(f"{vector}_normal", vector.sector, vector.clock, **like) for _ in range(vector.law.normals)
     )
-    check_moments(system)
-    _check_traits(system)
-    return system
+    return tuple(at(field, vector.clock) for field in fields)
 
 
-def _check_traits(system: System) -> None:
-    """Laws are linear given the traits, and averages quadratic: sites that differ are not sampled."""
-    if not system.trained_traits or system.linear:
-        return
-    cure = f"with a trait ({system.trained_traits[0]}) every law must be linear in the fields and every mean quadratic"
-    for f in system.training:
-        if any(isinstance(rule, ElementwiseRule) for rule in (f.rule, *f.starts)):
-            with blaming(f.origin):
-                raise DeclarationError(f"the law of {f.field} is not linear; {cure}")
-    for name, value in system.model.observe:
-        for average in sorted(value.atoms(Mean), key=sp.default_sort_key):
-            if not is_quadratic(average):
-                raise DeclarationError(f"observable {name}: {shown(average)} is not quadratic; {cure}")
-    raise DeclarationError(f"a mean in an equation is not quadratic; {cure}")
+def _by_moments(vector: Drawn, normals: Sequence[FieldAt], one: FieldAt) -> Rule:
+    """A drawn vector as its mean and a normal with its variance: all that enters where everything is linear."""
+    terms = (Term(vector.law.mean, one), Term(sp.sqrt(vector.law.variance), normals[0]))
+    return LinearRule(tuple(term for term in terms if term.coefficient != 0))
+
+
+def _by_law(vector: Drawn, normals: Sequence[FieldAt], one: FieldAt) -> Rule:
+    """A drawn vector as the function of normals that has its law."""
+    law = vector.law.of_normals(normals)
+    return ElementwiseRule(law) if law.has(FieldAt) else LinearRule((Term(law, one),))
 
 
 def _taken_apart(

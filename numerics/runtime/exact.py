@@ -239,8 +239,12 @@ def dual(rows: Array, place: Site, *covariances: Array) -> Array:
 def _dual(rows: Array, place: Site, covariances: tuple[Array, ...]) -> Array:
     pieces, start = [], 0
     for covariance in covariances:
-        stop = start + covariance.shape[0]
-        pieces.append(rows[:, start:stop] @ covariance)
+        stop = start + covariance.shape[-1]
+        if covariance.ndim == 3:  # one per group of sites
+            each = rows[:, start:stop].reshape(-1, place.groups, stop - start)
+            pieces.append(jnp.einsum("lgk,gkm->lgm", each, covariance).reshape(len(rows), stop - start))
+        else:
+            pieces.append(rows[:, start:stop] @ covariance)
         start = stop
     stop, size = start + sum(block.length for block in place.drawn), rows.shape[1]
     pieces += [rows[:, start:stop], *([jnp.zeros((len(rows), size - stop))] if stop < size else [])]
@@ -263,12 +267,18 @@ def put(covariance: Array, a: Block, t: Array, b: Block, s: Array | None, values
     """The covariance with that of noise a at time t and noise b, at all times or at time s, in its two places."""
     row = a.place + t * a.labels
     column = b.place + (0 if s is None else s * b.labels)
+    if covariance.ndim == 3:  # one per group of sites
+        covariance = jax.lax.dynamic_update_slice(covariance, values, (0, row, column))
+        return jax.lax.dynamic_update_slice(covariance, jnp.swapaxes(values, 1, 2), (0, column, row))
     covariance = jax.lax.dynamic_update_slice(covariance, values, (row, column))
     return jax.lax.dynamic_update_slice(covariance, values.T, (column, row))
 
 
 def variances(covariance: Array, block: Block) -> Array:
     """The variances of a noise: one row per time, one column per label."""
+    if covariance.ndim == 3:  # one per group of sites
+        each = jnp.diagonal(covariance, axis1=1, axis2=2)[:, block.place : block.place + block.length]
+        return jnp.moveaxis(each.reshape(-1, block.times, block.labels), 0, 1).reshape(block.times, -1)
     diagonal = covariance.reshape(-1)[:: covariance.shape[0] + 1]
     return diagonal[block.place : block.place + block.length].reshape(block.times, block.labels)
 

@@ -43,6 +43,30 @@ def normal(rng: np.random.Generator, xp: Any, size: int, labels: int | None = No
     return xp.asarray(rng.standard_normal((size, labels)))
 
 
+def drawn_from(rng: np.random.Generator, xp: Any, law: tuple[Any, ...], size: int, labels: int | None = None) -> Array:
+    """A vector of independent entries with a law, sites x labels."""
+    return xp.asarray(_drawn(rng, law, (size, 1 if labels is None else labels)))
+
+
+def _drawn(rng: np.random.Generator, law: tuple[Any, ...], shape: tuple[int, int]) -> np.ndarray:
+    kind, *numbers = law
+    if kind == "uniform":
+        return rng.uniform(numbers[0], numbers[1], shape)
+    if kind == "exponential":
+        return rng.exponential(numbers[0], shape)
+    if kind == "half_normal":
+        return np.abs(rng.normal(0.0, numbers[0], shape))
+    if kind == "log_normal":
+        return rng.lognormal(numbers[0], numbers[1], shape)
+    if kind == "normal_law":
+        return rng.normal(numbers[0], numbers[1], shape)
+    shares, parts = np.array(numbers[0], float), numbers[1]
+    chosen = rng.choice(len(parts), shape, p=shares / shares.sum())
+    each = [np.full(shape, part, float) if kind == "discrete" else _drawn(rng, part, shape) for part in parts]
+    found: np.ndarray = np.select([chosen == k for k in range(len(parts))], each)
+    return found
+
+
 def trait_of_values(rng: np.random.Generator, xp: Any, size: int, values: Any, weights: Any) -> Array:
     """One value per site: each value at as many sites as its weight says, up to one, and at random ones."""
     law = discrete(values, weights, np)

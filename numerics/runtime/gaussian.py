@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .exact import Block
+from .exact import Block, Site, _dual
 
 Array = Any
 Law1 = Callable[..., Array]
@@ -323,18 +323,60 @@ def average(nodes: int, law: Law, grams: tuple[Array, ...], at: tuple[Array, ...
     return _averages(nodes, law, False, *_moments(law, grams, at), own)[0][:, None]
 
 
+# -- sites that differ by traits: one line per label and group
+
+
+def dual_each(rows: Array, place: Site, *covariances: Array) -> Array:
+    """Rows times the covariance of the site's variables, without the weights of the groups."""
+    each = rows.reshape(len(rows) * place.groups, place.size // place.groups)
+    return _dual(each, place, covariances).reshape(rows.shape)
+
+
+def products_each(seen: Array, rows: Array, place: Site) -> Array:
+    """Means of the products of two fields over the sites of each group."""
+    return jnp.sum((seen * rows).reshape(len(rows) * place.groups, -1), axis=1, keepdims=True)
+
+
+def part_each(rows: Array, block: Block) -> Array:
+    """What rows hold of a source that is one number, for each group."""
+    return rows.reshape(len(rows) * block.groups, -1)[:, block.start : block.start + 1]
+
+
+def overlaps_each(seen: Array, past: Array, place: Site) -> Array:
+    """Means of the products of a field with another at several times, over the sites of each group."""
+    left, right = (x.reshape(len(x), place.groups, -1) for x in (seen, past))
+    return jnp.einsum("lgk,mgk->glm", left, right)
+
+
+def columns_each(numbers: tuple[Array, ...], labels: int, place: Site, traits: tuple[int, ...]) -> Array:
+    """Numbers, or columns over labels, and behind them traits, by their numbers."""
+    shared = jnp.repeat(columns(numbers, labels), place.groups, axis=0)
+    own = [jnp.tile(place.traits[k], labels)[:, None] for k in traits]
+    return jnp.concatenate([shared, *own], axis=1)
+
+
+def over_groups(place: Site, column: Array, factor: Callable[..., Array]) -> Array:
+    """The mean over groups of what each has, times a function of its traits, as a column over labels."""
+    weights = place.weights * factor(*place.traits)
+    return column.reshape(-1, place.groups) @ weights[:, None]
+
+
 def projection(law: Law, known: Array, rows: tuple[Array, ...], one: Block) -> Array:
     """The rows of a law without what is its own: mean slopes times the rows of its arguments, and its mean."""
     here = _Facts.of(law, known)
     constant = here.mean - sum(d * m for d, m in zip(here.slopes, here.at, strict=True))
-    unit = (jnp.arange(one.size) == one.start).astype(float)
-    return constant[:, None] * unit + sum(d[:, None] * row for d, row in zip(here.slopes, rows, strict=True))
+    size = one.size // one.groups
+    unit = (jnp.arange(size) == one.start).astype(float)
+    each = (d[:, None] * row.reshape(len(d), size) for d, row in zip(here.slopes, rows, strict=True))
+    return (constant[:, None] * unit + sum(each)).reshape(-1, one.size)
 
 
 def own(block: Block, t: Array, known: Array) -> Array:
     """The rows that are a law's own entries at one time, where the law holds."""
     place = block.start + t * block.labels + jnp.arange(block.labels)
-    return ((place[:, None] == jnp.arange(block.size)) & (known[:, :1] > 0)).astype(float)
+    here = place[:, None] == jnp.arange(block.size // block.groups)
+    holds = known[:, 0].reshape(block.labels, block.groups, 1) > 0
+    return (here[:, None, :] & holds).astype(float).reshape(block.labels, block.size)
 
 
 def residuals(
@@ -345,14 +387,17 @@ def residuals(
     there: Array,
     crosses: tuple[Array, ...],
     shared: tuple[tuple[int, int], ...] = (),
+    sites: Site | None = None,
 ) -> Array:
     """Covariances of what is left of two laws beside their projections: a at one time, b at other times.
 
     crosses: means of the products of the arguments, those of b running fastest; lines for a, columns for b.
-    shared: places in a and b of arguments that are the same variable.
+    shared: places in a and b of arguments that are the same variable. With sites that have traits, all of this
+    for each group of sites, which stand in front.
     """
     left, right = _Facts.of(a, here), _Facts.of(b, there)
-    shape = (here.shape[0], there.shape[0])
+    groups = 1 if sites is None else sites.groups
+    shape = (groups, here.shape[0] // groups, there.shape[0] // groups)
     ka, kb = a.arguments, b.arguments
     of_a = {j: i for i, j in shared}
     apart = [j for j in range(kb) if j not in of_a]
@@ -363,10 +408,10 @@ def residuals(
     bent = a.kinks is not None or b.kinks is not None
 
     def down(x: Array) -> Array:
-        return jnp.broadcast_to(x[:, None], shape).reshape(-1)
+        return jnp.broadcast_to(x.reshape(-1, groups).T[:, :, None], shape).reshape(-1)
 
     def across(x: Array) -> Array:
-        return jnp.broadcast_to(x[None, :], shape).reshape(-1)
+        return jnp.broadcast_to(x.reshape(-1, groups).T[:, None, :], shape).reshape(-1)
 
     at_a, at_b = [down(x) for x in left.at], [across(x) for x in right.at]
     between = [[crosses[i * kb + j].reshape(-1) - at_a[i] * at_b[j] for j in range(kb)] for i in range(ka)]
@@ -399,7 +444,7 @@ def residuals(
         for j in range(kb):
             linear = linear + down(left.slopes[i]) * across(right.slopes[j]) * between[i][j]
     known = down(left.holds) * across(right.holds) > 0
-    return jnp.where(known, found - linear, 0.0).reshape(shape)
+    return jnp.where(known, found - linear, 0.0).reshape(shape if sites is not None else shape[1:])
 
 
 def _entry(square: Square, i: int, j: int) -> Array:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import ndtr
 
 Array = Any
 
@@ -56,15 +57,16 @@ def rule(
 
 def stretched(places: Array, low: Any, high: Any, xp: Any = jnp) -> tuple[Array, Array]:
     """Values between the ends at places of the new variable, and how fast they change with it."""
-    bent, speed = np.pi / 2 * np.sinh(places), np.pi / 2 * np.cosh(places)
+    own = np if isinstance(places, np.ndarray) else xp
+    bent, speed = np.pi / 2 * own.sinh(places), np.pi / 2 * own.cosh(places)
     below, above = _is_infinite(low), _is_infinite(high)
     if below and above:
-        return xp.asarray(np.sinh(bent)), xp.asarray(np.cosh(bent) * speed)
+        return xp.asarray(own.sinh(bent)), xp.asarray(own.cosh(bent) * speed)
     if above:
-        return low + xp.asarray(np.exp(bent)), xp.asarray(np.exp(bent) * speed)
+        return low + xp.asarray(own.exp(bent)), xp.asarray(own.exp(bent) * speed)
     if below:
-        return high - xp.asarray(np.exp(-bent)), xp.asarray(np.exp(-bent) * speed)
-    left, right = 1 / (1 + np.exp(-2 * bent)), 1 / (1 + np.exp(2 * bent))  # shares of the way, from either end
+        return high - xp.asarray(own.exp(-bent)), xp.asarray(own.exp(-bent) * speed)
+    left, right = 1 / (1 + own.exp(-2 * bent)), 1 / (1 + own.exp(2 * bent))  # shares of the way, from either end
     changing = 2 * left * right * speed
     width = high - low
     evenly = xp.where(places < 0, low + width * left, high - width * right)
@@ -73,6 +75,26 @@ def stretched(places: Array, low: Any, high: Any, xp: Any = jnp) -> tuple[Array,
     decades = xp.log(xp.where(positive, high, 2.0) / xp.where(positive, low, 1.0))
     by_ratios = xp.where(places < 0, low * xp.exp(decades * left), high * xp.exp(-decades * right))
     return xp.where(positive, by_ratios, evenly), xp.where(positive, by_ratios * decades, width) * changing
+
+
+# -- sites of a sampled pass
+
+
+def of_values(normals: Array, number: int, values: Any, weights: Any) -> Array:
+    """One value per site, from one of its standard normals: as many sites have a value as its weight says, up to one,
+    where the normals are spread as evenly as those of a Sobol sequence are."""
+    law = discrete(values, weights)
+    bounds = jnp.cumsum(law.weights)
+    chosen = jnp.searchsorted(bounds / bounds[-1], ndtr(normals[:, number]), side="right")
+    return law.values[jnp.minimum(chosen, len(bounds) - 1)][:, None]
+
+
+def of_density(normals: Array, number: int, function: Callable[[Array], Array], low: Any, high: Any) -> Array:
+    """The same for a density: the quantile of each site."""
+    places, _, shares = rule(function, low, high, FINE)
+    below = jnp.concatenate([jnp.zeros(1), jnp.cumsum((shares[1:] + shares[:-1]) / 2)])
+    found = jnp.interp(ndtr(normals[:, number]) * below[-1], below, jnp.asarray(places))
+    return stretched(found, low, high)[0][:, None]
 
 
 def _is_infinite(end: Any) -> bool:

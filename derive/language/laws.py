@@ -1,0 +1,293 @@
+"""Vectors whose entries are drawn from another law than the normal one, once or afresh at every time.
+
+A law says what its mean and variance are, and which function of standard normals has it. Where everything is linear
+only the former enter; otherwise the entries are that function of Gaussian vectors, which is integrated or sampled like
+any other law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import sympy as sp
+from sympy.core.symbol import Str
+
+from derive.errors import DeclarationError
+from derive.language.cures import word
+from derive.language.symbols import Axis, Clock, Parameter, Sector, _Named, exact
+from derive.language.vectors import Field
+
+VALUE_FREE = "use numbers and parameters only"
+
+
+class DrawnLaw(sp.Basic):
+    """The law of one number: what kind it is, its numbers, and for a mixture the laws that are mixed."""
+
+    def __new__(cls, kind: Any, *numbers: Any) -> Self:
+        found: Self = sp.Basic.__new__(cls, Str(str(kind)), *numbers)
+        return found
+
+    kind = property(lambda self: str(self.args[0]))
+
+    def __str__(self) -> str:
+        return f"{self.kind}({', '.join(map(str, self.args[1:]))})"
+
+    _sympystr = property(lambda self: lambda printer: str(self))
+
+    @property
+    def mean(self) -> sp.Expr:
+        a, *b = self.args[1:]
+        if self.kind == "uniform":
+            return (a + b[0]) / 2
+        if self.kind == "exponential":
+            return a
+        if self.kind == "half_normal":
+            return a * sp.sqrt(2 / sp.pi)
+        if self.kind == "log_normal":
+            return sp.exp(a + b[0] ** 2 / 2)
+        if self.kind == "normal_law":
+            return a
+        return sp.Add(*(share * one.mean for share, one in self.parts))
+
+    @property
+    def variance(self) -> sp.Expr:
+        a, *b = self.args[1:]
+        if self.kind == "uniform":
+            return (b[0] - a) ** 2 / 12
+        if self.kind == "exponential":
+            return a**2
+        if self.kind == "half_normal":
+            return a**2 * (1 - 2 / sp.pi)
+        if self.kind == "log_normal":
+            return (sp.exp(b[0] ** 2) - 1) * sp.exp(2 * a + b[0] ** 2)
+        if self.kind == "normal_law":
+            return b[0] ** 2
+        mean = self.mean
+        return sp.Add(*(share * (one.variance + (one.mean - mean) ** 2) for share, one in self.parts))
+
+    @property
+    def parts(self) -> tuple[tuple[sp.Expr, DrawnLaw], ...]:
+        """What is mixed, with the share of each; a value alone is a law without spread."""
+        shares, others = self.args[1:]
+        laws = (one if isinstance(one, DrawnLaw) else DrawnLaw("normal_law", one, sp.S.Zero) for one in others)
+        return tuple(zip(shares, laws, strict=True))
+
+    @property
+    def normals(self) -> int:
+        """Of how many standard normals it is a function."""
+        if self.kind in ("discrete", "mixture"):
+            spread = [one.normals for _, one in self.parts if one.variance != 0]
+            return 1 + max(spread, default=0)
+        return 2 if self.kind == "exponential" else 1
+
+    def of_normals(self, normals: Sequence[sp.Expr]) -> sp.Expr:
+        """That function of them."""
+        a, *b = self.args[1:]
+        n = normals[0]
+        if self.kind == "uniform":
+            return a + (b[0] - a) * (1 + sp.erf(n / sp.sqrt(2))) / 2
+        if self.kind == "exponential":
+            return a * (n**2 + normals[1] ** 2) / 2
+        if self.kind == "half_normal":
+            return a * sp.Abs(n)
+        if self.kind == "log_normal":
+            return sp.exp(a + b[0] * n)
+        if self.kind == "normal_law":
+            return a + b[0] * n if b[0] != 0 else a
+        cases, below = [], sp.S.Zero
+        for share, one in self.parts[:-1]:
+            below += share
+            cases.append((one.of_normals(normals[1:] or [n]), n < sp.sqrt(2) * sp.erfinv(2 * below - 1)))
+        return sp.Piecewise(*cases, (self.parts[-1][1].of_normals(normals[1:] or [n]), True))
+
+    @property
+    def demands(self) -> tuple[tuple[str, sp.Expr, str], ...]:
+        """What its numbers must be: in words, the number, and "positive", "not negative" or "one"."""
+        if self.kind in ("discrete", "mixture"):
+            found = [(f"a weight of {self}", share, "not negative") for share, _ in self.parts]
+            found.append((f"the sum of the weights of {self}", sp.Add(*(s for s, _ in self.parts)), "one"))
+            return (*found, *(demand for _, one in self.parts for demand in one.demands))
+        if self.kind == "uniform":
+            return ((f"the distance from low to high of {self}", self.args[2] - self.args[1], "positive"),)
+        scale = self.args[-1]
+        return ((f"the scale of {self}", scale, "not negative"),)
+
+
+class Drawn(Field):
+    """A vector of independent entries that have a law."""
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        name: str,
+        sector: Sector,
+        law: DrawnLaw,
+        clock: Clock | None = None,
+        timed: bool = True,
+        axes: Any = (),
+        latex: str = "",
+    ) -> Self:
+        plain = Field(name, sector, clock, timed=timed, axes=axes, latex=latex)
+        found: Self = _Named.__new__(cls, name, (*plain.payload, law), latex, real=True)
+        return found
+
+    law = property(lambda self: self.payload[6])
+
+
+@word
+def drawn(
+    name: str,
+    sector: Sector,
+    law: DrawnLaw,
+    clock: Clock | None = None,
+    axes: Axis | tuple[Axis, ...] = (),
+    latex: str = "",
+) -> Drawn:
+    """A vector of independent entries with a law: a start or a noise that is not normal.
+
+    law: uniform(...), exponential(...), half_normal(...), log_normal(...), discrete(...), or mixture(...) of them. With
+    a clock it is drawn afresh at every time; axes and latex as for `normal`.
+
+    >>> from derive import drawn, mean, sectors, uniform
+    >>> D = sectors("D")
+    >>> start = drawn("start", D, uniform(0, 1))
+    >>> mean(start**2)
+    mean(start**2)
+    """
+    if not isinstance(law, DrawnLaw):
+        raise DeclarationError(f"drawn {name}: {law!s} is no law; give one, such as uniform(-1, 1)")
+    return Drawn(name, sector, law, clock, axes=axes, latex=latex)
+
+
+def _law(kind: str, *numbers: Any) -> DrawnLaw:
+    made = DrawnLaw(kind, *(_number(kind, number) for number in numbers))
+    _check(made)
+    return made
+
+
+def _number(kind: str, given: Any) -> sp.Expr:
+    found = exact(given)
+    unknown = sorted(str(s) for s in found.free_symbols if not isinstance(s, Parameter))
+    if unknown:
+        raise DeclarationError(f"{kind}: {found} depends on {unknown[0]}; {VALUE_FREE}")
+    if found.has(sp.oo, -sp.oo, sp.nan, sp.zoo, sp.I):
+        raise DeclarationError(f"{kind}: {found} is not a finite real number")
+    return found
+
+
+def _check(law: DrawnLaw) -> None:
+    """Refuse numbers that are known to be wrong."""
+    for what, value, kind in law.demands:
+        wrong = {"positive": value.is_nonpositive, "not negative": value.is_negative}
+        off = kind == "one" and value.is_Rational and abs(value - 1) > sp.Rational(1, 10**12)
+        if off or wrong.get(kind):
+            raise DeclarationError(f"{what} is {value}; it must be {kind}")
+
+
+@word
+def uniform(low: Any, high: Any) -> DrawnLaw:
+    """The law of a number that is anywhere between two ends with the same chance.
+
+    >>> from derive import drawn, sectors, uniform
+    >>> drawn("start", sectors("D"), uniform(-1, 1))
+    start
+    """
+    return _law("uniform", low, high)
+
+
+@word
+def exponential(scale: Any = 1) -> DrawnLaw:
+    """The law with the density exp(-x/scale)/scale of positive numbers.
+
+    >>> from derive import drawn, exponential, sectors
+    >>> drawn("start", sectors("D"), exponential(2))
+    start
+    """
+    return _law("exponential", scale)
+
+
+@word
+def half_normal(scale: Any = 1) -> DrawnLaw:
+    """The law of the size of a normal number of mean zero and that standard deviation.
+
+    >>> from derive import drawn, half_normal, sectors
+    >>> drawn("start", sectors("D"), half_normal())
+    start
+    """
+    return _law("half_normal", scale)
+
+
+@word
+def log_normal(center: Any = 0, spread: Any = 1) -> DrawnLaw:
+    """The law of exp(x) for a normal x with that mean and standard deviation.
+
+    >>> from derive import drawn, log_normal, sectors
+    >>> drawn("start", sectors("D"), log_normal(0, 0.5))
+    start
+    """
+    return _law("log_normal", center, spread)
+
+
+@word
+def normal_law(center: Any = 0, spread: Any = 1) -> DrawnLaw:
+    """The normal law with that mean and standard deviation, as a part of a mixture.
+
+    >>> from derive import mixture, normal_law
+    >>> mixture([0.25, 0.75], [normal_law(-1, 0.1), normal_law(1, 0.1)])
+    mixture((1/4, 3/4), (normal_law(-1, 1/10), normal_law(1, 1/10)))
+    """
+    return _law("normal_law", center, spread)
+
+
+@word
+def discrete(values: Iterable[Any], weights: Iterable[Any] | None = None) -> DrawnLaw:
+    """The law that takes each value with its weight; with equal ones unless given.
+
+    >>> from derive import discrete, drawn, sectors
+    >>> drawn("signs", sectors("D"), discrete([-1, 1]))
+    signs
+    """
+    return _mixed("discrete", weights, [_number("discrete", value) for value in _listed("discrete", "values", values)])
+
+
+@word
+def mixture(weights: Iterable[Any], laws: Iterable[DrawnLaw]) -> DrawnLaw:
+    """The law that is one of several, each with its weight.
+
+    >>> from derive import drawn, exponential, mixture, normal_law, sectors
+    >>> drawn("start", sectors("D"), mixture([0.5, 0.5], [normal_law(0, 1), exponential(2)]))
+    start
+    """
+    found = _listed("mixture", "laws", laws)
+    for one in found:
+        if not isinstance(one, DrawnLaw):
+            raise DeclarationError(f"mixture: {one!s} is no law; mix laws such as normal_law(0, 1)")
+        if one.kind in ("discrete", "mixture"):
+            raise DeclarationError(f"mixture: {one!s} is a mixture itself; write its parts into this one")
+    return _mixed("mixture", weights, found)
+
+
+def _mixed(kind: str, weights: Any, parts: list[Any]) -> DrawnLaw:
+    if weights is None:
+        shares = [sp.Rational(1, len(parts))] * len(parts)
+    else:
+        shares = [_number(kind, share) for share in _listed(kind, "weights", weights)]
+    if len(shares) != len(parts):
+        raise DeclarationError(f"{kind}: {len(parts)} values or laws and {len(shares)} weights; give one weight each")
+    _check(DrawnLaw(kind, sp.Tuple(*shares), sp.Tuple(*parts)))
+    total = sp.Add(*shares)
+    if total.is_Rational:  # decimals such as 1/3 add up to one only nearly
+        shares = [share / total for share in shares]
+    kept = [(share, part) for share, part in zip(shares, parts, strict=True) if share != 0]
+    return DrawnLaw(kind, sp.Tuple(*(share for share, _ in kept)), sp.Tuple(*(part for _, part in kept)))
+
+
+def _listed(kind: str, what: str, given: Any) -> list[Any]:
+    if isinstance(given, (str, sp.Basic)) or not isinstance(given, Iterable):
+        raise DeclarationError(f"{kind}: {what}={given!s} is not a list; write [...]")
+    found = list(given)
+    if not found:
+        raise DeclarationError(f"{kind}: {what}=[] is empty; give one or more")
+    return found
