@@ -22,6 +22,8 @@ IN_TRAITS = "density discrete".split()
 IN_TWO_TIME = "Rows kicked two_time".split()
 WANTED = "wanted"
 """Which two-time functions are asked for."""
+NODES = Symbol("nodes")
+"""How many values of a trait are taken."""
 FUNCTIONS = ("forward_pass", "sites", "carried", "tables", "start", "step", "results", "strides", WANTED)
 LOCALS = ("state", "order", "observables", "fields")
 """What functions of the module call their own values."""
@@ -69,6 +71,8 @@ class ExactText:
     """Two-time functions that there are not, and why."""
     default = "128"
     """How many nodes are taken where their number is not given."""
+    named: tuple[Symbol, ...] = (NODES,)
+    """What callers give by name: it has its name before anything of the declaration can take it."""
 
     def __init__(self, program: ExactPass, runtime: str):
         self.program, self.runtime = program, runtime
@@ -77,14 +81,14 @@ class ExactText:
         known = (*(name for _, functions in self.runtime_functions for name in functions), *IN_TRAITS)
         names = Names((*known, *FUNCTIONS, *LOCALS, self.kind, "TRAINING", "jnp", "jsp"))
         self.text = Text(names)
-        for symbol in (PARAMETERS, program.time, program.times, program.when):
+        for symbol in (PARAMETERS, *self.named, program.time, program.times, program.when):
             names.of(symbol)
         self.p, self.times = names.of(PARAMETERS), names.of(program.times)
         self.time = names.of(program.time)
         self.steps = "1" if program.clock is None else self.text.formula(program.clock.steps)
         self.points = "1" if program.clock is None else self.text.formula(program.clock.points)
         self.tables = [let.symbol for let in program.tables if let.remark]
-        self.values = (names.of(Symbol("nodes")),) if self.kind == "TraitTraining" else ()
+        self.values = (names.of(NODES),) if self.kind == "TraitTraining" else ()
         """How many values a trait with a density is taken at, if there is one."""
 
     def module(self) -> str:

@@ -17,6 +17,7 @@ class GaussianText(ExactText):
 
     def __init__(self, made: GaussianPass, runtime: str):
         self.nodes_symbol, self.refused = made.nodes, made.refused
+        self.named = (made.nodes,)
         super().__init__(made.program, runtime)
 
     @property
