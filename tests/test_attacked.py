@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sympy import Rational, sqrt
+from sympy import Rational, sqrt, tanh
 
 import derive
 from derive import (
@@ -31,8 +31,12 @@ from derive import (
 )
 from derive.api.example import SPIKE
 from derive.equations.history import write_out
-from derive.errors import DeclarationError, ParameterError, SizeError
+from derive.errors import DeclarationError, DeriveError, ParameterError, SizeError
 from derive.models import spiked_wigner
+from derive.pipeline import derive_model
+from derive.program.exact import exact_pass
+from derive.program.layout import Layout
+from derive.program.quotients import ExactRun
 from numerics.simulation.compare import _overlap_rows
 
 a = parameter("a", default=0.2, domain=positive)
@@ -263,3 +267,32 @@ def test_a_theory_is_pickled_as_what_it_was_loaded_from(tmp_path, monkeypatch):
 def test_orders_and_exact_numbers_of_an_expansion(wrong):
     with pytest.raises(ParameterError, match=f"^{next(iter(wrong))}="):
         derive.load(SPIKE).expand("outlier", "strength-2", **wrong)
+
+
+@pytest.mark.parametrize(
+    ("word", "law"),
+    [
+        ("nodes", lambda x, y: b * x + tanh(v)),
+        ("rank", lambda x, y: tanh(y) + v),
+        ("tolerance", lambda x, y: tanh(y) + v),
+    ],
+)
+def test_a_clock_may_be_called_like_what_a_pass_is_given_by_name(word, law):
+    """By hand: at time 0 the field is the normal vector, whatever time is called."""
+    clock = training_clock(word, steps=T)
+    x, y = fields("x y", D, clock)
+    equations = [Eq(x(0), v), Eq(x(clock + 1), law(x(clock), y(clock))), Eq(y(clock), goe("M0", D) @ x(clock))]
+    found = derive.load(Model(parameters=(b, T), equations=equations, observe={"norm": mean(x(clock) ** 2)}))
+    assert found.solve(samples=500, T=1)["norm"][0] == pytest.approx(1, rel=0.2)
+
+
+def test_a_root_of_a_mean_is_refused_where_arithmetic_is_exact():
+    """sqrt(5)/2 is met as the pass runs: there is no symbol for it, and what SymPy says of it is no sentence."""
+    x = field("x", D, t)
+    n = normal("n", D, t, scale=Rational(1, 2))
+    rule = Eq(x(t), sqrt(3) * v + x(t - 1) / sqrt(1 + mean(n(t) ** 2)))
+    model = Model(parameters=(T,), equations=[rule], observe={"norm": mean(x(t) ** 2)})
+    derivation = derive_model(model)
+    program = exact_pass(Layout(derivation.order, derivation.saddle), ())
+    with pytest.raises(DeriveError, match="no exact expansion"):
+        ExactRun.of(program, {T: 2}).order(program)

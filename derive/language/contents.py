@@ -48,6 +48,9 @@ class Declaration(Protocol):
     @property
     def refuses(self) -> Any: ...
 
+    @property
+    def symbols(self) -> tuple[sp.Symbol, ...]: ...
+
 
 def expressions(node: Any) -> list[sp.Basic]:
     """All SymPy expressions inside a matrix expression."""
@@ -75,24 +78,26 @@ def everything(model: Declaration) -> list[sp.Basic]:
     return found
 
 
-def atoms(model: Declaration, kind: type | tuple[type, ...]) -> tuple[Any, ...]:
-    """The symbols of one kind, also those inside sizes, scales and variances, in order of first use."""
-    found: dict[Any, None] = {}
-    seen: set[Any] = set()
+def symbols(model: Declaration) -> tuple[sp.Symbol, ...]:
+    """All symbols, also those inside sizes, scales and variances, in order of first use."""
+    found: dict[sp.Symbol, None] = {}
 
     def visit(expression: sp.Basic) -> None:
         for node in sp.preorder_traversal(expression):
-            if isinstance(node, kind):
-                found.setdefault(node)
-            if isinstance(node, sp.Symbol) and hasattr(node, "payload") and node not in seen:
-                seen.add(node)
-                for part in node.payload:
+            if isinstance(node, sp.Symbol) and node not in found:
+                found[node] = None
+                for part in getattr(node, "payload", ()):
                     if isinstance(part, sp.Basic):
                         visit(part)
 
     for expression in everything(model):
         visit(expression)
     return tuple(found)
+
+
+def atoms(model: Declaration, kind: type | tuple[type, ...]) -> tuple[Any, ...]:
+    """The symbols of one kind, in order of first use."""
+    return tuple(symbol for symbol in model.symbols if isinstance(symbol, kind))
 
 
 def declared_names(model: Declaration) -> set[str]:

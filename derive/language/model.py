@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field as data_field, replace
+from functools import cached_property
 from typing import Any
 
 import sympy as sp
@@ -12,6 +13,7 @@ from derive.display import Displayed
 from derive.errors import DeclarationError
 from derive.language.alignments import Alignment, sides_of
 from derive.language.checks import check
+from derive.language.contents import symbols
 from derive.language.cures import word
 from derive.language.equations import Eq, Spectrum, named
 from derive.language.matrices import Evolving, Matrix
@@ -86,6 +88,11 @@ class Model(Displayed):
         if self.probe is None:
             return ()
         return self.probe if isinstance(self.probe, tuple) else (("", self.probe),)
+
+    @cached_property
+    def symbols(self) -> tuple[sp.Symbol, ...]:
+        """All symbols, in order of first use: found once, for all who look for some of them."""
+        return symbols(self)
 
     def probing(self, label: str) -> Model:
         """The same model with one of its probed matrices only, and directions that its vectors live with."""

@@ -60,6 +60,7 @@ class ExactText:
 
     plain_kind, trait_kind = "ExactTraining", "TraitTraining"
     nodes = Symbol("nodes")
+    """Callers give it by name, so that it has its name before anything of the declaration can take it."""
     doc = "Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."
     runtime_functions: tuple[tuple[str, list[str]], ...] = (
         ("coefficients", IN_COEFFICIENTS),
@@ -80,7 +81,7 @@ class ExactText:
         known = (*(name for _, functions in self.runtime_functions for name in functions), *IN_TRAITS)
         names = Names((*known, *FUNCTIONS, *LOCALS, self.kind, "TRAINING", "jnp", "jsp"))
         self.text = Text(names)
-        for symbol in (PARAMETERS, program.time, program.times, program.when):
+        for symbol in (PARAMETERS, self.nodes, program.time, program.times, program.when):
             names.of(symbol)
         self.p, self.times = names.of(PARAMETERS), names.of(program.times)
         self.time = names.of(program.time)

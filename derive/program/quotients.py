@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from sympy.polys.polyerrors import PolynomialError
+from sympy.polys.polyerrors import BasePolynomialError
 
 from derive.algebra.polynomials import TooLarge
 from derive.algebra.quotients import Quotient, RationalFunctions
@@ -100,7 +100,7 @@ class Scalars:
         plain = plain.xreplace({base: root**q for base, (root, q) in self.roots.items() if base.is_Symbol})
         try:
             return self.field.convert(plain)
-        except (PolynomialError, TypeError, ValueError, ZeroDivisionError):
+        except (BasePolynomialError, TypeError, ValueError, ZeroDivisionError):
             raise DeriveError(
                 f"{expression} is not an algebraic function of the parameters here, so there is no exact expansion; "
                 "fix what it depends on with --at, or solve for numbers with `derive solve`"

@@ -85,7 +85,8 @@ class SampledText:
         names = Names((*IN_SAMPLED, *IN_EXACT, *IN_TWO_TIME, *IN_COEFFICIENTS, *FUNCTIONS, *OTHERS, FINITE))
         self.text = Text(names)
         given = (program.normals, program.noises, program.rank, program.tolerance, program.moments_symbol)
-        for symbol in (PARAMETERS, program.time, program.when, program.sites, *given, program.wanted):
+        # callers give some of these by name, so that nothing of the declaration may take it before them
+        for symbol in (PARAMETERS, *given, program.wanted, program.time, program.when, program.sites):
             names.of(symbol)
         for symbol in dict.fromkeys((*program.carried, *program.kept)):
             names.given[symbol] = f"state.{names.of(symbol)}"

@@ -180,6 +180,19 @@ def _renamed(draft: Draft, rng: Random) -> Outcome:
     return Outcome(IDLE) if other is None else compared(draft, other, 1e-12, True)
 
 
+def _rewritten(read: Reading = _solved) -> Check:
+    """The declaration rewritten in every way, one after the other in an order drawn at random, against itself."""
+
+    def check(draft: Draft, rng: Random) -> Outcome:
+        other = draft
+        for _, partner, _, _ in rng.sample(_SAME, len(_SAME)):
+            other = partner(other, rng) or other
+        texts = write(draft), write(other, family=rng.random() < 0.3)
+        return _compared(texts, 1e-9, False, read)
+
+    return check
+
+
 def _of_family(read: Reading = _solved) -> Check:
     """The declaration against the same one as the first member of a family."""
     return lambda draft, rng: _compared((write(draft), write(draft, family=True)), 1e-12, True, read)
@@ -324,8 +337,11 @@ _PAIRS = (
     ("a trait with one value against the number", partners.one_value, 1e-9),
 )
 
+AT_ONCE = "rewritten in all these ways at once"
+
 LAWS = (
     Law("solved, or refused in a sentence", _no_traceback),
+    Law(AT_ONCE, _rewritten()),
     Law(_SAME[0][0], _renamed),
     *(Law(name, _partnered(partner, tolerance, strict)) for name, partner, tolerance, strict in _SAME[1:]),
     *(Law(name, _paired(partner, tolerance)) for name, partner, tolerance in _PAIRS),
@@ -340,11 +356,16 @@ LAWS = (
 
 SYMBOLIC = (
     Law("the averaged action against the cavity argument", _cavity, compiled=False),
-    *(Law(name, _partnered(p, tolerance, strict, in_exact_arithmetic), False) for name, p, tolerance, strict in _SAME),
+    Law(AT_ONCE, _rewritten(in_exact_arithmetic), False),
     *(Law(name, _paired(p, tolerance, in_exact_arithmetic), False) for name, p, tolerance in _PAIRS),
-    Law("a member of a family", _of_family(in_exact_arithmetic), False),
 )
 """The laws that need no compiler: observables of linear laws in exact arithmetic."""
+
+SINGLE = (
+    *(Law(name, _partnered(p, tolerance, strict, in_exact_arithmetic), False) for name, p, tolerance, strict in _SAME),
+    Law("a member of a family", _of_family(in_exact_arithmetic), False),
+)
+"""What `AT_ONCE` does, one way at a time: tried where all at once break a law, or are refused."""
 
 
 def named_law(name: str) -> Law:

@@ -186,10 +186,13 @@ def _shape(draft: Draft, node: Node) -> tuple[str, str]:
     if node.op == "outer":
         left, right = (_sector(draft, child) for child in node.children)
         return str(left), str(right)
-    inner = next(
-        child for child in node.children if child.op in ("turned", "matrix", "fresh", "weights", "matmul", "outer")
-    )
-    return _shape(draft, inner)
+    return _shape(draft, next(filter(_is_matrix, node.children)))
+
+
+def _is_matrix(node: Node) -> bool:
+    if node.op in ("sum", "product"):
+        return any(map(_is_matrix, node.children))
+    return node.op in ("turned", "matrix", "fresh", "weights", "matmul", "outer")
 
 
 def named(draft: Draft, rng: Random) -> Draft | None:

@@ -100,7 +100,7 @@ def _plainer_symbols(draft: Draft) -> Iterator[Draft]:
         for other in draft.normals:
             if other.name < v.name and replace(other, name=v.name) == v:
                 merged = with_names(draft, {v.name: other.name})
-                yield replace(merged, normals=tuple(x for x in merged.normals if x != v)[: len(draft.normals) - 1])
+                yield replace(merged, normals=tuple(x for x in draft.normals if x is not v))
     held = {n.leaf for s in draft.sectors for n in s.ratio.walk()}
     for p in draft.parameters:
         if p.domain == "real" and p.name not in held:
