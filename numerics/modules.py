@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from derive.errors import DeriveError, ParameterError
+from derive.errors import DeriveError, NumericalError, ParameterError
 from numerics.arrays import checked_array
 from numerics.bulk.branch import Branch
 from numerics.bulk.settling import settled
@@ -27,6 +27,7 @@ from numerics.runtime.interface import (
     ExactTraining,
     FiniteSize,
     GaussianTraining,
+    Order,
     Probe,
     SampledTraining,
     SampledTwoTime,
@@ -138,9 +139,17 @@ class Solver:
         """Whether the exact training level holds integrals: a forward pass can be told how many nodes they take."""
         return isinstance(self.training, (GaussianTraining, TraitTraining))
 
-    def branch(self, values: dict[str, Any], matrix: ProbedMatrix | None = None) -> Branch:
-        """The physical branch of the bulk at these parameters; of the first probed matrix unless one is given."""
-        return settled(Branch((matrix or self.matrices[0]).bulk, self.numbers(values)))
+    def branch(self, values: dict[str, Any], matrix: ProbedMatrix | None = None, order: Order | None = None) -> Branch:
+        """The physical branch of the bulk at these parameters; of the first probed matrix unless one is given. order:
+        order parameters, for a bulk that holds training fields."""
+        bulk, p = (matrix or self.matrices[0]).bulk, self.numbers(values)
+        if bulk.spreads and order is None:
+            raise NumericalError(
+                f"the bulk of {self.name} holds fields of the training level (diag), so that it is found by solve only"
+            )
+        for spread in bulk.spreads:
+            p = spread.at(p, order or {})
+        return settled(Branch(bulk, p))
 
     def numbers(self, values: dict[str, Any]) -> Point:
         """Parameter values alone: spectra depend on data through order parameters only, so that none is needed."""

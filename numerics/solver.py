@@ -176,7 +176,7 @@ def spiked_problem(solver: Solver, solution: Solution, label: str | None = None)
     if solution.order is None:
         raise ParameterError("points of a sweep keep no order parameters; solve this point alone and ask for A(z) then")
     matrix = solver.matrix(layer.label)
-    branch = solver.branch(solution.parameters, matrix)
+    branch = solver.branch(solution.parameters, matrix, solution.order)
     law = layer.law.moved(-layer.shift)
     return SpikedProblem(as_settled(matrix.probe, branch), branch.p, solution.order, branch, _excluded(law))
 
@@ -312,14 +312,15 @@ def _foreseen(
                 continue
             try:
                 check_finite(trained)
-                own = solver.branch(values, matrix)
+                own = solver.branch(values, matrix, trained.order)
                 key = (own.law, own.own)
                 branch = branches.setdefault(key, own)
                 law = law_of(branch)
                 problem = SpikedProblem(as_settled(matrix.probe, own), own.p, trained.order, branch, _excluded(law))
                 rings = ring_eigenvalues(problem) if matrix.probe.reduced else None
                 early = None
-                if path and rings is not None and solver.setting.steps is not None:
+                steady = all(spread.steady for spread in matrix.bulk.spreads)
+                if path and steady and rings is not None and solver.setting.steps is not None:
                     early = early_eigenvalues(problem, _steps(solver, own.p, values))
                 if rings is not None:
                     wanted.setdefault(key, []).extend(places_to_ask(problem, rings, early))
@@ -392,7 +393,7 @@ def _layer(
     tell: Report,
 ) -> Layer:
     if known is None:
-        branch = solver.branch(values, matrix)
+        branch = solver.branch(values, matrix, trained.order)
         law = law_of(branch, part(tell, 0.0, 0.8))
         probe = as_settled(matrix.probe, branch)
         known = Foreseen(law, SpikedProblem(probe, branch.p, trained.order, branch, _excluded(law)))
@@ -426,7 +427,8 @@ def _layer(
     )
     if overlaps or matrix.probe.directions:
         layer = _with_vectors(layer, problem, trained, here, overlaps, solver.setting.steps)
-    if path and solver.setting.steps is not None and (matrix.probe.reduced or not matrix.probe.unknowns):
+    steady = all(spread.steady for spread in matrix.bulk.spreads)
+    if path and steady and solver.setting.steps is not None and (matrix.probe.reduced or not matrix.probe.unknowns):
         layer = _with_path(layer, known, trained, _steps(solver, problem.p, values), tell)
     return layer
 

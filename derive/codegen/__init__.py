@@ -78,6 +78,7 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
             training = GaussianText(by_integrals, runtime).module()
             two_time = GaussianText(gaussian_two_time(layout), runtime).module()
         else:
+            _check_spreads(derivation)
             exact, training = False, write_sampled(layout, letters, means, model.responses, runtime)
             two_time = write_sampled_two_time(layout, letters, means, runtime)
     files = {
@@ -89,9 +90,19 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
     for label, stem in stems.items():
         probed = derivation.probes[label]
         files[f"probe{stem}.py"] = probe_text(probe_program(probed.pencil, layout, means), runtime)
-        files[f"bulk{stem}.py"] = bulk_text(bulk_program(probed.bulk, layout), runtime)
+        files[f"bulk{stem}.py"] = bulk_text(bulk_program(probed.bulk, layout, means), runtime)
     files["__init__.py"] = front_text(model, layout, exact, stems, declaration_digest(model), runtime)
     return {name: _formatted(_banner(model) + text) for name, text in sorted(files.items())}
+
+
+def _check_spreads(derivation: Derivation) -> None:
+    """Bulks that hold training fields are not had where those are sampled."""
+    for probed in derivation.probes.values():
+        for spread in probed.probe.spreads:
+            raise DeclarationError(
+                f"spectrum(...) has diag(...) of {spread.values[0]}, and other laws of this model are sampled, so that "
+                "its bulk would have an error; take laws that are linear, or whose averages are integrals in few fields"
+            )
 
 
 def generate_alone(model: Model) -> dict[str, str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from derive.program.nodes import Definition
-from derive.program.probe import AlignedProgram, BulkProgram, ProbeProgram
+from derive.program.probe import AlignedProgram, BulkProgram, ProbeProgram, SpreadProgram
 from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text
 
 IN_MATRICES = ("by_time", "diagonal", "taken_at")
-IN_TRAITS = ("density", "discrete", "over_sites")
+IN_TRAITS = ("density", "discrete", "over_sites", "standard_normal")
 
 
 def probe_text(program: ProbeProgram, runtime: str) -> str:
@@ -61,12 +61,26 @@ def bulk_text(program: BulkProgram, runtime: str) -> str:
         *([f"    curve_text={program.curve_text!r},", "    curve=curve,"] if program.curve is not None else []),
         *(["    edge_polynomials=edge_polynomials,"] if program.edge_polynomials is not None else []),
         *(["    sites=sites,", f"    settles={program.settles!r},"] if program.sites is not None else []),
+        *(
+            ["    spreads=(", *(f"        {_spread(one)}," for one in program.spreads), "    ),"]
+            if program.spreads
+            else []
+        ),
         ")",
     ]
     curve = ", the curve of the resolvent G, and where its edges may lie" if program.curve is not None else ""
     doc = f"The bulk: self-consistent responses{curve}."
     sites = [program.sites] if program.sites is not None else []
-    return _module(doc, [*sites, program.equations, *optional], ["BulkLaw"], end, runtime)
+    functions = [*sites, *(one.covariances for one in program.spreads), program.equations, *optional]
+    return _module(doc, functions, ["BulkLaw", *(["Spread"] if program.spreads else [])], end, runtime)
+
+
+def _spread(program: SpreadProgram) -> str:
+    lower, inverse = (
+        tuple(tuple(number.name for number in row) for row in rows)
+        for rows in (program.spread.lower, program.spread.inverse)
+    )
+    return f"Spread({lower!r}, {inverse!r}, {program.covariances.name}, {program.steady!r})"
 
 
 def _joined(parts: list[str]) -> str:

@@ -12,7 +12,7 @@ from derive.algebra.nodes import Z, index_size
 from derive.algebra.sites import as_polynomials
 from derive.algebra.words import Combination, as_matrix
 from derive.language.symbols import EngineSymbol, Parameter
-from derive.language.vectors import Field, FieldAt
+from derive.language.vectors import Field, FieldAt, Mean
 from derive.records.base import Record
 from derive.records.system import System
 
@@ -90,6 +90,26 @@ class Aligned:
         return tuple(made for _, made in (*self.couplings, *self.sources, *self.feeds, *self.drive))
 
 
+@dataclass(frozen=True)
+class Spread:
+    """Training fields of a site that stand on diagonals, as combinations of independent standard normal numbers.
+
+    values[a] = sum_b lower[a][b] normals[b], b <= a, where lower is the triangular root of the covariance of the
+    values, and inverse that of lower, zero in directions in which the values do not vary. Both are numbers that the
+    training level gives.
+    """
+
+    values: tuple[FieldAt, ...]
+    normals: tuple[Field, ...]
+    lower: tuple[tuple[Parameter, ...], ...]
+    inverse: tuple[tuple[Parameter, ...], ...]
+
+    @property
+    def covariances(self) -> tuple[tuple[Mean, ...], ...]:
+        """The means of products that lower is the root of, rows of the lower triangle."""
+        return tuple(tuple(Mean(a * b) for b in self.values[: row + 1]) for row, a in enumerate(self.values))
+
+
 @dataclass(frozen=True, repr=False)
 class ProjectedProbe(Record):
     """propagator: sum_l L[i, l] psi_l = noise + spikes, after the Laplace transform.
@@ -99,6 +119,7 @@ class ProjectedProbe(Record):
     alignments: the same for directions that the declaration asks about.
     differing: spectral fields of sites that differ by traits. Their equations are solved site by site before they are
     averaged, so that couplings to their unknowns hold averages of the sites' responses, and bulk equations too.
+    spreads: what training fields on diagonals are made of.
     """
 
     system: System
@@ -113,6 +134,7 @@ class ProjectedProbe(Record):
     alignments: tuple[Aligned, ...]
     assumptions: tuple[str, ...]
     differing: tuple[Field, ...] = ()
+    spreads: tuple[Spread, ...] = ()
     title = "Probe, projected and Laplace transformed"
 
     @cached_property

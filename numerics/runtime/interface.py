@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .point import Point
+from .point import Point, replaced
+from .traits import triangular
 
 Array = Any
 Key = tuple[str, str, str] | tuple[str, int]
@@ -253,6 +254,29 @@ class Probe:
 
 
 @dataclass(frozen=True)
+class Spread:
+    """Training fields of a site that stand on diagonals, as combinations of independent standard normal numbers.
+
+    covariances(p, order): rows of the lower triangle. lower, inverse: under which names a point has the triangular
+    root of them, and its inverse, which is zero in directions in which the fields do not vary. steady: whether the
+    fields have no times.
+    """
+
+    lower: tuple[tuple[str, ...], ...]
+    inverse: tuple[tuple[str, ...], ...]
+    covariances: Callable[[Point, Order], Any]
+    steady: bool
+
+    def at(self, p: Point, order: Order) -> Point:
+        """The point with these numbers."""
+        lower, inverse = triangular([[float(x) for x in row] for row in self.covariances(p, order)])
+        found = {}
+        for names, numbers in ((self.lower, lower), (self.inverse, inverse)):
+            found.update({name: float(numbers[a, b]) for a, row in enumerate(names) for b, name in enumerate(row)})
+        return replaced(p, **found)
+
+
+@dataclass(frozen=True)
 class BulkLaw:
     """The bulk of one probed matrix. responses: names of the unknowns, in the order of the array r; resolvent: the
     place of the resolvent among them.
@@ -263,7 +287,8 @@ class BulkLaw:
     responses could not be eliminated. curve_text: the curve as text, with {z} for z.
 
     sites(p, nodes): the laws of what differs from site to site, which the equations take last where there are any;
-    settles: whether a density is among them, so that the number of its values matters.
+    settles: whether a density is among them, so that the number of its values matters. spreads: what the laws need of
+    the training level.
     """
 
     responses: tuple[str, ...]
@@ -275,6 +300,7 @@ class BulkLaw:
     sites: Sites | None = None
     settles: bool = False
     nodes: int = NODES
+    spreads: tuple[Spread, ...] = ()
 
     @property
     def eliminated(self) -> bool:
