@@ -227,6 +227,10 @@ class _Spectral:
         """What functions of the responses take besides them."""
         return (self.sites,) if self.traits else ()
 
+    def driving(self, probe: Field) -> tuple[Symbol, ...]:
+        """What functions take that tell what a source in the equation of a probe field drives."""
+        return (self.z, self.r, self.order, *self.given) if probe in self.projected.differing else (self.order,)
+
     def _mean(self, average: Mean) -> Value:
         """A mean over the times before the last update, or one that is taken at a time."""
         table = Item(self.order, mean_key(average, self.means.index(average), self.clock), None)
@@ -311,8 +315,11 @@ def _as_name(key: Key) -> str:
 
 
 def _averages(projected: ProjectedProbe) -> set[SiteAverage]:
-    """The averages over sites in the bulk and in A(z)."""
-    scales = [scale for _, combination in projected.couplings for scale, _ in combination]
+    """The averages over sites in the bulk, in A(z) and in what sources drive."""
+    combinations = [combination for _, combination in projected.couplings]
+    combinations += [combination for side in projected.directions for _, combination in side.drive]
+    combinations += [combination for one in projected.alignments for combination in one.combinations]
+    scales = [scale for combination in combinations for scale, _ in combination]
     return {average for e in (*projected.bulk_equations, *scales) for average in e.atoms(SiteAverage)}
 
 
@@ -353,7 +360,7 @@ def _side(work: _Spectral, side: Directions) -> Definition:
         f"For sources along {names}: the right-hand side of A(z) q = b,\n"
         "the rows of q that are its overlaps with them, and their Gram matrix.\n"
     ).rstrip()
-    return work.function(f"{side.side}_spikes", (work.order,), doc, Tuple((Blocks(driven), Blocks(rows), Blocks(gram))))
+    return work.function(f"{side.side}_spikes", work.driving(side.probe), doc, Tuple((Blocks(driven), Blocks(rows), Blocks(gram))))
 
 
 def _aligned(work: _Spectral, number: int, aligned: Aligned) -> AlignedProgram:
@@ -375,12 +382,12 @@ def _aligned(work: _Spectral, number: int, aligned: Aligned) -> AlignedProgram:
         "and the matrix with its mean squares on the diagonal.\n"
     ).rstrip()
     result = Tuple((driven(unknowns, 0), Blocks((tuple(map(seen, everything)),)), work.letter(_squares(aligned))))
-    source = work.function(f"along_{number}", (work.order,), doc, result)
+    source = work.function(f"along_{number}", work.driving(aligned.probe), doc, result)
     later = earlier = time = None
     if aligned.later:
         doc = f"The equations of the overlaps that {name} adds to those of A(z)."
         rows = _equations(work, aligned.later, everything, dict(aligned.couplings))
-        later = work.function(f"later_{number}", (work.z, work.r, work.order), doc, rows)
+        later = work.function(f"later_{number}", (work.z, work.r, work.order, *work.given), doc, rows)
     if aligned.earlier:
         doc = (
             f"The equations of the responses that a source along {name} drives, what it drives them with,\n"
@@ -395,7 +402,7 @@ def _aligned(work: _Spectral, number: int, aligned: Aligned) -> AlignedProgram:
         )
         rows = _equations(work, aligned.earlier, aligned.earlier, dict(aligned.sources))
         whole = Tuple((rows, driven(aligned.earlier, len(unknowns)), added))
-        earlier = work.function(f"earlier_{number}", (work.z, work.r, work.order), doc, whole)
+        earlier = work.function(f"earlier_{number}", (work.z, work.r, work.order, *work.given), doc, whole)
     if direction.time is not None and direction.time != work.clock:
         time = work.function(f"time_{number}", (), f"The time of {text(direction)}.", work.number(direction.time))
     return AlignedProgram(aligned, source, later, earlier, time)
@@ -417,6 +424,8 @@ def _equations(
             made = work.combination(couplings.get((r, c), ()), unknown.size, other.size, sign=-1)
             same = (unknown.kind, unknown.field) == (other.kind, other.field)
             scalar = propagator.get((index[unknown.probe], index[other.probe]), sp.S.Zero) if same else sp.S.Zero
+            if unknown.probe in work.projected.differing:
+                scalar = sp.S.One if unknown == other else sp.S.Zero
             if scalar != 0:
                 identity = (work.number(scalar), Call("eye", (Formula(unknown.size),), (unknown.size, other.size)))
                 made = Sum((identity, *made.terms), made.shape)

@@ -23,7 +23,7 @@ def probe_text(program: ProbeProgram, runtime: str) -> str:
     ]
     parts = [(r.pencil, r.scalar_map, r.relation, r.inverse) for r in program.rings]
     rings = [f"Ring({', '.join('None' if f is None else f.name for f in ring)})" for ring in parts]
-    sides = [f"Side({side!r}, {f.name})" for side, f in program.sides]
+    sides = [f"Side({side!r}, {f.name}{', sited=True' if len(f.parameters) > 2 else ''})" for side, f in program.sides]
     asked = [_direction(one) for one in program.alignments]
     given = ["    sites=sites,"] if program.sites is not None else []
     end = [
@@ -47,7 +47,9 @@ def probe_text(program: ProbeProgram, runtime: str) -> str:
 def _direction(program: AlignedProgram) -> str:
     aligned, field = program.aligned, program.aligned.direction.field
     told = [aligned.name, aligned.side, field.name, field.timed, field.labels.name if field.labelled else None]
-    return f"Direction({', '.join([*map(repr, told), *('None' if f is None else f.name for f in program.functions)])})"
+    sited = ["sited=True"] if len(program.source.parameters) > 2 else []
+    functions = ("None" if f is None else f.name for f in program.functions)
+    return f"Direction({', '.join([*map(repr, told), *functions, *sited])})"
 
 
 def bulk_text(program: BulkProgram, runtime: str) -> str:

@@ -42,11 +42,6 @@ def project_probe(saddle: SaddlePoint, order: TimeOrder) -> ProjectedProbe:
     equations = work.bulk_equations()
     unknowns, couplings = work.close()
     asked = saddle.system.model.alignments
-    if asked and work.differing:
-        raise DeclarationError(
-            f"alignment {asked[0][0]}: vectors of a matrix whose sites differ by traits (diag) are not compared with "
-            "directions; leave the alignment out, or probe the matrix without the diagonal"
-        )
     return ProjectedProbe(
         saddle.system,
         tuple(work.probes),
@@ -435,8 +430,6 @@ class _Projection:
             fields = tuple(dict.fromkeys(t.vector.field for t in self.terms(probe) if t.pair is not None))
             if not fields or any(Unknown("C", probe, f) not in unknowns for f in fields):
                 continue
-            if probe.sector in self.differing:  # what a source drives would depend on z
-                continue
             drive: dict[tuple[int, int], Combination] = {}
             for row, unknown in enumerate(unknowns):
                 for column, f in enumerate(fields):
@@ -453,6 +446,10 @@ class _Projection:
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Combination:
         """What a source along a training field in the equation of a probe field adds to that of an unknown."""
+        if unknown.probe.sector in self.differing and unknown.probe.sector == probe.sector:
+            response = sp.Add(*(found for found, other in self.answers(unknown.probe) if other == probe))
+            seen = [(self.averaged(response * scale), word) for scale, word in self._seen(unknown, along)]
+            return combine(seen)
         if unknown.probe != probe:
             return ()
         if unknown.kind == "C":

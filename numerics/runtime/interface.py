@@ -194,10 +194,12 @@ class Ring:
 @dataclass(frozen=True)
 class Side:
     """The spikes on one side ("right", "left"). spikes(p, order) -> the right-hand side of A(z) q = b for sources
-    along them, the rows of q that are its overlaps with them, and their Gram matrix."""
+    along them, the rows of q that are its overlaps with them, and their Gram matrix. sited: sites there differ, so that
+    it is spikes(p, z, r, order, laws); `Probe.driven` knows."""
 
     name: str
-    spikes: Callable[[Point, Order], tuple[Array, Array, Array]]
+    spikes: Callable[..., tuple[Array, Array, Array]]
+    sited: bool = False
 
 
 @dataclass(frozen=True)
@@ -209,7 +211,8 @@ class Direction:
     matrix with its mean squares on the diagonal. later(p, z, r, order): the equations of the overlaps that A(z) has
     not, one column per unknown of A(z) and of theirs. earlier(p, z, r, order) -> the equations of responses that only
     the source drives, what drives them, and what they add to the right-hand side. None where there are none.
-    time(p): when the direction is taken; None for all times before the last update, or where it has none.
+    time(p): when the direction is taken; None for all times before the last update, or where it has none. sited: sites
+    there differ, so that it is source(p, z, r, order, laws); where any do, later and earlier take laws last too.
     """
 
     name: str
@@ -217,10 +220,11 @@ class Direction:
     field: str
     timed: bool
     labels: str | None
-    source: Callable[[Point, Order], tuple[Array, Array, Array]]
-    later: Callable[[Point, Array, Array, Order], Array] | None = None
-    earlier: Callable[[Point, Array, Array, Order], tuple[Array, Array, Array]] | None = None
+    source: Callable[..., tuple[Array, Array, Array]]
+    later: Callable[..., Array] | None = None
+    earlier: Callable[..., tuple[Array, Array, Array]] | None = None
     time: Callable[[Point], Any] | None = None
+    sited: bool = False
 
 
 @dataclass(frozen=True)
@@ -247,6 +251,15 @@ class Probe:
     def at(self, p: Point, z: Array, r: Array, order: Order) -> Array:
         """A(z) at bulk responses r."""
         return self.a_matrix(p, z, r, order, *_laws(self.sites, p, self.nodes))
+
+    def driven(self, one: Side | Direction, p: Point, z: Array, r: Array, order: Order) -> tuple[Array, Array, Array]:
+        """What sources along the spikes of a side, or along a direction, drive; and what sees them."""
+        source = one.spikes if isinstance(one, Side) else one.source
+        return source(p, z, r, order, *self.laws(p)) if one.sited else source(p, order)
+
+    def laws(self, p: Point) -> tuple[Any, ...]:
+        """What functions of z and the responses take last."""
+        return _laws(self.sites, p, self.nodes)
 
     def mapped(self, ring: Ring, p: Point, z: Array, r: Array) -> Array:
         """The scalar map of a ring at bulk responses r."""
