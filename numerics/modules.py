@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from derive.errors import DeriveError, ParameterError
+from derive.errors import DeriveError, NumericalError, ParameterError
 from numerics.arrays import checked_array, labels_in
 from numerics.bulk.branch import Branch
 from numerics.bulk.settling import settled
@@ -52,6 +52,12 @@ class ProbedMatrix:
     bulk: BulkLaw
     plus: str = ""
     traces: BulkLaw | None = None
+
+    def completed(self, p: Point, order: Order) -> Point:
+        """The point with the numbers that the training level gives to the bulk and to A(z)."""
+        for spread in self.bulk.spreads:
+            p = spread.at(p, order)
+        return self.probe.completed(p, order)
 
     @property
     def curve(self) -> str | None:
@@ -153,8 +159,12 @@ class Solver:
 
         order: order parameters, for a bulk that takes numbers of the training level as parameters.
         """
-        matrix = matrix or self.matrices[0]
-        return settled(Branch(matrix.bulk, matrix.probe.completed(self.numbers(values), order or {})))
+        matrix, p = matrix or self.matrices[0], self.numbers(values)
+        if order is None and (matrix.bulk.spreads or matrix.probe.measured):
+            raise NumericalError(
+                f"the bulk of {self.name} holds fields or means of the training level, so that it is found by solve only"
+            )
+        return settled(Branch(matrix.bulk, matrix.completed(p, order or {})))
 
     def numbers(self, values: dict[str, Any]) -> Point:
         """Parameter values alone: spectra depend on data through order parameters only, so that none is needed."""

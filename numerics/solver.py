@@ -472,7 +472,8 @@ def _layer(
 def _is_wanted(path: bool | None, solver: Solver, matrix: ProbedMatrix) -> bool:
     """Whether the outliers of a matrix are wanted at every time."""
     wanted = solver.layered and (matrix.probe.reduced or not matrix.probe.unknowns) if path is None else path
-    return wanted and solver.setting.steps is not None
+    steady = all(spread.steady for spread in matrix.bulk.spreads)
+    return wanted and steady and solver.setting.steps is not None
 
 
 def _way_to_the_bulk(branch: Branch) -> str:

@@ -369,7 +369,7 @@ REFUSED = {
     "wrong sector": (lambda: W.T @ diag(FEW) @ W, "columns meet"),
     "sum of sectors": (lambda: M + diag(ROWS), "cannot add"),
     "size inside": (lambda: diag(FEW + 1 / D), "a size stands inside"),
-    "no trait": (lambda: derive_model(model(M + diag(v))), "v is no trait"),
+    "no trait": (lambda: derive_model(model(M + diag(v))), "which is unbounded because v is"),
     "not symmetric": (lambda: derive_model(model(diag(FEW) @ M)), "not symmetric"),
     "nothing random": (lambda: derive_model(model(diag(FEW) + outer(v, v) / D)), "there is no random matrix"),
     "mean inside": (lambda: derive_model(model(M + diag(FEW / mean(FEW**2)))), "holds a mean"),
@@ -379,7 +379,7 @@ REFUSED = {
     ),
     "unbounded": (
         lambda: derive_model(model(M + diag(trait("long", D, density=sp.exp(-x), low=0, high=oo)))),
-        "is unbounded",
+        "which is unbounded because long is",
     ),
     "alignment": (
         lambda: derive_model(

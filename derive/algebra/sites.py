@@ -9,17 +9,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.language.symbols import EngineSymbol, Parameter
-from derive.language.traits import Trait, traits_in
-from derive.language.vectors import Mean
+from derive.language.symbols import EngineSymbol, Parameter, Sector, _Named
+from derive.language.traits import VALUE, Trait, traits_in
+from derive.language.vectors import FieldAt, Mean, shown
 
 MOST_GROUPS = 8
 """Averages over more groups of equal sites are not written out as polynomials."""
+
+
+_NORMAL = sp.Tuple(sp.exp(-(VALUE**2) / 2), -sp.oo, sp.oo)
+
+
+class SiteNormal(Trait):
+    """A standard normal number of each site, made by the derivation: training fields of the site are combinations."""
+
+    __slots__ = ()
+
+    def __new__(cls, name: str, sector: Sector) -> Self:
+        return super().__new__(cls, name, sector, _NORMAL)
+
+
+class SiteValue(Trait):
+    """What a training field is at a site, at one time: for a spectral field of the site a number like any trait."""
+
+    __slots__ = ()
+
+    def __new__(cls, value: FieldAt) -> Self:
+        field = value.field
+        payload = (field.sector, None, "trait", sp.S.One, False, None, _NORMAL, value)
+        name = field.name if value.time is None else "".join(c if c.isalnum() else "_" for c in shown(value)).strip("_")
+        found: Self = _Named.__new__(cls, name, payload, field.tex, real=True)
+        return found
+
+    value = property(lambda self: self.payload[7])
 
 
 class SiteAverage(Mean):

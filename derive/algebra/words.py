@@ -6,24 +6,28 @@ matrix expression is made only for printing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import sympy as sp
 
 from derive.algebra.nodes import index_size
 from derive.algebra.sites import around_averages
-from derive.language.vectors import PAST, Field
+from derive.language.vectors import PAST, Field, FieldAt
 
 
 @dataclass(frozen=True)
 class Letter:
-    """C[a, b] or R[a, b] as a matrix over the times (and labels) of a and b, perhaps transposed."""
+    """C[a, b] or R[a, b] as a matrix over the times (and labels) of a and b, perhaps transposed.
+
+    time: one time at which b of a correlation, or a of a response, is taken: one column, or one row.
+    """
 
     kind: str
     a: Field
     b: Field
     transposed: bool = False
+    time: sp.Expr | None = None
 
     @staticmethod
     def correlation(a: Field, b: Field) -> Letter:
@@ -33,18 +37,51 @@ class Letter:
     def response(a: Field, noise: Field) -> Letter:
         return Letter("R", a, noise)
 
+    @staticmethod
+    def with_value(a: Field, value: FieldAt) -> Letter:
+        """Correlations with a field at one time: one column."""
+        if value.time is None:
+            return Letter.correlation(a, value.field)
+        return Letter("C", a, value.field, time=value.time)
+
+    @staticmethod
+    def of_value(value: FieldAt, noise: Field) -> Letter:
+        """Responses of a field at one time: one row."""
+        return Letter("R", value.field, noise, time=value.time)
+
     @property
     def T(self) -> Letter:
-        if self.kind == "C" and self.a == self.b:
+        if self.kind == "C" and self.a == self.b and self.time is None:
             return self
-        return Letter(self.kind, self.a, self.b, not self.transposed)
+        return replace(self, transposed=not self.transposed)
+
+    @property
+    def plain(self) -> Letter:
+        """The same, not transposed."""
+        return replace(self, transposed=False)
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """What it is of, as texts."""
+        a, b = str(self.a), str(self.b)
+        if self.time is None:
+            return a, b
+        return (a, f"{b}({self.time})") if self.kind == "C" else (f"{a}({self.time})", b)
+
+    @property
+    def shape(self) -> tuple[sp.Expr, sp.Expr]:
+        """Rows and columns before it is transposed."""
+        rows, columns = index_size(self.a), index_size(self.b)
+        if self.time is None:
+            return rows, columns
+        return (rows, sp.S.One) if self.kind == "C" else (sp.S.One, columns)
 
     @property
     def name(self) -> str:
-        return f"{self.kind}_{self.a}_{self.b}"
+        return "_".join((self.kind, *self.shown))
 
     def matrix(self) -> sp.MatrixExpr:
-        symbol = sp.MatrixSymbol(self.name, index_size(self.a), index_size(self.b))
+        symbol = sp.MatrixSymbol(self.name, *self.shape)
         return symbol.T if self.transposed else symbol
 
 

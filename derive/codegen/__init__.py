@@ -82,6 +82,7 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
             two_time = GaussianText(gaussian_two_time(layout), runtime).module()
         else:
             _check_measured(derivation)
+            _check_spreads(derivation)
             exact, training = False, write_sampled(layout, letters, means, model.responses, runtime)
             two_time = write_sampled_two_time(layout, letters, means, runtime)
     files = {
@@ -93,9 +94,9 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
     for label, stem in stems.items():
         probed = derivation.probes[label]
         files[f"probe{stem}.py"] = probe_text(probe_program(probed.pencil, layout, means), runtime)
-        files[f"bulk{stem}.py"] = bulk_text(bulk_program(probed.bulk, layout), runtime)
+        files[f"bulk{stem}.py"] = bulk_text(bulk_program(probed.bulk, layout, means), runtime)
         if probed.traces is not None:
-            files[f"traces{stem}.py"] = bulk_text(bulk_program(probed.traces, layout), runtime)
+            files[f"traces{stem}.py"] = bulk_text(bulk_program(probed.traces, layout, means), runtime)
     with suppress(DeclarationError):  # it is told why where the limit is asked for
         files["limit.py"] = limit_text(limit_program(derivation.limit), runtime)
     files["__init__.py"] = front_text(model, layout, exact, stems, declaration_digest(model), runtime)
@@ -111,6 +112,16 @@ def _check_measured(derivation: Derivation) -> None:
                     f"the probed matrix: {number.average} multiplies a random matrix, so that the bulk depends on it, "
                     "and it is sampled here, with an error; make it a parameter, or multiply outer products only"
                 )
+
+
+def _check_spreads(derivation: Derivation) -> None:
+    """Bulks that hold training fields are not had where those are sampled."""
+    for probed in derivation.probes.values():
+        for spread in probed.probe.spreads:
+            raise DeclarationError(
+                f"spectrum(...) has diag(...) of {spread.values[0]}, and other laws of this model are sampled, so that "
+                "its bulk would have an error; take laws that are linear, or whose averages are integrals in few fields"
+            )
 
 
 def generate_alone(model: Model) -> dict[str, str]:

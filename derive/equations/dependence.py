@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import sympy as sp
 
+from derive.algebra.sites import SiteValue
 from derive.errors import DeclarationError
 from derive.language.traits import is_trait, traits_in
 from derive.language.vectors import PAST, Field, FieldAt, Mean
@@ -33,6 +34,67 @@ def trait_parts(system: System, field: Field) -> Parts:
         for factor, part in trait_parts(system, term.vector.field):
             found[part] = found.get(part, sp.S.Zero) + term.coefficient * factor
     return tuple((factor, part) for part, factor in found.items())
+
+
+def normal_parts(system: System, field: Field, held: frozenset[FieldAt]) -> Parts:
+    """A training field as a sum of functions, of the traits of its site and of other fields there that are `held`, each
+    times a field that is normal with mean zero at all sites, or times the constant.
+
+    Refused where there is no such sum.
+    """
+    if field.role in ("normal", "constant") or field in _normal(system) - _depending(system):
+        return ((sp.S.One, field),)
+    found: dict[Field, sp.Expr] = {}
+    for coefficient, vector in _multiples(system, field, held):
+        for factor, part in ((sp.S.One, None),) if vector is None else normal_parts(system, vector, held):
+            part = part or _constant(system, field)
+            found[part] = found.get(part, sp.S.Zero) + coefficient * factor
+    return tuple((factor, part) for part, factor in found.items())
+
+
+def _multiples(system: System, field: Field, held: frozenset[FieldAt]) -> list[tuple[sp.Expr, Field | None]]:
+    """A field as multiples, by functions of its site, of other fields at the same time, or of none."""
+    rule = next(f for f in system.training if f.field == field)
+    if not rule.starts and rule.shift == 0:
+        if isinstance(rule.rule, LinearRule) and all(_at_the_same_time(term, field) for term in rule.rule.terms):
+            return [(term.coefficient, term.vector.field) for term in rule.rule.terms]
+        if isinstance(rule.rule, ElementwiseRule) and not rule.rule.law.has(Mean, PAST) and not field.labelled:
+            law = rule.rule.law
+            known = law.xreplace({value: SiteValue(value)() for value in held})
+            others = [value for value in _outside_means(known) if not is_trait(value)]
+            if not others:
+                return [(known, None)]
+            slopes = [sp.diff(known, value) for value in sorted(others, key=sp.default_sort_key)]
+            linear = sp.expand(known - sp.Add(*map(sp.Mul, slopes, sorted(others, key=sp.default_sort_key)))) == 0
+            now = all(v.time == (field.clock if field.timed else None) for v in others)
+            if linear and now and not any(slope.has(value) for slope in slopes for value in others):
+                return [(c, v.field) for c, v in zip(slopes, sorted(others, key=sp.default_sort_key), strict=True)]
+    raise DeclarationError(
+        f"the probed matrix: {field}, at sites at which a training field stands in diag(...), is neither normal nor a "
+        "function of that field times what is; fields on diagonals and spikes beside them must come from linear laws"
+    )
+
+
+def _constant(system: System, field: Field) -> Field:
+    found = (source for source in system.sources if source.role == "constant" and source.sector == field.sector)
+    return next(found, Field(f"one_{field.sector}", field.sector, role="constant"))
+
+
+@lru_cache(maxsize=16)
+def _normal(system: System) -> frozenset[Field]:
+    """Training fields that are normal with mean zero: linear in random matrices applied to anything and in normals."""
+    needs = {f.field: _needed(system, f) for f in system.training}
+    other = {
+        f.field
+        for f in system.training
+        if any(isinstance(rule, ElementwiseRule) for rule in (f.rule, *f.starts))
+        or any(need.role == "constant" for need in needs[f.field])
+    }
+    while True:
+        more = {field for field, others in needs.items() if field not in other and others & other}
+        if not more:
+            return frozenset(needs) - other
+        other |= more
 
 
 def _at_the_same_time(term: Term, field: Field) -> bool:

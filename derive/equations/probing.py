@@ -7,6 +7,7 @@ from dataclasses import replace
 import sympy as sp
 
 from derive.algebra.scaling import norm_order
+from derive.algebra.sites import SiteValue
 from derive.equations.history import History
 from derive.equations.made import Made
 from derive.equations.rules import Rules
@@ -21,33 +22,91 @@ from derive.language.matrices import (
     factors_of,
 )
 from derive.language.multiplied import Letters, dyad_words, half_product, words_of
-from derive.language.symbols import Measured
+from derive.language.symbols import Measured, Parameter
 from derive.language.traits import is_trait, traits_in
 from derive.language.vectors import PAST, Field, FieldAt, Mean, shown, values
 from derive.records.system import DisorderRule, LinearRule, SpectralFields, SystemField, weighing
 
 
+def with_site_values(matrix: Matrix) -> Matrix:
+    """A matrix in which training fields on diagonals are numbers of their sites, as traits are."""
+    if isinstance(matrix, Sum):
+        return Sum(matrix.rows, matrix.columns, tuple((c, with_site_values(m)) for c, m in matrix.terms))
+    if isinstance(matrix, Product):
+        return Product(matrix.rows, matrix.columns, tuple(map(with_site_values, matrix.factors)))
+    if not isinstance(matrix, Diagonal):
+        return matrix
+    fields = [value for value in values(matrix.entries) if not is_trait(value)]
+    return Diagonal(matrix.rows, matrix.columns, matrix.entries.xreplace({v: SiteValue(v)() for v in fields}))
+
+
 def check_diagonals(matrix: Matrix) -> None:
-    """Diagonal matrices in a probed matrix are functions of traits whose law is known, and bounded."""
+    """Diagonal matrices in a probed matrix are bounded functions of what has a known law."""
     for entries in _diagonals(matrix):
         where = f"spectrum(...) has diag({shown(entries)})"
-        fields = [value for value in values(entries) if not is_trait(value)]
-        if fields:
-            raise DeclarationError(
-                f"{where}, and {shown(fields[0])} is no trait; in a probed matrix diag(...) takes traits and functions "
-                "of them"
-            )
         if entries.has(Mean):
             raise DeclarationError(f"{where}, which holds a mean; make it a parameter")
+        for value in (value for value in values(entries) if not is_trait(value)):
+            _check_time(value, where)
         for trait in (value.field for value in traits_in(entries)):
             if trait.discrete and not trait.weights:
                 raise DeclarationError(
                     f"{where}, and the values of {trait} are data; write them into the declaration, values=[...]"
                 )
-            if not trait.discrete and {sp.oo, -sp.oo} & set(trait.law[1:]):
+        for value, sign in _infinite_ends(entries):
+            if _grows(entries, value, sign):
                 raise DeclarationError(
-                    f"{where}, and {trait} is unbounded, so the bulk would have no edge; cut its density off"
+                    f"{where}, which is unbounded because {shown(value)} is, so the bulk would have no edge; take a "
+                    "bounded function of it, or a density that is cut off"
                 )
+
+
+def _check_time(value: FieldAt, where: str) -> None:
+    """A training field on a diagonal has no clock, or is taken at the first or at one of the last two times."""
+    time, clock = value.time, value.field.clock
+    if time is None:
+        return
+    ends = [sp.S.Zero, clock.steps - 1, *([clock.steps] if clock.endpoint else [])]
+    if time not in ends:
+        told = " or ".join(f"{value.field}({shown(end)})" for end in ends)
+        raise DeclarationError(f"{where}: a field on a diagonal is taken at the first or at the last times; use {told}")
+
+
+def _infinite_ends(entries: sp.Expr) -> list[tuple[FieldAt, int]]:
+    """What grows beyond all bounds on a diagonal, and towards which side: traits, and training fields."""
+    found = []
+    for value in values(entries):
+        law = value.field.law if is_trait(value) else sp.Tuple(sp.S.One, -sp.oo, sp.oo)
+        if len(law) > 2:
+            found += [(value, sign) for sign, end in ((-1, law[1]), (1, law[2])) if end in (sp.oo, -sp.oo)]
+    return found
+
+
+def _grows(entries: sp.Expr, value: FieldAt, sign: int) -> bool:
+    """Whether entries grow without bound with a value, parameters at their defaults and other values at one: sizes far
+    away are larger than any closer."""
+    x = sp.Dummy("x", real=True)
+    function = entries.xreplace({other: x if other == value else sp.S.One for other in values(entries)})
+    function = function.xreplace({p: sp.sympify(p.default) for p in function.atoms(Parameter)})
+    near, far = (
+        [
+            _size(function.xreplace({x: sp.Rational(sign * k) * sp.Integer(10) ** power}))
+            for power in powers
+            for k in (1, 2, 3, 7)
+        ]
+        for powers in (range(-1, 5), range(5, 9))
+    )
+    return None in far or max(x for x in far if x is not None) > 1.5 * max(
+        (x for x in near if x is not None), default=0
+    )
+
+
+def _size(number: sp.Expr) -> float | None:
+    try:
+        found = abs(complex(sp.N(number)))
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if found < float("inf") else None
 
 
 def _diagonals(matrix: Matrix) -> list[sp.Expr]:
@@ -85,6 +144,7 @@ class Probing:
         for one in (matrix, *(other for _, other in between)):
             check_diagonals(one)
         self._check_symmetric(matrix)
+        matrix = with_site_values(matrix)
         root = self.made.probe_field(matrix.rows)
         expression = self._applied(matrix, root)
         rule = self.rules.rule(expression, None, root, "the probed matrix")

@@ -112,8 +112,8 @@ class ExactPass:
     carried: tuple[Carried, ...]
     results: tuple[Let, ...]
     order: tuple[tuple[Key, Value], ...]
-    ends: tuple[tuple[Key, tuple[Field, Field]], ...]
-    """The fields whose times and labels the two axes of a correlation or response run over."""
+    ends: tuple[tuple[Key, tuple[Field | None, Field | None]], ...]
+    """The fields whose times and labels the two axes of a correlation or response run over; none at one time."""
     observables: tuple[tuple[str, Value], ...]
     fields: tuple[tuple[str, Value], ...] = ()
     """In place of order parameters and observables: what two-time functions are made of."""
@@ -267,7 +267,7 @@ class ExactBuild:
             tuple(c for c in carried if c.symbol in wanted),
             results,
             order,
-            tuple((key_of(x), (x.a, x.b)) for x in letters),
+            tuple((key_of(x), _ends(x)) for x in letters),
             observables,
             fields,
         )
@@ -623,10 +623,13 @@ class ExactBuild:
 
     # -- results
 
-    def _first(self, field: Field) -> Value:
-        """The rows of a field before the last update."""
+    def _first(self, field: Field, time: sp.Expr | None = None) -> Value:
+        """The rows of a field before the last update, or at one time."""
         if not field.timed:
             return self.past(field)
+        if time is not None:
+            lines, size = lines_of(field), self.home[field.sector].size
+            return Call("lines_at", (self.past(field), Formula(lines), Formula(time)), (lines, size))
         count = self.steps * lines_of(field)
         return Call("first", (self.past(field), Formula(count)), (count, self.home[field.sector].size))
 
@@ -649,7 +652,8 @@ class ExactBuild:
         return None
 
     def _letter(self, letter: Letter) -> Value:
-        known = self._known_as_covariance(letter.a, False) if letter.kind == "C" and letter.a == letter.b else None
+        square = letter.kind == "C" and letter.a == letter.b and letter.time is None
+        known = self._known_as_covariance(letter.a, False) if square else None
         if known is not None:
             factor, covariance, noise = known
             count = self.steps * lines_of(letter.a)
@@ -657,7 +661,8 @@ class ExactBuild:
             return call if factor.expression == 1 else Sum(((factor, call),), call.shape)
         rows = self._first(letter.a)
         if letter.kind == "C":
-            return MatMul(self._dual(rows, letter.a), Transposed(self._first(letter.b)))
+            return MatMul(self._dual(rows, letter.a), Transposed(self._first(letter.b, letter.time)))
+        rows = self._first(letter.a, letter.time)
         count = lines_of(letter.b) * (self.steps if letter.b.timed else 1)
         return Call("part_before", (rows, Ref(self.place[letter.b]), Formula(count)), (shape_of(rows)[0], count))
 
@@ -740,7 +745,13 @@ class ExactBuild:
 
 
 def key_of(letter: Letter) -> Key:
-    return (letter.kind, letter.a.name, letter.b.name)
+    return (letter.kind, *letter.shown)
+
+
+def _ends(letter: Letter) -> tuple[Field | None, Field | None]:
+    if letter.time is None:
+        return letter.a, letter.b
+    return (letter.a, None) if letter.kind == "C" else (None, letter.b)
 
 
 def selection(node: Selection) -> Call:

@@ -15,8 +15,8 @@ from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text, indent
 
 IN_EXACT = (
     "after apart at_time column_of covariance_before delayed dual earlier empty entry finite_times first forward given "
-    "given_series kick lines listed mean_of_labels moment overlaps part part_before past_sum products products_by_time "
-    "put root selection series site softmax softmax_by_time "
+    "given_series kick lines lines_at listed mean_of_labels moment overlaps part part_before past_sum products "
+    "products_by_time put root selection series site softmax softmax_by_time "
     "store store_number stored summed total total_of_labels unit units variances weighted"
 ).split()
 IN_TRAITS = "density discrete".split()
@@ -364,8 +364,8 @@ class ExactText:
     def _strides(self) -> list[str]:
         """How order parameters grow with time."""
 
-        def stride(field: Field) -> str:
-            return self.text.formula(lines_of(field)) if field.timed else "0"
+        def stride(field: Field | None) -> str:
+            return self.text.formula(lines_of(field)) if field is not None and field.timed else "0"
 
         entries = [f"{key!r}: ({', '.join(map(stride, ends))})," for key, ends in self.program.ends]
         doc = "Entries per time step along each axis of the order parameters; 0 along an axis without time."

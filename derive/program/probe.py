@@ -9,12 +9,12 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import Z, index_size
-from derive.algebra.sites import SiteAverage
+from derive.algebra.sites import SiteAverage, SiteNormal
 from derive.algebra.words import Combination, Diagonal, Letter, Word
 from derive.language.contents import atoms
 from derive.language.symbols import Clock
 from derive.language.traits import VALUE, Trait, traits_in
-from derive.language.vectors import PAST, Field, FieldAt, Mean
+from derive.language.vectors import PAST, Field, Mean
 from derive.printing import text
 from derive.program.exact import Key, key_of
 from derive.program.layout import Layout, mean_key
@@ -39,8 +39,22 @@ from derive.program.nodes import (
 )
 from derive.program.recurrences import Coefficients
 from derive.program.text import PARAMETERS
-from derive.records.probe import MAP, Aligned, BlockMatrix, Bulk, Cycle, Directions, Pencil, ProjectedProbe, Unknown
+from derive.records.probe import (
+    MAP,
+    Aligned,
+    BlockMatrix,
+    Bulk,
+    Cycle,
+    Directions,
+    Pencil,
+    ProjectedProbe,
+    Spread,
+    Unknown,
+)
 from derive.records.system import weighing
+
+_BROKEN = (sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min, sp.Piecewise, sp.floor, sp.ceiling)
+"""Functions that are not smooth everywhere."""
 
 
 def letters_needed(blocks: BlockMatrix) -> tuple[tuple[Letter, ...], tuple[Mean, ...]]:
@@ -51,10 +65,12 @@ def letters_needed(blocks: BlockMatrix) -> tuple[tuple[Letter, ...], tuple[Mean,
         for _, word in combination:
             for letter in word:
                 if isinstance(letter, Letter):
-                    letters[Letter(letter.kind, letter.a, letter.b)] = None
+                    letters[letter.plain] = None
                 else:
                     means.update(dict.fromkeys(sorted(letter.weight.atoms(Mean), key=sp.default_sort_key)))
     means.update(dict.fromkeys(number.average for number in blocks.projected.measured))
+    for spread in blocks.projected.spreads:
+        means.update(dict.fromkeys(mean for row in spread.covariances for mean in row))
     return tuple(sorted(letters, key=lambda x: x.name)), tuple(means)
 
 
@@ -121,6 +137,15 @@ class ProbeProgram:
 
 
 @dataclass(frozen=True)
+class SpreadProgram:
+    """Training fields on diagonals: their covariances, and whether they are the same however many steps there are."""
+
+    spread: Spread
+    covariances: Definition
+    steady: bool
+
+
+@dataclass(frozen=True)
 class BulkProgram:
     responses: tuple[str, ...]
     resolvent: int
@@ -131,6 +156,7 @@ class BulkProgram:
     sites: Definition | None
     settles: bool
     """Whether a trait has a density, which is taken at so many values that nothing changes with more."""
+    spreads: tuple[SpreadProgram, ...]
     images: tuple[tuple[str, int], ...] = ()
     sources: Definition | None = None
 
@@ -149,10 +175,10 @@ class _Spectral:
         self.letters: dict[Key, Symbol] = {}
         self.leaves: dict[sp.Symbol, Slot] = {b: Slot(Ref(made), b.name) for b, made in self.responses.items()}
         self.leaves |= {Z: Slot(Ref(self.z), "z"), MAP: Slot(Ref(self.s), "s"), PAST: Slot(Ref(self.when), "s")}
+        found = {value.field for average in _averages(projected) for value in traits_in(average.expression)}
+        made = tuple(normal for spread in projected.spreads for normal in spread.normals)
         self.traits: tuple[Trait, ...] = tuple(
-            trait
-            for trait in atoms(projected.system.model, Trait)
-            if any(trait() in average.atoms(FieldAt) for average in _averages(projected))
+            trait for trait in (*atoms(projected.system.model, Trait), *made) if trait in found
         )
         self.sites, self.nodes = Symbol("laws"), Symbol("nodes", SCALAR)
         self.values = {trait: Symbol(trait.name, (sp.Symbol("groups"),)) for trait in self.traits}
@@ -190,6 +216,10 @@ class _Spectral:
         return Definition("sites", (PARAMETERS, self.nodes), doc, (), result)
 
     def _law(self, trait: Trait) -> Value:
+        if isinstance(trait, SiteNormal):
+            found = [a.expression for a in _averages(self.projected) if trait() in traits_in(a.expression)]
+            broken = any(expression.has(*_BROKEN) for expression in found)
+            return Call("standard_normal", (Ref(self.nodes), int(broken)), None)
         if trait.discrete:
             parts = (Tuple(tuple(map(self.number, some))) for some in (trait.values, trait.weights))
             return Call("discrete", tuple(parts), None)
@@ -203,11 +233,22 @@ class _Spectral:
         """What functions of the responses take besides them."""
         return (self.sites,) if self.traits else ()
 
+    def driving(self, probe: Field) -> tuple[Symbol, ...]:
+        """What functions take that tell what a source in the equation of a probe field drives."""
+        return (self.z, self.r, self.order, *self.given) if probe in self.projected.differing else (self.order,)
+
     def _mean(self, average: Mean) -> Value:
         """A mean over the times before the last update, or one that is taken at a time."""
         table = Item(self.order, mean_key(average, self.means.index(average), self.clock), None)
         taken = weighing(average, self.clock)[1]
         return Call("by_time", (table,), None) if taken is None else Call("taken_at", (table, Formula(taken)), SCALAR)
+
+    def taken(self, average: Mean) -> Value:
+        """A mean at the one time at which it is taken, or of fields that have none."""
+        found = self._mean(average)
+        if isinstance(found, Call) and found.function == "by_time":
+            return Call("taken_at", (*found.arguments, 0), SCALAR)
+        return found
 
     def function(self, name: str, parameters: Iterable[Symbol], doc: str, result: Value) -> Definition:
         """A function with the tables of coefficients that its result needs."""
@@ -226,10 +267,9 @@ class _Spectral:
 
     def letter(self, letter: Letter | Diagonal) -> Value:
         if isinstance(letter, Letter):
-            shape = (index_size(letter.a), index_size(letter.b))
             key = key_of(letter)
             if key not in self.letters:
-                self.letters[key] = Symbol("_".join(map(str, key)), shape)
+                self.letters[key] = Symbol(_as_name(key), letter.shape)
             made = Ref(self.letters[key])
             return Transposed(made) if letter.transposed else made
         size = index_size(letter.field)
@@ -283,9 +323,17 @@ def _measure(work: _Spectral) -> Definition:
     return work.function("measure", (work.order,), f"{doc}.", Tuple(tuple(work.number(x.average) for x in numbers)))
 
 
+def _as_name(key: Key) -> str:
+    """A key as a name of a variable."""
+    return "".join(c if c.isalnum() else "_" for c in "_".join(map(str, key)))
+
+
 def _averages(projected: ProjectedProbe) -> set[SiteAverage]:
-    """The averages over sites in the bulk and in A(z)."""
-    scales = [scale for _, combination in projected.couplings for scale, _ in combination]
+    """The averages over sites in the bulk, in A(z) and in what sources drive."""
+    combinations = [combination for _, combination in projected.couplings]
+    combinations += [combination for side in projected.directions for _, combination in side.drive]
+    combinations += [combination for one in projected.alignments for combination in one.combinations]
+    scales = [scale for combination in combinations for scale, _ in combination]
     sources = [value for some in projected.sources for value in some]
     return {average for e in (*projected.bulk_equations, *scales, *sources) for average in e.atoms(SiteAverage)}
 
@@ -296,6 +344,8 @@ def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
     projected = blocks.projected
     if clock is None:
         return True
+    if any(value.time is not None for spread in projected.spreads for value in spread.values):
+        return False
     expressions = [*projected.bulk_equations, *(block.scalar for _, block in blocks.blocks)]
     for _, block in blocks.blocks:
         for scale, word in block.combination:
@@ -326,7 +376,9 @@ def _side(work: _Spectral, side: Directions) -> Definition:
         f"For sources along {names}: the right-hand side of A(z) q = b,\n"
         "the rows of q that are its overlaps with them, and their Gram matrix.\n"
     ).rstrip()
-    return work.function(f"{side.side}_spikes", (work.order,), doc, Tuple((Blocks(driven), Blocks(rows), Blocks(gram))))
+    return work.function(
+        f"{side.side}_spikes", work.driving(side.probe), doc, Tuple((Blocks(driven), Blocks(rows), Blocks(gram)))
+    )
 
 
 def _aligned(work: _Spectral, number: int, aligned: Aligned) -> AlignedProgram:
@@ -348,12 +400,12 @@ def _aligned(work: _Spectral, number: int, aligned: Aligned) -> AlignedProgram:
         "and the matrix with its mean squares on the diagonal.\n"
     ).rstrip()
     result = Tuple((driven(unknowns, 0), Blocks((tuple(map(seen, everything)),)), work.letter(_squares(aligned))))
-    source = work.function(f"along_{number}", (work.order,), doc, result)
+    source = work.function(f"along_{number}", work.driving(aligned.probe), doc, result)
     later = earlier = time = None
     if aligned.later:
         doc = f"The equations of the overlaps that {name} adds to those of A(z)."
         rows = _equations(work, aligned.later, everything, dict(aligned.couplings))
-        later = work.function(f"later_{number}", (work.z, work.r, work.order), doc, rows)
+        later = work.function(f"later_{number}", (work.z, work.r, work.order, *work.given), doc, rows)
     if aligned.earlier:
         doc = (
             f"The equations of the responses that a source along {name} drives, what it drives them with,\n"
@@ -368,7 +420,7 @@ def _aligned(work: _Spectral, number: int, aligned: Aligned) -> AlignedProgram:
         )
         rows = _equations(work, aligned.earlier, aligned.earlier, dict(aligned.sources))
         whole = Tuple((rows, driven(aligned.earlier, len(unknowns)), added))
-        earlier = work.function(f"earlier_{number}", (work.z, work.r, work.order), doc, whole)
+        earlier = work.function(f"earlier_{number}", (work.z, work.r, work.order, *work.given), doc, whole)
     if direction.time is not None and direction.time != work.clock:
         time = work.function(f"time_{number}", (), f"The time of {text(direction)}.", work.number(direction.time))
     return AlignedProgram(aligned, source, later, earlier, time)
@@ -390,6 +442,8 @@ def _equations(
             made = work.combination(couplings.get((r, c), ()), unknown.size, other.size, sign=-1)
             same = (unknown.kind, unknown.field) == (other.kind, other.field)
             scalar = propagator.get((index[unknown.probe], index[other.probe]), sp.S.Zero) if same else sp.S.Zero
+            if unknown.probe in work.projected.differing:
+                scalar = sp.S.One if unknown == other else sp.S.Zero
             if scalar != 0:
                 identity = (work.number(scalar), Call("eye", (Formula(unknown.size),), (unknown.size, other.size)))
                 made = Sum((identity, *made.terms), made.shape)
@@ -429,9 +483,9 @@ def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> Ri
     return RingProgram(pencil, scalar_map, relation, inverse)
 
 
-def bulk_program(bulk: Bulk, layout: Layout) -> BulkProgram:
+def bulk_program(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> BulkProgram:
     projected = bulk.projected
-    work = _Spectral(projected, layout, ())
+    work = _Spectral(projected, layout, means)
     symbols = projected.bulk_symbols
     doc = "Each is zero at the bulk responses r at z, and vanishes as z grows:\n" + "\n".join(
         f"0 = {text(e)}" for e in projected.bulk_equations
@@ -470,6 +524,16 @@ def bulk_program(bulk: Bulk, layout: Layout) -> BulkProgram:
         edges,
         work.site_laws(),
         any(not trait.discrete for trait in work.traits),
+        tuple(_spread(work, number, spread) for number, spread in enumerate(projected.spreads)),
         tuple((name, symbols.index(symbol)) for name, symbol in projected.images),
         sources,
     )
+
+
+def _spread(work: _Spectral, number: int, spread: Spread) -> SpreadProgram:
+    """The covariances of training fields on diagonals, rows of the lower triangle."""
+    rows = Tuple(tuple(Tuple(tuple(work.taken(mean) for mean in row)) for row in spread.covariances))
+    names = ", ".join(text(value) for value in spread.values)
+    doc = f"The covariances, of a site, of {names}: rows of the lower triangle."
+    made = work.function(f"covariances_{number}", (work.order,), doc, rows)
+    return SpreadProgram(spread, made, all(value.time is None for value in spread.values))

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from derive.program.limit import LimitProgram
 from derive.program.nodes import Definition
-from derive.program.probe import AlignedProgram, BulkProgram, ProbeProgram
+from derive.program.probe import AlignedProgram, BulkProgram, ProbeProgram, SpreadProgram
 from derive.program.text import IN_COEFFICIENTS, PARAMETERS, Names, Text
 
 IN_MATRICES = ("by_time", "diagonal", "taken_at")
-IN_TRAITS = ("density", "discrete", "over_sites")
+IN_TRAITS = ("density", "discrete", "over_sites", "standard_normal")
 
 
 def probe_text(program: ProbeProgram, runtime: str) -> str:
@@ -25,7 +25,7 @@ def probe_text(program: ProbeProgram, runtime: str) -> str:
     ]
     parts = [(r.pencil, r.scalar_map, r.relation, r.inverse) for r in program.rings]
     rings = [f"Ring({', '.join('None' if f is None else f.name for f in ring)})" for ring in parts]
-    sides = [f"Side({side!r}, {f.name})" for side, f in program.sides]
+    sides = [f"Side({side!r}, {f.name}{', sited=True' if len(f.parameters) > 2 else ''})" for side, f in program.sides]
     asked = [_direction(one) for one in program.alignments]
     given = ["    sites=sites,"] if program.sites is not None else []
     end = [
@@ -50,7 +50,9 @@ def probe_text(program: ProbeProgram, runtime: str) -> str:
 def _direction(program: AlignedProgram) -> str:
     aligned, field = program.aligned, program.aligned.direction.field
     told = [aligned.name, aligned.side, field.name, field.timed, tuple(str(axis.size) for axis in field.axes)]
-    return f"Direction({', '.join([*map(repr, told), *('None' if f is None else f.name for f in program.functions)])})"
+    sited = ["sited=True"] if len(program.source.parameters) > 2 else []
+    functions = ("None" if f is None else f.name for f in program.functions)
+    return f"Direction({', '.join([*map(repr, told), *functions, *sited])})"
 
 
 def bulk_text(program: BulkProgram, runtime: str) -> str:
@@ -65,12 +67,26 @@ def bulk_text(program: BulkProgram, runtime: str) -> str:
         *(["    edge_polynomials=edge_polynomials,"] if program.edge_polynomials is not None else []),
         *(["    sites=sites,", f"    settles={program.settles!r},"] if program.sites is not None else []),
         *([f"    images={program.images!r},", "    sources=sources,"] if program.sources is not None else []),
+        *(
+            ["    spreads=(", *(f"        {_spread(one)}," for one in program.spreads), "    ),"]
+            if program.spreads
+            else []
+        ),
         ")",
     ]
     curve = ", the curve of the resolvent G, and where its edges may lie" if program.curve is not None else ""
     doc = f"The bulk: self-consistent responses{curve}."
     sites = [program.sites] if program.sites is not None else []
-    return _module(doc, [*sites, program.equations, *optional], ["BulkLaw"], end, runtime)
+    functions = [*sites, *(one.covariances for one in program.spreads), program.equations, *optional]
+    return _module(doc, functions, ["BulkLaw", *(["Spread"] if program.spreads else [])], end, runtime)
+
+
+def _spread(program: SpreadProgram) -> str:
+    lower, inverse = (
+        tuple(tuple(number.name for number in row) for row in rows)
+        for rows in (program.spread.lower, program.spread.inverse)
+    )
+    return f"Spread({lower!r}, {inverse!r}, {program.covariances.name}, {program.steady!r})"
 
 
 def limit_text(program: LimitProgram, runtime: str) -> str:

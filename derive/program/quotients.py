@@ -466,6 +466,10 @@ class ExactRun:
     def _call_first(self, rows: Value, count: Value) -> Array:
         return self.value(rows)[: self.whole(count)]
 
+    def _call_lines_at(self, rows: Value, labels: Value, time: Value) -> Array:
+        count, at = self.whole(labels), self.whole(time)
+        return self.value(rows)[at * count : (at + 1) * count]
+
     def _call_earlier(self, past: Value, labels: Value, t: Value, lag: int) -> Array:
         rows, count, time = self.value(past), self.whole(labels), self.whole(t) - lag
         return rows[time * count : (time + 1) * count] if time >= 0 else self.zeros((count, rows.shape[1]))

@@ -12,7 +12,7 @@ from derive.algebra.nodes import Z, index_size
 from derive.algebra.sites import as_polynomials
 from derive.algebra.words import Combination, as_matrix
 from derive.language.symbols import EngineSymbol, Measured, Parameter
-from derive.language.vectors import Field, FieldAt
+from derive.language.vectors import Field, FieldAt, Mean
 from derive.records.base import Record
 from derive.records.system import System
 
@@ -90,6 +90,26 @@ class Aligned:
         return tuple(made for _, made in (*self.couplings, *self.sources, *self.feeds, *self.drive))
 
 
+@dataclass(frozen=True)
+class Spread:
+    """Training fields of a site that stand on diagonals, as combinations of independent standard normal numbers.
+
+    values[a] = sum_b lower[a][b] normals[b], b <= a, where lower is the triangular root of the covariance of the
+    values, and inverse that of lower, zero in directions in which the values do not vary. Both are numbers that the
+    training level gives.
+    """
+
+    values: tuple[FieldAt, ...]
+    normals: tuple[Field, ...]
+    lower: tuple[tuple[Parameter, ...], ...]
+    inverse: tuple[tuple[Parameter, ...], ...]
+
+    @property
+    def covariances(self) -> tuple[tuple[Mean, ...], ...]:
+        """The means of products that lower is the root of, rows of the lower triangle."""
+        return tuple(tuple(Mean(a * b) for b in self.values[: row + 1]) for row, a in enumerate(self.values))
+
+
 @dataclass(frozen=True, repr=False)
 class ProjectedProbe(Record):
     """propagator: sum_l L[i, l] psi_l = noise + spikes, after the Laplace transform.
@@ -101,6 +121,7 @@ class ProjectedProbe(Record):
     averaged, so that couplings to their unknowns hold averages of the sites' responses, and bulk equations too.
     images: by the name of a matrix A the symbol of tr R A. sources: for each of them the derivative of the bulk
     equations by epsilon in the matrix M + epsilon A, at epsilon = 0; both where traces are asked for.
+    spreads: what training fields on diagonals are made of.
     """
 
     system: System
@@ -117,6 +138,7 @@ class ProjectedProbe(Record):
     differing: tuple[Field, ...] = ()
     images: tuple[tuple[str, sp.Symbol], ...] = ()
     sources: tuple[tuple[sp.Expr, ...], ...] = ()
+    spreads: tuple[Spread, ...] = ()
     title = "Probe, projected and Laplace transformed"
 
     @cached_property

@@ -13,6 +13,7 @@ import sympy as sp
 
 from derive.algebra.nodes import at
 from derive.algebra.scaling import split_sizes
+from derive.algebra.sites import SiteValue
 from derive.equations.axes import with_labels_alike
 from derive.equations.history import History, check_sizes_of_updates, write_out
 from derive.equations.made import Applied, Made
@@ -50,7 +51,9 @@ def expand_declaration(model: Model) -> System:
         raise
     fields = tuple(made.rules.values())
     spectral = [f for probe in (*probes, *traces) for f in probe.fields]
-    used = {v.field for f in (*fields, *spectral) for v in _rule_values(f)} | {
+    valued = [v for f in (*fields, *spectral) for v in _rule_values(f)]
+    valued += [v.field.value for v in valued if isinstance(v.field, SiteValue)]
+    used = {v.field for v in valued} | {
         v.field for _, e in (*model.observe, *model.alignments) for v in e.atoms(FieldAt)
     }
     vectors = sorted((x for x in used if isinstance(x, Drawn)), key=lambda x: x.name)

@@ -6,6 +6,10 @@ training noise needs nothing more. The Laplace transform turns d/dtau into z and
 
 Where traits stand in L, sites differ. Their equations are then solved given the traits, psi = L^-1 (noises + spikes),
 before they are averaged: unknowns are joined by averages of the site's response instead of by L.
+
+A training field in L is a number of the site too, but one that noises and other fields of the site go along with. With
+standard normal numbers x of which it is made, and normal a and b, <F(x) a b> = <F> <a b> + <F (x^2 - 1)> <a x> <x b>,
+whatever F is. Noises of the probe, training fields and derivatives by training noises are all such a and b.
 """
 
 from __future__ import annotations
@@ -13,21 +17,23 @@ from __future__ import annotations
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.algebra.sites import at_source, averaged, by_source, site_responses
+from derive.algebra.sites import SiteNormal, SiteValue, at_source, averaged, by_source, site_responses
 from derive.algebra.words import Combination, Diagonal, Letter, Word, combine
 from derive.equations.aligning import alignments
-from derive.equations.dependence import trait_parts
+from derive.equations.dependence import Parts, normal_parts, trait_parts
 from derive.errors import DeclarationError
 from derive.language.contents import declared_names
-from derive.language.symbols import EngineSymbol, Sector
+from derive.language.symbols import EngineSymbol, Parameter, Sector
 from derive.language.traits import traits_in
-from derive.language.vectors import PAST, Field, Mean
+from derive.language.vectors import PAST, Field, FieldAt, Mean, shown
 from derive.records.base import gathered
-from derive.records.probe import Bulk, BulkResponse, Directions, ProjectedProbe, Unknown
+from derive.records.probe import Bulk, BulkResponse, Directions, ProjectedProbe, Spread, Unknown
 from derive.records.saddle import Covariance, Memory, SaddlePoint, SingleSite, TimeOrder
-from derive.records.system import DisorderRule, LinearRule, SystemField, Term
+from derive.records.system import DisorderRule, LinearRule, System, SystemField, Term
 
 RESOLVENT = EngineSymbol("G")
+Along = tuple[list[tuple[sp.Expr, Letter]], ...]
+"""For each of the normal numbers of a site what goes along with it, as a sum of letters."""
 
 
 def project_probe(saddle: SaddlePoint, order: TimeOrder) -> ProjectedProbe:
@@ -36,11 +42,6 @@ def project_probe(saddle: SaddlePoint, order: TimeOrder) -> ProjectedProbe:
     equations = work.bulk_equations()
     unknowns, couplings = work.close()
     asked = saddle.system.model.alignments
-    if asked and work.differing:
-        raise DeclarationError(
-            f"alignment {asked[0][0]}: vectors of a matrix whose sites differ by traits (diag) are not compared with "
-            "directions; leave the alignment out, or probe the matrix without the diagonal"
-        )
     return ProjectedProbe(
         saddle.system,
         tuple(work.probes),
@@ -58,6 +59,7 @@ def project_probe(saddle: SaddlePoint, order: TimeOrder) -> ProjectedProbe:
             new="the probe is stationary in spectral time and starts without overlap with the noises",
         ),
         tuple(probe for probe in work.probes if probe.sector in work.differing),
+        spreads=tuple(site.spread for site in work.held.values()),
     )
 
 
@@ -89,6 +91,100 @@ def project_traces(saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[st
     return Bulk(projected, None, (), (), None, assumptions)
 
 
+class _Held:
+    """The training fields on diagonals at the sites of a sector, and what else there goes along with them."""
+
+    def __init__(self, system: System, order: TimeOrder, sector: Sector, fields: list[SiteValue], taken: set[str]):
+        self.order = order
+        parts = {one: normal_parts(system, one.value.field, frozenset()) for one in fields}
+        found: dict[FieldAt, None] = {}
+        for one, made in parts.items():
+            for _, part in made:
+                if part.role != "constant":
+                    found[part(one.value.time) if part.timed else part()] = None
+        values = tuple(found)
+        for value in values:
+            self._check_noises(system, value)
+            other = next(v for v in values if v.time is not None or value.time is None)
+            if value.time is not None and not sp.expand(value.time - other.time).is_Integer:
+                raise DeclarationError(
+                    f"spectrum(...) has diag(...) of {shown(other)} and {shown(value)}, whose times are not a fixed "
+                    "number of steps apart; take both at the last times"
+                )
+        names = [SiteValue(value).name for value in values]
+        normals = tuple(SiteNormal(_free(f"x_{name}", taken), sector) for name in names)
+        lower, inverse = (
+            tuple(
+                tuple(
+                    Parameter(_free(f"{word}_{a}" if a == b else f"{word}_{a}_{b}", taken), 1.0) for b in names[: k + 1]
+                )
+                for k, a in enumerate(names)
+            )
+            for word in ("spread", "inverse")
+        )
+        self.spread = Spread(values, normals, lower, inverse)
+        made_of = {
+            value: sp.Add(*(c * x() for c, x in zip(row, normals, strict=False)))
+            for value, row in zip(values, lower, strict=True)
+        }
+        self.given = {
+            one(): sp.Add(
+                *(
+                    factor * (1 if part.role == "constant" else made_of[part(one.value.time) if part.timed else part()])
+                    for factor, part in made
+                )
+            )
+            for one, made in parts.items()
+        }
+        self.fields = frozenset(one.value for one in fields)
+
+    def _check_noises(self, system: System, value: FieldAt) -> None:
+        """At the last time a field must not hold noises of that time, because spikes end before it."""
+        clock = value.field.clock
+        if value.time is None or clock is None or value.time != clock.steps:
+            return
+        for f in system.training:
+            now = isinstance(f.rule, DisorderRule) and f.field.timed and f.field.sector == value.field.sector
+            if now and self.order.delay(value.field, f.field) == 0:
+                raise DeclarationError(
+                    f"spectrum(...) has diag(...) of {shown(value)}, which a random matrix makes from fields at that "
+                    f"time, after the last update; use {value.field}({shown(value.time - 1)})"
+                )
+
+    def along(self, field: Field) -> Along:
+        """The means of a field times each of the normal numbers: columns."""
+        return tuple(
+            [(scale, Letter.with_value(field, value)) for scale, value in zip(row, self.spread.values, strict=False)]
+            for row in self.spread.inverse
+        )
+
+    def rows_of(self, field: Field) -> Along:
+        """The same as rows."""
+        return _transposed(self.along(field))
+
+    def kicked(self, noise: Field) -> Along:
+        """The derivatives of the normal numbers by a noise: rows."""
+        return tuple(
+            [
+                (scale, Letter.of_value(value, noise))
+                for scale, value in zip(row, self.spread.values, strict=False)
+                if self.order.delay(value.field, noise) is not None
+            ]
+            for row in self.spread.inverse
+        )
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _transposed(along: Along) -> Along:
+    return tuple([(scale, letter.T) for scale, letter in terms] for terms in along)
+
+
 class _Projection:
     images: tuple[Field, ...] = ()
     """Fields besides that of the resolvent whose answers to its source are wanted."""
@@ -110,6 +206,18 @@ class _Projection:
             probe.sector for probe in self.probes for term in self.terms(probe) if traits_in(term.coefficient)
         }
         self.sites: dict[Sector, tuple[list[int], sp.Matrix]] = {}
+        self.held: dict[Sector, _Held] = {}
+        for sector in dict.fromkeys(probe.sector for probe in self.probes):
+            coefficients = [t.coefficient for p in self.probes if p.sector == sector for t in self.terms(p)]
+            found = {v.field for c in coefficients for v in traits_in(c) if isinstance(v.field, SiteValue)}
+            if found:
+                fields = sorted(found, key=sp.default_sort_key)
+                self.held[sector] = _Held(system, order, sector, fields, self.taken)
+        self.given = {value: made for held in self.held.values() for value, made in held.given.items()}
+
+    def averaged(self, expression: sp.Expr) -> sp.Expr:
+        """The average over sites, training fields on diagonals written as what they are made of."""
+        return averaged(sp.sympify(expression).xreplace(self.given))
 
     def _respond(self, probe: Field, noise: Field) -> EngineSymbol:
         """The symbol for the response of a probe field to a noise; underscores keep its printed name apart."""
@@ -189,7 +297,7 @@ class _Projection:
             if driven.sector in self.differing:
                 for probe in (p for p, noise in wanted if noise == column):
                     answers = ((response, self._drive(other, column)) for response, other in self.answers(probe))
-                    total = averaged(sp.Add(*(response * drive for response, drive in answers)))
+                    total = self.averaged(sp.Add(*(response * drive for response, drive in answers)))
                     equations.append(self._response_symbol(probe, column) - total)
                 continue
             rows = self._connected(column, table)
@@ -265,7 +373,7 @@ class _Projection:
         if unknown.probe.sector in self.differing:
             for response, probe in self.answers(unknown.probe):
                 for scale, seen, other in self.site_drives(unknown, probe):
-                    parts.setdefault(other, []).append((averaged(response * scale), seen))
+                    parts.setdefault(other, []).append((self.averaged(response * scale), seen))
             return {other: combine(terms) for other, terms in parts.items()}
         for scale, word, other, vector in self.spikes(unknown.probe):
             if unknown.kind == "C":
@@ -285,20 +393,67 @@ class _Projection:
         may hold traits."""
         found: list[tuple[sp.Expr, Word, Unknown]] = []
         for scale, word, other, vector in self.spikes(probe):
-            found += [(scale * factor, (letter, *word), other) for factor, letter in self._seen(unknown, vector)]
-        if unknown.kind == "C":
-            for factor, field in trait_parts(self.system, unknown.field):
-                found += [(scale * factor, letters, other) for scale, letters, other in self.stein(probe, field)]
+            found += [(scale * factor, (*letters, *word), other) for factor, letters in self._seen(unknown, vector)]
+        return found + self._noises_seen(unknown, probe)
+
+    def _parts(self, field: Field) -> Parts:
+        """A training field at a site that differs: functions of the site, each times a field that is none."""
+        held = self.held.get(field.sector)
+        if held is None:
+            return trait_parts(self.system, field)
+        return normal_parts(self.system, field, held.fields)
+
+    def _seen(self, unknown: Unknown, vector: Field) -> list[tuple[sp.Expr, Word]]:
+        """What an unknown sees of a training field at a site given its traits: functions of traits, and letters."""
+        found: list[tuple[sp.Expr, Word]] = []
+        for f, part in self._parts(vector):
+            for g, own in self._parts(unknown.field) if unknown.kind == "C" else ((sp.S.One, None),):
+                if own is not None:
+                    found.append((f * g, (Letter.correlation(own, part),)))
+                elif self.responds(part, unknown.field):
+                    found.append((f, (Letter.response(part, unknown.field).T,)))
+                if vector.sector in self.held:
+                    constant = part.role == "constant"
+                    rows = None if constant else self.held[vector.sector].rows_of(part)
+                    found += [(f * g * scale, word) for scale, word in self._going_along(unknown, own, rows)]
         return found
 
-    def _seen(self, unknown: Unknown, vector: Field) -> list[tuple[sp.Expr, Letter]]:
-        """What an unknown sees of a training field at a site given its traits: functions of traits, and letters."""
-        parts = trait_parts(self.system, vector)
-        if unknown.kind == "C":
-            own = trait_parts(self.system, unknown.field)
-            return [(f * g, Letter.correlation(field, part)) for g, field in own for f, part in parts]
-        noise = unknown.field
-        return [(f, Letter.response(part, noise).T) for f, part in parts if self.responds(part, noise)]
+    def _noises_seen(self, unknown: Unknown, probe: Field) -> list[tuple[sp.Expr, Word, Unknown]]:
+        """The noises in the equation of a probe field at a site that differs, projected as an unknown is."""
+        found: list[tuple[sp.Expr, Word, Unknown]] = []
+        for g, own in self._parts(unknown.field) if unknown.kind == "C" else ((sp.S.One, None),):
+            if own is not None:
+                found += [(g * scale, letters, other) for scale, letters, other in self.stein(probe, own)]
+            if probe.sector not in self.held:
+                continue
+            for scale, noise in self.noise_terms(probe):
+                for c in self.covariances:
+                    if c.left == noise and c.right.role != "spectral":
+                        rows = self.held[probe.sector].kicked(c.right)
+                        seen = self._going_along(unknown, own, rows)
+                        found += [(g * scale * c.coefficient * s, word, Unknown("C", c.a, c.b)) for s, word in seen]
+        return found
+
+    def _going_along(self, unknown: Unknown, own: Field | None, rows: Along | None) -> list[tuple[sp.Expr, Word]]:
+        """How far two things go along with the fields on diagonals: `own` or the noise of an unknown, and what has
+        `rows`. The constant, which has none, goes along with nothing, but a function of the site that it multiplies
+        does."""
+        held = self.held[unknown.probe.sector]
+        if own is None:
+            columns: Along | None = _transposed(held.kicked(unknown.field))
+        else:
+            columns = None if own.role == "constant" else held.along(own)
+        x = [normal() for normal in held.spread.normals]
+        if columns is None or rows is None:
+            one = columns or rows or ()
+            return [(x[b] * scale, (letter,)) for b, terms in enumerate(one) for scale, letter in terms]
+        return [
+            ((x[b] * x[c] - (1 if b == c else 0)) * left * right, (column, row))
+            for b, some in enumerate(columns)
+            for c, others in enumerate(rows)
+            for left, column in some
+            for right, row in others
+        ]
 
     def directions(self, unknowns: tuple[Unknown, ...]) -> tuple[Directions, ...]:
         """The spikes on either side, and what a source along them adds to each equation."""
@@ -306,8 +461,6 @@ class _Projection:
         for side, probe in self.sides():
             fields = tuple(dict.fromkeys(t.vector.field for t in self.terms(probe) if t.pair is not None))
             if not fields or any(Unknown("C", probe, f) not in unknowns for f in fields):
-                continue
-            if probe.sector in self.differing:  # what a source drives would depend on z
                 continue
             drive: dict[tuple[int, int], Combination] = {}
             for row, unknown in enumerate(unknowns):
@@ -325,6 +478,10 @@ class _Projection:
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Combination:
         """What a source along a training field in the equation of a probe field adds to that of an unknown."""
+        if unknown.probe.sector in self.differing and unknown.probe.sector == probe.sector:
+            response = sp.Add(*(found for found, other in self.answers(unknown.probe) if other == probe))
+            seen = [(self.averaged(response * scale), word) for scale, word in self._seen(unknown, along)]
+            return combine(seen)
         if unknown.probe != probe:
             return ()
         if unknown.kind == "C":

@@ -19,8 +19,9 @@ from numerics.precision import in_float64
 from numerics.runtime.interface import NODES, BulkLaw, Probe
 from numerics.runtime.point import Point
 
-TOLERANCE, MOST = 1e-10, 4096
-"""How far responses may move with twice as many values, relatively, and the most values that are tried."""
+TOLERANCE, MOST, TOGETHER = 1e-10, 4096, 2**14
+"""How far responses may move with twice as many values, relatively, the most values that are tried, and the most
+combinations of those of several densities."""
 INSIDE, NEWTON = 48, 4
 """Points in each interval of the bulk, and steps from the responses with fewer values to those with more."""
 ABOVE, SPREAD, NEAR, ROUGHLY = 128, 6.0, 3e-3, 1e-6
@@ -52,8 +53,9 @@ def _settled(law: BulkLaw, p: Point) -> tuple[int, float]:
 @lru_cache(maxsize=256)
 @in_float64
 def _found(law: BulkLaw, p: Point) -> tuple[int, float]:
-    nodes, moved, failure = _first_guess(law, p), np.inf, ""
-    while nodes <= MOST:
+    most = _most(law, p)
+    nodes, moved, failure = _first_guess(law, p, most), np.inf, ""
+    while nodes <= most:
         branch = Branch(replace(law, nodes=nodes), p)
         try:
             moved = _moved(branch, law_of(branch), Branch(replace(law, nodes=2 * nodes), p))
@@ -63,13 +65,21 @@ def _found(law: BulkLaw, p: Point) -> tuple[int, float]:
             return nodes, float(moved)
         nodes *= 2
     raise NumericalError(
-        f"the averages over a trait have not settled: with {MOST} of its values the bulk "
+        f"the averages over a trait have not settled: with {most} of its values the bulk "
         + (f"still moves by {moved:.1e}" if np.isfinite(moved) else f"is not found{failure}")
         + "; its density may be singular where an edge of the bulk comes from, so take values and weights instead"
     )
 
 
-def _first_guess(law: BulkLaw, p: Point) -> int:
+def _most(law: BulkLaw, p: Point) -> int:
+    """The most values that are tried of each density: of several at the same sites all combinations count."""
+    assert law.sites is not None
+    few, more = (np.prod([len(one.weights) for one in law.sites(p, nodes)]) for nodes in (32, 64))
+    densities = max(1, round(float(np.log2(more / few))))
+    return MOST if densities == 1 else int(2 ** (np.log2(TOGETHER) // densities))
+
+
+def _first_guess(law: BulkLaw, p: Point, most: int) -> int:
     """A number of values with which responses a little above the axis have settled: with fewer the bulk falls apart
     into islands, one for each value, which take long to find and mean nothing."""
     nodes = law.nodes
@@ -79,7 +89,7 @@ def _first_guess(law: BulkLaw, p: Point) -> int:
     mean = -excess.imag * height
     width = np.sqrt(max(-excess.real * height**2 - mean**2, 1e-6 * mean**2))
     z = mean + width * (np.linspace(-SPREAD, SPREAD, ABOVE) + 1j * NEAR)
-    while nodes < MOST:
+    while nodes < most:
         if _change(Branch(replace(law, nodes=nodes), p), Branch(replace(law, nodes=2 * nodes), p), z) <= ROUGHLY:
             break
         nodes *= 2

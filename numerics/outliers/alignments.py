@@ -19,6 +19,7 @@ import numpy as np
 from numerics.compiling import compiled
 from numerics.nearby import Nearby
 from numerics.outliers.poles import Pole
+from numerics.outliers.problem import driver, responses_at
 from numerics.precision import in_float64
 from numerics.runtime.interface import Direction
 from numerics.runtime.point import Point
@@ -115,16 +116,16 @@ def projections(pole: Pole, direction: Direction) -> tuple[np.ndarray, np.ndarra
     squares: the product of the first, for one direction, with the second, for another, is what both see of the vectors
     there."""
     problem, order = pole.problem, dict(pole.problem.order)
-    driven, seen, products = (np.asarray(x) for x in _compiled(direction.source)(problem.p, order))
-    vectors, r = pole.right, None
-    if direction.later is not None or direction.earlier is not None:
-        r = problem.branch.responses(np.array([pole.z]))[:, 0].real
+    needed = direction.later is not None or direction.earlier is not None or direction.sited
+    r = responses_at(problem, pole.z) if needed else np.zeros(0)
+    driven, seen, products = (np.asarray(x) for x in driver(problem.probe, direction)(problem.p, pole.z, r, order))
+    vectors, laws = pole.right, problem.probe.laws(problem.p)
     if direction.later is not None:
-        rows = np.asarray(_compiled(direction.later)(problem.p, pole.z, r, order))
+        rows = np.asarray(_compiled(direction.later)(problem.p, pole.z, r, order, *laws))
         fed, own = rows[:, : len(vectors)], rows[:, len(vectors) :]
         vectors = np.concatenate([vectors, -np.linalg.solve(own, fed @ vectors)])
     if direction.earlier is not None:
-        own, kicked, added = (np.asarray(x) for x in _compiled(direction.earlier)(problem.p, pole.z, r, order))
+        own, kicked, added = (np.asarray(x) for x in _compiled(direction.earlier)(problem.p, pole.z, r, order, *laws))
         driven = driven + added @ np.linalg.solve(own, kicked)
     return seen @ vectors, pole.answers(driven) * pole.scale(direction.side), np.diagonal(products)
 

@@ -8,16 +8,13 @@ left vector K v, with a residue that is larger by z0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from numerics.compiling import compiled
 from numerics.outliers.errors import Sides
 from numerics.outliers.poles import Pole
-from numerics.outliers.problem import SpikedProblem
+from numerics.outliers.problem import SpikedProblem, driver, responses_at
 from numerics.precision import in_float64
 from numerics.runtime.interface import Side
 
@@ -54,22 +51,19 @@ def span_sizes(problem: SpikedProblem) -> dict[str, str]:
     return sizes
 
 
-def _spikes(problem: SpikedProblem, side: Side) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The right-hand side for sources along the spikes of a side, the rows that see them, and their Gram matrix."""
-    driven, seen, gram = (np.asarray(x) for x in _compiled(side)(problem.p, dict(problem.order)))
+def _spikes(problem: SpikedProblem, side: Side, z: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The right-hand side at z for sources along the spikes of a side, the rows that see them, and their Gram matrix,
+    which does not depend on z."""
+    r = responses_at(problem, z) if side.sited else np.zeros(0)
+    driven, seen, gram = (np.asarray(x) for x in driver(problem.probe, side)(problem.p, z, r, dict(problem.order)))
     return driven, seen, gram
-
-
-@lru_cache(maxsize=64)
-def _compiled(side: Side) -> Callable[..., Any]:
-    return compiled(side.spikes, quickly=True)
 
 
 def _overlaps(pole: Pole) -> Sides:
     """Overlaps of the outlier at a pole."""
     squared: Sides = {"right": None, "left": None}
     for side in pole.problem.probe.sides:
-        driven, seen, gram = _spikes(pole.problem, side)
+        driven, seen, gram = _spikes(pole.problem, side, pole.z)
         weight = float(np.sum(pole.answers(driven).T * _over_gram(gram, seen @ pole.right)))
         squared[side.name] = weight * pole.scale(side.name) / pole.count
     return squared

@@ -14,7 +14,7 @@ import numpy as np
 from numerics.bulk.branch import Branch
 from numerics.compiling import compiled
 from numerics.nearby import read
-from numerics.runtime.interface import Array, Order, Probe
+from numerics.runtime.interface import Array, Direction, Order, Probe, Side
 from numerics.runtime.point import Point
 
 AT_EDGE, AT_SETTLED_EDGE = 3e-12, 1e-9
@@ -67,6 +67,22 @@ def _assembler(probe: Probe) -> Callable[..., Any]:
         return jax.vmap(lambda point, r: probe.at(p, point, r, order))(z, responses)
 
     return compiled(many, quickly=True)
+
+
+def responses_at(problem: SpikedProblem, z: float) -> np.ndarray:
+    """The bulk responses at a real point outside the bulk."""
+    found: np.ndarray = problem.branch.responses(np.array([z]))[:, 0].real
+    return found
+
+
+@lru_cache(maxsize=64)
+def driver(probe: Probe, one: Side | Direction) -> Callable[..., Any]:
+    """What sources along the spikes of a side, or along a direction, drive at given z and responses, compiled."""
+
+    def driven(p: Point, z: Array, r: Array, order: Order) -> Any:
+        return probe.driven(one, p, z, r, order)
+
+    return compiled(driven, quickly=True)
 
 
 def with_slope(problem: SpikedProblem, z: float, responses: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -386,6 +386,11 @@ def first(rows: Array, count: int) -> Array:
     return rows[:count]
 
 
+def lines_at(rows: Array, lines: int, time: int) -> Array:
+    """The lines of one time."""
+    return rows[lines * time : lines * (time + 1)]
+
+
 def part_before(rows: Array, block: Block, count: int) -> Array:
     """What rows hold of the first entries of one noise or source, as a mean over the groups."""
     if block.weights is None:

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 
 from .point import Point, replaced
+from .traits import triangular
 
 Array = Any
 Key = tuple[str, str, str] | tuple[str, int]
@@ -199,10 +200,12 @@ class Ring:
 @dataclass(frozen=True)
 class Side:
     """The spikes on one side ("right", "left"). spikes(p, order) -> the right-hand side of A(z) q = b for sources
-    along them, the rows of q that are its overlaps with them, and their Gram matrix."""
+    along them, the rows of q that are its overlaps with them, and their Gram matrix. sited: sites there differ, so that
+    it is spikes(p, z, r, order, laws); `Probe.driven` knows."""
 
     name: str
-    spikes: Callable[[Point, Order], tuple[Array, Array, Array]]
+    spikes: Callable[..., tuple[Array, Array, Array]]
+    sited: bool = False
 
 
 @dataclass(frozen=True)
@@ -214,7 +217,8 @@ class Direction:
     matrix with its mean squares on the diagonal. later(p, z, r, order): the equations of the overlaps that A(z) has
     not, one column per unknown of A(z) and of theirs. earlier(p, z, r, order) -> the equations of responses that only
     the source drives, what drives them, and what they add to the right-hand side. None where there are none.
-    time(p): when the direction is taken; None for all times before the last update, or where it has none.
+    time(p): when the direction is taken; None for all times before the last update, or where it has none. sited: sites
+    there differ, so that it is source(p, z, r, order, laws); where any do, later and earlier take laws last too.
     """
 
     name: str
@@ -222,10 +226,11 @@ class Direction:
     field: str
     timed: bool
     labels: tuple[str, ...]
-    source: Callable[[Point, Order], tuple[Array, Array, Array]]
-    later: Callable[[Point, Array, Array, Order], Array] | None = None
-    earlier: Callable[[Point, Array, Array, Order], tuple[Array, Array, Array]] | None = None
+    source: Callable[..., tuple[Array, Array, Array]]
+    later: Callable[..., Array] | None = None
+    earlier: Callable[..., tuple[Array, Array, Array]] | None = None
     time: Callable[[Point], Any] | None = None
+    sited: bool = False
 
 
 @dataclass(frozen=True)
@@ -266,9 +271,41 @@ class Probe:
         """A(z) at bulk responses r."""
         return self.a_matrix(p, z, r, order, *_laws(self.sites, p, self.nodes))
 
+    def driven(self, one: Side | Direction, p: Point, z: Array, r: Array, order: Order) -> tuple[Array, Array, Array]:
+        """What sources along the spikes of a side, or along a direction, drive; and what sees them."""
+        source = one.spikes if isinstance(one, Side) else one.source
+        return source(p, z, r, order, *self.laws(p)) if one.sited else source(p, order)
+
+    def laws(self, p: Point) -> tuple[Any, ...]:
+        """What functions of z and the responses take last."""
+        return _laws(self.sites, p, self.nodes)
+
     def mapped(self, ring: Ring, p: Point, z: Array, r: Array) -> Array:
         """The scalar map of a ring at bulk responses r."""
         return ring.scalar_map(p, z, r, *_laws(self.sites, p, self.nodes))
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Training fields of a site that stand on diagonals, as combinations of independent standard normal numbers.
+
+    covariances(p, order): rows of the lower triangle. lower, inverse: under which names a point has the triangular
+    root of them, and its inverse, which is zero in directions in which the fields do not vary. steady: whether the
+    fields have no times.
+    """
+
+    lower: tuple[tuple[str, ...], ...]
+    inverse: tuple[tuple[str, ...], ...]
+    covariances: Callable[[Point, Order], Any]
+    steady: bool
+
+    def at(self, p: Point, order: Order) -> Point:
+        """The point with these numbers."""
+        lower, inverse = triangular([[float(x) for x in row] for row in self.covariances(p, order)])
+        found = {}
+        for names, numbers in ((self.lower, lower), (self.inverse, inverse)):
+            found.update({name: float(numbers[a, b]) for a, row in enumerate(names) for b, name in enumerate(row)})
+        return replaced(p, **found)
 
 
 @dataclass(frozen=True)
@@ -282,10 +319,11 @@ class BulkLaw:
     responses could not be eliminated. curve_text: the curve as text, with {z} for z.
 
     sites(p, nodes): the laws of what differs from site to site, which the equations take last where there are any;
-    settles: whether a density is among them, so that the number of its values matters.
+    settles: whether a density is among them, so that the number of its values matters. spreads: what the laws need of
+    the training level.
 
-    images: by the name of a matrix A the place of tr R A among the responses. sources(p, z, r): for each of them how the
-    equations change with epsilon in M + epsilon A. Both for traces of the resolvent only.
+    images: by the name of a matrix A the place of tr R A among the responses. sources(p, z, r): for each of them how
+    the equations change with epsilon in M + epsilon A. Both for traces of the resolvent only.
     """
 
     responses: tuple[str, ...]
@@ -297,6 +335,7 @@ class BulkLaw:
     sites: Sites | None = None
     settles: bool = False
     nodes: int = NODES
+    spreads: tuple[Spread, ...] = ()
     images: tuple[tuple[str, int], ...] = ()
     sources: Callable[..., tuple[tuple[Array, ...], ...]] | None = None
 

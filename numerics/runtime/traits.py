@@ -7,7 +7,7 @@ infinite, cost nothing. With more nodes the rule is finer and reaches further: a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -18,6 +18,8 @@ Array = Any
 
 FEW, REACH, FURTHER = 32, 3.5, 0.25
 """With so many nodes the new variable ends there on both sides; twice as many reach so much further."""
+FARTHEST = 9.6
+"""Normal numbers beyond weigh less than rounding."""
 FINE = 4096
 """Nodes where nothing but one integral is asked for."""
 
@@ -77,6 +79,21 @@ def stretched(places: Array, low: Any, high: Any, xp: Any = jnp) -> tuple[Array,
     return xp.where(positive, by_ratios, evenly), xp.where(positive, by_ratios * decades, width) * changing
 
 
+def standard_normal(nodes: int, halves: bool, xp: Any = jnp) -> Law:
+    """Standard normal numbers as so many values with weights, as far as weights matter at all.
+
+    The trapezoidal rule is exact to rounding once it is fine enough for smooth functions; halves: those of functions
+    that are smooth on either side of zero only are taken apart.
+    """
+    if not halves:
+        values = np.linspace(-FARTHEST, FARTHEST, nodes)
+        shares = np.exp(-(values**2) / 2)
+        return Law(xp.asarray(values), xp.asarray(shares / np.sum(shares)))
+    _, upper, shares = rule(lambda x: np.exp(-(x**2) / 2), 0.0, FARTHEST, nodes // 2, np)
+    values, shares = np.concatenate([-upper[::-1], upper]), np.concatenate([shares[::-1], shares])
+    return Law(xp.asarray(values), xp.asarray(shares / np.sum(shares)))
+
+
 # -- sites of a sampled pass
 
 
@@ -117,6 +134,24 @@ def over_sites(z: Array, function: Callable[..., Array], *laws: Law) -> Array:
     if jnp.size(total) != jnp.size(z):  # it depends on nothing but the traits
         return jnp.broadcast_to(total, jnp.shape(z))
     return jnp.reshape(total, jnp.shape(z))
+
+
+def triangular(rows: Sequence[Sequence[float]]) -> tuple[np.ndarray, np.ndarray]:
+    """The triangular root of a covariance, given by the rows of its lower triangle, and the inverse of that.
+
+    Directions without variance, beside what the values have in others, are zero in both.
+    """
+    count = len(rows)
+    lower, inverse = np.zeros((count, count)), np.zeros((count, count))
+    for a, row in enumerate(rows):
+        for b in range(a):
+            lower[a, b] = (row[b] - lower[a, :b] @ lower[b, :b]) * (inverse[b, b] if inverse[b, b] else 0.0)
+        left = row[a] - lower[a, :a] @ lower[a, :a]
+        if left > 1e-13 * row[a]:
+            lower[a, a] = np.sqrt(left)
+            inverse[a, a] = 1 / lower[a, a]
+            inverse[a, :a] = -inverse[a, a] * (lower[a, :a] @ inverse[:a, :a])
+    return lower, inverse
 
 
 # -- what is asked before anything is solved, in NumPy
