@@ -5,7 +5,7 @@ from __future__ import annotations
 from derive.program.exact_text import ExactText
 from derive.program.gaussian import GaussianPass
 
-IN_GAUSSIAN = "Law average columns facts own projection residuals".split()
+IN_GAUSSIAN = "Law average columns facts own projection residuals terms".split()
 
 
 class GaussianText(ExactText):
@@ -22,3 +22,7 @@ class GaussianText(ExactText):
     @property
     def extra(self) -> tuple[str, ...]:
         return (self.text.names.of(self.nodes_symbol),)
+
+    @property
+    def bound(self) -> tuple[str, ...]:
+        return (*self.extra, *super().bound)
