@@ -44,7 +44,7 @@ from derive.program.layout import Layout
 from derive.program.probe import letters_needed
 from derive.program.sampled_text import write_sampled
 from numerics.precision import in_float64
-from numerics.runtime.gaussian import SMOOTH, SPLIT, integrate
+from numerics.runtime.gaussian import SMOOTH, SPLIT, Law, columns, facts, integrate, residuals
 from numerics.runtime.interface import GaussianTraining, SampledTraining
 from numerics.runtime.point import replaced
 from numerics.solver import load_solver, solve, solve_many
@@ -153,6 +153,48 @@ def test_kinks_that_cross_each_other():
         [theta, mp.pi / 4, 3 * mp.pi / 4, 5 * mp.pi / 4, 7 * mp.pi / 4, 2 * mp.pi],
     )
     assert found == pytest.approx(float(polar / mp.pi), rel=1e-12)
+
+
+@in_float64
+def left_of_two(one, two, variances, correlation, at=(0.0, 0.0), nodes=96):
+    """The covariance of what is left of two analytic laws beside their linear parts."""
+    known = [
+        facts(nodes, law, (jnp.full((1, 1), v + m * m),), (jnp.full((1, 1), m),), columns((), 1), 1)
+        for law, v, m in zip((one, two), variances, at, strict=True)
+    ]
+    cross = correlation * np.sqrt(np.prod(variances)) + np.prod(at)
+    return float(residuals(nodes, one, known[0], two, known[1], (jnp.full((1, 1), cross),))[0, 0])
+
+
+ERF = Law(jax.scipy.special.erf, lambda u: (2 / np.sqrt(np.pi) * jnp.exp(-u * u),), None, (SMOOTH,))
+TANH = Law(jnp.tanh, lambda u: (1 - jnp.tanh(u) ** 2,), None, (SMOOTH,))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("correlation", [1.0, 0.999, 0.4, 0.0, -0.7, -1.0])
+def test_series_of_two_laws(correlation):
+    """Two laws in Hermite polynomials: a closed form, and the integral over the plane away from the mean."""
+    for variances in ((0.3, 0.3), (1.0, 2.5)):
+        across = correlation * np.sqrt(np.prod(variances))
+        square = np.array([[variances[0], across], [across, variances[1]]])
+        slopes = [2 / np.sqrt(np.pi * (1 + 2 * v)) for v in variances]
+        truth = erf_kernel(square)[0, 1] - slopes[0] * slopes[1] * across
+        assert left_of_two(ERF, ERF, variances, correlation) == pytest.approx(truth, rel=1e-11, abs=1e-13)
+    at = (0.4, -1.1)
+    product, one, two = (
+        mean_of(f, square, (SMOOTH, SMOOTH), at=at, nodes=200)[0]
+        for f in (lambda u, v: jnp.tanh(u) * jnp.tanh(v), lambda u, v: jnp.tanh(u), lambda u, v: jnp.tanh(v))
+    )
+    slopes = [
+        mean_of(lambda u: 1 - jnp.tanh(u) ** 2, [[v]], (SMOOTH,), at=[m], nodes=200)[0]
+        for v, m in zip(variances, at, strict=True)
+    ]
+    truth = product - one * two - slopes[0] * slopes[1] * across
+    assert left_of_two(TANH, TANH, variances, correlation, at, nodes=200) == pytest.approx(truth, rel=1e-10, abs=1e-13)
+
+
+def test_series_without_variance():
+    assert left_of_two(TANH, ERF, (0.0, 1.0), 0.0, (0.7, 0.2)) == pytest.approx(0.0, abs=1e-14)
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from derive.language.traits import split_traits
 from derive.language.vectors import PAST, Field, FieldAt, Mean, axes_of
 from derive.pipeline import Derivation
 from derive.program.exact import ONE, Carried, ExactBuild, ExactPass, SiteLayout, lines_of
-from derive.program.gaussian_laws import Law, Laws, Parts, factors, fields_of, joint, product_of
+from derive.program.gaussian_laws import SMOOTH, Law, Laws, Parts, factors, fields_of, joint, product_of
 from derive.program.layout import Layout
 from derive.program.nodes import (
     SCALAR,
@@ -99,6 +99,7 @@ class _Build(ExactBuild):
     def __init__(self, layout: Layout, laws: Laws, kicked: bool = False):
         self.laws = laws
         self.nodes = Symbol("nodes", SCALAR)
+        self.terms = Slot(Call("terms", (Ref(self.nodes),), SCALAR), "terms")
         self.law_symbols: dict[Law, Symbol] = {}
         self.known: dict[Law, Symbol] = {}
         """What is known of a law at the current time."""
@@ -125,7 +126,7 @@ class _Build(ExactBuild):
         return (
             *(Carried(self.pasts[f], f, self.home[f.sector]) for f in self.laws.arguments if f in self.pasts),
             *(
-                Carried(symbol, law.own, self.home[law.own.sector], columns=sp.Integer(_columns(law)), each=True)
+                Carried(symbol, law.own, self.home[law.own.sector], columns=self._columns(law), each=True)
                 for law, symbol in self.histories.items()
             ),
             *(
@@ -244,7 +245,7 @@ class _Build(ExactBuild):
         if own in self.done:
             return Ref(self.done[own])
         grams, at, numbers = self._moments(law)
-        shape = (self._lines(law), sp.Integer(_columns(law)))
+        shape = (self._lines(law), self._columns(law))
         known = Symbol(f"{own}_known", shape)
         self.lines.append(
             Let(known, Call("facts", (Ref(self.nodes), self._law(law), grams, at, numbers, self._holds(law)), shape))
@@ -273,8 +274,14 @@ class _Build(ExactBuild):
     def _history(self, law: Law) -> Symbol:
         if law not in self.histories:
             lines = self._lines(law) * (self.times_dim if law.own.timed else 1)
-            self.histories[law] = Symbol(f"{law.own}_history", (lines, sp.Integer(_columns(law))))
+            self.histories[law] = Symbol(f"{law.own}_history", (lines, self._columns(law)))
         return self.histories[law]
+
+    def _columns(self, law: Law) -> sp.Expr:
+        """How many numbers are known of a law per time and label."""
+        k = len(law.arguments)
+        count = sp.Integer(2 + 2 * k + k * (k + 1) // 2 + len(law.numbers) + len(law.traits))
+        return count + self.terms if law.kinds == (SMOOTH,) else count
 
     def _holds(self, law: Law) -> Formula:
         """Whether a law is that of the current time, as a number."""
@@ -391,12 +398,6 @@ class _Build(ExactBuild):
         if moved in self.followed:
             return Ref(self.followed[moved])
         return Transposed(self.column(moved))
-
-
-def _columns(law: Law) -> int:
-    """How many numbers are known of a law per time and label."""
-    k = len(law.arguments)
-    return 2 + 2 * k + k * (k + 1) // 2 + len(law.numbers) + len(law.traits)
 
 
 def _groups(site: SiteLayout) -> Slot:

@@ -7,7 +7,7 @@ from derive.program.gaussian import GaussianPass
 
 IN_GAUSSIAN = (
     "Law average columns columns_each dual_each facts over_groups overlaps_each own part_each products_each projection "
-    "residuals"
+    "residuals terms"
 ).split()
 
 
@@ -25,3 +25,7 @@ class GaussianText(ExactText):
     @property
     def extra(self) -> tuple[str, ...]:
         return (self.text.names.of(self.nodes),)
+
+    @property
+    def bound(self) -> tuple[str, ...]:
+        return (*self.extra, *super().bound)

@@ -10,6 +10,10 @@ the trapezoidal rule on the Gaussian weight, which converges exponentially for a
 axis that crosses kinks or jumps is split there, and each piece has a double-exponential rule, which sees layers at the
 ends of a piece however thin they are. Along the last axes, those of arguments that enter as polynomials, a few
 Gauss-Hermite nodes are exact.
+
+Where two analytic laws of one argument each meet, no plane is integrated over: in normalised Hermite polynomials of
+their own arguments, whose correlation is rho, the covariance is the sum of the products of their coefficients times
+rho^k (Mehler's formula), so that each law is integrated once and not once per pair of times.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -53,6 +58,11 @@ class Law:
     def arguments(self) -> int:
         return len(self.kinds)
 
+    @property
+    def expanded(self) -> bool:
+        """Whether it is kept as a series of Hermite polynomials."""
+        return self.kinds == (SMOOTH,)
+
 
 # -- rules for one normal variable
 
@@ -69,6 +79,30 @@ def hermite(degree: int) -> tuple[np.ndarray, np.ndarray]:
     """The same, exact for polynomials of this degree."""
     z, weights = np.polynomial.hermite_e.hermegauss(degree // 2 + 1)
     return z, weights / weights.sum()
+
+
+STRIDE = 16
+"""Powers of a correlation are made as products of two, one of the first so many."""
+
+
+def terms(nodes: int) -> int:
+    """How many coefficients from the second degree on are kept of an analytic law.
+
+    Both the nodes of the trapezoidal rule and the square root of the degree grow as how far a law's singularities have
+    to be resolved; with this many the series has at least as many digits as the rule.
+    """
+    return STRIDE * math.ceil(nodes * nodes / 48 / STRIDE)
+
+
+@lru_cache(maxsize=8)
+def hermite_functions(nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes of the trapezoidal rule, and weights that give the coefficients of a law from the second degree on."""
+    z, weights = trapezoid(nodes)
+    rows = np.empty((terms(nodes) + 2, z.size))
+    rows[0], rows[1] = weights, weights * z
+    for k in range(1, len(rows) - 1):
+        rows[k + 1] = (z * rows[k] - math.sqrt(k) * rows[k - 1]) / math.sqrt(k + 1)
+    return z, rows[2:].T
 
 
 def double_exponential(nodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -249,26 +283,34 @@ def _column(table: Array, number: int) -> Array:
 @dataclass(frozen=True)
 class _Facts:
     """What is known of a law, each with one entry per time and label: whether it holds, its mean, its mean slopes, the
-    means and covariances of its arguments, its numbers."""
+    means and covariances of its arguments; then as a table its numbers, and its coefficients if it is expanded."""
 
     holds: Array
     mean: Array
     slopes: list[Array]
     at: list[Array]
     covariance: Square
-    numbers: list[Array]
+    rest: Array
 
     @staticmethod
     def of(law: Law, table: Array) -> _Facts:
         k = law.arguments
-        each = [_column(table, i) for i in range(table.shape[1])]
-        holds, mean, slopes, at, rest = each[0], each[1], each[2 : 2 + k], each[2 + k : 2 + 2 * k], each[2 + 2 * k :]
-        square = [[rest.pop(0) for _ in range(i + 1)] for i in range(k)]
-        return _Facts(holds, mean, slopes, at, square, rest)
+        width = 2 + 2 * k + k * (k + 1) // 2
+        each = [_column(table, i) for i in range(width)]
+        holds, mean, slopes, at, pairs = each[0], each[1], each[2 : 2 + k], each[2 + k : 2 + 2 * k], each[2 + 2 * k :]
+        square = [[pairs.pop(0) for _ in range(i + 1)] for i in range(k)]
+        return _Facts(holds, mean, slopes, at, square, table[:, width:])
+
+    def numbers(self, law: Law, nodes: int) -> list[Array]:
+        count = self.rest.shape[1] - (terms(nodes) if law.expanded else 0)
+        return [_column(self.rest, i) for i in range(count)]
+
+    def coefficients(self, nodes: int) -> Array:
+        return self.rest[:, self.rest.shape[1] - terms(nodes) :]
 
     def table(self) -> Array:
         each = [self.holds, self.mean, *self.slopes, *self.at, *(x for row in self.covariance for x in row)]
-        known = jnp.stack([*each, *self.numbers], axis=1)
+        known = jnp.concatenate([jnp.stack(each, axis=1), self.rest], axis=1)
         return jnp.where(self.holds[:, None] > 0, known, 0.0)
 
 
@@ -314,7 +356,22 @@ def facts(nodes: int, law: Law, grams: tuple[Array, ...], at: tuple[Array, ...],
     own = [_column(numbers, i) for i in range(numbers.shape[1])]
     mean, *slopes = _averages(nodes, law, True, means, square, own)
     there = jnp.broadcast_to(jnp.asarray(holds, float), mean.shape)
-    return _Facts(there, mean, slopes, means, square, own).table()
+    series = [_coefficients(nodes, law, means, square, own)] if law.expanded else []
+    rest = jnp.concatenate([numbers, *series], axis=1)
+    return _Facts(there, mean, slopes, means, square, rest).table()
+
+
+def _coefficients(nodes: int, law: Law, means: list[Array], square: Square, numbers: list[Array]) -> Array:
+    """Coefficients of an analytic law in normalised Hermite polynomials of its argument, from the second degree on."""
+    z, weights = hermite_functions(nodes)
+    (mean,), ((variance,),) = means, square
+    values = law.value(mean[:, None] + _root(variance)[:, None] * z, *(x[:, None] for x in numbers))
+    return jnp.broadcast_to(values, (mean.size, z.size)) @ weights
+
+
+def _root(variance: Array) -> Array:
+    fine = variance > 0
+    return jnp.where(fine, jnp.sqrt(jnp.where(fine, variance, 1.0)), 0.0)
 
 
 def average(nodes: int, law: Law, grams: tuple[Array, ...], at: tuple[Array, ...], numbers: Array) -> Array:
@@ -398,6 +455,8 @@ def residuals(
     left, right = _Facts.of(a, here), _Facts.of(b, there)
     groups = 1 if sites is None else sites.groups
     shape = (groups, here.shape[0] // groups, there.shape[0] // groups)
+    if a.expanded and b.expanded and not shared:
+        return _series(nodes, left, right, crosses[0].reshape(shape)).reshape(shape if sites is not None else shape[1:])
     ka, kb = a.arguments, b.arguments
     of_a = {j: i for i, j in shared}
     apart = [j for j in range(kb) if j not in of_a]
@@ -420,7 +479,7 @@ def residuals(
     for k, j in enumerate(apart):
         theirs = (across(_entry(right.covariance, j, m)) for m in apart[: k + 1])
         square.append([*(between[i][j] for i in range(ka)), *theirs])
-    numbers_a, numbers_b = [down(x) for x in left.numbers], [across(x) for x in right.numbers]
+    numbers_a, numbers_b = [down(x) for x in left.numbers(a, nodes)], [across(x) for x in right.numbers(b, nodes)]
     flat = [*means, *(x for row in square for x in row), *numbers_a, *numbers_b]
 
     def one(*given: Array) -> Array:
@@ -445,6 +504,36 @@ def residuals(
             linear = linear + down(left.slopes[i]) * across(right.slopes[j]) * between[i][j]
     known = down(left.holds) * across(right.holds) > 0
     return jnp.where(known, found - linear, 0.0).reshape(shape if sites is not None else shape[1:])
+
+
+def _series(nodes: int, left: _Facts, right: _Facts, cross: Array) -> Array:
+    """The same for two laws that are expanded: the sum over degrees of the products of their coefficients, times the
+    correlation of their arguments to that power. Groups of sites stand in front."""
+    groups = cross.shape[0]
+
+    def apart(x: Array) -> Array:
+        return x.reshape(-1, groups).T
+
+    def coefficients(x: _Facts) -> Array:
+        return jnp.swapaxes(x.coefficients(nodes).reshape(x.mean.size // groups, groups, -1, STRIDE), 0, 1)
+
+    between = cross - apart(left.at[0])[:, :, None] * apart(right.at[0])[:, None]
+    size = apart(_root(left.covariance[0][0]))[:, :, None] * apart(_root(right.covariance[0][0]))[:, None]
+    fine = size > 0
+    rho = jnp.clip(jnp.where(fine, between / jnp.where(fine, size, 1.0), 0.0), -1.0, 1.0)
+    one, two = coefficients(left), coefficients(right)
+    few = _powers(rho, STRIDE)
+    many = _powers(few[..., -1] * rho, one.shape[2])
+    inner = jnp.sum(one[:, :, None] * two[:, None] * few[..., None, :], axis=-1)
+    return rho * rho * jnp.sum(inner * many, axis=-1)
+
+
+def _powers(x: Array, count: int) -> Array:
+    """1, x, x^2, ... along a new last axis."""
+    made = jnp.ones((*x.shape, 1))
+    while made.shape[-1] < count:  # each time twice as many
+        made = jnp.concatenate([made, made * (made[..., -1:] * x[..., None])], axis=-1)
+    return made[..., :count]
 
 
 def _entry(square: Square, i: int, j: int) -> Array:
