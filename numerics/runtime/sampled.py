@@ -26,11 +26,13 @@ Array = Any
 
 
 class Span(NamedTuple):
-    """Orthonormal directions over the sites, sites x directions. lost: the largest share of its variance that a field
-    has left out. full: whether something has found no room. slopes: derivatives of the directions by every slot, where
-    they are followed."""
+    """Orthonormal directions over the sites: fields, sites x directions, of which each adds one direction to those of
+    the fields before it. factor: of their Gram matrix, so that fields = directions @ factor^T; zero where there is none
+    yet. lost: the largest share of its variance that a field has left out. full: whether something has found no room.
+    slopes: derivatives of the fields by every slot, where they are followed."""
 
-    directions: Array
+    fields: Array
+    factor: Array
     used: Array
     lost: Array
     full: Array
@@ -59,13 +61,15 @@ def beyond(rank: int | None, entries: int, labels: int) -> int:
 def empty_span(sites: int, size: int, slots: int | None = None) -> Span:
     """A span without directions, with room for so many."""
     slopes = None if slots is None else jnp.zeros((sites, size, slots))
-    return Span(jnp.zeros((sites, size)), jnp.zeros((), int), jnp.zeros(()), jnp.zeros((), bool), slopes)
+    start = jnp.zeros((), int), jnp.zeros(()), jnp.zeros((), bool)
+    return Span(jnp.zeros((sites, size)), jnp.zeros((size, size)), *start, slopes)
 
 
 def emptied(span: Span) -> Span:
     """The span without its directions."""
     slopes = None if span.slopes is None else jnp.zeros_like(span.slopes)
-    return Span(jnp.zeros_like(span.directions), jnp.zeros_like(span.used), span.lost, span.full, slopes)
+    kept = jnp.zeros_like(span.used), span.lost, span.full
+    return Span(jnp.zeros_like(span.fields), jnp.zeros_like(span.factor), *kept, slopes)
 
 
 def pivoted(gram: Array, floor: Array) -> tuple[Array, Array, Array]:
@@ -89,6 +93,9 @@ def pivoted(gram: Array, floor: Array) -> tuple[Array, Array, Array]:
 
 ROUNDING = 1e-14
 """Share of its variance below which what is new in a field is rounding error."""
+BY_SQUARES = 1e-8
+"""Share of its variance down to which what is new in a field is found as a difference of mean squares, which has the
+errors of rounding of those; smaller ones as the mean square of a difference, which takes longer."""
 
 
 def met(values: Array, others: Array) -> Array:
@@ -104,53 +111,89 @@ def extend(span: Span, values: Array, tolerance: Array = 0.0, slopes: Array | No
 
     A direction with less than the share `tolerance` of the variance is left out, and so is what finds no room.
     """
-    most, labels = span.directions.shape[1], values.shape[1]
-    rows = met(values, span.directions)
-    left = values - expressed(span, rows)
-    # projected twice: once leaves rounding errors along directions that are nearly those of the values
-    again = met(left, span.directions)
-    rows, left = rows + again, left - expressed(span, again)
-    variances = jnp.mean(values**2, axis=0)
+    assert (span.slopes is None) == (slopes is None), "a span with slopes is joined by values with slopes"
+    return _extended(span, values, jnp.asarray(tolerance, float), slopes)
+
+
+@jax.jit  # traced once for all spans of one shape
+def _extended(span: Span, values: Array, tolerance: Array, slopes: Array | None) -> tuple[Array, Array, Span]:
+    most, labels = span.fields.shape[1], values.shape[1]
+    squares = overlaps(values, values)
+    variances = jnp.diagonal(squares)
     size = jnp.max(variances)
-    factor, chosen, remainders = pivoted(overlaps(left, left), ROUNDING * size)
-    wanted = remainders > jnp.maximum(tolerance, ROUNDING) * size  # the first ones: remainders descend
+    least = jnp.maximum(tolerance, ROUNDING)
+    rows = seen_from(span, values)
+    gram = squares - rows @ rows.T
+    by_squares = pivoted(gram, ROUNDING * size)
+    unsure = (by_squares[2] > 0.1 * least * size) & (by_squares[2] < BY_SQUARES * size)
+
+    def as_they_are() -> Any:
+        return values, jnp.zeros_like(rows), rows, by_squares, slopes
+
+    def projected() -> Any:
+        left = values - expressed(span, rows)
+        # projected twice: once leaves rounding errors along directions that are nearly those of the values
+        again = seen_from(span, left)
+        left, there = left - expressed(span, again), rows + again
+        moved = None if slopes is None else slopes - expressed_slopes(span, there)
+        return left, there, there, pivoted(overlaps(left, left), ROUNDING * size), moved
+
+    joining, known, rows, (factor, chosen, remainders), moved = jax.lax.cond(
+        jnp.any(unsure), projected, as_they_are
+    )
+    wanted = remainders > least * size  # the first ones: remainders descend
     places = jnp.where(wanted, span.used + jnp.arange(labels), most)
     taken = places < most
-    lower = jnp.where(taken, factor[chosen], jnp.eye(labels))
-    inverse = solve_triangular(lower, jnp.eye(labels), lower=True)  # small: a product per site is faster than solving
-    made = left[:, chosen] @ inverse.T
-    directions = span.directions.at[:, places].set(made, mode="drop")
-    new_slopes = None
-    if span.slopes is not None:
-        assert slopes is not None, "a span with slopes is joined by values with slopes"
-        d_left = (slopes - jnp.einsum("ck,mkn->mcn", rows, span.slopes))[:, chosen]
-        new_slopes = span.slopes.at[:, places].set(jnp.einsum("kc,mcn->mkn", inverse, d_left), mode="drop")
     rows = rows.at[:, places].add(factor, mode="drop")
     rest = jnp.where(taken, 0.0, factor)
     share = jnp.sum(rest**2) / jnp.maximum(jnp.sum(variances), 1e-300)
-    used = span.used + jnp.sum(taken)
-    full = span.full | jnp.any(wanted & ~taken)
-    return rows, rest, Span(directions, used, jnp.maximum(span.lost, share), full, new_slopes)
+    return (
+        rows,
+        rest,
+        Span(
+            span.fields.at[:, places].set(joining[:, chosen], mode="drop"),
+            span.factor.at[places].set((rows - known)[chosen], mode="drop"),
+            span.used + jnp.sum(taken),
+            jnp.maximum(span.lost, share),
+            span.full | jnp.any(wanted & ~taken),
+            None if span.slopes is None else span.slopes.at[:, places].set(moved[:, chosen], mode="drop"),
+        ),
+    )
 
 
 def expressed(span: Span, rows: Array) -> Array:
     """The values that have these coordinates: sites x labels."""
-    return span.directions @ rows.T
+    return span.fields @ _weights(span, rows).T
 
 
 def expressed_slopes(span: Span, rows: Array) -> Array:
     """The slopes of values that have these coordinates."""
-    return jnp.einsum("ck,mkn->mcn", rows, span.slopes)
+    return jnp.einsum("ck,mkn->mcn", _weights(span, rows), span.slopes)
 
 
 def seen_from(span: Span, values: Array) -> Array:
     """Means of the products of values with the directions of a span: labels x directions."""
-    return met(values, span.directions)
+    return _coordinates(span, met(values, span.fields))
 
 
 def between(left: Span, right: Span) -> Array:
     """Means of the products of the directions of two spans."""
-    return met(left.directions, right.directions)
+    return _coordinates(left, _coordinates(right, met(left.fields, right.fields)).T).T
+
+
+def _coordinates(span: Span, products: Array) -> Array:
+    """Means of products with the directions, from those with the fields."""
+    return solve_triangular(_filled(span), products.T, lower=True).T
+
+
+def _weights(span: Span, rows: Array) -> Array:
+    """What fields are to be multiplied with, from what directions are to be multiplied with."""
+    return solve_triangular(_filled(span), rows.T, lower=True, trans=1).T
+
+
+def _filled(span: Span) -> Array:
+    """The factor with ones on the diagonal where there is no direction yet."""
+    return span.factor + jnp.diag(jnp.arange(len(span.factor)) >= span.used)
 
 
 def scaled_rows(factor: Array, rows: Array) -> Array:
@@ -374,7 +417,7 @@ def forward(
     whole = jax.eval_shape(partial(start, rank))
 
     def size(state: Any, name: str) -> int:
-        return int(getattr(state, name).directions.shape[1])
+        return int(getattr(state, name).fields.shape[1])
 
     widest = max((size(whole, name) for name in joining), default=0)
     least = max((now + before for now, before in joining.values()), default=0)
