@@ -486,16 +486,72 @@ class Entries(NamedTuple):
         return jnp.repeat(jnp.arange(self.times), self.labels, total_repeat_length=self.size)
 
 
+class Factored(NamedTuple):
+    """Noises in the order in which they count, and a factor of their covariance. which: their places; those beyond the
+    last place are none. entries, reach: their times, and how much earlier than a field they must be to count."""
+
+    which: Array
+    entries: Array
+    reach: Array
+    lower: Array
+    taken: Array
+
+
+class Noting:
+    """A tolerance that notes which noises it leaves: for each factor in turn places, whether they are taken, and what
+    is left of their variance when those before are known."""
+
+    def __init__(self, tolerance: Array) -> None:
+        self.tolerance = tolerance
+        self.made: dict[Any, Factored] = {}
+        self.noted: list[tuple[Array, Array, Array]] = []
+
+    def factored(self, noise: Array, entries: Array, reach: Array) -> Factored:
+        found = _factored(noise, entries, reach, self.tolerance)
+        self.noted.append((found.which, found.taken, jnp.diagonal(found.lower) ** 2))
+        return found
+
+
+class Resolved:
+    """In place of a tolerance: the noises that carry responses, so that they are the same for order parameters near
+    those where they were found. chosen: for each factor in turn their places, in order and filled up with places beyond
+    the last, and the least that is left of their variance. A pytree."""
+
+    def __init__(self, chosen: Iterable[tuple[Array, Array]]) -> None:
+        self.chosen = tuple(chosen)
+        self.made: dict[Any, Factored] = {}
+
+    def factored(self, noise: Array, entries: Array, reach: Array) -> Factored:
+        which, least = self.chosen[len(self.made)]
+        there = which < noise.shape[0]
+        places = jnp.where(there, which, 0)
+        covariance = jnp.where(there[:, None] & there, noise[places][:, places], 0.0)
+        factor, taken = _factor_in_sequence(covariance, 0.0, jnp.where(there, least, 0.0))
+        return Factored(which, entries[places], reach[places], _filled_up(factor, taken), taken)
+
+
+jax.tree_util.register_pytree_node(
+    Resolved, lambda resolved: ((resolved.chosen,), None), lambda _, children: Resolved(children[0])
+)
+
+
 def responses(
-    seen: Array, noise: Array, field: Entries, noises: tuple[Entries, ...], last: int, tolerance: Array
+    seen: Array, noise: Array, field: Entries, noises: tuple[Entries, ...], last: int, tolerance: Any
 ) -> tuple[Array, ...]:
     """The responses of a field to the noises of one random matrix, one matrix per noise.
 
-    seen: correlations with the noises; noise: their covariance; last: a time after all that is followed.
+    seen: correlations with the noises; noise: their covariance; last: a time after all that is followed; tolerance: as
+    for `response_matrix`.
     """
     entries = jnp.concatenate([one.when(-1) for one in noises])
     reach = jnp.concatenate([jnp.full(one.size, last + 1 if one.lag is None else one.lag) for one in noises])
-    whole = response_matrix(seen, noise, field.when(last), entries, reach, tolerance)
+    if isinstance(tolerance, (Noting, Resolved)):
+        if (id(noise), noises) not in tolerance.made:  # fields that answer to the same noises share a factor
+            tolerance.made[id(noise), noises] = tolerance.factored(noise, entries, reach)
+        factored = tolerance.made[id(noise), noises]
+    else:
+        factored = _factored(noise, entries, reach, tolerance)
+    whole = _responses(seen, field.when(last), factored)
     parts, start = [], 0
     for one in noises:
         parts.append(whole[:, start : start + one.size])
@@ -509,30 +565,43 @@ def response_matrix(seen: Array, noise: Array, rows: Array, entries: Array, reac
     rows, entries: the times of fields and of noises; reach: how much earlier a noise must be to count. A noise that
     earlier ones determine, but for a share `tolerance` of its variance, is left out.
     """
-    count = noise.shape[0]
+    return _responses(seen, rows, _factored(noise, entries, reach, tolerance))
+
+
+def _factored(noise: Array, entries: Array, reach: Array, tolerance: Array) -> Factored:
     # by the time from which on they count, so that those that count at any time are the first of the sequence
     sequence = jnp.argsort(entries + reach, stable=True)
-
     factor, taken = _factor_in_sequence(noise[sequence][:, sequence], tolerance)
-    lower = jnp.where(taken[:, None] & taken[None, :], factor, jnp.eye(count))
-    solved = solve_triangular(lower, (seen[:, sequence] * taken).T, lower=True).T
-    causal = entries[sequence][None, :] + reach[sequence][None, :] <= rows[:, None]
+    return Factored(sequence, entries[sequence], reach[sequence], _filled_up(factor, taken), taken)
+
+
+def _filled_up(factor: Array, taken: Array) -> Array:
+    return jnp.where(taken[:, None] & taken[None, :], factor, jnp.eye(len(factor)))
+
+
+def _responses(seen: Array, rows: Array, factored: Factored) -> Array:
+    which, entries, reach, lower, taken = factored
+    places = jnp.where(which < seen.shape[1], which, 0)
+    solved = solve_triangular(lower, (seen[:, places] * taken).T, lower=True).T
+    causal = entries[None, :] + reach[None, :] <= rows[:, None]
     solved = solve_triangular(lower.T, (solved * causal * taken).T, lower=False).T
-    return jnp.zeros_like(seen).at[:, sequence].set(solved * taken)
+    return jnp.zeros_like(seen).at[:, which].set(solved * taken, mode="drop")
 
 
 BLOCK = 32
 """Columns of a covariance that are factored together."""
 
 
-def _factor_in_sequence(covariance: Array, tolerance: Array) -> tuple[Array, Array]:
+def _factor_in_sequence(covariance: Array, tolerance: Array, least: Array | None = None) -> tuple[Array, Array]:
     """A factor of a covariance, column by column, and which columns it has: not those that the ones before determine
-    but for a share `tolerance` of their variance."""
+    but for a share `tolerance` of their variance. With `least` those where it is not zero, and of the variance of each
+    at least so much is left."""
     count = covariance.shape[0]
     width = min(BLOCK, count)
     blocks = -(-count // width)
     padding = blocks * width - count
     whole = jnp.pad(covariance, ((0, padding), (0, padding)))  # behind the last: nothing is left of zero, none is taken
+    floor = None if least is None else jnp.pad(least, (0, padding))
 
     def block(k: Array, state: Any) -> Any:
         factor, taken = state
@@ -540,11 +609,14 @@ def _factor_in_sequence(covariance: Array, tolerance: Array) -> tuple[Array, Arr
         before = jax.lax.dynamic_slice_in_dim(factor, start, width)
         left = jax.lax.dynamic_slice_in_dim(whole, start, width, axis=1) - factor @ before.T
         variances = jax.lax.dynamic_slice_in_dim(jnp.diagonal(whole), start, width)
+        floors = None if floor is None else jax.lax.dynamic_slice_in_dim(floor, start, width)
 
         def column(j: Array, state: Any) -> Any:
             rest, corner, here = state
-            take = rest[j, j] > tolerance * variances[j]
-            made = jnp.where(take, rest[:, j] / jnp.sqrt(jnp.where(take, rest[j, j], 1.0)), 0.0)
+            take = rest[j, j] > tolerance * variances[j] if floors is None else floors[j] > 0
+            pivot = rest[j, j] if floors is None else jnp.maximum(rest[j, j], floors[j])
+            below = rest[:, j] if floors is None else rest[:, j].at[j].set(pivot)
+            made = jnp.where(take, below / jnp.sqrt(jnp.where(take, pivot, 1.0)), 0.0)
             return rest - made[:, None] * made[None, :], corner.at[:, j].set(made), here.at[j].set(take)
 
         rest = jax.lax.dynamic_slice_in_dim(left, start, width)
