@@ -153,7 +153,8 @@ def test_an_emptied_span_keeps_its_report_only():
     _, _, span = run.extend(run.empty_span(SITES, 1, 2), random(SITES, 2), 1e-12, random(SITES, 2, 2))
     empty = run.emptied(span)
     assert empty.used == 0 and empty.lost == span.lost > 0
-    close(empty.directions, 0)
+    close(empty.fields, 0)
+    close(empty.factor, 0)
     close(empty.slopes, 0)
     assert run.report_on((empty,), (span,)) == (span.lost, 0, True)
     assert run.report_on((span,)) == (span.lost, 1, True)

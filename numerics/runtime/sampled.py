@@ -26,11 +26,13 @@ Array = Any
 
 
 class Span(NamedTuple):
-    """Orthonormal directions over the sites, sites x directions. lost: the largest share of its variance that a field
-    has left out. full: whether something has found no room. slopes: derivatives of the directions by every slot, where
-    they are followed."""
+    """Orthonormal directions over the sites: fields, sites x directions, of which each adds one direction to those of
+    the fields before it. factor: of their Gram matrix, so that fields = directions @ factor^T; zero where there is none
+    yet. lost: the largest share of its variance that a field has left out. full: whether something has found no room.
+    slopes: derivatives of the fields by every slot, where they are followed."""
 
-    directions: Array
+    fields: Array
+    factor: Array
     used: Array
     lost: Array
     full: Array
@@ -59,13 +61,15 @@ def beyond(rank: int | None, entries: int, labels: int) -> int:
 def empty_span(sites: int, size: int, slots: int | None = None) -> Span:
     """A span without directions, with room for so many."""
     slopes = None if slots is None else jnp.zeros((sites, size, slots))
-    return Span(jnp.zeros((sites, size)), jnp.zeros((), int), jnp.zeros(()), jnp.zeros((), bool), slopes)
+    start = jnp.zeros((), int), jnp.zeros(()), jnp.zeros((), bool)
+    return Span(jnp.zeros((sites, size)), jnp.zeros((size, size)), *start, slopes)
 
 
 def emptied(span: Span) -> Span:
     """The span without its directions."""
     slopes = None if span.slopes is None else jnp.zeros_like(span.slopes)
-    return Span(jnp.zeros_like(span.directions), jnp.zeros_like(span.used), span.lost, span.full, slopes)
+    kept = jnp.zeros_like(span.used), span.lost, span.full
+    return Span(jnp.zeros_like(span.fields), jnp.zeros_like(span.factor), *kept, slopes)
 
 
 def pivoted(gram: Array, floor: Array) -> tuple[Array, Array, Array]:
@@ -89,6 +93,9 @@ def pivoted(gram: Array, floor: Array) -> tuple[Array, Array, Array]:
 
 ROUNDING = 1e-14
 """Share of its variance below which what is new in a field is rounding error."""
+BY_SQUARES = 1e-8
+"""Share of its variance down to which what is new in a field is found as a difference of mean squares, which has the
+errors of rounding of those; smaller ones as the mean square of a difference, which takes longer."""
 
 
 def met(values: Array, others: Array) -> Array:
@@ -104,53 +111,89 @@ def extend(span: Span, values: Array, tolerance: Array = 0.0, slopes: Array | No
 
     A direction with less than the share `tolerance` of the variance is left out, and so is what finds no room.
     """
-    most, labels = span.directions.shape[1], values.shape[1]
-    rows = met(values, span.directions)
-    left = values - expressed(span, rows)
-    # projected twice: once leaves rounding errors along directions that are nearly those of the values
-    again = met(left, span.directions)
-    rows, left = rows + again, left - expressed(span, again)
-    variances = jnp.mean(values**2, axis=0)
+    assert (span.slopes is None) == (slopes is None), "a span with slopes is joined by values with slopes"
+    return _extended(span, values, jnp.asarray(tolerance, float), slopes)
+
+
+@jax.jit  # traced once for all spans of one shape
+def _extended(span: Span, values: Array, tolerance: Array, slopes: Array | None) -> tuple[Array, Array, Span]:
+    most, labels = span.fields.shape[1], values.shape[1]
+    squares = overlaps(values, values)
+    variances = jnp.diagonal(squares)
     size = jnp.max(variances)
-    factor, chosen, remainders = pivoted(overlaps(left, left), ROUNDING * size)
-    wanted = remainders > jnp.maximum(tolerance, ROUNDING) * size  # the first ones: remainders descend
+    least = jnp.maximum(tolerance, ROUNDING)
+    rows = seen_from(span, values)
+    gram = squares - rows @ rows.T
+    by_squares = pivoted(gram, ROUNDING * size)
+    unsure = (by_squares[2] > 0.1 * least * size) & (by_squares[2] < BY_SQUARES * size)
+
+    def as_they_are() -> Any:
+        return values, jnp.zeros_like(rows), rows, by_squares, slopes
+
+    def projected() -> Any:
+        left = values - expressed(span, rows)
+        # projected twice: once leaves rounding errors along directions that are nearly those of the values
+        again = seen_from(span, left)
+        left, there = left - expressed(span, again), rows + again
+        moved = None if slopes is None else slopes - expressed_slopes(span, there)
+        return left, there, there, pivoted(overlaps(left, left), ROUNDING * size), moved
+
+    joining, known, rows, (factor, chosen, remainders), moved = jax.lax.cond(
+        jnp.any(unsure), projected, as_they_are
+    )
+    wanted = remainders > least * size  # the first ones: remainders descend
     places = jnp.where(wanted, span.used + jnp.arange(labels), most)
     taken = places < most
-    lower = jnp.where(taken, factor[chosen], jnp.eye(labels))
-    inverse = solve_triangular(lower, jnp.eye(labels), lower=True)  # small: a product per site is faster than solving
-    made = left[:, chosen] @ inverse.T
-    directions = span.directions.at[:, places].set(made, mode="drop")
-    new_slopes = None
-    if span.slopes is not None:
-        assert slopes is not None, "a span with slopes is joined by values with slopes"
-        d_left = (slopes - jnp.einsum("ck,mkn->mcn", rows, span.slopes))[:, chosen]
-        new_slopes = span.slopes.at[:, places].set(jnp.einsum("kc,mcn->mkn", inverse, d_left), mode="drop")
     rows = rows.at[:, places].add(factor, mode="drop")
     rest = jnp.where(taken, 0.0, factor)
     share = jnp.sum(rest**2) / jnp.maximum(jnp.sum(variances), 1e-300)
-    used = span.used + jnp.sum(taken)
-    full = span.full | jnp.any(wanted & ~taken)
-    return rows, rest, Span(directions, used, jnp.maximum(span.lost, share), full, new_slopes)
+    return (
+        rows,
+        rest,
+        Span(
+            span.fields.at[:, places].set(joining[:, chosen], mode="drop"),
+            span.factor.at[places].set((rows - known)[chosen], mode="drop"),
+            span.used + jnp.sum(taken),
+            jnp.maximum(span.lost, share),
+            span.full | jnp.any(wanted & ~taken),
+            None if span.slopes is None else span.slopes.at[:, places].set(moved[:, chosen], mode="drop"),
+        ),
+    )
 
 
 def expressed(span: Span, rows: Array) -> Array:
     """The values that have these coordinates: sites x labels."""
-    return span.directions @ rows.T
+    return span.fields @ _weights(span, rows).T
 
 
 def expressed_slopes(span: Span, rows: Array) -> Array:
     """The slopes of values that have these coordinates."""
-    return jnp.einsum("ck,mkn->mcn", rows, span.slopes)
+    return jnp.einsum("ck,mkn->mcn", _weights(span, rows), span.slopes)
 
 
 def seen_from(span: Span, values: Array) -> Array:
     """Means of the products of values with the directions of a span: labels x directions."""
-    return met(values, span.directions)
+    return _coordinates(span, met(values, span.fields))
 
 
 def between(left: Span, right: Span) -> Array:
     """Means of the products of the directions of two spans."""
-    return met(left.directions, right.directions)
+    return _coordinates(left, _coordinates(right, met(left.fields, right.fields)).T).T
+
+
+def _coordinates(span: Span, products: Array) -> Array:
+    """Means of products with the directions, from those with the fields."""
+    return solve_triangular(_filled(span), products.T, lower=True).T
+
+
+def _weights(span: Span, rows: Array) -> Array:
+    """What fields are to be multiplied with, from what directions are to be multiplied with."""
+    return solve_triangular(_filled(span), rows.T, lower=True, trans=1).T
+
+
+def _filled(span: Span) -> Array:
+    """The factor with ones on the diagonal where there is no direction yet."""
+    return span.factor + jnp.diag(jnp.arange(len(span.factor)) >= span.used)
 
 
 def scaled_rows(factor: Array, rows: Array) -> Array:
@@ -374,7 +417,7 @@ def forward(
     whole = jax.eval_shape(partial(start, rank))
 
     def size(state: Any, name: str) -> int:
-        return int(getattr(state, name).directions.shape[1])
+        return int(getattr(state, name).fields.shape[1])
 
     widest = max((size(whole, name) for name in joining), default=0)
     least = max((now + before for now, before in joining.values()), default=0)
@@ -443,16 +486,72 @@ class Entries(NamedTuple):
         return jnp.repeat(jnp.arange(self.times), self.labels, total_repeat_length=self.size)
 
 
+class Factored(NamedTuple):
+    """Noises in the order in which they count, and a factor of their covariance. which: their places; those beyond the
+    last place are none. entries, reach: their times, and how much earlier than a field they must be to count."""
+
+    which: Array
+    entries: Array
+    reach: Array
+    lower: Array
+    taken: Array
+
+
+class Noting:
+    """A tolerance that notes which noises it leaves: for each factor in turn places, whether they are taken, and what
+    is left of their variance when those before are known."""
+
+    def __init__(self, tolerance: Array) -> None:
+        self.tolerance = tolerance
+        self.made: dict[Any, Factored] = {}
+        self.noted: list[tuple[Array, Array, Array]] = []
+
+    def factored(self, noise: Array, entries: Array, reach: Array) -> Factored:
+        found = _factored(noise, entries, reach, self.tolerance)
+        self.noted.append((found.which, found.taken, jnp.diagonal(found.lower) ** 2))
+        return found
+
+
+class Resolved:
+    """In place of a tolerance: the noises that carry responses, so that they are the same for order parameters near
+    those where they were found. chosen: for each factor in turn their places, in order and filled up with places beyond
+    the last, and the least that is left of their variance. A pytree."""
+
+    def __init__(self, chosen: Iterable[tuple[Array, Array]]) -> None:
+        self.chosen = tuple(chosen)
+        self.made: dict[Any, Factored] = {}
+
+    def factored(self, noise: Array, entries: Array, reach: Array) -> Factored:
+        which, least = self.chosen[len(self.made)]
+        there = which < noise.shape[0]
+        places = jnp.where(there, which, 0)
+        covariance = jnp.where(there[:, None] & there, noise[places][:, places], 0.0)
+        factor, taken = _factor_in_sequence(covariance, 0.0, jnp.where(there, least, 0.0))
+        return Factored(which, entries[places], reach[places], _filled_up(factor, taken), taken)
+
+
+jax.tree_util.register_pytree_node(
+    Resolved, lambda resolved: ((resolved.chosen,), None), lambda _, children: Resolved(children[0])
+)
+
+
 def responses(
-    seen: Array, noise: Array, field: Entries, noises: tuple[Entries, ...], last: int, tolerance: Array
+    seen: Array, noise: Array, field: Entries, noises: tuple[Entries, ...], last: int, tolerance: Any
 ) -> tuple[Array, ...]:
     """The responses of a field to the noises of one random matrix, one matrix per noise.
 
-    seen: correlations with the noises; noise: their covariance; last: a time after all that is followed.
+    seen: correlations with the noises; noise: their covariance; last: a time after all that is followed; tolerance: as
+    for `response_matrix`.
     """
     entries = jnp.concatenate([one.when(-1) for one in noises])
     reach = jnp.concatenate([jnp.full(one.size, last + 1 if one.lag is None else one.lag) for one in noises])
-    whole = response_matrix(seen, noise, field.when(last), entries, reach, tolerance)
+    if isinstance(tolerance, (Noting, Resolved)):
+        if (id(noise), noises) not in tolerance.made:  # fields that answer to the same noises share a factor
+            tolerance.made[id(noise), noises] = tolerance.factored(noise, entries, reach)
+        factored = tolerance.made[id(noise), noises]
+    else:
+        factored = _factored(noise, entries, reach, tolerance)
+    whole = _responses(seen, field.when(last), factored)
     parts, start = [], 0
     for one in noises:
         parts.append(whole[:, start : start + one.size])
@@ -466,30 +565,43 @@ def response_matrix(seen: Array, noise: Array, rows: Array, entries: Array, reac
     rows, entries: the times of fields and of noises; reach: how much earlier a noise must be to count. A noise that
     earlier ones determine, but for a share `tolerance` of its variance, is left out.
     """
-    count = noise.shape[0]
+    return _responses(seen, rows, _factored(noise, entries, reach, tolerance))
+
+
+def _factored(noise: Array, entries: Array, reach: Array, tolerance: Array) -> Factored:
     # by the time from which on they count, so that those that count at any time are the first of the sequence
     sequence = jnp.argsort(entries + reach, stable=True)
-
     factor, taken = _factor_in_sequence(noise[sequence][:, sequence], tolerance)
-    lower = jnp.where(taken[:, None] & taken[None, :], factor, jnp.eye(count))
-    solved = solve_triangular(lower, (seen[:, sequence] * taken).T, lower=True).T
-    causal = entries[sequence][None, :] + reach[sequence][None, :] <= rows[:, None]
+    return Factored(sequence, entries[sequence], reach[sequence], _filled_up(factor, taken), taken)
+
+
+def _filled_up(factor: Array, taken: Array) -> Array:
+    return jnp.where(taken[:, None] & taken[None, :], factor, jnp.eye(len(factor)))
+
+
+def _responses(seen: Array, rows: Array, factored: Factored) -> Array:
+    which, entries, reach, lower, taken = factored
+    places = jnp.where(which < seen.shape[1], which, 0)
+    solved = solve_triangular(lower, (seen[:, places] * taken).T, lower=True).T
+    causal = entries[None, :] + reach[None, :] <= rows[:, None]
     solved = solve_triangular(lower.T, (solved * causal * taken).T, lower=False).T
-    return jnp.zeros_like(seen).at[:, sequence].set(solved * taken)
+    return jnp.zeros_like(seen).at[:, which].set(solved * taken, mode="drop")
 
 
 BLOCK = 32
 """Columns of a covariance that are factored together."""
 
 
-def _factor_in_sequence(covariance: Array, tolerance: Array) -> tuple[Array, Array]:
+def _factor_in_sequence(covariance: Array, tolerance: Array, least: Array | None = None) -> tuple[Array, Array]:
     """A factor of a covariance, column by column, and which columns it has: not those that the ones before determine
-    but for a share `tolerance` of their variance."""
+    but for a share `tolerance` of their variance. With `least` those where it is not zero, and of the variance of each
+    at least so much is left."""
     count = covariance.shape[0]
     width = min(BLOCK, count)
     blocks = -(-count // width)
     padding = blocks * width - count
     whole = jnp.pad(covariance, ((0, padding), (0, padding)))  # behind the last: nothing is left of zero, none is taken
+    floor = None if least is None else jnp.pad(least, (0, padding))
 
     def block(k: Array, state: Any) -> Any:
         factor, taken = state
@@ -497,11 +609,14 @@ def _factor_in_sequence(covariance: Array, tolerance: Array) -> tuple[Array, Arr
         before = jax.lax.dynamic_slice_in_dim(factor, start, width)
         left = jax.lax.dynamic_slice_in_dim(whole, start, width, axis=1) - factor @ before.T
         variances = jax.lax.dynamic_slice_in_dim(jnp.diagonal(whole), start, width)
+        floors = None if floor is None else jax.lax.dynamic_slice_in_dim(floor, start, width)
 
         def column(j: Array, state: Any) -> Any:
             rest, corner, here = state
-            take = rest[j, j] > tolerance * variances[j]
-            made = jnp.where(take, rest[:, j] / jnp.sqrt(jnp.where(take, rest[j, j], 1.0)), 0.0)
+            take = rest[j, j] > tolerance * variances[j] if floors is None else floors[j] > 0
+            pivot = rest[j, j] if floors is None else jnp.maximum(rest[j, j], floors[j])
+            below = rest[:, j] if floors is None else rest[:, j].at[j].set(pivot)
+            made = jnp.where(take, below / jnp.sqrt(jnp.where(take, pivot, 1.0)), 0.0)
             return rest - made[:, None] * made[None, :], corner.at[:, j].set(made), here.at[j].set(take)
 
         rest = jax.lax.dynamic_slice_in_dim(left, start, width)

@@ -20,7 +20,7 @@ from jax.extend.core import Literal
 from numerics.nearby import ReadTogether
 from numerics.runtime.interface import Key, SampledTraining
 from numerics.runtime.point import Point
-from numerics.runtime.sampled import Carried
+from numerics.runtime.sampled import Carried, Noting, Resolved
 from numerics.training.shelf import Shelf
 
 MomentKey = tuple[Any, ...]
@@ -29,6 +29,11 @@ Shapes = tuple[tuple[MomentKey, tuple[int, ...]], ...]
 K = TypeVar("K")
 SMALL = 2e8
 """Moments and order parameters that take less are made all at once."""
+FEW, STEP = 512, 128
+"""Where there are more noises, those that carry responses are put together; their number is rounded up to such steps,
+because each number is compiled by itself."""
+LEAST = 0.25
+"""What is left of the variance of a noise that carries responses may fall to this share of what is left in the mean."""
 
 
 class Ensemble:
@@ -50,9 +55,15 @@ class Ensemble:
     def mean(self, terms: Sequence[Term]) -> Mean:
         return Mean(self, terms)
 
-    def order(self, terms: Sequence[Term], tolerance: float) -> Near:
-        """The order parameters of a sum of moments."""
-        return Near(self, terms, tolerance)
+    def order(self, terms: Sequence[Term], resolved: Resolved | float) -> Near:
+        """The order parameters of a sum of moments; resolved: noises that carry responses, or a tolerance."""
+        return Near(self, terms, resolved)
+
+    def resolved(self, mean: Mean, tolerance: float) -> Resolved:
+        """The noises that carry responses: not those that earlier ones determine in the mean but for a share
+        `tolerance` of their variance."""
+        noted = _noted(self.training, self.p, tolerance, self.shapes, mean)
+        return Resolved(_together(*map(np.asarray, one)) for one in noted)
 
     def observed(self, terms: Sequence[Term]) -> dict[str, np.ndarray]:
         """The observables of a sum."""
@@ -119,8 +130,8 @@ def _sum(ensemble: Ensemble, terms: Sequence[Term], keys: tuple[MomentKey, ...])
 class Near(ReadTogether):
     """Order parameters of a sum of passes. What has been read is kept, in memory or on disk."""
 
-    def __init__(self, ensemble: Ensemble, terms: Sequence[Term], tolerance: float) -> None:
-        self.ensemble, self.terms, self.tolerance = ensemble, terms, tolerance
+    def __init__(self, ensemble: Ensemble, terms: Sequence[Term], resolved: Resolved | float) -> None:
+        self.ensemble, self.terms, self.resolved = ensemble, terms, resolved
         self.known: dict[Key, Mapping[Key, np.ndarray]] = {}
 
     def read(self, keys: Sequence[Key]) -> dict[Key, np.ndarray]:
@@ -140,7 +151,7 @@ class Near(ReadTogether):
         if order == moments:  # correlations are moments as they are
             return {key: table[key] for key in order}
         make, shapes = _chosen_order(self.ensemble.training), self.ensemble.shapes
-        made = make(table, self.ensemble.p, self.tolerance, shapes=shapes, keys=order)
+        made = make(table, self.ensemble.p, self.resolved, shapes=shapes, keys=order)
         return {key: np.asarray(value) for key, value in made.items()}
 
     def __iter__(self) -> Iterator[Key]:
@@ -165,13 +176,53 @@ def _chosen_moments(training: SampledTraining) -> Callable[..., Any]:
 def _chosen_order(training: SampledTraining) -> Callable[..., Any]:
     """Some order parameters, from the moments that they are made of; compiled once for each choice."""
 
-    def chosen(moments: Moments, p: Point, tolerance: float, shapes: Shapes, keys: tuple[Key, ...]) -> Any:
+    def chosen(moments: Moments, p: Point, resolved: Resolved | float, shapes: Shapes, keys: tuple[Key, ...]) -> Any:
         # of what is not there nothing is made that is asked for: the compiler leaves it out
         every = {key: moments[key] if key in moments else jnp.zeros(shape) for key, shape in shapes}
-        made = training.order_parameters(every, p, tolerance=tolerance)
+        made = training.order_parameters(every, p, tolerance=resolved)
         return {key: made[key] for key in keys}
 
     return jax.jit(chosen, static_argnames=("shapes", "keys"))
+
+
+def _noted(training: SampledTraining, p: Point, tolerance: float, shapes: Shapes, mean: Mean) -> Any:
+    """What is noted about the noises of each random matrix, from the moments that it takes."""
+    names = tuple(key for key, _ in shapes)
+    struct: Any = jax.ShapeDtypeStruct  # JAX gives it no types
+    read = _read_by(
+        lambda table: {("left", k): left for k, (*_, left) in enumerate(_notes(training, table, p, tolerance))},
+        {key: struct(shape, float) for key, shape in shapes},
+    )
+    wanted = tuple(key for key in names if any(key in keys for keys in read.values()))
+    return _compiled_notes(training)(mean.moments(wanted), p, tolerance, shapes=shapes)
+
+
+def _notes(training: SampledTraining, moments: Moments, p: Point, tolerance: Any) -> list[Any]:
+    noting = Noting(tolerance)
+    training.order_parameters(moments, p, tolerance=noting)
+    return noting.noted
+
+
+@lru_cache(maxsize=64)
+def _compiled_notes(training: SampledTraining) -> Callable[..., Any]:
+    def noted(moments: Moments, p: Point, tolerance: float, shapes: Shapes) -> Any:
+        every = {key: moments[key] if key in moments else jnp.zeros(shape) for key, shape in shapes}
+        return _notes(training, every, p, tolerance)
+
+    return jax.jit(noted, static_argnames=("shapes",))
+
+
+def _together(which: np.ndarray, taken: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Places of the noises that are taken, and the least that may be left of their variance; where there are many, put
+    together and filled up with places beyond the last."""
+    count = len(which)
+    if count <= FEW:
+        return which, np.where(taken, LEAST * left, 0.0)
+    there = int(np.sum(taken))
+    size = min(count, -(-there // STEP) * STEP)
+    places, least = np.full(size, count), np.zeros(size)
+    places[:there], least[:there] = which[taken], LEAST * left[taken]
+    return places, least
 
 
 def _parts(training: SampledTraining, p: Point, shapes: Shapes) -> tuple[Part, ...]:

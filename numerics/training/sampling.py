@@ -157,16 +157,17 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
         deviations.append([term for rough, whole in coarser for term in ((part, rough), (-part, whole))])
     resolved = min(AT_MOST, RESOLVED + FOR_EACH * max(one.directions for one in reports))
     kept = resolved / sites if how.tolerance is None else how.tolerance
-    order = ensemble.order([(1.0, mean)], kept).whole()
-    varied = [ensemble.order([(1.0, mean), *terms], kept) for terms in deviations]
-    varied.append(ensemble.order([(1.0, mean)], COARSER * kept))
+    noises = ensemble.resolved(mean, kept)
+    order = ensemble.order([(1.0, mean)], noises).whole()
+    varied = [ensemble.order([(1.0, mean), *terms], noises) for terms in deviations]
+    varied.append(ensemble.order([(1.0, mean)], ensemble.resolved(mean, COARSER * kept)))
     counted = *(1.0 for _ in deviations), SHARE_OF_DIFFERENCE
     changes = [ensemble.observed(terms) for terms in deviations]
     changes.append(ensemble.observed([(doubt, mean), (-doubt, half)]))
     observables = ensemble.observed([(1 + share, mean), (-share, half)])
     return Sampled(
         order,
-        Nearby(tuple(varied), counted, ensemble.order([(1.0, half)], kept) if halved else None, share, doubt),
+        Nearby(tuple(varied), counted, ensemble.order([(1.0, half)], noises) if halved else None, share, doubt),
         observables,
         min(one.finite for one in reports),
         {name: np.sqrt(sum(one[name] ** 2 for one in changes)) for name in observables},
