@@ -80,15 +80,18 @@ def atoms(model: Declaration, kind: type | tuple[type, ...]) -> tuple[Any, ...]:
     found: dict[Any, None] = {}
     seen: set[Any] = set()
 
-    def visit(expression: sp.Basic) -> None:
-        for node in sp.preorder_traversal(expression):
-            if isinstance(node, kind):
-                found.setdefault(node)
-            if isinstance(node, sp.Symbol) and hasattr(node, "payload") and node not in seen:
-                seen.add(node)
-                for part in node.payload:
-                    if isinstance(part, sp.Basic):
-                        visit(part)
+    def visit(node: sp.Basic) -> None:
+        if node in seen:  # and all that is inside it
+            return
+        seen.add(node)
+        if isinstance(node, kind):
+            found.setdefault(node)
+        if isinstance(node, sp.Symbol) and hasattr(node, "payload"):
+            for part in node.payload:
+                if isinstance(part, sp.Basic):
+                    visit(part)
+        for part in node.args:
+            visit(part)
 
     for expression in everything(model):
         visit(expression)
