@@ -14,7 +14,13 @@ import pytest
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # one worker a core: more threads only wait for each other
     os.environ.setdefault(_name, "1")
 # what a test runs takes longer to compile than to run; before JAX is imported
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+QUICKLY = (
+    "--xla_backend_optimization_level=0",
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_llvm_disable_expensive_passes=true",
+    "--xla_cpu_parallel_codegen_split_count=1",  # both cores are busy: parts of a module only add work
+)
+os.environ.setdefault("XLA_FLAGS", " ".join(QUICKLY))
 
 gc.set_threshold(100_000, 50, 1000)  # expressions and traces are many, and few of them are garbage in a circle
 
@@ -47,7 +53,8 @@ def pytest_configure(config) -> None:
     """Keep generated code of this session in a place of its own, which all workers share.
 
     Compiled code is found by what it was compiled from, so that it may stay from one session to the next, where pytest
-    keeps its cache; `--cache-clear` removes it.
+    keeps its cache; `--cache-clear` removes it. So does the bytecode that other processes of the tests share, where
+    none may be written beside the sources.
     """
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False  # the order is that of `HEAVY`
@@ -56,7 +63,9 @@ def pytest_configure(config) -> None:
         os.environ["TWO_LEVEL_DMFT_CACHE"] = config.code_store
         if hasattr(config, "cache"):
             os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("compiled")))
-            os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
+            os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+            if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # nothing beside the sources, then
+                os.environ.setdefault("PYTHONPYCACHEPREFIX", str(config.cache.mkdir("bytecode")))
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks

@@ -79,20 +79,37 @@ def installed(tmp_path_factory) -> Path:
     return target
 
 
-def on_its_own(installed: Path, directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """A command of the installed copy, in a directory elsewhere."""
+def on_their_own(installed: Path, directory: Path, *lines: str) -> list[tuple[int, str, str]]:
+    """Commands of the installed copy, one after the other in a directory elsewhere: how each ended, and what it said."""
     known = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "TWO_LEVEL_DMFT", "XDG_"))}
     told = {**known, "PYTHONPATH": str(installed), "TWO_LEVEL_DMFT_CACHE": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    command = (
-        "import sys; from derive.cli import main, __file__ as here; assert here.startswith(sys.argv.pop(1)); main()"
-    )
-    return subprocess.run(
-        [sys.executable, "-c", command, str(installed), *words],
+    done = subprocess.run(
+        [sys.executable, "-c", COMMANDS, str(installed), *lines],
         cwd=directory,
         env={**told, "NOTEBOOK_QUICK": "1", "MPLBACKEND": "agg"},
         capture_output=True,
         text=True,
+        check=True,
     )
+    return [tuple(one) for one in json.loads(done.stdout)]
+
+
+COMMANDS = """
+import contextlib, io, json, sys
+from derive.cli import main, __file__ as here
+
+assert here.startswith(sys.argv.pop(1))
+ended = []
+for line in sys.argv[1:]:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(line.split())
+        except SystemExit as status:
+            code = status.code
+    ended.append((code, out.getvalue(), err.getvalue()))
+print(json.dumps(ended))
+"""
 
 
 @pytest.mark.slow
@@ -108,17 +125,21 @@ def test_the_wheel_adds_three_packages_and_nothing_else(installed: Path):
 @pytest.mark.slow
 def test_an_installed_copy_verifies_solves_and_stays_as_it_came(installed: Path, tmp_path: Path):
     before = {path: path.stat().st_mtime_ns for path in installed.rglob("*")}
-    proved = on_its_own(installed, tmp_path, "verify", "spiked_wigner", "--json")
-    verdicts = json.loads(proved.stdout)
-    assert proved.returncode == 0 and verdicts["claims"] and not verdicts["failed"] and not verdicts["without_claims"]
-    assert json.loads(on_its_own(installed, tmp_path, "solve", "spiked_wigner", "gamma0=2", "--json").stdout)[
-        "outliers"
-    ] == pytest.approx([2.5])
-    refused = on_its_own(installed, tmp_path, "build", "spiked_wigner")
-    assert refused.returncode == 2 and "--out" in refused.stderr and refused.stderr.count("\n") == 1
-    assert on_its_own(installed, tmp_path, "build", "spiked_wigner", "--check").returncode == 0
-    assert on_its_own(installed, tmp_path, "new", "mine").returncode == 0
-    assert on_its_own(installed, tmp_path, "build", "mine.py", "--out", "solvers").returncode == 0
+    proved, solved, refused, checked, made, built = on_their_own(
+        installed,
+        tmp_path,
+        "verify spiked_wigner --json",
+        "solve spiked_wigner gamma0=2 --json",
+        "build spiked_wigner",
+        "build spiked_wigner --check",
+        "new mine",
+        "build mine.py --out solvers",
+    )
+    verdicts = json.loads(proved[1])
+    assert proved[0] == 0 and verdicts["claims"] and not verdicts["failed"] and not verdicts["without_claims"]
+    assert json.loads(solved[1])["outliers"] == pytest.approx([2.5])
+    assert refused[0] == 2 and "--out" in refused[2] and refused[2].count("\n") == 1
+    assert [status for status, _, _ in (solved, checked, made, built)] == [0] * 4
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.py", "solvers"]
     assert {path: path.stat().st_mtime_ns for path in installed.rglob("*")} == before
 

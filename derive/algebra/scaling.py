@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import sympy as sp
 
 from derive.errors import DeclarationError, SizeError
@@ -15,7 +17,11 @@ BASE = EngineSymbol("base_size", positive=True)
 
 def in_base_size(expression: sp.Expr) -> sp.Expr:
     """The expression with every size written as ratio times the base size."""
-    expression = sp.sympify(expression)
+    return _in_base_size(sp.sympify(expression))
+
+
+@lru_cache(maxsize=1000)  # the same few coefficients are asked about at every stage
+def _in_base_size(expression: sp.Expr) -> sp.Expr:
     sizes = {sector: sector.ratio * BASE for sector in expression.atoms(Sector)}
     return sp.powdenest(sp.powsimp(expression.xreplace(sizes)), force=True) if sizes else expression
 

@@ -82,13 +82,19 @@ def symbols(model: Declaration) -> tuple[sp.Symbol, ...]:
     """All symbols, also those inside sizes, scales and variances, in order of first use."""
     found: dict[sp.Symbol, None] = {}
 
-    def visit(expression: sp.Basic) -> None:
-        for node in sp.preorder_traversal(expression):
-            if isinstance(node, sp.Symbol) and node not in found:
-                found[node] = None
-                for part in getattr(node, "payload", ()):
-                    if isinstance(part, sp.Basic):
-                        visit(part)
+    seen: set[sp.Basic] = set()
+
+    def visit(node: sp.Basic) -> None:
+        if node in seen:  # and all that is inside it
+            return
+        seen.add(node)
+        if isinstance(node, sp.Symbol):
+            found[node] = None
+            for part in getattr(node, "payload", ()):
+                if isinstance(part, sp.Basic):
+                    visit(part)
+        for part in node.args:
+            visit(part)
 
     for expression in everything(model):
         visit(expression)

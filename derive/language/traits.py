@@ -74,6 +74,8 @@ def split_traits(coefficient: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
 
 def apart(change: Callable[[sp.Expr], sp.Expr], expression: sp.Expr) -> sp.Expr:
     """Change an expression in which functions of traits alone stay as they were written."""
+    if not traits_in(expression):
+        return change(expression)
     found: dict[sp.Basic, None] = {}
 
     def walk(node: sp.Basic) -> None:

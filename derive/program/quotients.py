@@ -71,7 +71,10 @@ class Scalars:
         # a formula is also taken apart, so that a factor that is zero here does not hide what stands beside it
         parts = {node for e in given for node in sp.preorder_traversal(e) if _is_root(node)}
         powers: dict[sp.Expr, int] = {}
-        for e in (*given, *parts):
+        brought = any(_is_root(node) for e in substitution.values() for node in sp.preorder_traversal(sp.sympify(e)))
+        for e in dict.fromkeys((*given, *parts)):
+            if not brought and all(n.is_Pow and n.exp.is_Integer for n in e.atoms(sp.Pow, sp.Function)):
+                continue  # a quotient of polynomials, before and after
             for node in filter(_is_root, sp.preorder_traversal(e.subs(substitution))):
                 for base, exponent in _radicals(node):
                     powers[base] = int(sp.ilcm(powers.get(base, 1), exponent.q))

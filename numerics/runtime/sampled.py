@@ -138,9 +138,7 @@ def _extended(span: Span, values: Array, tolerance: Array, slopes: Array | None)
         moved = None if slopes is None else slopes - expressed_slopes(span, there)
         return left, there, there, pivoted(overlaps(left, left), ROUNDING * size), moved
 
-    joining, known, rows, (factor, chosen, remainders), moved = jax.lax.cond(
-        jnp.any(unsure), projected, as_they_are
-    )
+    joining, known, rows, (factor, chosen, remainders), moved = jax.lax.cond(jnp.any(unsure), projected, as_they_are)
     wanted = remainders > least * size  # the first ones: remainders descend
     places = jnp.where(wanted, span.used + jnp.arange(labels), most)
     taken = places < most

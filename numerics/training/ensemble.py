@@ -225,11 +225,17 @@ def _together(which: np.ndarray, taken: np.ndarray, left: np.ndarray) -> tuple[n
     return places, least
 
 
+@lru_cache(maxsize=64)
+def _untold(training: SampledTraining) -> Callable[[Moments, Point], Any]:
+    """All order parameters; one function for each training, so that JAX knows their shapes from the time before."""
+    return partial(training.order_parameters, tolerance=0.0)
+
+
 def _parts(training: SampledTraining, p: Point, shapes: Shapes) -> tuple[Part, ...]:
     """Order parameters that share a moment, and their moments; all of them where they are small."""
     struct: Any = jax.ShapeDtypeStruct  # JAX gives it no types
     moments = {key: struct(shape, float) for key, shape in shapes}
-    order = jax.eval_shape(partial(training.order_parameters, tolerance=0.0), moments, p)
+    order = jax.eval_shape(_untold(training), moments, p)
     size = sum(8 * math.prod(x.shape) for x in (*moments.values(), *order.values()))
     if size <= SMALL:
         return ((tuple(order), tuple(moments)),)
