@@ -1,6 +1,6 @@
-"""A wide network with C outputs learns classes by cross-entropy: two axes of labels, a law, and a matrix that is probed.
+"""A wide network with C outputs learns classes by cross-entropy: two axes of labels, a law, a matrix that is probed.
 
-h_p = W phi(V x_p) / sqrt(N), f_pc = <w_c phi(h_p)>; all weights follow the gradient of the mean cross-entropy. Spikes are
+h_p = W phi(V x_p) / sqrt(N), f_pc = <w_c phi(h_p)>; W and w follow the gradient of the mean cross-entropy. Spikes are
 sums over samples of vectors that are themselves sums over classes.
 """
 
