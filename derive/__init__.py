@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from derive.api.spectra import spectra as spectra
     from derive.api.theory import Theory as Theory
     from derive.language.alignments import alignment as alignment
-    from derive.language.data import data as data
+    from derive.language.data import data as data, entries as entries, root as root
     from derive.language.diagonals import diag as diag
     from derive.language.equations import Eq as Eq, spectrum as spectrum
     from derive.language.family import (
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from derive.language.model import Model as Model
     from derive.language.symbols import (
         Domain as Domain,
+        axis as axis,
         nonnegative as nonnegative,
         parameter as parameter,
         positive as positive,
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
         normal as normal,
         overlap as overlap,
         past_sum as past_sum,
+        relabel as relabel,
+        softmax as softmax,
         total as total,
     )
     from derive.results.comparison import Comparison as Comparison, compare as compare

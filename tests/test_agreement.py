@@ -33,6 +33,8 @@ CASES = {
     "memory with inputs": ("driven_memory", {}, "above"),
     "sites that differ": ("uneven_sites", {}, "above"),
     "frozen features": ("frozen_features", {}, None),
+    "cross-entropy": ("softmax_network", {}, None),
+    "classifier": ("classifier", {}, "above"),
 }
 """Outliers well apart from each other and mostly from the bulk, where corrections fall as 1/size; few steps, since r
 directions at random hold r / D of any vector. Those of twenty steps are nearly dependent: theory and simulation must
@@ -45,6 +47,7 @@ FURTHER = (
     "two spiked Wisharts",
     "gated network",
     "memory with inputs",
+    "classifier",
 )
 """Tried with the long tests only."""
 QUICK = ("planted direction", "learned outlier below", "linear spikes", "momentum and decay")

@@ -473,6 +473,8 @@ def _outermost(expression: sp.Basic) -> set[Any]:
 
 
 def _not_elementwise(expression: sp.Basic) -> set[sp.Basic]:
-    """What a mean or an observable cannot hold: matrices, tables and sums over times; names of axes may change."""
+    """What a mean or an observable cannot hold: matrices, tables, sums over times and over labels of vectors. Axes may
+    have other names."""
     found = expression.atoms(Apply, Mix, Project, sp.Sum)
-    return {node for node in found if not (isinstance(node, Mix) and isinstance(node.table, Selection))}
+    found = {node for node in found if not (isinstance(node, Mix) and isinstance(node.table, Selection))}
+    return found | {node for node in expression.atoms(Total) if sector_of(node) is not None}

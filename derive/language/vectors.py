@@ -444,7 +444,7 @@ def softmax(expression: Any, axis: Axis) -> Softmax:
     >>> N, t, c, p = sectors("N"), training_clock("t", steps=T), axis("c", C), axis("p", P)
     >>> w, h = field("w", N, t, axes=c), field("h", N, t, axes=p)
     >>> softmax(mean(w(t) * h(t)), c)
-    softmax(mean(w(t)*h(t)), c)
+    softmax(mean(h(t)*w(t)), c)
     """
     found = Softmax(named_fields(exact(expression)), _given_axis("softmax", axis))
     if found.axis is None:

@@ -60,7 +60,7 @@ def forward_pass(references: Path | None) -> list[Figure]:
 
 
 CLASSES = ((100, 1), (200, 1), (50, 2), (50, 4), (50, 8), (800, 1))
-"""Steps and class labels at which the forward pass is set against plain NumPy."""
+"""Steps and labels at which the forward pass is set against plain NumPy."""
 
 
 def growing_arrays(references: Path | None) -> list[Figure]:

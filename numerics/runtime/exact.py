@@ -1,7 +1,7 @@
 """The exact forward pass: rows of coefficients over the noises and sources of a site.
 
 Where all laws are linear, a field at one time is a row of coefficients over the Gaussian variables of its site: the
-noises that stand for random matrices, and what is drawn. A row has one line per class label; a field without labels
+noises that stand for random matrices, and what is drawn. A row has one line per label; a field without labels
 has one line. The rows of a field at all times stand below each other, time by time: that is its past. The noises of
 one random matrix have a covariance of their own; what is drawn is independent and of variance one.
 

@@ -78,7 +78,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class Setting:
-    """What was declared. steps, labels: the parameters that are the number of steps and of class labels, if any."""
+    """What was declared. steps: the parameter that is the number of steps, if there is one."""
 
     name: str
     choices: tuple[tuple[str, int | str], ...]

@@ -1,4 +1,4 @@
-"""A nonlinear rule with class labels: elementwise gates, means as coefficients, sampled."""
+"""A nonlinear rule with labels: elementwise gates, means as coefficients, sampled."""
 
 from sympy import sqrt, tanh
 

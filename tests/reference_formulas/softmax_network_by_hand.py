@@ -1,9 +1,9 @@
-"""A linear network with C outputs and cross-entropy at infinite width, by hand: an independent reference in plain NumPy.
+"""A linear network with C outputs and cross-entropy at infinite width, by hand: an independent reference in NumPy.
 
 The vectors V_d (one per input) and w_c (one per class) have N sites each and independent standard normal entries at
-the start. A step replaces them by linear combinations of each other, V += eta/(P sqrt(D)) x^T E w and w += eta/(P sqrt(D))
-E^T x V, whose coefficients depend on their scalar products alone, E = onehot - softmax(x <V w^T> / sqrt(D)). So the Gram
-matrix S of all D + C vectors obeys S -> A S A^T, with A made of S, and starts from the identity.
+the start. A step replaces them by linear combinations of each other, V += k x^T E w and w += k E^T x V, k = eta/(P
+sqrt(D)), whose coefficients depend on their scalar products alone, E = onehot - softmax(x <V w^T> / sqrt(D)). So the
+Gram matrix S of all D + C vectors obeys S -> A S A^T, with A made of S, and starts from the identity.
 """
 
 from __future__ import annotations

@@ -1,0 +1,215 @@
+"""Labels along several axes: matrices over labels, functions of them in coefficients, the same written differently."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import target_of
+from reference_formulas import softmax_network_by_hand as by_hand
+from sympy import sqrt, tanh
+
+import derive
+from derive import (
+    Eq,
+    Model,
+    axis,
+    data,
+    each,
+    entries,
+    field,
+    fields,
+    gaussian,
+    mean,
+    normal,
+    outer,
+    parameter,
+    relabel,
+    sectors,
+    softmax,
+    spectrum,
+    total,
+    training_clock,
+    weights,
+    whole_positive,
+)
+from derive.errors import DeclarationError
+
+rate = parameter("rate", default=0.7)
+A = parameter("A", default=2, domain=whole_positive)
+B = parameter("B", default=3, domain=whole_positive)
+T = parameter("T", default=3, domain=whole_positive)
+D = sectors("D")
+t = training_clock("t", steps=T)
+a, b = axis("a", A), axis("b", B)
+X = normal("X", D, axes=(a, b))
+GIVEN = np.arange(6.0).reshape(2, 3) / 5 - 0.4
+
+
+# -- softmax over classes, by hand
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"C": 2, "P": 3, "D": 2, "T": 4},
+        {"C": 1, "T": 3},  # one class is certain
+        {"P": 1, "C": 4, "D": 1, "T": 3},
+        {"eta": 3.0, "T": 1},
+    ],
+)
+def test_cross_entropy_over_classes_is_that_by_hand(values):
+    m = derive.load(target_of("softmax_network"))
+    given, found = m.inputs(values), m.solve(values)
+    grams = by_hand.grams(given["x"], given["onehot"], given["eta"], given["T"])
+    shares = [by_hand.probabilities(given["x"], S).T for S in grams]
+    right = [np.sum(given["onehot"] * share.T) / given["P"] for share in shares]
+    np.testing.assert_allclose(found["probability"], shares, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        found["readouts"], [S[given["D"] :, given["D"] :] for S in grams], rtol=1e-11, atol=1e-12
+    )
+    np.testing.assert_allclose(found["right"], right, rtol=1e-12)
+
+
+# -- the same, written differently
+
+
+def learner(
+    a=a, b=b, sizes=(A, B), name="push", inlined=False, law=lambda x: x, by_total=False, numbers=False
+) -> Model:
+    """Vectors along two axes, errors that are functions of a matrix over labels, weights that are probed."""
+    start, seen = normal("start", D, axes=a), normal("seen", D, axes=b)
+    x, y, push = field("x", D, t, axes=a), field("y", D, t, axes=b), field(name, D, t, axes=(b, a))
+    given, W, J = data("given", a, b), weights("W", D, D, t), gaussian("J", D, D)
+    error = entries(given) - softmax(mean(x(t) * y(t)), b)
+    pushed = error * x(t) if inlined else push(t)
+    spike = outer(total(pushed, a), y(t)) if by_total else outer(pushed, y(t))
+    equations = [
+        Eq(x(0), start),
+        Eq(x(t + 1), law(x(t) / 2) + rate * total(error * y(t), b) + W(t) @ x(t) / sqrt(D) / 3),
+        Eq(y(t), seen + rate * W(t).T @ seen / sqrt(D)),
+        Eq(W(0), J),
+        Eq(W(t + 1), W(t) + rate / sqrt(D) * spike),
+    ]
+    return Model(
+        parameters=(rate, *(() if numbers else sizes), T),
+        equations=[*equations, *([] if inlined else [Eq(push(t), error * x(t))])],
+        observe={"all": each(mean(x(t) * y(t))), "error": total(error**2), "norm": each(mean(x(t) ** 2))},
+        probe=spectrum(W(T).T @ W(T) / D),
+    )
+
+
+def told(model: Model, **arrays):
+    found = derive.load(model).solve(arrays or {"given": GIVEN}, path=False)
+    return np.asarray(found["all"]), found["error"], found["norm"], found.outliers
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return told(learner())
+
+
+def same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_vectors_along_two_axes_may_be_named_or_written_out(plain):
+    assert plain[0].shape == (4, 2, 3) and len(plain[3])
+    same(told(learner(inlined=True)), plain)
+
+
+def test_an_outer_product_sums_over_what_one_side_lacks(plain):
+    same(told(learner(by_total=True)), plain)
+
+
+def test_names_of_axes_say_only_in_which_order_labels_come(plain):
+    same(told(learner(axis("z", A), axis("b", B), name="other"))[1:], plain[1:])
+    turned = told(learner(axis("z", A), axis("b", B), name="other"))[0]
+    np.testing.assert_allclose(turned, plain[0].transpose(0, 2, 1), rtol=1e-10, atol=1e-12)
+
+
+def test_an_axis_may_have_a_number_of_labels(plain):
+    same(told(learner(axis("a", 2), axis("b", 3), numbers=True)), plain)
+    with pytest.raises(derive.errors.ParameterError, match="given has 3 entries along a, which has 2 labels"):
+        told(learner(axis("a", 2), axis("b", 3), numbers=True), given=np.ones((3, 3)))
+
+
+def test_simulation_has_the_same_labels(plain, simulation_seed):
+    m = derive.load(learner())
+    samples = m.simulate({"given": GIVEN}, size=600, seeds=24, seed=simulation_seed, path=False, overlaps=False)
+    for name, theory in zip(("all", "error", "norm"), plain[:3], strict=True):
+        draws = np.asarray(samples[name])
+        error = draws.std(axis=0, ddof=1) / np.sqrt(24)
+        assert np.all(np.abs(draws.mean(axis=0) - theory) < 5.5 * error + 12 / 600), name
+
+
+@pytest.mark.slow
+def test_laws_are_sampled_along_two_axes(simulation_seed):
+    m = derive.load(learner(law=tanh))
+    theory = m.solve({"given": GIVEN}, samples=20_000, path=False)
+    assert theory.errors is not None
+    samples = m.simulate({"given": GIVEN}, size=600, seeds=24, seed=simulation_seed, path=False, overlaps=False)
+    for name in ("all", "error"):
+        draws = np.asarray(samples[name])
+        error = np.hypot(draws.std(axis=0, ddof=1) / np.sqrt(24), theory.errors[name])
+        assert np.all(np.abs(draws.mean(axis=0) - theory[name]) < 5.5 * error + 12 / 600), name
+
+
+# -- matrices over labels
+
+
+def test_a_vector_meets_itself_along_another_axis():
+    c = axis("c", B)
+    x = normal("x", D, axes=b)
+    other, twice = field("other", D, t, axes=(b, c)), field("twice", D, t, axes=b)
+    gram = mean(x * relabel(x, b, c))
+    model = Model(
+        parameters=(B, T),
+        equations=[
+            Eq(other(t), gram * relabel(x, b, c)),
+            Eq(twice(t), total((2 * gram + 1) * relabel(x, b, c), c)),  # the sum over c of (2 d_bc + 1) x_c
+        ],
+        observe={"gram": each(gram), "other": each(mean(other(t) ** 2)), "twice": each(mean(twice(t) * x))},
+    )
+    found = derive.load(model).solve()
+    np.testing.assert_allclose(found["gram"], np.eye(3)[None], atol=1e-15)
+    np.testing.assert_allclose(found["other"], np.tile(np.eye(3), (4, 1, 1)), atol=1e-15)
+    np.testing.assert_allclose(found["twice"], np.full((4, 3), 3.0), atol=1e-14)
+
+
+def test_several_axes_are_one_list_of_labels():
+    """Two axes of 2 and 3 labels that nothing tells apart are an axis of 6."""
+
+    def norms(axes, sizes):
+        x, y = fields("x y", D, t, axes=axes)
+        start, J, W = normal("start", D, axes=axes), gaussian("J", D, D), weights("W", D, D, t)
+        equations = [
+            Eq(x(0), start),
+            Eq(x(t + 1), x(t) / 2 + rate * W(t).T @ y(t) / sqrt(D)),
+            Eq(y(t), W(t) @ x(t) / sqrt(D)),
+            Eq(W(0), J),
+            Eq(W(t + 1), W(t) + rate / sqrt(D) * outer(y(t), x(t))),
+        ]
+        probe = spectrum(W(T).T @ W(T) / D)
+        model = Model((rate, *sizes, T), equations, {"norm": mean(x(t) ** 2)}, probe)
+        found = derive.load(model).solve(rate=0.2, path=False)
+        return found["norm"], found.outliers
+
+    one, other = norms((a, b), (A, B)), norms((axis("six", 6),), ())
+    assert len(one[1]) >= 6
+    for found, expected in zip(one, other, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+# -- what is refused
+
+
+@pytest.mark.parametrize("inside", [total(X * X, b), total(X), total(X, a)])
+def test_a_mean_asks_for_fields_of_what_is_summed_inside(inside):
+    """Also where all labels are summed over, which had ended in a traceback."""
+    y, z = normal("y", D), field("z", D)
+    with pytest.raises(DeclarationError, match=r"give total\(.* a field of its own"):
+        Model((A, B), [Eq(z, y)], {"q": each(mean(inside * z))})
+    with pytest.raises(DeclarationError, match=r"give total\(.* a field of its own"):
+        Model((A, B), [Eq(z, y * mean(total(X * X) * y))], {"q": mean(z)})
