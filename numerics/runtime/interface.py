@@ -268,8 +268,8 @@ class BulkLaw:
     sites(p, nodes): the laws of what differs from site to site, which the equations take last where there are any;
     settles: whether a density is among them, so that the number of its values matters.
 
-    images: by the name of a matrix A the place of tr R A among the responses. sources(p, z, r): for each of them how the
-    equations change with epsilon in M + epsilon A. Both for traces of the resolvent only.
+    images: by the name of a matrix A the place of tr R A among the responses. sources(p, z, r): for each of them how
+    the equations change with epsilon in M + epsilon A. Both for traces of the resolvent only.
     """
 
     responses: tuple[str, ...]
