@@ -12,8 +12,8 @@ circle, which is tried. Directions of growth, single or many, would break it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -89,12 +89,28 @@ def _laws(limit: LimitOf, p: Point, nodes: int) -> tuple[Law, ...]:
 
 
 @dataclass(frozen=True)
+class Reached:
+    """Responses at a point, and their rates in z."""
+
+    z: complex
+    responses: np.ndarray
+    rates: np.ndarray
+
+
+def _responses(points: Sequence[Reached]) -> np.ndarray:
+    """One row per point."""
+    return np.array([one.responses for one in points]).reshape(len(points), -1)
+
+
+@dataclass(frozen=True)
 class _Way:
     """Responses at parameters, followed along ways in the complex plane."""
 
     limit: LimitOf
     p: Point
     laws: tuple[Law, ...]
+    reached: list[Reached] = field(default_factory=list)
+    """Points of the positive real axis where the responses are known already."""
 
     def _system(self, z: complex, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Residual, rate in z and slope in r of the response equations."""
@@ -110,7 +126,7 @@ class _Way:
         return residual, slopes[:, 0], slopes[:, 1:]
 
     @cached_property
-    def start(self) -> tuple[complex, np.ndarray]:
+    def start(self) -> Reached:
         """The responses at a large z: no loop comes back at once, so that iterating them ends."""
         z = 1e3
         while z <= FARTHEST:
@@ -120,12 +136,14 @@ class _Way:
                     step = self._system(z, r)[0] if len(r) else r
                     r = r - step
                     if np.all(np.abs(step) <= 1e-13 * (1 + np.abs(r))):
-                        return z, r
+                        return Reached(z, *self.newton(z, r)[:2])
             z *= 1e3
         raise NumericalError("the responses of training are not found at large z; take less extreme parameters")
 
     def newton(self, z: complex, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
         """Improved responses, their rate in z, and whether Newton's method came to an end."""
+        if not len(r):
+            return r, r, True
         before = np.inf
         for _ in range(12):
             residual, rate, slope = self._system(z, r)
@@ -137,47 +155,50 @@ class _Way:
             size = float(np.max(np.abs(both[:, 0]) / (np.abs(r) + 1e-3 * np.max(np.abs(r)) + 1e-300)))
             if not np.isfinite(size) or size > 10 * before:
                 return r, r, False
-            if size < 1e-13 or (size >= before / 4 and before < 1e-10):
+            # corrections are squared from one to the next, until rounding
+            if size < 1e-12 or (size < 1e-8 and size < 1e-2 * before) or (size >= before / 4 and before < 1e-10):
                 return r, both[:, 1], True
             before = size
         return r, r, False
 
-    def advanced(self, here: complex, r: np.ndarray, there: complex) -> np.ndarray:
+    def advanced(self, here: Reached, there: complex) -> Reached:
         """The responses at another point, along the straight line between the two."""
-        if not len(r):
-            return r
+        r, tangent, way = here.responses, here.rates, there - here.z
+        share, done = 1.0, 0.0
         with np.errstate(all="ignore"):
-            r, tangent, good = self.newton(here, r)
-            share, done = 1.0, 0.0
             while done < 1.0:
                 share = min(share, 1.0 - done)
-                z = here + (there - here) * (done + share)
-                guess = r + tangent * (there - here) * share
+                z = here.z + way * (done + share)
+                guess = r + tangent * way * share
                 found, rate, good = self.newton(z, guess)
-                size = np.abs(found) + 0.01 * np.max(np.abs(found)) + 1e-300
-                if good and np.max(np.abs(found - guess) / size) < 0.05:
+                size = np.abs(found) + 0.01 * np.max(np.abs(found), initial=0.0) + 1e-300
+                if good and np.max(np.abs(found - guess) / size, initial=0.0) < 0.05:
                     r, tangent, done = found, rate, done + share
                     share *= 2.0
                     continue
                 share /= 3.0
                 if share < 1e-9:
                     raise NumericalError(f"the responses of training cannot be followed near z = {z:.4g}")
-        return r
+        return Reached(there, r, tangent)
 
-    def along(self, points: np.ndarray, z: complex, r: np.ndarray) -> np.ndarray:
-        """The responses at points in their order, from those at z: one row per point."""
+    def along(self, points: Iterable[complex], here: Reached) -> list[Reached]:
+        """The responses at points in their order."""
         found = []
         for point in points:
-            r = self.advanced(z, r, complex(point))
-            z = complex(point)
-            found.append(r)
-        return np.array(found).reshape(len(points), len(self.limit.responses))
+            here = self.advanced(here, complex(point))
+            found.append(here)
+        return found
 
-    def inward(self, radius: float) -> tuple[complex, np.ndarray]:
-        """The responses on the real axis at z = radius."""
-        z, r = self.start
-        points = np.geomspace(abs(z), radius, 2 + int(2 * np.log2(abs(z) / radius)))[1:]
-        return complex(radius), self.along(points, z, r)[-1]
+    def inward(self, radius: float) -> Reached:
+        """The responses on the real axis at z = radius, from the nearest point outside that was reached."""
+        here = min(
+            (one for one in self.reached if one.z.real >= radius), key=lambda one: one.z.real, default=self.start
+        )
+        if here.z == radius:
+            return here
+        count = 2 + int(2 * np.log2(here.z.real / radius))
+        self.reached.extend(self.along(np.geomspace(here.z.real, radius, count)[1:], here))
+        return self.reached[-1]
 
     def means(self, z: np.ndarray, r: np.ndarray) -> np.ndarray:
         """The means at points with their responses: one row per point. Correlations are linear in each other."""
@@ -219,10 +240,9 @@ class _Way:
 
     def _centre(self, radius: float) -> tuple[np.ndarray, float]:
         """The mean of all means over a circle, and by how much it is off or not that of an analytic function."""
-        z, r = self.inward(radius)
         angles = np.pi * (np.arange(2 * POINTS) + 0.5) / (2 * POINTS)
         points = radius * np.exp(1j * angles)
-        responses = self.along(np.append(points, -radius), z, r)
+        responses = _responses(self.along(np.append(points, -radius), self.inward(radius)))
         values = self.means(points, responses[:-1])
         last = self.means(np.array([-radius + 0j]), responses[-1:])[0]
         centre, size = np.mean(values, axis=0).real, np.max(np.abs(values), axis=0) + 1e-300
@@ -237,9 +257,8 @@ class _Way:
 
     def remembers(self, radius: float) -> bool:
         """Whether a response has a pole at z = 0, so that starts are not forgotten."""
-        z, r = self.inward(radius)
         angles = np.pi * (np.arange(POINTS) + 0.5) / POINTS
-        responses = self.along(radius * np.exp(1j * angles), z, r)
+        responses = _responses(self.along(radius * np.exp(1j * angles), self.inward(radius)))
         poles = np.abs(np.mean(responses * np.exp(1j * angles)[:, None], axis=0).real)
         return bool(np.any(poles > 1e-8 * np.max(np.abs(responses), axis=0)))
 
@@ -247,41 +266,40 @@ class _Way:
 
     def check_stable(self, radius: float) -> None:
         """Refuse training that grows: values outside of |1 + z| = 1 must follow from those on it."""
-        outer, there = self.start
         tried = np.array(OUTSIDE, complex)
-        beyond = self.along(tried[::-1], outer, there)[::-1]
+        beyond = _responses(self.along(tried[::-1], self.start))[::-1]
         right = np.concatenate([beyond, self.means(tried, beyond)], axis=1).real
         usual = np.max(np.abs(right), axis=0) + 1e-300
         turn, first = np.arccos(-radius / 2), 2 * np.arcsin(radius / 2)
         try:
-            z, r = self.inward(radius)
-            small = self._integrated(lambda angle: radius * np.exp(1j * angle), (0.0, turn), tried, z, r)
-            z, r = small[1], small[2]
-            large = self._integrated(lambda angle: np.exp(1j * angle) - 1, (first, np.pi), tried, z, r)
+            small, here = self._integrated(0.0, radius, (0.0, turn), tried, self.inward(radius))
+            large, _ = self._integrated(-1.0, 1.0, (first, np.pi), tried, here)
         except (NumericalError, np.linalg.LinAlgError):
             raise NumericalError(
                 "it cannot be told whether training comes to rest: at these parameters it is close to growing; lower "
                 "the rate or the momentum a little"
             ) from None
-        defect = -(small[0] + large[0]).imag / np.pi - right
+        defect = -(small + large).imag / np.pi - right
         if not np.all(np.abs(defect - defect[-1]) <= STABLE * usual):
             raise NumericalError(
                 "training does not come to rest: it grows without bound at these parameters; lower the rate"
             )
 
     def _integrated(
-        self, path: Callable[[np.ndarray], np.ndarray], ends: tuple[float, float], tried: np.ndarray, z: complex, r: Any
-    ) -> tuple[np.ndarray, complex, np.ndarray]:
-        """Responses and means along a circle, integrated with weights 1 / (z - each of some points): panels are halved
-        until they are resolved. Also where it ends, and the responses there."""
+        self, centre: float, radius: float, ends: tuple[float, float], tried: np.ndarray, here: Reached
+    ) -> tuple[np.ndarray, Reached]:
+        """Responses and means along an arc, integrated with weights 1 / (z - each of some points): panels are halved
+        until they are resolved. Also where it ends."""
         nodes, weights = np.polynomial.legendre.leggauss(ORDER)
         series = np.linalg.inv(np.polynomial.legendre.legvander(nodes, ORDER - 1))
         total: Any = 0.0
         waiting = [ends]
         while waiting:
             low, high = waiting.pop()
-            circle = path((low + high) / 2 + (high - low) / 2 * nodes)
-            inside = self.along(circle, z, r)
+            turned = radius * np.exp(1j * ((low + high) / 2 + (high - low) / 2 * nodes))
+            circle = centre + turned
+            points = self.along(circle, here)
+            inside = _responses(points)
             values = np.concatenate([inside, self.means(circle, inside)], axis=1)
             if not np.isfinite(values).all():
                 raise NumericalError("something is infinite")
@@ -292,8 +310,7 @@ class _Way:
                 middle = (low + high) / 2
                 waiting += [(middle, high), (low, middle)]
                 continue
-            step = 1j * (circle + (1 if path(np.zeros(1))[0] == 0 else 0)) * weights * (high - low) / 2
+            step = 1j * turned * weights * (high - low) / 2
             total = total + np.array([(step / (circle - x)) @ values for x in tried])
-            end = complex(path(np.array([high]))[0])
-            z, r = end, self.advanced(complex(circle[-1]), inside[-1], end)
-        return total, z, r
+            here = self.advanced(points[-1], complex(centre + radius * np.exp(1j * high)))
+        return total, here

@@ -106,8 +106,8 @@ def solve(
       curve                    polynomial in the resolvent G and z, zero on the bulk; null if too large to eliminate
       density                  x and y, with --grid; zero outside the bulk and at its very edges
       resolvent                with --resolvent, for each point z and values: G, the normalised trace of R = 1/(z - M),
-                               and for matrices A, B that spectrum(..., between=...) declares "A" (tr R A), "A R" (tr R A
-                               R) and "A R B" (tr R A R B); each number as [real part, imaginary part]
+                               and for matrices A, B of spectrum(..., between=...) "A" for tr R A, "A R" for tr R A R
+                               and "A R B" for tr R A R B; each number as [real part, imaginary part]
       observables              name to list over time, of numbers or, with labels, of lists; each also under its name
                                null at times before something that it is made of is there, such as v(t - 5)
       observable_errors        their standard errors where laws are sampled, else null
@@ -132,6 +132,11 @@ def solve(
       derive solve my_model.py eta=0.01:0.5:20 --jobs 2 --dry-run
     """
     points_of_grid, asked = _grid(grid), _places(places)
+    if asked:
+        from derive.problems import makes_a_grid
+
+        if makes_a_grid(pairs):
+            raise click.UsageError("--resolvent belongs to one point; give each parameter one value")
     options: dict[str, Any] = {"samples": samples, "seed": seed, "rank": rank, "path": path}
     options |= {"align": align, "kernels": kernels}
 

@@ -409,7 +409,7 @@ class Solution(Saved):
         beside: str | None = None,
         between: str | tuple[str, str] | None = None,
     ) -> np.ndarray:
-        """G(z), the normalised trace of the resolvent R = 1 / (z - M), at any complex z, or a trace with other matrices.
+        """G(z), the normalised trace of the resolvent R = 1 / (z - M), at any complex z, or one with other matrices.
 
         beside="A": tr R A; between="A": tr R A R; between=("A", "B"): tr R A R B, of matrices that the declaration
         names in spectrum(..., between={"A": ...}); all over the number of sites. On the bulk, where the resolvent has

@@ -226,7 +226,7 @@ class _AtRest:
         means: dict[Mean, EngineSymbol] = {}
         found = []
         for name, value in self.system.model.observe:
-            resting = value.xreplace({v: self._resting(name, v) for v in value.atoms(FieldAt) if v.time is not None})
+            resting = value.xreplace({v: self._resting(v) for v in value.atoms(FieldAt) if v.time is not None})
             for mean in sorted(resting.atoms(Mean), key=sp.default_sort_key):
                 if not is_moment(mean) and quadratic_pairs(mean) is None:
                     raise DeclarationError(
@@ -244,12 +244,8 @@ class _AtRest:
             raise DeclarationError("nothing is observed, so that there is no limit to give; add observe={...}")
         return tuple(found), means
 
-    def _resting(self, name: str, value: FieldAt) -> FieldAt:
+    def _resting(self, value: FieldAt) -> FieldAt:
         """A value at any of the current times, as one at the clock: at rest they are the same."""
-        if not sp.expand(self.clock - value.time).is_Integer:
-            raise DeclarationError(
-                f"the observable {name} holds {value.field} at {value.time}, which is no time at rest; leave it out"
-            )
         found: FieldAt = value.field(self.clock)
         return found
 

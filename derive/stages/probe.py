@@ -70,6 +70,9 @@ def project_traces(saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[st
     """
     work = _Traced(saddle, order, tuple(image for _, image in images))
     whole = work.bulk_equations()
+    # a matrix of low rank has no trace: the source of the resolvent does not reach its image
+    seen = {symbol for equation in whole for symbol in equation.free_symbols}
+    whole = (*whole, *(symbol for _, image in images if (symbol := work.image(image)) not in seen))
     none = {source: sp.S.Zero for source in work.sources.values()}
     assumptions = gathered(saddle, order, new="the probe is stationary in spectral time")
     projected = ProjectedProbe(

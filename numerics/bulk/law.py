@@ -234,8 +234,8 @@ class Law:
         with np.errstate(all="ignore"):
             for panel in self.panels.panels:
                 total += panel.transform(points, side)
-        for at, weight in self.atoms:
-            total += weight / (points - at)
+            for at, weight in self.atoms:
+                total += weight / (points - at)
         return total.reshape(z.shape)
 
     def moved(self, shift: float) -> Law:
