@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy as sp
-from reference_formulas.structured_regression_by_hand import full_batch_losses, online_test_loss, power_law
+from reference_formulas.structured_regression_by_hand import (
+    full_batch_losses,
+    online_test_loss,
+    planted_outlier,
+    power_law,
+)
 from scipy.special import beta, betaincc, gamma
 from sympy import Symbol, exp, log, oo, sqrt
 
@@ -273,6 +278,40 @@ def test_full_batch_regression_follows_deterministic_equivalents(name, ratio):
     for steps in (1, 5, 9):
         expected = full_batch_losses(lam, shares, teacher, ratio, **COMMON, steps=steps)
         assert (train[steps], test[steps]) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SPECTRA)
+def test_curvature_has_the_outlier_of_a_planted_direction(name):
+    """What one direction adds to the inputs does not change losses, whatever else is there."""
+    (lam, shares), values = SPECTRA[name]
+    if name == "power_law":
+        values = {**values, "cut": 0.02}
+        lam, shares = power_law(1.4, 0.02)
+    theory = derive.load("structured_regression", spectrum=name, hessian="yes")
+    found = theory.solve(alpha=2.5, spike=6.0, T=4, **COMMON, **values)
+    gaps = [(lam.max(), lam.max() + 6.0), *([(1.0, 5.0)] if name == "two_groups" else [])]
+    expected = [planted_outlier(lam, shares, 2.5, 6.0, *gap) for gap in gaps]
+    assert found.outliers == pytest.approx(expected, rel=1e-9)  # one in the gap between the groups too
+    teacher = lam ** values.get("source", 0.0)
+    expected = full_batch_losses(lam, shares, teacher, 2.5, **COMMON, steps=4)
+    assert (found["train_loss"][4], found["test_loss"][4]) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["two_groups", "power_law"])
+def test_curvature_agrees_with_simulation(name, simulation_seed):
+    """With forty samples six standard errors are a chance of 1e-6."""
+    values = {"cut": 0.02} if name == "power_law" else {}
+    theory = derive.load("structured_regression", spectrum=name, hessian="yes")
+    found = theory.compare(size=200, seeds=40, seed=simulation_seed, alpha=2.0, spike=9.0, T=3, **values)
+    compared = [row for row in found.rows if row.compared]
+    assert len(compared) > 8 and all(abs(row.difference) < 6 for row in compared), found
+
+
+def test_curvature_takes_variances_that_are_known():
+    with pytest.raises(ParameterError, match="hessian=yes does not go with"):
+        derive.load("structured_regression", hessian="yes", spectrum="given").solve(T=1)
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ from derive import (
     weights,
     whole_positive,
 )
+from derive.errors import ParameterError
 
 T = parameter("T", default=3, domain=whole_positive)
 GAINS = {"values": [0.5, 2], "weights": [0.7, 0.3]}
@@ -136,6 +137,18 @@ def test_a_group_may_be_split(by_quadrature):
     found = derive.load(gains(law)).solve(T=3)
     for name in ("first", "weighed", "square"):
         np.testing.assert_allclose(found[name], by_quadrature[name], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("power", "observed", "match"),
+    [(2.5, {}, "the mean square of v over trait lam"), (4.5, {"fourth": fourth}, "observable fourth")],
+    ids=["variance", "fourth moment"],
+)
+def test_averages_that_do_not_exist_are_refused(power, observed, match):
+    x = sp.Symbol("x")
+    theory = derive.load(gains({"density": x**-power, "low": 1, "high": sp.oo}, 0.2, **observed))
+    with pytest.raises(ParameterError, match=match):
+        theory.solve(T=1)
 
 
 def learner(**law) -> Model:

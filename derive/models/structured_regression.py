@@ -6,6 +6,9 @@ fresh ones at each step (batch=online). The variances lam are all one (spectrum=
 the sites (two_groups), those of an array `variances` of K numbers (given), or between cut and 1 with the density
 lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay). There the teacher has the variance lam^source.
 
+With hessian=yes inputs have one more direction, random and of variance spike, and the spectrum of the curvature
+X^T X / P of the loss on P other samples, the rows of X, is found: its bulk and, if spike is large enough, an outlier.
+
 u is what has not been learned, seen through the inputs, delta the errors on the samples, h their correlation with z.
 At late times of a large batch the test loss of a power law falls like t^(1/decay - 1 - source) until it meets the cut.
 """
@@ -20,6 +23,7 @@ from derive import (
     Model,
     axis,
     data,
+    diag,
     family,
     field,
     gaussian,
@@ -27,14 +31,17 @@ from derive import (
     nonnegative,
     normal,
     one_of,
+    outer,
     parameter,
     positive,
     real,
     sectors,
+    spectrum as spectrum_of,
     trait,
     training_clock,
     whole_positive,
 )
+from derive.errors import ParameterError
 
 below_one = Domain(0, 1)
 alpha = parameter("alpha", default=2.0, domain=positive, doc="P / D, samples (of a batch, if online) over inputs")
@@ -48,6 +55,7 @@ share = parameter("share", default=0.25, domain=below_one, doc="share of the inp
 decay = parameter("decay", default=1.5, domain=positive, doc="power with which sorted variances fall")
 cut = parameter("cut", default=0.001, domain=below_one, doc="smallest variance over the largest")
 source = parameter("source", default=0.0, domain=real, doc="power of the variance that the teacher's variance has")
+spike = parameter("spike", default=4.0, domain=nonnegative, doc="variance of the inputs along one random direction")
 K = parameter("K", default=8, domain=whole_positive, doc="how many variances are given")
 
 
@@ -63,8 +71,13 @@ def unusable(arrays: dict[str, Any]) -> str:
     return "" if (arrays["variances"] >= 0).all() else "variances must not be negative"
 
 
-def declare(spectrum: str, batch: str) -> Model:
-    """One spectrum of the inputs, and one way to take samples."""
+def declare(spectrum: str, batch: str, hessian: str) -> Model:
+    """One spectrum of the inputs, one way to take samples, and whether the spectrum of the curvature is asked for."""
+    if hessian == "yes" and spectrum == "given":
+        raise ParameterError(
+            "hessian=yes does not go with spectrum=given: the spectrum of the curvature takes variances that the "
+            "declaration knows; use spectrum=two_groups or power_law, or hessian=no"
+        )
     D, P = sectors("D", P=alpha)
     t = training_clock("t", steps=T)
     x = Symbol("x", positive=True)
@@ -83,14 +96,26 @@ def declare(spectrum: str, batch: str) -> Model:
     drawn = normal("teacher", D)
     teacher = drawn * lam ** (source / 2) if spectrum == "power_law" else drawn
     w, u, h, delta = field("w", D, t), field("u", D, t), field("h", D, t), field("delta", P, t)
+    planted: dict[str, Any] = {}
+    strength: tuple[Any, ...] = ()
+    seen: Expr = S.Zero
+    felt: Expr = S.Zero
+    if hessian == "yes":
+        direction = normal("direction", D)
+        along = normal("along", P, t)(t) if batch == "online" else normal("along", P)
+        others, further = gaussian("others", P, D), normal("further", P)
+        X = (others if lam == 1 else others @ diag(sqrt(lam))) + sqrt(spike) / sqrt(D) * outer(further, direction)
+        planted, strength = {"probe": spectrum_of(X.T @ X / P)}, (spike,)
+        seen = sqrt(spike) * mean(direction * (teacher - w(t))) * along
+        felt = sqrt(spike) * mean(along * delta(t)) * direction
     return Model(
-        parameters=(alpha, eta, sigma, ridge, mu, T, *of_law),
+        parameters=(alpha, eta, sigma, ridge, mu, T, *of_law, *strength),
         equations=[
             Eq(u(t), sqrt(lam) * (teacher - w(t))),
-            Eq(delta(t), Z @ u(t) / sqrt(D) + sigma * noise),
+            Eq(delta(t), Z @ u(t) / sqrt(D) + seen + sigma * noise),
             Eq(h(t), sqrt(D) / P * Z.T @ delta(t)),
             Eq(w(0), 0 * drawn),
-            Eq(w(t + 1), w(t) + mu * (w(t) - w(t - 1)) + eta * (sqrt(lam) * h(t) - ridge * w(t))),
+            Eq(w(t + 1), w(t) + mu * (w(t) - w(t - 1)) + eta * (sqrt(lam) * h(t) + felt - ridge * w(t))),
         ],
         observe={
             "train_loss": mean(delta(t) ** 2),
@@ -99,6 +124,7 @@ def declare(spectrum: str, batch: str) -> Model:
         },
         arrays=halving if spectrum == "given" else None,
         refuses=unusable if spectrum == "given" else None,
+        **planted,
     )
 
 
@@ -106,4 +132,5 @@ MODEL = family(
     declare,
     spectrum=one_of("two_groups", "power_law", "isotropic", "given", doc="variances of the inputs"),
     batch=one_of("full", "online", doc="the same samples at every step, or fresh ones"),
+    hessian=one_of("no", "yes", doc="whether the spectrum of the curvature is found, with a planted direction"),
 )

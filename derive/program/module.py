@@ -17,11 +17,12 @@ from derive.language.symbols import Axis, Clock, Parameter, Sector
 from derive.language.traits import VALUE, Trait, traits_in
 from derive.language.vectors import Field, FieldAt, Mean, shown
 from derive.program.exact_text import density_text, law_text
+from derive.program.growth import averages_over_traits
 from derive.program.layout import Layout
 from derive.program.text import PARAMETERS, Names, PlainNumpyText
 from derive.records.system import DisorderRule
 
-IN_LAWS = ("density", "discrete", "extent", "integral")
+IN_LAWS = ("density", "discrete", "extent", "integral", "mean_size")
 """What numerics/runtime/traits.py has for the front of a package."""
 CHECKED_VALUES = 64
 """So many values of a density are looked at before anything is solved."""
@@ -43,7 +44,7 @@ def front_text(model: Model, layout: Layout, exact: bool, stems: dict[str, str],
         for f in layout.named
     ]
     observed = [f"ObservableOf({name!r}, {_first_time(value)})," for name, value in model.observe]
-    demands = _demands(model)
+    demands = [*_demands(model), *_demands_of_averages(layout)]
     used = ["ParameterOf", "Setting"]
     optional = {"DataOf": arrays, "ProbeOf": probes, "Demand": demands, "FieldOf": vectors, "ObservableOf": observed}
     used += [word for word, some in optional.items() if some]
@@ -179,6 +180,19 @@ def _demands_of_functions(model: Model, text: PlainNumpyText) -> list[str]:
         laws = [law_text(t, text, (str(CHECKED_VALUES),), ("np",)) for t in traits]
         whole = f"extent(lambda {', '.join(names)}: {code}, {', '.join(laws)})"
         found.append(_demand(f"the largest size of {shown(node)} over the sites", whole, "finite", text))
+    return found
+
+
+def _demands_of_averages(layout: Layout) -> list[str]:
+    """Averages over densities that may be infinite, where laws are not linear: sampled, they would be numbers."""
+    if layout.system.linear:
+        return []
+    text = PlainNumpyText(Names((*(n.split()[-1] for n in _LIBRARIES), *IN_LAWS, "Demand", "Setting")))
+    inside = PlainNumpyText(text.names, {VALUE: VALUE.name})
+    found = []
+    for what, trait, formula in averages_over_traits(layout):
+        code = f"mean_size(lambda {VALUE.name}: {inside.formula(formula)}, {', '.join(density_text(trait, text))})"
+        found.append(_demand(what, code, "finite", text))
     return found
 
 

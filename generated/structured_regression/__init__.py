@@ -1,4 +1,4 @@
-# Written by `derive build structured_regression spectrum=two_groups batch=full` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build structured_regression spectrum=two_groups batch=full hessian=no` (two-level-dmft 0.3.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Linear regression by gradient descent on inputs whose covariance has a spectrum; P = alpha D samples.
 
@@ -7,6 +7,9 @@ is learned by w with rate eta, momentum mu and weight decay ridge, from w = 0, o
 fresh ones at each step (batch=online). The variances lam are all one (spectrum=isotropic), one or kappa at a share of
 the sites (two_groups), those of an array `variances` of K numbers (given), or between cut and 1 with the density
 lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay). There the teacher has the variance lam^source.
+
+With hessian=yes inputs have one more direction, random and of variance spike, and the spectrum of the curvature
+X^T X / P of the loss on P other samples, the rows of X, is found: its bulk and, if spike is large enough, an outlier.
 
 u is what has not been learned, seen through the inputs, delta the errors on the samples, h their correlation with z.
 At late times of a large batch the test loss of a power law falls like t^(1/decay - 1 - source) until it meets the cut.
@@ -19,8 +22,8 @@ from numerics.runtime.traits import discrete, extent
 
 SETTING = Setting(
     name="structured_regression",
-    choices=(("spectrum", "two_groups"), ("batch", "full")),
-    declaration="bf4ad02cf3ba44f4",
+    choices=(("spectrum", "two_groups"), ("batch", "full"), ("hessian", "no")),
+    declaration="49dbd26dca62a03c",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("eta", 0.2, False),

@@ -166,6 +166,24 @@ def integral(function: Callable[[Array], Array], low: Any, high: Any) -> float:
     return totals[1] if settled and bool(np.all(found[1] >= 0)) else float("nan")
 
 
+NEARER, FARTHER, STEP = 3.8, 4.5, 1 / 256
+"""Ends of the new variable: values up to about 1e15 and 1e30 where there is no end, and the distance of its places."""
+FINITE = 1e-2
+"""An integral that changes by more than this from one to the other is infinite, or as good as that for any sample."""
+
+
+def mean_size(function: Callable[[Array], Array], density: Callable[[Array], Array], low: Any, high: Any) -> float:
+    """The mean size of a function over a density; infinite if it does not exist."""
+    found = []
+    with np.errstate(all="ignore"):
+        for reach in (NEARER, FARTHER):
+            values, stretch = stretched(np.arange(-reach, reach, STEP), low, high, np)
+            shares = np.asarray(density(values)) * stretch
+            sizes = np.abs(np.broadcast_to(function(values), shares.shape)) * shares
+            found.append(float(np.sum(sizes[shares > 0]) / np.sum(shares)))
+    return found[1] if abs(found[1] - found[0]) <= FINITE * found[1] else float("inf")
+
+
 def extent(function: Callable[..., Array], *laws: Law) -> float:
     """The largest size of a function of traits over their values; NaN if it has no value somewhere."""
     grids = np.meshgrid(*(np.asarray(law.values)[np.asarray(law.weights) > 0] for law in laws))

@@ -64,6 +64,16 @@ def full_batch_losses(lam, weights, teacher, alpha, eta, sigma, ridge, mu, steps
     return train.real, test.real
 
 
+def planted_outlier(lam, weights, alpha, spike, low, high) -> float:
+    """An outlier of X^T X / P for rows of covariance Lambda + spike * u u^T, u a random unit vector: that covariance
+    has an eigenvalue l between low and high, neighbours in the spectrum, with spike <1/(l - lam)> = 1, and that of the
+    samples is 1 + <lam / (l - lam)> / alpha times as large."""
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if spike * np.sum(weights / (middle - lam)) > 1 else (low, middle)
+    return float(high * (1 + np.sum(weights * lam / (high - lam)) / alpha))
+
+
 def _equivalent(middle: float, away: np.ndarray, lam: np.ndarray, weights: np.ndarray, alpha: float) -> np.ndarray:
     """k(middle + away): from far away, where it is -z, along a ray to each point."""
     k = -1e3 * away

@@ -1,0 +1,106 @@
+"""How fields grow with the traits of their site: whether averages over a density exist is seen on one site.
+
+On that site one trait is a variable and everything else is some number: what random matrices make of other sites, what
+is drawn, means, data. Its fields at the first times are then formulas of the trait, whose mean squares must be finite,
+and so must be what is observed. Where groups of sites are solved exactly an infinite average never settles; sampled it
+would be a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from derive.language.data import Data, DataAt
+from derive.language.traits import VALUE, Trait
+from derive.language.vectors import PAST, Field, FieldAt, Mean, Mix, Total, shown
+from derive.program.layout import Layout, lag_of
+from derive.records.system import DisorderRule, LinearRule, Rule
+
+TIMES = 3
+"""The first times are enough: how a law grows does not change with time."""
+NOISE, DRAWN, NUMBER = sp.Rational(5, 6), sp.Rational(9, 10), sp.Rational(13, 12)
+"""What stands for a noise, for what is drawn, and for numbers made of other sites."""
+
+
+def averages_over_traits(layout: Layout) -> Iterator[tuple[str, Trait, sp.Expr]]:
+    """What must have a finite mean over the density of a trait: in words, and as a formula of its value."""
+    for trait in layout.system.trained_traits:
+        if trait.discrete:
+            continue
+        site = _Site(layout, trait)
+        found: dict[sp.Expr, str] = {}
+        for f in layout.fields:
+            for time in range(TIMES if f.field.timed else 1):
+                found.setdefault(site.value(f.field, time) ** 2, f"the mean square of {f.field}")
+        for name, value in layout.system.model.observe:
+            for average in sorted(value.atoms(Mean), key=sp.default_sort_key):
+                inside = site.at(average.expression, TIMES - 1)
+                found.setdefault(inside, f"observable {name}: {shown(average)}")
+        for inside, what in found.items():
+            if inside.has(VALUE):
+                yield f"{what} over trait {trait} (cut its density off with low and high)", trait, inside
+
+
+class _Site:
+    def __init__(self, layout: Layout, trait: Trait):
+        self.layout, self.trait = layout, trait
+        self.rules = {f.field: f for f in layout.fields}
+        self.known: dict[tuple[Field, int], sp.Expr] = {}
+
+    def value(self, field: Field, time: int) -> sp.Expr:
+        if isinstance(field, Trait):
+            return VALUE if field == self.trait else _usual(field)
+        if field.timed and time < 0:
+            return sp.S.Zero
+        f = self.rules.get(field)
+        if f is None:
+            return sp.S.One if field.role == "constant" else DRAWN * field.scale
+        time = time if field.timed else 0
+        if (field, time) not in self.known:
+            self.known[field, time] = sp.S.One  # what it takes part in itself does not make it grow
+            starts = f.starts if field.timed else ()
+            rule = starts[time] if time < len(starts) else f.rule
+            self.known[field, time] = self._rule(field, rule, time)
+        return self.known[field, time]
+
+    def _rule(self, field: Field, rule: Rule, time: int) -> sp.Expr:
+        if isinstance(rule, DisorderRule):
+            memories = (m for m in self.layout.memories(field) if m.on in self.rules)
+            seen = (self.value(m.on, time - 1 if m.on.timed else 0) for m in memories)
+            return NOISE + sp.Add(*dict.fromkeys(seen))
+        if isinstance(rule, LinearRule):
+            terms = []
+            for term in rule.terms:
+                when = time - 1 if term.past is not None else time - lag_of(term.vector, self.layout.clock)
+                terms.append(self.at(term.coefficient, time) * self.value(term.vector.field, when))
+            return sp.Add(*terms)
+        return self.at(rule.law, time)
+
+    def at(self, expression: sp.Expr, time: int) -> sp.Expr:
+        """An expression of this site at a time."""
+        if isinstance(expression, FieldAt):
+            return self.value(expression.field, time - lag_of(expression, self.layout.clock))
+        if isinstance(expression, (Mean, AppliedUndef, DataAt)):
+            return NUMBER
+        if isinstance(expression, (Total, Mix)):
+            return self.at(expression.args[-1], time)
+        if expression == PAST:
+            return sp.Integer(max(time - 1, 0))
+        if expression == self.layout.clock:
+            return sp.Integer(time)
+        if not expression.args:
+            return expression
+        return expression.func(*(self.at(arg, time) for arg in expression.args))
+
+
+def _usual(trait: Trait) -> sp.Expr:
+    """A value that a trait may have."""
+    if trait.discrete:
+        return sp.S.One if isinstance(trait.values, Data) else trait.values[0]
+    low, high = trait.law[1:]
+    if low == -sp.oo:
+        return sp.S.Zero if high == sp.oo else high - 1
+    return low + 1 if high == sp.oo else (low + high) / 2
