@@ -61,18 +61,26 @@ def _multiples(system: System, field: Field, held: frozenset[FieldAt]) -> list[t
         if isinstance(rule.rule, ElementwiseRule) and not rule.rule.law.has(Mean, PAST) and not field.labelled:
             law = rule.rule.law
             known = law.xreplace({value: SiteValue(value)() for value in held})
-            others = [value for value in _outside_means(known) if not is_trait(value)]
+            others = sorted((v for v in _outside_means(known) if not is_trait(v)), key=sp.default_sort_key)
+            slopes = _slopes(known, others)
             if not others:
                 return [(known, None)]
-            slopes = [sp.diff(known, value) for value in sorted(others, key=sp.default_sort_key)]
-            linear = sp.expand(known - sp.Add(*map(sp.Mul, slopes, sorted(others, key=sp.default_sort_key)))) == 0
             now = all(v.time == (field.clock if field.timed else None) for v in others)
-            if linear and now and not any(slope.has(value) for slope in slopes for value in others):
-                return [(c, v.field) for c, v in zip(slopes, sorted(others, key=sp.default_sort_key), strict=True)]
+            if slopes is not None and now:
+                return [(slope, value.field) for slope, value in zip(slopes, others, strict=True)]
     raise DeclarationError(
         f"the probed matrix: {field}, at sites at which a training field stands in diag(...), is neither normal nor a "
         "function of that field times what is; fields on diagonals and spikes beside them must come from linear laws"
     )
+
+
+def _slopes(law: sp.Expr, vectors: list[FieldAt]) -> list[sp.Expr] | None:
+    """What multiplies each of some vectors in a law that is linear in them; None if it is not."""
+    marks = [sp.Dummy() for _ in vectors]
+    marked = law.xreplace(dict(zip(vectors, marks, strict=True)))
+    slopes = [sp.diff(marked, mark) for mark in marks]
+    rest = sp.expand(marked - sp.Add(*(slope * mark for slope, mark in zip(slopes, marks, strict=True))))
+    return None if rest != 0 or any(slope.has(*marks) for slope in slopes) else slopes
 
 
 def _constant(system: System, field: Field) -> Field:
