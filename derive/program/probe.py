@@ -360,7 +360,9 @@ def _side(work: _Spectral, side: Directions) -> Definition:
         f"For sources along {names}: the right-hand side of A(z) q = b,\n"
         "the rows of q that are its overlaps with them, and their Gram matrix.\n"
     ).rstrip()
-    return work.function(f"{side.side}_spikes", work.driving(side.probe), doc, Tuple((Blocks(driven), Blocks(rows), Blocks(gram))))
+    return work.function(
+        f"{side.side}_spikes", work.driving(side.probe), doc, Tuple((Blocks(driven), Blocks(rows), Blocks(gram)))
+    )
 
 
 def _aligned(work: _Spectral, number: int, aligned: Aligned) -> AlignedProgram:

@@ -124,9 +124,7 @@ def projections(pole: Pole, direction: Direction) -> tuple[np.ndarray, np.ndarra
         fed, own = rows[:, : len(vectors)], rows[:, len(vectors) :]
         vectors = np.concatenate([vectors, -np.linalg.solve(own, fed @ vectors)])
     if direction.earlier is not None:
-        own, kicked, added = (
-            np.asarray(x) for x in _compiled(direction.earlier)(problem.p, pole.z, r, order, *laws)
-        )
+        own, kicked, added = (np.asarray(x) for x in _compiled(direction.earlier)(problem.p, pole.z, r, order, *laws))
         driven = driven + added @ np.linalg.solve(own, kicked)
     return seen @ vectors, pole.answers(driven) * pole.scale(direction.side), np.diagonal(products)
 
