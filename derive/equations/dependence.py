@@ -10,6 +10,7 @@ from derive.algebra.sites import SiteValue
 from derive.errors import DeclarationError
 from derive.language.traits import is_trait, traits_in
 from derive.language.vectors import PAST, Field, FieldAt, Mean
+from derive.records.saddle import TimeOrder
 from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, System, SystemField, Term
 
 Parts = tuple[tuple[sp.Expr, Field], ...]
@@ -36,17 +37,17 @@ def trait_parts(system: System, field: Field) -> Parts:
     return tuple((factor, part) for part, factor in found.items())
 
 
-def normal_parts(system: System, field: Field, held: frozenset[FieldAt]) -> Parts:
+def normal_parts(system: System, order: TimeOrder, field: Field, held: frozenset[FieldAt]) -> Parts:
     """A training field as a sum of functions, of the traits of its site and of other fields there that are `held`, each
     times a field that is normal with mean zero at all sites, or times the constant.
 
     Refused where there is no such sum.
     """
-    if field.role in ("normal", "constant") or field in _normal(system) - _depending(system):
+    if field.role in ("normal", "constant") or field in _normal(order) - _depending(system):
         return ((sp.S.One, field),)
     found: dict[Field, sp.Expr] = {}
     for coefficient, vector in _multiples(system, field, held):
-        for factor, part in ((sp.S.One, None),) if vector is None else normal_parts(system, vector, held):
+        for factor, part in ((sp.S.One, None),) if vector is None else normal_parts(system, order, vector, held):
             part = part or _constant(system, field)
             found[part] = found.get(part, sp.S.Zero) + coefficient * factor
     return tuple((factor, part) for part, factor in found.items())
@@ -61,18 +62,26 @@ def _multiples(system: System, field: Field, held: frozenset[FieldAt]) -> list[t
         if isinstance(rule.rule, ElementwiseRule) and not rule.rule.law.has(Mean, PAST) and not field.labelled:
             law = rule.rule.law
             known = law.xreplace({value: SiteValue(value)() for value in held})
-            others = [value for value in _outside_means(known) if not is_trait(value)]
+            others = sorted((v for v in _outside_means(known) if not is_trait(v)), key=sp.default_sort_key)
+            slopes = _slopes(known, others)
             if not others:
                 return [(known, None)]
-            slopes = [sp.diff(known, value) for value in sorted(others, key=sp.default_sort_key)]
-            linear = sp.expand(known - sp.Add(*map(sp.Mul, slopes, sorted(others, key=sp.default_sort_key)))) == 0
             now = all(v.time == (field.clock if field.timed else None) for v in others)
-            if linear and now and not any(slope.has(value) for slope in slopes for value in others):
-                return [(c, v.field) for c, v in zip(slopes, sorted(others, key=sp.default_sort_key), strict=True)]
+            if slopes is not None and now:
+                return [(slope, value.field) for slope, value in zip(slopes, others, strict=True)]
     raise DeclarationError(
         f"the probed matrix: {field}, at sites at which a training field stands in diag(...), is neither normal nor a "
         "function of that field times what is; fields on diagonals and spikes beside them must come from linear laws"
     )
+
+
+def _slopes(law: sp.Expr, vectors: list[FieldAt]) -> list[sp.Expr] | None:
+    """What multiplies each of some vectors in a law that is linear in them; None if it is not."""
+    marks = [sp.Dummy() for _ in vectors]
+    marked = law.xreplace(dict(zip(vectors, marks, strict=True)))
+    slopes = [sp.diff(marked, mark) for mark in marks]
+    rest = sp.expand(marked - sp.Add(*(slope * mark for slope, mark in zip(slopes, marks, strict=True))))
+    return None if rest != 0 or any(slope.has(*marks) for slope in slopes) else slopes
 
 
 def _constant(system: System, field: Field) -> Field:
@@ -81,9 +90,10 @@ def _constant(system: System, field: Field) -> Field:
 
 
 @lru_cache(maxsize=16)
-def _normal(system: System) -> frozenset[Field]:
+def _normal(order: TimeOrder) -> frozenset[Field]:
     """Training fields that are normal with mean zero: linear in random matrices applied to anything and in normals."""
-    needs = {f.field: _needed(system, f) for f in system.training}
+    system = order.system
+    needs = {f.field: _needed(system, f, order) for f in system.training}
     other = {
         f.field
         for f in system.training
@@ -123,8 +133,9 @@ def _has_traits(rule: Rule) -> bool:
     return isinstance(rule, ElementwiseRule) and bool(traits_in(rule.law))
 
 
-def _needed(system: System, f: SystemField) -> set[Field]:
-    """Fields of the same site that the law of a field holds."""
+def _needed(system: System, f: SystemField, order: TimeOrder | None = None) -> set[Field]:
+    """Fields of the same site that the law of a field holds; of what may return from random matrices, with the order
+    in time, what does return: what they are applied to answers to what they made."""
     found: set[Field] = set()
     for rule in (f.rule, *f.starts):
         if isinstance(rule, LinearRule):
@@ -133,7 +144,11 @@ def _needed(system: System, f: SystemField) -> set[Field]:
             found |= {v.field for v in _outside_means(rule.law) if not is_trait(v)}
         elif isinstance(rule, DisorderRule):
             back = [
-                g.rule for g in system.training if isinstance(g.rule, DisorderRule) and g.rule.matrix == rule.matrix
+                g.rule
+                for g in system.training
+                if isinstance(g.rule, DisorderRule)
+                and g.rule.matrix == rule.matrix
+                and (order is None or order.delay(rule.argument, g.field) is not None)
             ]
             found |= {r.argument for r in back if r.argument.sector == f.field.sector}
     return found

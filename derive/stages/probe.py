@@ -99,7 +99,7 @@ class _Held:
 
     def __init__(self, system: System, order: TimeOrder, sector: Sector, fields: list[SiteValue], taken: set[str]):
         self.order = order
-        parts = {one: normal_parts(system, one.value.field, frozenset()) for one in fields}
+        parts = {one: normal_parts(system, order, one.value.field, frozenset()) for one in fields}
         found: dict[FieldAt, None] = {}
         for one, made in parts.items():
             for _, part in made:
@@ -404,7 +404,7 @@ class _Projection:
         held = self.held.get(field.sector)
         if held is None:
             return trait_parts(self.system, field)
-        return normal_parts(self.system, field, held.fields)
+        return normal_parts(self.system, self.order, field, held.fields)
 
     def _seen(self, unknown: Unknown, vector: Field) -> list[tuple[sp.Expr, Word]]:
         """What an unknown sees of a training field at a site given its traits: functions of traits, and letters."""

@@ -23,7 +23,7 @@ from numerics.runtime.traits import discrete, extent
 SETTING = Setting(
     name="structured_regression",
     choices=(("spectrum", "two_groups"), ("batch", "full"), ("hessian", "no")),
-    declaration="49dbd26dca62a03c",
+    declaration="314ae7342b19a733",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("eta", 0.2, False),

@@ -1,4 +1,4 @@
-# Written by `derive build structured_regression spectrum=two_groups batch=full` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build structured_regression spectrum=two_groups batch=full hessian=no` (two-level-dmft 0.3.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Where training comes to rest: order parameters in z, whose last values are those at z = 0."""
 

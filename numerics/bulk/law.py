@@ -19,6 +19,9 @@ END = 1e-6
 """What is integrated vanishes at an end of a piece, beside its size inside, unless the density diverges there."""
 FINEST = 1e-17
 """Distances along a piece are told apart down to this one."""
+CLOSE = 2e-5
+"""How far from the end of a piece, in its variable, the density is what it is at the end: points are closer by a power
+of it."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,17 @@ class Panel:
     error: float
 
     def density(self, t: np.ndarray) -> np.ndarray:
-        """The density at the points that t stands for, inside the panel."""
+        """The density at the points that t stands for, inside the panel; at an end of its piece what it tends to."""
+        ends = self.piece.rate(t) == 0
+        if not np.any(ends):
+            return self._density(t)
+        step = min(CLOSE, (self.t1 - self.t0) / 2)
+        close, closer = (self._density(np.where(t < 0.5, near, 1 - near)) for near in (step, step / 4))
+        found: np.ndarray = self._density(np.where(ends, (self.t0 + self.t1) / 2, t))
+        # close to where it is smooth the density does not change; where it diverges it does
+        return np.where(ends, np.where(closer > 1.2 * close, np.inf, closer), found)
+
+    def _density(self, t: np.ndarray) -> np.ndarray:
         u = (2 * t - self.t0 - self.t1) / (self.t1 - self.t0)
         found: np.ndarray = np.polynomial.chebyshev.chebval(u, self.series) / self.piece.rate(t)
         return found

@@ -37,6 +37,9 @@ CONTOUR_NODES, ELLIPSE = 64, 1.5
 """Points on a contour around a panel, and the sum of its half axes beside half the panel."""
 FIRST_VECTORS = 8
 """Vectors that the inverse on a contour is first applied to; twice as many where as many eigenvalues are found."""
+NOTHING = 1e-9
+"""An inverse map that is so small beside the values that are asked for takes none of them: it may be nothing but
+rounding."""
 LARGEST_ASSEMBLED = 2000
 """Outliers of larger eigenproblems are checked there: A(z), which has two or three times as many rows, is not written
 down."""
@@ -182,9 +185,13 @@ def _along_the_axis(problem: SpikedProblem, ring: Ring, values: Sequence[float])
     def inverse(z: np.ndarray) -> np.ndarray:
         return _inverse_map(problem.probe, ring, problem.branch, problem.p, z)
 
-    wanted = [k for k, s in enumerate(values) if s != 0]
-    found = crossings(inverse, [1 / values[k] for k in wanted], _panels_of_map(problem.probe, ring, *_place(problem)))
     places: list[list[float]] = [[] for _ in values]
+    wanted = [k for k, s in enumerate(values) if s != 0]
+    if not wanted:
+        return places
+    floor = 10.0 ** np.floor(np.log10(NOTHING / max(abs(values[k]) for k in wanted)))
+    pieces = _panels_of_map(problem.probe, ring, *_place(problem), float(floor))
+    found = crossings(inverse, [1 / values[k] for k in wanted], pieces)
     for k, zs in zip(wanted, found, strict=True):
         places[k] = zs
     return places
@@ -196,10 +203,10 @@ def _place(problem: SpikedProblem) -> tuple[Branch, Point, tuple[tuple[float, fl
 
 @lru_cache(maxsize=64)
 def _panels_of_map(
-    probe: Probe, ring: Ring, branch: Branch, p: Point, excluded: tuple[tuple[float, float], ...]
+    probe: Probe, ring: Ring, branch: Branch, p: Point, excluded: tuple[tuple[float, float], ...], floor: float
 ) -> list[Panel]:
-    """The inverse of a map, on panels; found once for all values of it."""
-    return panels(partial(_inverse_map, probe, ring, branch, p), intervals_outside(excluded))
+    """The inverse of a map, on panels; found once for all values of it. floor: what is smaller counts as nothing."""
+    return panels(partial(_inverse_map, probe, ring, branch, p), intervals_outside(excluded), floor)
 
 
 def _inverse_map(probe: Probe, ring: Ring, branch: Branch, p: Point, z: np.ndarray) -> np.ndarray:

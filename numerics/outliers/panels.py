@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.polynomial import chebyshev
 
+from derive.errors import NumericalError
+
 Array = np.ndarray
 Evaluate = Callable[[Array], Array]
 """Real values at many real points: one number, or matrix, per point."""
@@ -22,6 +24,8 @@ NODES = 16
 SETTLED, NARROWEST = 1e-10, 1e-7
 """Last coefficients beside the largest of a polynomial that is as good as its function, and the width of panels that
 are not halved any more, because an atom of the bulk or rounding is in the way."""
+MOST = 20000
+"""So many panels are not needed by any function without a singularity: it would be rounding that is followed."""
 FIRST = 4
 """Panels of each interval to begin with."""
 
@@ -80,8 +84,11 @@ class Panel:
         return self.interval.z(self.u(x))
 
 
-def panels(evaluate: Evaluate, intervals: Sequence[Interval]) -> list[Panel]:
-    """Functions on all intervals, on panels as narrow as they need; those of one width are evaluated together."""
+def panels(evaluate: Evaluate, intervals: Sequence[Interval], floor: float = 0.0) -> list[Panel]:
+    """Functions on all intervals, on panels as narrow as they need; those of one width are evaluated together.
+
+    floor: functions that are smaller count as nothing.
+    """
     steps = np.linspace(0, 1, FIRST + 1)
     open_ones = [(one, a, b) for one in intervals for a, b in zip(steps, steps[1:], strict=False)]
     found: list[Panel] = []
@@ -94,11 +101,17 @@ def panels(evaluate: Evaluate, intervals: Sequence[Interval]) -> list[Panel]:
         for (one, a, b), rows in zip(open_ones, values, strict=True):
             coefficients = _TO_COEFFICIENTS @ rows
             size = np.max(np.abs(coefficients))
-            if not np.max(np.abs(coefficients[-3:])) <= SETTLED * size and b - a > NARROWEST:
+            settled = np.max(np.abs(coefficients[-3:])) <= SETTLED * size or size <= floor
+            if not settled and b - a > NARROWEST:
                 narrower += [(one, a, (a + b) / 2), (one, (a + b) / 2, b)]
             else:
                 found.append(Panel(one, a, b, coefficients.reshape(NODES, *shape)))
         open_ones = narrower
+        if len(open_ones) + len(found) > MOST:
+            raise NumericalError(
+                "a function of z outside the bulk is not smooth on the real axis, so that its zeros are not certain; "
+                "take other parameters"
+            )
     return found
 
 

@@ -4,6 +4,12 @@ Silverstein: for M = X^T T X / n, X with c n rows and n columns of unit variance
 m(z) = <1/(x - z)> of the n eigenvalues obeys z = -1/m + c <t / (1 + t m)>, and edges are where dz/dm = 0.
 Pastur: for sigma GOE + diagonal, G = <1/(z - s - sigma^2 G)>; with w = z - sigma^2 G edges are where
 sigma^2 <1/(w - s)^2> = 1. Separable: A X^T T X A / n. Profile: A GOE A.
+
+Fields made by the same matrix, by conditioning on the one vector w = W x / |x| of independent normal numbers that they
+are functions of: what is left of W is a Gaussian matrix that knows nothing of w. In W^T diag(T(w)) W / N the direction
+x then has the entry <w^2 T> and is coupled by T w to the rest, a matrix of weighted rows with the resolvent G:
+z = <w^2 T / (1 - T G / rows)> at an outlier, with w plus what is planted in place of w. For GOE + diag(f(w)) with
+w = GOE x the same gives 1 + G^2 = G (theta + <w^2 / (z - f - G)>) beside a spike theta x x^T.
 """
 
 from __future__ import annotations
@@ -112,3 +118,33 @@ def profile(z: complex, across, across_weights) -> complex:
     """<1/(z - x)> for diag(a) GOE diag(a)."""
     q = _iterated(lambda q: np.sum(across_weights * across**2 / (z - across**2 * q)), 1 / z)
     return np.sum(across_weights / (z - across**2 * q))
+
+
+def normal_numbers(nodes: int = 400) -> tuple[np.ndarray, np.ndarray]:
+    """Standard normal numbers with weights."""
+    places, shares = np.polynomial.legendre.leggauss(nodes)
+    weighed = shares * np.exp(-((9 * places) ** 2) / 2)
+    return 9 * places, weighed / np.sum(weighed)
+
+
+def weighted_by_field(rows: float, factor: np.ndarray, seen: np.ndarray, weights: np.ndarray, low: float, high: float):
+    """The outlier between low and high of K^T K / N, K = diag(sqrt(factor)) (W + planted), and the squared cosine of
+    its vector with x; seen: squares of (W + planted) x / |x|."""
+
+    def entry(z: float) -> float:
+        g = weighted_rows(complex(z), rows, factor, weights).real
+        return float(np.sum(weights * seen * factor / (1 - factor * g / rows)))
+
+    z = brentq(lambda y: y - entry(y), low, high, xtol=1e-12)
+    slope = (entry(z + 1e-4) - entry(z - 1e-4)) / 2e-4
+    return z, 1 / (1 - slope)
+
+
+def symmetric_with_field(theta: float, diagonal: np.ndarray, places: np.ndarray, weights: np.ndarray, low, high):
+    """The outlier between low and high of GOE + diag(f(w)) + theta x x^T, w = GOE x; diagonal: f at the places."""
+
+    def left(z: float) -> float:
+        g = with_diagonal(complex(z), 1.0, diagonal, weights).real
+        return 1 + g * g - g * (theta + float(np.sum(weights * places**2 / (z - diagonal - g))))
+
+    return brentq(left, low, high, xtol=1e-12)
