@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sympy import Rational, sqrt, tanh
+from sympy import Rational, log, sqrt, tanh
 
 import derive
 from derive import (
@@ -296,3 +296,26 @@ def test_a_root_of_a_mean_is_refused_where_arithmetic_is_exact():
     program = exact_pass(Layout(derivation.order, derivation.saddle), ())
     with pytest.raises(DeriveError, match="no exact expansion"):
         ExactRun.of(program, {T: 2}).order(program)
+
+
+@pytest.mark.parametrize(
+    ("law", "told"),
+    [
+        (lambda x: x ** sqrt(D), "D stands inside a nonlinear law"),
+        (lambda x: tanh(x + D), "D stands inside a nonlinear law"),
+        (lambda x: x * log(D), r"log\(D\) is not a power of a size"),
+        (lambda x: x / (1 + D), "is not a power of a size"),
+    ],
+)
+def test_sizes_that_have_no_limit_are_refused_in_a_sentence(law, told):
+    x = field("x", D, t)
+    model = Model(parameters=(T,), equations=[Eq(x(0), v), Eq(x(t + 1), law(x(t)))], observe={"norm": mean(x(t) ** 2)})
+    with pytest.raises(DeclarationError, match=f"the equation of x.*{told}"):
+        _ = derive.load(model).derivation.saddle
+
+
+@pytest.mark.parametrize("default", [float("nan"), float("inf"), 10**400])
+def test_a_default_is_finite(default):
+    for domain in (whole_positive, positive):
+        with pytest.raises(DeclarationError, match="parameter T: its default"):
+            parameter("T", default=default, domain=domain)

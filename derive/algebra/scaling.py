@@ -29,7 +29,13 @@ def _in_base_size(expression: sp.Expr) -> sp.Expr:
 def size_order(expression: sp.Expr, where: str) -> sp.Rational:
     """The power of the base size with which a scalar coefficient grows."""
     scaled = sp.expand_power_base(sp.expand_mul(in_base_size(expression)), force=True)
-    orders = {term.as_coeff_exponent(BASE)[1] for term in sp.Add.make_args(scaled)}
+    parts = [term.as_coeff_exponent(BASE) for term in sp.Add.make_args(scaled)]
+    if any(factor.has(BASE) for factor, _ in parts):  # log(D) or 1/(1 + D), whose order is none
+        raise SizeError(
+            f"{where}: {shown(expression)} is not a power of a size; take powers, or functions of ratios of sizes, each "
+            "as a parameter"
+        )
+    orders = {order for _, order in parts}
     if len(orders) != 1 or not next(iter(orders)).is_Rational:
         raise SizeError(
             f"{where}: the coefficient {shown(expression)} has parts that grow differently with the sizes; give each "

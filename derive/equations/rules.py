@@ -372,7 +372,7 @@ def _divided(term: sp.Expr, size: sp.Expr) -> sp.Expr:
 
 def _in_ratios(law: sp.Expr, where: str) -> sp.Expr:
     """A nonlinear law with the factors that are made of sizes written as ratios, where they have a limit."""
-    if isinstance(law, (FieldAt, Mean)) or not law.atoms(Sector):
+    if isinstance(law, (FieldAt, Mean, Sector)) or not law.atoms(Sector):
         return law
     if isinstance(law, sp.Mul):
         scale, vectors = _split(law)

@@ -11,6 +11,7 @@ import keyword
 import math
 import numbers
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -122,11 +123,12 @@ class Domain:
     whole: bool = False
 
     def contains(self, value: float) -> bool:
-        if self.whole and int(value) != value:
+        finite = -sys.float_info.max <= value <= sys.float_info.max
+        if not finite or (self.whole and int(value) != value):
             return False
         above = value >= self.low if self.low_included else value > self.low
         below = value <= self.high if self.high_included else value < self.high
-        return above and below and math.isfinite(value)
+        return above and below
 
     def __str__(self) -> str:
         left = f"{'[' if self.low_included else '('}{self.low:g}"
