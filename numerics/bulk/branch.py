@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from scipy.linalg.lapack import zgetrf as getrf, zgetrs as getrs
 
 from derive.errors import NumericalError
 from numerics.bulk.jets import SiteSystem, site_system
@@ -32,8 +33,9 @@ Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray], Improved]
 FARTHEST = 1e16
 MOST_STEPS = 600
 BATCH, ENTRIES = 64, 2**14
-"""Points whose equations are set up at once, as many as have so many slopes together, and at least the first number:
-more of a large system would not fit into fast memory."""
+FEWEST, MOST_ENTRIES = 8, 2**19
+"""Points whose equations are set up at once: as many as have so many slopes together, and at least the first number
+unless they have more slopes than the last, which would not fit into fast memory."""
 SMALL, GROUP = 30, 4
 """Systems of more equations than the first, or of fewer with averages over many groups of sites, are followed to many
 points together: groups of the second share the way."""
@@ -45,11 +47,20 @@ def relative_to(xp: Any, r: Any, usual: Any) -> Any:
     return size + 1e-12 * xp.max(size, axis=-1, keepdims=True) + 1e-300
 
 
-def solved(matrices: np.ndarray, right: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Linear systems side by side, for unknowns of known sizes; NaN where one of them is singular."""
-    rows = np.max(np.abs(matrices) * sizes[:, None, :], axis=-1, keepdims=True)
+def scaled(
+    equations: System | SiteSystem, z: np.ndarray, r: np.ndarray, sizes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Residual, rate and slope, each equation divided by its largest slope, for unknowns of known sizes."""
+    if isinstance(equations, System):
+        return equations.scaled(z, r, sizes)
+    residual, rate, slope = equations(z, r)
+    rows = np.max(np.abs(slope) * sizes[:, None, :], axis=-1)
     rows = np.where(rows > 0, rows, 1.0)
-    matrices, right = matrices / rows, right / rows
+    return residual / rows, rate / rows, slope / rows[..., None]
+
+
+def solved(matrices: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Linear systems side by side; NaN where one of them is singular."""
     try:
         return np.linalg.solve(matrices, right)
     except np.linalg.LinAlgError:
@@ -58,6 +69,50 @@ def solved(matrices: np.ndarray, right: np.ndarray, sizes: np.ndarray) -> np.nda
             with contextlib.suppress(np.linalg.LinAlgError):
                 result[i] = np.linalg.solve(matrix, side)
         return result
+
+
+CLOSE, REFINED, ROUNDS = 0.1, 1e-6, 6
+"""A first correction smaller than the first leaves the slopes so much alike that the second is found from those of the
+first, to the second relatively and in so many rounds, or else anew."""
+
+
+def _with_one_factorisation(equations: System, z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
+    """Two steps of Newton's method that share the factors of the first: those of a large matrix take all the time."""
+    residual, _, slopes = equations.values(z, r)
+    widest = equations.widest(slopes, relative_to(np, r, usual))
+    factors = [getrf(matrix.T) for matrix in equations.matrices(slopes / equations.by_equation(widest))]
+
+    def divided(right: np.ndarray) -> np.ndarray:
+        found = np.full(right.shape, np.nan, complex)
+        for i, (factored, pivots, failed) in enumerate(factors):
+            if failed == 0:
+                found[i] = getrs(factored, pivots, right[i], trans=1)[0]
+        return found
+
+    first = divided((residual / widest)[..., None])[..., 0]
+    r = r - first
+    residual, rate, slopes = equations.values(z, r)
+    measure = relative_to(np, r, usual)
+    slopes = slopes / equations.by_equation(widest)
+    right = np.stack([residual, -rate], axis=-1) / widest[..., None]
+    both, open_ = np.full(right.shape, np.nan, complex), np.ones(z.size, bool)
+    near = np.max(np.abs(first) / measure, axis=-1) < CLOSE
+    if near.any():
+        now = divided(right)
+        for _ in range(ROUNDS):
+            change = divided(right - equations.times(slopes, now))
+            now = now + change
+            moved, size = (np.max(np.abs(x) / measure[..., None], axis=1) for x in (change, now))
+            open_ = ~(near & np.all(moved <= REFINED * size + 1e-300, axis=-1))
+            if not (open_ & near).any():
+                break
+        both = now
+    if open_.any():
+        both[open_] = solved(equations.matrices(slopes[open_]), right[open_])
+    r = r - both[..., 0]
+    measure = relative_to(np, r, usual)
+    before, after = (np.max(np.abs(step) / measure, axis=-1) for step in (first, both[..., 0]))
+    return r, before, after, both[..., 1]
 
 
 @dataclass(frozen=True)
@@ -106,18 +161,26 @@ class Branch:
     def kernel(self) -> Kernel:
         """Newton's method on the generated equations."""
         equations = self.equations
-        batch = max(BATCH, ENTRIES // (max(1, equations.count) ** 2 * equations.groups))
+        slopes = max(1, equations.count) ** 2 * equations.groups
+        batch = max(ENTRIES // slopes, min(BATCH, max(FEWEST, MOST_ENTRIES // slopes)))
 
         def some(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
-            residual, _, slope = equations(z, r)
-            first = solved(slope, residual[..., None], relative_to(np, r, usual))[..., 0]
+            residual, _, slope = scaled(equations, z, r, relative_to(np, r, usual))
+            first = solved(slope, residual[..., None])[..., 0]
             r = r - first
-            residual, rate, slope = equations(z, r)
-            both = solved(slope, np.stack([residual, -rate], axis=-1), relative_to(np, r, usual))
+            residual, rate, slope = scaled(equations, z, r, relative_to(np, r, usual))
+            both = solved(slope, np.stack([residual, -rate], axis=-1))
             r = r - both[..., 0]
             measure = relative_to(np, r, usual)
             before, after = (np.max(np.abs(step) / measure, axis=-1) for step in (first, both[..., 0]))
             return r, before, after, both[..., 1]
+
+        def of_many(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
+            assert isinstance(equations, System), "averages over sites have no slopes that are zero by construction"
+            return _with_one_factorisation(equations, z, r, usual)
+
+        if isinstance(equations, System) and equations.count > SMALL:
+            some = of_many
 
         def run(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
             if z.size <= batch:

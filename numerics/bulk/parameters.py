@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from numerics.runtime.interface import BulkLaw
 from numerics.runtime.point import Point
 
 
+@lru_cache(maxsize=256)
 def own_parameters(law: BulkLaw, p: Point) -> Point:
     """The part of a point that the bulk reads: its equations, its curve and the polynomials of its edges.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -109,12 +109,56 @@ class System:
 
     def __call__(self, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Residual, rate in z and slope in r at many points; real where the points are."""
+        residual, rate, values = self.values(z, r)
+        return residual, rate, self.matrices(values)
+
+    def scaled(self, z: np.ndarray, r: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same with each equation divided by its largest slope, for unknowns of known sizes."""
+        residual, rate, values = self.values(z, r)
+        widest = self.widest(values, sizes)
+        return residual / widest, rate / widest, self.matrices(values / self.by_equation(widest))
+
+    def widest(self, values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """The largest slope of each equation. Only slopes that are not zero by construction are looked at: of a large
+        system they are few."""
+        rows, columns, equations, starts = self._places
+        found = np.ones((len(values), self.count))
+        if equations.size:
+            largest = np.maximum.reduceat(np.abs(values) * sizes[:, columns], starts, axis=1)
+            found[:, equations] = np.where(largest > 0, largest, 1.0)
+        return found
+
+    def times(self, values: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Matrices that hold these slopes times columns."""
+        _, columns, equations, starts = self._places
+        found = np.zeros(x.shape, np.result_type(values, x))
+        found[:, equations] = np.add.reduceat(values[..., None] * x[:, columns], starts, axis=1)
+        return found
+
+    @cached_property
+    def _places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Equation and unknown of each slope; the equations that have some, and where those of each start."""
+        rows, columns = np.divmod(self.slope.places, self.count)
+        equations, starts = np.unique(rows, return_index=True)
+        return rows, columns, equations, starts
+
+    def by_equation(self, numbers: np.ndarray) -> np.ndarray:
+        """Numbers of the equations, one per slope."""
+        return numbers[:, self._places[0]]
+
+    def values(self, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Residual, rate in z, and the slopes that are not zero by construction."""
         variables = np.concatenate([z[:, None], r, np.ones_like(z)[:, None]], axis=1)
         residual, rate = (np.zeros((z.size, self.count), variables.dtype) for _ in range(2))
-        slope = np.zeros((z.size, self.count * self.count), variables.dtype)
-        for into, sums in ((residual, self.residual), (rate, self.rate), (slope, self.slope)):
+        for into, sums in ((residual, self.residual), (rate, self.rate)):
             into[:, sums.places] = sums.at(variables)
-        return residual, rate, slope.reshape(z.size, self.count, self.count)
+        return residual, rate, self.slope.at(variables)
+
+    def matrices(self, values: np.ndarray) -> np.ndarray:
+        """Matrices that hold these slopes."""
+        slope = np.zeros((len(values), self.count * self.count), values.dtype)
+        slope[:, self.slope.places] = values
+        return slope.reshape(-1, self.count, self.count)
 
 
 @lru_cache(maxsize=64)

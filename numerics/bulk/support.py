@@ -26,6 +26,7 @@ from numerics.bulk.edges import (
     support_from_curve,
 )
 from numerics.bulk.folds import edges_against
+from numerics.bulk.keeping import kept_or_found, made_law, plain_law
 from numerics.bulk.law import Law
 from numerics.precision import in_float64
 from numerics.progress import Report, part
@@ -72,7 +73,7 @@ def _law(law: BulkLaw, p: Point, watched: _Watched) -> Law:
         found = _assembled(branch, intervals, edge_candidates(branch), nearly_edges(branch))
         if not found.panels.zeros and found.error <= MASS_ERROR:
             return found
-    return law_without_curve(branch, watched.tell)
+    return kept_or_found(branch, "law", lambda: law_without_curve(branch, watched.tell), plain_law, made_law)
 
 
 @in_float64
@@ -128,16 +129,26 @@ def atoms_of(branch: Branch, edges: Sequence[tuple[float, float]]) -> list[dict[
     return [{"at": at, "weight": weight} for at, weight in law_of(branch).atoms]
 
 
-@in_float64
 def series_moments(branch: Branch, count: int) -> np.ndarray:
     """Moments 0 to `count` from the resolvent on a circle around the whole spectrum: its series at infinity."""
+    return np.array(_moments(branch.law, branch.own, count))
+
+
+@lru_cache(maxsize=128)
+@in_float64
+def _moments(law: BulkLaw, p: Point, count: int) -> tuple[float, ...]:
+    branch = Branch(law, p)
+    return kept_or_found(branch, f"moments-{count}", lambda: _on_a_circle(branch, count), list, tuple)
+
+
+def _on_a_circle(branch: Branch, count: int) -> tuple[float, ...]:
     law = law_of(branch)
     ends = [e for pair in law.edges for e in pair] + [at for at, _ in law.atoms]
     radius = 1.5 * max(map(abs, ends), default=branch.start.height) or branch.start.height
     nodes = 128
     z = radius * np.exp(1j * np.pi * (np.arange(nodes) + 0.5) / nodes)
     g, _ = resolvent_at(branch, z)
-    return np.array([np.mean((g * z ** (k + 1)).real) for k in range(count + 1)])
+    return tuple(float(np.mean((g * z ** (k + 1)).real)) for k in range(count + 1))
 
 
 @dataclass(frozen=True)
