@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.bulk.branch import Branch, relative_to, solved
+from numerics.bulk.branch import Branch, solved
 from numerics.precision import in_float64
 from numerics.runtime.interface import BulkLaw
 
@@ -63,7 +63,7 @@ def _traced(branch: Branch, z: np.ndarray) -> list[Traced]:
     rates = law.sources(branch.p, z, list(r.T), *given)
     right = np.array([[np.broadcast_to(np.asarray(e), z.shape) for e in one] for one in rates])
     with np.errstate(all="ignore"):
-        moved = solved(slope.astype(complex), -np.moveaxis(right, (0, 1, 2), (2, 1, 0)), relative_to(np, r, 0.0))
+        moved = solved(slope.astype(complex), -np.moveaxis(right, (0, 1, 2), (2, 1, 0)))
     places = [place for _, place in law.images]
     # images are only seen, so that nothing depends on the order: tr R A R B is symmetric in A and B
     return [Traced(r[i, places], moved[i, law.resolvent], moved[i, places].T) for i in range(z.size)]
