@@ -162,7 +162,7 @@ class Solver:
         matrix, p = matrix or self.matrices[0], self.numbers(values)
         if order is None and (matrix.bulk.spreads or matrix.probe.measured):
             raise NumericalError(
-                f"the bulk of {self.name} holds fields or means of the training level, so that it is found by solve only"
+                f"the bulk of {self.name} holds numbers of the training level, so that it is found by solve only"
             )
         return settled(Branch(matrix.bulk, matrix.completed(p, order or {})))
 

@@ -76,12 +76,17 @@ def stable_rate(
     rate: str = "eta",
     loss: str = "train_loss",
     layer: str | None = None,
+    over: str | None = None,
     tolerance: float = 1e-3,
     progress: Callable[[float, str], None] | None = None,
 ) -> StableRate:
-    """Both limits for one set of values, to a relative tolerance; `values[rate]` is where the search starts."""
+    """Both limits for one set of values, to a relative tolerance; `values[rate]` is where the search starts.
+
+    layer: whose largest eigenvalue, over the value of the parameter `over` if one is given, is the curvature.
+    """
     tell = progress or (lambda fraction, text: None)
-    _check(solver, rate, loss, layer)
+    _check(solver, rate, loss, layer, over)
+    unit = 1.0 if over is None else float(values[over])
 
     def within(solution: Solution | NumericalError) -> bool:
         if isinstance(solution, NumericalError):
@@ -98,7 +103,8 @@ def stable_rate(
 
     def sharpest(solution: Solution) -> float:
         """Rate times curvature at the sharpest step; the matrix after the last step drives no step any more."""
-        return float(solution.parameters[rate] * max((solution.layers[0].largest_path or [math.inf, math.inf])[:-1]))
+        top = max((solution.layers[0].largest_path or [math.inf, math.inf])[:-1])
+        return float(solution.parameters[rate] * top / unit)
 
     def below(solution: Solution | NumericalError) -> bool:
         return isinstance(solution, Solution) and sharpest(solution) <= OVERSHOOT
@@ -136,7 +142,7 @@ def stable_rate(
     small, near = follow([{**values, rate: share * by_curvature} for share in (1e-6, 1 - tolerance)])
     at_start = None
     if isinstance(small, Solution) and small.layers[0].largest_path:
-        at_start = OVERSHOOT / small.layers[0].largest_path[0]
+        at_start = OVERSHOOT * unit / small.layers[0].largest_path[0]
     tell(1.0, "done")
     reached = isinstance(near, Solution) and sharpest(near) > 0.95 * OVERSHOOT
     return StableRate(by_divergence, by_curvature if reached else None, at_start, tolerance, *told)
@@ -233,7 +239,7 @@ def _noise(
     return (size if math.isfinite(size) else None), (None if beyond is None else beyond * limit)
 
 
-def _check(solver: Solver, rate: str, loss: str, layer: str | None) -> None:
+def _check(solver: Solver, rate: str, loss: str, layer: str | None, over: str | None) -> None:
     real = [q.name for q in solver.setting.parameters if not q.whole]
     if rate not in real:
         raise ParameterError(f"{solver.name} has no real parameter {rate!r} to raise; choose one of {', '.join(real)}")
@@ -244,6 +250,11 @@ def _check(solver: Solver, rate: str, loss: str, layer: str | None) -> None:
     labels = [m.label for m in solver.matrices]
     if layer is not None and layer not in labels:
         raise ParameterError(f"{solver.name} has no layer {layer!r}; its layers are {', '.join(labels)}")
+    if over is not None and over not in (others := [name for name in real if name != rate]):
+        raise ParameterError(
+            f"curvature={layer}/{over}: {solver.name} has no other parameter {over!r}; choose one of "
+            f"{', '.join(others)}"
+        )
 
 
 def _limit(

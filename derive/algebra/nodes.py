@@ -96,3 +96,18 @@ def index_size(field: Field) -> sp.Expr:
     if field.labelled:
         size *= field.labels
     return size
+
+
+def outermost(expression: sp.Basic, kinds: tuple[type, ...]) -> list[sp.Basic]:
+    """Nodes of these kinds that do not stand inside another of them, in a fixed order."""
+    found: dict[sp.Basic, None] = {}
+
+    def walk(node: sp.Basic) -> None:
+        if isinstance(node, kinds):
+            found[node] = None
+            return
+        for arg in node.args:
+            walk(arg)
+
+    walk(sp.sympify(expression))
+    return sorted(found, key=sp.default_sort_key)

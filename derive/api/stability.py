@@ -27,12 +27,14 @@ def stable_rate(
     """See `Theory.stable_rate`."""
     if curvature is None and KERNEL in (matrix.label for matrix in solver.matrices):
         curvature = KERNEL
+    layer, _, over = (curvature or "none").partition("/")
     return stability.stable_rate(
         solver,
         problem.inputs,
         rate=of,
         loss=loss,
-        layer=None if curvature == "none" else curvature,
+        layer=None if layer == "none" else layer,
+        over=over or None,
         tolerance=tolerance,
         progress=progress,
     )

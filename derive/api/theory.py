@@ -384,7 +384,8 @@ class Theory:
         """The largest rate with a bounded loss, and the smallest at which a direction of the curvature overshoots.
 
         of: the parameter to raise; its value is where the search starts. loss: the observable that must stay bounded.
-        curvature: the layer whose largest eigenvalue it is, by default ntk where there is one; "none" leaves it out.
+        curvature: the layer whose largest eigenvalue it is, by default ntk where there is one; "none" leaves it out,
+        and "sample/alpha" divides that of layer sample by the parameter alpha.
         """
         from derive.api.stability import stable_rate
 

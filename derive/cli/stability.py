@@ -35,7 +35,8 @@ from derive.cli.problem import target_argument, values_argument
     "--curvature",
     metavar="LAYER",
     shell_complete=completion.layers,
-    help="The layer whose largest eigenvalue is the curvature, or none; by default ntk where a model has it.",
+    help="The layer whose largest eigenvalue is the curvature, or none; by default ntk where a model has it. "
+    "LAYER/PARAMETER divides it by a parameter.",
 )
 @click.option(
     "--out",

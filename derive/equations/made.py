@@ -17,8 +17,8 @@ from derive.language.contents import atoms, declared_names
 from derive.language.equations import Eq
 from derive.language.matrices import Disorder
 from derive.language.model import Model
-from derive.language.symbols import Axis, Clock, Sector
-from derive.language.vectors import Field
+from derive.language.symbols import Axis, Clock, Measured, Sector
+from derive.language.vectors import Field, FieldAt
 from derive.records.system import DisorderRule, SystemField
 
 
@@ -63,6 +63,7 @@ class Made:
         self.ones: dict[Sector, Field] = {}
         self.taken = declared_names(model)
         self.clock: Clock | None = next(iter(atoms(model, Clock)), None)
+        self.numbers: dict[sp.Expr, Measured] = {}
         self.unnamed = 0
         self.probe_names: set[str] = set()
 
@@ -88,6 +89,13 @@ class Made:
             hint += "_"
         self.taken.add(hint)
         return hint
+
+    def measured(self, average: sp.Expr) -> Measured:
+        """A mean of the training level as a parameter of what is probed, the same wherever it stands."""
+        if average not in self.numbers:
+            inside = sorted({value.field.name for value in average.atoms(FieldAt)})
+            self.numbers[average] = Measured(self.free_name("_".join(["mean", *inside])), average)
+        return self.numbers[average]
 
     def next_name(self) -> str:
         """A hint for a field that stands for an expression."""

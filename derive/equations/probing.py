@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import sympy as sp
 
+from derive.algebra.nodes import outermost
 from derive.algebra.scaling import norm_order
 from derive.algebra.sites import SiteValue
 from derive.equations.history import History
@@ -15,6 +14,7 @@ from derive.errors import DeclarationError
 from derive.language.diagonals import Diagonal
 from derive.language.matrices import (
     Atom,
+    Dyad,
     Matrix,
     Product,
     Sum,
@@ -22,10 +22,10 @@ from derive.language.matrices import (
     factors_of,
 )
 from derive.language.multiplied import Letters, dyad_words, half_product, words_of
-from derive.language.symbols import Measured, Parameter
+from derive.language.symbols import Parameter
 from derive.language.traits import is_trait, traits_in
-from derive.language.vectors import PAST, Field, FieldAt, Mean, shown, values
-from derive.records.system import DisorderRule, LinearRule, SpectralFields, SystemField, weighing
+from derive.language.vectors import PAST, Field, FieldAt, Mean, Total, shown, values
+from derive.records.system import DisorderRule, SpectralFields, SystemField, weighing
 
 
 def with_site_values(matrix: Matrix) -> Matrix:
@@ -117,16 +117,6 @@ def _diagonals(matrix: Matrix) -> list[sp.Expr]:
     return [matrix.entries] if isinstance(matrix, Diagonal) else []
 
 
-def _with_numbers(made: SystemField, numbers: dict[sp.Expr, Measured]) -> SystemField:
-    if not isinstance(made.rule, LinearRule):
-        return made
-    terms = tuple(
-        replace(t, coefficient=t.coefficient.xreplace(numbers)) if t.vector.field.role == "spectral" else t
-        for t in made.rule.terms
-    )
-    return replace(made, rule=replace(made.rule, terms=terms))
-
-
 class Probing:
     """Adds the spectral fields of one matrix."""
 
@@ -144,13 +134,12 @@ class Probing:
         for one in (matrix, *(other for _, other in between)):
             check_diagonals(one)
         self._check_symmetric(matrix)
-        matrix = with_site_values(matrix)
+        matrix = with_site_values(self._measured(matrix))
         root = self.made.probe_field(matrix.rows)
         expression = self._applied(matrix, root)
         rule = self.rules.rule(expression, None, root, "the probed matrix")
         images = tuple((name, self._image(name, other, root)) for name, other in between)
         fields = (SystemField(root, rule, derivative=True), *self.made.take_spectral())
-        fields = self._measured(fields)
         if _diagonals(matrix) and not any(isinstance(f.rule, DisorderRule) for f in fields):
             raise DeclarationError(
                 f"spectrum({matrix}): there is no random matrix beside diag(...), so its eigenvalues are the entries; "
@@ -161,26 +150,33 @@ class Probing:
     def _image(self, name: str, matrix: Matrix, root: Field) -> Field:
         image = self.made.probe_field(matrix.rows)
         where = f"the matrix {name} between resolvents"
-        self.made.put(SystemField(image, self.rules.rule(self._applied(matrix, root), None, image, where)))
+        expression = self._applied(self._measured(matrix), root)
+        self.made.put(SystemField(image, self.rules.rule(expression, None, image, where)))
         return image
 
-    def _measured(self, fields: tuple[SystemField, ...]) -> tuple[SystemField, ...]:
-        """Means that multiply the random part of the matrix as parameters of the bulk, which the training level gives.
+    def _measured(self, matrix: Matrix) -> Matrix:
+        """The matrix with means that multiply random matrices as parameters, which the training level gives.
 
         The bulk then stays what it is: equations in responses, whose coefficients are numbers.
         """
-        numbers: dict[sp.Expr, Measured] = {}
-        rules = (f.rule for f in fields if isinstance(f.rule, LinearRule))
-        terms = [t for rule in rules for t in rule.terms if t.vector.field.role == "spectral"]
-        for average in sorted({a for t in terms for a in t.coefficient.atoms(Mean)}, key=sp.default_sort_key):
+        if isinstance(matrix, Sum):
+            terms = (
+                (scale if isinstance(part, Dyad) else self._number(scale), self._measured(part))
+                for scale, part in matrix.terms
+            )
+            return Sum(matrix.rows, matrix.columns, tuple(terms))
+        if isinstance(matrix, Product):
+            return Product(matrix.rows, matrix.columns, tuple(map(self._measured, matrix.factors)))
+        return matrix
+
+    def _number(self, scale: sp.Expr) -> sp.Expr:
+        for average in outermost(scale, (Mean, Total)):
             if weighing(average, self.made.clock)[1] is None:
                 raise DeclarationError(
                     f"the probed matrix: {shown(average)} multiplies a random matrix, and has no time; take it at the "
                     f"last one, {self.made.clock.steps if self.made.clock is not None else 'T'}"
                 )
-            inside = sorted({value.field.name for value in average.atoms(FieldAt)})
-            numbers[average] = Measured(self.made.free_name("_".join(["mean", *inside])), average)
-        return tuple(_with_numbers(f, numbers) for f in fields)
+        return scale.xreplace({average: self.made.measured(average) for average in outermost(scale, (Mean, Total))})
 
     def _middle(self, matrix: Matrix, root: Field) -> Field | None:
         """The field of K psi0, whose way on to the next factor is the only one."""

@@ -379,13 +379,16 @@ def _check_mean_in_probe(coefficient: sp.Expr, average: Mean) -> None:
     if not timed:
         return
     where = f"spectrum(...) has the coefficient {shown(average)}"
-    if sector_of(coefficient) is not None or coefficient.has(Total):
+    if sector_of(coefficient) is not None:
         raise DeclarationError(
             f"{where} inside a vector; multiply the outer product by it, or put it into an update of weights"
         )
     clock = timed[0].field.clock
-    if axes_of(average):
-        raise DeclarationError(f"{where}, which has labels; put it into an update of weights and probe the weights")
+    if axes_of(coefficient):
+        raise DeclarationError(
+            f"{where}, which has labels; sum over them, total({shown(average)}), or put it into an update of weights "
+            "and probe the weights"
+        )
     for value in timed:
         before = sp.expand(clock.steps - value.time)
         known = value.time.is_Integer and 0 <= value.time <= clock.steps.domain.low

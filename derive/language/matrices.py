@@ -252,6 +252,9 @@ def _scaled(scalar: sp.Expr, matrix: Matrix) -> Matrix:
     outside, inside = scalar.as_independent(Mean, DataAt, Total, Mix, as_Add=False)
     parts = []
     for scale, part in matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),):
+        if not isinstance(part, Dyad) and not axes and not scalar.has(DataAt, Mix):  # a sum over labels is a number
+            parts.append((scalar * scale, part))
+            continue
         if not isinstance(part, Dyad):
             raise DeclarationError(
                 f"{shown(scalar)} multiplies {part}: the coefficients of a matrix are free of data and labels; "

@@ -3,8 +3,14 @@
 f_c(x) = sqrt(D) / (N gamma0) w_c . W(L-1) ... W1 W0 x / (sqrt(N)^(L-1) sqrt(D)) learns y_c = teacher_c . x / sqrt(D)
 + sigma noise by gradient descent with rate eta, either on one set of samples (data=full_batch) or on B = alpha D
 fresh ones at each step (data=online). Layer 0 is W0, of N x D entries; layers 1 ... L-1 are square. All entries start
-as independent standard normals. The spectra are those of W^T W / N after T steps, one a layer; for L = 1 also that of
-the population core of the neural tangent kernel, W0^T W0 / N plus the mean square of the readout.
+as independent standard normals. The spectra are those of W^T W / N after T steps, one a layer.
+
+A step changes v by -eta B h0, where B = sum_k <g(k+1)^2> H_k^T H_k is the population core of the neural tangent kernel
+(layer ntk): H_k = W(k-1) ... W0 / sqrt(N)^k, H_0 = 1, and 1 stands for <g(L+1)^2>. For L = 1 it is W0^T W0 / N plus the
+mean square of the readout and always there (kernel=shift), at any depth with kernel=core. With kernel=sample there is
+the kernel of the inputs x trained on too, x B x^T / D (layer sample): a step on all samples changes delta by -eta/alpha
+times it, and overshoots where eta times its largest eigenvalue is above 2 alpha. Mean squares are taken over classes as
+well, which gives the kernel of each class if there is one, or if teachers are alike.
 
 v is what the network has not learned of the teacher, delta the errors on the samples, h0 their correlation with the
 inputs, h(k+1) the forward and g(k) the backward fields. With param=ntk the output is divided by gamma0 sqrt(N) and
@@ -18,6 +24,9 @@ The variances lam of the inputs are all one (spectrum=isotropic), one or kappa a
 between cut and 1 with the density lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay).
 """
 
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
 from sympy import Expr, S, Symbol, sqrt
@@ -28,6 +37,7 @@ from derive import (
     Model,
     axis,
     data as given,
+    diag,
     family,
     field,
     gaussian,
@@ -41,6 +51,7 @@ from derive import (
     root,
     sectors,
     spectrum as spectrum_of,
+    total,
     trait,
     training_clock,
     weights,
@@ -76,7 +87,17 @@ def alike(values: dict[str, Any]) -> dict[str, Any]:
     return {"strengths": np.ones(values["C"]), "gram": np.eye(values["C"])}
 
 
-def declare(L: int, data: str, param: str, spectrum: str, teachers: str) -> Model:
+def core(W: Sequence[Any], g: Sequence[Any], N: Sequence[Any]) -> Any:
+    """The core of the tangent kernel but for a multiple of the identity: the sum over layers of what is below each."""
+    below, size = W[0](T), N[1]
+    found = []
+    for k in range(1, len(W)):
+        found.append(total(mean(g[k + 1](T) ** 2)) / C / size * below.T @ below)
+        below, size = W[k](T) @ below, size * N[k + 1]
+    return reduce(add, found, below.T @ below / size)
+
+
+def declare(L: int, data: str, param: str, spectrum: str, teachers: str, kernel: str) -> Model:
     """The network with L layers of weights below its readout."""
     scale = gamma0 if param == "mup" else gamma0 / sqrt(nu)
     sizes = sectors("D", P=alpha, **{f"N{k}": nu for k in range(1, L + 1)})
@@ -116,9 +137,14 @@ def declare(L: int, data: str, param: str, spectrum: str, teachers: str) -> Mode
 
     observe = {"train_loss": mean(delta(t) ** 2), "test_loss": mean(lam * v(t) ** 2) + sigma**2}
     probe = {str(k): spectrum_of(W[k](T).T @ W[k](T) / N[k + 1]) for k in range(L)}
-    if L == 1:
-        observe["readout_norm"] = mean(g[1](t) ** 2)
-        probe["ntk"] = spectrum_of(W[0](T).T @ W[0](T) / N[1], plus="readout_norm")
+    if L == 1 or kernel != "shift":
+        shift = "readout_norm" if L == 1 else "backward_norm"
+        observe[shift] = mean(g[1](t) ** 2)
+        probe["ntk"] = spectrum_of(core(W, g, N), plus=shift)
+    if kernel == "sample":
+        inputs = X @ diag(sqrt(lam)) if law else X
+        square = total(mean(g[1](T) ** 2)) / C
+        probe["sample"] = spectrum_of(square / D * inputs @ inputs.T + inputs @ core(W, g, N) @ inputs.T / D)
     parameters = (alpha, nu, gamma0, eta, sigma, T, C, *of_law)
     arrays = alike if teachers == "given" else None
     return Model(parameters=parameters, equations=equations, observe=observe, probe=probe, arrays=arrays)
@@ -130,5 +156,8 @@ MODEL = family(
     data=one_of("full_batch", "online", doc="the same samples at every step, or fresh ones"),
     param=one_of("mup", "ntk", doc="scaling with the width: gamma0 fixed, or gamma0 / sqrt(nu)"),
     spectrum=one_of("isotropic", "two_groups", "power_law", doc="variances of the inputs"),
+    kernel=one_of(
+        "shift", "core", "sample", doc="tangent kernel: where it is a shift, its core, or that of samples too"
+    ),
     teachers=one_of("alike", "given", doc="orthogonal and equally strong, or with given strengths and scalar products"),
 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
+from derive.algebra.nodes import outermost
 from derive.algebra.words import Letter
 from derive.errors import DeclarationError
 from derive.language.data import DataAt, EntriesAt, RootAt
@@ -20,7 +21,7 @@ from derive.language.symbols import Clock, Sector, labels_along
 from derive.language.traits import Trait, split_traits, traits_in
 from derive.language.vectors import PAST, Each, Field, FieldAt, Mean, Mix, Selection, Softmax, Total, axes_of, shown
 from derive.printing import text
-from derive.program.layout import Layout, lag_of, mean_key, outermost
+from derive.program.layout import Layout, lag_of, mean_key
 from derive.program.merging import merged
 from derive.program.nodes import (
     SCALAR,
@@ -666,9 +667,12 @@ class ExactBuild:
         count = lines_of(letter.b) * (self.steps if letter.b.timed else 1)
         return Call("part_before", (rows, Ref(self.place[letter.b]), Formula(count)), (shape_of(rows)[0], count))
 
-    def _mean_before(self, average: Mean) -> Value:
-        """A mean in the probed matrix: at all times before the last update, or all times if it is taken at one."""
+    def _mean_before(self, average: Mean | Total) -> Value:
+        """A mean in the probed matrix: at all times before the last update, or all times if it is taken at one, as a
+        sum of means over labels always is."""
         moved, taken = weighing(average, self.clock)
+        if isinstance(average, Total):
+            return self._observed(moved)
         table = self._table(moved)
         if taken is not None:
             return table

@@ -81,18 +81,3 @@ def lag_of(value: FieldAt, clock: Clock | None) -> int:
 def mean_key(average: Mean, number: int, clock: Clock | None) -> tuple[str, int]:
     """Means over the times before the last update are cut with the number of steps; those taken at one time are not."""
     return ("M" if weighing(average, clock)[1] is None else "F", number)
-
-
-def outermost(expression: sp.Basic, kinds: tuple[type, ...]) -> list[sp.Basic]:
-    """Nodes of these kinds that do not stand inside another of them, in a fixed order."""
-    found: dict[sp.Basic, None] = {}
-
-    def walk(node: sp.Basic) -> None:
-        if isinstance(node, kinds):
-            found[node] = None
-            return
-        for arg in node.args:
-            walk(arg)
-
-    walk(sp.sympify(expression))
-    return sorted(found, key=sp.default_sort_key)

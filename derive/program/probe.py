@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from derive.algebra.nodes import Z, index_size
+from derive.algebra.nodes import Z, index_size, outermost
 from derive.algebra.sites import SiteAverage, SiteNormal
 from derive.algebra.words import Combination, Diagonal, Letter, Word
 from derive.language.contents import atoms
 from derive.language.symbols import Clock
 from derive.language.traits import VALUE, Trait, traits_in
-from derive.language.vectors import PAST, Field, Mean
+from derive.language.vectors import PAST, Field, Mean, Total
 from derive.printing import text
 from derive.program.exact import Key, key_of
 from derive.program.layout import Layout, mean_key
@@ -191,8 +191,8 @@ class _Spectral:
         expression = expression.xreplace({node: Slot(self._over_sites(node), "average") for node in averages})
         inner: dict[sp.Basic, sp.Expr] = {}
         over = expression.has(PAST)
-        for node in sorted(expression.atoms(Mean, AppliedUndef), key=sp.default_sort_key):
-            if isinstance(node, Mean):
+        for node in outermost(expression, (Mean, Total, AppliedUndef)):
+            if isinstance(node, (Mean, Total)):
                 inner[node] = Slot(self._mean(node), "mean")
             else:
                 inner[node] = self.coefficients.at(node, self.number, (self.steps,))

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Sequence
 
 import sympy as sp
 
+from derive.algebra.nodes import outermost
 from derive.algebra.words import Letter
 from derive.errors import DeclarationError
 from derive.language.symbols import labels_along
 from derive.language.vectors import Each, Field, FieldAt, Mean, Total, axes_of, shown
 from derive.program.exact import apart
-from derive.program.layout import Layout, mean_key, outermost
+from derive.program.layout import Layout, mean_key
 from derive.program.nodes import (
     SCALAR,
     Call,

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import sympy as sp
 
+from derive.algebra.nodes import outermost
 from derive.errors import DeclarationError
 from derive.language.traits import split_traits
 from derive.language.vectors import PAST, Field, FieldAt, Mean, Total, shown, values as values_of
 from derive.printing import text
-from derive.program.layout import lag_of, outermost
+from derive.program.layout import lag_of
 from derive.program.nodes import (
     SCALAR,
     UNUSED,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
+from derive.algebra.nodes import outermost
 from derive.algebra.words import Letter
 from derive.errors import DeclarationError
 from derive.language.data import Data, DataAt, EntriesAt, RootAt
@@ -12,7 +13,7 @@ from derive.language.symbols import Sector
 from derive.language.traits import VALUE, Trait, traits_in
 from derive.language.vectors import PAST, Field, FieldAt, Mean, Mix, Selection, Softmax, Total, axes_of, shown
 from derive.program.exact import along, selection
-from derive.program.layout import Layout, lag_of, outermost
+from derive.program.layout import Layout, lag_of
 from derive.program.nodes import (
     SCALAR,
     Call,

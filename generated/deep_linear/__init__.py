@@ -1,12 +1,18 @@
-# Written by `derive build deep_linear L=2 data=full_batch param=mup spectrum=isotropic teachers=alike` (two-level-dmft 0.3.0) from a declaration; edits are lost.
+# Written by `derive build deep_linear L=2 data=full_batch param=mup spectrum=isotropic kernel=shift teachers=alike` (two-level-dmft 0.3.0) from a declaration; edits are lost.
 # The mathematics is in derivation.md beside this file.
 """Deep linear network in the proportional limit: L layers of width N = nu D, P = alpha D samples, C outputs.
 
 f_c(x) = sqrt(D) / (N gamma0) w_c . W(L-1) ... W1 W0 x / (sqrt(N)^(L-1) sqrt(D)) learns y_c = teacher_c . x / sqrt(D)
 + sigma noise by gradient descent with rate eta, either on one set of samples (data=full_batch) or on B = alpha D
 fresh ones at each step (data=online). Layer 0 is W0, of N x D entries; layers 1 ... L-1 are square. All entries start
-as independent standard normals. The spectra are those of W^T W / N after T steps, one a layer; for L = 1 also that of
-the population core of the neural tangent kernel, W0^T W0 / N plus the mean square of the readout.
+as independent standard normals. The spectra are those of W^T W / N after T steps, one a layer.
+
+A step changes v by -eta B h0, where B = sum_k <g(k+1)^2> H_k^T H_k is the population core of the neural tangent kernel
+(layer ntk): H_k = W(k-1) ... W0 / sqrt(N)^k, H_0 = 1, and 1 stands for <g(L+1)^2>. For L = 1 it is W0^T W0 / N plus the
+mean square of the readout and always there (kernel=shift), at any depth with kernel=core. With kernel=sample there is
+the kernel of the inputs x trained on too, x B x^T / D (layer sample): a step on all samples changes delta by -eta/alpha
+times it, and overshoots where eta times its largest eigenvalue is above 2 alpha. Mean squares are taken over classes as
+well, which gives the kernel of each class if there is one, or if teachers are alike.
 
 v is what the network has not learned of the teacher, delta the errors on the samples, h0 their correlation with the
 inputs, h(k+1) the forward and g(k) the backward fields. With param=ntk the output is divided by gamma0 sqrt(N) and
@@ -29,9 +35,10 @@ SETTING = Setting(
         ("data", "full_batch"),
         ("param", "mup"),
         ("spectrum", "isotropic"),
+        ("kernel", "shift"),
         ("teachers", "alike"),
     ),
-    declaration="1ed88ede9fb2df9d",
+    declaration="203c7af2c04a0608",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("nu", 1.0, False),
