@@ -18,7 +18,7 @@ from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterO
 SETTING = Setting(
     name="wide_network",
     choices=(("L", 3), ("activation", "tanh"), ("loss", "square"), ("responses", "automatic")),
-    declaration="9c1f17fb1cabf777",
+    declaration="d134f973a4d96d7c",
     parameters=(
         ParameterOf("gamma", 2.5, False),
         ParameterOf("eta", 0.1, False),
