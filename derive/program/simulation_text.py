@@ -27,8 +27,8 @@ from derive.program.simulation import (
 from derive.program.text import PARAMETERS, Names, NumpyText, PlainNumpyText, indented, joined
 
 RUNTIME = (
-    "Past average by_label by_pair columns diagonal_matrix filled gaussian given goe in_order kicked mean normal outer "
-    "project repeated root scaled_columns scaled_rows "
+    "Past average by_label by_pair columns diagonal_matrix filled gaussian given goe in_order kicked mean mixed_along "
+    "normal outer project repeated root scaled_columns scaled_rows "
     "softmax total total_along total_number trait_of_density trait_of_values whole_sizes"
 ).split()
 SHELL = (
