@@ -22,11 +22,16 @@ CASES = {
         (4, 5),
     ),
     "three classes, online": ("L=1 T=4 C=3 alpha=2 nu=2 gamma0=4 eta=0.12 sigma=0.3 data=online", (3,)),
+    "teachers that differ": (
+        "L=1 T=4 alpha=2 nu=2 gamma0=4 eta=0.12 sigma=0.3 data=online teachers=given strengths=[1.6,1] "
+        "gram=[[1,0.3],[0.3,1]]",
+        (3,),
+    ),
 }
 """Rates well inside the stable range, since instability multiplies what one sample has by chance; feature learning
 strong enough that every layer has an outlier at the times that are looked at; few steps, since r directions at random
 hold r / D of any vector."""
-FURTHER = ("one layer", "inputs of two variances")
+FURTHER = ("one layer", "inputs of two variances", "teachers that differ")
 """Tried with the long tests only."""
 SIZES = ((90, 240), (270, 60))
 TIMES = {case: times for case, (_, times) in CASES.items()}
@@ -40,12 +45,14 @@ def solver_of(case: str) -> Solver:
 @cache
 def theory_of(case: str) -> Solution:
     problem = load_problem("deep_linear", CASES[case][0].split())
-    return solve(solver_of(case), problem.values, path=True, overlaps=True)
+    return solve(solver_of(case), problem.inputs, path=True, overlaps=True)
 
 
 @cache
 def block(case: str, seed: int) -> Block:
-    return block_of(case, solver_of(case), theory_of(case), seed, SIZES, times=TIMES[case], overlaps=True)
+    values = load_problem("deep_linear", CASES[case][0].split()).inputs
+    looked = {"times": TIMES[case], "overlaps": True}
+    return block_of(case, solver_of(case), theory_of(case), seed, SIZES, values, **looked)
 
 
 @pytest.mark.parametrize("case", CASES)

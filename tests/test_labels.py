@@ -178,6 +178,26 @@ def test_a_vector_meets_itself_along_another_axis():
     np.testing.assert_allclose(found["twice"], np.full((4, 3), 3.0), atol=1e-14)
 
 
+def test_a_table_acts_along_one_axis_of_several(simulation_seed):
+    c, d = axis("c", 2), axis("d", 4)
+    x, V = data("x", b, d), normal("V", D, axes=(c, d))
+    (h, summed), back = fields("h summed", D, axes=(b, c)), field("back", D, axes=(c, d))
+    model = Model(
+        parameters=(B,),
+        equations=[Eq(h, x @ V), Eq(summed, total(entries(x) * V, d)), Eq(back, x.T @ h)],
+        observe={str(one): each(mean(one**2)) for one in (h, summed, back)},
+    )
+    given = np.arange(12.0).reshape(3, 4) / 10 - 0.5
+    m = derive.load(model)
+    found, twice = m.solve(x=given), given.T @ given @ given.T @ given
+    np.testing.assert_allclose(found["h"], [np.tile((given**2).sum(axis=1)[:, None], (1, 2))], rtol=1e-12)
+    np.testing.assert_allclose(found["summed"], found["h"], rtol=1e-12)
+    np.testing.assert_allclose(found["back"], [np.tile(np.diag(twice), (2, 1))], rtol=1e-12)
+    samples = m.simulate(x=given, size=4000, seeds=6, seed=simulation_seed)
+    for name in ("h", "summed", "back"):  # 24000 sites: variances within a standard error of one percent
+        np.testing.assert_allclose(np.mean(samples[name], axis=0), found[name], rtol=0.06)
+
+
 def test_several_axes_are_one_list_of_labels():
     """Two axes of 2 and 3 labels that nothing tells apart are an axis of 6."""
 

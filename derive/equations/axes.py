@@ -13,6 +13,7 @@ import sympy as sp
 
 from derive.errors import DeclarationError, blaming
 from derive.language.contents import declared_names, everything
+from derive.language.data import DataAt, EntriesAt
 from derive.language.equations import Eq
 from derive.language.matrices import Dyad, Matrix, Product, Sum
 from derive.language.model import Model
@@ -130,7 +131,15 @@ class _Spreading:
             return Project(*map(self.own, node.args))
         if isinstance(node, sp.Sum):
             return sp.Sum(self.own(node.function), *node.limits)
+        if isinstance(node, Mix) and isinstance(node.table, DataAt) and len(axes_of(node.vector)) > 1:
+            return self._mixed(node)
         return node.func(*node.args[:-1], self.own(node.args[-1]))
+
+    def _mixed(self, node: Mix) -> sp.Expr:
+        """A table times a vector that has other axes besides: the sum over its columns of entries times the vector."""
+        axes = axes_of(node)
+        wide = tuple(sorted({*axes, *axes_of(node.vector)}, key=lambda axis: axis.name))
+        return spread(self.like(EntriesAt(*node.table.args) * node.vector, wide), axes, wide)
 
     def _in_mean(self, node: Mean) -> sp.Expr:
         """What a mean is of, with a field for every vector that is spread."""

@@ -404,13 +404,18 @@ def _axes_of_mix(node: Mix, where: str) -> tuple[Axis, ...]:
         told: tuple[Axis, ...] = node.table.rows
         return told
     rows, columns = node.table.data.axes[:: -1 if node.transposed else 1]
-    if inner != (columns,):
+    if columns not in inner:
         raise DeclarationError(
             f"{where}: {node.table.data}{'.T' if node.transposed else ''} takes vectors with the axis {columns}, "
-            f"but its argument has {', '.join(map(str, inner)) or 'none'}; check the axes of data(...), use .T, or sum "
-            "over the others first"
+            f"but its argument has {', '.join(map(str, inner)) or 'none'}; check the axes of data(...) or use .T"
         )
-    return (rows,)
+    rest = tuple(axis for axis in inner if axis != columns)
+    if rows in rest or (rest and rows == columns):
+        raise DeclarationError(
+            f"{where}: {node.table.data} gives the axis {rows}, but its argument has {', '.join(map(str, inner))}; "
+            f"give it a vector with {columns} alone, or another name to an axis with relabel(...)"
+        )
+    return tuple(sorted((rows, *rest), key=lambda axis: axis.name))
 
 
 @word

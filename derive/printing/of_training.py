@@ -21,7 +21,7 @@ from derive.algebra.nodes import (
 )
 from derive.language.symbols import labels_along
 from derive.language.traits import VALUE, Trait
-from derive.language.vectors import PAST, Field
+from derive.language.vectors import PAST, Field, Selection
 from derive.printing.layout import tidy
 from derive.printing.names import Names
 from derive.printing.plain import TextPrinter
@@ -77,6 +77,13 @@ def system_sections(record: System) -> tuple[Section, ...]:
         )
         for axes, names in owners.items()
     ]
+    if any(v.has(Selection) for f in record.fields for v in _sides(f)):
+        labels.append(
+            Statement(
+                remark="1[c, p; p] repeats along c what has labels along p, 1[p; c, p] sums over labels along c, and "
+                "1[a; b] calls the axis b a"
+            )
+        )
     parts = [
         Section("random matrices and vectors", tuple(random), "All that is drawn at random; everything else follows."),
         Section("training fields", field_lines(record.training), WRITTEN_OUT),
@@ -89,6 +96,10 @@ def system_sections(record: System) -> tuple[Section, ...]:
         Section("labels", tuple(labels)),
     ]
     return tuple(part for part in parts if part.statements)
+
+
+def _sides(f: SystemField) -> list[sp.Expr]:
+    return [rule.expression(f.time) for rule in (f.rule, *f.starts)]
 
 
 def trait_law(trait: Trait, printer: TextPrinter) -> str:

@@ -470,6 +470,8 @@ class _Build:
             columns = Tuple(tuple(Formula(axis.size) for axis in node.table.columns))
             order = Tuple(tuple(Formula(sp.Integer(node.table.named.index(axis))) for axis in node.table.rows))
             return Call("in_order", (self.vector(node.vector), columns, order), shape)
+        if isinstance(node, Mix) and len(axes_of(node.vector)) > 1:
+            return self._mixed(node, shape)
         if isinstance(node, Mix):
             table = self._given(node.table)
             return MatMul(self.vector(node.vector), table if node.transposed else Transposed(table))
@@ -484,6 +486,18 @@ class _Build:
         if isinstance(node, DataAt):
             return self._given(node)
         return self._over_times(node, self.vector(node.function), shape)
+
+    def _mixed(self, node: Mix, shape: Shape) -> Value:
+        """A table times a vector that has other axes besides that of its columns."""
+        rows, columns = node.table.data.axes[:: -1 if node.transposed else 1]
+        axes, table = axes_of(node.vector), self._given(node.table)
+        made = (*(axis for axis in axes if axis != columns), rows)
+        sizes = Tuple(tuple(Formula(axis.size) for axis in axes))
+        order = Tuple(tuple(Formula(sp.Integer(made.index(axis))) for axis in axes_of(node)))
+        turned = Transposed(table) if node.transposed else table
+        return Call(
+            "mixed_along", (Ref(XP), self.vector(node.vector), turned, sizes, axes.index(columns), order), shape
+        )
 
     def _over_times(self, node: sp.Sum, value: Value, shape: Shape) -> Value:
         ((index, low, high),) = node.limits

@@ -28,7 +28,7 @@ from derive.program.text import PARAMETERS, Names, NumpyText, PlainNumpyText, in
 
 RUNTIME = (
     "Past average by_label by_pair columns diagonal_matrix drawn_from filled gaussian given goe in_order kicked mean "
-    "normal outer project repeated root scaled_columns scaled_rows softmax total total_along total_number "
+    "mixed_along normal outer project repeated root scaled_columns scaled_rows softmax total total_along total_number "
     "trait_of_density trait_of_values whole_sizes"
 ).split()
 SHELL = (

@@ -182,6 +182,14 @@ def in_order(vector: Array, sizes: tuple[int, ...], order: tuple[int, ...]) -> A
     return vector.reshape(-1, *sizes).transpose(0, *(1 + place for place in order)).reshape(len(vector), -1)
 
 
+def mixed_along(
+    xp: Any, vector: Array, table: Array, sizes: tuple[int, ...], place: int, order: tuple[int, ...]
+) -> Array:
+    """A table times a vector along one axis of its labels; the rows of the table come last until they are in order."""
+    mixed = xp.tensordot(vector.reshape(-1, *sizes), table, axes=((1 + place,), (1,)))
+    return mixed.transpose(0, *(1 + k for k in order)).reshape(len(vector), -1)
+
+
 def total_along(vector: Array, size: int, behind: int) -> Array:
     """The sum over an axis of so many labels, with so many labels along the axes behind it."""
     return vector.reshape(len(vector), -1, size, behind).sum(axis=2).reshape(len(vector), -1)
