@@ -195,7 +195,9 @@ def _traces(solver: Solver, solution: Solution, label: str, places: Sequence[Pla
     assert matrix.traces is not None, "whoever asks knows that there are some"
     z = np.array([complex(re - layer.shift, im) for _, re, im, _ in places])
     lower = np.array([im < 0 or side < 0 for _, _, im, side in places])
-    found = traced(matrix.traces, solver.branch(solution.parameters, matrix), np.where(lower, z.conj(), z))
+    found = traced(
+        matrix.traces, solver.branch(solution.parameters, matrix, solution.order), np.where(lower, z.conj(), z)
+    )
     names = [name for name, _ in matrix.traces.images]
     tables = []
     for one, turned in zip(found, lower, strict=True):
@@ -213,7 +215,7 @@ def spiked_problem(solver: Solver, solution: Solution, label: str | None = None)
     if solution.order is None:
         raise ParameterError("points of a sweep keep no order parameters; solve this point alone and ask for A(z) then")
     matrix = solver.matrix(layer.label)
-    branch = solver.branch(solution.parameters, matrix)
+    branch = solver.branch(solution.parameters, matrix, solution.order)
     law = layer.law.moved(-layer.shift)
     return SpikedProblem(as_settled(matrix.probe, branch), branch.p, solution.order, branch, _excluded(law))
 
@@ -349,7 +351,7 @@ def _foreseen(
                 continue
             try:
                 check_finite(trained)
-                own = solver.branch(values, matrix)
+                own = solver.branch(values, matrix, trained.order)
                 key = (own.law, own.own)
                 branch = branches.setdefault(key, own)
                 law = law_of(branch)
@@ -429,7 +431,7 @@ def _layer(
     tell: Report,
 ) -> Layer:
     if known is None:
-        branch = solver.branch(values, matrix)
+        branch = solver.branch(values, matrix, trained.order)
         law = law_of(branch, part(tell, 0.0, 0.8))
         probe = as_settled(matrix.probe, branch)
         known = Foreseen(law, SpikedProblem(probe, branch.p, trained.order, branch, _excluded(law)))
