@@ -45,10 +45,6 @@ def pure_function(
         return forward(p)[1][quantity]
 
     shift = ""
-
-    def at(p: Point) -> Point:
-        return p
-
     if quantity in ("outlier", "edge"):
         matrix = solver.matrix(label or "")
         if matrix.bulk.settles:
@@ -66,17 +62,12 @@ def pure_function(
             )
         bare = largest_outlier_program(matrix, order) if quantity == "outlier" else upper_edge_of(matrix)
         shift = matrix.plus
-        if matrix.probe.levels:
-
-            def at(p: Point) -> Point:
-                return matrix.probe.with_levels(p, order(p))
-
     else:
         bare = observable
 
     def of_vector(x: Array) -> Array:
         p = replaced(base, **{name: x[k] for k, name in enumerate(of)})
-        value = bare(at(p))
+        value = bare(p)
         whole = value + jnp.atleast_1d(forward(p)[1][shift])[-1] if shift else value
         return whole * jnp.where(inside(x), 1.0, jnp.nan)  # a factor, so that slopes have it too
 

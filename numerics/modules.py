@@ -21,8 +21,6 @@ from numerics.bulk.branch import Branch
 from numerics.bulk.settling import settled
 from numerics.compiled import keep_compiled
 from numerics.compiling import compiled
-from numerics.nearby import read
-from numerics.precision import in_float64
 from numerics.runtime.interface import (
     BulkLaw,
     Demand,
@@ -30,7 +28,6 @@ from numerics.runtime.interface import (
     FiniteSize,
     GaussianTraining,
     LimitOf,
-    Order,
     Probe,
     SampledTraining,
     SampledTwoTime,
@@ -150,11 +147,9 @@ class Solver:
         """Whether the exact training level holds integrals: a forward pass can be told how many nodes they take."""
         return isinstance(self.training, (GaussianTraining, TraitTraining))
 
-    def branch(self, values: dict[str, Any], matrix: ProbedMatrix | None = None, order: Order | None = None) -> Branch:
-        """The physical branch of the bulk at these parameters; of the first probed matrix unless one is given. order:
-        what means that multiply random matrices are read from, where there are any."""
-        matrix = matrix or self.matrices[0]
-        return settled(Branch(matrix.bulk, at_level(matrix.probe, self.numbers(values), order)))
+    def branch(self, values: dict[str, Any], matrix: ProbedMatrix | None = None) -> Branch:
+        """The physical branch of the bulk at these parameters; of the first probed matrix unless one is given."""
+        return settled(Branch((matrix or self.matrices[0]).bulk, self.numbers(values)))
 
     def numbers(self, values: dict[str, Any]) -> Point:
         """Parameter values alone: spectra depend on data through order parameters only, so that none is needed."""
@@ -164,19 +159,6 @@ class Solver:
         for demand in self.setting.demands:
             _check(demand, p)
         return p
-
-
-@in_float64
-def at_level(probe: Probe, p: Point, order: Order | None) -> Point:
-    """The point with the means that multiply random matrices, as numbers."""
-    if not probe.levels:
-        return p
-    if order is None:
-        raise ParameterError(
-            "the bulk depends on order parameters, which points of a sweep do not keep; solve this point alone"
-        )
-    with_means = probe.with_levels(p, read(order))
-    return replaced(p, **{name: float(getattr(with_means, name)) for name in probe.levels})
 
 
 def _check(demand: Demand, p: Point) -> None:

@@ -195,9 +195,7 @@ def _traces(solver: Solver, solution: Solution, label: str, places: Sequence[Pla
     assert matrix.traces is not None, "whoever asks knows that there are some"
     z = np.array([complex(re - layer.shift, im) for _, re, im, _ in places])
     lower = np.array([im < 0 or side < 0 for _, _, im, side in places])
-    found = traced(
-        matrix.traces, solver.branch(solution.parameters, matrix, solution.order), np.where(lower, z.conj(), z)
-    )
+    found = traced(matrix.traces, solver.branch(solution.parameters, matrix), np.where(lower, z.conj(), z))
     names = [name for name, _ in matrix.traces.images]
     tables = []
     for one, turned in zip(found, lower, strict=True):
@@ -215,7 +213,7 @@ def spiked_problem(solver: Solver, solution: Solution, label: str | None = None)
     if solution.order is None:
         raise ParameterError("points of a sweep keep no order parameters; solve this point alone and ask for A(z) then")
     matrix = solver.matrix(layer.label)
-    branch = solver.branch(solution.parameters, matrix, solution.order)
+    branch = solver.branch(solution.parameters, matrix)
     law = layer.law.moved(-layer.shift)
     return SpikedProblem(as_settled(matrix.probe, branch), branch.p, solution.order, branch, _excluded(law))
 
@@ -351,7 +349,7 @@ def _foreseen(
                 continue
             try:
                 check_finite(trained)
-                own = solver.branch(values, matrix, trained.order)
+                own = solver.branch(values, matrix)
                 key = (own.law, own.own)
                 branch = branches.setdefault(key, own)
                 law = law_of(branch)
@@ -431,7 +429,7 @@ def _layer(
     tell: Report,
 ) -> Layer:
     if known is None:
-        branch = solver.branch(values, matrix, trained.order)
+        branch = solver.branch(values, matrix)
         law = law_of(branch, part(tell, 0.0, 0.8))
         probe = as_settled(matrix.probe, branch)
         known = Foreseen(law, SpikedProblem(probe, branch.p, trained.order, branch, _excluded(law)))

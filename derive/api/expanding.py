@@ -16,7 +16,6 @@ from derive.language.family import Family
 from derive.language.model import Model
 from derive.pipeline import derive_model
 from derive.problems import problem_of
-from derive.records.system import without_levels
 
 HIGHEST_ORDER = 20
 """More terms take more time than anyone waits for."""
@@ -119,9 +118,7 @@ def expand(
         raise ParameterError(f"parameter {parameter}: use it with a threshold and one of {have}")
     if not model.probes:
         raise ParameterError(f"{model.setting} declares no probe; add probe=spectrum(...) to its Model")
-    derivation = derive_model(model)
-    without_levels(derivation.system, "a series of it")
-    result = expand_quantity(derivation.first, of, limit, sp.Integer(order), fixed, parameter)
+    result = expand_quantity(derive_model(model).first, of, limit, sp.Integer(order), fixed, parameter)
     root = "vartheta" if "theta" in names else "theta"
     found = result.expansion.with_root(sp.Symbol(root))
     first = found.coefficients[0]

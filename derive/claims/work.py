@@ -26,7 +26,6 @@ from derive.expansions.infinity import moments_of_curve, moments_of_system
 from derive.expansions.spikes import Spikes
 from derive.pipeline import Derivation
 from derive.records.probe import MAP, Cycle
-from derive.records.system import without_levels
 
 SMALL = sp.Symbol("x", positive=True)
 """What a series is expanded in."""
@@ -42,7 +41,6 @@ class Work:
 
     def __init__(self, file: ClaimsFile, derivation: Derivation):
         self.file = file
-        without_levels(derivation.system, "a claim about it")
         self.probed = bool(derivation.probes)
         self.system, self.saddle = derivation.system, derivation.saddle
         if self.probed:

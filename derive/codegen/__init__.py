@@ -13,7 +13,6 @@ from derive.language.contents import atoms, expressions
 from derive.language.equations import Spectrum
 from derive.language.model import Model
 from derive.language.symbols import _Named
-from derive.language.vectors import shown
 from derive.version import __version__
 
 if TYPE_CHECKING:
@@ -71,8 +70,7 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
     stems = _stems(model)
     found = [letters_needed(probed.blocks) for probed in derivation.probes.values()]
     letters = sorted({letter for some, _ in found for letter in some}, key=lambda x: x.name)
-    levels = [average for _, average in derivation.system.levels]
-    means = tuple(dict.fromkeys([*(mean for _, some in found for mean in some), *levels]))
+    means = tuple(dict.fromkeys(mean for _, some in found for mean in some))
     exact = True
     if derivation.system.linear:
         training = ExactText(exact_pass(layout, letters, means), runtime).module()
@@ -82,11 +80,6 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
         if by_integrals is not None:
             training = GaussianText(by_integrals, runtime).module()
             two_time = GaussianText(gaussian_two_time(layout), runtime).module()
-        elif levels:
-            raise DeclarationError(
-                f"the probed matrix: {shown(levels[0])} multiplies a random matrix, and laws are sampled, so that the "
-                "bulk would have an error; make it a parameter, or multiply outer products only"
-            )
         else:
             exact, training = False, write_sampled(layout, letters, means, model.responses, runtime)
             two_time = write_sampled_two_time(layout, letters, means, runtime)

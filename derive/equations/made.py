@@ -17,7 +17,7 @@ from derive.language.equations import Eq
 from derive.language.matrices import Disorder
 from derive.language.model import Model
 from derive.language.symbols import Clock, Parameter, Sector
-from derive.language.vectors import OF_CLOCK, Field, Mean
+from derive.language.vectors import OF_CLOCK, Field
 from derive.records.system import DisorderRule, SystemField
 
 
@@ -64,8 +64,6 @@ class Made:
         self.clock: Clock | None = next(iter(atoms(model, Clock)), None)
         self.unnamed = 0
         self.probe_names: set[str] = set()
-        self.levels: dict[Mean, Parameter] = {}
-        """Means that multiply random matrices in probed ones, and the numbers that stand for them there."""
 
     def put(self, made: SystemField) -> None:
         self.rules[made.field] = replace(made, origin=self.equation)
@@ -105,16 +103,6 @@ class Made:
         self.contents = {content: field for content, field in self.contents.items() if field.role != "spectral"}
         self.products = {p: made for p, made in self.products.items() if p.argument.role != "spectral"}
         return taken
-
-    def level(self, average: Mean) -> Parameter:
-        """The number that stands for a mean in the random part of a probed matrix: for the bulk it is given."""
-        if average not in self.levels:
-            hint = f"level{len(self.levels)}"
-            while hint in self.taken:
-                hint += "_"
-            self.taken.add(hint)
-            self.levels[average] = Parameter(hint, 1.0, doc=str(average))
-        return self.levels[average]
 
     def constant(self, sector: Sector) -> Field:
         """The vector of ones over a sector, the same wherever a constant stands."""

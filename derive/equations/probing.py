@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import sympy as sp
 
 from derive.algebra.scaling import norm_order
@@ -22,7 +20,7 @@ from derive.language.matrices import (
 )
 from derive.language.multiplied import Letters, dyad_words, half_product, words_of
 from derive.language.traits import is_trait, traits_in
-from derive.language.vectors import PAST, Field, FieldAt, Mean, shown, values
+from derive.language.vectors import PAST, Field, Mean, shown, values
 from derive.records.system import DisorderRule, LinearRule, SpectralFields, SystemField
 
 
@@ -78,8 +76,8 @@ class Probing:
         expression = self._applied(matrix, root)
         rule = self.rules.rule(expression, None, root, "the probed matrix")
         images = tuple((name, self._image(name, other, root)) for name, other in between)
-        whole = (SystemField(root, rule, derivative=True), *self.made.take_spectral())
-        fields = tuple(map(self._levelled, whole))
+        fields = (SystemField(root, rule, derivative=True), *self.made.take_spectral())
+        self._check_bulk(fields)
         if _diagonals(matrix) and not any(isinstance(f.rule, DisorderRule) for f in fields):
             raise DeclarationError(
                 f"spectrum({matrix}): there is no random matrix beside diag(...), so its eigenvalues are the entries; "
@@ -93,27 +91,16 @@ class Probing:
         self.made.put(SystemField(image, self.rules.rule(self._applied(matrix, root), None, image, where)))
         return image
 
-    def _levelled(self, f: SystemField) -> SystemField:
-        """A field whose equation has numbers in place of the means that multiply random matrices."""
-        if not isinstance(f.rule, LinearRule):
-            return f
-        terms = tuple(
-            replace(term, coefficient=term.coefficient.xreplace(self._levels(term.coefficient)))
-            if term.vector.field.role == "spectral"
-            else term
-            for term in f.rule.terms
-        )
-        return replace(f, rule=LinearRule(terms))
-
-    def _levels(self, coefficient: sp.Expr) -> dict[Mean, sp.Symbol]:
-        averages = sorted(coefficient.atoms(Mean), key=sp.default_sort_key)
-        for average in averages:
-            if any(v.time is not None and v.time.has(PAST) for v in average.atoms(FieldAt)):
+    def _check_bulk(self, fields: tuple[SystemField, ...]) -> None:
+        """The random part of the matrix has coefficients that are known without the training level."""
+        rules = [f.rule for f in fields]
+        for term in (t for rule in rules if isinstance(rule, LinearRule) for t in rule.terms):
+            if term.vector.field.role == "spectral" and term.coefficient.has(Mean):
+                average = min(term.coefficient.atoms(Mean), key=sp.default_sort_key)
                 raise DeclarationError(
-                    f"the probed matrix: {shown(average)} multiplies a random matrix in a history of updates; multiply "
-                    "outer products only, or take it at the last time"
+                    f"the probed matrix: {shown(average)} multiplies a random matrix, so the bulk would depend on an "
+                    "order parameter; make it a parameter, or multiply outer products only"
                 )
-        return {average: self.made.level(average) for average in averages}
 
     def _middle(self, matrix: Matrix, root: Field) -> Field | None:
         """The field of K psi0, whose way on to the next factor is the only one."""

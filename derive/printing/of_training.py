@@ -81,11 +81,6 @@ def system_sections(record: System) -> tuple[Section, ...]:
             "What decay and momentum leave of an update at a later time: numbers that follow a recurrence.",
         ),
         Section("class labels", tuple(labels)),
-        Section(
-            "means that multiply random matrices",
-            tuple(Statement(level, average) for level, average in record.levels),
-            "For the bulk they are numbers, which the training level gives.",
-        ),
     ]
     return tuple(part for part in parts if part.statements)
 

@@ -86,8 +86,7 @@ def pass_by_integrals(derivation: Derivation) -> GaussianPass | None:
     """The pass of a model that is not linear, with all that its probes need; None where it has to be sampled."""
     found = [letters_needed(probed.blocks) for probed in derivation.probes.values()]
     letters = sorted({letter for some, _ in found for letter in some}, key=lambda x: x.name)
-    levels = (average for _, average in derivation.system.levels)
-    means = tuple(dict.fromkeys([*(mean for _, some in found for mean in some), *levels]))
+    means = tuple(dict.fromkeys(mean for _, some in found for mean in some))
     try:
         return gaussian_pass(Layout(derivation.order, derivation.saddle), letters, means)
     except DeclarationError:  # what no pass can have is refused by the sampled one

@@ -114,8 +114,6 @@ class ProbeProgram:
     reduced: bool
     steady: bool
     sites: Definition | None
-    levels: tuple[str, ...] = ()
-    measured: Definition | None = None
 
 
 @dataclass(frozen=True)
@@ -207,12 +205,6 @@ class _Spectral:
         taken = weighing(average, self.clock)[1]
         return Call("by_time", (table,), None) if taken is None else Call("taken_at", (table, Formula(taken)), SCALAR)
 
-    def level(self, average: Mean) -> Value:
-        """A mean as one number: at its time, or at the first one where it has none."""
-        table = Item(self.order, mean_key(average, self.means.index(average), self.clock), None)
-        taken = weighing(average, self.clock)[1]
-        return Call("taken_at", (table, Formula(sp.S.Zero if taken is None else taken)), SCALAR)
-
     def function(self, name: str, parameters: Iterable[Symbol], doc: str, result: Value) -> Definition:
         """A function with the tables of coefficients that its result needs."""
         used = symbols_in(result)
@@ -276,28 +268,7 @@ def probe_program(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> Pr
     asked = tuple(_aligned(work, number, aligned) for number, aligned in enumerate(projected.alignments))
     rings = tuple(_ring(work, pencil.divided, number, cycle) for number, cycle in enumerate(pencil.cycles))
     steady, sites = _steady(blocks, layout.clock), work.site_laws()
-    levels = projected.system.levels
-    measured = None
-    if levels:
-        doc = (
-            "Means that multiply random matrices: "
-            + ", ".join(f"{level} = {text(mean)}" for level, mean in levels)
-            + "."
-        )
-        values = Tuple(tuple(work.level(mean) for _, mean in levels))
-        measured = work.function("measured", (work.order,), doc, values)
-    return ProbeProgram(
-        blocks.labels,
-        a_matrix,
-        sides,
-        asked,
-        rings,
-        not pencil.rest,
-        steady,
-        sites,
-        tuple(level.name for level, _ in levels),
-        measured,
-    )
+    return ProbeProgram(blocks.labels, a_matrix, sides, asked, rings, not pencil.rest, steady, sites)
 
 
 def _averages(projected: ProjectedProbe) -> set[SiteAverage]:
@@ -316,11 +287,7 @@ def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
     for _, block in blocks.blocks:
         for scale, word in block.combination:
             expressions += [scale, *(letter.weight for letter in word if isinstance(letter, Diagonal))]
-    changing = [
-        clock.steps,
-        *(level for level, mean in projected.system.levels if weighing(mean, clock)[1] is not None),
-    ]
-    return not any(sp.sympify(e).has(*changing) for e in expressions)
+    return not any(sp.sympify(e).has(clock.steps) for e in expressions)
 
 
 def _side(work: _Spectral, side: Directions) -> Definition:

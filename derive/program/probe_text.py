@@ -17,7 +17,6 @@ def probe_text(program: ProbeProgram, runtime: str) -> str:
     """The text of a module with A(z)."""
     functions = [
         *([program.sites] if program.sites is not None else []),
-        *([program.measured] if program.measured is not None else []),
         program.a_matrix,
         *(f for _, f in program.sides),
         *(f for one in program.alignments for f in one.functions if f is not None),
@@ -38,7 +37,6 @@ def probe_text(program: ProbeProgram, runtime: str) -> str:
         f"    steady={program.steady!r},",
         *(["    directions=(", *(f"        {one}," for one in asked), "    ),"] if asked else []),
         *given,
-        *([f"    levels={program.levels!r},", "    measured=measured,"] if program.measured is not None else []),
         ")",
     ]
     optional = {"Direction": asked, "Ring": rings, "Side": sides}

@@ -8,15 +8,14 @@ from functools import cached_property
 import sympy as sp
 
 from derive.algebra.nodes import TAU, at
-from derive.errors import DeclarationError
 from derive.language.contents import atoms
 from derive.language.data import DataAt
 from derive.language.equations import Eq
 from derive.language.matrices import Disorder
 from derive.language.model import Model
-from derive.language.symbols import Clock, Parameter, Sector
+from derive.language.symbols import Clock, Sector
 from derive.language.traits import Trait, apart, is_trait
-from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, Total, labels_of, shown
+from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, Total, labels_of
 from derive.records.base import Record
 
 
@@ -148,8 +147,6 @@ class System(Record):
     middle: Field | None = None
     traces: tuple[SpectralFields, ...] = ()
     """The fields of probed matrices once more, with those of the matrices that stand between their resolvents."""
-    levels: tuple[tuple[Parameter, Mean], ...] = ()
-    """Numbers that stand for means in the random part of probed matrices."""
     title = "Equations with weights written out"
 
     def joined(self, label: str) -> System:
@@ -185,7 +182,6 @@ class System(Record):
         laws += [value for _, value in self.model.observe]
         probing = [f.rule for probe in self.probes for f in probe.fields if isinstance(f.rule, LinearRule)]
         laws += [m for rule in probing for term in rule.terms for m in term.coefficient.atoms(Mean)]
-        laws += [average for _, average in self.levels]
         found = {trait for law in laws for trait in law.atoms(Trait)}
         return tuple(trait for trait in self.traits if trait in found)
 
@@ -210,7 +206,6 @@ class System(Record):
             for m in term.coefficient.atoms(Mean)
         ]
         averages += [m for _, value in self.model.observe for m in value.atoms(Mean)]
-        averages += [average for _, average in self.levels]
         return not any(isinstance(rule, ElementwiseRule) for rule in rules) and all(map(is_quadratic, averages))
 
     @cached_property
@@ -224,15 +219,6 @@ class System(Record):
             return True
         terms = [t for f in self.training for r in (f.rule, *f.starts) if isinstance(r, LinearRule) for t in r.terms]
         return any(t.mixing is not None or labels_of(t.coefficient) is not None for t in terms)
-
-
-def without_levels(system: System, what: str) -> None:
-    """Refuse formulas in the parameters where means, which depend on them too, multiply random matrices."""
-    if system.levels:
-        raise DeclarationError(
-            f"the probed matrix: {shown(system.levels[0][1])} multiplies a random matrix and depends on the parameters "
-            f"in its own way, so that {what} would leave that out; make it a parameter"
-        )
 
 
 def weighing(average: Mean, clock: Clock | None) -> tuple[Mean, sp.Expr | None]:

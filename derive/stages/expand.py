@@ -45,9 +45,8 @@ def expand_declaration(model: Model) -> System:
         raise
     fields = tuple(made.rules.values())
     spectral = [f for probe in (*probes, *traces) for f in probe.fields]
-    levels = tuple((level, average) for average, level in made.levels.items())
     used = {v.field for f in (*fields, *spectral) for v in _rule_values(f)} | {
-        v.field for e in (*(e for _, e in (*model.observe, *model.alignments)), *made.levels) for v in e.atoms(FieldAt)
+        v.field for _, e in (*model.observe, *model.alignments) for v in e.atoms(FieldAt)
     }
     sources = tuple(sorted((x for x in used if x.role in ("normal", "constant")), key=lambda x: x.name))
     system = System(
@@ -57,7 +56,6 @@ def expand_declaration(model: Model) -> System:
         history.recurrences,
         probes,
         traces=traces,
-        levels=levels,
         assumptions=("all sizes grow together at fixed ratios; times and class labels stay finite",),
     )
     check_moments(system)

@@ -14,7 +14,6 @@ import numpy as np
 from numerics.bulk.branch import Branch
 from numerics.bulk.settling import as_settled, settled
 from numerics.bulk.support import atoms_of, support
-from numerics.modules import at_level
 from numerics.outliers.finding import (
     Eigenvalues,
     Points,
@@ -334,7 +333,7 @@ def _one_by_one(
     anew = 0
     for time in range(steps.count + 1):
         tell(time / (steps.count + 1), f"outliers at time {time} of {steps.count}")
-        then = at_level(problem.probe, replaced(problem.p, **{steps.name: time}), problem.order)
+        then = replaced(problem.p, **{steps.name: time})
         branch = settled(Branch(problem.branch.law, then))
         edges = support(branch)
         excluded = (*edges, *((atom["at"], atom["at"]) for atom in atoms_of(branch, edges)))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .point import Point, replaced
+from .point import Point
 
 Array = Any
 Key = tuple[str, str, str] | tuple[str, int]
@@ -234,8 +234,6 @@ class Probe:
 
     sites(p, nodes): the laws of what differs from site to site, densities at so many values; functions of the responses
     take them last where there are any. `at` and `mapped` put them in.
-
-    levels: names of means that multiply random matrices, which functions find at the point; measured(p, order): those.
     """
 
     unknowns: tuple[str, ...]
@@ -247,14 +245,6 @@ class Probe:
     directions: tuple[Direction, ...] = ()
     sites: Sites | None = None
     nodes: int = NODES
-    levels: tuple[str, ...] = ()
-    measured: Callable[[Point, Order], tuple[Array, ...]] | None = None
-
-    def with_levels(self, p: Point, order: Order) -> Point:
-        """The point with the means that multiply random matrices, which the bulk takes as given."""
-        if self.measured is None:
-            return p
-        return replaced(p, **dict(zip(self.levels, self.measured(p, order), strict=True)))
 
     def at(self, p: Point, z: Array, r: Array, order: Order) -> Array:
         """A(z) at bulk responses r."""
