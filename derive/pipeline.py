@@ -24,7 +24,7 @@ from derive.stages.expand import expand_declaration
 from derive.stages.limit import find_limit
 from derive.stages.order import order_in_time
 from derive.stages.pencil import reduce_blocks
-from derive.stages.probe import project_probe, project_traces
+from derive.stages.probe import project_probe
 from derive.stages.saddle import take_saddle_point
 
 TRAINING_STAGES = ("system", "action", "average", "saddle", "single-site", "order")
@@ -172,7 +172,8 @@ class ProbedMatrix(Displayed):
         if system is None:
             return None
         saddle = take_saddle_point(average_disorder(build_action(system)), self.training.order)
-        return project_traces(saddle, self.training.order, system.probes[0].images)
+        projected = project_probe(saddle, self.training.order, system.probes[0].images)
+        return Bulk(projected, None, (), (), None, projected.assumptions)
 
     stages = STAGES
 

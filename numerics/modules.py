@@ -15,12 +15,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from derive.errors import DeriveError, NumericalError, ParameterError
+from derive.errors import DeriveError, ParameterError
 from numerics.arrays import checked_array, labels_in
 from numerics.bulk.branch import Branch
 from numerics.bulk.settling import settled
 from numerics.compiled import keep_compiled
 from numerics.compiling import compiled
+from numerics.precision import in_float64
 from numerics.runtime.interface import (
     BulkLaw,
     Demand,
@@ -53,6 +54,7 @@ class ProbedMatrix:
     plus: str = ""
     traces: BulkLaw | None = None
 
+    @in_float64
     def completed(self, p: Point, order: Order) -> Point:
         """The point with the numbers that the training level gives to the bulk and to A(z)."""
         for spread in self.bulk.spreads:
@@ -161,8 +163,9 @@ class Solver:
         """
         matrix, p = matrix or self.matrices[0], self.numbers(values)
         if order is None and (matrix.bulk.spreads or matrix.probe.measured):
-            raise NumericalError(
-                f"the bulk of {self.name} holds numbers of the training level, so that it is found by solve only"
+            raise ParameterError(
+                f"the bulk of {self.name} depends on order parameters, which points of a sweep do not keep; solve this "
+                "point alone"
             )
         return settled(Branch(matrix.bulk, matrix.completed(p, order or {})))
 

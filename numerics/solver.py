@@ -195,7 +195,8 @@ def _traces(solver: Solver, solution: Solution, label: str, places: Sequence[Pla
     assert matrix.traces is not None, "whoever asks knows that there are some"
     z = np.array([complex(re - layer.shift, im) for _, re, im, _ in places])
     lower = np.array([im < 0 or side < 0 for _, _, im, side in places])
-    found = traced(matrix.traces, solver.branch(solution.parameters, matrix), np.where(lower, z.conj(), z))
+    branch = solver.branch(solution.parameters, matrix, solution.order)
+    found = traced(matrix.traces, branch, np.where(lower, z.conj(), z))
     names = [name for name, _ in matrix.traces.images]
     tables = []
     for one, turned in zip(found, lower, strict=True):

@@ -18,7 +18,7 @@ from derive.loading import load_declaration
 
 ROOT = Path(__file__).parents[1]
 FREE = (
-    {("new", "name"), ("bench", "only"), ("solve", "grid"), ("spectrum", "layer")}
+    {("new", "name"), ("bench", "only"), ("solve", "grid"), ("solve", "places"), ("spectrum", "layer")}
     | {(c, option) for c in ("solve", "simulate", "compare") for option in ("align", "kernels", "on", "shard")}
     | {("spectrum", "include"), ("spectrum", "exclude")}
 )

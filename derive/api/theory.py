@@ -359,9 +359,10 @@ class Theory:
         closest to its start. A limit that does not exist, as at too large a rate, is false in a condition and says why.
 
         >>> import derive
-        >>> m = derive.load("structured_regression", spectrum="isotropic")
-        >>> round(m.limit(alpha=2, ridge=0.1)["test_loss"], 6), bool(m.limit(alpha=1, ridge=0))
-        (0.175737, False)
+        >>> from derive.api.example import REGRESSION
+        >>> m = derive.load(REGRESSION)
+        >>> round(m.limit(alpha=0.5, ridge=0)["distance"], 6), bool(m.limit(alpha=1, ridge=0))
+        (0.59, False)
         """
         from derive.api.limiting import limit
 

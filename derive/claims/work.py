@@ -46,6 +46,11 @@ class Work:
         if self.probed:
             self.matrix = derivation.probes.get(file.layer, derivation.first)
             self.system, self.saddle = self.matrix.system, derivation.saddle.joined(self.matrix.saddle)
+            for given in self.matrix.probe.measured:
+                raise ClaimError(
+                    f"the bulk depends on {given.average}, which changes with the parameters in its own way, so that a "
+                    "claim about it would leave that out; make it a parameter"
+                )
             self.bulk, self.blocks = self.matrix.bulk, self.matrix.blocks
         self.parameters = self.system.model.parameters
         self.fields = {f.name: f for f in (*(s.field for s in self.system.fields), *self.system.sources)}

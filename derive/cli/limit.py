@@ -40,8 +40,8 @@ def limit(target: str, pairs: tuple[str, ...], out: str | None, as_json: bool) -
 
     \b
     Examples:
-      derive limit structured_regression alpha=0.5 ridge=0
-      derive limit structured_regression spectrum=isotropic alpha=0.25,0.5,0.75,1.25,1.5,2 ridge=0 sigma=0.3
+      derive limit SETTING alpha=0.5 ridge=0
+      derive limit SETTING alpha=0.25,0.5,0.75,1.25,1.5,2 ridge=0 sigma=0.3
       derive limit my_model.py ridge=0.001:1:20 --out ridge.csv
     """
     from derive.cli.tables import check_table, write_rows

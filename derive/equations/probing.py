@@ -25,7 +25,7 @@ from derive.language.multiplied import Letters, dyad_words, half_product, words_
 from derive.language.symbols import Parameter
 from derive.language.traits import is_trait, traits_in
 from derive.language.vectors import PAST, Field, FieldAt, Mean, Total, shown, values
-from derive.records.system import DisorderRule, SpectralFields, SystemField, weighing
+from derive.records.system import DisorderRule, SpectralFields, SystemField
 
 
 def with_site_values(matrix: Matrix) -> Matrix:
@@ -170,12 +170,6 @@ class Probing:
         return matrix
 
     def _number(self, scale: sp.Expr) -> sp.Expr:
-        for average in outermost(scale, (Mean, Total)):
-            if weighing(average, self.made.clock)[1] is None:
-                raise DeclarationError(
-                    f"the probed matrix: {shown(average)} multiplies a random matrix, and has no time; take it at the "
-                    f"last one, {self.made.clock.steps if self.made.clock is not None else 'T'}"
-                )
         return scale.xreplace({average: self.made.measured(average) for average in outermost(scale, (Mean, Total))})
 
     def _middle(self, matrix: Matrix, root: Field) -> Field | None:

@@ -320,7 +320,7 @@ def probe_program(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> Pr
 def _measure(work: _Spectral) -> Definition:
     numbers = work.projected.measured
     doc = "What the training level gives to the bulk: " + ", ".join(f"{x.name} = {text(x.average)}" for x in numbers)
-    return work.function("measure", (work.order,), f"{doc}.", Tuple(tuple(work.number(x.average) for x in numbers)))
+    return work.function("measure", (work.order,), f"{doc}.", Tuple(tuple(work.taken(x.average) for x in numbers)))
 
 
 def _as_name(key: Key) -> str:

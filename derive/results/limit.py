@@ -23,8 +23,9 @@ class Limit(Saved):
     It is false in a condition if training does not come to rest; `trouble` says why.
 
     >>> import derive
-    >>> round(derive.load("structured_regression", spectrum="isotropic").limit(alpha=0.5)["test_loss"], 9)
-    0.68
+    >>> from derive.api.example import REGRESSION
+    >>> round(derive.load(REGRESSION).limit(alpha=2, ridge=0)["distance"], 6)
+    0.09
     """
 
     made: Made

@@ -27,7 +27,7 @@ from derive.language.symbols import EngineSymbol, Parameter, Sector
 from derive.language.traits import traits_in
 from derive.language.vectors import PAST, Field, FieldAt, Mean, shown
 from derive.records.base import gathered
-from derive.records.probe import Bulk, BulkResponse, Directions, ProjectedProbe, Spread, Unknown
+from derive.records.probe import BulkResponse, Directions, ProjectedProbe, Spread, Unknown
 from derive.records.saddle import Covariance, Memory, SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import DisorderRule, LinearRule, System, SystemField, Term
 
@@ -36,8 +36,14 @@ Along = tuple[list[tuple[sp.Expr, Letter]], ...]
 """For each of the normal numbers of a site what goes along with it, as a sum of letters."""
 
 
-def project_probe(saddle: SaddlePoint, order: TimeOrder) -> ProjectedProbe:
-    """Propagators, bulk equations and the closed set of projected equations, from what the spectral fields add."""
+def project_probe(saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[str, Field], ...] = ()) -> ProjectedProbe:
+    """Propagators, bulk equations and the closed set of projected equations, from what the spectral fields add.
+
+    images: fields A psi0 of matrices that stand between resolvents. Then the bulk equations are those of traces with
+    them, and nothing is projected.
+    """
+    if images:
+        return _traced(saddle, order, images)
     work = _Projection(saddle, order)
     equations = work.bulk_equations()
     unknowns, couplings = work.close()
@@ -63,7 +69,7 @@ def project_probe(saddle: SaddlePoint, order: TimeOrder) -> ProjectedProbe:
     )
 
 
-def project_traces(saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[str, Field], ...]) -> Bulk:
+def _traced(saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[str, Field], ...]) -> ProjectedProbe:
     """Bulk equations of a probed matrix M with those of tr R A, and what they gain where M becomes M + epsilon A.
 
     d R / d epsilon = R A R, so that the rate of tr R is tr R A R, and that of tr R B is tr R A R B.
@@ -74,8 +80,7 @@ def project_traces(saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[st
     seen = {symbol for equation in whole for symbol in equation.free_symbols}
     whole = (*whole, *(symbol for _, image in images if (symbol := work.image(image)) not in seen))
     none = {source: sp.S.Zero for source in work.sources.values()}
-    assumptions = gathered(saddle, order, new="the probe is stationary in spectral time")
-    projected = ProjectedProbe(
+    return ProjectedProbe(
         saddle.system,
         tuple(work.probes),
         work.propagator(),
@@ -86,12 +91,11 @@ def project_traces(saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[st
         (),
         (),
         (),
-        assumptions,
+        gathered(saddle, order, new="the probe is stationary in spectral time"),
         tuple(probe for probe in work.probes if probe.sector in work.differing),
         tuple((name, work.image(image)) for name, image in images),
         tuple(tuple(at_source(by_source(e, source), none) for e in whole) for source in work.sources.values()),
     )
-    return Bulk(projected, None, (), (), None, assumptions)
 
 
 class _Held:
