@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import keyword
 from fractions import Fraction
 
@@ -140,13 +141,14 @@ class _Writer:
         return lines
 
     def _normal(self, v: Vector) -> str:
-        self.words.add("normal")
+        self.words |= set(re.findall(r"[a-z_]+(?=\()", v.law)) | {"drawn"} if v.law else {"normal"}
         parts = [repr(v.name), self.variables[v.sector]]
+        parts += [v.law] if v.law else []
         parts += [self._clock()] if v.kind == "timed" else []
         parts += [f"per_class={self._clock()}"] if v.kind == "per_class" else []
         parts += [f"scale={self._number(v.scale)}"] if v.scale != 1 else []
         parts += [f"labels={self.variables[v.labels]}"] if v.labels else []
-        return f"{self.variables[v.name]} = normal({', '.join(parts)})"
+        return f"{self.variables[v.name]} = {'drawn' if v.law else 'normal'}({', '.join(parts)})"
 
     def _trait(self, v: Trait) -> str:
         self.words.add("trait")
