@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import keyword
+import re
 from fractions import Fraction
 
 from derive.selftest.drafts import Data, Draft, Node, Trait, Vector
