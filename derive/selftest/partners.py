@@ -443,7 +443,7 @@ def _linear(draft: Draft) -> bool:
         if node.op == "product":
             return sum(below)
         if node.op == "power":
-            return below[0] * (abs(int(node.args[1])) if below[0] else 1)
+            return below[0] * (abs(int(str(node.args[1]))) if below[0] else 1)
         if node.op == "outer":
             return max(below)
         return max(below, default=0)
