@@ -6,6 +6,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import outermost
+from derive.algebra.sites import SiteAverage, written_out
 from derive.algebra.words import Letter
 from derive.errors import DeclarationError
 from derive.language.data import Data, DataAt, EntriesAt, RootAt
@@ -36,6 +37,7 @@ from derive.program.nodes import (
 from derive.program.recurrences import Coefficients
 from derive.program.sampled_records import Kick, Kind, NormalsOf, SpanLayout, labels_in, lines_of
 from derive.program.sites import Channel, Sharing, Span
+from derive.records.system import is_moment
 
 
 class Values:
@@ -228,7 +230,8 @@ class Values:
             elif node.has(PAST):
                 inner[node] = self._at_earlier_times(node)
             elif isinstance(node, Mean):
-                inner[node] = Slot(self._mean(node), shown(node))
+                known = written_out(SiteAverage(node.expression)) if is_moment(node) else None
+                inner[node] = Slot(self._mean(node), shown(node)) if known is None else known
             elif isinstance(node, Mix):
                 table = self.given(node.table)
                 mixed = MatMul(self.number(node.vector), table if node.transposed else Transposed(table))

@@ -166,6 +166,8 @@ class Vector:
     kind: str = "timed"
     scale: Fraction = Fraction(1)
     labels: str = ""
+    law: str = ""
+    """Of a vector that is drawn from another law than the normal one, as it is written."""
 
 
 @dataclass(frozen=True)

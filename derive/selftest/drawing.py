@@ -38,7 +38,7 @@ from derive.selftest.drafts import (
 )
 from derive.selftest.drawing_labels import draw_labels
 from derive.selftest.drawing_probes import draw_probes
-from derive.selftest.drawing_traits import draw_traits
+from derive.selftest.drawing_traits import draw_laws, draw_traits
 from derive.selftest.sketch import LAWS, Sketch, operators_into, symmetric_start, usable_values, value_of, weight_scale
 
 VARIANCES = (Fraction(1), Fraction(1), Fraction(1), Fraction(4, 9), Fraction(9, 4), Fraction(1, 4))
@@ -62,8 +62,10 @@ def draw(rng: Random, linear: bool | None = None, probes: bool = True) -> Draft:
     if not sketch.labelled() and sketch.chance(0.3):
         observables += draw_labels(sketch)
     found = draw_probes(sketch) if probes else []
-    if sketch.chance(0.3 if linear else 0.03):  # only laws that are linear given the traits are derived
+    if sketch.chance(0.3):
         observables += draw_traits(sketch)
+    if sketch.chance(0.15):
+        draw_laws(sketch)
     draft = Draft(
         tuple(sketch.sectors),
         tuple(sketch.parameters),

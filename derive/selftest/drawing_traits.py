@@ -17,6 +17,22 @@ SHARES: tuple[tuple[Fraction, ...], ...] = (
 )
 
 
+LAWS: dict[str, tuple[Fraction, Fraction]] = {
+    "discrete([-1, 0.5], [0.25, 0.75])": (Fraction(1, 8), Fraction(27, 64)),
+    "uniform(-1, 2)": (Fraction(1, 2), Fraction(3, 4)),
+    "exponential(0.5)": (Fraction(1, 2), Fraction(1, 4)),
+    "mixture([0.25, 0.75], [normal_law(-1, 0.5), normal_law(0.5, 1)])": (Fraction(1, 8), Fraction(79, 64)),
+}
+"""Other laws than the normal one, as they are written, with mean and variance."""
+
+
+def draw_laws(sketch: Sketch) -> None:
+    """Some of the vectors that are drawn get a law."""
+    for k, v in enumerate(sketch.normals):
+        if sketch.chance(0.4):
+            sketch.normals[k] = replace(v, scale=Fraction(1), law=sketch.rng.choice(tuple(LAWS)))
+
+
 def draw_traits(sketch: Sketch) -> list[Node]:
     """One or two traits as factors of terms, of sides of updates and in sums; what is observed with them."""
     rng = sketch.rng
@@ -61,6 +77,11 @@ def _in_terms(sketch: Sketch, value: Node, sector: str) -> Node:
         return value
     if sketch.chance(0.15):
         return add(value, times(sketch.coefficient(), factor))
+    calls = [node for node in value.walk() if node.op == "call"]
+    if calls and sketch.chance(0.5):  # a threshold inside a law
+        chosen = sketch.rng.choice(calls)
+        moved = Node("call", (chosen.args[0], add(chosen.children[0], factor)))
+        return value.mapped(lambda old: moved if old == chosen else old)
     if value.op != "sum":
         return times(factor, value)
     k = sketch.rng.randrange(len(value.children))

@@ -335,6 +335,7 @@ _PAIRS = (
     ("a parameter at zero against the term left out", partners.zero_parameter, 1e-9),
     ("one class against no classes", partners.one_class, 1e-9),
     ("a trait with one value against the number", partners.one_value, 1e-9),
+    ("a law against its mean and variance in linear laws", partners.by_moments, 1e-9),
 )
 
 AT_ONCE = "rewritten in all these ways at once"

@@ -30,9 +30,11 @@ from derive.selftest.drafts import (
     over,
     power,
     pruned,
+    root,
     times,
     turned,
 )
+from derive.selftest.drawing_traits import LAWS
 
 Partner = Callable[[Draft, Random], Draft | None]
 
@@ -408,6 +410,59 @@ def one_value(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
 
     plain = pruned(replace(draft.mapped(node), traits=tuple(v for v in draft.traits if v is not chosen)))
     return replace(draft, traits=tuple(made if v is chosen else v for v in draft.traits)), plain
+
+
+def by_moments(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
+    """Vectors with another law, and normal ones with the same means and variances, where everything is linear."""
+    chosen = {v.name: v for v in draft.normals if v.law}
+    if not chosen or not _linear(draft):
+        return None
+
+    def node(old: Node) -> Node:
+        if old.op != "at" or old.leaf not in chosen:
+            return old
+        center, variance = LAWS[chosen[old.leaf].law]
+        return add(number(center), times(root(number(variance)), old))
+
+    normals = tuple(replace(v, law="") for v in draft.normals)
+    equations = tuple(replace(e, value=e.value.mapped(node)) for e in draft.equations)
+    probes = tuple((label, value.mapped(node)) for label, value in draft.probes)
+    kept = tuple((label, value) for label, value in draft.observables if not set(chosen) & _leaves(value))
+    if not kept:
+        return None
+    one = replace(draft, observables=kept)
+    return one, replace(one, normals=normals, equations=equations, probes=probes)
+
+
+def _leaves(tree: Node) -> set[str]:
+    return {node.leaf for node in tree.walk() if node.op == "at"}
+
+
+def _linear(draft: Draft) -> bool:
+    """Whether no law and no mean is other than linear or quadratic."""
+
+    def order(node: Node) -> int:
+        """How often vectors of one site stand in a product."""
+        if node.op == "at":
+            return int(not any(node.leaf == v.name for v in draft.traits))
+        if node.op in ("mean", "number", "name"):
+            return 0
+        below = [order(child) for child in node.children]
+        if node.op == "product":
+            return sum(below)
+        if node.op == "power":
+            return below[0] * (abs(int(str(node.args[1]))) if below[0] else 1)
+        if node.op == "outer":
+            return max(below)
+        return max(below, default=0)
+
+    trees = list(draft.trees())
+    if any(node.op == "call" for tree in trees for node in tree.walk()):
+        return False
+    means = [node.children[0] for tree in trees for node in tree.walk() if node.op == "mean"]
+    within = [part for inner in means for part in (inner.children if inner.op == "sum" else (inner,))]
+    fine = all(order(part) in (0, 2) for part in within)
+    return fine and all(order(e.value) <= 1 for e in draft.equations)
 
 
 def zero_parameter(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import re
 from fractions import Fraction
 
 from derive.selftest.drafts import Data, Draft, Node, Trait, Vector
@@ -160,12 +161,13 @@ class _Writer:
         return lines
 
     def _normal(self, v: Vector) -> str:
-        self.words.add("normal")
+        self.words |= set(re.findall(r"[a-z_]+(?=\()", v.law)) | {"drawn"} if v.law else {"normal"}
         parts = [repr(v.name), self.variables[v.sector]]
+        parts += [v.law] if v.law else []
         parts += [self._clock()] if v.kind == "timed" else []
         parts += [f"scale={self._number(v.scale)}"] if v.scale != 1 else []
         parts += [f"axes={self._axis(self._size(v))}"] if self._size(v) else []
-        return f"{self.variables[v.name]} = normal({', '.join(parts)})"
+        return f"{self.variables[v.name]} = {'drawn' if v.law else 'normal'}({', '.join(parts)})"
 
     def _trait(self, v: Trait) -> str:
         self.words.add("trait")

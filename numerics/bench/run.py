@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from derive.errors import DeriveError
-from numerics.bench import bulk as bench_bulk, networks, processes, recurrent, sweeps, wide as bench_wide
+from numerics.bench import bulk as bench_bulk, networks, processes, recurrent, sites, sweeps, wide as bench_wide
 from numerics.bench.tools import Figure, timed
 from numerics.outliers.finding import by_eigenvalues, smallest_singular_values
 from numerics.precision import in_float64
@@ -89,6 +89,7 @@ MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     bench_wide.damped_iteration,
     bench_wide.growth_with_spikes,
     recurrent.recurrent_network,
+    sites.groups_of_sites,
     bench_bulk.bulk,
     sweeps.side_by_side,
     sweeps.ends_of_spectra,

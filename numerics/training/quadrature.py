@@ -64,6 +64,9 @@ HOPELESS = 0.5
 FASTER = 4.0
 """More nodes that gain less than this factor where little is left to gain has met rounding."""
 
+ROUNDING = 1e-14
+"""What moves by less than this, relative to the largest of all results, may be zero but for rounding."""
+
 Results = tuple[Any, Any, Any]
 """Order parameters, observables, number of finite times; of several points side by side along the first axis."""
 
@@ -114,9 +117,12 @@ def _one(results: Results, point: int | None) -> Results:
 def _moved(before: Results, now: Results) -> float:
     """The largest change of anything, relative to its own size; what has overflowed is judged elsewhere."""
     worst = 0.0
+    sizes = [float(np.max(np.abs(x))) for table in now[:2] for x in table.values() if x.size and np.all(np.isfinite(x))]
+    rounding = ROUNDING * max(sizes, default=0.0)
     for table, other in zip(before[:2], now[:2], strict=True):
         for name, new in other.items():
             if new.size and np.all(np.isfinite(new)):
                 change, size = float(np.max(np.abs(new - table[name]))), float(np.max(np.abs(new)))
-                worst = max(worst, change / size if size > 0 else change)
+                if change > rounding:
+                    worst = max(worst, change / size if size > 0 else change)
     return worst
