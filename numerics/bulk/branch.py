@@ -34,6 +34,8 @@ MOST_STEPS = 600
 BATCH, ENTRIES = 64, 2**14
 """Points whose equations are set up at once, as many as have so many slopes together, and at least the first number:
 more of a large system would not fit into fast memory."""
+GROUPS = 2**18
+"""Groups of sites at all points of a batch together, at most."""
 SMALL, GROUP = 30, 4
 """Systems of more equations than the first, or of fewer with averages over many groups of sites, are followed to many
 points together: groups of the second share the way."""
@@ -107,6 +109,7 @@ class Branch:
         """Newton's method on the generated equations."""
         equations = self.equations
         batch = max(BATCH, ENTRIES // (max(1, equations.count) ** 2 * equations.groups))
+        batch = min(batch, max(1, GROUPS // equations.groups))
 
         def some(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
             residual, _, slope = equations(z, r)
