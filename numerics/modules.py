@@ -21,6 +21,7 @@ from numerics.bulk.branch import Branch
 from numerics.bulk.settling import settled
 from numerics.compiled import keep_compiled
 from numerics.compiling import compiled
+from numerics.precision import in_float64
 from numerics.runtime.interface import (
     BulkLaw,
     Demand,
@@ -139,6 +140,7 @@ class Solver:
         """Whether the exact training level holds integrals: a forward pass can be told how many nodes they take."""
         return isinstance(self.training, (GaussianTraining, TraitTraining))
 
+    @in_float64
     def branch(self, values: dict[str, Any], matrix: ProbedMatrix | None = None, order: Order | None = None) -> Branch:
         """The physical branch of the bulk at these parameters; of the first probed matrix unless one is given. order:
         order parameters, for a bulk that holds training fields."""

@@ -71,8 +71,8 @@ def of_normals(system: System, order: TimeOrder, value: FieldAt) -> sp.Expr:
                 {v: of_normals(system, order, v.field(time) if v.field.timed else v.field()) for v in inside}
             )
     raise DeclarationError(
-        f"the probed matrix: {field} stands in diag(...) and is no function of fields of its site that come from linear "
-        "laws alone, so that its law is not known in closed form; take a field that is one"
+        f"the probed matrix: {field} stands in diag(...) and is no function of fields of its site that come from "
+        "linear laws alone, so that its law is not known in closed form; take a field that is one"
     )
 
 

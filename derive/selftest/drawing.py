@@ -38,7 +38,7 @@ from derive.selftest.drafts import (
 )
 from derive.selftest.drawing_labels import draw_labels
 from derive.selftest.drawing_probes import draw_probes
-from derive.selftest.drawing_traits import draw_traits
+from derive.selftest.drawing_traits import draw_traits, weigh_rows
 from derive.selftest.sketch import LAWS, Sketch, operators_into, symmetric_start, usable_values, value_of, weight_scale
 
 VARIANCES = (Fraction(1), Fraction(1), Fraction(1), Fraction(4, 9), Fraction(9, 4), Fraction(1, 4))
@@ -64,6 +64,7 @@ def draw(rng: Random, linear: bool | None = None, probes: bool = True) -> Draft:
     found = draw_probes(sketch) if probes else []
     if sketch.chance(0.3 if linear else 0.03):  # only laws that are linear given the traits are derived
         observables += draw_traits(sketch)
+    found = [weigh_rows(sketch, probe) for probe in found]
     draft = Draft(
         tuple(sketch.sectors),
         tuple(sketch.parameters),

@@ -183,6 +183,8 @@ def _shape(draft: Draft, node: Node) -> tuple[str, str]:
     if node.op == "outer":
         left, right = (_sector(draft, child) for child in node.children)
         return str(left), str(right)
+    if node.op == "weighed":
+        return _shape(draft, node.children[1])
     inner = next(
         child for child in node.children if child.op in ("turned", "matrix", "fresh", "weights", "matmul", "outer")
     )
