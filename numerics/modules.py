@@ -156,6 +156,7 @@ class Solver:
         """Whether the exact training level holds integrals: a forward pass can be told how many nodes they take."""
         return isinstance(self.training, (GaussianTraining, TraitTraining))
 
+    @in_float64
     def branch(self, values: dict[str, Any], matrix: ProbedMatrix | None = None, order: Order | None = None) -> Branch:
         """The physical branch of the bulk at these parameters; of the first probed matrix unless one is given.
 

@@ -17,7 +17,6 @@ import derive
 from derive import (
     Eq,
     Model,
-    alignment,
     axis,
     data,
     diag,
@@ -261,6 +260,39 @@ def test_the_upper_edge_is_a_function_with_derivatives():
         assert float(jax.grad(edge)(4.0)) == pytest.approx((values[1] - values[0]) / (2 * step), rel=1e-6)
 
 
+def test_the_density_is_a_number_where_panels_meet():
+    """The curve of a profile has a root at zero, in the middle of the bulk."""
+    law = law_of(branch_of(diag(ACROSS) @ M @ diag(ACROSS)))
+    assert any(piece.low == 0 for piece in law.panels.pieces)
+    expected = -by_hand.profile(1e-13j, *UNEVEN).imag / np.pi
+    assert law.density(np.zeros(1)) == pytest.approx([expected], rel=1e-9)
+
+
+def test_the_density_is_infinite_where_it_diverges_inside_the_bulk():
+    far = trait("far", D, values=[0, 1])
+    law = law_of(branch_of(diag(FEW) @ M @ diag(FEW) * 0 + M @ diag(far) @ M - diag(far)))
+    for piece in law.panels.pieces:
+        found = law.density(np.array([piece.low, piece.high]))
+        assert not np.any(np.isnan(found))
+
+
+# -- infinite ends
+
+UNBOUNDED = trait("unbounded", N, density=sp.exp(-((sp.log(x)) ** 2) / 2) / x, low=0, high=oo)
+
+
+def test_a_bounded_function_of_an_unbounded_trait_has_a_bulk():
+    """1 / (1 + s) for a log-normal s, which is 1 / (1 + exp(w)) for a normal w."""
+    branch = branch_of(W.T @ diag(1 / (1 + UNBOUNDED)) @ W / N)
+    places, shares = by_hand.normal_numbers()
+    values = 1 / (1 + np.exp(places))
+    assert np.allclose(
+        branch.resolvent(HERE), [by_hand.weighted_rows(z, 2.0, values, shares) for z in HERE], rtol=1e-10, atol=0
+    )
+    expected = by_hand.weighted_rows_edges(2.0, values, shares, gaps=False)
+    assert np.allclose(law_of(branch).edges, [expected], rtol=1e-9)
+
+
 # -- records, code, command line
 
 
@@ -377,19 +409,10 @@ REFUSED = {
         lambda: derive_model(model(M + diag(trait("given", D, values=data("numbers", axis("k", K)))), K)),
         "are data",
     ),
+    "grows slowly": (lambda: derive_model(model(W.T @ diag(sp.log(1 + UNBOUNDED)) @ W / N)), "is unbounded because"),
     "unbounded": (
         lambda: derive_model(model(M + diag(trait("long", D, density=sp.exp(-x), low=0, high=oo)))),
         "which is unbounded because long is",
-    ),
-    "alignment": (
-        lambda: derive_model(
-            Model(
-                parameters=PARAMETERS,
-                observe={"along": alignment(v)},
-                probe=spectrum(M + diag(FEW) + strength / D * outer(v, v)),
-            )
-        ),
-        "are not compared with directions",
     ),
     "learned from the trait": (
         lambda: derive_model(learned(FEW * v + v, lambda f, A: A(T) + diag(FEW))),
@@ -418,7 +441,7 @@ def test_a_bulk_that_ends_where_its_density_does_is_refused_or_right():
 # -- simulation
 
 
-@pytest.mark.parametrize("name", ["uneven_samples", "local_fields"])
+@pytest.mark.parametrize("name", ["uneven_samples", "local_fields", "tanh_jacobian", "uneven_wigner"])
 def test_declarations_derive(name):
     assert derivation_of(name).probe.differing
 

@@ -16,6 +16,8 @@ CASES = {
     "few rows": ("uneven_samples", {"nu": 0.7, "kappa": 3.0, "theta": 2.0}),
     "learned beside local fields": ("local_fields", {}),
     "learned in few steps": ("local_fields", {"rate": 1.5, "width": 0.8, "T": 2}),
+    "Jacobian of a layer that learned": ("tanh_jacobian", {}),
+    "planted in a profile of variances": ("uneven_wigner", {}),
 }
 SIZES = ((90, 200), (270, 100))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 
 import sympy as sp
@@ -46,14 +47,38 @@ def normal_parts(system: System, order: TimeOrder, field: Field, held: frozenset
     if field.role in ("normal", "constant") or field in _normal(order) - _depending(system):
         return ((sp.S.One, field),)
     found: dict[Field, sp.Expr] = {}
-    for coefficient, vector in _multiples(system, field, held):
+    for coefficient, vector in _multiples(system, order, field, held):
         for factor, part in ((sp.S.One, None),) if vector is None else normal_parts(system, order, vector, held):
             part = part or _constant(system, field)
             found[part] = found.get(part, sp.S.Zero) + coefficient * factor
     return tuple((factor, part) for part, factor in found.items())
 
 
-def _multiples(system: System, field: Field, held: frozenset[FieldAt]) -> list[tuple[sp.Expr, Field | None]]:
+def of_normals(system: System, order: TimeOrder, value: FieldAt) -> sp.Expr:
+    """A training field as a function of normal ones of its site, and of traits; refused where it is none."""
+    field, time = value.field, value.time
+    if field.role == "constant":
+        return sp.S.One
+    if field.role == "normal" or field in _normal(order) - _depending(system):
+        return SiteValue(value)()
+    rule = next(f for f in system.training if f.field == field)
+    if not rule.starts and rule.shift == 0 and not field.labelled:
+        now = field.clock if field.timed else None
+        law = rule.rule.expression(field.clock) if isinstance(rule.rule, (LinearRule, ElementwiseRule)) else None
+        inside = [] if law is None else [v for v in _outside_means(law) if not is_trait(v)]
+        if law is not None and not law.has(Mean, PAST, sp.Sum) and all(v.time in (None, now) for v in inside):
+            return law.xreplace(
+                {v: of_normals(system, order, v.field(time) if v.field.timed else v.field()) for v in inside}
+            )
+    raise DeclarationError(
+        f"the probed matrix: {field} stands in diag(...) and is no function of fields of its site that come from "
+        "linear laws alone, so that its law is not known in closed form; take a field that is one"
+    )
+
+
+def _multiples(
+    system: System, order: TimeOrder, field: Field, held: frozenset[FieldAt]
+) -> list[tuple[sp.Expr, Field | None]]:
     """A field as multiples, by functions of its site, of other fields at the same time, or of none."""
     rule = next(f for f in system.training if f.field == field)
     if not rule.starts and rule.shift == 0:
@@ -61,7 +86,7 @@ def _multiples(system: System, field: Field, held: frozenset[FieldAt]) -> list[t
             return [(term.coefficient, term.vector.field) for term in rule.rule.terms]
         if isinstance(rule.rule, ElementwiseRule) and not rule.rule.law.has(Mean, PAST) and not field.labelled:
             law = rule.rule.law
-            known = law.xreplace({value: SiteValue(value)() for value in held})
+            known = law.xreplace(_known(system, order, law, held))
             others = sorted((v for v in _outside_means(known) if not is_trait(v)), key=sp.default_sort_key)
             slopes = _slopes(known, others)
             if not others:
@@ -73,6 +98,18 @@ def _multiples(system: System, field: Field, held: frozenset[FieldAt]) -> list[t
         f"the probed matrix: {field}, at sites at which a training field stands in diag(...), is neither normal nor a "
         "function of that field times what is; fields on diagonals and spikes beside them must come from linear laws"
     )
+
+
+def _known(system: System, order: TimeOrder, law: sp.Expr, held: frozenset[FieldAt]) -> dict[FieldAt, sp.Expr]:
+    """Values in a law that are functions of held ones."""
+    found: dict[FieldAt, sp.Expr] = {}
+    for value in _outside_means(law):
+        with suppress(DeclarationError):
+            written = sp.S.Zero if is_trait(value) else of_normals(system, order, value)
+            made_of = {v.field.value for v in traits_in(written) if isinstance(v.field, SiteValue)}
+            if not is_trait(value) and made_of <= held:
+                found[value] = written
+    return found
 
 
 def _slopes(law: sp.Expr, vectors: list[FieldAt]) -> list[sp.Expr] | None:

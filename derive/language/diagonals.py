@@ -51,7 +51,8 @@ def diagonal_words(entries: sp.Expr) -> dict[tuple[DiagonalLetter, ...], sp.Expr
 def diag(entries: Any) -> Matrix:
     """The diagonal matrix of a vector: diag(s) @ v is s * v, entry by entry.
 
-    In a probed matrix the vector is a trait or a function of traits.
+    In a probed matrix its entries are bounded functions of traits, or of training fields that come from linear laws:
+    diag(1 - tanh(h) ** 2) @ W is the Jacobian of a layer of saturating units with h = W @ x / sqrt(D).
 
     >>> from derive import diag, gaussian, parameter, positive, sectors, spectrum, trait
     >>> D, N = sectors("D", N=parameter("nu", default=2.0, domain=positive))

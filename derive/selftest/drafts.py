@@ -22,7 +22,8 @@ class Node:
     both: sum, product, power (base, exponent), root (of a scalar), call (function, argument), mean (vector),
     past (vector, in which the delay counts from the index of the sum), now (vector inside it, in which it does not).
     matrices: matrix (name), fresh (name, delay), weights (name, time as text), turned (matrix), outer (left, right),
-    matmul (matrices), also sum, and product with scalars; apply (matrix, vector) is a vector.
+    matmul (matrices), weighed (vector, matrix: its rows times the entries), also sum, and product with scalars; apply
+    (matrix, vector) is a vector.
     labels: data (name, delay or None) is a number per label, mix (name, delay or None, transposed or not, vector) a
     table of data times a vector, total (vector or number) the sum over labels, each (number) all of them, observed;
     total_over (vector or number, parameter) and softmax (number, parameter) act along the axis that it counts.

@@ -38,7 +38,7 @@ from derive.selftest.drafts import (
 )
 from derive.selftest.drawing_labels import draw_labels
 from derive.selftest.drawing_probes import draw_probes
-from derive.selftest.drawing_traits import draw_laws, draw_traits
+from derive.selftest.drawing_traits import draw_laws, draw_traits, weigh_rows
 from derive.selftest.sketch import LAWS, Sketch, operators_into, symmetric_start, usable_values, value_of, weight_scale
 
 VARIANCES = (Fraction(1), Fraction(1), Fraction(1), Fraction(4, 9), Fraction(9, 4), Fraction(1, 4))
@@ -66,6 +66,7 @@ def draw(rng: Random, linear: bool | None = None, probes: bool = True) -> Draft:
         observables += draw_traits(sketch)
     if sketch.chance(0.15):
         draw_laws(sketch)
+    found = [weigh_rows(sketch, probe) for probe in found]
     draft = Draft(
         tuple(sketch.sectors),
         tuple(sketch.parameters),

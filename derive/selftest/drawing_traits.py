@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from derive.selftest.drafts import ONE, Node, Trait, add, at, mean, number, outer, over, power, root, times
+from derive.selftest.drafts import ONE, Node, Trait, add, at, mean, number, outer, over, power, root, times, turned
 from derive.selftest.sketch import Sketch, value_of
 
 VALUES = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(3, 2))
@@ -56,6 +56,33 @@ def draw_traits(sketch: Sketch) -> list[Node]:
         if fitting and sketch.chance(0.5):
             found.append(mean(times(_factor(sketch, rng.choice(fitting)), power(value_of(sketch, v, 0), 2))))
     return found
+
+
+def weigh_rows(sketch: Sketch, probe: Node) -> Node:
+    """K^T K with the rows of K weighed by a trait, or by a bounded function of a field without a clock."""
+
+    def node(old: Node) -> Node:
+        if old.op != "matmul" or len(old.children) != 2 or old.children[0] != turned(old.children[1]):
+            return old
+        matrix = old.children[1]
+        rows = _rows(sketch, matrix)
+        factor = _of(sketch, rows) if rows else None
+        fields = [v for v in sketch.fields if v.sector == rows and v.kind == "static" and not v.labels]
+        if factor is None and fields and sketch.linear and sketch.chance(0.3):
+            factor = over(ONE, add(ONE, power(value_of(sketch, sketch.rng.choice(fields), 0), 2)))
+        if factor is None or not sketch.chance(0.7):
+            return old
+        weighed = Node("weighed", (factor, matrix))
+        return Node("matmul", (turned(weighed), weighed))
+
+    return probe.mapped(node)
+
+
+def _rows(sketch: Sketch, matrix: Node) -> str:
+    """The sector of the rows of a matrix that is not turned."""
+    named = matrix if matrix.op != "sum" else matrix.children[0]
+    shapes = {m.name: m.rows for m in (*sketch.matrices, *sketch.weights)}
+    return shapes.get(named.leaf, "") if named.op in ("matrix", "weights") else ""
 
 
 def _factor(sketch: Sketch, trait: Trait) -> Node:

@@ -188,13 +188,15 @@ def _shape(draft: Draft, node: Node) -> tuple[str, str]:
     if node.op == "outer":
         left, right = (_sector(draft, child) for child in node.children)
         return str(left), str(right)
+    if node.op == "weighed":
+        return _shape(draft, node.children[1])
     return _shape(draft, next(filter(_is_matrix, node.children)))
 
 
 def _is_matrix(node: Node) -> bool:
     if node.op in ("sum", "product"):
         return any(map(_is_matrix, node.children))
-    return node.op in ("turned", "matrix", "fresh", "weights", "matmul", "outer")
+    return node.op in ("turned", "matrix", "fresh", "weights", "matmul", "outer", "weighed")
 
 
 def named(draft: Draft, rng: Random) -> Draft | None:

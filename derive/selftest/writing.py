@@ -284,6 +284,12 @@ class _Writer:
             return f"outer({', '.join(self.expression(c, clock) for c in node.children)})", _ATOM
         if op == "turned":
             return f"{self._inside(node.children[0], clock, _ATOM)}.T", _ATOM
+        if op == "weighed":
+            factor, matrix = node.children
+            if not any(inner.op == "at" for inner in factor.walk()):  # the same at all sites: a number
+                return f"({self._inside(factor, clock, _ATOM)} * {self._inside(matrix, clock, _ATOM)})", _ATOM
+            self.words.add("diag")
+            return f"(diag({self.expression(factor, clock)}) @ {self._inside(matrix, clock, _ATOM)})", _ATOM
         if op in ("apply", "matmul"):
             return f"({' @ '.join(self._inside(c, clock, _ATOM) for c in node.children)})", _ATOM
         raise ValueError(f"there is no operation {op}")

@@ -20,7 +20,7 @@ from derive.algebra.nodes import Z
 from derive.algebra.sites import SiteNormal, SiteValue, at_source, averaged, by_source, site_responses
 from derive.algebra.words import Combination, Diagonal, Letter, Word, combine
 from derive.equations.aligning import alignments
-from derive.equations.dependence import Parts, normal_parts, trait_parts
+from derive.equations.dependence import Parts, normal_parts, of_normals, trait_parts
 from derive.errors import DeclarationError
 from derive.language.contents import declared_names
 from derive.language.symbols import EngineSymbol, Parameter, Sector
@@ -103,13 +103,9 @@ class _Held:
 
     def __init__(self, system: System, order: TimeOrder, sector: Sector, fields: list[SiteValue], taken: set[str]):
         self.order = order
-        parts = {one: normal_parts(system, order, one.value.field, frozenset()) for one in fields}
-        found: dict[FieldAt, None] = {}
-        for one, made in parts.items():
-            for _, part in made:
-                if part.role != "constant":
-                    found[part(one.value.time) if part.timed else part()] = None
-        values = tuple(found)
+        written = {one: of_normals(system, order, one.value) for one in fields}
+        found = {v.field for made in written.values() for v in traits_in(made) if isinstance(v.field, SiteValue)}
+        values = tuple(one.value for one in sorted(found, key=sp.default_sort_key))
         for value in values:
             self._check_noises(system, value)
             other = next(v for v in values if v.time is not None or value.time is None)
@@ -131,19 +127,11 @@ class _Held:
         )
         self.spread = Spread(values, normals, lower, inverse)
         made_of = {
-            value: sp.Add(*(c * x() for c, x in zip(row, normals, strict=False)))
+            SiteValue(value)(): sp.Add(*(c * x() for c, x in zip(row, normals, strict=False)))
             for value, row in zip(values, lower, strict=True)
         }
-        self.given = {
-            one(): sp.Add(
-                *(
-                    factor * (1 if part.role == "constant" else made_of[part(one.value.time) if part.timed else part()])
-                    for factor, part in made
-                )
-            )
-            for one, made in parts.items()
-        }
-        self.fields = frozenset(one.value for one in fields)
+        self.given = {**made_of, **{one(): made.xreplace(made_of) for one, made in written.items()}}
+        self.fields = frozenset(values)
 
     def _check_noises(self, system: System, value: FieldAt) -> None:
         """At the last time a field must not hold noises of that time, because spikes end before it."""

@@ -36,6 +36,8 @@ BATCH, ENTRIES = 64, 2**14
 FEWEST, MOST_ENTRIES = 8, 2**19
 """Points whose equations are set up at once: as many as have so many slopes together, and at least the first number
 unless they have more slopes than the last, which would not fit into fast memory."""
+GROUPS = 2**18
+"""Groups of sites at all points of a batch together, at most."""
 SMALL, GROUP = 30, 4
 """Systems of more equations than the first, or of fewer with averages over many groups of sites, are followed to many
 points together: groups of the second share the way."""
@@ -163,6 +165,7 @@ class Branch:
         equations = self.equations
         slopes = max(1, equations.count) ** 2 * equations.groups
         batch = max(ENTRIES // slopes, min(BATCH, max(FEWEST, MOST_ENTRIES // slopes)))
+        batch = min(batch, max(1, GROUPS // equations.groups))
 
         def some(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
             residual, _, slope = scaled(equations, z, r, relative_to(np, r, usual))

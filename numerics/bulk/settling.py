@@ -19,7 +19,7 @@ from numerics.precision import in_float64
 from numerics.runtime.interface import NODES, BulkLaw, Probe
 from numerics.runtime.point import Point
 
-TOLERANCE, MOST, TOGETHER = 1e-10, 4096, 2**14
+TOLERANCE, MOST, TOGETHER = 1e-10, 4096, 2**16
 """How far responses may move with twice as many values, relatively, the most values that are tried, and the most
 combinations of those of several densities."""
 INSIDE, NEWTON = 48, 4

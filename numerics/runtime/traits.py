@@ -18,7 +18,7 @@ Array = Any
 
 FEW, REACH, FURTHER = 32, 3.5, 0.25
 """With so many nodes the new variable ends there on both sides; twice as many reach so much further."""
-FARTHEST = 9.6
+FARTHEST = 8.2
 """Normal numbers beyond weigh less than rounding."""
 FINE = 4096
 """Nodes where nothing but one integral is asked for."""
