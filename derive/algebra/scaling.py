@@ -32,8 +32,8 @@ def size_order(expression: sp.Expr, where: str) -> sp.Rational:
     parts = [term.as_coeff_exponent(BASE) for term in sp.Add.make_args(scaled)]
     if any(factor.has(BASE) for factor, _ in parts):  # log(D) or 1/(1 + D), whose order is none
         raise SizeError(
-            f"{where}: {shown(expression)} is not a power of a size; take powers, or functions of ratios of sizes, "
-            "each as a parameter"
+            f"{where}: {shown(expression)} is not a power of a size; take powers; a function of a ratio of sizes "
+            "is a parameter of its own"
         )
     orders = {order for _, order in parts}
     if len(orders) != 1 or not next(iter(orders)).is_Rational:

@@ -44,7 +44,8 @@ WORDS = (
     "mean_x row_x in_x d_x old_x next_x history0 forward_pass training probe bulk here room share spikes watch rng xp "
     "special simulate self cls values arguments parameters print len sum range max min list dict object type id "
     "_ __x x1 X_ sin_ tanh_x Max_ t T D t_ hat_x i j k n p q f g h delta eta match case aleph Ångström été λ numerics "
-    "derive sympy outer_ field_ data_ model Model_ MAP scalar_map a_matrix pivoted put one zero shape dtype key scan"
+    "derive sympy outer_ field_ data_ model Model_ MAP scalar_map a_matrix pivoted put one zero shape dtype key scan "
+    "nodes tolerance normals wanted most begin move fields"
 ).split()
 """Names that an engine might use itself, and others that are merely legal."""
 
