@@ -159,3 +159,15 @@ def test_sum_of_goe_matrices_has_variance_of_the_sum():
     D = sectors("D")
     record = derive_model(Model(parameters=(p,), probe=spectrum(goe("A", D) + p * goe("B", D)))).first.bulk
     assert sp.simplify(record.curve.subs(Z, 1 / G + (1 + p**2) * G)) == 0
+
+
+@pytest.mark.slow
+def test_the_cube_of_a_goe_matrix():
+    """Its many responses coincide but for four, so that the curve is found at once."""
+    D = sectors("D")
+    M = goe("M", D)
+    found = solve(load_solver(generate_files(Model(parameters=(), equations=[], probe=spectrum(M @ M @ M)))), {})
+    np.testing.assert_allclose(found.bulk_edges, [(-8.0, 8.0)], rtol=1e-12)
+    catalan = [comb(6 * k, 3 * k) / (3 * k + 1) for k in range(5)]
+    np.testing.assert_allclose(found.layers[0].moments[::2], catalan, rtol=1e-13)
+    assert found.layers[0].diagnostics["bulk"] == "curve of the resolvent"

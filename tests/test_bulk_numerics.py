@@ -25,6 +25,7 @@ from numerics.bulk.branch import Branch
 from numerics.bulk.curve import singular_points
 from numerics.bulk.density import resolvent_at
 from numerics.bulk.folds import march, residual_of, upper_edge_program
+from numerics.bulk.keeping import kept_or_found, made_law, plain_law
 from numerics.bulk.polynomials import polynomial_system
 from numerics.bulk.support import counts_against, edges_against, law_of, law_without_curve, series_moments, support
 from numerics.precision import in_float64
@@ -307,6 +308,44 @@ def test_points_followed_together_are_where_each_is_alone():
     assert np.max(errors) < 1e-6
     index = branch.resolvent_index
     assert together[:, index] == pytest.approx(np.array(alone)[:, index], rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.slow
+def test_large_systems_are_solved_as_small_ones(monkeypatch):
+    """Two steps of Newton's method with the factors of the first find what two with their own find."""
+    law, p = _branch("extensive_two_layer").law, _branch("extensive_two_layer").p
+    z = np.array([3.0 + 0.2j, 1.0, 40.0, -2.0])
+    small, found = Branch(law, p, use_curve=False).followed(z)[0], law_without_curve(Branch(law, p))
+    monkeypatch.setattr("numerics.bulk.branch.SMALL", 0)
+    np.testing.assert_allclose(Branch(law, p, use_curve=False).followed(z)[0], small, rtol=1e-11)
+    np.testing.assert_allclose(law_without_curve(Branch(law, p)).edges, found.edges, rtol=1e-12)
+
+
+def test_a_law_is_kept_to_the_last_bit(monkeypatch, tmp_path):
+    branch = _branch("extensive_two_layer")
+    other = Branch(branch.law, replaced(branch.p, nu=branch.p.nu * (1 + 1e-15)))
+    law, calls = law_of(branch), []
+
+    def find(law=law):
+        calls.append(law)
+        return law
+
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("TWO_LEVEL_DMFT_CACHE", str(tmp_path / "kept"))
+    monkeypatch.setattr("numerics.bulk.keeping.LONG", -1.0)
+    for _ in range(2):
+        kept = kept_or_found(branch, "law", find, plain_law, made_law)
+    assert len(calls) == 1 and (kept.edges, kept.atoms, kept.error) == (law.edges, law.atoms, law.error)
+    x = np.linspace(*law.edges[0], 50)
+    np.testing.assert_array_equal(kept.density(x), law.density(x))
+    kept_or_found(other, "law", find, plain_law, made_law)
+    kept_or_found(branch, "moments", find, plain_law, made_law)
+    assert len(calls) == 3, "other numbers and other questions have answers of their own"
+    (file, *_) = (path for path in (tmp_path / "kept" / "bulk").iterdir() if path.name.startswith("law-"))
+    file.write_bytes(file.read_bytes()[:-1] + b" ")
+    for one in (branch, other):
+        kept_or_found(one, "law", find, plain_law, made_law)
+    assert len(calls) == 4, "what somebody has changed is found again"
 
 
 @pytest.mark.slow

@@ -335,17 +335,18 @@ def _coincidences(
     others = sorted({s for e in equations for s in e.free_symbols if s in physical.values and s != Z}, key=str)
     kept = [s for s in others if s not in unknowns]
     tiny = mpmath.mpf(10) ** -40
-    for u in (s for s in others if s in unknowns):
-        value = physical.values[u]
-        if abs(value) < tiny:
-            same[u] = sp.S.Zero
-            continue
-        for sign, known in ((sign, known) for known in kept for sign in (1, -1)):
-            if abs(value - sign * physical.values[known]) < tiny * abs(value):
-                same[u] = sign * known
-                break
-        else:
-            kept.append(u)
+    with mpmath.workdps(DIGITS):  # with the digits that mpmath has by itself, no two numbers coincide to forty
+        for u in (s for s in others if s in unknowns):
+            value = physical.values[u]
+            if abs(value) < tiny:
+                same[u] = sp.S.Zero
+                continue
+            for sign, known in ((sign, known) for known in kept for sign in (1, -1)):
+                if abs(value - sign * physical.values[known]) < tiny * abs(value):
+                    same[u] = sign * known
+                    break
+            else:
+                kept.append(u)
     return same
 
 

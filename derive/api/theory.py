@@ -19,7 +19,6 @@ from derive.language.family import Family
 from derive.language.model import Model
 from derive.language.symbols import Parameter
 from derive.loading import is_file_target, load_declaration
-from derive.pipeline import Derivation, derive_model
 from derive.places import path_of
 from derive.problems import Problem, aligned, problem_of
 from derive.results import Comparison, Limit, Simulation, Solution, Sweep
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from derive.api.reporting import Reported
     from derive.api.sweeping import Plan, Sweeping
     from derive.api.verifying import Verdicts
+    from derive.pipeline import Derivation
     from numerics.stability import StableRate
 
 Progress = Callable[[float, str], None]
@@ -86,6 +86,8 @@ class Theory:
     @cached_property
     def derivation(self) -> Derivation:
         """Everything that follows from the declaration, record by record."""
+        from derive.pipeline import derive_model  # a setting that is built or stored starts without what derives it
+
         return derive_model(self.model)
 
     @property

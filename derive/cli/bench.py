@@ -9,8 +9,9 @@ from derive.cli.output import json_option, number, plain, print_json, print_tabl
 
 @click.command(short_help="Measure speed, as ratios.")
 @click.option("--only", metavar="WORDS", default="", help="Only the measurements whose title contains these words.")
+@click.option("--long", is_flag=True, help="Also what takes minutes each: networks by the thousand.")
 @json_option
-def bench(only: str, as_json: bool) -> None:
+def bench(only: str, long: bool, as_json: bool) -> None:
     """Measure speed: every figure is a ratio of two ways timed side by side in this run.
 
     All of them take several minutes, most of it for networks of up to 800 steps.
@@ -20,6 +21,7 @@ def bench(only: str, as_json: bool) -> None:
       derive bench
       derive bench --json
       derive bench --only "fixed-point"
+      derive bench --only "small networks" --long
     """
     with progress_bar("measuring", as_json) as progress:
         from derive.claims.reading import reference_directory
@@ -30,7 +32,7 @@ def bench(only: str, as_json: bool) -> None:
             references = reference_directory()
         except ClaimError:
             references = None
-        figures = run(progress, references, only)
+        figures = run(progress, references, only, long)
     result = plain(
         {"figures": [{"name": f.name, "value": f.value, "unit": f.unit, "detail": f.detail} for f in figures]}
     )

@@ -19,12 +19,18 @@ from numerics.solver import load_built, solve, spiked_problem
 Progress = Callable[[float, str], None]
 
 
-def run(progress: Progress | None = None, references: Path | None = None, only: str = "") -> list[Figure]:
-    """All figures, in order, or those whose title contains `only`; `references` holds equations written by hand."""
+def run(
+    progress: Progress | None = None, references: Path | None = None, only: str = "", long: bool = False
+) -> list[Figure]:
+    """All figures, in order, or those whose title contains `only`; `references` holds equations written by hand.
+
+    long: also those that take minutes each.
+    """
     figures: list[Figure] = []
-    chosen = [measure for measure in MEASUREMENTS if only.lower() in _title(measure)]
+    known = (*MEASUREMENTS, *(LONG if long else ()))
+    chosen = [measure for measure in known if only.lower() in _title(measure)]
     if not chosen:
-        raise DeriveError(f"no measurement is about {only!r}; they are: {'; '.join(map(_title, MEASUREMENTS))}")
+        raise DeriveError(f"no measurement is about {only!r}; they are: {'; '.join(map(_title, known))}")
     for i, measure in enumerate(chosen):
         if progress is not None:
             progress(i / len(chosen), _title(measure))
@@ -102,3 +108,5 @@ MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     processes.start_up,
 )
 """What `derive bench` measures; a new figure is one more function here."""
+LONG: tuple[Callable[[Path | None], list[Figure]], ...] = (bench_wide.more_small_networks,)
+"""What it measures on request."""

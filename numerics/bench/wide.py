@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import statistics
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,10 @@ WIDTH, SPREAD_WIDTH, SPREAD_SEEDS = 4000, 500, 8
 SAMPLES = 10_000
 SMALL = ((250, 400), (500, 300))
 """Widths of small networks and how many there are of each, to be extrapolated in 1/width."""
-ACCURACY, FINER = 0.01, (0.003, 0.001)
+ACCURACY, FINER, FINEST = 0.01, 0.003, 0.001
 """The relative errors of an outlier for which work is compared."""
+MOST_SAMPLES = 5_000_000
+"""No theory is run with more."""
 ITERATED, ITERATED_SAMPLES, SETTLED, ITERATIONS = "wide_network_iterated", 1000, 12, 8
 """The damped iteration written by hand: its file, samples, sweeps after which it has settled, and how often it is run
 for its spread."""
@@ -81,55 +84,105 @@ def theory_and_network(references: Path | None) -> list[Figure]:
     ]
 
 
-def _work(seconds: float, value: float, error: float, accuracy: float = ACCURACY) -> float:
+def _work(seconds: float, value: float, error: float) -> float:
     """Seconds for an outlier to one percent: a mean has a square root less error of more work, and no less work."""
-    return seconds * max(1.0, (error / (accuracy * value)) ** 2)
+    return seconds * max(1.0, (error / (ACCURACY * value)) ** 2)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """An outlier and the last loss, each with its error, and the work that they took."""
+
+    outlier: float
+    error: float
+    loss: float
+    loss_error: float
+    seconds: float
+    how: str
+
+    @property
+    def told(self) -> str:
+        return (
+            f"{self.how}: outlier {self.outlier:.4f} +- {self.error:.4f} ({self.error / self.outlier:.2%}), loss "
+            f"{self.loss:.5f} +- {self.loss_error:.5f} ({self.loss_error / self.loss:.2%}) in {self.seconds:.1f} s"
+        )
+
+
+def _of_networks(solver: Solver, values: dict[str, Any], counts: tuple[tuple[int, int], ...]) -> _Run:
+    """Small networks of two widths, as many as counted of each, extrapolated in 1/width."""
+    found: dict[int, list[tuple[float, float]]] = {}
+
+    def trained(width: int, seed: int) -> tuple[float, float]:
+        run = solver.simulation.simulate
+        matrices, _, observed = run(solver.point(values), size=width, rng=np.random.default_rng(seed))
+        top = eigsh(matrices[solver.matrices[-1].label], k=1, return_eigenvectors=False)[0]
+        return float(top), float(np.ravel(observed["loss"])[-1])
+
+    def all_of_them() -> None:
+        for width, count in counts:
+            found[width] = [trained(width, seed) for seed in range(count)]
+
+    seconds = worked(all_of_them)
+    (narrow, few), (wide, many) = counts
+    share = wide / (wide - narrow)  # what falls as 1/width is gone from this mean of both
+    theirs, spreads = [], []
+    for place in range(2):
+        one, two = ([each[place] for each in found[width]] for width in (narrow, wide))
+        theirs.append(share * statistics.mean(two) + (1 - share) * statistics.mean(one))
+        parts = share * statistics.stdev(two) / math.sqrt(many), (1 - share) * statistics.stdev(one) / math.sqrt(few)
+        spreads.append(math.hypot(*parts))
+    how = f"{few} networks of width {narrow} and {many} of width {wide}"
+    return _Run(theirs[0], spreads[0], theirs[1], spreads[1], seconds, how)
+
+
+def _of_theory(solver: Solver, values: dict[str, Any], accuracy: float) -> _Run:
+    """The theory with enough samples for this relative error of the outlier, or a fewer number that has less."""
+    layers, samples = [solver.matrices[-1].label], SAMPLES
+    while True:
+        found: list[Any] = []
+        for _ in range(2):  # the first call compiles
+            found.clear()
+            seconds = worked(
+                lambda n=samples, found=found: found.append(solve(solver, values, samples=n, layers=layers))
+            )
+        solution = found[0]
+        value, error = solution.outliers[0], solution.outlier_errors[0]
+        loss, loss_error = solution.observables["loss"][-1], solution.observable_errors["loss"][-1]
+        if error <= accuracy * value or samples > MOST_SAMPLES:
+            return _Run(value, error, loss, loss_error, seconds, f"theory with {samples} samples")
+        samples = math.ceil(1.2 * samples * (error / (accuracy * value)) ** 2 / 1000) * 1000
+
+
+def _against_networks(accuracy: float, counts: tuple[tuple[int, int], ...]) -> list[Figure]:
+    """Both ways run until the outlier has this error; nothing is scaled."""
+    solver, values = _problem(10)
+    theirs = _of_networks(solver, values, counts)
+    while theirs.error > accuracy * theirs.outlier:
+        more = 1.1 * (theirs.error / (accuracy * theirs.outlier)) ** 2
+        counts = tuple((width, math.ceil(more * count)) for width, count in counts)
+        theirs = _of_networks(solver, values, counts)
+    ours = _of_theory(solver, values, accuracy)
+    apart = (ours.outlier - theirs.outlier) / math.hypot(ours.error, theirs.error)
+    return [
+        Figure(
+            f"small networks over one theory solve, outlier to {accuracy:.1%}",
+            theirs.seconds / ours.seconds,
+            "times",
+            f"L = 3, P = 6, T = 10, last layer, both run and neither scaled, seconds of CPU: {ours.told}; "
+            f"{theirs.told}, extrapolated in 1/width; outliers are {apart:+.1f} errors apart",
+        )
+    ]
 
 
 def small_networks(references: Path | None) -> list[Figure]:
     """One theory solve against many small networks, extrapolated in 1/width."""
-    solver, values = _problem(10)
-    last = [solver.matrices[-1].label]
-    solve(solver, values, samples=SAMPLES, layers=last)  # compile once, outside the clock
-    found: list[Any] = []
-    tops: dict[int, list[float]] = {}
+    few = tuple((width, math.ceil(count / 12)) for width, count in SMALL)
+    return [*_against_networks(ACCURACY, few), *_against_networks(FINER, SMALL)]
 
-    def theory() -> None:
-        found[:] = [solve(solver, values, samples=SAMPLES, layers=last)]
 
-    def networks() -> None:
-        for width, count in SMALL:
-            tops[width] = [_largest(solver, values, width, seed) for seed in range(count)]
-
-    fast, slow = worked(theory), worked(networks)
-    solution = found[0]
-    ours, error = solution.outliers[0], solution.outlier_errors[0] if solution.outlier_errors else math.nan
-    (narrow, few), (wide, many) = SMALL
-    share = wide / (wide - narrow)  # what falls as 1/width is gone from this mean of both
-    theirs = share * statistics.mean(tops[wide]) + (1 - share) * statistics.mean(tops[narrow])
-    spread = math.hypot(
-        share * statistics.stdev(tops[wide]) / math.sqrt(many),
-        (1 - share) * statistics.stdev(tops[narrow]) / math.sqrt(few),
-    )
-    return [
-        Figure(
-            "small networks over one theory solve, same error",
-            slow * max(1.0, (spread / error) ** 2) / fast,
-            "times",
-            f"L = 3, P = 6, T = 10, last layer: outlier {ours:.4f} +- {error:.4f} in {fast:.2f} s of CPU; "
-            f"{few} networks of width {narrow} and {many} of width {wide}, extrapolated in 1/width: {theirs:.4f} +- "
-            f"{spread:.4f} in {slow:.1f} s",
-        ),
-        Figure(
-            f"small networks over one theory solve, outlier to {ACCURACY:.0%}",
-            _work(slow, theirs, spread) / _work(fast, ours, error),
-            "times",
-            "the same, for this error or the least that was run; "
-            + ", ".join(
-                f"to {x:.1%} {_work(slow, theirs, spread, x) / _work(fast, ours, error, x):.0f} times" for x in FINER
-            ),
-        ),
-    ]
+def more_small_networks(references: Path | None) -> list[Figure]:
+    """One theory solve against thousands of small networks, extrapolated in 1/width."""
+    return _against_networks(FINEST, tuple((width, 6 * count) for width, count in SMALL))
 
 
 def one_percent(references: Path | None) -> list[Figure]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtr, stdtr, stdtrit
 
 from derive.errors import NumericalError, ParameterError
 from numerics.labelled import single_draws, single_series, with_none
@@ -471,6 +470,8 @@ def _row_of(name: str, theory: float, error: float | None, mean: float, stderr: 
 
 def expected_by_chance(rows: Sequence[Row], seeds: int) -> float:
     """How many compared rows differ by more than the threshold on average, if the theory is right (Student's t)."""
+    from scipy.special import stdtr
+
     return 2 * sum(row.compared for row in rows) * float(stdtr(seeds - 1, -THRESHOLD))
 
 
@@ -479,6 +480,8 @@ def verdict(rows: Sequence[Row], seeds: int) -> tuple[bool, str]:
 
     An error estimated from few seeds is itself uncertain; Student's t says which differences are then still chance.
     """
+    from scipy.special import ndtr, stdtrit
+
     compared = [row for row in rows if row.compared]
     apart = [row for row in compared if not row.agrees]
     if not compared:

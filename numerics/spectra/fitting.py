@@ -16,8 +16,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import airy
 
 from numerics.spectra.extensive_law import ExtensiveFit
 
@@ -217,6 +215,8 @@ def _nodes() -> tuple[np.ndarray, np.ndarray]:
 @lru_cache(maxsize=4096)
 def tracy_widom_survival(value: float) -> float:
     """The probability that the largest eigenvalue of real noise lies above `value`, as a Fredholm determinant."""
+    from scipy.special import airy
+
     if value > 300.0:
         return 0.0
     nodes, weights = _nodes()
@@ -234,6 +234,8 @@ def tracy_widom_survival(value: float) -> float:
 @lru_cache(maxsize=64)
 def tracy_widom_threshold(level: float) -> float:
     """What noise exceeds with probability `level`."""
+    from scipy.optimize import brentq
+
     return float(brentq(lambda value: math.log(tracy_widom_survival(value) / level), -8.0, 60.0, xtol=1e-10))
 
 

@@ -131,7 +131,11 @@ def check_memory(solver: Solver, values: dict[str, Any]) -> int:
         sides = [[max(1, stride * steps) for stride in axes] for axes in solver.training.strides(p).values()]
         entries = solver.training.footprint(p, None) + sum(map(math.prod, sides))
     else:
-        results = jax.eval_shape(solver.training.forward_pass, p)
+        # asked of the compiled pass, so that what is traced here need not be traced again when it runs
+        run, how = solver.pass_of(values), {}
+        if solver.quadrature:
+            run, how = solver.forward_pass, {"nodes": integrals_of(solver.training).first}
+        results = run.eval_shape(p, **how)
         entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
         if isinstance(solver.training, TraitTraining):  # rows of a field at all values of a trait
             labels = labels_in(values, solver.setting.labels)
