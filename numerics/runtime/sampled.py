@@ -552,11 +552,21 @@ def responses(
     else:
         factored = _factored(noise, entries, reach, tolerance)
     whole = _responses(seen, field.when(last), factored)
+    if isinstance(tolerance, Resolved):
+        whole = _with_derivatives(whole, seen, noise, field.when(last), factored)
     parts, start = [], 0
     for one in noises:
         parts.append(whole[:, start : start + one.size])
         start += one.size
     return tuple(parts)
+
+
+def _with_derivatives(known: Array, seen: Array, noise: Array, rows: Array, factored: Factored) -> Array:
+    """Responses with their derivatives by correlations and covariance: R noise = seen, so that (dR) noise is what R
+    (d noise) leaves of d seen, with the same noises taken and the same ones early enough."""
+    fixed = jax.lax.stop_gradient((known, seen, noise, factored))
+    moved = (seen - fixed[1]) - fixed[0] @ (noise - fixed[2])  # zero, and only its derivative counts
+    return fixed[0] + _responses(moved, rows, fixed[3])
 
 
 def response_matrix(seen: Array, noise: Array, rows: Array, entries: Array, reach: Array, tolerance: Array) -> Array:

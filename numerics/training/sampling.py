@@ -64,6 +64,9 @@ RESOLVED, FOR_EACH, AT_MOST = 10.0, 0.3, 30.0
 carry no response: that many, more for each direction since errors of responses to many noises add up, and at most. With
 ten for 64 directions there were outliers at the edge that thirty did not have; with nine directions thirty was off by
 as much as the error, and ten was not."""
+FINER = 4.0
+"""What so many times smaller a share would change counts as an error: in small networks a tenth changed no more than a
+fourth."""
 
 
 @dataclass(frozen=True)
@@ -159,15 +162,14 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
     kept = resolved / sites if how.tolerance is None else how.tolerance
     noises = ensemble.resolved(mean, kept)
     order = ensemble.order([(1.0, mean)], noises).whole()
-    varied = [ensemble.order([(1.0, mean), *terms], noises) for terms in deviations]
-    varied.append(ensemble.order([(1.0, mean)], ensemble.resolved(mean, COARSER * kept)))
-    counted = *(1.0 for _ in deviations), SHARE_OF_DIFFERENCE
+    varied = [ensemble.moved(mean, terms, noises) for terms in deviations]
+    varied.append(ensemble.order([(1.0, mean)], ensemble.resolved(mean, kept / FINER)))
     changes = [ensemble.observed(terms) for terms in deviations]
     changes.append(ensemble.observed([(doubt, mean), (-doubt, half)]))
     observables = ensemble.observed([(1 + share, mean), (-share, half)])
     return Sampled(
         order,
-        Nearby(tuple(varied), counted, ensemble.order([(1.0, half)], noises) if halved else None, share, doubt),
+        Nearby(tuple(varied), (1.0,) * len(varied), ensemble.order([(1.0, half)], noises) if halved else None, share, doubt),
         observables,
         min(one.finite for one in reports),
         {name: np.sqrt(sum(one[name] ** 2 for one in changes)) for name in observables},
