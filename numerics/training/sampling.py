@@ -53,9 +53,9 @@ COARSE = (1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 """Shares below which a direction is left out where there is no room for all, the smallest that makes room."""
 ENOUGH = 1e-2
 """Where so much would have to be left out to make room, there is more room with more sites, if memory has it."""
-COARSER, SHARE_OF_DIFFERENCE = 4.0, 0.5
-"""Passes that show what leaving out does leave out so many times more; of the difference so much counts as an error,
-more than the third that it would be if it grew in proportion."""
+COARSER = 4.0
+"""Passes that show what leaving out does leave out so many times more. Of the difference a third counts as an error: so
+much it is if it grows in proportion."""
 NEXT_ORDER = 1.5
 """What is taken off is the bias of order 1/sites. So many times directions/sites of the difference to halves may be the
 next order, which counts as an error: with five sites per direction a quarter of it was seen."""
@@ -117,8 +117,9 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
     def drawn(plan: _Plan, number: int) -> dict[str, Any]:
         return draw(training.groups, training.shapes(p, plan.rank), plan.sites, (how.seed, number), how.draws)
 
-    def passing(plan: _Plan, normals: Mapping[str, Any], tolerance: float) -> _Pass:
-        return _Pass.of(forward(p, normals, rank=plan.rank, tolerance=tolerance))
+    def passing(plan: _Plan, normals: Mapping[str, Any], tolerance: float, coarser: float = 1.0) -> _Pass:
+        shares = np.array([tolerance, coarser * tolerance])
+        return _Pass.of(forward(p, normals, rank=plan.rank, tolerance=shares))
 
     def pilot(plan: _Plan) -> Callable[[float], _Pass]:
         tell(0.0, f"how much of the past {plan.rank} directions hold")
@@ -137,7 +138,7 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
         passes = [run(normals, tolerance)]
         wholes.append(ensemble.add(passes[0].kept, passes[0].observables))
         if number < COARSER_REPLICAS and tolerance > ROUNDING:
-            rough = run(normals, COARSER * tolerance)
+            rough = run(normals, tolerance, COARSER)
             coarser.append((ensemble.add(rough.kept, rough.observables), wholes[-1]))
         if how.debias:
             both = [run(half, tolerance) for half in halves(training.groups, normals, how.draws)]
@@ -156,7 +157,7 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
             doubt = math.hypot(doubt, NEXT_ORDER * max(one.directions for one in reports) / plan.sites)
     deviations = _deviations(mean, half, wholes, halved, share)
     if coarser:
-        part = SHARE_OF_DIFFERENCE / len(coarser)
+        part = 1 / ((COARSER - 1) * len(coarser))
         deviations.append([term for rough, whole in coarser for term in ((part, rough), (-part, whole))])
     resolved = min(AT_MOST, RESOLVED + FOR_EACH * max(one.directions for one in reports))
     kept = resolved / sites if how.tolerance is None else how.tolerance
