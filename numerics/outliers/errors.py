@@ -40,7 +40,9 @@ def _alike(outliers: list[float], table: Sequence[Sequence[float | None]], nearb
     groups: list[list[int]] = []
     for rank, z in enumerate(outliers):
         if groups:
-            apart = [None if x is None or y is None else x - y for x, y in zip(table[rank - 1], table[rank], strict=True)]
+            apart = [
+                None if x is None or y is None else x - y for x, y in zip(table[rank - 1], table[rank], strict=True)
+            ]
             error = nearby.estimate(outliers[rank - 1] - z, apart)[1]
             if math.isfinite(error) and outliers[rank - 1] - z <= TOLD_APART * error:
                 groups[-1].append(rank)
@@ -67,7 +69,9 @@ def _shared(
         return [(value, error)]
     seen = sum((outliers[k] - centre) ** 2 for k in group) / count
     moved = [[None if x is None or y is None else x - y for x, y in zip(table[k], centres, strict=True)] for k in group]
-    along = sum(nearby.estimate(outliers[k] - centre, ones)[1] ** 2 for k, ones in zip(group, moved, strict=True)) / count
+    along = (
+        sum(nearby.estimate(outliers[k] - centre, ones)[1] ** 2 for k, ones in zip(group, moved, strict=True)) / count
+    )
     # a symmetric matrix of noise, less its mean, has (count + 2) / 2 times as many entries as there are on its diagonal
     beyond = max(0.0, seen - (count + 2) / 2 * along)
     return [(value, math.sqrt(error**2 + beyond))] * count

@@ -140,9 +140,7 @@ def _extended(span: Span, values: Array, tolerances: Array, slopes: Array | None
         moved = None if slopes is None else slopes - expressed_slopes(span, there)
         return left, there, there, pivoted(overlaps(left, left), ROUNDING * size), moved
 
-    joining, known, rows, (factor, chosen, remainders), moved = jax.lax.cond(
-        jnp.any(unsure), projected, as_they_are
-    )
+    joining, known, rows, (factor, chosen, remainders), moved = jax.lax.cond(jnp.any(unsure), projected, as_they_are)
     wanted = remainders > placed * size  # the first ones: remainders descend
     room = span.used + jnp.arange(labels)
     taken = (remainders > least * size) & (room < most)

@@ -64,6 +64,8 @@ RESOLVED, FOR_EACH, AT_MOST = 10.0, 0.3, 30.0
 carry no response: that many, more for each direction since errors of responses to many noises add up, and at most. With
 ten for 64 directions there were outliers at the edge that thirty did not have; with nine directions thirty was off by
 as much as the error, and ten was not."""
+DOUBLED = 2.0
+"""What room for twice the directions changes in one pass, beyond so many of its standard errors, counts as an error."""
 FINER = 4.0
 """What so many times smaller a share would change counts as an error: in small networks a tenth changed no more than a
 fourth."""
@@ -125,7 +127,18 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
         tell(0.0, f"how much of the past {plan.rank} directions hold")
         return partial(passing, plan, halves(training.groups, drawn(plan, 0), how.draws)[0])
 
+    def doubled(plan: _Plan, tolerance: float) -> dict[str, np.ndarray]:
+        """What observables move by with room for twice the directions, which a fourth of the share takes: on half of
+        the sites of one replica more, with the same normals for the directions that both have."""
+        tell(0.0, f"what twice the {plan.rank} directions would change")
+        wide = _Plan(plan.sites // 2, 1, 2 * (plan.rank or 1))
+        normals = drawn(wide, plan.replicas)
+        fine, rough = (passing(wide, normals, tolerance / COARSER, times) for times in (1.0, COARSER))
+        return {name: value - rough.observables[name] for name, value in fine.observables.items()}
+
     plan, tolerance = _chosen(_plans(training, p, how), how, pilot)
+    checked = plan.rank is not None and tolerance > ROUNDING and how.tolerance is None and how.share is None
+    moved = doubled(plan, tolerance) if checked else {}
     run = partial(passing, plan)
     ensemble = Ensemble(training, p, Shelf())
 
@@ -168,12 +181,24 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
     changes = [ensemble.observed(terms) for terms in deviations]
     changes.append(ensemble.observed([(doubt, mean), (-doubt, half)]))
     observables = ensemble.observed([(1 + share, mean), (-share, half)])
+    errors = {name: np.sqrt(sum(one[name] ** 2 for one in changes)) for name in observables}
+    told = {}
+    if moved:
+        # a pass over half of the sites of one replica has its own noise, more than what both passes have not in common
+        alone = {name: math.sqrt(2 * plan.replicas) * error for name, error in errors.items()}
+        far = {name: np.abs(moved[name]) / np.maximum(alone[name], 1e-300) for name in errors}
+        most = max(float(np.max(x[errors[name] > 0], initial=0.0)) for name, x in far.items())
+        told["rank_check"] = f"room for twice the directions moves one pass by at most {most:.2g} of its errors"
+        beyond = {name: np.abs(moved[name]) - DOUBLED * alone[name] for name in errors}
+        errors = {name: np.maximum(error, beyond[name]) for name, error in errors.items()}
     return Sampled(
         order,
-        Nearby(tuple(varied), (1.0,) * len(varied), ensemble.order([(1.0, half)], noises) if halved else None, share, doubt),
+        Nearby(
+            tuple(varied), (1.0,) * len(varied), ensemble.order([(1.0, half)], noises) if halved else None, share, doubt
+        ),
         observables,
         min(one.finite for one in reports),
-        {name: np.sqrt(sum(one[name] ** 2 for one in changes)) for name in observables},
+        errors,
         {
             "method": "sampled forward pass",
             "responses": training.responses,
@@ -187,6 +212,7 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
             "directions": max(one.directions for one in reports),
             "variance_drawn_anew": max(one.lost for one in reports),
             "resolved": kept,
+            **told,
         },
     )
 
