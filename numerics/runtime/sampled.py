@@ -114,7 +114,9 @@ def extend(span: Span, values: Array, tolerance: Array = 0.0, slopes: Array | No
     stays empty: so that passes that leave out more, or less, have the same normals for what both have.
     """
     assert (span.slopes is None) == (slopes is None), "a span with slopes is joined by values with slopes"
-    return _extended(span, values, jnp.broadcast_to(jnp.asarray(tolerance, float), (2,)), slopes)
+    shares = jnp.broadcast_to(jnp.asarray(tolerance, float), (2,))
+    rows, rest, joined = _extended(span, values, shares, slopes)
+    return rows, rest, joined
 
 
 @jax.jit  # traced once for all spans of one shape

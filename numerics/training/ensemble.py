@@ -233,7 +233,7 @@ def _noted(training: SampledTraining, p: Point, tolerance: float, shapes: Shapes
     return _compiled_notes(training)(mean.moments(wanted), p, tolerance, shapes=shapes)
 
 
-def _notes(training: SampledTraining, moments: Moments, p: Point, tolerance: Any) -> list[Any]:
+def _notes(training: SampledTraining, moments: Mapping[MomentKey, Any], p: Point, tolerance: Any) -> list[Any]:
     noting = Noting(tolerance)
     training.order_parameters(moments, p, tolerance=noting)
     return noting.noted
