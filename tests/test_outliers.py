@@ -198,6 +198,26 @@ def errors_of(outliers, others):
     ]
 
 
+def test_outliers_that_cannot_be_told_apart_share_their_mean():
+    """Equal ones that noise pushes apart have the error of their mean; a distance beyond noise is kept or counted."""
+    rng = np.random.default_rng(5)
+    noise = rng.standard_normal((200, 2, 2))
+    noise = (noise + noise.transpose(0, 2, 1)) / 2
+    start = noise[:10].sum(0) / 10
+
+    def estimates(matrix):
+        others = [np.linalg.eigvalsh(matrix + (one - start) / 90**0.5)[::-1].tolist() for one in noise[:10]]
+        here = np.linalg.eigvalsh(matrix)[::-1].tolist()
+        return estimated_outliers(here, others, Nearby(({},) * 10, (1.0,) * 10))
+
+    same = estimates(5 * np.eye(2) + start)
+    assert same[0] == same[1] and same[0][0] == pytest.approx(5 + np.trace(start) / 2)
+    of_mean = np.std(np.trace(noise[:10], axis1=1, axis2=2) / 2, ddof=1) / 10**0.5
+    assert of_mean <= same[0][1] * 1.001 and same[0][1] < 2 * of_mean
+    apart = estimates(np.diag([9.0, 5.0]) + start)
+    assert apart[0][0] - apart[1][0] > 3.5
+
+
 def test_replicas_without_the_outlier_are_said():
     assert errors_of([3.0], [[3.1], [2.9], [], [], []]) == [float("inf")]
     assert errors_of([3.0], [[3.1], [2.9]]) == pytest.approx([0.1 * 2**0.5])

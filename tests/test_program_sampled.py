@@ -266,6 +266,45 @@ def test_responses_are_found_from_correlations_and_reach_back_only():
     close(run.responses(truth @ noise, noise, entries[0], noises, times, 1e-12)[1], 0)
 
 
+def test_responses_move_with_moments_as_their_derivatives_say():
+    """With the noises fixed that carry responses, against differences; and those are the ones that a tolerance takes."""
+    times = 6
+    rows = random(times, 20)
+    rows = jnp.concatenate([rows[:4], rows[3:4] + rows[2:3], rows[5:]])  # the fifth is determined by earlier ones
+    noise, seen, change, moved = rows @ rows.T, *(random(times, times, seed=k) for k in (1, 2, 3))
+    entries = run.Entries(times, 1), (run.Entries(times, 1, 1),), times
+    noting = run.Noting(1e-9)
+    expected = run.responses(seen, noise, *entries, noting)[0]
+    which, taken, left = (np.asarray(x) for x in noting.noted[0])
+    assert list(taken) == [True, True, True, True, False, True] and np.all(left[taken] > 0)
+    places = np.append(which[taken], times)  # one more place than there are noises
+
+    def at(step):
+        resolved = run.Resolved([(places, np.append(0.25 * left[taken], 0.0))])
+        return run.responses(seen + step * change, noise + step * (moved + moved.T), *entries, resolved)[0]
+
+    close(at(0.0), expected)
+    close(expected[:, 4], 0)
+    _, slope = jax.jvp(at, (0.0,), (1.0,))
+    close(slope, (at(1e-6) - at(-1e-6)) / 2e-6, 1e-4)
+
+
+def test_a_small_direction_is_found_and_a_place_may_stay_empty():
+    """What is new in a field far below the rounding of its square, and a pass that leaves out more than it has places
+    for."""
+    first, second = random(SITES, 1), random(SITES, 1, seed=1)
+    _, _, span = run.extend(run.empty_span(SITES, 3), first, 1e-12)
+    rows, _, fine = run.extend(span, first + 1e-5 * second, 1e-12)
+    assert fine.used == 2
+    close(run.expressed(fine, rows), first + 1e-5 * second, 1e-14)
+    close(run.between(fine, fine)[:2, :2], np.eye(2), 1e-9)
+    _, rest, coarse = run.extend(span, first + 1e-5 * second, jnp.array([1e-12, 1e-6]))
+    assert coarse.used == 2 and coarse.lost > 0 == fine.lost and rest[0, 0] > 0
+    rows, _, coarse = run.extend(coarse, second, 1e-12)
+    close(run.expressed(coarse, rows), second)
+    close(rows[0, 1], 0)
+
+
 @pytest.mark.slow
 def test_static_noises_come_before_all_times():
     noise = jnp.diag(jnp.array([2.0, 3.0, 5.0]))

@@ -109,23 +109,27 @@ def extend(span: Span, values: Array, tolerance: Array = 0.0, slopes: Array | No
     """The coordinates of values, a factor of the covariance of what is left out of them (labels x labels), and the
     span joined by what is new in them.
 
-    A direction with less than the share `tolerance` of the variance is left out, and so is what finds no room.
+    A direction with less than the share `tolerance` of the variance is left out, and so is what finds no room. Of two
+    shares, those with less than the second are left out, but those with more than the first get their place, which
+    stays empty: so that passes that leave out more, or less, have the same normals for what both have.
     """
     assert (span.slopes is None) == (slopes is None), "a span with slopes is joined by values with slopes"
-    return _extended(span, values, jnp.asarray(tolerance, float), slopes)
+    shares = jnp.broadcast_to(jnp.asarray(tolerance, float), (2,))
+    rows, rest, joined = _extended(span, values, shares, slopes)
+    return rows, rest, joined
 
 
 @jax.jit  # traced once for all spans of one shape
-def _extended(span: Span, values: Array, tolerance: Array, slopes: Array | None) -> tuple[Array, Array, Span]:
+def _extended(span: Span, values: Array, tolerances: Array, slopes: Array | None) -> tuple[Array, Array, Span]:
     most, labels = span.fields.shape[1], values.shape[1]
     squares = overlaps(values, values)
     variances = jnp.diagonal(squares)
     size = jnp.max(variances)
-    least = jnp.maximum(tolerance, ROUNDING)
+    placed, least = jnp.maximum(tolerances, ROUNDING)
     rows = seen_from(span, values)
     gram = squares - rows @ rows.T
     by_squares = pivoted(gram, ROUNDING * size)
-    unsure = (by_squares[2] > 0.1 * least * size) & (by_squares[2] < BY_SQUARES * size)
+    unsure = (by_squares[2] > 0.1 * placed * size) & (by_squares[2] < BY_SQUARES * size)
 
     def as_they_are() -> Any:
         return values, jnp.zeros_like(rows), rows, by_squares, slopes
@@ -139,9 +143,10 @@ def _extended(span: Span, values: Array, tolerance: Array, slopes: Array | None)
         return left, there, there, pivoted(overlaps(left, left), ROUNDING * size), moved
 
     joining, known, rows, (factor, chosen, remainders), moved = jax.lax.cond(jnp.any(unsure), projected, as_they_are)
-    wanted = remainders > least * size  # the first ones: remainders descend
-    places = jnp.where(wanted, span.used + jnp.arange(labels), most)
-    taken = places < most
+    wanted = remainders > placed * size  # the first ones: remainders descend
+    room = span.used + jnp.arange(labels)
+    taken = (remainders > least * size) & (room < most)
+    places = jnp.where(taken, room, most)
     rows = rows.at[:, places].add(factor, mode="drop")
     rest = jnp.where(taken, 0.0, factor)
     share = jnp.sum(rest**2) / jnp.maximum(jnp.sum(variances), 1e-300)
@@ -151,9 +156,9 @@ def _extended(span: Span, values: Array, tolerance: Array, slopes: Array | None)
         Span(
             span.fields.at[:, places].set(joining[:, chosen], mode="drop"),
             span.factor.at[places].set((rows - known)[chosen], mode="drop"),
-            span.used + jnp.sum(taken),
+            span.used + jnp.sum(wanted & (room < most)),
             jnp.maximum(span.lost, share),
-            span.full | jnp.any(wanted & ~taken),
+            span.full | jnp.any(wanted & (room >= most)),
             None if span.slopes is None else span.slopes.at[:, places].set(moved[:, chosen], mode="drop"),
         ),
     )
@@ -190,8 +195,8 @@ def _weights(span: Span, rows: Array) -> Array:
 
 
 def _filled(span: Span) -> Array:
-    """The factor with ones on the diagonal where there is no direction yet."""
-    return span.factor + jnp.diag(jnp.arange(len(span.factor)) >= span.used)
+    """The factor with ones on the diagonal where there is no direction."""
+    return span.factor + jnp.diag(jnp.diagonal(span.factor) == 0)
 
 
 def scaled_rows(factor: Array, rows: Array) -> Array:
@@ -550,11 +555,21 @@ def responses(
     else:
         factored = _factored(noise, entries, reach, tolerance)
     whole = _responses(seen, field.when(last), factored)
+    if isinstance(tolerance, Resolved):
+        whole = _with_derivatives(whole, seen, noise, field.when(last), factored)
     parts, start = [], 0
     for one in noises:
         parts.append(whole[:, start : start + one.size])
         start += one.size
     return tuple(parts)
+
+
+def _with_derivatives(known: Array, seen: Array, noise: Array, rows: Array, factored: Factored) -> Array:
+    """Responses with their derivatives by correlations and covariance: R noise = seen, so that (dR) noise is what R
+    (d noise) leaves of d seen, with the same noises taken and the same ones early enough."""
+    fixed = jax.lax.stop_gradient((known, seen, noise, factored))
+    moved = (seen - fixed[1]) - fixed[0] @ (noise - fixed[2])  # zero, and only its derivative counts
+    return fixed[0] + _responses(moved, rows, fixed[3])
 
 
 def response_matrix(seen: Array, noise: Array, rows: Array, entries: Array, reach: Array, tolerance: Array) -> Array:

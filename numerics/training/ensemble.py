@@ -59,6 +59,10 @@ class Ensemble:
         """The order parameters of a sum of moments; resolved: noises that carry responses, or a tolerance."""
         return Near(self, terms, resolved)
 
+    def moved(self, mean: Mean, terms: Sequence[Term], resolved: Resolved) -> Near:
+        """The order parameters of a mean, moved as they move, to first order, when a sum is added to its moments."""
+        return Near(self, terms, resolved, mean)
+
     def resolved(self, mean: Mean, tolerance: float) -> Resolved:
         """The noises that carry responses: not those that earlier ones determine in the mean but for a share
         `tolerance` of their variance."""
@@ -130,8 +134,10 @@ def _sum(ensemble: Ensemble, terms: Sequence[Term], keys: tuple[MomentKey, ...])
 class Near(ReadTogether):
     """Order parameters of a sum of passes. What has been read is kept, in memory or on disk."""
 
-    def __init__(self, ensemble: Ensemble, terms: Sequence[Term], resolved: Resolved | float) -> None:
-        self.ensemble, self.terms, self.resolved = ensemble, terms, resolved
+    def __init__(
+        self, ensemble: Ensemble, terms: Sequence[Term], resolved: Resolved | float, mean: Mean | None = None
+    ) -> None:
+        self.ensemble, self.terms, self.resolved, self.mean = ensemble, terms, resolved, mean
         self.known: dict[Key, Mapping[Key, np.ndarray]] = {}
 
     def read(self, keys: Sequence[Key]) -> dict[Key, np.ndarray]:
@@ -148,10 +154,14 @@ class Near(ReadTogether):
     def _made(self, part: Part) -> dict[Key, np.ndarray]:
         order, moments = part
         table = _sum(self.ensemble, self.terms, moments)
+        base = None if self.mean is None else self.mean.moments(moments)
         if order == moments:  # correlations are moments as they are
-            return {key: table[key] for key in order}
-        make, shapes = _chosen_order(self.ensemble.training), self.ensemble.shapes
-        made = make(table, self.ensemble.p, self.resolved, shapes=shapes, keys=order)
+            return {key: table[key] if base is None else base[key] + table[key] for key in order}
+        training, p, shapes = self.ensemble.training, self.ensemble.p, self.ensemble.shapes
+        if base is None:
+            made = _chosen_order(training)(table, p, self.resolved, shapes=shapes, keys=order)
+        else:
+            made = _moved_order(training)(base, table, p, self.resolved, shapes=shapes, keys=order)
         return {key: np.asarray(value) for key, value in made.items()}
 
     def __iter__(self) -> Iterator[Key]:
@@ -176,13 +186,39 @@ def _chosen_moments(training: SampledTraining) -> Callable[..., Any]:
 def _chosen_order(training: SampledTraining) -> Callable[..., Any]:
     """Some order parameters, from the moments that they are made of; compiled once for each choice."""
 
-    def chosen(moments: Moments, p: Point, resolved: Resolved | float, shapes: Shapes, keys: tuple[Key, ...]) -> Any:
-        # of what is not there nothing is made that is asked for: the compiler leaves it out
-        every = {key: moments[key] if key in moments else jnp.zeros(shape) for key, shape in shapes}
-        made = training.order_parameters(every, p, tolerance=resolved)
-        return {key: made[key] for key in keys}
+    return jax.jit(partial(_order_of, training), static_argnames=("shapes", "keys"))
 
-    return jax.jit(chosen, static_argnames=("shapes", "keys"))
+
+@lru_cache(maxsize=64)
+def _moved_order(training: SampledTraining) -> Callable[..., Any]:
+    """The same, moved to first order in a change of the moments."""
+
+    def moved(
+        moments: Moments, change: Moments, p: Point, resolved: Resolved, shapes: Shapes, keys: tuple[Key, ...]
+    ) -> Any:
+        def order(moments: Moments) -> Any:
+            return _order_of(training, moments, p, resolved, shapes, keys)
+
+        made, moves = jax.jvp(order, (moments,), (change,))
+        return {key: made[key] + moves[key] for key in keys}
+
+    return jax.jit(moved, static_argnames=("shapes", "keys"))
+
+
+def _order_of(
+    training: SampledTraining,
+    moments: Moments,
+    p: Point,
+    resolved: Resolved | float,
+    shapes: Shapes,
+    keys: tuple[Key, ...],
+) -> Any:
+    # of what is not there nothing is made that is asked for: the compiler leaves it out
+    every = {key: moments[key] if key in moments else jnp.zeros(shape) for key, shape in shapes}
+    if isinstance(resolved, Resolved):
+        resolved = Resolved(resolved.chosen)  # what one trace has made is not there in another
+    made = training.order_parameters(every, p, tolerance=resolved)
+    return {key: made[key] for key in keys}
 
 
 def _noted(training: SampledTraining, p: Point, tolerance: float, shapes: Shapes, mean: Mean) -> Any:
@@ -197,7 +233,7 @@ def _noted(training: SampledTraining, p: Point, tolerance: float, shapes: Shapes
     return _compiled_notes(training)(mean.moments(wanted), p, tolerance, shapes=shapes)
 
 
-def _notes(training: SampledTraining, moments: Moments, p: Point, tolerance: Any) -> list[Any]:
+def _notes(training: SampledTraining, moments: Mapping[MomentKey, Any], p: Point, tolerance: Any) -> list[Any]:
     noting = Noting(tolerance)
     training.order_parameters(moments, p, tolerance=noting)
     return noting.noted

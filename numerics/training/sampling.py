@@ -53,9 +53,9 @@ COARSE = (1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 """Shares below which a direction is left out where there is no room for all, the smallest that makes room."""
 ENOUGH = 1e-2
 """Where so much would have to be left out to make room, there is more room with more sites, if memory has it."""
-COARSER, SHARE_OF_DIFFERENCE = 4.0, 0.5
-"""Passes that show what leaving out does leave out so many times more; of the difference so much counts as an error,
-more than the third that it would be if it grew in proportion."""
+COARSER = 4.0
+"""Passes that show what leaving out does leave out so many times more. Of the difference a third counts as an error: so
+much it is if it grows in proportion."""
 NEXT_ORDER = 1.5
 """What is taken off is the bias of order 1/sites. So many times directions/sites of the difference to halves may be the
 next order, which counts as an error: with five sites per direction a quarter of it was seen."""
@@ -64,6 +64,11 @@ RESOLVED, FOR_EACH, AT_MOST = 10.0, 0.3, 30.0
 carry no response: that many, more for each direction since errors of responses to many noises add up, and at most. With
 ten for 64 directions there were outliers at the edge that thirty did not have; with nine directions thirty was off by
 as much as the error, and ten was not."""
+DOUBLED = 2.0
+"""What room for twice the directions changes in one pass, beyond so many of its standard errors, counts as an error."""
+FINER = 4.0
+"""What so many times smaller a share would change counts as an error: in small networks a tenth changed no more than a
+fourth."""
 
 
 @dataclass(frozen=True)
@@ -114,14 +119,26 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
     def drawn(plan: _Plan, number: int) -> dict[str, Any]:
         return draw(training.groups, training.shapes(p, plan.rank), plan.sites, (how.seed, number), how.draws)
 
-    def passing(plan: _Plan, normals: Mapping[str, Any], tolerance: float) -> _Pass:
-        return _Pass.of(forward(p, normals, rank=plan.rank, tolerance=tolerance))
+    def passing(plan: _Plan, normals: Mapping[str, Any], tolerance: float, coarser: float = 1.0) -> _Pass:
+        shares = np.array([tolerance, coarser * tolerance])
+        return _Pass.of(forward(p, normals, rank=plan.rank, tolerance=shares))
 
     def pilot(plan: _Plan) -> Callable[[float], _Pass]:
         tell(0.0, f"how much of the past {plan.rank} directions hold")
         return partial(passing, plan, halves(training.groups, drawn(plan, 0), how.draws)[0])
 
+    def doubled(plan: _Plan, tolerance: float) -> dict[str, np.ndarray]:
+        """What observables move by with room for twice the directions, which a fourth of the share takes: on half of
+        the sites of one replica more, with the same normals for the directions that both have."""
+        tell(0.0, f"what twice the {plan.rank} directions would change")
+        wide = _Plan(plan.sites // 2, 1, 2 * (plan.rank or 1))
+        normals = drawn(wide, plan.replicas)
+        fine, rough = (passing(wide, normals, tolerance / COARSER, times) for times in (1.0, COARSER))
+        return {name: value - rough.observables[name] for name, value in fine.observables.items()}
+
     plan, tolerance = _chosen(_plans(training, p, how), how, pilot)
+    checked = plan.rank is not None and tolerance > ROUNDING and how.tolerance is None and how.share is None
+    moved = doubled(plan, tolerance) if checked else {}
     run = partial(passing, plan)
     ensemble = Ensemble(training, p, Shelf())
 
@@ -134,7 +151,7 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
         passes = [run(normals, tolerance)]
         wholes.append(ensemble.add(passes[0].kept, passes[0].observables))
         if number < COARSER_REPLICAS and tolerance > ROUNDING:
-            rough = run(normals, COARSER * tolerance)
+            rough = run(normals, tolerance, COARSER)
             coarser.append((ensemble.add(rough.kept, rough.observables), wholes[-1]))
         if how.debias:
             both = [run(half, tolerance) for half in halves(training.groups, normals, how.draws)]
@@ -153,24 +170,35 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
             doubt = math.hypot(doubt, NEXT_ORDER * max(one.directions for one in reports) / plan.sites)
     deviations = _deviations(mean, half, wholes, halved, share)
     if coarser:
-        part = SHARE_OF_DIFFERENCE / len(coarser)
+        part = 1 / ((COARSER - 1) * len(coarser))
         deviations.append([term for rough, whole in coarser for term in ((part, rough), (-part, whole))])
     resolved = min(AT_MOST, RESOLVED + FOR_EACH * max(one.directions for one in reports))
     kept = resolved / sites if how.tolerance is None else how.tolerance
     noises = ensemble.resolved(mean, kept)
     order = ensemble.order([(1.0, mean)], noises).whole()
-    varied = [ensemble.order([(1.0, mean), *terms], noises) for terms in deviations]
-    varied.append(ensemble.order([(1.0, mean)], ensemble.resolved(mean, COARSER * kept)))
-    counted = *(1.0 for _ in deviations), SHARE_OF_DIFFERENCE
+    varied = [ensemble.moved(mean, terms, noises) for terms in deviations]
+    varied.append(ensemble.order([(1.0, mean)], ensemble.resolved(mean, kept / FINER)))
     changes = [ensemble.observed(terms) for terms in deviations]
     changes.append(ensemble.observed([(doubt, mean), (-doubt, half)]))
     observables = ensemble.observed([(1 + share, mean), (-share, half)])
+    errors = {name: np.sqrt(sum(one[name] ** 2 for one in changes)) for name in observables}
+    told = {}
+    if moved:
+        # a pass over half of the sites of one replica has its own noise, more than what both passes have not in common
+        alone = {name: math.sqrt(2 * plan.replicas) * error for name, error in errors.items()}
+        far = {name: np.abs(moved[name]) / np.maximum(alone[name], 1e-300) for name in errors}
+        most = max(float(np.max(x[errors[name] > 0], initial=0.0)) for name, x in far.items())
+        told["rank_check"] = f"room for twice the directions moves one pass by at most {most:.2g} of its errors"
+        beyond = {name: np.abs(moved[name]) - DOUBLED * alone[name] for name in errors}
+        errors = {name: np.maximum(error, beyond[name]) for name, error in errors.items()}
     return Sampled(
         order,
-        Nearby(tuple(varied), counted, ensemble.order([(1.0, half)], noises) if halved else None, share, doubt),
+        Nearby(
+            tuple(varied), (1.0,) * len(varied), ensemble.order([(1.0, half)], noises) if halved else None, share, doubt
+        ),
         observables,
         min(one.finite for one in reports),
-        {name: np.sqrt(sum(one[name] ** 2 for one in changes)) for name in observables},
+        errors,
         {
             "method": "sampled forward pass",
             "responses": training.responses,
@@ -184,6 +212,7 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
             "directions": max(one.directions for one in reports),
             "variance_drawn_anew": max(one.lost for one in reports),
             "resolved": kept,
+            **told,
         },
     )
 
