@@ -14,6 +14,7 @@ from numpy.polynomial import chebyshev
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
+from numerics.bulk.jets import site_laws
 from numerics.compiling import compiled
 from numerics.nearby import read
 from numerics.outliers.linear import (
@@ -200,10 +201,15 @@ def _panels_of_map(
     return panels(partial(_inverse_map, probe, ring, branch, p), intervals_outside(excluded))
 
 
+def mapped(probe: Probe, ring: Ring, p: Point, z: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """The scalar map of a ring at many points and the bulk responses there."""
+    laws = () if probe.sites is None else (site_laws(probe.sites, p, probe.nodes),)
+    return np.asarray(ring.scalar_map(p, z, r, *laws)) * np.ones(z.shape)
+
+
 def _inverse_map(probe: Probe, ring: Ring, branch: Branch, p: Point, z: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore"):
-        mapped = np.asarray(probe.mapped(ring, p, z, branch.responses(z))) * np.ones(z.shape)
-        found: np.ndarray = np.real(1 / mapped)
+        found: np.ndarray = np.real(1 / mapped(probe, ring, p, z, branch.responses(z)))
     return found
 
 
@@ -214,9 +220,8 @@ def physical(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> lis
     if not possible:
         return found
     points = np.array([z for _, z in possible])
-    mapped = problem.probe.mapped(ring, problem.p, points, problem.branch.responses(points))
-    mapped = np.asarray(mapped) * np.ones(points.shape)
-    for (k, z), back in zip(possible, mapped, strict=True):
+    images = mapped(problem.probe, ring, problem.p, points, problem.branch.responses(points))
+    for (k, z), back in zip(possible, images, strict=True):
         if abs(back - values[k]) <= 1e-6 * abs(values[k]):
             found[k].append(float(z))
     return found

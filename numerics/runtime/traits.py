@@ -91,7 +91,8 @@ def over_sites(z: Array, function: Callable[..., Array], *laws: Law) -> Array:
     found = function(*(x[:, None] for x in values))
     if hasattr(found, "averaged"):  # numbers with their derivatives
         return found.averaged(weights)
-    return jnp.reshape(weights @ found, jnp.shape(z))
+    average = weights @ found
+    return average.reshape(np.shape(z)) if isinstance(average, np.ndarray) else jnp.reshape(average, jnp.shape(z))
 
 
 # -- what is asked before anything is solved, in NumPy
