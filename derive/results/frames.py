@@ -1,12 +1,14 @@
-"""Results as pandas tables."""
+"""Results as pandas tables; pandas itself is loaded when one is made, which most commands never do."""
 
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas
+
+if TYPE_CHECKING:
+    import pandas
 
 Result = Any
 """A Solution, Simulation or Sweep, whose modules know this one."""
@@ -22,6 +24,8 @@ def columns_of(name: str, values: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def frame_of_solution(solution: Result) -> pandas.DataFrame:
+    import pandas
+
     columns: dict[str, np.ndarray] = {}
     for name, series in solution.observables.items():
         columns |= columns_of(name, series)
@@ -36,6 +40,8 @@ def frame_of_solution(solution: Result) -> pandas.DataFrame:
 
 
 def frame_of_simulation(simulation: Result) -> pandas.DataFrame:
+    import pandas
+
     parts = []
     for seed in range(simulation.seeds):
         columns: dict[str, np.ndarray] = {}
@@ -48,4 +54,6 @@ def frame_of_simulation(simulation: Result) -> pandas.DataFrame:
 
 
 def frame_of_sweep(sweep: Result) -> pandas.DataFrame:
+    import pandas
+
     return pandas.DataFrame(sweep.rows())
