@@ -28,8 +28,10 @@ HERE = Path(__file__).parent
 LONG = frozenset((HERE / "long.txt").read_text().splitlines())
 """Tests that go over ground others have covered, at length; `-m long` runs them."""
 HEAVY = (
-    "laws api manual gaussian notebooks claims generated two_time honest program_sampled expansions examples".split()
-)
+    "manual laws strange_declarations program_sampled generated alignments two_time architecture api agreement "
+    "gaussian wide_network honest claims diagonals notebooks traits deep_linear extensive_agreement expansions "
+    "examples store"
+).split()
 """Files of tests that take longest. They begin first, so that no worker waits for another at the end."""
 SHIPPED = tuple(sorted(p.stem for p in (HERE.parent / "derive" / "models").glob("*.py") if p.stem != "__init__"))
 STRANGERS = tuple(sorted(p.stem for p in (HERE / "declarations").glob("*.py")))

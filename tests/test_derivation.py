@@ -160,14 +160,15 @@ def test_rings_say_how_large_their_matrix_is():
 
 
 @pytest.mark.slow
-def test_derivation_and_code_grow_like_the_depth():
+@pytest.mark.parametrize("depth", [3, 6])
+def test_derivation_and_code_grow_like_the_depth(depth):
     """Twice the layers in at most three times the calls and the text; `derive bench` has the times."""
 
-    def work(depth: int) -> tuple[int, int]:
-        model, profile = model_named("deep_linear", L=depth), cProfile.Profile()
+    def work(layers: int) -> tuple[int, int]:
+        model, profile = model_named("deep_linear", L=layers), cProfile.Profile()
         files = profile.runcall(solver_files, model)
         return sum(entry.callcount for entry in profile.getstats()), sum(map(len, files.values()))
 
     work(2)  # what is imported and compiled once
-    shallow, deep = work(6), work(12)
+    shallow, deep = work(depth), work(2 * depth)
     assert all(two <= 3 * one for one, two in zip(shallow, deep, strict=True)), (shallow, deep)

@@ -80,7 +80,7 @@ def installed(tmp_path_factory) -> Path:
 
 
 def on_their_own(installed: Path, directory: Path, *lines: str) -> list[tuple[int, str, str]]:
-    """Commands of the installed copy, one after the other in a directory elsewhere: how each ended, and what it said."""
+    """Commands of the installed copy, one after the other in a directory elsewhere: how each ended and what it said."""
     known = {k: v for k, v in os.environ.items() if not k.startswith(("JAX_", "TWO_LEVEL_DMFT", "XDG_"))}
     told = {**known, "PYTHONPATH": str(installed), "TWO_LEVEL_DMFT_CACHE": "", "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(

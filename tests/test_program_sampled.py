@@ -56,8 +56,13 @@ def float64():
         yield
 
 
-def random(*shape: int, seed: int = 0) -> jax.Array:
-    return jnp.asarray(np.random.default_rng(seed).standard_normal(shape))
+def random(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+# compiled as a whole, as they are in a solver: one operation after the other they are compiled by the dozen
+extend, pivoted, response_matrix = map(jax.jit, (run.extend, run.pivoted, run.response_matrix))
+responses = jax.jit(run.responses, static_argnames=("field", "noises", "last"))
 
 
 def close(found, expected, atol: float = 1e-10) -> None:
@@ -74,7 +79,7 @@ def test_room_is_what_there_is_or_the_rank():
 def test_pivoted_factor_gives_back_the_matrix_largest_remainder_first():
     values = random(6, 4) * jnp.array([1.0, 5.0, 0.1, 2.0])
     gram = values.T @ values
-    factor, chosen, remainders = run.pivoted(gram, 0.0)
+    factor, chosen, remainders = pivoted(gram, 0.0)
     close(factor @ factor.T, gram)
     close(remainders, np.diagonal(factor[chosen]) ** 2)
     assert np.all(np.diff(remainders) <= 0)
@@ -82,7 +87,7 @@ def test_pivoted_factor_gives_back_the_matrix_largest_remainder_first():
 
 
 def test_pivoted_factor_stops_at_the_floor():
-    factor, _, remainders = run.pivoted(jnp.diag(jnp.array([4.0, 1e-3, 9.0])), 1e-2)
+    factor, _, remainders = pivoted(jnp.diag(jnp.array([4.0, 1e-3, 9.0])), 1e-2)
     close(factor @ factor.T, np.diag([4.0, 0.0, 9.0]))
     close(remainders, [9.0, 4.0, 0.0])
 
@@ -90,8 +95,8 @@ def test_pivoted_factor_stops_at_the_floor():
 @pytest.mark.slow
 def test_extended_span_is_orthonormal_and_gives_the_values_back():
     first, second = random(SITES, 2), random(SITES, 3, seed=1)
-    rows, _, span = run.extend(run.empty_span(SITES, 6), first, 1e-12)
-    more, _, span = run.extend(span, second, 1e-12)
+    rows, _, span = extend(run.empty_span(SITES, 6), first, 1e-12)
+    more, _, span = extend(span, second, 1e-12)
     close(run.expressed(span, rows), first)
     close(run.expressed(span, more), second)
     assert span.used == 5 and span.lost < 1e-12
@@ -102,8 +107,8 @@ def test_extended_span_is_orthonormal_and_gives_the_values_back():
 @pytest.mark.slow
 def test_what_is_known_already_takes_no_direction():
     values = random(SITES, 2)
-    _, _, span = run.extend(run.empty_span(SITES, 4), values, 1e-9)
-    rows, _, again = run.extend(span, values @ random(2, 2, seed=1), 1e-9)
+    _, _, span = extend(run.empty_span(SITES, 4), values, 1e-9)
+    rows, _, again = extend(span, values @ random(2, 2, seed=1), 1e-9)
     assert again.used == 2
     close(run.expressed(again, rows), values @ random(2, 2, seed=1))
 
@@ -112,19 +117,19 @@ def test_what_is_known_already_takes_no_direction():
 @pytest.mark.parametrize(("room", "tolerance"), [(2, 0.0), (3, 0.5)])
 def test_what_is_left_out_keeps_its_covariance_and_is_reported(room, tolerance):
     values = random(SITES, 3) * jnp.array([1.0, 0.3, 2.0])
-    rows, rest, span = run.extend(run.empty_span(SITES, room), values, tolerance)
+    rows, rest, span = extend(run.empty_span(SITES, room), values, tolerance)
     left = values - np.asarray(run.expressed(span, rows))
     assert 1 <= span.used <= 2 and rows.shape == (3, room) and rest.shape == (3, 3)
     assert span.full == (room == 2)
     close(rest @ rest.T, left.T @ left / SITES)
     close(span.lost, (left**2).sum() / (values**2).sum())
-    assert run.extend(span, np.zeros((SITES, 1)), 1e-12)[2].lost == span.lost
+    assert extend(span, np.zeros((SITES, 1)), 1e-12)[2].lost == span.lost
 
 
 @pytest.mark.slow
 def test_what_lies_beyond_a_span_is_noise_of_its_covariance():
     values, normals, beyond = random(SITES, 3), random(50_000, 1, seed=1), random(50_000, 3, seed=2)
-    rows, rest, _ = run.extend(run.empty_span(SITES, 1), values)
+    rows, rest, _ = extend(run.empty_span(SITES, 1), values)
     made = run.noise(normals, rows, beyond, rest)
     wanted = values.T @ values / SITES
     np.testing.assert_allclose(made.T @ made / 50_000, wanted, atol=6 * np.max(wanted) / np.sqrt(50_000))
@@ -139,8 +144,8 @@ def test_what_lies_beyond_a_span_is_noise_of_its_covariance():
 
 def test_slopes_of_directions_give_back_those_of_the_values():
     values, slopes = random(SITES, 2), random(SITES, 2, 5, seed=1)
-    rows, _, span = run.extend(run.empty_span(SITES, 4, 5), values, 1e-12, slopes)
-    more, _, span = run.extend(span, values**3, 1e-12, 3 * values[..., None] ** 2 * slopes)
+    rows, _, span = extend(run.empty_span(SITES, 4, 5), values, 1e-12, slopes)
+    more, _, span = extend(span, values**3, 1e-12, 3 * values[..., None] ** 2 * slopes)
     close(run.expressed_slopes(span, rows), slopes)
     close(run.expressed_slopes(span, more), 3 * values[..., None] ** 2 * slopes)
     kept = run.forgetting(span, 1, 2).slopes
@@ -150,7 +155,7 @@ def test_slopes_of_directions_give_back_those_of_the_values():
 
 @pytest.mark.slow
 def test_an_emptied_span_keeps_its_report_only():
-    _, _, span = run.extend(run.empty_span(SITES, 1, 2), random(SITES, 2), 1e-12, random(SITES, 2, 2))
+    _, _, span = extend(run.empty_span(SITES, 1, 2), random(SITES, 2), 1e-12, random(SITES, 2, 2))
     empty = run.emptied(span)
     assert empty.used == 0 and empty.lost == span.lost > 0
     close(empty.fields, 0)
@@ -236,7 +241,7 @@ def test_laws_are_differentiated_site_by_site():
 
 
 def test_slopes_of_noises_means_and_mixtures():
-    rows, slopes, table = random(2, 3), random(4, 2, 5), random(2, 3, seed=1)
+    rows, slopes, table = random(2, 3), jnp.asarray(random(4, 2, 5)), random(2, 3, seed=1)
     made = run.noise_slopes(rows, 1, 5, 4)
     assert made.shape == (4, 2, 5)
     close(run.mean_slopes(made, 1, 3), rows)
@@ -260,10 +265,10 @@ def test_responses_are_found_from_correlations_and_reach_back_only():
     causal = np.concatenate([when[:, None] >= when + 1, when[:, None] >= when], axis=1)
     truth = random(times * labels, 2 * times * labels, seed=1) * causal
     entries = run.Entries(times, labels), (run.Entries(times, labels, 1), run.Entries(times, labels, 0))
-    late, now = run.responses(truth @ noise, noise, *entries, times, 1e-12)
+    late, now = responses(truth @ noise, noise, *entries, times, 1e-12)
     close(np.concatenate([late, now], axis=1), truth, 1e-8)
     noises = (run.Entries(times, labels, 1), run.Entries(times, labels, None))
-    close(run.responses(truth @ noise, noise, entries[0], noises, times, 1e-12)[1], 0)
+    close(responses(truth @ noise, noise, entries[0], noises, times, 1e-12)[1], 0)
 
 
 def test_responses_move_with_moments_as_their_derivatives_say():
@@ -310,14 +315,14 @@ def test_static_noises_come_before_all_times():
     noise = jnp.diag(jnp.array([2.0, 3.0, 5.0]))
     truth = jnp.array([[1.0, 0.0, 0.0], [2.0, 4.0, 0.0]])
     noises = (run.Entries(None, 1), run.Entries(2, 1, 1))
-    static, timed = run.responses(truth @ noise, noise, run.Entries(2, 1), noises, 2, 1e-12)
+    static, timed = responses(truth @ noise, noise, run.Entries(2, 1), noises, 2, 1e-12)
     close(np.concatenate([static, timed], axis=1), truth)
 
 
 @pytest.mark.slow
 def test_a_noise_that_others_determine_carries_no_response():
     times = jnp.array([5]), jnp.array([0, 1]), jnp.array([0, 0])
-    found = run.response_matrix(jnp.array([[2.0, 2.0]]), jnp.ones((2, 2)), *times, 1e-6)
+    found = response_matrix(jnp.array([[2.0, 2.0]]), jnp.ones((2, 2)), *times, 1e-6)
     close(found, [[2.0, 0.0]])
 
 
@@ -337,7 +342,7 @@ def test_responses_by_blocks_are_those_column_by_column(count):
         whitened = np.linalg.solve(np.linalg.cholesky(noise[np.ix_(free, free)]), seen[row, free])
         whitened *= times[free] <= times[row]
         expected[row, free] = np.linalg.solve(np.linalg.cholesky(noise[np.ix_(free, free)]).T, whitened)
-    close(run.response_matrix(seen, noise, times, times, np.zeros(count, int), 1e-9), expected, 1e-8)
+    close(response_matrix(seen, noise, times, times, np.zeros(count, int), 1e-9), expected, 1e-8)
 
 
 def test_forward_counts_times_that_are_finite():

@@ -261,7 +261,10 @@ def test_a_ring_asks_for_the_order_parameters_that_it_reads():
 
 @pytest.mark.parametrize(
     "name, changes",
-    [("hebbian_momentum", {"T": 4, "rate": 0.6}), ("deep_linear", {"L": 1, "T": 5, "C": 2, "eta": 0.1, "gamma0": 6.0})],
+    [
+        pytest.param("hebbian_momentum", {"T": 4, "rate": 0.6}, marks=pytest.mark.slow),
+        ("deep_linear", {"L": 1, "T": 5, "C": 2, "eta": 0.1, "gamma0": 6.0}),
+    ],
 )
 def test_paths_of_nearby_order_parameters_are_those_they_have_alone(name, changes):
     """Where the whole problem depends on the number of steps, and where rows and columns of labels come together."""

@@ -138,9 +138,8 @@ def test_order_parameters_of_a_sum_are_those_of_the_summed_moments(most, room, m
     p = solver.point(values_of("wide_network", P=2, B=2, T=3, D=2))
     training = solver.training
     ensemble = Ensemble(training, p, Shelf(room))
-    passes = [
-        training.forward_pass(p, draw(training.groups, training.shapes(p, None), 64, (7, k), "sobol")) for k in range(3)
-    ]
+    forward = jax.jit(training.forward_pass)
+    passes = [forward(p, draw(training.groups, training.shapes(p, None), 64, (7, k), "sobol")) for k in range(3)]
     for kept, observables, *_ in passes:
         ensemble.add(kept, observables)
     factors = 0.7, 0.5, -0.2

@@ -477,6 +477,17 @@ def test_compiled_code_is_kept_and_what_is_damaged_is_compiled_again_in_silence(
 
 
 @pytest.mark.slow
+def test_one_damaged_bit_of_compiled_code_is_seen_and_replaced(place: Path):
+    told = {"TWO_LEVEL_DMFT_CACHE": str(place), **ALL}
+    fresh = output(in_a_process(COMPILE, **told))
+    kept = {path: path.read_bytes() for path in entries(place, "compiled")}
+    for path, code in kept.items():
+        path.write_bytes(DAMAGE["one bit"](code))
+    assert kept and fresh.endswith("False\n") and output(in_a_process(COMPILE, **told)) == fresh
+    assert not [path for path, code in kept.items() if path.read_bytes() == DAMAGE["one bit"](code)]
+
+
+@pytest.mark.slow
 def test_compiled_code_is_not_kept_where_others_may_write(place: Path):
     place.mkdir()
     place.chmod(0o777)

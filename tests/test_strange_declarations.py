@@ -315,7 +315,7 @@ FURTHER = (
 """Tried with the long tests only."""
 CALMER = {"initial_matrix_with_its_size": {"b": 0.15, "T": 2}}
 """Where fields grow a hundredfold, their means over samples are far from normal."""
-QUICK = ("static_chain", "only_as_an_argument", "fresh_with_a_static_vector", "pulled_to_the_start")
+QUICK = ("static_chain", "pulled_to_the_start")
 
 
 @cache

@@ -13,8 +13,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import derive
+from derive.cli import main
 from derive.errors import DeriveError
 from derive.sweeps.units import Code, Unit
 from derive.sweeps.workers import MOST_LOSSES, Given, Processes, run
@@ -57,6 +59,23 @@ def killed(line: list[str], path: Path, later: float) -> None:
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+def test_killed_once_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Killed in the middle of a line, or wherever it was; this process does the rest."""
+    monkeypatch.chdir(tmp_path)
+
+    def words(journal: str, *more: str) -> list[str]:
+        return ["solve", "spiked_wigner", "gamma0=0.1:4:80", "--jobs", "1", "--journal", journal, *more]
+
+    assert CliRunner().invoke(main, words("alone", "--out", "alone.csv")).exit_code == 0
+    there, path = Path("alone").read_bytes(), tmp_path / "j"
+    killed([sys.executable, "-m", "derive", *words("j")], path, 0.0)
+    begun = path.read_bytes()
+    assert lines_of(path) >= 2 and set(begun.splitlines(keepends=True)[:-1]) <= set(there.splitlines(keepends=True))
+    path.write_bytes(begun[: min(len(begun), len(there) - 100)])  # so that there is a rest, however fast it was
+    assert CliRunner().invoke(main, words("j", "--out", "j.csv")).exit_code == 0
+    assert in_order(path) == in_order(Path("alone")) and Path("j.csv").read_bytes() == Path("alone.csv").read_bytes()
 
 
 def test_killed_three_times_and_resumed(alone: Path, tmp_path: Path, simulation_seed: int):

@@ -188,6 +188,6 @@ class PhysicalPoint:
             if any(s not in self.values for s in symbols):
                 return False
             arguments = [self.values[s] for s in symbols]
-            total = sp.lambdify(symbols, plain, "mpmath")(*arguments)
-            scale = sum(abs(sp.lambdify(symbols, term, "mpmath")(*arguments)) for term in sp.Add.make_args(plain))
-            return bool(abs(total) <= (scale or 1) * mpmath.mpf(10) ** (-DIGITS // 2))
+            terms = sp.lambdify(symbols, list(sp.Add.make_args(plain)), "mpmath")(*arguments)
+            scale = sum(map(abs, terms))
+            return bool(abs(sum(terms)) <= (scale or 1) * mpmath.mpf(10) ** (-DIGITS // 2))

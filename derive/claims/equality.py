@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import flint
@@ -29,14 +30,20 @@ AGREEING_DIGITS = 50
 def number(expression: sp.Expr, values: dict[sp.Symbol, Any]) -> mpmath.mpc:
     """The value of an expression with many digits; not a number where it has a pole."""
     with mpmath.workdps(WORKING_DIGITS):
-        symbols = sorted(expression.free_symbols, key=lambda s: s.name)
-        given = [values[s] if not isinstance(values[s], sp.Basic) else _mp(values[s]) for s in symbols]
         try:
-            return mpmath.mpmathify(sp.lambdify(symbols, expression, "mpmath")(*given))
+            symbols, function = _function(expression)
+            given = [values[s] if not isinstance(values[s], sp.Basic) else _mp(values[s]) for s in symbols]
+            return mpmath.mpmathify(function(*given))
         except ZeroDivisionError:
             return mpmath.nan
         except OverflowError:
             raise ClaimError(f"{expression} is too large to be evaluated; check the exponents") from None
+
+
+@lru_cache(maxsize=500)  # a formula is asked for its value at several points
+def _function(expression: sp.Expr) -> tuple[list[sp.Symbol], Callable[..., Any]]:
+    symbols = sorted(expression.free_symbols, key=lambda s: s.name)
+    return symbols, sp.lambdify(symbols, expression, "mpmath")
 
 
 def _mp(value: sp.Basic) -> mpmath.mpc:

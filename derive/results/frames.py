@@ -1,4 +1,4 @@
-"""Results as pandas tables."""
+"""Results as pandas tables; pandas itself is loaded when one is made, which most commands never do."""
 
 from __future__ import annotations
 

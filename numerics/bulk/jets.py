@@ -1,4 +1,4 @@
-"""The bulk equations where sites differ: residual and Jacobian at many points by NumPy, with nothing to compile.
+"""The bulk equations where sites differ: residual and Jacobian at many points by NumPy, with little to compile.
 
 Averages over sites are rational functions of the responses, not polynomials. The generated equations are run on numbers
 that carry their derivatives by z and by all responses.
@@ -6,15 +6,16 @@ that carry their derivatives by z and by all responses.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from numerics.compiling import compiled
 from numerics.precision import in_float64
-from numerics.runtime.interface import BulkLaw
+from numerics.runtime.interface import BulkLaw, Sites
 from numerics.runtime.point import Point
 from numerics.runtime.traits import Law
 
@@ -108,6 +109,19 @@ class SiteSystem:
 def site_system(law: BulkLaw, p: Point) -> SiteSystem:
     """The generated equations at these parameters."""
     assert law.sites is not None
-    sites = tuple(Law(np.asarray(one.values), np.asarray(one.weights)) for one in law.sites(p, law.nodes))
+    sites = site_laws(law.sites, p, law.nodes)
     groups = int(np.prod([len(one.weights) for one in sites]))
     return SiteSystem(law, p, sites, len(law.responses), groups)
+
+
+@lru_cache(maxsize=64)
+@in_float64
+def site_laws(sites: Sites, p: Point, nodes: int) -> tuple[Law, ...]:
+    """What differs from site to site, in NumPy's arrays: averages over them have nothing to compile."""
+    return tuple(Law(np.asarray(one.values), np.asarray(one.weights)) for one in _compiled(sites)(p, nodes=nodes))
+
+
+@lru_cache(maxsize=64)
+def _compiled(sites: Sites) -> Callable[..., Any]:
+    """All at once: a density is taken at more and more values, and each operation would be compiled for each number."""
+    return compiled(sites, quickly=True, static=("nodes",))

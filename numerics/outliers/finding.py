@@ -14,6 +14,7 @@ from numpy.polynomial import chebyshev
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
+from numerics.bulk.jets import site_laws
 from numerics.compiling import compiled
 from numerics.nearby import read
 from numerics.outliers.linear import (
@@ -209,10 +210,15 @@ def _panels_of_map(
     return panels(partial(_inverse_map, probe, ring, branch, p), intervals_outside(excluded), floor)
 
 
+def mapped(probe: Probe, ring: Ring, p: Point, z: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """The scalar map of a ring at many points and the bulk responses there."""
+    laws = () if probe.sites is None else (site_laws(probe.sites, p, probe.nodes),)
+    return np.asarray(ring.scalar_map(p, z, r, *laws)) * np.ones(z.shape)
+
+
 def _inverse_map(probe: Probe, ring: Ring, branch: Branch, p: Point, z: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore"):
-        mapped = np.asarray(probe.mapped(ring, p, z, branch.responses(z))) * np.ones(z.shape)
-        found: np.ndarray = np.real(1 / mapped)
+        found: np.ndarray = np.real(1 / mapped(probe, ring, p, z, branch.responses(z)))
     return found
 
 
@@ -237,9 +243,7 @@ def physical(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> lis
 
 
 def _mapped_at(problem: SpikedProblem, ring: Ring, points: np.ndarray) -> np.ndarray:
-    mapped = problem.probe.mapped(ring, problem.p, points, problem.branch.responses(points))
-    found: np.ndarray = np.asarray(mapped) * np.ones(points.shape)
-    return found
+    return mapped(problem.probe, ring, problem.p, points, problem.branch.responses(points))
 
 
 class _Factors:

@@ -13,6 +13,7 @@ from numerics.nearby import Nearby
 from numerics.outliers.finding import (
     Points,
     RingSpectrum,
+    mapped,
     outlier_positions,
     physical,
     real_among,
@@ -137,8 +138,7 @@ def edge_images(problem: SpikedProblem, ring: Ring) -> np.ndarray:
         return np.zeros(0)
     beside = 1e-6 * (max(high for _, high in bulk) - min(low for low, _ in bulk))
     ends = np.array([z for low, high in bulk for z in (low - beside, high + beside)])
-    mapped = problem.probe.mapped(ring, problem.p, ends, problem.branch.responses(ends))
-    return np.real(np.asarray(mapped) * np.ones(ends.shape))
+    return np.real(mapped(problem.probe, ring, problem.p, ends, problem.branch.responses(ends)))
 
 
 def followed_eigenvalues(

@@ -131,9 +131,10 @@ def over_sites(z: Array, function: Callable[..., Array], *laws: Law) -> Array:
     if hasattr(found, "averaged"):  # numbers with their derivatives
         return found.averaged(weights)
     total = weights @ found
-    if jnp.size(total) != jnp.size(z):  # it depends on nothing but the traits
-        return jnp.broadcast_to(total, jnp.shape(z))
-    return jnp.reshape(total, jnp.shape(z))
+    xp = np if isinstance(total, np.ndarray) else jnp
+    if total.size != np.size(z):  # it depends on nothing but the traits
+        return xp.broadcast_to(total, np.shape(z))
+    return xp.reshape(total, np.shape(z))
 
 
 def triangular(rows: Sequence[Sequence[float]]) -> tuple[np.ndarray, np.ndarray]:

@@ -234,7 +234,7 @@ def tracy_widom_survival(value: float) -> float:
 @lru_cache(maxsize=64)
 def tracy_widom_threshold(level: float) -> float:
     """What noise exceeds with probability `level`."""
-    from scipy.optimize import brentq
+    from scipy.optimize import brentq  # which no other command needs
 
     return float(brentq(lambda value: math.log(tracy_widom_survival(value) / level), -8.0, 60.0, xtol=1e-10))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 
 from numerics.runtime.interface import Array
@@ -66,9 +66,9 @@ def _as_wanted(groups: Groups, drawn: Mapping[str, np.ndarray], how: str, part: 
     """Normals that were drawn, with the moments and signs that a way of drawing promises; part: of all sites, that the
     smallest set has for which they are drawn."""
     if how == "plain":
-        return {name: jnp.asarray(x) for name, x in drawn.items()}
+        return {name: jax.device_put(x) for name, x in drawn.items()}
     if how == "matched":
-        return {name: jnp.asarray(x) for name, x in matched(groups, drawn, part).items()}
+        return {name: jax.device_put(x) for name, x in matched(groups, drawn, part).items()}
     shapes = {name: x.shape[1:] for name, x in drawn.items()}
     turned = {group: _turned_kind(group, shapes) for group in groups}
     # with both signs, what is turned has no moment with the rest
@@ -80,7 +80,7 @@ def _as_wanted(groups: Groups, drawn: Mapping[str, np.ndarray], how: str, part: 
             found[name] = np.repeat(found[name], 2, axis=0) * np.tile(pair, len(found[name])).reshape(
                 -1, *(1,) * (found[name].ndim - 1)
             )
-    return {name: jnp.asarray(x) for name, x in found.items()}
+    return {name: jax.device_put(x) for name, x in found.items()}
 
 
 def _shuffled(rng: np.random.Generator, sites: int) -> np.ndarray:
