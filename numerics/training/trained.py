@@ -135,7 +135,7 @@ def check_memory(solver: Solver, values: dict[str, Any]) -> int:
         run, how = solver.pass_of(values), {}
         if solver.quadrature:
             run, how = solver.forward_pass, {"nodes": integrals_of(solver.training).first}
-        results = run.eval_shape(p, **how)
+        results = run.eval_shape(p, **how)  # type: ignore[attr-defined]  # JAX does not tell of it
         entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
         if isinstance(solver.training, TraitTraining):  # rows of a field at all values of a trait
             labels = labels_in(values, solver.setting.labels)
