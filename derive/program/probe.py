@@ -131,6 +131,8 @@ class BulkProgram:
     """Whether a trait has a density, which is taken at so many values that nothing changes with more."""
     images: tuple[tuple[str, int], ...] = ()
     sources: Definition | None = None
+    slopes: Definition | None = None
+    vanishing: tuple[int, ...] = ()
 
 
 class _Spectral:
@@ -303,7 +305,7 @@ def probe_program(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> Pr
 def _averages(projected: ProjectedProbe) -> set[SiteAverage]:
     """The averages over sites in the bulk and in A(z)."""
     scales = [scale for _, combination in projected.couplings for scale, _ in combination]
-    sources = [value for some in projected.sources for value in some]
+    sources = [value for some in (*projected.sources, *(s for _, s in projected.slopes)) for value in some]
     return {average for e in (*projected.bulk_equations, *scales, *sources) for average in e.atoms(SiteAverage)}
 
 
@@ -481,6 +483,12 @@ def bulk_program(bulk: Bulk, layout: Layout) -> BulkProgram:
         doc = f"How each equation changes with epsilon in the matrix M + epsilon A, at epsilon = 0, for A: {names}."
         rates = Tuple(tuple(Tuple(tuple(map(work.number, some))) for some in projected.sources))
         sources = work.function("sources", (work.z, work.r, *work.given), doc, rates)
+    slopes = None
+    if projected.slopes:
+        names = ", ".join(symbol.name for symbol, _ in projected.slopes)
+        doc = f"How each equation changes with responses that vanish at epsilon = 0: {names}."
+        rates = Tuple(tuple(Tuple(tuple(map(work.number, some))) for _, some in projected.slopes))
+        slopes = work.function("slopes", (work.z, work.r, *work.given), doc, rates)
     return BulkProgram(
         tuple(s.name for s in symbols),
         symbols.index(projected.resolvent),
@@ -492,4 +500,6 @@ def bulk_program(bulk: Bulk, layout: Layout) -> BulkProgram:
         any(not trait.discrete for trait in work.traits),
         tuple((name, symbols.index(symbol)) for name, symbol in projected.images),
         sources,
+        slopes,
+        tuple(symbols.index(symbol) for symbol, _ in projected.slopes),
     )
