@@ -159,6 +159,8 @@ class BulkProgram:
     spreads: tuple[SpreadProgram, ...]
     images: tuple[tuple[str, int], ...] = ()
     sources: Definition | None = None
+    slopes: Definition | None = None
+    vanishing: tuple[int, ...] = ()
 
 
 class _Spectral:
@@ -334,7 +336,7 @@ def _averages(projected: ProjectedProbe) -> set[SiteAverage]:
     combinations += [combination for side in projected.directions for _, combination in side.drive]
     combinations += [combination for one in projected.alignments for combination in one.combinations]
     scales = [scale for combination in combinations for scale, _ in combination]
-    sources = [value for some in projected.sources for value in some]
+    sources = [value for some in (*projected.sources, *(s for _, s in projected.slopes)) for value in some]
     return {average for e in (*projected.bulk_equations, *scales, *sources) for average in e.atoms(SiteAverage)}
 
 
@@ -515,6 +517,12 @@ def bulk_program(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Bu
         doc = f"How each equation changes with epsilon in the matrix M + epsilon A, at epsilon = 0, for A: {names}."
         rates = Tuple(tuple(Tuple(tuple(map(work.number, some))) for some in projected.sources))
         sources = work.function("sources", (work.z, work.r, *work.given), doc, rates)
+    slopes = None
+    if projected.slopes:
+        names = ", ".join(symbol.name for symbol, _ in projected.slopes)
+        doc = f"How each equation changes with responses that vanish at epsilon = 0: {names}."
+        rates = Tuple(tuple(Tuple(tuple(map(work.number, some))) for _, some in projected.slopes))
+        slopes = work.function("slopes", (work.z, work.r, *work.given), doc, rates)
     return BulkProgram(
         tuple(s.name for s in symbols),
         symbols.index(projected.resolvent),
@@ -527,6 +535,8 @@ def bulk_program(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Bu
         tuple(_spread(work, number, spread) for number, spread in enumerate(projected.spreads)),
         tuple((name, symbols.index(symbol)) for name, symbol in projected.images),
         sources,
+        slopes,
+        tuple(symbols.index(symbol) for symbol, _ in projected.slopes),
     )
 
 

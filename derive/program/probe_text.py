@@ -57,7 +57,7 @@ def _direction(program: AlignedProgram) -> str:
 
 def bulk_text(program: BulkProgram, runtime: str) -> str:
     """The text of a module with the bulk."""
-    optional = [f for f in (program.curve, program.edge_polynomials, program.sources) if f is not None]
+    optional = [f for f in (program.curve, program.edge_polynomials, program.sources, program.slopes) if f is not None]
     end = [
         "BULK = BulkLaw(",
         f"    responses={program.responses!r},",
@@ -72,6 +72,7 @@ def bulk_text(program: BulkProgram, runtime: str) -> str:
             if program.spreads
             else []
         ),
+        *([f"    vanishing={program.vanishing!r},", "    slopes=slopes,"] if program.slopes is not None else []),
         ")",
     ]
     curve = ", the curve of the resolvent G, and where its edges may lie" if program.curve is not None else ""

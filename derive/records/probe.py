@@ -120,7 +120,8 @@ class ProjectedProbe(Record):
     differing: spectral fields of sites that differ by traits. Their equations are solved site by site before they are
     averaged, so that couplings to their unknowns hold averages of the sites' responses, and bulk equations too.
     images: by the name of a matrix A the symbol of tr R A. sources: for each of them the derivative of the bulk
-    equations by epsilon in the matrix M + epsilon A, at epsilon = 0; both where traces are asked for.
+    equations by epsilon in the matrix M + epsilon A, at epsilon = 0; both where traces are asked for. slopes: for each
+    response that vanishes at epsilon = 0 the derivative by it of the equations before it was put to zero in them.
     spreads: what training fields on diagonals are made of.
     """
 
@@ -138,6 +139,7 @@ class ProjectedProbe(Record):
     differing: tuple[Field, ...] = ()
     images: tuple[tuple[str, sp.Symbol], ...] = ()
     sources: tuple[tuple[sp.Expr, ...], ...] = ()
+    slopes: tuple[tuple[sp.Symbol, tuple[sp.Expr, ...]], ...] = ()
     spreads: tuple[Spread, ...] = ()
     title = "Probe, projected and Laplace transformed"
 

@@ -76,16 +76,23 @@ def _traced(saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[str, Fiel
     """
     work = _Traced(saddle, order, tuple(image for _, image in images))
     whole = work.bulk_equations()
-    # a matrix of low rank has no trace: the source of the resolvent does not reach its image
-    seen = {symbol for equation in whole for symbol in equation.free_symbols}
-    whole = (*whole, *(symbol for _, image in images if (symbol := work.image(image)) not in seen))
+    whole = (*whole, *work.unreached())
     none = {source: sp.S.Zero for source in work.sources.values()}
+    # what vanishes without epsilon is put to zero where others stand, so that it is exactly zero and not rounding
+    known = {image: work.image(image) for _, image in images}
+    gone = work.vanishing()
+    nothing = {symbol: sp.S.Zero for symbol in gone}
+    bare = [at_source(equation, none) for equation in whole]
+    kept = tuple(e if e.free_symbols & gone and at_source(e, nothing) == 0 else at_source(e, nothing) for e in bare)
+    slopes = tuple(
+        (symbol, tuple(at_source(by_source(e, symbol), nothing) for e in bare)) for symbol in sorted(gone, key=str)
+    )
     return ProjectedProbe(
         saddle.system,
         tuple(work.probes),
         work.propagator(),
         tuple(work.responses.values()),
-        tuple(at_source(equation, none) for equation in whole),
+        kept,
         RESOLVENT,
         (),
         (),
@@ -93,8 +100,12 @@ def _traced(saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[str, Fiel
         (),
         gathered(saddle, order, new="the probe is stationary in spectral time"),
         tuple(probe for probe in work.probes if probe.sector in work.differing),
-        tuple((name, work.image(image)) for name, image in images),
-        tuple(tuple(at_source(by_source(e, source), none) for e in whole) for source in work.sources.values()),
+        tuple((name, known[image]) for name, image in images),
+        tuple(
+            tuple(at_source(at_source(by_source(e, source), none), nothing) for e in whole)
+            for source in work.sources.values()
+        ),
+        slopes,
     )
 
 
@@ -529,6 +540,36 @@ class _Traced(_Projection):
         for image, source in self.sources.items():
             table[root, self.probes.index(image)] = -source
         return tuple(sorted(table.items()))
+
+    def vanishing(self) -> set[sp.Symbol]:
+        """Responses that are zero where epsilon is: no way leads from what is kicked to what answers."""
+        table = dict(super().propagator())
+        every = {response.symbol for response in self.responses.values()}
+        there: set[sp.Symbol] = set()
+        while True:
+            none = {symbol: sp.S.Zero for symbol in every - there}
+            ways = {key: value for key, entry in table.items() if (value := entry.xreplace(none)) != 0}
+            found = {
+                response.symbol
+                for (probe, noise), response in self.responses.items()
+                if self.probes.index(probe) in self._connected(noise, ways)
+            }
+            if found == there:
+                reached = self._connected(None, ways)
+                images = {self.image(image) for image in self.images if self.probes.index(image) not in reached}
+                return (every - there) | images
+            there = found
+
+    def unreached(self) -> list[sp.Symbol]:
+        """Responses that vanish whatever epsilon is, as those of a matrix of low rank, and so have no equation."""
+        table = dict(self.propagator())
+        asked = [*self.responses, *((image, None) for image in self.images)]
+        found = []
+        for probe, column in asked:
+            driven = next(p for p in self.probes if self._drive(p, column) != 0)
+            if driven.sector not in self.differing and self.probes.index(probe) not in self._connected(column, table):
+                found.append(self._response_symbol(probe, column))
+        return found
 
     def image(self, image: Field) -> EngineSymbol:
         """The symbol of the answer of an image to the source of the resolvent."""

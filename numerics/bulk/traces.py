@@ -62,8 +62,12 @@ def _traced(branch: Branch, z: np.ndarray) -> list[Traced]:
     given = () if law.sites is None else (law.sites(branch.p, law.nodes),)
     rates = law.sources(branch.p, z, list(r.T), *given)
     right = np.array([[np.broadcast_to(np.asarray(e), z.shape) for e in one] for one in rates])
+    slope = np.array(slope, complex)
+    if law.slopes is not None:
+        for place, one in zip(law.vanishing, law.slopes(branch.p, z, list(r.T), *given), strict=True):
+            slope[:, :, place] = np.array([np.broadcast_to(np.asarray(e), z.shape) for e in one]).T
     with np.errstate(all="ignore"):
-        moved = solved(slope.astype(complex), -np.moveaxis(right, (0, 1, 2), (2, 1, 0)))
+        moved = solved(slope, -np.moveaxis(right, (0, 1, 2), (2, 1, 0)))
     places = [place for _, place in law.images]
     # images are only seen, so that nothing depends on the order: tr R A R B is symmetric in A and B
     return [Traced(r[i, places], moved[i, law.resolvent], moved[i, places].T) for i in range(z.size)]

@@ -323,7 +323,8 @@ class BulkLaw:
     the training level.
 
     images: by the name of a matrix A the place of tr R A among the responses. sources(p, z, r): for each of them how
-    the equations change with epsilon in M + epsilon A. Both for traces of the resolvent only.
+    the equations change with epsilon in M + epsilon A. vanishing: places of responses that are zero at epsilon = 0, and
+    slopes(p, z, r): how the equations change with each. All for traces of the resolvent only.
     """
 
     responses: tuple[str, ...]
@@ -338,6 +339,8 @@ class BulkLaw:
     spreads: tuple[Spread, ...] = ()
     images: tuple[tuple[str, int], ...] = ()
     sources: Callable[..., tuple[tuple[Array, ...], ...]] | None = None
+    vanishing: tuple[int, ...] = ()
+    slopes: Callable[..., tuple[tuple[Array, ...], ...]] | None = None
 
     @property
     def eliminated(self) -> bool:
