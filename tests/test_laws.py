@@ -139,6 +139,11 @@ WORDS += (
     "trait(",
     "sqrt(l1) *",
     "outer(l1 *",
+    "drawn(",
+    "mixture(",
+    "exponential(",
+    "uniform(",
+    "discrete(",
 )
 
 
