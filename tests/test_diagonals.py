@@ -40,6 +40,7 @@ from derive.cli import main
 from derive.errors import DeclarationError, NumericalError
 from derive.pipeline import derive_model
 from numerics.bulk.jets import site_system
+from numerics.bulk.law import Panel, Piece
 from numerics.bulk.support import law_of, law_without_curve
 from numerics.outliers.finding import by_contour, find_outliers
 from numerics.solver import solve, spiked_problem
@@ -199,6 +200,13 @@ def test_an_outlier_is_found_however_close_to_the_edge(trait_law, law, distance)
     assert not [z for z in theory.solve(strength=0.8 * low).outliers if z > solution.bulk_edges[-1][1]]
 
 
+@pytest.mark.parametrize("theta", [4.0, 8.0])
+def test_outlier_beside_a_profile_of_variances_is_the_one_by_hand(theta):
+    found = derive.load(model(diag(ACROSS) @ M @ diag(ACROSS) + strength / D * outer(v, v))).solve(strength=theta)
+    expected = by_hand.profile_outlier(theta, *UNEVEN, found.bulk_edges[-1][1] + 1e-3, 20.0)
+    assert list(found.outliers) == [pytest.approx(expected, rel=1e-10)]
+
+
 def test_several_averages_in_one_row_have_the_zeros_of_their_determinant():
     """v and s v, coupled to each other: no reduction, and a determinant of two by two by hand."""
     both = strength / D * (outer(FEW * v, v) + outer(v, FEW * v))
@@ -268,12 +276,11 @@ def test_the_density_is_a_number_where_panels_meet():
     assert law.density(np.zeros(1)) == pytest.approx([expected], rel=1e-9)
 
 
-def test_the_density_is_infinite_where_it_diverges_inside_the_bulk():
-    far = trait("far", D, values=[0, 1])
-    law = law_of(branch_of(diag(FEW) @ M @ diag(FEW) * 0 + M @ diag(far) @ M - diag(far)))
-    for piece in law.panels.pieces:
-        found = law.density(np.array([piece.low, piece.high]))
-        assert not np.any(np.isnan(found))
+@pytest.mark.parametrize("series, expected", [([1.5, 1.5], np.inf), ([1.125, 1.5, 0.375], 1.0)])
+def test_at_the_end_of_a_piece_a_density_is_what_it_tends_to(series, expected):
+    """x = t^3, so that dx/dt = 3 t^2: the density x^(-1/3) has the series of 3 t, and a constant that of 3 t^2."""
+    panel = Panel(Piece(0.0, 1.0, 3, 1), 0.0, 1.0, np.array(series), 0.0)
+    assert panel.density(np.array([0.0, 0.5]))[0] == pytest.approx(expected, rel=1e-9)
 
 
 # -- infinite ends

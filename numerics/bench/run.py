@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 
 from derive.errors import DeriveError
-from numerics.bench import bulk as bench_bulk, networks, processes, recurrent, sites, sweeps, wide as bench_wide
+from numerics.bench import (
+    bulk as bench_bulk,
+    networks,
+    processes,
+    recurrent,
+    site_outliers,
+    sites,
+    sweeps,
+    wide as bench_wide,
+)
 from numerics.bench.tools import Figure, timed
 from numerics.outliers.finding import by_eigenvalues, smallest_singular_values
 from numerics.precision import in_float64
@@ -84,6 +93,7 @@ def outliers(references: Path | None) -> list[Figure]:
 
 MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     outliers,
+    site_outliers.outliers_with_averages,
     networks.forward_pass,
     networks.growing_arrays,
     networks.outlier_path,

@@ -19,9 +19,8 @@ END = 1e-6
 """What is integrated vanishes at an end of a piece, beside its size inside, unless the density diverges there."""
 FINEST = 1e-17
 """Distances along a piece are told apart down to this one."""
-CLOSE = 2e-5
-"""How far from the end of a piece, in its variable, the density is what it is at the end: points are closer by a power
-of it."""
+CLOSE = 1e-9
+"""As close to the end of a piece, beside its width, the density is what it tends to there."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +106,13 @@ class Panel:
         ends = self.piece.rate(t) == 0
         if not np.any(ends):
             return self._density(t)
-        step = min(CLOSE, (self.t1 - self.t0) / 2)
-        close, closer = (self._density(np.where(t < 0.5, near, 1 - near)) for near in (step, step / 4))
+        steps = [min(CLOSE ** (1 / power), (self.t1 - self.t0) / 2) for power in (self.piece.a, self.piece.b)]
+        close, closer = (
+            self._density(np.where(t < 0.5, steps[0] * share, 1 - steps[1] * share)) for share in (1.0, 0.25)
+        )
         found: np.ndarray = self._density(np.where(ends, (self.t0 + self.t1) / 2, t))
         # close to where it is smooth the density does not change; where it diverges it does
-        return np.where(ends, np.where(closer > 1.2 * close, np.inf, closer), found)
+        return np.where(ends, np.where(closer > 1.2 * close, np.inf, close), found)
 
     def _density(self, t: np.ndarray) -> np.ndarray:
         u = (2 * t - self.t0 - self.t1) / (self.t1 - self.t0)

@@ -120,6 +120,11 @@ def profile(z: complex, across, across_weights) -> complex:
     return np.sum(across_weights / (z - across**2 * q))
 
 
+def profile_outlier(theta: float, across, across_weights, low: float, high: float) -> float:
+    """Between low and high, the eigenvalue that theta v v^T / D adds to diag(a) GOE diag(a): theta G(z) = 1."""
+    return brentq(lambda z: theta * profile(complex(z), across, across_weights).real - 1, low, high, xtol=1e-12)
+
+
 def normal_numbers(nodes: int = 400) -> tuple[np.ndarray, np.ndarray]:
     """Standard normal numbers with weights."""
     places, shares = np.polynomial.legendre.leggauss(nodes)
