@@ -11,7 +11,6 @@ import keyword
 import math
 import numbers
 import re
-import sys
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -123,7 +122,10 @@ class Domain:
     whole: bool = False
 
     def contains(self, value: float) -> bool:
-        finite = -sys.float_info.max <= value <= sys.float_info.max
+        try:
+            finite = math.isfinite(value)
+        except OverflowError:  # a whole number that no floating point number is close to
+            finite = False
         if not finite or (self.whole and int(value) != value):
             return False
         above = value >= self.low if self.low_included else value > self.low
