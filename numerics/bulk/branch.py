@@ -73,7 +73,7 @@ def solved(matrices: np.ndarray, right: np.ndarray) -> np.ndarray:
         return result
 
 
-CLOSE, REFINED, ROUNDS = 0.1, 1e-6, 6
+CLOSE, REFINED, ROUNDS = 0.1, 1e-4, 6
 """A first correction smaller than the first leaves the slopes so much alike that the second is found from those of the
 first, to the second relatively and in so many rounds, or else anew."""
 
