@@ -272,7 +272,7 @@ def test_responses_are_found_from_correlations_and_reach_back_only():
 
 
 def test_responses_move_with_moments_as_their_derivatives_say():
-    """With the noises fixed that carry responses, against differences; and those are the ones that a tolerance takes."""
+    """With the noises fixed that carry responses, against differences; they are those that a tolerance takes."""
     times = 6
     rows = random(times, 20)
     rows = jnp.concatenate([rows[:4], rows[3:4] + rows[2:3], rows[5:]])  # the fifth is determined by earlier ones

@@ -8,7 +8,7 @@ of halves are not the moments of anything, and matrices made of them need not be
 halves is bias is read off how the variance falls. Errors need derivatives only: each replica moves the moments of all
 sites a little, by what it has, with its halves, on a result without bias. Where there is no room for all directions of
 the past, what is left out is drawn as independent noise, and passes that leave out more show what that does, which is
-counted as an error; so is what leaving out more responses does.
+counted as an error; so is what leaving out fewer responses does.
 """
 
 from __future__ import annotations
