@@ -13,7 +13,7 @@ from derive.language.data import Data, DataAt
 from derive.language.equations import Eq, Spectrum, named
 from derive.language.laws import Drawn
 from derive.language.matrices import Disorder, DisorderAt, Matrix, Weights, WeightsAt
-from derive.language.symbols import Clock, Parameter, Sector
+from derive.language.symbols import Axis, Clock, Parameter, Sector
 from derive.language.traits import Trait, is_trait
 from derive.language.vectors import (
     PAST,
@@ -141,6 +141,8 @@ def _described(symbol: Any) -> str:
         return f"{kind} of {symbol.shape[0]} x {symbol.shape[1]}"
     if isinstance(symbol, Parameter):
         return f"a parameter with default {symbol.default:g}"
+    if isinstance(symbol, Axis):
+        return f"an axis of {symbol.size} labels"
     return f"a {type(symbol).__name__.lower()}"
 
 

@@ -207,6 +207,11 @@ class Mix(Sited):
     vector = property(lambda self: self.args[2])
 
     def _sympystr(self, printer: StrPrinter) -> str:
+        if isinstance(self.table, Selection) and set(self.table.rows) == set(self.table.named):
+            text: str = printer._print(self.vector)
+            for old, new in zip(self.table.columns, self.table.named, strict=True):
+                text = text if old == new else f"relabel({text}, {old}, {new})"
+            return text
         return f"{printer._print(self.table)}{'.T' if self.transposed else ''} @ {_argument(self.vector, printer)}"
 
     def _eval_is_real(self) -> bool:
