@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
 
 import jax
@@ -133,10 +132,10 @@ def check_memory(solver: Solver, values: dict[str, Any]) -> int:
         entries = solver.training.footprint(p, None) + sum(map(math.prod, sides))
     else:
         # asked of the compiled pass, so that what is traced here need not be traced again when it runs
-        run: Callable[..., Any] = solver.pass_of(values)
         if solver.quadrature:
-            run = partial(solver.forward_pass, nodes=integrals_of(solver.training).first)
-        results = jax.eval_shape(run, p)
+            results = jax.eval_shape(solver.forward_pass, p, nodes=integrals_of(solver.training).first)
+        else:
+            results = jax.eval_shape(solver.pass_of(values), p)
         entries = sum(math.prod(x.shape) for x in jax.tree.leaves(results))
         if isinstance(solver.training, TraitTraining):  # rows of a field at all values of a trait
             labels = labels_in(values, solver.setting.labels)
