@@ -65,7 +65,7 @@ def weigh_rows(sketch: Sketch, probe: Node) -> Node:
 def _rows(sketch: Sketch, matrix: Node) -> str:
     """The sector of the rows of a matrix that is not turned."""
     named = matrix if matrix.op != "sum" else matrix.children[0]
-    shapes = {m.name: m.rows for m in (*sketch.matrices, *sketch.weights)}
+    shapes = {**{m.name: m.rows for m in sketch.matrices}, **{w.name: w.rows for w in sketch.weights}}
     return shapes.get(named.leaf, "") if named.op in ("matrix", "weights") else ""
 
 
