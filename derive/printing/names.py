@@ -32,12 +32,21 @@ class Product:
 
 @dataclass(frozen=True)
 class Pair:
-    """C[a, b], R[a, b] or L[a, b], perhaps a function of z. Without b: the response to the source."""
+    """C[a, b], R[a, b] or L[a, b], perhaps a function of z. Without b: the response to the source. time: one time at
+    which b of a correlation, or a of a response, is taken."""
 
     kind: str
     a: Field
     b: Field | None
     of_z: bool
+    time: sp.Expr | None = None
+
+    @property
+    def places(self) -> tuple[sp.Expr | None, ...]:
+        """Times of both, none for all times; nothing where neither is taken at one."""
+        if self.time is None:
+            return ()
+        return (None, self.time) if self.kind == "C" else (self.time, None)
 
 
 @dataclass(frozen=True)
@@ -127,7 +136,7 @@ class Names:
                 for _, word in combination:
                     for letter in word:
                         if isinstance(letter, Letter):
-                            add(letter.name, Pair(letter.kind, letter.a, letter.b, False))
+                            add(letter.name, Pair(letter.kind, letter.a, letter.b, False, letter.time))
         taken = {s.name for s in (*system.model.parameters, *declared, *(f.field for f in system.fields))}
         named = (*system.model.parameters, *atoms(system.model, DECLARED))
         written = {symbol.name: latex_symbol(symbol) for symbol in named if symbol.tex}

@@ -77,7 +77,8 @@ class TextPrinter(StrPrinter):
         meaning = self.names.symbols.get(name)
         if isinstance(meaning, Pair):
             fields = (meaning.a,) if meaning.b is None else (meaning.a, meaning.b)
-            return meaning.kind + self._index(*fields) + ("(z)" if meaning.of_z else "")
+            places = ",".join("." if time is None else self._time(time) for time in meaning.places)
+            return meaning.kind + self._index(*fields) + ("(z)" if meaning.of_z else f"({places})" if places else "")
         if isinstance(meaning, Overlap):
             return f"<{self.names.source} {self._print_Field(meaning.field)}>"
         if isinstance(meaning, Conjugate):

@@ -74,7 +74,8 @@ class TexPrinter(LatexPrinter):
         meaning = self.names.symbols.get(name)
         if isinstance(meaning, Pair):
             fields = (meaning.a,) if meaning.b is None else (meaning.a, meaning.b)
-            return meaning.kind + self._index(*fields) + ("(z)" if meaning.of_z else "")
+            places = ", ".join(r"\cdot" if time is None else self._print(time) for time in meaning.places)
+            return meaning.kind + self._index(*fields) + ("(z)" if meaning.of_z else f"({places})" if places else "")
         if isinstance(meaning, Overlap):
             return rf"\langle {self._source()}\, {self._print_Field(meaning.field)} \rangle"
         if isinstance(meaning, Drive) and meaning.unknown.b is not None:
