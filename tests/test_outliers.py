@@ -225,5 +225,5 @@ def test_replicas_without_the_outlier_are_said():
 
 def test_of_two_equally_near_outliers_of_a_replica_the_one_of_the_same_rank_is_taken():
     """With one more or one fewer in a replica, ranks are counted from the end that the outlier is nearer to."""
-    assert errors_of([2.0, 0.0], [[2.5, 1.5, 0.0], [2.5, 0.0]])[0] == pytest.approx(0.5 * 2**0.5)
-    assert errors_of([2.0, 0.0], [[2.0, 0.5, -0.5], [2.0, -0.5]])[1] == pytest.approx(0.5 * 2**0.5)
+    assert errors_of([9.0, 0.0], [[9.5, 8.5, 0.0], [9.5, 0.0]])[0] == pytest.approx(0.5 * 2**0.5)
+    assert errors_of([9.0, 0.0], [[9.0, 0.5, -0.5], [9.0, -0.5]])[1] == pytest.approx(0.5 * 2**0.5)
