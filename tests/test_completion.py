@@ -87,7 +87,7 @@ def test_everything_that_a_setting_may_be_given_and_nothing_else(name: str):
 
 
 def test_values(here: Path):
-    words = "L data param spectrum teachers alpha nu gamma0 eta sigma T C kappa share decay cut layer"
+    words = "L data param spectrum kernel teachers alpha nu gamma0 eta sigma T C kappa share decay cut layer"
     names = [f"{name}=" for name in words.split()]
     assert completed("solve deep_linear ") == names
     assert completed("solve deep_linear nu=2 L=1 ") == [name for name in names if name not in ("nu=", "L=")]

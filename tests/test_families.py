@@ -72,7 +72,7 @@ def planted(declared) -> str:
 def test_a_member_is_named_after_what_is_not_the_default(chosen: dict, name: str):
     model = load_model("deep_linear", chosen)
     assert (model.name, model.setting) == (name, "deep_linear")
-    assert dict(model.choices).keys() == {"L", "data", "param", "spectrum", "teachers"}
+    assert dict(model.choices).keys() == {"L", "data", "param", "spectrum", "kernel", "teachers"}
 
 
 def test_a_word_of_two_choices_is_told_apart_in_the_name():
@@ -221,7 +221,14 @@ def test_kernel_is_the_first_layer_plus_the_readout():
 
 def test_choices_and_layers_are_listed():
     [entry] = json.loads(run("list", "deep_linear", "--json").stdout)["settings"]
-    chosen = {"L": 2, "data": "full_batch", "param": "mup", "spectrum": "isotropic", "teachers": "alike"}
+    chosen = {
+        "L": 2,
+        "data": "full_batch",
+        "param": "mup",
+        "spectrum": "isotropic",
+        "kernel": "shift",
+        "teachers": "alike",
+    }
     assert [(c["name"], c["default"]) for c in entry["choices"]] == list(chosen.items())
     assert entry["choices"][1]["allowed"] == "full_batch or online" and all(c["meaning"] for c in entry["choices"])
     assert entry["layers"] == ["0", "1"] and entry["observables"] == ["train_loss", "test_loss"]

@@ -12,7 +12,7 @@ import pytest
 from agreement import BOUND
 from click.testing import CliRunner
 from conftest import target_of
-from sympy import Symbol, sqrt
+from sympy import Symbol, sqrt, tanh
 
 import derive
 from derive import (
@@ -244,13 +244,13 @@ def test_what_is_refused(population):
         ({"A": "alpha"}, "give a matrix"),
         ({"A": "X @ X.T"}, "one of the same shape"),
         ({"A": "X.T @ X"}, "grows"),
-        ({"A": "diag(normal('v', D))"}, "is no trait"),
+        ({"A": "diag(tanh(normal('v', D)))"}, "is no trait"),
     ],
 )
 def test_matrices_that_cannot_stand_between(between, told):
     alpha = parameter("alpha", default=2.0, domain=positive)
     D, N = sectors("D", N=alpha)
-    known = {"X": gaussian("X", N, D), "D": D, "N": N, "alpha": alpha, "diag": diag, "normal": normal}
+    known = {"X": gaussian("X", N, D), "D": D, "N": N, "alpha": alpha, "diag": diag, "normal": normal, "tanh": tanh}
     given = {k: eval(v, known) for k, v in between.items()} if isinstance(between, dict) else between  # noqa: S307
     with pytest.raises(DeclarationError, match=told):
         model = Model(parameters=(alpha,), probe=spectrum(known["X"].T @ known["X"] / N, between=given))

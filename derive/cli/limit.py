@@ -42,7 +42,7 @@ def limit(target: str, pairs: tuple[str, ...], out: str | None, as_json: bool) -
     Examples:
       derive limit SETTING alpha=0.5 ridge=0
       derive limit SETTING alpha=0.25,0.5,0.75,1.25,1.5,2 ridge=0 sigma=0.3
-      derive limit my_model.py ridge=0.001:1:20 --out ridge.csv
+      derive limit SETTING ridge=0.001:1:20 --out ridge.csv
     """
     from derive.cli.tables import check_table, write_rows
     from derive.errors import NumericalError

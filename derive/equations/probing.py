@@ -61,6 +61,17 @@ def check_diagonals(matrix: Matrix) -> None:
                 )
 
 
+def _check_between(name: str, matrix: Matrix) -> None:
+    """Between resolvents stand diagonals of traits only: training fields there are not projected."""
+    check_diagonals(matrix)
+    for entries in _diagonals(matrix):
+        for value in (value for value in values(entries) if not is_trait(value)):
+            raise DeclarationError(
+                f"spectrum(..., between=...): {name} has diag({shown(entries)}), and {shown(value)} is no trait; between "
+                "resolvents diag(...) takes traits and functions of them"
+            )
+
+
 def _check_time(value: FieldAt, where: str) -> None:
     """A training field on a diagonal has no clock, or is taken at the first or at one of the last two times."""
     time, clock = value.time, value.field.clock
@@ -131,8 +142,9 @@ class Probing:
 
         The next probed matrix finds their names free. between: matrices A, which get fields A psi0 beside them.
         """
-        for one in (matrix, *(other for _, other in between)):
-            check_diagonals(one)
+        check_diagonals(matrix)
+        for name, other in between:
+            _check_between(name, other)
         self._check_symmetric(matrix)
         matrix = with_site_values(self._measured(matrix))
         root = self.made.probe_field(matrix.rows)

@@ -116,7 +116,7 @@ class ExactText:
         head = [
             f'"""{TWO_TIME_DOC if two_time else self.doc}"""',
             "",
-            *(["from functools import partial", ""] if self.bound and self.program.clock else []),
+            *(["from functools import partial", ""] if self.given and self.program.clock else []),
             "import jax.numpy as jnp",
             "import jax.scipy.special as jsp",
             "",
@@ -130,11 +130,6 @@ class ExactText:
     def extra(self) -> tuple[str, ...]:
         """What the functions of a pass take beside the parameters."""
         return self.values
-
-    @property
-    def bound(self) -> tuple[str, ...]:
-        """What shapes depend on beside the parameters and the number of times."""
-        return (*self.values, *([WANTED] if self.program.fields else []))
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -181,7 +176,7 @@ class ExactText:
 
     def _shaping(self) -> str:
         """What fixes the shapes of everything."""
-        return ", ".join((self.p, self.times, *self.bound))
+        return ", ".join((self.p, self.times, *self.given))
 
     def _axes(self, c: Carried) -> str:
         site = self.text.names.of(c.site.symbol)
@@ -343,8 +338,8 @@ class ExactText:
             ]
         start = "start" if self.program.start else "None"
         given = ", ".join((self.p, *self.given))
-        shapes = [self.p, "1", *self.bound]
-        carried = f"partial(carried, {', '.join(f'{n}={n}' for n in self.bound)})" if self.bound else "carried"
+        shapes = [self.p, "1", *self.given]
+        carried = f"partial(carried, {', '.join(f'{n}={n}' for n in self.given)})" if self.given else "carried"
         if self.program.clock is None:
             state = f"empty(carried({', '.join(shapes)}))"
             state = f"start({', '.join((self.p, '1', *self.given, state))})" if self.program.start else state

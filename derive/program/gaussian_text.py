@@ -25,7 +25,3 @@ class GaussianText(ExactText):
     @property
     def extra(self) -> tuple[str, ...]:
         return (self.text.names.of(self.nodes),)
-
-    @property
-    def bound(self) -> tuple[str, ...]:
-        return (*self.extra, *super().bound)
