@@ -67,8 +67,8 @@ def _check_between(name: str, matrix: Matrix) -> None:
     for entries in _diagonals(matrix):
         for value in (value for value in values(entries) if not is_trait(value)):
             raise DeclarationError(
-                f"spectrum(..., between=...): {name} has diag({shown(entries)}), and {shown(value)} is no trait; between "
-                "resolvents diag(...) takes traits and functions of them"
+                f"spectrum(..., between=...): {name} has diag({shown(entries)}), and {shown(value)} is no trait; "
+                "between resolvents diag(...) takes traits and functions of them"
             )
 
 
