@@ -31,7 +31,7 @@ from derive import (
     whole_positive,
 )
 from derive.cli import main
-from derive.errors import DeclarationError, NumericalError
+from derive.errors import DeclarationError, ParameterError
 from derive.pipeline import derive_model
 from numerics.runtime.traits import standard_normal, triangular
 from numerics.solver import solve, spiked_problem
@@ -195,7 +195,7 @@ def test_a_solution_gives_a_of_z_and_no_outliers_at_earlier_times():
     assert solution.layers[0].outlier_path is None
     problem = spiked_problem(solver, solution)
     assert problem.p.spread_h_T == pytest.approx(np.sqrt(solution.observables["activity"][-1]), rel=1e-12)
-    with pytest.raises(NumericalError, match="found by solve only"):
+    with pytest.raises(ParameterError, match="solve this point alone"):
         solver.branch(values)
 
 

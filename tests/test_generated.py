@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -72,6 +73,12 @@ def _matrices(solver):
     return {matrix.probe: matrix.bulk for matrix in solver.matrices}.items()
 
 
+def _completed(point, probe, bulk):
+    """The point with any numbers for those that the training level gives."""
+    names = [name for spread in bulk.spreads for row in (*spread.lower, *spread.inverse) for name in row]
+    return replaced(point, **dict.fromkeys((*probe.measured, *names), 1.0))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ALL, ids=_called)
 @in_float64
@@ -91,12 +98,13 @@ def test_everything_lowers_for_cuda(case):
         exported(solver.training.order_parameters, moments, point)
     for probe, bulk in _matrices(solver):
         responses = jnp.full(len(bulk.responses), 0.1)
-        exported(probe.at, point, 5.0, responses, order)
+        given = _completed(point, probe, bulk)
+        exported(probe.at, given, 5.0, responses, order)
         for ring in probe.rings:
-            exported(ring.pencil, point, order)
+            exported(ring.pencil, given, order)
         for side in probe.sides:
-            exported(side.spikes, point, order)
-        exported(bulk.residual, point, 5.0, responses)
+            exported(partial(probe.driven, side), given, 5.0, responses, order)
+        exported(bulk.residual, given, 5.0, responses)
 
 
 @pytest.mark.slow

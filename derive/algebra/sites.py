@@ -127,13 +127,14 @@ def as_polynomials(equations: Iterable[sp.Expr]) -> tuple[sp.Expr, ...] | None:
     no such form: laws with a density, values that are no rational functions of the parameters, too many groups."""
     found = []
     for equation in equations:
-        if not equation.has(SiteAverage):
-            found.append(equation)
-            continue
         whole = without_averages(equation)
         if whole is None:
             return None
-        if not whole.is_rational_function(*(s for s in whole.free_symbols if not isinstance(s, Parameter))):
+        unknowns = [s for s in whole.free_symbols if not isinstance(s, Parameter)]
+        if not equation.has(SiteAverage) and whole.is_polynomial(*unknowns):
+            found.append(equation)
+            continue
+        if not whole.is_rational_function(*unknowns):
             return None
         found.append(sp.expand(sp.fraction(sp.cancel(sp.together(whole)))[0]))
     return tuple(found)

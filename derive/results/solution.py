@@ -418,10 +418,10 @@ class Solution(Saved):
         >>> import derive
         >>> from derive.api.example import SPIKE
         >>> s = derive.load(SPIKE).solve(strength=2)
-        >>> s.resolvent([2.5, 2.5j]).round(6)
-        array([0.5-0.j      , 0. -0.350781j])
-        >>> s.resolvent(0.0, side="above").round(6)
-        array(0.-1.j)
+        >>> abs(s.resolvent([2.5, 2.5j])).round(6)
+        array([0.5     , 0.350781])
+        >>> round(float(s.resolvent(0.0, side="above").imag), 6)
+        -1.0
         """
         found = self.layer(layer)
         if beside is None and between is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
 from typing import Any
@@ -177,7 +178,7 @@ def candidates(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> l
         places = _along_the_axis(problem, ring, values)
     else:
         places = [_preimages(problem.p, ring, s) for s in values]
-    return [(k, z) for k, zs in enumerate(places) for z in zs if np.isfinite(z) and problem.outside(z)]
+    return [(k, z) for k, zs in enumerate(places) for z in zs if abs(z) < LARGEST and problem.outside(z)]
 
 
 def _along_the_axis(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> list[list[float]]:
@@ -387,7 +388,7 @@ def by_contour(problem: SpikedProblem) -> list[float]:
     atoms = [low for low, high in problem.excluded if high == low]
     intervals = sorted((low, high) for low, high in problem.excluded if high > low)
     radius = (intervals[-1][1] - intervals[0][0]) / 2
-    pieces = panels(_bounded_rows(problem, atoms, radius), intervals_outside(problem.excluded))
+    pieces = panels(_bounded_rows(problem, radius), intervals_outside(problem.excluded))
     found = []
     for piece in pieces:
         starts = [float(piece.z(np.array(x))) for x in _inside_contour(piece.coefficients)]
@@ -395,24 +396,28 @@ def by_contour(problem: SpikedProblem) -> list[float]:
     return _merged(found, radius)
 
 
-def _bounded_rows(problem: SpikedProblem, atoms: Sequence[float], unit: float) -> Evaluate:
-    """A(z) on the real axis with each row divided by how it grows far out and next to atoms: same zeros, and bounded,
-    so that few panels reproduce it."""
+def _bounded_rows(problem: SpikedProblem, unit: float) -> Evaluate:
+    """A(z) on the real axis with each row divided by how it grows far out, and next to atoms and edges at which the
+    density diverges: same zeros, and bounded, so that few panels reproduce it."""
 
     def real_matrices(z: np.ndarray) -> np.ndarray:
         found: np.ndarray = np.real(a_matrices(problem, z))
         return found
 
     def growth(near: float, nearer: float) -> np.ndarray:
-        """The power with which each row grows from one point to the other, a hundred times as far or as close."""
+        """The power, in halves, with which each row grows from one point to the other, a hundred times as far or as
+        close."""
         rows = np.max(np.abs(real_matrices(np.array([near, nearer]))), axis=2)
         with np.errstate(all="ignore"):
-            power = np.round(np.log(rows[1] / rows[0]) / np.log(100.0))
+            power = np.round(2 * np.log(rows[1] / rows[0]) / np.log(100.0)) / 2
         found: np.ndarray = np.where(np.isfinite(power), np.clip(power, 0, 4), 0)
         return found
 
     far = growth(1e4 * unit, 1e6 * unit)
-    poles = [(at, growth(at - 1e-4 * unit, at - 1e-6 * unit)) for at in atoms if _is_apart(problem, at, unit)]
+    poles: list[tuple[float, np.ndarray]] = []
+    for at, side in _ends_outside(problem, 1e-4 * unit):
+        with suppress(NumericalError):
+            poles.append((at, growth(at + side * 1e-4 * unit, at + side * 1e-6 * unit)))
 
     def bounded(z: np.ndarray) -> np.ndarray:
         scale = np.hypot(1.0, z / unit)[:, None] ** -far
@@ -425,10 +430,15 @@ def _bounded_rows(problem: SpikedProblem, atoms: Sequence[float], unit: float) -
     return bounded
 
 
-def _is_apart(problem: SpikedProblem, atom: float, unit: float) -> bool:
-    """Whether the points next to an atom, below it, are outside the bulk."""
-    bulk = [(low, high) for low, high in problem.excluded if high > low]
-    return not any(low <= x <= high for low, high in bulk for x in (atom, atom - 1e-4 * unit))
+def _ends_outside(problem: SpikedProblem, distance: float) -> list[tuple[float, int]]:
+    """Edges and atoms of the bulk, each once, with a side on which there is nothing within a distance."""
+    found: dict[float, int] = {}
+    for low, high in problem.excluded:
+        for at, side in ((low, -1), (high, 1)):
+            beside = at + side * distance
+            if not any(a <= beside <= b or a < at < b for a, b in problem.excluded):
+                found.setdefault(at, side)
+    return list(found.items())
 
 
 def _inside_contour(coefficients: np.ndarray) -> list[float]:
