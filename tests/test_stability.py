@@ -11,6 +11,7 @@ from agreement import seed_of
 from click.testing import CliRunner
 from conftest import solver_and_values
 
+import derive
 from derive.cli import main
 from derive.errors import NumericalError, ParameterError
 from numerics.simulation.samples import simulate
@@ -151,3 +152,13 @@ def test_a_grid_gives_paths_and_a_moved_curve_and_says_when_all_diverge():
     result = CliRunner().invoke(main, ["solve", "deep_linear", "L=1", "T=4", "nu=4", "eta=50,60", "--json"])
     assert result.exit_code == 3
     assert all("diverged at step" in point["error"] for point in json.loads(result.stdout)["points"])
+
+
+@pytest.mark.slow
+def test_a_curvature_over_a_parameter_is_its_largest_eigenvalue_over_that_number():
+    theory = derive.load("deep_linear", L=1)
+    values = {"T": 3, "alpha": 4.0, "gamma0": 2.0, "nu": 2.0}
+    plain, over = (theory.stable_rate(values, curvature=layer) for layer in ("ntk", "ntk/alpha"))
+    assert over.at_start == pytest.approx(4.0 * plain.at_start, rel=1e-12)
+    with pytest.raises(ParameterError, match="no other parameter 'eta'"):
+        theory.stable_rate(values, curvature="ntk/eta")

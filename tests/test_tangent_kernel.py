@@ -20,7 +20,7 @@ CASES = {
     2: {"alpha": 2.0, "nu": 1.0, "gamma0": 8.0, "eta": 0.04, "sigma": 0.3, "T": 4},
 }
 """By depth: outliers of core and kernel well above the bulk."""
-SIZES = ((60, 300), (120, 120))
+SIZES = ((60, 240), (120, 80))
 
 
 def trained(L: int, size: int, rng: np.random.Generator) -> Network:
