@@ -512,6 +512,8 @@ def _given_axis(word: str, axis: Any) -> Axis | None:
 def each(expression: Any) -> Each:
     """For observe={...}: follow numbers that have labels one by one instead of averaging over the labels.
 
+    Results have one axis per axis of labels behind that of time, in the alphabetical order of their names.
+
     >>> from derive import axis, each, field, mean, parameter, sectors, training_clock, whole_positive
     >>> T, P = (parameter(name, default=4, domain=whole_positive) for name in "TP")
     >>> N, t, p = sectors("N"), training_clock("t", steps=T), axis("p", P)
