@@ -129,6 +129,19 @@ def test_a_field_of_another_matrix_is_a_trait():
     assert not len(solution.outliers) and not len(by_trait.outliers)
 
 
+def test_traces_of_the_resolvent_are_those_with_a_trait():
+    """That h comes from the probed matrix itself is seen in one direction, and in no trace."""
+    w = trait("w", N, density=lambda s: np.e ** (-(s**2) / 2), low=-12, high=12)
+    found = []
+    for equations, value in ((H, h), ([], w)):
+        probe = spectrum(W.T @ diag(1 / (1 + value**2)) @ W / N, between={"own": W.T @ W / N, "other": M})
+        s = derive.load(Model((nu, gain), equations, probe=probe)).solve()
+        z = np.array([-0.5, 1 + 0.5j])
+        found.append([s.resolvent(z), *(s.resolvent(z, **{k: "own"}) for k in ("beside", "between"))])
+        assert np.allclose(s.resolvent(z, between="other"), 0, atol=1e-12)
+    assert np.allclose(*found, rtol=1e-9) and abs(found[0][1][0]) > 0.1
+
+
 def test_a_field_without_variance_is_a_number():
     solution = theory(H, W.T @ diag(2 / (1 + h**2)) @ W / N).solve(gain=0.0)
     assert np.allclose(solution.bulk_edges, theory([], 2 * W.T @ W / N).solve().bulk_edges, rtol=1e-9)

@@ -234,3 +234,14 @@ def test_a_mean_asks_for_fields_of_what_is_summed_inside(inside):
         Model((A, B), [Eq(z, y)], {"q": each(mean(inside * z))})
     with pytest.raises(DeclarationError, match=r"give total\(.* a field of its own"):
         Model((A, B), [Eq(z, y * mean(total(X * X) * y))], {"q": mean(z)})
+
+
+@pytest.mark.parametrize("law", [lambda x: x, lambda x: mean(x**2) * x, lambda x: softmax(mean(x**2), a) * x])
+def test_the_only_axis_may_be_named_in_a_total(law):
+    def told(*axes) -> np.ndarray:
+        x, z = field("x", D, axes=a), field("z", D)
+        equations = [Eq(x, gaussian("J", D, D) @ normal("start", D, axes=a) / sqrt(D)), Eq(z, total(law(x), *axes))]
+        return derive.load(Model((A,), equations, {"square": mean(z**2)})).solve(A=2)["square"]
+
+    assert told(a) == pytest.approx(told(), rel=1e-13)
+    assert told(a)[0] > 0.1

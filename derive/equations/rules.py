@@ -211,8 +211,11 @@ class Rules:
         if isinstance(expression, (Mix, Total)):
             if not _has_vector(expression):
                 return expression
-            factor, value = self._value(expression.args[-1], clock, where)
-            return factor * expression.func(*expression.args[:-1], value) if value is not None else sp.S.Zero
+            summed = isinstance(expression, Total)  # over its only axis, which may be named and need not be
+            factor, value = self._value(expression.expression if summed else expression.vector, clock, where)
+            if value is None:
+                return sp.S.Zero
+            return factor * (Total(value) if summed else expression.func(*expression.args[:-1], value))
         if isinstance(expression, Project):
             parts = [self._value(arg, clock, where) for arg in expression.args]
             if any(value is None for _, value in parts):

@@ -86,7 +86,7 @@ class _Site:
         if isinstance(expression, (Mean, AppliedUndef, DataAt)):
             return NUMBER
         if isinstance(expression, (Total, Mix)):
-            return self.at(expression.args[-1], time)
+            return self.at(expression.vector if isinstance(expression, Mix) else expression.expression, time)
         if expression == PAST:
             return sp.Integer(max(time - 1, 0))
         if expression == self.layout.clock:

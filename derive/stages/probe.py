@@ -106,6 +106,7 @@ def _traced(saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[str, Fiel
             for source in work.sources.values()
         ),
         slopes,
+        spreads=tuple(site.spread for site in work.held.values()),
     )
 
 
