@@ -133,20 +133,11 @@ def _values(text: str) -> dict[str, Any]:
     return values if model.arrays is None else {**values, **model.arrays(values)}
 
 
-def _series(values: Any, by: Any = None) -> tuple[float, ...]:
-    """An observable over time; one with labels has them one after the other at each time.
-
-    Several axes stand in the order of their names, which laws may change: numbers are then in the order of their sizes,
-    or errors in that of the numbers `by`.
-    """
+def _series(values: Any) -> tuple[float, ...]:
+    """An observable over time; one with labels has them one after the other at each time."""
     import numpy as np
 
-    table = np.asarray(values, float)
-    if table.ndim > 2:
-        table = table.reshape(len(table), -1)
-        known = table if by is None else np.asarray(by, float).reshape(table.shape)
-        table = np.take_along_axis(table, np.argsort(known, axis=1, kind="stable"), axis=1)
-    return tuple(map(float, np.ravel(table)))
+    return tuple(map(float, np.ravel(np.asarray(values, float))))
 
 
 @lru_cache(maxsize=16)
@@ -161,7 +152,7 @@ def solved(text: str, path: bool = False, samples: int = SAMPLES, seed: int = 0)
         errors = solution.observable_errors
         return Numbers(
             tuple(_series(solution.observables[name]) for name in names),
-            None if errors is None else tuple(_series(errors[name], solution.observables[name]) for name in names),
+            None if errors is None else tuple(_series(errors[name]) for name in names),
             tuple(
                 Spectrum(
                     layer.label,
@@ -202,7 +193,6 @@ def training_level(text: str) -> Derivation:
 @lru_cache(maxsize=512)  # a few numbers each, and every law begins with the same declarations
 def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
     """Observables of a linear model in exact arithmetic, rounded at the end; None if laws are not linear."""
-    import numpy as np
     import sympy as sp
 
     derivation = training_level(text)
@@ -219,8 +209,10 @@ def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
         machine = ExactRun.of(program, values, arrays=arrays)
         machine.order(program)
         found = machine.observables(program)
-        numbers = np.frompyfunc(lambda x: float(machine.scalars.expression(x).evalf(30)), 1, 1)
-        return tuple(_series(numbers(found[name])) for name, _ in derivation.model.observe)
+        return tuple(
+            tuple(float(machine.scalars.expression(x).evalf(30)) for x in found[name].ravel())
+            for name, _ in derivation.model.observe
+        )
 
 
 def forget() -> None:

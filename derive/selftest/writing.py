@@ -122,6 +122,12 @@ class _Writer:
         clock = self.draft.clock
         return v.labels or (clock.classes if clock is not None and v.kind != "static" else "")
 
+    def _axis_name(self, size: str) -> str:
+        """The name of an axis. Results have theirs in the order of the names, which is therefore that of the numbers of
+        labels: no law changes these."""
+        count = next(p.value for p in self.draft.parameters if p.name == size)
+        return self.draft.free_name(f"along{count}_{size}")
+
     def _axis(self, size: str) -> str:
         """The variable of the axis that a parameter counts the labels of."""
         return f"along_{self.variables[size]}"
@@ -132,10 +138,7 @@ class _Writer:
         found = [size for size in sizes if size]
         if found:
             self.words.add("axis")
-        return [
-            f"{self._axis(size)} = axis({self.draft.free_name(f'along_{size}')!r}, {self.variables[size]})"
-            for size in found
-        ]
+        return [f"{self._axis(size)} = axis({self._axis_name(size)!r}, {self.variables[size]})" for size in found]
 
     def _data(self, d: Data) -> str:
         self.words.add("data")
