@@ -125,8 +125,7 @@ class _Writer:
     def _axis_name(self, size: str) -> str:
         """The name of an axis. Results have theirs in the order of the names, which is therefore that of the numbers of
         labels: no law changes these."""
-        count = next(p.value for p in self.draft.parameters if p.name == size)
-        return self.draft.free_name(f"along{count}_{size}")
+        return self.draft.free_name(f"along{self.draft.value(size)}_{size}")
 
     def _axis(self, size: str) -> str:
         """The variable of the axis that a parameter counts the labels of."""
