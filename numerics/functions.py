@@ -44,11 +44,7 @@ def pure_function(
     def observable(p: Point) -> Array:
         return forward(p)[1][quantity]
 
-    shift = ""
-
-    def completed(p: Point) -> Point:
-        return p
-
+    shift, measured = "", None
     if quantity in ("outlier", "edge"):
         matrix = solver.matrix(label or "")
         if matrix.bulk.settles:
@@ -65,17 +61,13 @@ def pure_function(
                 else f"{solver.name} has no spikes, so that it has no outliers"
             )
         bare = largest_outlier_program(matrix, order) if quantity == "outlier" else upper_edge_of(matrix)
-        shift = matrix.plus
-        if matrix.probe.measured:
-
-            def completed(p: Point) -> Point:
-                return matrix.probe.completed(p, order(p))
+        shift, measured = matrix.plus, matrix.probe if matrix.probe.measured else None
     else:
         bare = observable
 
     def of_vector(x: Array) -> Array:
         p = replaced(base, **{name: x[k] for k, name in enumerate(of)})
-        value = bare(completed(p))
+        value = bare(p if measured is None else measured.completed(p, order(p)))
         whole = value + jnp.atleast_1d(forward(p)[1][shift])[-1] if shift else value
         return whole * jnp.where(inside(x), 1.0, jnp.nan)  # a factor, so that slopes have it too
 

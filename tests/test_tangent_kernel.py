@@ -23,8 +23,7 @@ CASES = {
 SIZES = ((60, 240), (120, 80))
 
 
-def trained(L: int, size: int, rng: np.random.Generator) -> Network:
-    values = CASES[L]
+def trained(L: int, size: int, rng: np.random.Generator, values: dict) -> Network:
     network = Network(size, L, **{name: values[name] for name in values if name != "T"}, rng=rng)
     for _ in range(values["T"]):
         network.step()
@@ -34,8 +33,7 @@ def trained(L: int, size: int, rng: np.random.Generator) -> Network:
 @pytest.mark.parametrize("L", [1, 2, 3])
 def test_the_kernel_by_hand_is_what_a_small_step_does_to_the_errors(L):
     """It is an identity at any size: delta changes by -eta / alpha K delta."""
-    CASES.setdefault(3, {**CASES[2], "T": 2})
-    network = trained(L, 30, np.random.default_rng(3))
+    network = trained(L, 30, np.random.default_rng(3), CASES.get(L, CASES[2]))
     before, small = network.errors(), 1e-6
     expected = -network.kernel() @ before / 2.0
     network.step(small)
@@ -51,7 +49,7 @@ def test_outliers_of_core_and_kernel_are_those_of_networks_by_hand(L, simulation
     draws = []
     for size, count in SIZES:
         rng = np.random.default_rng(seed_of(simulation_seed, "tangent kernel", L, size))
-        networks = [trained(L, size, rng) for _ in range(count)]
+        networks = [trained(L, size, rng, CASES[L]) for _ in range(count)]
         draws.append({"ntk": [n.core() for n in networks], "sample": [n.kernel() for n in networks]})
     for label, layer in layers.items():
         tops = [np.array([np.linalg.eigvalsh(m)[-1] for m in at_size[label]]) for at_size in draws]
