@@ -159,7 +159,7 @@ def _numbers(array: np.ndarray, d: Data, where: str) -> np.ndarray:
             + (f", or times by {shape}" if d.clock is not None else "")
         )
     if not np.all(np.isfinite(array)):
-        raise ParameterError(f"{where}: {d.name} has an entry that is not a finite number; mend the data")
+        raise ParameterError(f"{where}: {d.name} has an entry that is not a finite number; correct the data")
     if array.size == 0:
         raise ParameterError(f"{where}: {d.name} is empty")
     return array.astype(float)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+from derive.plain_words import plain_objects
 from derive.source_lines import Place, declaring_place
 
 
@@ -19,9 +20,14 @@ class DeclarationError(DeriveError):
     """The declared model is not a model the engine can derive.
 
     `place` is the line of the declaration that is to blame, where it is known; it stands before the sentence.
+    `told_for` is the exception of Python's own that the sentence tells in plain words, if it does: where a declaration
+    has no slip it is a fault of the engine.
     """
 
+    told_for: BaseException | None = None
+
     def __init__(self, sentence: str) -> None:
+        sentence = plain_objects(sentence)
         super().__init__(sentence)
         self.sentence = sentence
         self.place = declaring_place()

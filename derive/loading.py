@@ -135,7 +135,7 @@ def _load_file(target: str) -> Declared:
                 if error.filename == str(path)
                 else f" imports {error.filename}, line {error.lineno}"
             )
-            raise DeclarationError(f"{target}{line}: SyntaxError: {error.msg}; mend the line and run again") from None
+            raise DeclarationError(f"{target}{line}: SyntaxError: {error.msg}; change the line and run again") from None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the file raises
             raise as_declaration_error(error, _advice(error)) from None
     return _named(module, name, target)

@@ -32,7 +32,7 @@ class Place:
 
     def before(self, sentence: str) -> str:
         """What stands before a sentence: the line, and the equation unless the sentence names it itself."""
-        named = not self.equation or sentence.startswith("Eq(")
+        named = not self.equation or (sentence.startswith("Eq(") and not sentence.startswith("Eq(...)"))
         named = named or any(f"{kind} of {self.equation}" in sentence for kind in ("equation", "update"))
         return str(self) if named else f"{self}, the equation of {self.equation}"
 

@@ -298,6 +298,7 @@ def _check_times(model: Declaration) -> None:
     for equation in model.equations:
         with blaming(equation):
             _check_times_of(model, equation)
+            _check_before_start(model, equation)
     clocks = atoms(model, Clock)
     if len(clocks) > 1:
         owner = next(s for s in atoms(model, (Field, Weights, Disorder, Data)) if clocks[1] in s.payload)
@@ -326,6 +327,42 @@ def _check_times_of_probe(probed: list[sp.Basic]) -> None:
                 f"spectrum(...) uses {node.weights}({node.time}); probe the weights after the last step, "
                 f"{node.weights}({last}), and choose {last} as you like"
             )
+
+
+def _check_before_start(model: Declaration, equation: Eq) -> None:
+    """Weights have no values before their start: what they act on must vanish there, as fields do."""
+    if equation.time is None or equation.time.is_Integer:
+        return
+    clock, starts = _clock(equation), {e.time for e in model.equations if e.name == equation.name}
+    first = shift = sp.expand(equation.time - clock)
+    while first in starts:
+        first += 1
+    applied = {n for e in expressions(equation.value) for n in e.atoms(Apply) if isinstance(n.matrix, WeightsAt)}
+    for node in sorted(applied, key=sp.default_sort_key):
+        early = sp.expand(node.matrix.time.xreplace({clock: first - shift}))
+        if early.is_negative and not _vanishes(node.vector, node.matrix.time):
+            raise DeclarationError(
+                f"the equation of {equation.name} uses {shown(node)}, and {node.matrix.args[0]} has no value before "
+                f"its start; give {equation.name} starting values, Eq({equation.name}({first}), ...), up to time "
+                f"{first - early - 1}"
+            )
+
+
+def _vanishes(expression: sp.Expr, time: sp.Expr) -> bool:
+    """Whether an expression is zero wherever fields at a time, or earlier, are."""
+    if isinstance(expression, FieldAt):
+        return expression.time is not None and bool(sp.expand(expression.time - time).is_nonpositive)
+    if isinstance(expression, (Apply, Project)):
+        return _vanishes(expression.vector, time)
+    if isinstance(expression, sp.Add):
+        return all(_vanishes(term, time) for term in expression.args)
+    if isinstance(expression, sp.Mul):
+        return any(_vanishes(factor, time) for factor in expression.args)
+    if isinstance(expression, sp.Pow):
+        return bool(expression.exp.is_positive) and _vanishes(expression.base, time)
+    if isinstance(expression, sp.Function) and len(expression.args) == 1:
+        return _vanishes(expression.args[0], time) and expression.func(sp.S.Zero) == 0
+    return False
 
 
 def _check_times_of(model: Declaration, equation: Eq) -> None:

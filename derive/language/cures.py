@@ -19,6 +19,7 @@ import sympy
 from sympy.core.function import FunctionClass
 
 from derive.errors import DeclarationError
+from derive.plain_words import in_plain_words
 from derive.source_lines import declaring_frame, is_user_frame, place_of, position, syntax_of
 
 _INSTEAD = {
@@ -63,6 +64,19 @@ _WORDS = {
     "outer": "outer(x(t), y(t))",
     "diag": "diag(s)",
     "past_sum": "past_sum(lambda s: x(s), t)",
+    "total": "total(x * y(t), c)",
+    "each": "each(mean(x(t)**2))",
+    "entries": "entries(y)",
+    "root": "root(gram)",
+    "trait": "trait('s', D, values=[1, 2], weights=[0.5, 0.5])",
+    "drawn": "drawn('z', D, uniform(0, 1))",
+    "discrete": "discrete([-1, 1], [0.5, 0.5])",
+    "uniform": "uniform(0, 1)",
+    "exponential": "exponential(2)",
+    "half_normal": "half_normal(1)",
+    "log_normal": "log_normal(0, 0.5)",
+    "normal_law": "normal_law(0, 1)",
+    "mixture": "mixture([0.5, 0.5], [normal_law(0, 1), exponential(2)])",
     "spectrum": "spectrum(M(T))",
     "family": "family(declare, L=whole_choice(2))",
     "Eq": "Eq(x(t + 1), x(t))",
@@ -72,15 +86,9 @@ _WORDS = {
 Word = TypeVar("Word", bound=Callable[..., Any])
 OF_TWO_VECTORS = "write outer(a, b) for the matrix a b^T and overlap(a, b) for the mean of a * b over the sites"
 OF_OPERATORS = "fields, parameters and numbers are joined by + - * / and **, matrices act with @"
+_INTERNAL = (AttributeError, KeyError, IndexError, TypeError, ValueError, AssertionError, NotImplementedError)
+"""Exceptions that tell of the inside of a word where they arise there."""
 _NUMERICAL = ("numpy", "jax", "jaxlib", "scipy", "math", "cmath", "torch")
-_KINDS = {
-    "FieldAt": "field", "Field": "field", "Evolving": "weights", "Atom": "matrix", "Sum": "matrix", "Dyad": "matrix",
-    "Product": "matrix", "Diagonal": "matrix",
-    "Mean": "mean", "Apply": "vector", "Project": "vector", "Mix": "vector", "Clock": "clock",
-    "Sector": "sector", "Parameter": "parameter", "Table": "table", "Given": "data", "DataAt": "data",
-    "Mul": "product", "Add": "sum", "Pow": "power",
-}  # fmt: skip
-"""Classes of the language and of SymPy by what they are in a declaration."""
 
 
 def as_declaration_error(error: BaseException, fallback: str = "") -> DeclarationError:
@@ -88,12 +96,30 @@ def as_declaration_error(error: BaseException, fallback: str = "") -> Declaratio
     if isinstance(error, DeclarationError):
         return error
     found = _user_frame(error.__traceback__) or _declaring()
-    cure = _cure(error, found) or fallback or "mend the line and run again"
-    told = DeclarationError(f"{_told(error)}; {cure}")
+    word = _word_that_failed(error, found)
+    if word:
+        told = DeclarationError(f"{word}(...) cannot take what it is given here; write it as in {_WORDS[word]}")
+    else:
+        cure = _cure(error, found) or fallback or "change this line, or say it in another way"
+        told = DeclarationError(f"{in_plain_words(error)}; {cure}")
+    told.told_for = error
     if found is not None:
         frame, line, instruction = found
         told.blame(place_of(frame, line, instruction))
     return told
+
+
+def _word_that_failed(error: BaseException, found: tuple[FrameType, int, int] | None) -> str:
+    """The word of the language inside which an exception arose that says nothing to a user; "" if there is none."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    inside = trace is not None and not is_user_frame(trace.tb_frame)
+    if found is None or not inside or not isinstance(error, _INTERNAL):
+        return ""
+    node = _failing(found[0], found[2])
+    name = _called(node, found[0])[0] if isinstance(node, ast.Call) else ""
+    return name if name in _WORDS and trace is not None and trace.tb_frame.f_code.co_name != "called" else ""
 
 
 def cure_of_call(taken: Any = None) -> str:
@@ -159,16 +185,6 @@ def _calling() -> tuple[ast.Call, FrameType] | None:
     return (node, frame) if frame is not None and isinstance(node, ast.Call) else None
 
 
-def _told(error: BaseException) -> str:
-    """The exception in its own words, without the names of classes."""
-    text = " ".join(str(error).split())
-    text = re.sub(r"<class '[\w.]*?(\w+)'>", r"'\1'", text)
-    text = re.sub(r"'(\w+)'", lambda m: f"a {_KINDS[m[1]]}" if m[1] in _KINDS else m[0], text)
-    text = re.sub(r"\bof type (\w+)", lambda m: f"that is a {_KINDS[m[1]]}" if m[1] in _KINDS else m[0], text)
-    text = re.sub(r" at 0x[0-9a-f]+", "", text)
-    return f"{type(error).__name__}{': ' if text else ''}{text}"
-
-
 def _user_frame(trace: TracebackType | None) -> tuple[FrameType, int, int] | None:
     """The innermost frame of the declaration itself, with the line and the instruction that it was at."""
     found = None
@@ -218,6 +234,8 @@ def _failing(frame: FrameType, instruction: int) -> ast.expr | None:
 
 def _of_call(error: BaseException, node: ast.Call, frame: FrameType) -> str:
     name, library = _called(node, frame)
+    if library == "sympy" and name in _WORDS:
+        return f"this is SymPy's {name}: take {name} from derive, from derive import {name} after the line of SymPy"
     if isinstance(error, TypeError) and name in _WORDS:
         return f"write it as in {_WORDS[name]}{_nearest_argument(str(error), _WORDS[name])}"
     return _of_function(name, library)

@@ -80,7 +80,7 @@ def read_formula(text: str, variables: tuple[str, ...], where: str, named: tuple
     except RecursionError:
         raise ParameterError(f"{where} is nested too deeply; simplify it") from None
     if found.has(sp.I, sp.nan, sp.zoo, sp.oo, -sp.oo):
-        raise ParameterError(f"{where} is not a real number for real {' and '.join(variables)}; mend the formula")
+        raise ParameterError(f"{where} is not a real number for real {' and '.join(variables)}; correct the formula")
     return found
 
 
@@ -96,7 +96,7 @@ def _moderate(found: sp.Expr, where: str) -> sp.Expr:
     if not fine:
         raise ParameterError(
             f"{where} has a part that is not a real number between {1 / LARGEST_NUMBER:g} and {LARGEST_NUMBER:g}; "
-            "mend the formula"
+            "change the formula"
         )
     return found
 
@@ -131,4 +131,4 @@ def _called(name: str, arguments: list[sp.Expr], where: str) -> sp.Expr:
     except TypeError:
         raise ParameterError(f"{where}: {name} takes another number of arguments") from None
     except ValueError:
-        raise ParameterError(f"{where}: {name} compares numbers that are not real; mend the formula") from None
+        raise ParameterError(f"{where}: {name} compares numbers that are not real; correct the formula") from None

@@ -252,7 +252,8 @@ def _scaled(scalar: sp.Expr, matrix: Matrix) -> Matrix:
     outside, inside = scalar.as_independent(Mean, DataAt, Total, Mix, as_Add=False)
     parts = []
     for scale, part in matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),):
-        if not isinstance(part, Dyad) and not axes and not scalar.has(DataAt, Mix):  # a sum over labels is a number
+        if not isinstance(part, Dyad) and not axes and not _outside_totals(scalar).has(DataAt, Mix):
+            # a sum over labels is a number
             parts.append((scalar * scale, part))
             continue
         if not isinstance(part, Dyad):
@@ -267,6 +268,11 @@ def _scaled(scalar: sp.Expr, matrix: Matrix) -> Matrix:
             )
         parts.append((outside * scale, Dyad(part.rows, part.columns, inside * part.left, part.right)))
     return Sum.of(*parts) if parts else matrix
+
+
+def _outside_totals(scalar: sp.Expr) -> sp.Expr:
+    """A scalar with sums over labels left out."""
+    return scalar.xreplace({node: sp.S.One for node in scalar.atoms(Total)})
 
 
 def factors_of(matrix: Matrix) -> tuple[Matrix, ...]:

@@ -17,6 +17,7 @@ from derive.language.contents import symbols
 from derive.language.cures import word
 from derive.language.equations import Eq, Spectrum, named
 from derive.language.matrices import Evolving, Matrix
+from derive.language.starts import starts_written_out
 from derive.language.symbols import Parameter, exact
 
 
@@ -75,6 +76,7 @@ class Model(Displayed):
             object.__setattr__(self, "probe", tuple((str(label), what) for label, what in self.probe.items()))
         elif isinstance(self.probe, (list, set)) or (isinstance(self.probe, tuple) and not _are_pairs(self.probe)):
             raise DeclarationError("probe=...: give one spectrum(...), or several by label, {0: spectrum(...), 1: ...}")
+        object.__setattr__(self, "equations", starts_written_out(self.equations))
         check(self)
 
     @property
@@ -106,7 +108,10 @@ def _listed(what: str, given: Any, example: str) -> tuple[Any, ...]:
     """What was given as a list; one alone, a dictionary or a text is not one."""
     if isinstance(given, (str, Mapping, sp.Basic, Eq)) or not isinstance(given, Iterable):
         raise DeclarationError(f"{what}={named(given)}: give a list, as in {example}")
-    return tuple(given)
+    try:
+        return tuple(given)
+    except TypeError:  # an array of no dimension says that it can be iterated over
+        raise DeclarationError(f"{what}={given!s}: give a list, as in {example}") from None
 
 
 def _are_pairs(probe: tuple[Any, ...]) -> bool:

@@ -175,7 +175,10 @@ def _discrete(name: str, values: Any, weights: Any) -> sp.Tuple:
 def _numbers(name: str, what: str, given: Any) -> list[sp.Expr]:
     if isinstance(given, (str, sp.Basic)) or not isinstance(given, Iterable):
         raise DeclarationError(f"trait {name}: {what}={given!s} is not a list; write {what}=[...]")
-    found = [_number(name, what, one) for one in given]
+    try:
+        found = [_number(name, what, one) for one in iter(given)]
+    except TypeError:  # an array of no dimension says that it can be iterated over
+        raise DeclarationError(f"trait {name}: {what}={given!s} is one number; write {what}=[...]") from None
     if not found:
         raise DeclarationError(f"trait {name}: {what}=[] is empty; give one number or more")
     return found

@@ -649,6 +649,22 @@ PAST = EngineSymbol("s", integer=True, nonnegative=True)
 """The index of a sum over earlier times."""
 
 
+class PastSum(sp.Sum):
+    """A sum over earlier times that leaves cases where they are.
+
+    SymPy's own puts what stands around a `Piecewise` into its cases. A mean or an outer product does not go in there:
+    the case is another one at every site.
+    """
+
+    def __new__(cls, function: sp.Expr, *limits: tuple[sp.Expr, ...]) -> PastSum:
+        made: PastSum = sp.Expr.__new__(cls, sp.sympify(function), *(sp.Tuple(*limit) for limit in limits))
+        return made
+
+    @property
+    def is_commutative(self) -> bool:
+        return True
+
+
 @word
 def past_sum(term: Callable[[sp.Symbol], sp.Expr], clock: Clock) -> sp.Sum:
     """The sum over all earlier times s = 0, ..., t - 1 of term(s).
@@ -659,4 +675,9 @@ def past_sum(term: Callable[[sp.Symbol], sp.Expr], clock: Clock) -> sp.Sum:
     >>> past_sum(lambda s: xi(s), t)
     Sum(xi(s), (s, 0, t - 1))
     """
-    return sp.Sum(named_fields(exact(term(PAST))), (PAST, 0, clock - 1))
+    ends = clock.atoms(Clock) if isinstance(clock, sp.Expr) else set()
+    if not callable(term) or not any((clock - one).is_Integer for one in ends):
+        raise DeclarationError(
+            "past_sum takes a function of the earlier time and the clock; write past_sum(lambda s: x(s), t)"
+        )
+    return PastSum(named_fields(exact(term(PAST))), (PAST, 0, clock - 1))

@@ -1,0 +1,129 @@
+"""Python's own sentences about what went wrong, in the words of a declaration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+_KINDS = {
+    "FieldAt": "a field", "Field": "a field", "Evolving": "a weight matrix", "Atom": "a matrix", "Sum": "a matrix",
+    "Dyad": "a matrix", "Product": "a matrix", "Diagonal": "a matrix", "Mean": "a mean", "Apply": "a vector",
+    "Project": "a vector", "Mix": "a vector", "Clock": "a clock", "Sector": "a sector", "Parameter": "a parameter",
+    "Table": "a table", "Given": "data", "DataAt": "data", "Trait": "a trait", "Axis": "an axis", "Eq": "an equation",
+    "Spectrum": "a spectrum", "Model": "a model", "Mul": "a product", "Add": "a sum", "Pow": "a power",
+    "int": "a number", "float": "a number", "complex": "a complex number", "bool": "a truth value", "str": "a text",
+    "bytes": "bytes", "list": "a list", "tuple": "a tuple", "dict": "a dictionary", "set": "a set", "NoneType": "None",
+    "function": "a function", "builtin_function_or_method": "a function", "method": "a function", "type": "a class",
+    "module": "a module", "ndarray": "an array", "Symbol": "a symbol of SymPy", "float64": "a number",
+    "int64": "a number", "generator": "a generator",
+}  # fmt: skip
+"""Classes by what they are in a declaration."""
+_METHODS = {"__init__", "__call__", "__new__"}
+_OBJECT = r"(?P<what>'[\w.]+'|type)(?: object)?"
+
+
+def kind_named(name: str) -> str:
+    """What an object of a class is called in a declaration."""
+    return _KINDS.get(name.strip("'").rpartition(".")[2], "an expression")
+
+
+def _call(found: re.Match[str]) -> tuple[str, int]:
+    """What was called, and how many of its arguments the caller does not see."""
+    owner, name = found["owner"], found["name"]
+    if name == "__call__" and owner:
+        return kind_named(owner), 1
+    return f"{owner if name in _METHODS and owner else name}(...)", int(bool(owner))
+
+
+def _many(count: int) -> str:
+    return f"{count} argument{'s' if count != 1 else ''}"
+
+
+def _listed(names: str) -> str:
+    return names.replace("'", "")
+
+
+def _too_many(found: re.Match[str]) -> str:
+    call, hidden = _call(found)
+    most, given = int(found["most"]) - hidden, int(found["given"]) - hidden
+    takes = "none without its name" if most == 0 else f"{most}{'' if most == 1 else ' at most'}"
+    return f"{call} is given {_many(given)}, where it takes {takes}"
+
+
+_CALL = r"(?:(?P<owner>\w+)\.)?(?P<name>[\w<>]+)\(\) "
+_SENTENCES: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
+    (
+        r"(?:free variable|name|cannot access local variable) '(?P<n>\w+)'.*",
+        lambda m: f"the name {m['n']} is not defined",
+    ),
+    (
+        _CALL + r"missing \d+ required .*?arguments?: (?P<args>.+)",
+        lambda m: f"{_call(m)[0]} lacks {_listed(m['args'])}",
+    ),
+    (_CALL + r"takes (?:from \d+ to )?(?P<most>\d+) positional arguments? but (?P<given>\d+).*", _too_many),
+    (_CALL + r"got an unexpected keyword argument '(?P<n>\w+)'.*", lambda m: f"{_call(m)[0]} has no argument {m['n']}"),
+    (_CALL + r"got multiple values for argument '(?P<n>\w+)'", lambda m: f"{_call(m)[0]} is given {m['n']} twice"),
+    (_OBJECT + r" is not callable.*", lambda m: f"{kind_named(m['what'])} is called like a function"),
+    (r"type object '(?P<n>\w+)' has no attribute '(?P<a>\w+)'.*", lambda m: f"{m['n']} has no {m['a']}"),
+    (r"module '(?P<n>[\w.]+)' has no attribute '(?P<a>\w+)'.*", lambda m: f"{m['n']} has no {m['a']}"),
+    (_OBJECT + r" has no attribute '(?P<a>\w+)'.*", lambda m: f"{kind_named(m['what'])} has no {m['a']}"),
+    (_OBJECT + r" is not subscriptable.*", lambda m: f"{kind_named(m['what'])} has no entries in square brackets"),
+    (_OBJECT + r" does not support item .*", lambda m: f"entries of {kind_named(m['what'])} cannot be set"),
+    (_OBJECT + r" is not iterable", lambda m: f"{kind_named(m['what'])} stands where a list belongs"),
+    (
+        r"argument of type " + _OBJECT + r" is not iterable",
+        lambda m: f"{kind_named(m['what'])} holds nothing to look for",
+    ),
+    (r"iteration over a 0-d array", lambda m: "a number stands where a list belongs"),
+    (
+        r"cannot unpack non-iterable " + r"(?P<what>\w+) object",
+        lambda m: f"{kind_named(m['what'])} is one thing, not several",
+    ),
+    (
+        r"(?:not enough|too many) values to unpack \(expected (?P<n>\d+).*",
+        lambda m: f"the {m['n']} names on the left stand for another number of things on the right",
+    ),
+    (
+        r"unsupported operand type\(s\) for (?P<by>\S+?)(?: or pow\(\))?: '(?P<a>[\w.]+)' and '(?P<b>[\w.]+)'",
+        lambda m: f"{kind_named(m['a'])} and {kind_named(m['b'])} cannot be joined by {m['by']}",
+    ),
+    (r"bad operand type for unary (?P<by>\S): '(?P<a>[\w.]+)'", lambda m: f"{kind_named(m['a'])} has no {m['by']}"),
+    (
+        r"'(?P<by>\S+)' not supported between instances of '(?P<a>[\w.]+)' and '(?P<b>[\w.]+)'",
+        lambda m: f"{kind_named(m['a'])} and {kind_named(m['b'])} cannot be compared by {m['by']}",
+    ),
+    (
+        r"can only concatenate (?P<a>\w+) \(not \"(?P<b>[\w.]+)\"\) to \w+",
+        lambda m: f"{kind_named(m['a'])} and {kind_named(m['b'])} cannot be joined by +",
+    ),
+    (r"object of type '(?P<a>[\w.]+)' has no len\(\)", lambda m: f"{kind_named(m['a'])} stands where a list belongs"),
+    (r"unhashable type: '(?P<a>[\w.]+)'", lambda m: f"{kind_named(m['a'])} cannot stand here"),
+    (r"maximum recursion depth exceeded.*", lambda m: "this is nested too deeply"),
+)
+
+
+def in_plain_words(error: BaseException) -> str:
+    """What an exception says, without names of classes, methods and addresses."""
+    text = " ".join(str(error).split())
+    for pattern, sentence in _SENTENCES:
+        found = re.fullmatch(pattern, text)
+        if found is not None:
+            return sentence(found)
+    if isinstance(error, KeyError):
+        return f"there is no {text}"
+    text = re.sub(r"<class '([\w.]+)'>", lambda m: kind_named(m[1]), text)
+    text = re.sub(r"\bof type '?(\w+)'?", lambda m: f"that is {kind_named(m[1])}", text)
+    return f"{type(error).__name__}{': ' if text else ''}{plain_objects(text)}"
+
+
+def plain_objects(text: str) -> str:
+    """A sentence with functions, classes and other objects by their names, without addresses in memory."""
+    text = re.sub(r"<function (?:[\w.]*\.)?<lambda> at 0x[0-9a-f]+>", "a lambda", text)
+    text = re.sub(
+        r"<(?:built-in )?(?:function|method) ([\w.]+)(?: of [\w. ]+ object)?(?: at 0x[0-9a-f]+)?>", r"\1", text
+    )
+    text = re.sub(r"<bound method ([\w.]+) of .*?>", r"\1", text)
+    text = re.sub(r"<class '(?:[\w.]*\.)?(\w+)'>", r"\1", text)
+    text = re.sub(r"<module '([\w.]+)'[^>]*>", r"\1", text)
+    text = re.sub(r"<([\w.]*\.)?(\w+) object at 0x[0-9a-f]+>", lambda m: kind_named(m[2]), text)
+    return re.sub(r"np\.(?:float|int|bool)\w*\(([^()]*)\)", r"\1", text)
