@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from math import erfc
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
-from sympy import Rational, log, sqrt, tanh
+from sympy import Piecewise, Rational, log, sqrt, tanh
 
 import derive
 from derive import (
@@ -22,6 +24,7 @@ from derive import (
     normal,
     outer,
     parameter,
+    past_sum,
     positive,
     sectors,
     spectrum,
@@ -319,3 +322,88 @@ def test_a_default_is_finite(default):
     for domain in (whole_positive, positive):
         with pytest.raises(DeclarationError, match="parameter T: its default"):
             parameter("T", default=default, domain=domain)
+
+
+def test_cases_of_a_law_stay_inside_outer_products_and_means():
+    """By hand: <f(u) a> for u = a + b, f(u) = u above 1/5 and u/10 below, is <f(u) u> / 2."""
+    B = gaussian("B", D, D, variance=1 / D)
+    one, two = normal("one", D), normal("two", D)
+    u, x, y = fields("u x y", D, t)
+    W = weights("W", D, D, t)
+    law = Piecewise((u(t), u(t) > Rational(1, 5)), (u(t) / 10, True))
+    equations = [
+        Eq(u(t), one + two),
+        Eq(x(t), W(t) @ one),
+        Eq(y(t), past_sum(lambda s: mean(law.subs(t, s) * one) * two, t)),
+        Eq(W(0), B),
+        Eq(W(t + 1), W(t) + 1 / D * outer(two, law)),
+    ]
+    observe = {"x": mean(x(t) ** 2), "y": mean(y(t) ** 2)}
+    found = derive.load(Model(parameters=(T,), equations=equations, observe=observe)).solve(T=2)
+    cut = 0.2 / np.sqrt(2)
+    above = 0.5 * erfc(cut / np.sqrt(2)) + cut * np.exp(-(cut**2) / 2) / np.sqrt(2 * np.pi)
+    expected = above + (1 - above) / 10  # <u^2> is 2, so that <f(u) u> / 2 is this
+    assert found["y"] == pytest.approx(expected**2 * np.array([0, 1, 4]), abs=1e-9)
+    assert found["x"] == pytest.approx(1 + found["y"], abs=1e-9)
+
+
+def test_coefficients_of_weights_beyond_the_end_in_exact_arithmetic():
+    """By hand: z(1) = 3/8 S S^T one, entries of S of variance 2 / D; W(T + 1) stands in a field that nothing uses."""
+    A, B = gaussian("A", D, D, variance=1 / D), gaussian("B", D, D, variance=1 / D)
+    x, z = fields("x z", D, t)
+    W = weights("W", D, D, t)
+    equations = [
+        Eq(W(0), A + B),
+        Eq(W(t + 1), W(t) / 2 + A + B),
+        Eq(z(0), 1),
+        Eq(z(t + 1), W(t) @ (W(t).T @ z(t - 1)) + W(t) @ (W(t + 1).T @ z(t)) / 4),
+        Eq(x(0), 1),
+        Eq(x(1), 1),
+        Eq(x(t + 2), z(t)),
+    ]
+    derivation = derive_model(Model(parameters=(T,), equations=equations, observe={"x": mean(x(t) ** 2)}))
+    program = exact_pass(Layout(derivation.order, derivation.saddle), ())
+    for steps, last in ((1, 1), (2, 1), (3, Rational(9, 8))):
+        machine = ExactRun.of(program, {T: steps})
+        machine.order(program)
+        assert machine.scalars.expression(machine.observables(program)["x"].ravel()[-1]) == last
+
+
+def test_coefficients_that_are_singular_before_a_rule_begins():
+    """By hand; 1/(1 + t) in an equation at t + 1 is never taken at t = -1, in derivatives neither."""
+    Q = gaussian("Q", D, D, variance=1 / D)
+    x, y = fields("x y", D, t)
+    equations = [Eq(x(0), v), Eq(x(t + 1), b * Q @ (v / (1 + t) + x(t))), Eq(y(0), v), Eq(y(t + 1), b * y(t) / (1 + t))]
+    observe = {"both": mean(x(t) ** 2) + mean(y(t) ** 2)}
+    loaded = derive.load(Model(parameters=(b, T), equations=equations, observe=observe))
+    assert loaded.solve(b=1, T=2)["both"] == pytest.approx([2, 5, 4.5])  # 4 + 1, then 1/4 + 4 + 1/4
+    assert loaded.solve(b=0, T=2)["both"] == pytest.approx([2, 0, 0])
+    slope = jax.jacrev(loaded.function("both", of=["b"], T=1))(1.0)
+    assert np.asarray(slope) == pytest.approx([0, 10])
+
+
+def test_a_mean_in_front_of_a_random_matrix_in_an_update_is_refused_in_a_sentence():
+    G, x, W = goe("G", D), field("x", D, t), weights("W", D, D, t)
+    equations = [Eq(x(0), v), Eq(x(t + 1), W(t) @ x(t)), Eq(W(0), G), Eq(W(t + 1), W(t) + mean(x(t) ** 2) * G)]
+    model = Model(parameters=(T,), equations=equations, observe={"norm": mean(x(t) ** 2)})
+    with pytest.raises(DeclarationError, match="update of W multiplies a random matrix by a mean"):
+        _ = derive.load(model).derivation.saddle
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_factors_that_change_in_time_scale_a_product_when_they_are_written(fresh):
+    """By hand. SymPy multiplies sqrt(D) (1 + <x^2>) out: <x^2> stood beside a size and was taken a step late."""
+    Q = gaussian("Q", D, D, fresh=t) if fresh else gaussian("Q", D, D)
+    x, y = fields("x y", D, t)
+    product = (Q(t) if fresh else Q) @ v
+    slower = 1 / (sqrt(N) * mean(y(t) ** 2) + sqrt(D) / (1 + t))
+    equations = [
+        Eq(x(0), v),
+        Eq(x(t + 1), 1 / (1 + mean(x(t) ** 2)) * (1 / sqrt(D) * product)),
+        Eq(y(0), v),
+        Eq(y(t + 1), slower * product),
+    ]
+    observe = {"x": mean(x(t) ** 2), "y": mean(y(t) ** 2)}
+    found = derive.load(Model(parameters=(a, T), equations=equations, observe=observe)).solve(a=4, T=2)
+    assert found["x"] == pytest.approx([1, 1 / 4, 16 / 25])
+    assert found["y"] == pytest.approx([1, 1 / 9, (2 / 9 + 1 / 2) ** -2])

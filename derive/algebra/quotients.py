@@ -56,16 +56,26 @@ class RationalFunctions:
 
 @dataclass(frozen=True, eq=False)
 class Quotient:
+    """An element; NumPy's arrays of objects calculate with it."""
+
     field: RationalFunctions
     top: Any
     bottom: Any
 
     def __add__(self, other: Quotient) -> Quotient:
+        if not isinstance(other, Quotient):
+            return NotImplemented
+        if self.is_zero or other.is_zero:
+            return other if self.is_zero else self
         if self.bottom == other.bottom:
             return self.field.quotient(self.top + other.top, self.bottom)
         return self.field.quotient(self.top * other.bottom + other.top * self.bottom, self.bottom * other.bottom)
 
     def __mul__(self, other: Quotient) -> Quotient:
+        if not isinstance(other, Quotient):
+            return NotImplemented
+        if self.is_zero or other.is_zero:
+            return self if self.is_zero else other
         return self.field.quotient(self.top * other.top, self.bottom * other.bottom)
 
     def __neg__(self) -> Quotient:
@@ -73,6 +83,23 @@ class Quotient:
 
     def __truediv__(self, other: Quotient) -> Quotient:
         return self.field.quotient(self.top * other.bottom, self.bottom * other.top)
+
+    def __int__(self) -> int:
+        """The whole number that this is."""
+        if self.bottom != 1:
+            raise ValueError(f"{self.field.decode(self)} is no whole number")
+        return self._number(self.top)
+
+    def __float__(self) -> float:
+        """The number that this is."""
+        return self._number(self.top) / self._number(self.bottom)
+
+    def _number(self, polynomial: Any) -> int:
+        if polynomial.is_zero():
+            return 0
+        if not polynomial.is_constant():
+            raise ValueError(f"{self.field.decode(self)} is no number")
+        return int(polynomial.leading_coefficient())
 
     @property
     def is_zero(self) -> bool:

@@ -68,9 +68,12 @@ def cure(order: sp.Rational, size: Sector) -> str:
 
 
 def split_sizes(coefficient: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """A product as (powers of sizes, the rest)."""
+    """A product as (powers of sizes, the rest).
+
+    SymPy multiplies denominators out: a size is taken out of sqrt(D)*t + sqrt(D) first, or t would count as a size.
+    """
     sizes, rest = sp.S.One, sp.S.One
-    for factor in sp.Mul.make_args(sp.expand_power_base(coefficient, force=True)):
+    for factor in sp.Mul.make_args(sp.expand_power_base(sp.factor_terms(coefficient), force=True)):
         if factor.atoms(Sector):
             sizes *= factor
         else:

@@ -13,6 +13,7 @@ import sympy as sp
 
 from derive.algebra.nodes import index_size
 from derive.algebra.sites import around_averages
+from derive.language.symbols import Sector
 from derive.language.vectors import PAST, Field, FieldAt
 
 
@@ -121,7 +122,59 @@ class Diagonal:
         return DiagonalWeight(self.weight, index_size(self.field))
 
 
-Word = tuple[Letter | Diagonal, ...]
+@dataclass(frozen=True)
+class SiteTable:
+    """The means over sites of the products of two things, for each value of what stands on diagonals there. A thing is
+    ("C", field), or ("R", noise): then derivatives by the noise take the place of products with it."""
+
+    sector: Sector
+    left: tuple[str, Field]
+    right: tuple[str, Field]
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Under which name order parameters have it."""
+        return ("W", self.sector.name, *(f"{kind} {field}" for kind, field in (self.left, self.right)))
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """<weight left right>: a mean over sites with a function of what stands on diagonals there, as a matrix over the
+    times (and labels) of two things as those of a SiteTable."""
+
+    weight: sp.Expr
+    sector: Sector
+    left: tuple[str, Field]
+    right: tuple[str, Field]
+
+    @property
+    def T(self) -> Weighed:
+        return replace(self, left=self.right, right=self.left)
+
+    @property
+    def turned(self) -> bool:
+        """Whether it is made of the transposed table."""
+        return (self.left[0], self.left[1].name) > (self.right[0], self.right[1].name)
+
+    @property
+    def table(self) -> SiteTable:
+        ends = (self.right, self.left) if self.turned else (self.left, self.right)
+        return SiteTable(self.sector, *ends)
+
+    @property
+    def shape(self) -> tuple[sp.Expr, sp.Expr]:
+        return index_size(self.left[1]), index_size(self.right[1])
+
+    @property
+    def name(self) -> str:
+        ends = (str(field) if kind == "C" else f"d/d {field}" for kind, field in (self.left, self.right))
+        return f"<{self.weight}; {', '.join(ends)}>"
+
+    def matrix(self) -> sp.MatrixExpr:
+        return sp.MatrixSymbol(self.name, *self.shape)
+
+
+Word = tuple[Letter | Diagonal | Weighed, ...]
 Combination = tuple[tuple[sp.Expr, Word], ...]
 
 

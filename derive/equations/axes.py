@@ -26,6 +26,7 @@ from derive.language.vectors import (
     GivenNumbers,
     Mean,
     Mix,
+    PastSum,
     Project,
     Selection,
     Softmax,
@@ -130,7 +131,7 @@ class _Spreading:
         if isinstance(node, Project):
             return Project(*map(self.own, node.args))
         if isinstance(node, sp.Sum):
-            return sp.Sum(self.own(node.function), *node.limits)
+            return PastSum(self.own(node.function), *node.limits)
         if isinstance(node, Mix) and isinstance(node.table, DataAt) and len(axes_of(node.vector)) > 1:
             return self._mixed(node)
         return node.func(*node.args[:-1], self.own(node.args[-1]))
@@ -146,7 +147,7 @@ class _Spreading:
         expression = self.own(node.expression)
         wide = {m for m in expression.atoms(Mix) if isinstance(m.table, Selection) and sector_of(m) is not None}
         outer = [m for m in wide if not any(m != other and other.has(m) for other in wide)]
-        return expression.xreplace({m: self._field(m, node) for m in outer})
+        return expression.xreplace({m: self._field(m, node) for m in sorted(outer, key=sp.default_sort_key)})
 
     def _field(self, mix: Mix, where: sp.Expr) -> FieldAt:
         vector = mix.vector

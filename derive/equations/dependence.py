@@ -9,12 +9,21 @@ import sympy as sp
 
 from derive.algebra.sites import SiteValue
 from derive.errors import DeclarationError
+from derive.language.symbols import Sector
 from derive.language.traits import is_trait, traits_in
 from derive.language.vectors import PAST, Field, FieldAt, Mean
 from derive.records.saddle import TimeOrder
 from derive.records.system import DisorderRule, ElementwiseRule, LinearRule, Rule, System, SystemField, Term
 
 Parts = tuple[tuple[sp.Expr, Field], ...]
+
+
+class UnknownLaw(DeclarationError):
+    """What stands on a diagonal of a sector, or a spike beside it, has no law in closed form: it is sampled."""
+
+    def __init__(self, sector: Sector, told: str) -> None:
+        super().__init__(told)
+        self.sector = sector
 
 
 def trait_parts(system: System, field: Field) -> Parts:
@@ -27,9 +36,10 @@ def trait_parts(system: System, field: Field) -> Parts:
     rule = next(f for f in system.training if f.field == field)
     terms = rule.rule.terms if isinstance(rule.rule, LinearRule) and not rule.starts and rule.shift == 0 else ()
     if not terms or not all(_at_the_same_time(term, field) for term in terms):
-        raise DeclarationError(
+        raise UnknownLaw(
+            field.sector,
             f"the probed matrix: {field} depends on traits of sites at which diag(...) stands, otherwise than by a "
-            "factor; use spikes that are functions of traits times fields without traits"
+            "factor; use spikes that are functions of traits times fields without traits",
         )
     found: dict[Field, sp.Expr] = {}
     for term in terms:
@@ -70,9 +80,10 @@ def of_normals(system: System, order: TimeOrder, value: FieldAt) -> sp.Expr:
             return law.xreplace(
                 {v: of_normals(system, order, v.field(time) if v.field.timed else v.field()) for v in inside}
             )
-    raise DeclarationError(
+    raise UnknownLaw(
+        field.sector,
         f"the probed matrix: {field} stands in diag(...) and is no function of fields of its site that come from "
-        "linear laws alone, so that its law is not known in closed form; take a field that is one"
+        "linear laws alone, so that its law is not known in closed form; take a field that is one",
     )
 
 
@@ -94,9 +105,10 @@ def _multiples(
             now = all(v.time == (field.clock if field.timed else None) for v in others)
             if slopes is not None and now:
                 return [(slope, value.field) for slope, value in zip(slopes, others, strict=True)]
-    raise DeclarationError(
+    raise UnknownLaw(
+        field.sector,
         f"the probed matrix: {field}, at sites at which a training field stands in diag(...), is neither normal nor a "
-        "function of that field times what is; fields on diagonals and spikes beside them must come from linear laws"
+        "function of that field times what is; fields on diagonals and spikes beside them must come from linear laws",
     )
 
 

@@ -15,7 +15,7 @@ from derive.language.equations import Eq
 from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum, Weights, WeightsAt
 from derive.language.model import Model
 from derive.language.symbols import Clock, Sector
-from derive.language.vectors import PAST, Apply, Mean, Project, shown
+from derive.language.vectors import PAST, Apply, Mean, PastSum, Project, shown
 from derive.records.system import Recurrence
 
 
@@ -76,7 +76,7 @@ class History:
                     left, right = right, left
                 scale, left, right = (part.subs(clock, PAST) for part in (increment.coefficient, left, right))
                 added = kernel(time, PAST) * scale * Project(left, right, node.vector)
-                total += sp.Sum(added, (PAST, 0, time - 1))
+                total += PastSum(added, (PAST, 0, time - 1))
         return total
 
 
@@ -318,15 +318,15 @@ def _parts_of_update(equation: Eq, weights: Weights) -> Update:
         elif isinstance(part, Atom) and isinstance(part.symbol, WeightsAt) and not part.transposed:
             shift = sp.expand(part.symbol.time - clock)
             if shift not in (0, 1):
-                raise DeclarationError(f"{equation.target}: {part} may enter at {clock} or {clock} + 1 only")
-            if scale.has(Mean):
                 raise DeclarationError(
-                    f"the update of {weights} multiplies weights by a mean; only numbers, parameters and functions of "
-                    "time may multiply weights (outer products may be multiplied by means)"
+                    f"{equation.target}: {part} may enter at {clock} or {clock} + 1 only; for momentum give the change "
+                    "weights of its own, Eq(V(t + 1), V(t) / 2 + ...) and Eq(W(t + 1), W(t) + V(t + 1))"
                 )
+            _check_no_mean(scale, weights, "weights")
             table = now if shift == 0 else later
             table[part.symbol.weights] = table.get(part.symbol.weights, sp.S.Zero) + scale
         elif isinstance(part, Atom) and isinstance(part.symbol, Disorder):
+            _check_no_mean(scale, weights, "a random matrix")
             start = Start(part.symbol, part.transposed)
             fixed[start] = fixed.get(start, sp.S.Zero) + scale
         else:
@@ -336,6 +336,14 @@ def _parts_of_update(equation: Eq, weights: Weights) -> Update:
                 "outer products keep the history low-rank"
             )
     return now, fixed, added, later
+
+
+def _check_no_mean(scale: sp.Expr, weights: Weights, what: str) -> None:
+    if scale.has(Mean):
+        raise DeclarationError(
+            f"the update of {weights} multiplies {what} by a mean; only numbers, parameters and functions of time may "
+            "multiply matrices there (outer products may be multiplied by means)"
+        )
 
 
 def _add(table: dict[K, sp.Expr], scale: sp.Expr, source: dict[K, sp.Expr]) -> None:

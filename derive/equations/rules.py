@@ -22,6 +22,7 @@ from derive.language.vectors import (
     FieldAt,
     Mean,
     Mix,
+    PastSum,
     Project,
     Total,
     axes_of,
@@ -80,7 +81,7 @@ class Rules:
             raise DeclarationError(f"{where}: write sums over earlier times with past_sum(lambda s: ..., t)")
         if target.timed and (high + 1 - target.clock).is_positive:
             now = apart(sp.expand, scale * node.function.subs(PAST, high))
-            earlier = self._past_terms(scale, sp.Sum(node.function, (PAST, 0, high - 1)), target, where)
+            earlier = self._past_terms(scale, PastSum(node.function, (PAST, 0, high - 1)), target, where)
             parts = [earlier, *(self._linear_terms(part, target, where) for part in sp.Add.make_args(now))]
             return None if None in parts else tuple(term for part in parts for term in part or ())
         terms = []
@@ -229,7 +230,7 @@ class Rules:
             return product if _is_nonlinear(product) else apart(sp.expand, product)
         if isinstance(expression, sp.Sum):
             body = apart(sp.expand, self._lowered(apart(sp.expand, expression.function), clock, where))
-            return sp.Add(*(sp.Sum(part, *expression.limits) for part in sp.Add.make_args(body)))
+            return sp.Add(*(PastSum(part, *expression.limits) for part in sp.Add.make_args(body)))
         return expression.func(*(self._lowered(arg, clock, where) for arg in expression.args))
 
     def _product(self, node: Apply, scale: sp.Expr, clock: Clock | None, where: str) -> sp.Expr:
@@ -250,7 +251,8 @@ class Rules:
         matrix, argument = product.matrix, product.argument
         rows, columns = product.shape
         sizes, _ = split_sizes(scale)
-        if size_order(sizes**2 * matrix.variance * columns, where) != 0:
+        same = not sizes.has(Mean, DataAt, Total, Mix) and not _clock_in(sizes)  # at all times: it scales the noise
+        if not same or size_order(sizes**2 * matrix.variance * columns, where) != 0:
             sizes = columns ** (-(1 + size_order(matrix.variance, where)) / 2)
         made = self.made.new_field(
             f"{matrix}{'T' if product.transposed else ''}_{argument}",
@@ -370,7 +372,7 @@ def _sizes_outside(expression: sp.Expr, where: str) -> tuple[sp.Expr, sp.Expr]:
 
 def _divided(term: sp.Expr, size: sp.Expr) -> sp.Expr:
     """The term over a power of a size, which goes into a sum over earlier times."""
-    return sp.Sum(apart(sp.expand, term.function / size), *term.limits) if isinstance(term, sp.Sum) else term / size
+    return PastSum(apart(sp.expand, term.function / size), *term.limits) if isinstance(term, sp.Sum) else term / size
 
 
 def _in_ratios(law: sp.Expr, where: str) -> sp.Expr:

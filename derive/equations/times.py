@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import sympy as sp
+from sympy.logic.boolalg import Boolean
 
 from derive.errors import DeclarationError
 from derive.language.data import DataAt
@@ -111,3 +112,21 @@ def latest_moment(expression: sp.Expr, where: str) -> Moment | None:
 def in_clock(expression: sp.Expr, moment: Moment, clock: Clock) -> sp.Expr:
     """The expression as a function of the clock, so that its value at the clock is the one that was at the moment."""
     return expression.subs(moment.variable, clock - moment.shift)
+
+
+def from_time(first: int, expression: sp.Expr, clock: Clock) -> sp.Expr:
+    """The expression with coefficients that are finite before the first time at which it holds.
+
+    A rule is evaluated at every time, and starting values are put in afterwards: 1/t, from 1/(1 + t) in an equation at
+    t + 1, would leave infinities in covariances and in derivatives.
+    """
+    if first == 0 or not expression.has(clock):
+        return expression
+    if isinstance(expression, (FieldAt, DataAt, DisorderAt, WeightsAt, Boolean)) or not expression.args:
+        return expression
+    if isinstance(expression, sp.Sum):
+        return expression.func(from_time(first, expression.function, clock), *expression.limits)
+    inner = (FieldAt, DataAt, DisorderAt, WeightsAt, sp.Sum, sp.Piecewise)
+    if isinstance(expression, sp.Expr) and not expression.has(*inner) and not expression.is_polynomial(clock):
+        return expression.subs(clock, sp.Max(first, clock))
+    return expression.func(*(from_time(first, arg, clock) for arg in expression.args))

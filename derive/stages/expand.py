@@ -20,6 +20,8 @@ from derive.equations.made import Applied, Made
 from derive.equations.moments import check_moments
 from derive.equations.probing import Probing
 from derive.equations.rules import Rules
+from derive.equations.stopping import stopping
+from derive.equations.times import from_time
 from derive.errors import DeclarationError, SizeError, blaming
 from derive.language.equations import Eq
 from derive.language.laws import Drawn
@@ -33,6 +35,7 @@ from derive.records.system import (
     LinearRule,
     Rule,
     SpectralFields,
+    Stopping,
     System,
     SystemField,
     Term,
@@ -45,7 +48,8 @@ def expand_declaration(model: Model) -> System:
     history = write_out(model)
     made = Made(model)
     try:
-        probes, traces = _taken_apart(model, made, history)
+        times = stopping(model, made, history)
+        probes, traces = _taken_apart(model, made, history, times)
     except SizeError:
         check_sizes_of_updates(model)  # what an update adds shows only where the weights are used
         raise
@@ -70,6 +74,7 @@ def expand_declaration(model: Model) -> System:
             history.recurrences,
             probes,
             traces=traces,
+            stopping=times,
             assumptions=("all sizes grow together at fixed ratios; times and labels stay finite",),
         )
 
@@ -102,7 +107,7 @@ def _by_law(vector: Drawn, normals: Sequence[FieldAt], one: FieldAt) -> Rule:
 
 
 def _taken_apart(
-    model: Model, made: Made, history: History
+    model: Model, made: Made, history: History, times: Stopping | None
 ) -> tuple[tuple[SpectralFields, ...], tuple[SpectralFields, ...]]:
     """Put every field into `made`, and return those that probe matrices, and those for traces of their resolvents."""
     rules = Rules(made, history)
@@ -116,9 +121,9 @@ def _taken_apart(
     found, traces = [], []
     for label, probe in model.probes:
         with blaming(probe):
-            found.append(Probing(made, rules, history).spectral_fields(label, probe.matrix))
+            found.append(Probing(made, rules, history, times).spectral_fields(label, probe.matrix))
             if probe.between:
-                traces.append(Probing(made, rules, history).spectral_fields(label, probe.matrix, probe.between))
+                traces.append(Probing(made, rules, history, times).spectral_fields(label, probe.matrix, probe.between))
     return tuple(found), tuple(traces)
 
 
@@ -135,7 +140,7 @@ def _claim_product(model: Model, made: Made, equation: Eq, field: Field) -> None
     at_clock = equation.time == (field.clock if field.timed else None)
     same_time = node.vector.time == equation.time and argument.timed == field.timed
     drawn_now = not fresh or node.matrix.time == equation.time
-    number = not split_sizes(scale)[1].free_symbols and not scale.has(Mean)
+    number = not split_sizes(scale)[1].free_symbols and not scale.has(Mean, Clock)
     if not (alone and at_clock and same_time and drawn_now and number):
         return
     if isinstance(matrix, Disorder) and argument.axes == field.axes:
@@ -156,18 +161,19 @@ def _add_equation(model: Model, made: Made, equation: Eq, field: Field, rules: R
     if equation.time.is_Integer:
         return
     shift = int(equation.time - clock)
-    rule = rules.rule(equation.value.subs(clock, clock - shift), clock, field, where)
     given = [e for e in model.equations if isinstance(e.target, FieldAt) and e.target.field == field]
     fixed = [(int(e.time), e) for e in given if e.time is not None and e.time.is_Integer]
     starts = sorted(fixed, key=lambda pair: pair[0])
     if [first for first, _ in starts] != list(range(len(starts))):
         raise DeclarationError(f"{field}: starting values must be given at 0, 1, ... without gaps")
+    first_time = max(shift, len(starts))
+    rule = rules.rule(from_time(first_time, equation.value.subs(clock, clock - shift), clock), clock, field, where)
     start_rules = []
     for first, start in starts:
         with blaming(start):
             begun = _from_start(start.value, clock, first, where)
             start_rules.append(rules.rule(begun, clock, field, f"the equation of {field}({first})"))
-    made.put(SystemField(field, rule, max(shift, len(starts)), tuple(start_rules)))
+    made.put(SystemField(field, rule, first_time, tuple(start_rules)))
 
 
 def _from_start(expression: sp.Expr, clock: Clock, first: int, where: str) -> sp.Expr:

@@ -1,0 +1,89 @@
+"""Weights and fresh matrices that are used some steps late: as with a field of its own for the product."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sympy import sqrt, tanh
+
+import derive
+from derive import (
+    Eq,
+    Model,
+    field,
+    gaussian,
+    mean,
+    normal,
+    outer,
+    parameter,
+    sectors,
+    spectrum,
+    training_clock,
+    weights,
+    whole_positive,
+)
+from derive.errors import DeclarationError
+
+a, T = parameter("a", default=0.5), parameter("T", default=4, domain=whole_positive)
+D = sectors("D")
+t = training_clock("t", steps=T)
+g, F, X = normal("g", D), gaussian("F", D, D, fresh=t), gaussian("X", D, D)
+u, y, z, W = field("u", D, t), field("y", D, t), field("z", D, t), weights("W", D, D, t)
+
+
+def model(*equations: Eq) -> Model:
+    learning = (Eq(W(0), X / sqrt(D)), Eq(W(t + 1), 0.9 * W(t) + a / D * outer(u(t), g)))
+    return Model(
+        parameters=(a, T),
+        equations=[Eq(u(0), g), *equations, *learning],
+        observe={"square": mean(u(t) ** 2), "start": mean(u(t) * g), "late": mean(u(t) * u(t - 1))},
+        probe=spectrum(W(T).T @ W(T)),
+    )
+
+
+def test_matrices_some_steps_late_are_products_with_fields_of_their_own():
+    late = model(Eq(u(t), W(t - 2) @ u(t - 2) + F(t - 3).T @ u(t - 3) / sqrt(D) + u(t - 1) / 2))
+    found = derive.load(late).solve()
+    assert found["square"][-1] > 1 and len(found.outliers) == 1
+    products = (Eq(y(t), W(t) @ u(t)), Eq(z(t), F(t).T @ u(t) / sqrt(D)))
+    by_field = model(*products, Eq(u(t), y(t - 2) + z(t - 3) + u(t - 1) / 2))
+    other = derive.load(by_field).solve()
+    for name in ("square", "start", "late"):
+        np.testing.assert_allclose(found[name], other[name], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.outliers, other.outliers, rtol=1e-10)
+    compared = derive.compare(found, derive.load(late).simulate(size=200, seeds=12))
+    assert compared.to_frame()["difference"].abs().max() < 6
+
+
+def test_what_stands_at_the_start_is_what_its_equation_says():
+    spiked = X / sqrt(D) + gaussian("Y", D, D) / sqrt(2 * D)
+    learning = (Eq(W(0), spiked), Eq(W(t + 1), (1 - a) * W(t) + a * W(0) + a / D * outer(u(t), u(0))))
+    by_name = [Eq(u(0), g), Eq(u(t + 1), W(0).T @ u(t) / 2 + W(t) @ u(0) / 4), *learning]
+    written = [
+        Eq(u(0), g),
+        Eq(u(t + 1), spiked.T @ u(t) / 2 + W(t) @ g / 4),
+        Eq(W(0), spiked),
+        Eq(W(t + 1), (1 - a) * W(t) + a * spiked + a / D * outer(u(t), g)),
+    ]
+    observe, probe = {"square": mean(u(t) ** 2)}, spectrum(W(T).T @ W(T))
+    found, other = (
+        derive.load(Model(parameters=(a, T), equations=equations, observe=observe, probe=probe)).solve()
+        for equations in (by_name, written)
+    )
+    np.testing.assert_allclose(found["square"], other["square"], rtol=1e-13)
+    np.testing.assert_allclose(found.outliers, other.outliers, rtol=1e-12)
+
+
+def test_other_fixed_times_are_refused():
+    with pytest.raises(DeclarationError, match=r"the equation of u uses W\(1\); on the right side times are relative"):
+        model(Eq(u(t + 1), W(1) @ u(t)))
+
+
+def test_weights_before_their_start_are_refused_where_they_would_matter():
+    """What they act on vanishes there if it is as late as they are; else starting values must say what holds."""
+    with pytest.raises(DeclarationError, match=r"W has no value before its start; give u starting values, Eq\(u\(1\)"):
+        model(Eq(u(t), W(t - 2) @ g + u(t - 1)))
+    with pytest.raises(DeclarationError, match="no value before its start"):
+        model(Eq(u(t + 1), W(t - 1) @ u(t)))
+    model(Eq(u(1), g), Eq(u(t), W(t - 2) @ g + u(t - 1)))
+    model(Eq(u(t + 1), W(t - 1) @ (2 * tanh(u(t - 1)) - u(t - 2))))
