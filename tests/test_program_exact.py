@@ -28,7 +28,7 @@ from derive import (
 from derive.codegen import generate_files
 from derive.pipeline import derive_model
 from derive.program.exact import exact_pass
-from derive.program.layout import Layout
+from derive.program.layout import Layout, shown_covariance
 from derive.program.merging import merged
 from derive.program.nodes import Call, Formula, Let, MatMul, Ref, Slot, Sum, Symbol, alive, children
 from derive.program.quotients import ExactRun
@@ -144,7 +144,10 @@ def test_a_step_contracts_no_past_twice_for_one_field(data):
     for let in remarked:
         used = _products(let.value)
         assert len(used) == len(set(used)), let.remark
-    assert len([line for let in remarked for line in let.remark.splitlines()]) == len(layout.fields)
+    told = [line for let in remarked for line in let.remark.splitlines()]
+    equations = [equation for f in layout.fields for equation in layout.shown(f)]
+    noises = [shown_covariance(c) for f in layout.fields for c in layout.covariances(f.field)]
+    assert sorted(told) == sorted((*equations, *noises))  # each equation of the model, once
 
 
 def _merged_values(statements, wanted):

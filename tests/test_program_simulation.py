@@ -227,6 +227,7 @@ def test_weights_and_fresh_matrices_of_the_time_before():
         equations=[
             Eq(M(0), M0),
             Eq(M(t + 1), b * M(t) + c / D * outer(y(t), v)),
+            Eq(x(0), w),
             Eq(x(t), M(t - 1) @ v + X(t - 1) @ v + w),
             Eq(y(t), M(t) @ x(t) + X(t) @ w),
         ],
@@ -249,15 +250,33 @@ def test_weights_and_fresh_matrices_of_the_time_before():
     close(matrices[""], M_now)
 
 
-@pytest.mark.parametrize("kind", ["weights", "fresh"])
-def test_matrices_further_back_are_refused_in_a_sentence(kind):
+def test_matrices_of_two_and_three_steps_before():
+    """Weights and fresh matrices are held as long as they are used; before the start they are zero."""
     x, M, X = field("x", D, t), weights("M", D, D, t), gaussian("X", D, D, fresh=t)
-    late = M(t - 2) if kind == "weights" else X(t - 2)
-    equations = [Eq(x(t), late @ v)]
-    if kind == "weights":
-        equations += [Eq(M(0), M0), Eq(M(t + 1), M(t) + c / D * outer(x(t), x(t)))]
-    with pytest.raises(DeclarationError, match="the equation of x at t uses . 2 steps before"):
-        write_simulation(Model(parameters=(c, T), equations=equations), (), "numerics.runtime")
+    model = Model(
+        parameters=(b, c, T),
+        equations=[
+            Eq(M(0), M0),
+            Eq(M(t + 1), b * M(t) + c / D * outer(x(t), v)),
+            Eq(x(0), w),
+            Eq(x(1), X(0) @ w + w),
+            Eq(x(t), M(t - 2) @ v + X(t - 3) @ v + X(t - 1) @ w + w),
+        ],
+        observe={"x": mean(x(t) ** 2)},
+        probe=spectrum(M(T)),
+    )
+    matrices, _, observed = sample(model)
+    rng = drawn()
+    M_, v_, w_ = [drawn_goe(rng)], rng.standard_normal(SIZE), rng.standard_normal(SIZE)
+    X_, x_, zero = [], [], np.zeros((SIZE, SIZE))
+    for now in range(5):
+        X_.append(rng.standard_normal((SIZE, SIZE)))
+        if now:
+            M_.append(0.4 * M_[-1] + 2.0 / SIZE * np.outer(x_[-1], v_))
+        late = [zero if now < lag else held[now - lag] for held, lag in ((M_, 2), (X_, 3), (X_, 1))]
+        x_.append(late[0] @ v_ + late[1] @ v_ + late[2] @ w_ + w_)
+    close(observed["x"], [np.mean(x**2) for x in x_])
+    close(matrices[""], M_[-1])
 
 
 def test_momentum_and_updates_that_need_the_new_field():
@@ -638,7 +657,7 @@ def _solver(model: Model) -> SimpleNamespace:
         about=None,
         simulation=loaded(model),
         matrices=tuple(
-            SimpleNamespace(label=label, plus=probe.plus, probe=SimpleNamespace(directions=()))
+            SimpleNamespace(label=label, plus=probe.plus, probe=SimpleNamespace(directions=(), stopping=None))
             for label, probe in model.probes
         ),
         point=lambda values: Point(**values),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,17 @@ from derive.language.symbols import _Named
 from derive.version import __version__
 
 if TYPE_CHECKING:
+    from derive.algebra.words import SiteTable
     from derive.pipeline import Derivation
+    from derive.records.probe import SampledSites
 
 _SHARED = Path(__file__).parents[2] / "numerics" / "runtime"
 RUNTIME = "numerics.runtime"
 """Where generated code finds what all solvers share."""
+
+_PROBE = "A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."
+_BULK, _CURVE = "The bulk: self-consistent responses", ", the curve of the resolvent G, and where its edges may lie"
+_LIMIT = "Where training comes to rest: order parameters in z, whose last values are those at z = 0."
 
 
 def generate_files(model: Model, runtime: str = RUNTIME) -> dict[str, str]:
@@ -57,14 +64,15 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
     from derive.program.exact import exact_pass, exact_two_time
     from derive.program.exact_text import ExactText
     from derive.program.gaussian import gaussian_two_time, pass_by_integrals
-    from derive.program.gaussian_text import GaussianText
+    from derive.program.labelled_limit import labelled_limit_record
     from derive.program.layout import Layout
-    from derive.program.limit import limit_program
+    from derive.program.limit import limit_record
     from derive.program.module import front_text
-    from derive.program.probe import bulk_program, letters_needed, probe_program
-    from derive.program.probe_text import bulk_text, limit_text, probe_text
+    from derive.program.probe import bulk_record, letters_needed, probe_record
     from derive.program.sampled_text import write_sampled, write_sampled_two_time
     from derive.program.simulation_text import write_simulation
+    from derive.program.text import module_text
+    from derive.records.limit import LabelledLimit
 
     layout = Layout(derivation.order, derivation.saddle)
     stems = _stems(model)
@@ -72,18 +80,21 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
     letters = sorted({letter for some, _ in found for letter in some}, key=lambda x: x.name)
     means = tuple(dict.fromkeys(mean for _, some in found for mean in some))
     exact = True
-    if derivation.system.linear:
-        training = ExactText(exact_pass(layout, letters, means), runtime).module()
+    sampled, tables = _sampled_sites(derivation)
+    if derivation.system.linear and all(sites.known for sites in sampled):
+        training = ExactText(exact_pass(layout, letters, means, sampled, tables), runtime).module()
         two_time = ExactText(exact_two_time(layout), runtime).module() if layout.named else ""
     else:
-        by_integrals = pass_by_integrals(derivation)
+        by_integrals = None if sampled else pass_by_integrals(derivation)
+        if by_integrals is None and any(probed.probe.spreads for probed in derivation.probes.values()):
+            # normal fields on diagonals have a variance that is sampled: so is what is made of it
+            return _written(model, replace(derivation, sampled=True), runtime)
         if by_integrals is not None:
-            training = GaussianText(by_integrals, runtime).module()
-            two_time = GaussianText(gaussian_two_time(layout), runtime).module()
+            training = ExactText(by_integrals, runtime).module()
+            two_time = ExactText(gaussian_two_time(layout), runtime).module()
         else:
-            _check_measured(derivation)
-            _check_spreads(derivation)
-            exact, training = False, write_sampled(layout, letters, means, model.responses, runtime)
+            exact = False
+            training = write_sampled(layout, letters, means, model.responses, runtime, sampled, tables)
             two_time = write_sampled_two_time(layout, letters, means, runtime)
     files = {
         "training.py": training,
@@ -93,35 +104,35 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
         files["two_time.py"] = two_time
     for label, stem in stems.items():
         probed = derivation.probes[label]
-        files[f"probe{stem}.py"] = probe_text(probe_program(probed.pencil, layout, means), runtime)
-        files[f"bulk{stem}.py"] = bulk_text(bulk_program(probed.bulk, layout, means), runtime)
-        if probed.traces is not None:
-            files[f"traces{stem}.py"] = bulk_text(bulk_program(probed.traces, layout, means), runtime)
+        record = probe_record(probed.pencil, layout, means)
+        files[f"probe{stem}.py"] = module_text(_PROBE, "PROBE", record, runtime)
+        for name, bulk in (("bulk", probed.bulk), ("traces", probed.traces)):
+            if bulk is not None:
+                doc = f"{_BULK}{'' if bulk.curve is None else _CURVE}."
+                record = bulk_record(bulk, layout, means)
+                files[f"{name}{stem}.py"] = module_text(doc, "BULK", record, runtime)
     with suppress(DeclarationError):  # it is told why where the limit is asked for
-        files["limit.py"] = limit_text(limit_program(derivation.limit), runtime)
+        limit = derivation.limit
+        labelled = isinstance(limit, LabelledLimit)
+        made = labelled_limit_record(limit) if isinstance(limit, LabelledLimit) else limit_record(limit)
+        files["limit.py"] = module_text(_LIMIT, "LIMIT", made, runtime, labelled)
     files["__init__.py"] = front_text(model, layout, exact, stems, declaration_digest(model), runtime)
     return {name: _formatted(_banner(model) + text) for name, text in sorted(files.items())}
 
 
-def _check_measured(derivation: Derivation) -> None:
-    """Sampled numbers carry errors, which a bulk would take over; it has none."""
-    for label, probed in derivation.probes.items():
-        for number in probed.blocks.projected.measured:
-            with blaming(dict(derivation.model.probes)[label]):
-                raise DeclarationError(
-                    f"the probed matrix: {number.average} multiplies a random matrix, so that the bulk depends on it, "
-                    "and it is sampled here, with an error; make it a parameter, or multiply outer products only"
-                )
+def _sampled_sites(derivation: Derivation) -> tuple[tuple[SampledSites, ...], tuple[SiteTable, ...]]:
+    """What stands on diagonals whose law is sampled, and what is averaged for each value of it."""
+    from derive.program.probe import tables_needed
 
-
-def _check_spreads(derivation: Derivation) -> None:
-    """Bulks that hold training fields are not had where those are sampled."""
-    for probed in derivation.probes.values():
-        for spread in probed.probe.spreads:
-            raise DeclarationError(
-                f"spectrum(...) has diag(...) of {spread.values[0]}, and other laws of this model are sampled, so that "
-                "its bulk would have an error; take laws that are linear, or whose averages are integrals in few fields"
-            )
+    probes = derivation.probes.values()
+    sampled = tuple(dict.fromkeys(sites for probed in probes for sites in probed.probe.sampled))
+    names = [sites.sector.name for sites in sampled]
+    if len(names) > len(set(names)):
+        raise DeclarationError(
+            f"several matrices are probed with different sampled fields on the diagonals of {sampled[0].sector}; probe "
+            "them one at a time"
+        )
+    return sampled, tuple(dict.fromkeys(table for probed in probes for table in tables_needed(probed.blocks)))
 
 
 def generate_alone(model: Model) -> dict[str, str]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
@@ -18,7 +19,7 @@ from derive.pipeline import ProbedMatrix
 from derive.program.exact import exact_pass
 from derive.program.layout import Layout
 from derive.program.nodes import Formula
-from derive.program.probe import letters_needed, probe_program
+from derive.program.probe import letters_needed, ring_pencils
 from derive.program.quotients import Array, ExactRun
 from derive.program.recurrences import Coefficients
 from derive.records.probe import MAP, Cycle
@@ -35,9 +36,8 @@ class ExactLevel:
         self.layout = Layout(probed.training.order, probed.training.saddle)
         letters, means = letters_needed(probed.blocks)
         self.program = exact_pass(self.layout, letters, means)
-        self.probe = probe_program(probed.pencil, self.layout, means)
-        pencils = [ring.pencil for ring in self.probe.rings]
-        beside = chain(*([*(let.value for let in f.body), f.result] for f in pencils))
+        self.pencils = ring_pencils(probed.pencil, self.layout, means)
+        beside = chain(*([*(let.value for let in f.body), f.result] for f in self.pencils))
         self.machine = ExactRun.of(self.program, substitution, beside)
         self.scalars = self.machine.scalars
 
@@ -48,10 +48,10 @@ class ExactLevel:
     def characteristic(self, cycle: Cycle) -> tuple[sp.Expr, ...]:
         """Factors, in MAP, of the characteristic polynomial of a ring's constant matrix."""
         unknowns = self.pencil.blocks.projected.unknowns
-        size = min(sum(self.machine.whole(Formula(unknowns[r].size)) for r in group) for group in cycle.groups)
+        size = min(sum(self.machine.whole(unknowns[r].size) for r in group) for group in cycle.groups)
         if size > MOST_ROWS:
             raise TooLarge(f"its matrix has {size} rows, more than {MOST_ROWS}")
-        pencil = self.probe.rings[self.pencil.cycles.index(cycle)].pencil
+        pencil = self.pencils[self.pencil.cycles.index(cycle)]
         matrix = self.machine.call(pencil, {pencil.parameters[1]: self.order})
         return tuple(
             sp.fraction(sp.together(sp.Add(*(self.scalars.expression(c) * MAP**k for k, c in enumerate(part)))))[0]
@@ -88,7 +88,7 @@ class ExactLevel:
         current = self.machine.eye(size)
         for k in range(1, size + 1):
             product = self.machine.product(matrix, current)
-            trace = self.machine.total(product[i, i] for i in range(size))
+            trace = self.machine.total(np.diagonal(product), axis=0)
             c = -(trace / self.scalars.of(sp.Integer(k)))
             coefficients.append(c)
             for i in range(size):

@@ -13,15 +13,14 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import outermost
-from derive.algebra.words import Letter
+from derive.algebra.words import Letter, SiteTable
 from derive.errors import DeclarationError
-from derive.language.data import DataAt, EntriesAt, RootAt
+from derive.language.data import DataAt, EntriesAt
 from derive.language.matrices import Disorder
-from derive.language.symbols import Clock, Sector, labels_along
+from derive.language.symbols import Clock, Sector
 from derive.language.traits import Trait, split_traits, traits_in
-from derive.language.vectors import PAST, Each, Field, FieldAt, Mean, Mix, Selection, Softmax, Total, axes_of, shown
-from derive.printing import text
-from derive.program.layout import Layout, lag_of, mean_key
+from derive.language.vectors import PAST, Each, Field, FieldAt, Mean, Mix, Softmax, Total, axes_of, shown
+from derive.program.layout import Layout, mean_key, shown_covariance
 from derive.program.merging import merged
 from derive.program.nodes import (
     SCALAR,
@@ -38,14 +37,15 @@ from derive.program.nodes import (
     Sum,
     Symbol,
     Transposed,
-    Tuple,
     Value,
     alive,
+    alive_always,
     children,
     shape_of,
     symbols_in,
 )
-from derive.program.recurrences import Coefficients
+from derive.program.training import ONE, Training, along, apart, labels_in
+from derive.records.probe import SampledSites
 from derive.records.system import (
     DisorderRule,
     ElementwiseRule,
@@ -58,10 +58,10 @@ from derive.records.system import (
     weighing,
 )
 
-Key = tuple[str, str, str] | tuple[str, int]
-"""An order parameter: ("C", a, b), ("R", a, b), ("M", i) for a mean that weighs updates, ("F", i) for one at a time."""
-
-ONE = Formula(sp.S.One)
+Key = tuple[str, str, str] | tuple[str, int] | tuple[str, str] | tuple[str, str, str, str]
+"""An order parameter: ("C", a, b), ("R", a, b), ("M", i) for a mean that weighs updates, ("F", i) for one at a time;
+("S", sector) for the law of groups of sites, and ("W", sector, a, b) for means in each."""
+Ends = tuple[Field | None, ...]
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,12 @@ class Carried:
     each: bool = False
     """Whether such a table has lines of its own for each group of sites."""
 
+    def lines(self, times: sp.Expr) -> sp.Expr:
+        """How many lines a table has, or the rows of a field: one per time and label."""
+        if self.field is None:
+            return times
+        return self.field.labels * (times if self.field.timed else 1)
+
 
 @dataclass(frozen=True)
 class ExactPass:
@@ -112,22 +118,32 @@ class ExactPass:
     step: tuple[Let, ...]
     carried: tuple[Carried, ...]
     results: tuple[Let, ...]
-    order: tuple[tuple[Key, Value], ...]
-    ends: tuple[tuple[Key, tuple[Field | None, Field | None]], ...]
-    """The fields whose times and labels the two axes of a correlation or response run over; none at one time."""
-    observables: tuple[tuple[str, Value], ...]
+    order: tuple[tuple[Key, Value], ...] = ()
+    ends: tuple[tuple[Key, Ends], ...] = ()
+    """The fields whose times and labels the axes of a correlation or response run over; none at one time, or along
+    groups of sites."""
+    observables: tuple[tuple[str, Value, str], ...] = ()
+    """Names, values, and what they are as text."""
     fields: tuple[tuple[str, Value], ...] = ()
     """In place of order parameters and observables: what two-time functions are made of."""
+    nodes: Symbol | None = None
+    """How many nodes an axis of an integral has, where averages are integrals."""
+    refused: tuple[tuple[tuple[str, str, str], str], ...] = ()
+    """Two-time functions that there are not, and why."""
 
 
-def lines_of(field: Field) -> sp.Expr:
-    """How many lines the rows of a field have: its labels, or one."""
-    return field.labels
+def exact_pass(
+    layout: Layout,
+    letters: Iterable[Letter],
+    means: Iterable[Mean] = (),
+    grouped: Iterable[SampledSites] = (),
+    tables: Iterable[SiteTable] = (),
+) -> ExactPass:
+    """The program that gives these matrices over training times, these means at all times, and the observables.
 
-
-def exact_pass(layout: Layout, letters: Iterable[Letter], means: Iterable[Mean] = ()) -> ExactPass:
-    """The program that gives these matrices over training times, these means at all times, and the observables."""
-    return ExactBuild(layout).program(tuple(letters), tuple(means))
+    grouped: what stands on diagonals and differs by traits, and tables: what is averaged in each group of sites.
+    """
+    return ExactBuild(layout).program(tuple(letters), tuple(means), tuple(grouped), tuple(tables))
 
 
 def exact_two_time(layout: Layout) -> ExactPass:
@@ -135,35 +151,29 @@ def exact_two_time(layout: Layout) -> ExactPass:
     return ExactBuild(layout, kicked=True).two_time_program()
 
 
-class ExactBuild:
+class ExactBuild(Training):
     """Makes the program; the pass by quadrature adds to it what laws need that are not linear.
 
     kicked: whether there are sources in the equations of all fields.
     """
 
+    nodes: Symbol | None = None
+
     def __init__(self, layout: Layout, kicked: bool = False):
-        self.layout, self.clock, self.kicked = layout, layout.clock, kicked
-        self.time = Symbol("t" if self.clock is None else self.clock.name, SCALAR)
-        self.steps = sp.S.One if self.clock is None else self.clock.steps
         self.times = Symbol("times", SCALAR)
-        self.when = Symbol("when", (Slot(Ref(self.times), "times"),))
-        self.now_slot, self.when_slot = Slot(Ref(self.time), self.time.hint), Slot(Ref(self.when), "s")
-        self.times_dim = shape_of(Ref(self.when))[0]
+        super().__init__(layout, Slot(Ref(self.times), "times"))
+        self.kicked = kicked
         self.sites = tuple(map(self._site, layout.sectors))
         self.home = {site.sector: site for site in self.sites}
         self.place = {field: symbol for site in self.sites for field, symbol in site.blocks}
         self.along = {trait: symbol for site in self.sites for trait, _, symbol in site.traits}
-        self.coefficients = Coefficients(layout)
         self.pasts: dict[Field, Symbol] = {}
-        self.done: dict[Field, Symbol] = {}
-        self.duals: dict[tuple[Field | int | str, ...], tuple[int, Symbol]] = {}
+        self.duals: dict[tuple[Field, int, bool], tuple[int, Symbol]] = {}
         self.noises_known: dict[Sector, int] = dict.fromkeys(layout.sectors, 0)
         """How many noises of a sector have their covariances at the current time."""
         self.known_after: dict[Field, int] = {}
         """The same, with the last noise that the rows of a field hold at the current time."""
         self.met: dict[tuple[Field, int, Field, bool], Symbol] = {}
-        self.means: dict[Mean, Symbol] = {}
-        self.lines: list[Let] = []
 
     def _site(self, sector: Sector) -> SiteLayout:
         channels: dict[tuple[Disorder, bool], list[tuple[Field, Symbol]]] = {}
@@ -175,7 +185,7 @@ class ExactBuild:
         size = Slot(Attribute(symbol, "size"), f"size of {sector}")
         made = []
         for (matrix, transposed), noises in channels.items():
-            extent = sp.Add(*(lines_of(f) * (self.times_dim if f.timed else 1) for f, _ in noises))
+            extent = sp.Add(*(f.labels * (self.length if f.timed else 1) for f, _ in noises))
             made.append((Symbol(f"cov_{matrix}{'T' if transposed else ''}", (extent, extent)), tuple(noises)))
         drawn = tuple((s, Symbol(f"in_{s}")) for s in self.layout.system.sources if s.sector == sector)
         silent = [f.field for f in self.layout.fields if not isinstance(f.rule, DisorderRule)] if self.kicked else []
@@ -189,70 +199,71 @@ class ExactBuild:
 
     # -- the whole
 
-    def program(self, letters: tuple[Letter, ...], means: tuple[Mean, ...]) -> ExactPass:
-        start, step, timed = self._through_time()
-        order = [(key_of(x), self._letter(x)) for x in letters]
+    def program(
+        self,
+        letters: tuple[Letter, ...],
+        means: tuple[Mean, ...],
+        grouped: tuple[SampledSites, ...] = (),
+        tables: tuple[SiteTable, ...] = (),
+    ) -> ExactPass:
+        start, step = self._through_time()
+        order: list[tuple[Key, Value]] = [(key_of(x), self._letter(x)) for x in letters]
         order += [(mean_key(m, i, self.clock), self._mean_before(m)) for i, m in enumerate(means)]
-        observables = [(name, self._observed(value)) for name, value in self.layout.system.model.observe]
-        results, self.lines = tuple(self.lines), []
-        return self._without_dead(start, step, results, tuple(order), tuple(observables), timed, letters)
+        order += [(sites.key, self._law_of_groups(sites)) for sites in grouped]
+        order += [(table.key, self._by_group(table)) for table in tables]
+        observed = self.layout.system.model.observe
+        observables = [(name, self._observed(value), self.observed(name)) for name, value in observed]
+        made = self._alive(start, step, [*(v for _, v in order), *(v for _, v, _ in observables)])
+        ends: list[tuple[Key, Ends]] = [(key_of(x), _ends(x)) for x in letters]
+        ends += [(sites.key, (None, None)) for sites in grouped]
+        ends += [(table.key, (None, table.left[1], table.right[1])) for table in tables]
+        return replace(made, order=tuple(order), ends=tuple(ends), observables=tuple(observables))
 
     def two_time_program(self) -> ExactPass:
         """The same pass, with the rows of all fields as its results."""
-        start, step, timed = self._through_time()
+        start, step = self._through_time()
         fields = tuple((field.name, self._rows_of(field)) for field in self.layout.named)
-        results, self.lines = tuple(self.lines), []
-        return self._without_dead(start, step, results, (), (), timed, (), fields)
+        return replace(self._alive(start, step, [value for _, value in fields]), fields=fields)
 
     def _rows_of(self, field: Field) -> Call:
         site, scale = self.home[field.sector], field.scale if field.role == "normal" else sp.S.One
-        covariances = Tuple(tuple(Ref(symbol) for symbol, _ in site.channels))
-        source, lines = Ref(self.place[field]), Formula(lines_of(field))
-        return Call("Rows", (self.past(field), lines, source, self.number(scale), Ref(site.symbol), covariances), None)
+        covariances = tuple(symbol for symbol, _ in site.channels)
+        source, lines = self.place[field], field.labels
+        return Call("Rows", (self.past(field), lines, source, self.number(scale), site.symbol, covariances), None)
 
-    def _through_time(self) -> tuple[tuple[Let, ...], tuple[Let, ...], list[SystemField]]:
-        """Statements before the first time and of every time, and the fields that have times."""
-        static = [f for f in self.layout.fields if not f.field.timed]
-        timed = [f for f in self.layout.fields if f.field.timed]
-        for f in static:
-            self._field(f)
+    def _through_time(self) -> tuple[tuple[Let, ...], tuple[Let, ...]]:
+        """Statements before the first time, and of every time."""
+        for f in self.layout.fields:
+            if not f.field.timed:
+                self._field(f)
         start, self.lines, self.duals, self.met = tuple(self.lines), [], {}, {}
-        for f in timed:
-            self._field(f)
+        for f in self.layout.fields:
+            if f.field.timed:
+                self._field(f)
         for symbol, average in self._mean_tables():
             value = Call("entry", (self.column(average),), SCALAR)
-            self.lines.append(Let(symbol, Call("store_number", (Ref(symbol), value, Ref(self.time)), symbol.shape)))
+            self.lines.append(Let(symbol, Call("store_number", (symbol, value, self.time), symbol.shape)))
         step, self.lines, self.duals, self.met = tuple(self.lines), [], {}, {}
-        return start, step, timed
+        return start, step
 
-    def _without_dead(
-        self,
-        start: tuple[Let, ...],
-        step: tuple[Let, ...],
-        results: tuple[Let, ...],
-        order: tuple[tuple[Key, Value], ...],
-        observables: tuple[tuple[str, Value], ...],
-        timed: list[SystemField],
-        letters: tuple[Letter, ...],
-        fields: tuple[tuple[str, Value], ...] = (),
-    ) -> ExactPass:
-        """Keep what the results need, through all times."""
+    def _alive(self, start: tuple[Let, ...], step: tuple[Let, ...], found: Iterable[Value]) -> ExactPass:
+        """What the values that are found in the end need, through all times."""
         wanted: dict[Symbol, None] = {}
-        for _, value in (*order, *observables, *fields):
+        for value in found:
             wanted |= symbols_in(value)
-        results, wanted = alive(results, wanted)
-        while True:  # what a step needs of earlier times must be carried, so that it is needed at those times too
-            kept, more = alive(step, wanted)
-            if set(more) <= set(wanted):
-                break
-            wanted |= more
+        results, wanted = alive(tuple(self.lines), wanted)
+        kept, wanted = alive_always(step, wanted)
         first, more = alive(start, wanted)
         wanted |= more
         carried = [
-            *(Carried(self.pasts[f.field], f.field, self.home[f.field.sector]) for f in timed if f.field in self.pasts),
+            *(
+                Carried(self.pasts[f.field], f.field, self.home[f.field.sector])
+                for f in self.layout.fields
+                if f.field in self.pasts
+            ),
             *(Carried(self.done[f], f, self.home[f.sector]) for f in self.done if not f.timed),
             *(Carried(cov, None, site, number) for site in self.sites for number, (cov, _) in enumerate(site.channels)),
-            *(Carried(s, None, self.sites[0], None) for s in self.means.values()),
+            *(Carried(s, None, self.sites[0], None) for s in self.tables.values()),
             *self._more_carried(),
         ]
         tables = self.coefficients.statements({**wanted, **{s: None for let in kept for s in symbols_in(let.value)}})
@@ -267,10 +278,7 @@ class ExactBuild:
             merged(kept, wanted),
             tuple(c for c in carried if c.symbol in wanted),
             results,
-            order,
-            tuple((key_of(x), _ends(x)) for x in letters),
-            observables,
-            fields,
+            nodes=self.nodes,
         )
 
     def _more_carried(self) -> tuple[Carried, ...]:
@@ -279,67 +287,42 @@ class ExactBuild:
 
     # -- numbers
 
-    def number(self, expression: sp.Expr, shape: Shape = SCALAR, last: sp.Expr | None = None) -> Formula:
-        """A coefficient at the current time, or over all earlier times where it depends on them.
-
-        `last` is the last time at which it is asked for; later ones get the same value.
-        """
+    def number(self, expression: sp.Expr, shape: Shape = SCALAR) -> Formula:
+        """A coefficient at the current time, or over all earlier times where it depends on them."""
         expression = sp.sympify(expression)
-        inner: dict[sp.Basic, sp.Expr] = {}
-        over = bool(expression.has(PAST))
         of_traits = traits_in(expression)
         if of_traits:
             lines = sp.S.One if shape == SCALAR else shape[0]
             shape = (lines, self.home[of_traits[0].field.sector].size)
-        for node in outermost(expression, (Mean, AppliedUndef, DataAt, Mix, Total, FieldAt)):
-            if isinstance(node, Mean):
-                inner[node] = self._mean(node)
-            elif isinstance(node, FieldAt):
-                inner[node] = Slot(Ref(self.along[node.field]), shown(node))
-            elif isinstance(node, AppliedUndef):
-                inner[node] = self.coefficients.at(node, self.number, (self.times_dim,))
-            elif isinstance(node, DataAt):
-                inner[node] = self._data(node)
-            elif isinstance(node, (Mix, Softmax)):
-                inner[node] = Slot(self._along_labels(node), shown(node))
-            else:
-                column = Formula(self.number(node.expression).expression, (sp.S.One, sp.S.One))
-                inner[node] = Slot(Call("total", (column,), (sp.S.One, sp.S.One)), shown(node))
-        moved: dict[sp.Basic, sp.Expr] = {PAST: self.when_slot}
-        if self.clock is not None:
-            moved[self.clock] = self.now_slot
-        if last is not None:
-            # a power of a delay is not taken where the delay is negative: the weight is zero there
-            last_time = sp.sympify(last).xreplace(moved)
-            moved[PAST] = Slot(Formula(sp.Min(self.when_slot, last_time), (self.times_dim,)), "s")
-        return Formula(expression.xreplace(inner).xreplace(moved), (self.times_dim,) if over else shape)
+        return self.formula(expression, shape)
+
+    def leaf(self, node: sp.Basic) -> sp.Expr:
+        if isinstance(node, Mean):
+            return self._mean(node)
+        if isinstance(node, FieldAt):
+            return Slot(Ref(self.along[node.field]), shown(node))
+        if isinstance(node, DataAt):
+            return self._data(node)
+        if isinstance(node, (Mix, Softmax)):
+            return Slot(self._along_labels(node), shown(node))
+        column = Formula(self.number(node.expression).expression, (sp.S.One, sp.S.One))
+        return Slot(Call("total", (column,), (sp.S.One, sp.S.One)), shown(node))
 
     def _along_labels(self, node: Mix | Softmax) -> Value:
         """Numbers with labels made of others with labels, as a column."""
         inside = node.vector if isinstance(node, Mix) else node.expression
-        column = Formula(self.number(inside).expression, (_labels(inside), sp.S.One))
+        column = Formula(self.number(inside).expression, (labels_in(inside), sp.S.One))
         if isinstance(node, Mix):
             table = self.given(node.table)
             return MatMul(Transposed(table) if node.transposed else table, column)
         return Call("softmax", (column, *along(node)), column.shape)
 
     def _mean(self, average: Mean) -> Slot:
-        """A mean as a number, as a column over labels, or, at earlier times, as a table over times."""
+        """A mean as a number, or as a column over labels."""
         if is_moment(average):
             return Slot(self._moment(average), shown(average))
-        if not average.has(PAST):
-            column = self.column(average)
-            plain = not axes_of(average)
-            return Slot(Call("entry", (column,), SCALAR) if plain else column, shown(average))
-        if axes_of(average):
-            raise DeclarationError(
-                f"{shown(average)}: a mean of fields with labels stands in a sum over earlier times; "
-                "give the vector times that mean a field of its own"
-            )
-        moved = average.xreplace({PAST: self.clock})
-        if moved not in self.means:
-            self.means[moved] = Symbol("mean_past", (self.times_dim,))
-        return Slot(Ref(self.means[moved]), shown(average))
+        column = self.column(average)
+        return Slot(column if axes_of(average) else Call("entry", (column,), SCALAR), shown(average))
 
     def _moment(self, average: Mean) -> Call:
         """A mean of traits alone."""
@@ -347,14 +330,14 @@ class ExactBuild:
         site = self.home[sector]
         given = {trait(): Symbol(trait.name, (sp.Symbol("groups"),)) for trait, _, _ in site.traits}
         body = Formula(average.expression.xreplace({v: Slot(Ref(s), s.hint) for v, s in given.items()}), None)
-        return Call("moment", (Ref(site.symbol), Function(tuple(given.values()), body)), SCALAR)
+        return Call("moment", (site.symbol, Function(tuple(given.values()), body)), SCALAR)
 
     def _weighed(self, seen: Value, of_traits: sp.Expr) -> Value:
         """Rows times what traits multiply them by inside a mean."""
         return seen if of_traits == 1 else Sum(((self.number(of_traits), seen),), seen.shape)
 
     def _mean_tables(self) -> list[tuple[Symbol, Mean]]:
-        return [(symbol, average) for average, symbol in self.means.items()]
+        return [(symbol, average) for average, symbol in self.tables.items()]
 
     def column(self, average: Mean) -> Value:
         """A mean at the current time, as a column over labels."""
@@ -363,7 +346,7 @@ class ExactBuild:
             number, of_traits = split_traits(scale)
             seen = self._weighed(self.dual(a, b.field), of_traits)
             parts.append((self.number(number), Call("products", (seen, self.value(b)), (_joint(a, b), sp.S.One))))
-        return Sum(tuple(parts), (_labels(average), sp.S.One))
+        return Sum(tuple(parts), (labels_in(average), sp.S.One))
 
     def _pairs(self, average: Mean) -> list[tuple[sp.Expr, FieldAt, FieldAt]]:
         """Pairs of values, the one that is known later first: its covariance with all others is known then."""
@@ -380,51 +363,34 @@ class ExactBuild:
         """Data with one axis, or the entries of a table, as a column."""
         found = self.given(node)
         if isinstance(node, EntriesAt):
-            found = Call("listed", (Transposed(found) if node.turned else found,), (_labels(node), sp.S.One))
+            found = Call("listed", (Transposed(found) if node.turned else found,), (labels_in(node), sp.S.One))
         return Slot(found, shown(node))
-
-    def given(self, node: DataAt | Selection) -> Value:
-        if isinstance(node, Selection):
-            return selection(node)
-        axes = node.data.axes
-        shape = (axes[0].size, axes[1].size if len(axes) == 2 else sp.S.One)
-        lag = 0 if node.time is None else int(sp.expand(self.clock - node.time))
-        array = Formula(node.data, None)
-        found = Call("given", (array, None if node.time is None else Ref(self.time), lag), shape)
-        return Call("root", (found,), shape) if isinstance(node, RootAt) else found
 
     # -- rows
 
-    def lag(self, value: FieldAt) -> int:
-        return lag_of(value, self.clock)
-
     def rows_shape(self, field: Field) -> Shape:
-        return (lines_of(field), self.home[field.sector].size)
+        return (field.labels, self.home[field.sector].size)
 
     def past_shape(self, field: Field) -> Shape:
-        lines = lines_of(field) * (self.times_dim if field.timed else 1)
+        lines = field.labels * (self.length if field.timed else 1)
         return (lines, self.home[field.sector].size)
 
     def value(self, value: FieldAt) -> Value:
         """The rows of a field at the current time, or some steps earlier."""
         field, lag, shape = value.field, self.lag(value), self.rows_shape(value.field)
         if field.role in ("normal", "constant"):
-            when = Formula(self.now_slot - lag) if field.timed else 0
-            drawn = Call("unit", (Ref(self.place[field]), when), shape)
+            when = self.now_slot - lag if field.timed else 0
+            drawn = Call("unit", (self.place[field], when), shape)
             return drawn if field.scale == 1 else Sum(((self.number(field.scale), drawn),), shape)
         if lag == 0:
-            if field not in self.done:
-                raise DeclarationError(f"{shown(value)} is needed before it is known; use it one step earlier")
-            return Ref(self.done[field])
-        if lag < 0:
-            raise DeclarationError(f"{shown(value)} lies in the future of the equation that uses it")
-        return Call("earlier", (self.past(field), Formula(lines_of(field)), Ref(self.time), lag), shape)
+            return self.known_now(value)
+        return Call("earlier", (self.past(field), field.labels, self.time, lag), shape)
 
     def past(self, field: Field) -> Value:
         """The rows of a field at all times that are known; of a source, and of a field without time, all."""
         shape = self.past_shape(field)
         if field.role in ("normal", "constant"):
-            drawn = Call("units", (Ref(self.place[field]),), shape)
+            drawn = Call("units", (self.place[field],), shape)
             return drawn if field.scale == 1 else Sum(((self.number(field.scale), drawn),), shape)
         if not field.timed:
             return Ref(self.done[field])
@@ -432,31 +398,32 @@ class ExactBuild:
             self.pasts[field] = Symbol(f"{field}_past", shape)
         return Ref(self.pasts[field])
 
-    def dual(self, value: FieldAt, other: Field) -> Value:
-        """The rows of a value times the covariance of its site, for its means with another field.
+    def dual(self, value: FieldAt, other: Field, each: bool = False) -> Value:
+        """The rows of a value times the covariance of its site, for its means with another field; `each`: for means
+        over the sites of every group.
 
         It is computed again only if the other has noises whose covariances were not known at the time.
         """
-        key: tuple[Field | int | str, ...] = (value.field, self.lag(value))
+        key = (value.field, self.lag(value), each)
         needed = self.known_after.get(other, 0)
         if key not in self.duals or self.duals[key][0] < needed:
             rows = self.value(value)
-            symbol = Symbol(f"seen_{value.field}", rows.shape)
-            self.lines.append(Let(symbol, self._dual(rows, value.field)))
+            symbol = Symbol(f"seen_{value.field}{'_each' if each else ''}", rows.shape)
+            self.lines.append(Let(symbol, self._dual(rows, value.field, each)))
             self.duals[key] = (self.noises_known[value.field.sector], symbol)
         return Ref(self.duals[key][1])
 
-    def _dual(self, rows: Value, field: Field) -> Call:
+    def _dual(self, rows: Value, field: Field, each: bool = False) -> Call:
         site = self.home[field.sector]
         covariances = tuple(Ref(symbol) for symbol, _ in site.channels)
-        return Call("dual", (rows, Ref(site.symbol), *covariances), rows.shape)
+        return Call("dual_each" if each else "dual", (rows, site.symbol, *covariances), rows.shape)
 
     def with_past(self, value: FieldAt, field: Field) -> Ref:
         """Means of products of a value with a field at all times, as far as they are known."""
         key = (value.field, self.lag(value), field, field in self.done)
         if key not in self.met:
             seen = self.dual(value, field)
-            symbol = Symbol(f"{value.field}_{field}", (shape_of(seen)[0], self.past_shape(field)[0]))
+            symbol = Symbol(f"C_{value.field}_{field}", (shape_of(seen)[0], self.past_shape(field)[0]))
             self.lines.append(Let(symbol, Call("overlaps", (seen, self.past(field)), symbol.shape)))
             self.met[key] = symbol
         return Ref(self.met[key])
@@ -465,23 +432,23 @@ class ExactBuild:
 
     def _field(self, f: SystemField) -> None:
         field = f.field
-        left = f"{text(field)}({self.time.hint})" if field.timed else text(field)
-        symbol = Symbol(field.name, self.rows_shape(field))
+        symbol, before = Symbol(field.name, self.rows_shape(field)), len(self.lines)
         value = self._rule(f, f.rule)
         for first, rule in enumerate(f.starts):
             value = Chosen(sp.Eq(self.now_slot, first), self._rule(f, rule), value)
         if self.kicked and not isinstance(f.rule, DisorderRule):
             when: Value | int = Ref(self.time) if field.timed else 0
-            kick = Call("kick", (Ref(self.place[field]), when), symbol.shape)
+            kick = Call("kick", (self.place[field], when), symbol.shape)
             value = Sum(((ONE, value), (ONE, kick)), symbol.shape)
-        self.lines.append(Let(symbol, value, f"{left} = {self.layout.shown(f)}"))
+        self.lines.append(Let(symbol, value))
+        self.tell(before, self.layout.shown(f))
         self.done[field] = symbol
         own = int(isinstance(f.rule, DisorderRule))  # its own noise, whose covariances follow
         self.known_after[field] = self.noises_known[field.sector] + own
         if field.timed:
             self.lines.append(self._stored(field, symbol))
             if self._reads_own_past(field, value):
-                call = Call("stored", (self.past(field), Formula(lines_of(field)), Ref(self.time)), symbol.shape)
+                call = Call("stored", (self.past(field), field.labels, self.time), symbol.shape)
                 self.lines.append(Let(symbol, call))
         if isinstance(f.rule, DisorderRule):
             self._covariances(f)
@@ -503,7 +470,7 @@ class ExactBuild:
         when: Value = Ref(self.time)
         if loose:
             when = Call("after", (when, *map(Ref, loose)), SCALAR)
-        return Let(past, Call("store", (Ref(past), Ref(rows), when), past.shape))
+        return Let(past, Call("store", (past, rows, when), past.shape))
 
     def _reads_own_past(self, field: Field, value: Value) -> bool:
         """Whether rows hold earlier rows of their own field as they are, not only in a product.
@@ -521,16 +488,14 @@ class ExactBuild:
         if isinstance(rule, LinearRule):
             return self._filled(tuple(self._term(t, f.field) for t in rule.terms), shape)
         when = Ref(self.time) if f.field.timed else 0
-        terms: list[tuple[Formula, Value]] = [(ONE, Call("unit", (Ref(self.place[f.field]), when), shape))]
+        terms: list[tuple[Formula, Value]] = [(ONE, Call("unit", (self.place[f.field], when), shape))]
         for m in self.layout.memories(f.field):
-            answering = self.value(m.a(self.clock) if m.a.timed else m.a())
-            kernel_shape = (lines_of(m.a), self.past_shape(m.noise)[0])
-            kernel = Call("part", (answering, Ref(self.place[m.noise])), kernel_shape)
+            answering = self.value(self.present(m.a))
+            kernel_shape = (m.a.labels, self.past_shape(m.noise)[0])
+            kernel = Call("part", (answering, self.place[m.noise]), kernel_shape)
             if m.fresh:
-                on = self.value(m.on(self.clock) if m.on.timed else m.on())
-                here = Call(
-                    "at_time", (kernel, Formula(lines_of(m.noise)), Ref(self.time)), (lines_of(m.a), lines_of(m.noise))
-                )
+                on = self.value(self.present(m.on))
+                here = Call("at_time", (kernel, m.noise.labels, self.time), (m.a.labels, m.noise.labels))
                 terms.append((self.number(m.coefficient), MatMul(here, on)))
             else:
                 terms.append((self.number(m.coefficient), MatMul(kernel, self.past(m.on))))
@@ -541,12 +506,12 @@ class ExactBuild:
         lines = {side.shape[0] for term in terms for side in term if side.shape}
         if not terms or shape[0] in lines:
             return Sum(terms, shape)
-        return Call("lines", (Sum(terms, (sp.S.One, shape[1])), Formula(shape[0])), shape)
+        return Call("lines", (Sum(terms, (sp.S.One, shape[1])), shape[0]), shape)
 
     def _term(self, term: Term, target: Field) -> tuple[Formula, Value]:
         vector = term.vector.field
         if term.past is None:
-            factor = self.number(term.coefficient, (_labels(term.coefficient), sp.S.One))
+            factor = self.number(term.coefficient, (labels_in(term.coefficient), sp.S.One))
             if term.pair is None:
                 return factor, self._mixed(term, target)
             left, right = term.pair
@@ -557,7 +522,7 @@ class ExactBuild:
             raise DeclarationError(
                 f"the equation of {target} sums {vector} up to {self.clock}; use values before {self.clock} only"
             )
-        labels = Formula(lines_of(vector))
+        labels = vector.labels
         if reach == 0 and not term.coefficient.has(PAST) and self._ends_before_now(vector):
             # what is not known yet is zero in the past, so that the sum ends by itself
             factor = self.number(term.coefficient)
@@ -565,7 +530,7 @@ class ExactBuild:
                 return factor, Call("summed", (self.past(vector), labels), self.rows_shape(vector))
             return factor, MatMul(self.with_past(term.pair[1], term.pair[0].field), self.past(vector))
         coefficient, of_traits = split_traits(term.coefficient)
-        weights, factor = self._weights(replace(term, coefficient=coefficient)), self.number(of_traits)
+        weights, factor = self.weights(replace(term, coefficient=coefficient)), self.number(of_traits)
         if term.pair is None:
             return factor, Call("past_sum", (weights, self.past(vector), labels), self.rows_shape(vector))
         left, right = term.pair
@@ -576,14 +541,6 @@ class ExactBuild:
     def _ends_before_now(self, field: Field) -> bool:
         """Whether the past of a field holds nothing at the current time yet."""
         return field.timed and field.role == "field" and field not in self.done
-
-    def _weights(self, term: Term) -> Chosen:
-        """The coefficient of each earlier time, zero outside the sum."""
-        assert term.past is not None
-        inside = self.number(sp.S(0) + term.past).expression
-        shape = (self.times_dim,)
-        weight = Formula(self.number(term.coefficient, last=term.past - 1).expression, shape)
-        return Chosen(sp.Lt(self.when_slot, inside, evaluate=False), weight, Formula(sp.S.Zero, shape))
 
     def _mixed(self, term: Term, target: Field) -> Value:
         rows, vector = self.value(term.vector), term.vector.field
@@ -610,16 +567,16 @@ class ExactBuild:
             if c.fresh:
                 if c.right not in self.done:
                     continue
-                other = self.value(c.b(self.clock) if c.b.timed else c.b())
-                seen = self.dual(c.a(self.clock) if c.a.timed else c.a(), c.b)
+                other = self.value(self.present(c.b))
+                seen = self.dual(self.present(c.a), c.b)
                 values: Value = MatMul(seen, Transposed(other))
                 column: Value | None = Ref(self.time)
             else:
-                values = self.with_past(c.a(self.clock) if c.a.timed else c.a(), c.b)
+                values = self.with_past(self.present(c.a), c.b)
                 column = None
             scaled = values if c.coefficient == 1 else Sum(((self.number(c.coefficient), values),), values.shape)
-            call = Call("put", (Ref(covariance), places[0], when, places[1], column, scaled), covariance.shape)
-            self.lines.append(Let(covariance, call))
+            call = Call("put", (covariance, places[0], when, places[1], column, scaled), covariance.shape)
+            self.lines.append(Let(covariance, call, shown_covariance(c)))
         self.noises_known[site.sector] += 1
 
     # -- results
@@ -629,10 +586,10 @@ class ExactBuild:
         if not field.timed:
             return self.past(field)
         if time is not None:
-            lines, size = lines_of(field), self.home[field.sector].size
-            return Call("lines_at", (self.past(field), Formula(lines), Formula(time)), (lines, size))
-        count = self.steps * lines_of(field)
-        return Call("first", (self.past(field), Formula(count)), (count, self.home[field.sector].size))
+            lines, size = field.labels, self.home[field.sector].size
+            return Call("lines_at", (self.past(field), lines, time), (lines, size))
+        count = self.order_times * field.labels
+        return Call("first", (self.past(field), count), (count, self.home[field.sector].size))
 
     def _known_as_covariance(self, field: Field, at_equal_times: bool) -> tuple[Formula, Ref, Ref] | None:
         """A factor, a covariance and a noise of its whose covariance is, times the factor, that of a field.
@@ -646,7 +603,7 @@ class ExactBuild:
                 continue
             divides = c.coefficient.is_positive and c.coefficient.free_symbols <= ratios
             divides = divides and not c.coefficient.atoms(Mean, AppliedUndef, DataAt, Total)
-            if not divides or (c.fresh and not at_equal_times) or lines_of(c.left) != lines_of(field):
+            if not divides or (c.fresh and not at_equal_times) or c.left.labels != field.labels:
                 continue
             found = (cov for cov, noises in self.home[c.left.sector].channels if c.left in dict(noises))
             return self.number(1 / c.coefficient), Ref(next(found)), Ref(self.place[c.left])
@@ -657,15 +614,30 @@ class ExactBuild:
         known = self._known_as_covariance(letter.a, False) if square else None
         if known is not None:
             factor, covariance, noise = known
-            count = self.steps * lines_of(letter.a)
-            call = Call("covariance_before", (covariance, noise, Formula(count)), (count, count))
+            count = self.order_times * letter.a.labels
+            call = Call("covariance_before", (covariance, noise, count), (count, count))
             return call if factor.expression == 1 else Sum(((factor, call),), call.shape)
         rows = self._first(letter.a)
         if letter.kind == "C":
             return MatMul(self._dual(rows, letter.a), Transposed(self._first(letter.b, letter.time)))
         rows = self._first(letter.a, letter.time)
-        count = lines_of(letter.b) * (self.steps if letter.b.timed else 1)
-        return Call("part_before", (rows, Ref(self.place[letter.b]), Formula(count)), (shape_of(rows)[0], count))
+        count = letter.b.labels * (self.order_times if letter.b.timed else 1)
+        return Call("part_before", (rows, self.place[letter.b], count), (shape_of(rows)[0], count))
+
+    def _law_of_groups(self, sites: SampledSites) -> Value:
+        """What stands on diagonals in each group of sites, with the weights of the groups."""
+        site = self.home[sites.sector]
+        return Call("law_of_groups", (site.symbol, *(self.number(entry.function) for entry in sites.entries)), None)
+
+    def _by_group(self, table: SiteTable) -> Value:
+        """Means of products, or responses, in each group of sites."""
+        (_, left), (kind, right) = table.left, table.right
+        rows = self._first(left)
+        if kind == "C":
+            seen = self._dual(rows, left)
+            return Call("products_by_group", (seen, self._first(right), self.home[table.sector].symbol), None)
+        count = right.labels * (self.order_times if right.timed else 1)
+        return Call("part_by_group", (rows, self.place[right], count), None)
 
     def _mean_before(self, average: Mean | Total) -> Value:
         """A mean in the probed matrix: at all times before the last update, or all times if it is taken at one, as a
@@ -676,8 +648,8 @@ class ExactBuild:
         table = self._table(moved)
         if taken is not None:
             return table
-        count = self.steps
-        return Call("first", (table, Formula(count)), (count, _labels(average)))
+        count = self.order_times
+        return Call("first", (table, count), (count, labels_in(average)))
 
     def _table(self, average: Mean) -> Value:
         """A mean at all times: one row per time, one column per label."""
@@ -698,9 +670,9 @@ class ExactBuild:
                 "products_by_time",
                 (
                     self._weighed(self._dual(seen, a.field), of_traits),
-                    Formula(lines_of(a.field)),
+                    a.field.labels,
                     rows,
-                    Formula(lines_of(b.field)),
+                    b.field.labels,
                 ),
                 None,
             )
@@ -711,7 +683,7 @@ class ExactBuild:
         past, lag = self.past(value.field), self.lag(value)
         if lag == 0:
             return past
-        return Call("delayed", (past, Formula(lines_of(value.field)), lag), past.shape)
+        return Call("delayed", (past, value.field.labels, lag), past.shape)
 
     def _observed(self, value: sp.Expr) -> Value:
         """An observable at all times; outside total(...) and each(...) labels are averaged over."""
@@ -758,29 +730,5 @@ def _ends(letter: Letter) -> tuple[Field | None, Field | None]:
     return (letter.a, None) if letter.kind == "C" else (None, letter.b)
 
 
-def selection(node: Selection) -> Call:
-    """The table of zeros and ones that takes some labels to others."""
-    places = [node.rows.index(axis) if axis in node.rows else -1 for axis in node.named]
-    sizes = [Tuple(tuple(Formula(axis.size) for axis in axes)) for axes in (node.rows, node.columns)]
-    told = Tuple(tuple(Formula(sp.Integer(place)) for place in places))
-    return Call("selection", (*sizes, told), (labels_along(node.rows), labels_along(node.columns)))
-
-
-def apart(value: Value, expression: sp.Expr) -> Value:
-    """Numbers whose last axis runs over all labels, with one axis for each that the labels have."""
-    axes = axes_of(expression)
-    return value if len(axes) < 2 else Call("apart", (value, Tuple(tuple(Formula(a.size) for a in axes))), None)
-
-
-def along(node: Softmax) -> tuple[Formula, Formula]:
-    """How many labels an axis has, and how many there are along those behind it."""
-    axes = axes_of(node.expression)
-    return Formula(node.axis.size), Formula(labels_along(axes[axes.index(node.axis) + 1 :]))
-
-
-def _labels(expression: sp.Basic) -> sp.Expr:
-    return labels_along(axes_of(sp.sympify(expression)))
-
-
 def _joint(a: FieldAt, b: FieldAt) -> sp.Expr:
-    return lines_of(a.field) if a.field.labelled else lines_of(b.field)
+    return a.field.labels if a.field.labelled else b.field.labels

@@ -8,17 +8,17 @@ numerics/runtime/gaussian.py for the functions that are called here by name.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import sympy as sp
 
 from derive.algebra.words import Letter
 from derive.errors import DeclarationError
-from derive.language.symbols import Sector, labels_along
+from derive.language.symbols import Sector
 from derive.language.traits import split_traits
-from derive.language.vectors import PAST, Field, FieldAt, Mean, axes_of
+from derive.language.vectors import PAST, Field, FieldAt, Mean
 from derive.pipeline import Derivation
-from derive.program.exact import ONE, Carried, ExactBuild, ExactPass, SiteLayout, lines_of
+from derive.program.exact import Carried, ExactBuild, ExactPass, SiteLayout
 from derive.program.gaussian_laws import SMOOTH, Law, Laws, Parts, factors, fields_of, joint, product_of
 from derive.program.layout import Layout
 from derive.program.nodes import (
@@ -39,34 +39,25 @@ from derive.program.nodes import (
     shape_of,
 )
 from derive.program.probe import letters_needed
+from derive.program.training import ONE, labels_in
 from derive.records.system import ElementwiseRule, Rule, SystemField, is_moment
 
 
-@dataclass(frozen=True)
-class GaussianPass:
-    """The program; `nodes` is the symbol of how many nodes an axis of an integral has."""
-
-    program: ExactPass
-    nodes: Symbol
-    refused: tuple[tuple[tuple[str, str, str], str], ...] = ()
-    """Two-time functions that there are not, and why."""
-
-
-def gaussian_pass(layout: Layout, letters: Iterable[Letter], means: Iterable[Mean] = ()) -> GaussianPass:
+def gaussian_pass(layout: Layout, letters: Iterable[Letter], means: Iterable[Mean] = ()) -> ExactPass:
     """The program that gives these matrices over training times, these means at all times, and the observables.
 
     Raises NotGaussian where some average is no Gaussian integral in few variables.
     """
     letters, means = tuple(letters), tuple(means)
     build = _Build(layout, Laws(layout, letters, means))
-    return GaussianPass(build.program(letters, means), build.nodes)
+    return build.program(letters, means)
 
 
-def gaussian_two_time(layout: Layout) -> GaussianPass:
+def gaussian_two_time(layout: Layout) -> ExactPass:
     """The program that gives what all two-time functions are made of."""
     laws = Laws(layout, (), (), two_time=True)
     build = _Build(layout, laws, kicked=True)
-    return GaussianPass(build.two_time_program(), build.nodes, tuple(_refused(layout, laws)))
+    return replace(build.two_time_program(), refused=tuple(_refused(layout, laws)))
 
 
 def _refused(layout: Layout, laws: Laws) -> Iterable[tuple[tuple[str, str, str], str]]:
@@ -84,7 +75,7 @@ def _refused(layout: Layout, laws: Laws) -> Iterable[tuple[tuple[str, str, str],
             yield from ((("R", a.name, b.name), why) for a in layout.named if a.sector == b.sector)
 
 
-def pass_by_integrals(derivation: Derivation) -> GaussianPass | None:
+def pass_by_integrals(derivation: Derivation) -> ExactPass | None:
     """The pass of a model that is not linear, with all that its probes need; None where it has to be sampled."""
     found = [letters_needed(probed.blocks) for probed in derivation.probes.values()]
     letters = sorted({letter for some, _ in found for letter in some}, key=lambda x: x.name)
@@ -96,10 +87,12 @@ def pass_by_integrals(derivation: Derivation) -> GaussianPass | None:
 
 
 class _Build(ExactBuild):
+    nodes: Symbol
+
     def __init__(self, layout: Layout, laws: Laws, kicked: bool = False):
         self.laws = laws
         self.nodes = Symbol("nodes", SCALAR)
-        self.terms = Slot(Call("terms", (Ref(self.nodes),), SCALAR), "terms")
+        self.terms = Slot(Call("terms", (self.nodes,), SCALAR), "terms")
         self.law_symbols: dict[Law, Symbol] = {}
         self.known: dict[Law, Symbol] = {}
         """What is known of a law at the current time."""
@@ -117,7 +110,7 @@ class _Build(ExactBuild):
         drawn = site.drawn if any(f == one for f, _ in site.drawn) else (*site.drawn, (one, Symbol(f"in_{one}")))
         if not mine:
             return replace(site, drawn=drawn)
-        extent = sp.Add(*(lines_of(f) * (self.times_dim if f.timed else 1) for f in mine))
+        extent = sp.Add(*(f.labels * (self.length if f.timed else 1) for f in mine))
         groups = (_groups(site),) if site.traits else ()
         channel = Symbol(f"cov_laws_{sector}", (*groups, extent, extent)), tuple((f, Symbol(f"in_{f}")) for f in mine)
         return replace(site, channels=(*site.channels, channel), drawn=drawn)
@@ -130,7 +123,7 @@ class _Build(ExactBuild):
                 for law, symbol in self.histories.items()
             ),
             *(
-                Carried(symbol, None, self.sites[0], columns=_labels(average))
+                Carried(symbol, None, self.sites[0], columns=labels_in(average))
                 for average, symbol in self.followed.items()
             ),
         )
@@ -149,14 +142,11 @@ class _Build(ExactBuild):
         return self._filled(tuple(terms), self.rows_shape(f.field))
 
     def _factor(self, coefficient: sp.Expr) -> Formula:
-        labels = _labels(coefficient)
+        labels = labels_in(coefficient)
         return self.number(coefficient, SCALAR if labels == 1 else (labels, sp.S.One))
 
     def _one(self, sector: Sector) -> FieldAt:
         return self.laws.ones[sector]()
-
-    def _now(self, field: Field) -> FieldAt:
-        return field(self.clock) if field.timed else field()
 
     def _argument(self, field: Field) -> FieldAt:
         """An argument of a law at the current time; what is a combination of fields is computed where first needed."""
@@ -169,7 +159,7 @@ class _Build(ExactBuild):
             self.known_after[field] = self.noises_known[field.sector]
             if field.timed:
                 self.lines.append(self._stored(field, symbol))
-        return self._now(field)
+        return self.present(field)
 
     def _law(self, law: Law) -> Ref:
         """The law itself, as an object of the runtime."""
@@ -183,61 +173,39 @@ class _Build(ExactBuild):
                 values = tuple(Formula(sp.sympify(body).xreplace(slots)) for body in bodies)
                 return Function(tuple(made), Tuple(values) if together else values[0])
 
-            value = Call(
-                "Law",
-                (
-                    function(law.expression, together=False),
-                    None if law.slopes is None or law not in self.laws.owned else function(*law.slopes),
-                    function(*law.kinks) if law.kinks else None,
-                    Tuple(tuple(Formula(sp.Integer(k)) for k in law.kinds)),
-                ),
-                None,
-            )
-            self.lines.append(Let(symbol, value, law.shown))
+            slopes = None if law.slopes is None or law not in self.laws.owned else function(*law.slopes)
+            kinks = function(*law.kinks) if law.kinks else None
+            made = Call("Law", (function(law.expression, together=False), slopes, kinks, law.kinds), None)
+            self.lines.append(Let(symbol, made, law.shown))
         return Ref(symbol)
 
-    def _moments(self, law: Law) -> tuple[Value, Value, Value]:
+    def _moments(self, law: Law) -> tuple[tuple[Value, ...], tuple[Value, ...], Value]:
         """Means of products of the arguments, their means, and the numbers of a law."""
         arguments = [self._argument(f) for f in law.arguments]
-        site, labels = self.home[law.own.sector], Formula(lines_of(law.own))
+        site, labels = self.home[law.own.sector], law.own.labels
         shape, each = (self._lines(law), sp.S.One), bool(site.traits)
-        one = Ref(self.place[self.laws.ones[law.own.sector]])
+        one = self.place[self.laws.ones[law.own.sector]]
         pairs = [(a, b) for i, a in enumerate(arguments) for b in arguments[: i + 1]]
         products = "products_each" if each else "products"
-        grams = [Call(products, (self._seen(a, b.field), self.value(b), *self._in(site)), shape) for a, b in pairs]
+        grams = [Call(products, (self.dual(a, b.field, each), self.value(b), *self._in(site)), shape) for a, b in pairs]
         at = [Call("part_each" if each else "part", (self.value(a), one), shape) for a in arguments]
-        numbers = Tuple(tuple(self._factor(n) for n in law.numbers))
+        numbers = tuple(self._factor(n) for n in law.numbers)
         width = (self._lines(law), sp.Integer(len(law.numbers) + len(law.traits)))
         if not each:
-            return Tuple(tuple(grams)), Tuple(tuple(at)), Call("columns", (numbers, labels), width)
+            return tuple(grams), tuple(at), Call("columns", (numbers, labels), width)
         order = {trait(): k for k, (trait, _, _) in enumerate(site.traits)}
-        own = Tuple(tuple(Formula(sp.Integer(order[trait])) for trait in law.traits))
-        columns = Call("columns_each", (numbers, labels, Ref(site.symbol), own), width)
-        return Tuple(tuple(grams)), Tuple(tuple(at)), columns
+        own = tuple(order[trait] for trait in law.traits)
+        columns = Call("columns_each", (numbers, labels, site.symbol, own), width)
+        return tuple(grams), tuple(at), columns
 
-    def _in(self, site: SiteLayout) -> tuple[Ref, ...]:
+    def _in(self, site: SiteLayout) -> tuple[Symbol, ...]:
         """What a function takes that treats every group of sites for itself."""
-        return (Ref(site.symbol),) if site.traits else ()
+        return (site.symbol,) if site.traits else ()
 
     def _lines(self, law: Law) -> sp.Expr:
         """How many lines are known of a law at one time: one per label, and per group of sites."""
         site = self.home[law.own.sector]
-        return lines_of(law.own) * (_groups(site) if site.traits else 1)
-
-    def _seen(self, value: FieldAt, other: Field) -> Value:
-        """The dual rows of a value, for means over the sites of each group where there are groups."""
-        site = self.home[value.field.sector]
-        if not site.traits:
-            return self.dual(value, other)
-        key: tuple[Field | int | str, ...] = (value.field, self.lag(value), "each")
-        needed = self.known_after.get(other, 0)
-        if key not in self.duals or self.duals[key][0] < needed:
-            rows = self.value(value)
-            symbol = Symbol(f"seen_{value.field}_each", rows.shape)
-            covariances = tuple(Ref(covariance) for covariance, _ in site.channels)
-            self.lines.append(Let(symbol, Call("dual_each", (rows, Ref(site.symbol), *covariances), rows.shape)))
-            self.duals[key] = (self.noises_known[site.sector], symbol)
-        return Ref(self.duals[key][1])
+        return law.own.labels * (_groups(site) if site.traits else 1)
 
     def _law_rows(self, law: Law) -> Ref:
         """The rows of a law at the current time."""
@@ -248,20 +216,20 @@ class _Build(ExactBuild):
         shape = (self._lines(law), self._columns(law))
         known = Symbol(f"{own}_known", shape)
         self.lines.append(
-            Let(known, Call("facts", (Ref(self.nodes), self._law(law), grams, at, numbers, self._holds(law)), shape))
+            Let(known, Call("facts", (self.nodes, self._law(law), grams, at, numbers, self._holds(law)), shape))
         )
         self.known[law] = known
-        rows = Tuple(tuple(self.value(self._now(f)) for f in law.arguments))
+        rows = tuple(self.value(self.present(f)) for f in law.arguments)
         one = Ref(self.place[self.laws.ones[own.sector]])
-        shadow = Call("projection", (self._law(law), Ref(known), rows, one), self.rows_shape(own))
+        shadow = Call("projection", (self._law(law), known, rows, one), self.rows_shape(own))
         when = Ref(self.time) if own.timed else 0
-        mine = Call("own", (Ref(self.place[own]), when, Ref(known)), self.rows_shape(own))
+        mine = Call("own", (self.place[own], when, known), self.rows_shape(own))
         symbol = Symbol(f"rows_{own}", self.rows_shape(own))
         self.lines.append(Let(symbol, Sum(((ONE, shadow), (ONE, mine)), symbol.shape)))
         self.done[own] = symbol
         history = self._history(law)
         if own.timed:
-            self.lines.append(Let(history, Call("store", (Ref(history), Ref(known), Ref(self.time)), history.shape)))
+            self.lines.append(Let(history, Call("store", (history, known, self.time), history.shape)))
         else:
             self.lines.append(Let(history, Ref(known)))
         for other in self.laws.owned:
@@ -273,7 +241,7 @@ class _Build(ExactBuild):
 
     def _history(self, law: Law) -> Symbol:
         if law not in self.histories:
-            lines = self._lines(law) * (self.times_dim if law.own.timed else 1)
+            lines = self._lines(law) * (self.length if law.own.timed else 1)
             self.histories[law] = Symbol(f"{law.own}_history", (lines, self._columns(law)))
         return self.histories[law]
 
@@ -299,16 +267,14 @@ class _Build(ExactBuild):
         together = self.laws.meetings[law, other]
         if (together or not other.own.timed) and other.own not in self.done:
             return
-        arguments = [self._now(f) for f in law.arguments]
-        column: Value | None = None
-        shared = None
+        arguments = [self.present(f) for f in law.arguments]
+        column: Symbol | None = None
+        shared: tuple[tuple[int, int], ...] = ()
         if together:
-            column = Ref(self.time) if law.own.timed else None
+            column = self.time if law.own.timed else None
             there: Value = Ref(self.known[other])
-            crosses = [self._crossed(a, b, self.value(self._now(b))) for a in arguments for b in other.arguments]
-            same = [(i, j) for _, i, j in joint(law, other) if i is not None and j is not None]
-            pairs = (Tuple((Formula(sp.Integer(i)), Formula(sp.Integer(j)))) for i, j in same)
-            shared = Tuple(tuple(pairs)) if same else None
+            crosses = [self._crossed(a, b, self.value(self.present(b))) for a in arguments for b in other.arguments]
+            shared = tuple((i, j) for _, i, j in joint(law, other) if i is not None and j is not None)
         else:
             there = Ref(self._history(other))
             crosses = [
@@ -316,27 +282,26 @@ class _Build(ExactBuild):
                 for a in arguments
                 for b in other.arguments
             ]
-        shape = covariance.shape if site.traits else (lines_of(law.own), shape_of(there)[0])
-        laws = (self._law(law), Ref(self.known[law]), self._law(other), there)
-        shared = shared or (Tuple(()) if site.traits else None)
-        more = (*((shared,) if shared else ()), *self._in(site))
-        call = Call("residuals", (Ref(self.nodes), *laws, Tuple(tuple(crosses)), *more), shape)
-        when = Ref(self.time) if law.own.timed else 0
-        places = Ref(self.place[law.own]), Ref(self.place[other.own])
-        put = Call("put", (Ref(covariance), places[0], when, places[1], column, call), covariance.shape)
+        shape = covariance.shape if site.traits else (law.own.labels, shape_of(there)[0])
+        laws = (self._law(law), self.known[law], self._law(other), there)
+        more = (*((shared,) if shared or site.traits else ()), *self._in(site))
+        call = Call("residuals", (self.nodes, *laws, tuple(crosses), *more), shape)
+        when = self.time if law.own.timed else 0
+        places = self.place[law.own], self.place[other.own]
+        put = Call("put", (covariance, places[0], when, places[1], column, call), covariance.shape)
         self.lines.append(Let(covariance, put))
 
     def _crossed(self, a: FieldAt, b: Field, rows: Value) -> Value:
         """Means of products of a value with another field, whose rows are given; group by group where there are any."""
         site = self.home[b.sector]
         if site.traits:
-            return Call("overlaps_each", (self._seen(a, b), rows, Ref(site.symbol)), None)
+            return Call("overlaps_each", (self.dual(a, b, True), rows, site.symbol), None)
         return MatMul(self.dual(a, b), Transposed(rows))
 
     # -- averages
 
     def column(self, average: Mean) -> Value:
-        parts, shape = self.laws.average(average), (_labels(average), sp.S.One)
+        parts, shape = self.laws.average(average), (labels_in(average), sp.S.One)
         terms: list[tuple[Formula, Value]] = []
         for term in sp.Add.make_args(sp.expand(average.expression)):
             coefficient, core = factors(term)
@@ -350,7 +315,7 @@ class _Build(ExactBuild):
         for coefficient, law in parts.laws:
             number, of_traits = split_traits(coefficient)
             grams, at, numbers = self._moments(law)
-            call = Call("average", (Ref(self.nodes), self._law(law), grams, at, numbers), (self._lines(law), sp.S.One))
+            call = Call("average", (self.nodes, self._law(law), grams, at, numbers), (self._lines(law), sp.S.One))
             terms.append((self._factor(number), self._over_groups(call, of_traits, law.own)))
         for part in sp.Add.make_args(parts.number):
             plain, of_traits = split_traits(part)
@@ -358,7 +323,7 @@ class _Build(ExactBuild):
                 moment = Call("column_of", (self._moment(Mean(of_traits)),), (sp.S.One, sp.S.One))
                 terms.append((self._factor(plain), moment))
             elif part != 0:
-                number = Call("columns", (Tuple((self._factor(part),)), Formula(_labels(part))), None)
+                number = Call("columns", ((self._factor(part),), labels_in(part)), None)
                 terms.append((ONE, number))
         return Sum(tuple(terms), shape)
 
@@ -370,10 +335,10 @@ class _Build(ExactBuild):
         given = {trait(): Symbol(trait.name, (_groups(site),)) for trait, _, _ in site.traits}
         body = Formula(of_traits.xreplace({v: Slot(Ref(s), s.hint) for v, s in given.items()}), None)
         factor = Function(tuple(given.values()), body)
-        return Call("over_groups", (Ref(site.symbol), column, factor), (lines_of(like), sp.S.One))
+        return Call("over_groups", (site.symbol, column, factor), (like.labels, sp.S.One))
 
     def _product(self, a: FieldAt, b: FieldAt, of_traits: sp.Expr) -> Call:
-        lines = lines_of(a.field) if a.field.labelled else lines_of(b.field)
+        lines = a.field.labels if a.field.labelled else b.field.labels
         seen = self._weighed(self.dual(a, b.field), of_traits)
         return Call("products", (seen, self.value(b)), (lines, sp.S.One))
 
@@ -383,10 +348,10 @@ class _Build(ExactBuild):
             for average, parts in list(self.laws.averages.items()):
                 if _plain(parts) or not _timed(average):
                     continue
-                symbol = Symbol("followed", (self.times_dim, _labels(average)))
+                symbol = Symbol("followed", (self.length, labels_in(average)))
                 self.followed[average] = symbol
                 row = Transposed(self.column(average))
-                self.lines.append(Let(symbol, Call("store", (Ref(symbol), row, Ref(self.time)), symbol.shape)))
+                self.lines.append(Let(symbol, Call("store", (symbol, row, self.time), symbol.shape)))
         return super()._mean_tables()
 
     def _table(self, average: Mean) -> Value:
@@ -412,7 +377,3 @@ def _plain(parts: Parts) -> bool:
 
 def _timed(average: Mean) -> bool:
     return any(v.time is not None for v in fields_of(average.expression))
-
-
-def _labels(expression: sp.Basic) -> sp.Expr:
-    return labels_along(axes_of(sp.sympify(expression)))

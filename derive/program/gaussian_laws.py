@@ -233,25 +233,16 @@ class Laws:
     # -- one law
 
     def _law(self, core: sp.Expr, like: Field, holds: tuple[int, int | None], where: str) -> Law:
-        arguments = fields_of(core)
-        nodes = [n for n in outermost(core, (*NUMBERS, FieldAt)) if not isinstance(n, FieldAt)]
-        nodes += traits_in(core)
-        number_symbols = [sp.Symbol(f"n{i}", real=True) for i in range(len(nodes))]
-        symbols = [sp.Symbol(f"u{i}", real=True) for i in range(len(arguments))]
-        plain = core.xreplace(dict(zip(nodes, number_symbols, strict=True)))
-        plain = plain.xreplace(dict(zip(arguments, symbols, strict=True)))
+        plain, values, back = _in_symbols(core)
         if self.clock is not None and plain.has(self.clock):
-            number_symbols.append(sp.Symbol(f"n{len(nodes)}", real=True))
-            nodes.append(self.clock)
-            plain = plain.xreplace({self.clock: number_symbols[-1]})
-        values = dict(zip(symbols, arguments, strict=True))
-        back = dict(zip(number_symbols, nodes, strict=True))
-        plain, combinations = _reduced(plain, symbols)
+            back[sp.Symbol(f"n{len(back)}", real=True)] = self.clock
+            plain = plain.xreplace({self.clock: list(back)[-1]})
+        plain, combinations = _reduced(plain, list(values))
         fields = []
         for combination in combinations:
             terms = [(c.xreplace(back), values[u]) for u, c in combination]
             fields.append(self._argument(terms, like))
-        key: Key = (plain, tuple(fields), tuple(nodes), holds)
+        key: Key = (plain, tuple(fields), tuple(back.values()), holds)
         if key not in self.laws:
             us = tuple(sp.Symbol(f"u{i}", real=True) for i in range(len(fields)))
             kinks = _kinks(plain, us, where)
@@ -260,8 +251,7 @@ class Laws:
             if slopes is not None and any(s.has(sp.DiracDelta, sp.Derivative, sp.Subs) for s in slopes):
                 raise NotGaussian(f"{where}: {shown(core)} has no derivative that can be written down")
             own = Field(self._name(f"{like}_own"), like.sector, like.clock, timed=like.timed, axes=like.axes)
-            used = [n for n in number_symbols if plain.has(n)]
-            used.sort(key=lambda n: is_trait(back[n]))
+            used = sorted((n for n in back if plain.has(n)), key=lambda n: is_trait(back[n]))
             numbers = tuple(back[n] for n in used if not is_trait(back[n]))
             traits = tuple(back[n] for n in used if is_trait(back[n]))
             self.laws[key] = Law(
@@ -619,14 +609,18 @@ def _kind(expression: sp.Expr, symbol: sp.Symbol, kinks: tuple[sp.Expr, ...]) ->
 
 def _manners(core: sp.Expr, where: str) -> list[int]:
     """How an expression depends on each of its values: with kinks, smoothly, or as a polynomial."""
-    found = fields_of(core)
-    symbols = [sp.Symbol(f"u{i}", real=True) for i in range(len(found))]
+    plain, arguments, _ = _in_symbols(core)
+    kinks = _kinks(plain, list(arguments), where)
+    return [min(1, _kind(plain, u, kinks)) for u in arguments]
+
+
+def _in_symbols(core: sp.Expr) -> tuple[sp.Expr, dict[sp.Symbol, FieldAt], dict[sp.Symbol, sp.Expr]]:
+    """An expression in symbols of its values and of its numbers and traits, and what these stand for."""
     numbers = [n for n in outermost(core, (*NUMBERS, FieldAt)) if not isinstance(n, FieldAt)]
-    numbers += traits_in(core)
-    plain = core.xreplace({n: sp.Symbol(f"n{i}", real=True) for i, n in enumerate(numbers)})
-    plain = plain.xreplace(dict(zip(found, symbols, strict=True)))
-    kinks = _kinks(plain, symbols, where)
-    return [min(1, _kind(plain, u, kinks)) for u in symbols]
+    given = {sp.Symbol(f"n{i}", real=True): number for i, number in enumerate((*numbers, *traits_in(core)))}
+    arguments = {sp.Symbol(f"u{i}", real=True): value for i, value in enumerate(fields_of(core))}
+    plain = core.xreplace({number: n for n, number in given.items()})
+    return plain.xreplace({value: u for u, value in arguments.items()}), arguments, given
 
 
 def _check_together(a: Law, b: Law, together: bool) -> None:

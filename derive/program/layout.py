@@ -10,8 +10,10 @@ import sympy as sp
 from derive.language.symbols import Clock, Sector
 from derive.language.vectors import Field, FieldAt, Mean
 from derive.printing import text
+from derive.printing.of_training import covariance_line
+from derive.printing.statements import remembered
 from derive.records.saddle import Covariance, Memory, SaddlePoint, TimeOrder
-from derive.records.system import DisorderRule, System, SystemField, weighing
+from derive.records.system import DisorderRule, Rule, System, SystemField, weighing
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,13 @@ class Layout:
         clocks = {f.field.clock for f in self.system.training if f.field.clock is not None}
         clocks |= {s.clock for s in self.system.sources if s.clock is not None}
         return min(clocks, key=str) if clocks else None
+
+    @property
+    def order_times(self) -> sp.Expr:
+        """How many times order parameters have: those before the last update, and the last where it is asked about."""
+        times = self.system.stopping
+        ahead = 1 if times is not None and times.ahead else 0
+        return sp.S.One if self.clock is None else self.clock.steps + ahead
 
     @cached_property
     def fields(self) -> tuple[SystemField, ...]:
@@ -65,12 +74,23 @@ class Layout:
             and (c.right.timed or self.rank[c.right] <= self.rank[field])
         )
 
-    def shown(self, f: SystemField) -> str:
-        """The equation of a field, on one site, as text."""
-        if not isinstance(f.rule, DisorderRule):
-            return text(f.rule.expression(self.clock))
-        memories = [text(m.expression()) for m in self.memories(f.field)]
-        return " + ".join([f"u[{text(f.field)}]", *(f"sum_s {m}" for m in memories)])
+    def shown(self, f: SystemField) -> list[str]:
+        """The equations of a field, on one site, as text: its starting values and its law."""
+        times = [*map(str, range(len(f.starts))), str(self.clock)] if f.field.timed else [""]
+        rules = [self._right_side(f.field, rule) for rule in (*f.starts, f.rule)]
+        return [f"{text(f.field)}{time and f'({time})'} = {right}" for time, right in zip(times, rules, strict=True)]
+
+    def _right_side(self, field: Field, rule: Rule) -> str:
+        if not isinstance(rule, DisorderRule):
+            return text(rule.expression(self.clock))
+        noise = f"u[{text(field)}]" + (f"({self.clock})" if field.timed else "")
+        return " + ".join([noise, *(text(remembered(m)) for m in self.memories(field))])
+
+
+def shown_covariance(covariance: Covariance) -> str:
+    """The covariance of two noises as text."""
+    line = covariance_line(covariance)
+    return f"{text(line.left)} = {text(line.right)}"
 
 
 def lag_of(value: FieldAt, clock: Clock | None) -> int:

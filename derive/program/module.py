@@ -16,14 +16,12 @@ from derive.language.model import Model
 from derive.language.symbols import Axis, Clock, Parameter, Sector
 from derive.language.traits import VALUE, Trait, traits_in
 from derive.language.vectors import Field, FieldAt, Mean, shown
-from derive.program.exact_text import density_text, law_text
 from derive.program.growth import averages_over_traits
 from derive.program.layout import Layout
-from derive.program.text import PARAMETERS, Names, PlainNumpyText
+from derive.program.text import PARAMETERS, Names, PlainNumpyText, runtime_names
+from derive.program.traits import law_parts
 from derive.records.system import DisorderRule
 
-IN_LAWS = ("density", "discrete", "extent", "integral", "mean_size")
-"""What numerics/runtime/traits.py has for the front of a package."""
 CHECKED_VALUES = 64
 """So many values of a density are looked at before anything is solved."""
 _LIBRARIES = ("numpy as np", "scipy.special as sc")
@@ -49,7 +47,7 @@ def front_text(model: Model, layout: Layout, exact: bool, stems: dict[str, str],
     optional = {"DataOf": arrays, "ProbeOf": probes, "Demand": demands, "FieldOf": vectors, "ObservableOf": observed}
     used += [word for word, some in optional.items() if some]
     names = {node.id for line in demands for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
-    laws = [word for word in IN_LAWS if word in names]
+    laws = sorted(runtime_names("traits") & names)
     libraries = [f"import {name}" for name in _LIBRARIES if name.split()[-1] in names]
     doc = model.doc.strip().replace("\\", "\\\\").replace('"""', "'''") or model.name
     lines = [
@@ -98,7 +96,7 @@ def _first_time(observable: sp.Expr) -> int:
 
 def _demands(model: Model) -> list[str]:
     """Ratios of sizes, variances and scales that might not be what they must be, whatever the domains allow."""
-    text = PlainNumpyText(Names((*(n.split()[-1] for n in _LIBRARIES), *IN_LAWS, "Demand", "Setting")))
+    text = PlainNumpyText(Names((*(n.split()[-1] for n in _LIBRARIES), *runtime_names("traits"), "Demand", "Setting")))
     found = []
     for symbol in atoms(model, (Sector, Disorder, Field)):
         if isinstance(symbol, Sector):
@@ -149,7 +147,7 @@ def _demands_of_law(trait: Trait, text: PlainNumpyText) -> list[str]:
         if len(ends) == 2 and not (ends[1] - ends[0]).is_positive:
             what = f"the distance from low to high of trait {trait}"
             found.append(_demand(what, text.formula(ends[1] - ends[0]), "positive", text))
-        code = f"integral({', '.join(density_text(trait, text))})"
+        code = f"integral({', '.join(map(text.value, law_parts(trait)))})"
         return [*found, _demand(f"the integral of the density of trait {trait}", code, "positive", text)]
     found = [
         _demand(f"a weight of trait {trait}", text.formula(weight), "not negative", text)
@@ -177,7 +175,11 @@ def _demands_of_functions(model: Model, text: PlainNumpyText) -> list[str]:
         names = [f"{VALUE.name}{k}" for k in range(len(traits))]
         inside = PlainNumpyText(text.names, {sp.Symbol(name): name for name in names})
         code = inside.formula(node.xreplace({t(): sp.Symbol(n) for t, n in zip(traits, names, strict=True)}))
-        laws = [law_text(t, text, (str(CHECKED_VALUES),), ("np",)) for t in traits]
+        laws = [", ".join(map(text.value, law_parts(t))) for t in traits]
+        laws = [
+            f"discrete({law}, np)" if t.discrete else f"density({law}, {CHECKED_VALUES}, np)"
+            for t, law in zip(traits, laws, strict=True)
+        ]
         whole = f"extent(lambda {', '.join(names)}: {code}, {', '.join(laws)})"
         found.append(_demand(f"the largest size of {shown(node)} over the sites", whole, "finite", text))
     return found
@@ -187,11 +189,13 @@ def _demands_of_averages(layout: Layout) -> list[str]:
     """Averages over densities that may be infinite, where laws are not linear: sampled, they would be numbers."""
     if layout.system.linear:
         return []
-    text = PlainNumpyText(Names((*(n.split()[-1] for n in _LIBRARIES), *IN_LAWS, "Demand", "Setting")))
+    text = PlainNumpyText(Names((*(n.split()[-1] for n in _LIBRARIES), *runtime_names("traits"), "Demand", "Setting")))
     inside = PlainNumpyText(text.names, {VALUE: VALUE.name})
     found = []
     for what, trait, formula in averages_over_traits(layout):
-        code = f"mean_size(lambda {VALUE.name}: {inside.formula(formula)}, {', '.join(density_text(trait, text))})"
+        code = (
+            f"mean_size(lambda {VALUE.name}: {inside.formula(formula)}, {', '.join(map(text.value, law_parts(trait)))})"
+        )
         found.append(_demand(what, code, "finite", text))
     return found
 

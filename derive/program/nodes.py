@@ -7,8 +7,8 @@ a value of the program. A shape is a tuple of SymPy expressions; it is checked w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -85,11 +85,17 @@ class Formula(Value):
 
 @dataclass(frozen=True, eq=False)
 class Call(Value):
-    """A function of the runtime, by its name there. Arguments that are no values are whole numbers or None."""
+    """A function of the runtime, by its name there. Arguments that are no values are whole numbers or None.
+
+    They may be given as symbols, expressions and tuples of those.
+    """
 
     function: str
-    arguments: tuple[Value | int | None, ...]
+    arguments: tuple[Any, ...]
     shape: Shape | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arguments", tuple(map(as_argument, self.arguments)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,8 +203,17 @@ class Function(Value):
 class Tuple(Value):
     """Several values as one argument."""
 
-    values: tuple[Value, ...]
+    values: tuple[Value | int | None, ...]
     shape: Shape | None = None
+
+
+def as_argument(given: Any) -> Value | int | None:
+    """What is given to a function of the runtime, as a value."""
+    if isinstance(given, Symbol):
+        return Ref(given)
+    if isinstance(given, sp.Basic):
+        return Formula(given)
+    return Tuple(tuple(map(as_argument, given))) if isinstance(given, tuple) else given
 
 
 @dataclass(frozen=True)
@@ -242,6 +257,31 @@ class Definition:
     unpacked: tuple[tuple[Symbol, tuple[Symbol, ...]], ...] = ()
 
 
+@dataclass(frozen=True)
+class Record:
+    """An object of numerics/runtime/interface.py, which a module offers: its entries, then those that have names.
+
+    An entry is a function, a record, a tuple of those, or plain data; one that has a name and is None is left out.
+    """
+
+    kind: str
+    entries: tuple[Any, ...] = ()
+    named: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def functions(self) -> Iterator[Definition]:
+        """All functions in it, in their order."""
+        waiting = [*self.entries, *self.named.values()]
+        while waiting:
+            entry = waiting.pop(0)
+            if isinstance(entry, Definition):
+                yield entry
+            elif isinstance(entry, Record):
+                yield from entry.functions
+            elif isinstance(entry, tuple):
+                waiting = [*entry, *waiting]
+
+
 def check_fits(inner: Shape | None, outer: Shape | None) -> None:
     """Refuse a value that does not have the shape that is asked for, up to lines that are repeated."""
     if inner is None or outer is None or len(inner) == 0:
@@ -254,32 +294,21 @@ def check_fits(inner: Shape | None, outer: Shape | None) -> None:
 def children(value: Value) -> Iterator[Value]:
     """The values that a value is made of."""
     if isinstance(value, Formula):
-        for slot in sorted(value.expression.atoms(Slot), key=lambda s: s.number):
-            yield slot.value
-    elif isinstance(value, Call):
-        yield from (a for a in value.arguments if isinstance(a, Value))
-    elif isinstance(value, Sum):
-        for factor, term in value.terms:
-            yield factor
-            yield term
-        if not value.terms:
-            yield from map(Formula, value.shape or ())
-    elif isinstance(value, MatMul):
-        yield value.left
-        yield value.right
-    elif isinstance(value, Transposed):
-        yield value.value
+        yield from (slot.value for slot in sorted(value.expression.atoms(Slot), key=lambda s: s.number))
     elif isinstance(value, Chosen):
-        yield Formula(value.condition)
-        yield value.value
-        yield value.otherwise
-    elif isinstance(value, (Table, Blocks)):
-        for row in value.rows:
-            yield from row
-    elif isinstance(value, Function):
-        yield value.body
-    elif isinstance(value, Tuple):
-        yield from value.values
+        yield from (Formula(value.condition), value.value, value.otherwise)
+    elif isinstance(value, Sum) and not value.terms:
+        yield from map(Formula, value.shape or ())
+    elif is_dataclass(value):
+        yield from _values([getattr(value, f.name) for f in fields(value)])
+
+
+def _values(parts: Iterable[object]) -> Iterator[Value]:
+    for part in parts:
+        if isinstance(part, Value):
+            yield part
+        elif isinstance(part, tuple):
+            yield from _values(part)
 
 
 def symbols_in(value: Value) -> dict[Symbol, None]:
@@ -309,3 +338,13 @@ def alive(statements: tuple[S, ...], wanted: dict[Symbol, None]) -> tuple[tuple[
                 needed.pop(symbol, None)
             needed |= symbols_in(statement.value)
     return tuple(reversed(kept)), needed
+
+
+def alive_always(step: tuple[S, ...], wanted: dict[Symbol, None]) -> tuple[tuple[S, ...], dict[Symbol, None]]:
+    """The same for the statements of every time: what they need of earlier times is carried, so that it is needed at
+    those times too."""
+    while True:
+        kept, more = alive(step, wanted)
+        if set(more) <= set(wanted):
+            return kept, wanted
+        wanted = wanted | more

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
 from derive.algebra.nodes import Z, index_size, outermost
-from derive.algebra.sites import SiteAverage, SiteNormal
-from derive.algebra.words import Combination, Diagonal, Letter, Word
+from derive.algebra.sites import SiteAverage, SiteEntry, SiteNormal
+from derive.algebra.words import Combination, Diagonal, Letter, SiteTable, Weighed, Word
 from derive.language.contents import atoms
 from derive.language.symbols import Clock
-from derive.language.traits import VALUE, Trait, traits_in
+from derive.language.traits import Trait, traits_in
 from derive.language.vectors import PAST, Field, Mean, Total
 from derive.printing import text
+from derive.program.at_sites import AtSites, at_groups
 from derive.program.exact import Key, key_of
 from derive.program.layout import Layout, mean_key
 from derive.program.nodes import (
@@ -28,6 +29,7 @@ from derive.program.nodes import (
     Item,
     Let,
     MatMul,
+    Record,
     Ref,
     Slot,
     Sum,
@@ -38,20 +40,21 @@ from derive.program.nodes import (
     symbols_in,
 )
 from derive.program.recurrences import Coefficients
-from derive.program.text import PARAMETERS
 from derive.records.probe import (
     MAP,
     Aligned,
+    Block,
     BlockMatrix,
     Bulk,
     Cycle,
     Directions,
     Pencil,
     ProjectedProbe,
+    SampledSites,
     Spread,
     Unknown,
 )
-from derive.records.system import weighing
+from derive.records.system import Stopping, weighing
 
 _BROKEN = (sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min, sp.Piecewise, sp.floor, sp.ceiling)
 """Functions that are not smooth everywhere."""
@@ -66,12 +69,19 @@ def letters_needed(blocks: BlockMatrix) -> tuple[tuple[Letter, ...], tuple[Mean,
             for letter in word:
                 if isinstance(letter, Letter):
                     letters[letter.plain] = None
-                else:
+                elif isinstance(letter, Diagonal):
                     means.update(dict.fromkeys(sorted(letter.weight.atoms(Mean), key=sp.default_sort_key)))
     means.update(dict.fromkeys(number.average for number in blocks.projected.measured))
     for spread in blocks.projected.spreads:
         means.update(dict.fromkeys(mean for row in spread.covariances for mean in row))
     return tuple(sorted(letters, key=lambda x: x.name)), tuple(means)
+
+
+def tables_needed(blocks: BlockMatrix) -> tuple[SiteTable, ...]:
+    """What A(z) needs of sampled sites, for each value of what stands on diagonals there."""
+    words = [word for combination in _combinations(blocks) for _, word in combination]
+    found = {letter.table for word in words for letter in word if isinstance(letter, Weighed)}
+    return tuple(sorted(found, key=lambda table: table.key))
 
 
 def _combinations(blocks: BlockMatrix) -> list[Combination]:
@@ -90,150 +100,71 @@ def _squares(aligned: Aligned) -> Letter:
     return Letter.correlation(aligned.direction.field, aligned.direction.field)
 
 
-@dataclass(frozen=True)
-class RingProgram:
-    """One ring of unknowns: its eigenproblem and its map."""
-
-    pencil: Definition
-    scalar_map: Definition
-    relation: Definition | None
-    inverse: Definition | None
-
-    @property
-    def functions(self) -> tuple[Definition, ...]:
-        return tuple(f for f in (self.pencil, self.scalar_map, self.inverse, self.relation) if f is not None)
-
-
-@dataclass(frozen=True)
-class AlignedProgram:
-    """A declared direction: `source` gives what it drives and its mean squares, `later` the equations of the overlaps
-    that A(z) has not, `earlier` those of responses that only it drives, None where there are none; `time`: when it is
-    taken, None for all times."""
-
-    aligned: Aligned
-    source: Definition
-    later: Definition | None
-    earlier: Definition | None
-    time: Definition | None
-
-    @property
-    def functions(self) -> tuple[Definition | None, ...]:
-        return self.source, self.later, self.earlier, self.time
-
-
-@dataclass(frozen=True)
-class ProbeProgram:
-    unknowns: tuple[str, ...]
-    a_matrix: Definition
-    sides: tuple[tuple[str, Definition], ...]
-    alignments: tuple[AlignedProgram, ...]
-    rings: tuple[RingProgram, ...]
-    reduced: bool
-    steady: bool
-    sites: Definition | None
-    measured: tuple[str, ...]
-    measure: Definition | None
-    """What the training level gives to the bulk as parameters: their names, and their values."""
-
-
-@dataclass(frozen=True)
-class SpreadProgram:
-    """Training fields on diagonals: their covariances, and whether they are the same however many steps there are."""
-
-    spread: Spread
-    covariances: Definition
-    steady: bool
-
-
-@dataclass(frozen=True)
-class BulkProgram:
-    responses: tuple[str, ...]
-    resolvent: int
-    equations: Definition
-    curve_text: str | None
-    curve: Definition | None
-    edge_polynomials: Definition | None
-    sites: Definition | None
-    settles: bool
-    """Whether a trait has a density, which is taken at so many values that nothing changes with more."""
-    spreads: tuple[SpreadProgram, ...]
-    images: tuple[tuple[str, int], ...] = ()
-    sources: Definition | None = None
-    slopes: Definition | None = None
-    vanishing: tuple[int, ...] = ()
-
-
-class _Spectral:
+class _Spectral(AtSites):
     """What functions of z, of the bulk responses and of the order parameters share."""
 
     def __init__(self, projected: ProjectedProbe, layout: Layout, means: tuple[Mean, ...]):
         self.projected, self.means = projected, means
         self.clock = layout.clock
-        self.z, self.r, self.order, self.s = Symbol("z", SCALAR), Symbol("r"), Symbol("order"), Symbol("s", SCALAR)
-        self.responses = {b: Symbol(b.name, SCALAR) for b in projected.bulk_symbols}
-        steps = sp.S.One if self.clock is None else self.clock.steps
-        self.steps, self.when = steps, Symbol("when", (steps,))
-        self.coefficients = Coefficients(layout)
+        self.r, self.order, self.s = Symbol("r"), Symbol("order"), Symbol("s", SCALAR)
+        self.steps = sp.S.One if self.clock is None else self.clock.steps
+        self.when = Symbol("when", (self.steps,))
+        self.times = projected.system.stopping
+        self.coefficients = Coefficients(layout, of_clock=self.of_run)
         self.letters: dict[Key, Symbol] = {}
-        self.leaves: dict[sp.Symbol, Slot] = {b: Slot(Ref(made), b.name) for b, made in self.responses.items()}
-        self.leaves |= {Z: Slot(Ref(self.z), "z"), MAP: Slot(Ref(self.s), "s"), PAST: Slot(Ref(self.when), "s")}
         found = {value.field for average in _averages(projected) for value in traits_in(average.expression)}
         made = tuple(normal for spread in projected.spreads for normal in spread.normals)
-        self.traits: tuple[Trait, ...] = tuple(
-            trait for trait in (*atoms(projected.system.model, Trait), *made) if trait in found
-        )
-        self.sites, self.nodes = Symbol("laws"), Symbol("nodes", SCALAR)
-        self.values = {trait: Symbol(trait.name, (sp.Symbol("groups"),)) for trait in self.traits}
-        self.laws = {trait: Symbol(f"law_{trait.name}") for trait in self.traits}
+        traits = (trait for trait in (*atoms(projected.system.model, Trait), *made) if trait in found)
+        super().__init__(traits, {self.r: projected.bulk_symbols})
+        self.leaves |= {MAP: Slot(Ref(self.s), "s"), PAST: Slot(Ref(self.when), "s")}
+        self.values |= {entry: at_groups(entry) for sites in projected.sampled for entry in sites.entries}
+        self.law |= {sites: Symbol(f"law_{sites.sector}") for sites in projected.sampled}
 
     def number(self, expression: sp.Expr) -> Formula:
         """A scalar, or weights over the times before the last update."""
         expression = sp.sympify(expression)
-        averages = sorted(expression.atoms(SiteAverage), key=sp.default_sort_key)
-        expression = expression.xreplace({node: Slot(self._over_sites(node), "average") for node in averages})
-        inner: dict[sp.Basic, sp.Expr] = {}
         over = expression.has(PAST)
-        for node in outermost(expression, (Mean, Total, AppliedUndef)):
-            if isinstance(node, (Mean, Total)):
-                inner[node] = Slot(self._mean(node), "mean")
-            else:
+        inner: dict[sp.Basic, sp.Expr] = {}
+        for node in outermost(expression, (SiteAverage, Mean, Total, AppliedUndef)):
+            if isinstance(node, AppliedUndef):
                 inner[node] = self.coefficients.at(node, self.number, (self.steps,))
-        return Formula(expression.xreplace(inner).xreplace(self.leaves), (self.steps,) if over else SCALAR)
+            elif not isinstance(node, SiteAverage):
+                inner[node] = Slot(self._mean(node), "mean")
+        return Formula(super().number(expression.xreplace(inner)).expression, (self.steps,) if over else SCALAR)
 
     def _over_sites(self, average: SiteAverage) -> Value:
-        """The average of one site's response over the laws of its traits."""
-        traits = [value.field for value in traits_in(average.expression)]
-        slots = {trait(): Slot(Ref(self.values[trait]), trait.name) for trait in traits}
-        body = Formula(self.number(average.expression.xreplace(slots)).expression, None)
-        laws = (Ref(self.laws[trait]) for trait in traits)
-        function = Function(tuple(self.values[trait] for trait in traits), body)
-        return Call("over_sites", (Ref(self.z), function, *laws), SCALAR)
+        if not any(isinstance(value.field, SiteEntry) for value in traits_in(average.expression)):
+            return super()._over_sites(average)
+        function, law = self._of_entries(average.expression)
+        return Call("over_sites", (self.z, function, law), SCALAR)
 
-    def site_laws(self) -> Definition | None:
-        """The laws of the traits that stand in the random part of the matrix."""
-        if not self.traits:
-            return None
-        doc = "The laws of what differs from site to site: values, and the share of the sites that has each."
-        result = Tuple(tuple(map(self._law, self.traits)))
-        return Definition("sites", (PARAMETERS, self.nodes), doc, (), result)
+    def _of_entries(self, expression: sp.Expr) -> tuple[Function, Ref]:
+        """A function of all that is sampled at the sites of a sector, and their law."""
+        found = {value.field for value in traits_in(expression)}
+        sites = next(sites for sites in self.projected.sampled if found <= set(sites.entries))
+        return self._of_traits(expression, sites.entries), Ref(self.law[sites])
 
-    def _law(self, trait: Trait) -> Value:
-        if isinstance(trait, SiteNormal):
-            found = [a.expression for a in _averages(self.projected) if trait() in traits_in(a.expression)]
-            broken = any(expression.has(*_BROKEN) for expression in found)
-            return Call("standard_normal", (Ref(self.nodes), int(broken)), None)
-        if trait.discrete:
-            parts = (Tuple(tuple(map(self.number, some))) for some in (trait.values, trait.weights))
-            return Call("discrete", tuple(parts), None)
-        value = Symbol(VALUE.name, (sp.Symbol("values"),))
-        formula = Formula(trait.density.xreplace({VALUE: Slot(Ref(value), VALUE.name)}), None)
-        ends = (self.number(end) for end in trait.law[1:])
-        return Call("density", (Function((value,), formula), *ends, Ref(self.nodes)), None)
+    def _law(self, trait: Trait | SampledSites) -> Value:
+        if isinstance(trait, SampledSites):
+            return Call("sampled_law", (Formula(trait.law, None),), None)
+        found = [a.expression for a in _averages(self.projected) if trait() in traits_in(a.expression)]
+        breaks = _breaks(found, trait)
+        places = Tuple(tuple(map(self.number, breaks)))
+        if not isinstance(trait, SiteNormal):
+            if trait.discrete or not breaks:
+                return super()._law(trait)
+            whole = super()._law(trait)
+            assert isinstance(whole, Call)
+            return Call("density_between", (*whole.arguments, places), None)
+        if any(place != 0 for place in breaks):
+            return Call("normal_between", (Ref(self.nodes), places), None)
+        broken = any(expression.has(*_BROKEN) for expression in found)
+        return Call("standard_normal", (self.nodes, int(broken)), None)
 
     @property
     def given(self) -> tuple[Symbol, ...]:
         """What functions of the responses take besides them."""
-        return (self.sites,) if self.traits else ()
+        return (self.laws,) if self.law else ()
 
     def driving(self, probe: Field) -> tuple[Symbol, ...]:
         """What functions take that tell what a source in the equation of a probe field drives."""
@@ -243,7 +174,19 @@ class _Spectral:
         """A mean over the times before the last update, or one that is taken at a time."""
         table = Item(self.order, mean_key(average, self.means.index(average), self.clock), None)
         taken = weighing(average, self.clock)[1]
-        return Call("by_time", (table,), None) if taken is None else Call("taken_at", (table, Formula(taken)), SCALAR)
+        if taken is None:
+            return Call("by_time", (table,), None)
+        last = {} if self.times is None else {self.times.clock.steps: self.times.stop}
+        return Call("taken_at", (table, sp.sympify(taken).xreplace(last)), SCALAR)
+
+    @property
+    def of_run(self) -> dict[sp.Symbol, sp.Expr]:
+        """What stands in place of the number of steps, where that counts the times of order parameters."""
+        return {} if self.times is None else {self.times.clock.steps: self.times.run}
+
+    def there(self, field: Field) -> Word:
+        """Without spikes that are added after the matrix is taken."""
+        return (Diagonal(self.times.mask, field),) if self.times is not None and field.timed else ()
 
     def taken(self, average: Mean) -> Value:
         """A mean at the one time at which it is taken, or of fields that have none."""
@@ -252,22 +195,25 @@ class _Spectral:
             return Call("taken_at", (*found.arguments, 0), SCALAR)
         return found
 
-    def function(self, name: str, parameters: Iterable[Symbol], doc: str, result: Value) -> Definition:
+    def function(
+        self, name: str, given: Iterable[Symbol], doc: str, result: Value, body: tuple[Let, ...] = ()
+    ) -> Definition:
         """A function with the tables of coefficients that its result needs."""
         used = symbols_in(result)
-        body = list(self.coefficients.statements(used))
-        for key, symbol in self.letters.items():
-            if symbol in used:
-                body.append(Let(symbol, Item(self.order, key, symbol.shape)))
+        body = (*body, *self.coefficients.statements(used))
+        body += tuple(Let(s, Item(self.order, key, s.shape)) for key, s in self.letters.items() if s in used)
         if self.when in used:
-            body.append(Let(self.when, Call("arange", (Formula(self.steps),), self.when.shape)))
-        taken = ((self.r, self.responses.values()), (self.sites, self.laws.values()))
-        unpacked = tuple((whole, tuple(parts)) for whole, parts in taken if whole in parameters)
-        return Definition(name, (PARAMETERS, *parameters), doc, tuple(body), result, unpacked)
+            body += (Let(self.when, Call("arange", (self.steps,), self.when.shape)),)
+        return super().function(name, given, doc, result, body)
 
     # -- matrices over training times
 
-    def letter(self, letter: Letter | Diagonal) -> Value:
+    def letter(self, letter: Letter | Diagonal | Weighed) -> Value:
+        if isinstance(letter, Weighed):
+            function, law = self._of_entries(letter.weight)
+            shape = letter.T.shape if letter.turned else letter.shape
+            found = Call("weighed", (function, law, Item(self.order, letter.table.key)), shape)
+            return Transposed(found) if letter.turned else found
         if isinstance(letter, Letter):
             key = key_of(letter)
             if key not in self.letters:
@@ -276,11 +222,11 @@ class _Spectral:
             return Transposed(made) if letter.transposed else made
         size = index_size(letter.field)
         labels = letter.field.labels
-        return Call("diagonal", (self.number(letter.weight), Formula(size), Formula(labels)), (size, size))
+        return Call("diagonal", (self.number(letter.weight), size, labels), (size, size))
 
     def word(self, word: Word, size: sp.Expr) -> Value:
         if not word:
-            return Call("eye", (Formula(size),), (size, size))
+            return Call("eye", (size,), (size, size))
         product = self.letter(word[0])
         for letter in word[1:]:
             product = MatMul(product, self.letter(letter))
@@ -291,32 +237,43 @@ class _Spectral:
         return Sum(terms, (rows, columns))
 
 
-def probe_program(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> ProbeProgram:
+def probe_record(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> Record:
+    """A(z) with all that is asked of it."""
     blocks, projected = pencil.blocks, pencil.blocks.projected
     work = _Spectral(projected, layout, means)
     sizes = [u.size for u in projected.unknowns]
-    rows = []
-    for r, rows_size in enumerate(sizes):
-        row: list[Value] = []
-        for c, columns_size in enumerate(sizes):
-            block = blocks.block(r, c)
-            made = work.combination(block.combination, rows_size, columns_size, sign=-1)
-            if block.scalar != 0:
-                identity = (work.number(block.scalar), Call("eye", (Formula(rows_size),), (rows_size, columns_size)))
-                made = Sum((identity, *made.terms), made.shape)
-            row.append(made)
-        rows.append(tuple(row))
-    whole = Blocks(tuple(rows)) if rows else Sum((), (sp.S.Zero, sp.S.Zero))
+    rows = tuple(
+        tuple(_block(work, blocks.block(r, c), *shape) for c, shape in enumerate((size, other) for other in sizes))
+        for r, size in enumerate(sizes)
+    )
+    whole = Blocks(rows) if rows else Sum((), (sp.S.Zero, sp.S.Zero))
     names = ", ".join(f"{u.kind}[{text(u.probe)}, {text(u.field)}]" for u in projected.unknowns)
     doc = f"A(z), one row of blocks per unknown: {names or 'there are none'}."
     a_matrix = work.function("a_matrix", (work.z, work.r, work.order, *work.given), doc, whole)
-    sides = tuple((side.side, _side(work, side)) for side in projected.directions)
-    asked = tuple(_aligned(work, number, aligned) for number, aligned in enumerate(projected.alignments))
-    rings = tuple(_ring(work, pencil.divided, number, cycle) for number, cycle in enumerate(pencil.cycles))
-    steady, sites = _steady(blocks, layout.clock), work.site_laws()
-    measured = tuple(number.name for number in projected.measured)
-    measure = _measure(work) if measured else None
-    return ProbeProgram(blocks.labels, a_matrix, sides, asked, rings, not pencil.rest, steady, sites, measured, measure)
+    named = {
+        "unknowns": blocks.labels,
+        "sites": work.site_laws() if work.law else None,
+        "a_matrix": a_matrix,
+        "sides": tuple(_side(work, side) for side in projected.directions),
+        "directions": tuple(_aligned(work, *numbered) for numbered in enumerate(projected.alignments)) or None,
+        "rings": tuple(_ring(work, pencil.divided, *numbered) for numbered in enumerate(pencil.cycles)),
+        "reduced": not pencil.rest,
+        "steady": _steady(blocks, layout.clock),
+        "measured": tuple(number.name for number in projected.measured) or None,
+        "measure": _measure(work) if projected.measured else None,
+        "stopping": None if work.times is None else _stopping(work.times),
+    }
+    return Record("Probe", (), named)
+
+
+def _stopping(times: Stopping) -> Record:
+    return Record("Stopping", (times.clock.steps.name, times.stop.name, times.run.name, times.ahead))
+
+
+def ring_pencils(pencil: Pencil, layout: Layout, means: tuple[Mean, ...]) -> tuple[Definition, ...]:
+    """The functions that give the constant matrix of each ring."""
+    work = _Spectral(pencil.blocks.projected, layout, means)
+    return tuple(_pencil(work, pencil.divided, number, cycle) for number, cycle in enumerate(pencil.cycles))
 
 
 def _measure(work: _Spectral) -> Definition:
@@ -340,58 +297,97 @@ def _averages(projected: ProjectedProbe) -> set[SiteAverage]:
     return {average for e in (*projected.bulk_equations, *scales, *sources) for average in e.atoms(SiteAverage)}
 
 
+def _breaks(expressions: Iterable[sp.Expr], trait: Trait) -> list[sp.Expr]:
+    """Values of a trait at which functions of it alone jump or bend, where that is told by a linear equation."""
+    found: dict[sp.Expr, None] = {}
+    value, mark = trait(), sp.Dummy("value")
+    for node in sorted({n for e in expressions for n in e.atoms(*_BROKEN)}, key=sp.default_sort_key):
+        for crossed in _crossed(node):
+            if traits_in(crossed) != (value,):
+                continue
+            line = crossed.xreplace({value: mark})
+            if line.is_polynomial(mark) and sp.degree(line, mark) == 1:
+                poly = sp.Poly(line, mark)
+                found[-poly.coeff_monomial(1) / poly.coeff_monomial(mark)] = None
+    return list(found)
+
+
+def _crossed(node: sp.Basic) -> list[sp.Expr]:
+    """What is zero where a function is not smooth."""
+    if isinstance(node, (sp.Max, sp.Min)):
+        return [a - b for k, a in enumerate(node.args) for b in node.args[:k]]
+    if isinstance(node, sp.Piecewise):
+        conditions = (c for _, condition in node.args for c in condition.atoms(sp.core.relational.Relational))
+        return [c.lhs - c.rhs for c in conditions]
+    return [node.args[0]]
+
+
 def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
     """Whether neither A(z) nor the bulk depends on the number of steps otherwise than through their shapes, and
     through what is measured."""
     projected = blocks.projected
     if clock is None:
         return True
-    if any(value.time is not None for spread in projected.spreads for value in spread.values):
+    standing = [value for spread in projected.spreads for value in spread.values]
+    standing += [value for sites in projected.sampled for value in sites.values]
+    if any(value.time is not None for value in standing):
         return False
     expressions = [*projected.bulk_equations, *(block.scalar for _, block in blocks.blocks)]
     for _, block in blocks.blocks:
         for scale, word in block.combination:
             expressions += [scale, *(letter.weight for letter in word if isinstance(letter, Diagonal))]
-    return not any(sp.sympify(e).has(clock.steps) for e in expressions)
+    times = projected.system.stopping
+    if times is None:
+        return not any(sp.sympify(e).has(clock.steps) for e in expressions)
+    # later spikes are left out by their order parameters too; a mean at the last time is taken when the matrix is
+    ends = times.stop, clock.steps
+    return not any(sp.sympify(e).xreplace({times.mask: sp.S.One}).has(*ends) for e in expressions)
 
 
-def _side(work: _Spectral, side: Directions) -> Definition:
+def _side(work: _Spectral, side: Directions) -> Record:
     """The right-hand side for sources along the spikes, the rows that see them, and their Gram matrix."""
     unknowns, drive = work.projected.unknowns, dict(side.drive)
 
-    def size(field: Field) -> sp.Expr:
-        return index_size(field)
-
-    def seen(f: Field, u: Unknown) -> Value:
-        if u == Unknown("C", side.probe, f):
-            return Call("eye", (Formula(size(f)),), (size(f), size(f)))
-        return Sum((), (size(f), u.size))
-
     driven = tuple(
-        tuple(work.combination(drive.get((r, c), ()), u.size, size(f)) for c, f in enumerate(side.fields))
+        tuple(work.combination(drive.get((r, c), ()), u.size, index_size(f)) for c, f in enumerate(side.fields))
         for r, u in enumerate(unknowns)
     )
-    rows = tuple(tuple(seen(f, u) for u in unknowns) for f in side.fields)
-    gram = tuple(tuple(work.letter(Letter.correlation(a, b)) for b in side.fields) for a in side.fields)
+
+    def product(a: Field, b: Field) -> Value:
+        return work.word((*work.there(a), Letter.correlation(a, b), *work.there(b)), index_size(a))
+
+    rows = tuple(
+        tuple(_seen(u, Unknown("C", side.probe, f), work.word(work.there(f), index_size(f))) for u in unknowns)
+        for f in side.fields
+    )
+    gram = tuple(tuple(product(a, b) for b in side.fields) for a in side.fields)
     names = ", ".join(text(f) for f in side.fields)
     doc = (
         f"For sources along {names}: the right-hand side of A(z) q = b,\n"
         "the rows of q that are its overlaps with them, and their Gram matrix.\n"
     ).rstrip()
-    return work.function(
-        f"{side.side}_spikes", work.driving(side.probe), doc, Tuple((Blocks(driven), Blocks(rows), Blocks(gram)))
-    )
+    given, result = work.driving(side.probe), Tuple((Blocks(driven), Blocks(rows), Blocks(gram)))
+    return Record("Side", (side.side, work.function(f"{side.side}_spikes", given, doc, result)), _sited(given))
 
 
-def _aligned(work: _Spectral, number: int, aligned: Aligned) -> AlignedProgram:
+def _sited(given: tuple[Symbol, ...]) -> dict[str, bool]:
+    """Whether a function that tells what a source drives depends on z, because its sites differ."""
+    return {"sited": True} if len(given) > 1 else {}
+
+
+def _seen(unknown: Unknown, wanted: Unknown, found: Value | None = None) -> Value:
+    """The rows that take one unknown out of all, as it is or as it is found."""
+    size = wanted.size
+    if unknown != wanted:
+        return Sum((), (size, unknown.size))
+    return Call("eye", (size,), (size, size)) if found is None else found
+
+
+def _aligned(work: _Spectral, number: int, aligned: Aligned) -> Record:
     """The source along a direction, what sees it, and when it is taken."""
     direction, unknowns = aligned.direction, work.projected.unknowns
     size, name, drive = index_size(direction.field), text(direction.field), dict(aligned.drive)
     everything = (*unknowns, *aligned.later)
-
-    def seen(u: Unknown) -> Value:
-        found = u == aligned.unknown
-        return Call("eye", (Formula(size),), (size, size)) if found else Sum((), (size, u.size))
 
     def driven(some: tuple[Unknown, ...], first: int) -> Blocks:
         return Blocks(tuple((work.combination(drive.get(first + r, ()), u.size, size),) for r, u in enumerate(some)))
@@ -401,8 +397,9 @@ def _aligned(work: _Spectral, number: int, aligned: Aligned) -> AlignedProgram:
         "the rows that are its overlaps with it among those of q and of what it adds,\n"
         "and the matrix with its mean squares on the diagonal.\n"
     ).rstrip()
-    result = Tuple((driven(unknowns, 0), Blocks((tuple(map(seen, everything)),)), work.letter(_squares(aligned))))
-    source = work.function(f"along_{number}", work.driving(aligned.probe), doc, result)
+    rows = Blocks((tuple(_seen(u, aligned.unknown) for u in everything),))
+    result, given = Tuple((driven(unknowns, 0), rows, work.letter(_squares(aligned)))), work.driving(aligned.probe)
+    source = work.function(f"along_{number}", given, doc, result)
     later = earlier = time = None
     if aligned.later:
         doc = f"The equations of the overlaps that {name} adds to those of A(z)."
@@ -424,8 +421,11 @@ def _aligned(work: _Spectral, number: int, aligned: Aligned) -> AlignedProgram:
         whole = Tuple((rows, driven(aligned.earlier, len(unknowns)), added))
         earlier = work.function(f"earlier_{number}", (work.z, work.r, work.order, *work.given), doc, whole)
     if direction.time is not None and direction.time != work.clock:
-        time = work.function(f"time_{number}", (), f"The time of {text(direction)}.", work.number(direction.time))
-    return AlignedProgram(aligned, source, later, earlier, time)
+        taken = Formula(direction.time.xreplace(work.of_run))
+        time = work.function(f"time_{number}", (), f"The time of {text(direction)}.", taken)
+    field = direction.field
+    told = (aligned.name, aligned.side, field.name, field.timed, tuple(str(axis.size) for axis in field.axes))
+    return Record("Direction", (*told, source, later, earlier, time), _sited(given))
 
 
 def _equations(
@@ -441,20 +441,25 @@ def _equations(
     for r, unknown in enumerate(rows):
         found: list[Value] = []
         for c, other in enumerate(columns):
-            made = work.combination(couplings.get((r, c), ()), unknown.size, other.size, sign=-1)
             same = (unknown.kind, unknown.field) == (other.kind, other.field)
             scalar = propagator.get((index[unknown.probe], index[other.probe]), sp.S.Zero) if same else sp.S.Zero
             if unknown.probe in work.projected.differing:
                 scalar = sp.S.One if unknown == other else sp.S.Zero
-            if scalar != 0:
-                identity = (work.number(scalar), Call("eye", (Formula(unknown.size),), (unknown.size, other.size)))
-                made = Sum((identity, *made.terms), made.shape)
-            found.append(made)
+            block = Block(scalar, couplings.get((r, c), ()))
+            found.append(_block(work, block, unknown.size, other.size))
         table.append(tuple(found))
     return Blocks(tuple(table))
 
 
-def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> RingProgram:
+def _block(work: _Spectral, block: Block, rows: sp.Expr, columns: sp.Expr) -> Sum:
+    made = work.combination(block.combination, rows, columns, sign=-1)
+    if block.scalar == 0:
+        return made
+    identity = (work.number(block.scalar), Call("eye", (rows,), (rows, columns)))
+    return Sum((identity, *made.terms), made.shape)
+
+
+def _pencil(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> Definition:
     unknowns = blocks.projected.unknowns
     product: Value | None = None
     for group, following in zip(cycle.groups, (*cycle.groups[1:], cycle.groups[0]), strict=True):
@@ -470,7 +475,11 @@ def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> Ri
         product = coupling if product is None else MatMul(product, coupling)
     assert product is not None
     doc = "The constant matrix: its eigenvalues are the values of the scalar map at the outliers."
-    pencil = work.function(f"pencil_{number}", (work.order,), doc, product)
+    return work.function(f"pencil_{number}", (work.order,), doc, product)
+
+
+def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> Record:
+    """One ring of unknowns: its eigenproblem, its map, and how that is inverted."""
     doc = f"s(z) = {text(cycle.scalar_map)}"
     given = (work.z, work.r, *work.given)
     scalar_map = work.function(f"scalar_map_{number}", given, doc, work.number(cycle.scalar_map))
@@ -479,71 +488,67 @@ def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> Ri
         doc = f"z(s) = {text(cycle.inverse)}"
         inverse = work.function(f"inverse_map_{number}", (work.s,), doc, work.number(cycle.inverse))
     if cycle.relation is not None:
-        coefficients = Tuple(tuple(work.number(c) for c in sp.Poly(cycle.relation, Z).all_coeffs()))
+        coefficients = work.numbers(sp.Poly(cycle.relation, Z).all_coeffs())
         doc = "Coefficients in z, highest power first, of the polynomial relation between z and the map."
         relation = work.function(f"relation_{number}", (work.s,), doc, coefficients)
-    return RingProgram(pencil, scalar_map, relation, inverse)
+    return Record("Ring", (_pencil(work, blocks, number, cycle), scalar_map, relation, inverse))
 
 
-def bulk_program(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> BulkProgram:
+def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Record:
+    """The law of the bulk."""
     projected = bulk.projected
     work = _Spectral(projected, layout, means)
-    symbols = projected.bulk_symbols
-    doc = "Each is zero at the bulk responses r at z, and vanishes as z grows:\n" + "\n".join(
-        f"0 = {text(e)}" for e in projected.bulk_equations
-    )
-    residual = Tuple(tuple(map(work.number, projected.bulk_equations)))
-    equations = work.function("equations", (work.z, work.r, *work.given), doc, residual)
-    curve = edges = None
+    symbols, given = projected.bulk_symbols, (work.z, work.r, *work.given)
+    named: dict[str, Any] = {"responses": tuple(s.name for s in symbols)}
+    named["resolvent"] = symbols.index(projected.resolvent)
+
+    def function(name: str, given: tuple[Symbol, ...], doc: str, result: Value) -> None:
+        named[name] = work.function(name, given, doc, result)
+
+    def tables(rows: Iterable[Iterable[sp.Expr]]) -> Tuple:
+        return Tuple(tuple(map(work.numbers, rows)))
+
+    if work.law:
+        named |= {"sites": work.site_laws(), "settles": any(not trait.discrete for trait in work.traits)}
+    spreads = [_spread(work, *numbered) for numbered in enumerate(projected.spreads)]
+    if spreads or projected.sampled:
+        named["spreads"] = (*spreads, *map(_sampled, projected.sampled))
+    told = (f"0 = {text(e)}" for e in projected.bulk_equations)
+    doc = "\n".join(("Each is zero at the bulk responses r at z, and vanishes as z grows:", *told))
+    function("equations", given, doc, work.numbers(projected.bulk_equations))
     if bulk.curve is not None:
+        named["curve_text"] = str(bulk.curve.xreplace({Z: sp.Symbol("{z}")}))
         poly = sp.Poly(bulk.curve, projected.resolvent, Z)
         top = poly.degree(projected.resolvent), poly.degree(Z)
-        table = Tuple(
-            tuple(
-                Tuple(tuple(work.number(poly.coeff_monomial(projected.resolvent**i * Z**j)) for j in range(top[1] + 1)))
-                for i in range(top[0] + 1)
-            )
-        )
+        powers = [[projected.resolvent**i * Z**j for j in range(top[1] + 1)] for i in range(top[0] + 1)]
         doc = "Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent."
-        curve = work.function("curve", (), doc, table)
-        polynomials = Tuple(
-            tuple(Tuple(tuple(map(work.number, sp.Poly(f, Z).all_coeffs()))) for f in bulk.edge_factors)
-        )
+        function("curve", (), doc, tables(map(poly.coeff_monomial, row) for row in powers))
         doc = "Polynomials in z, highest power first: every edge of the support is a real root of one of them."
-        edges = work.function("edge_polynomials", (), doc, polynomials)
-    sources = None
+        function("edge_polynomials", (), doc, tables(sp.Poly(f, Z).all_coeffs() for f in bulk.edge_factors))
     if projected.sources:
+        named["images"] = tuple((name, symbols.index(symbol)) for name, symbol in projected.images)
         names = ", ".join(name for name, _ in projected.images)
         doc = f"How each equation changes with epsilon in the matrix M + epsilon A, at epsilon = 0, for A: {names}."
-        rates = Tuple(tuple(Tuple(tuple(map(work.number, some))) for some in projected.sources))
-        sources = work.function("sources", (work.z, work.r, *work.given), doc, rates)
-    slopes = None
+        function("sources", given, doc, tables(projected.sources))
     if projected.slopes:
+        named["vanishing"] = tuple(symbols.index(symbol) for symbol, _ in projected.slopes)
         names = ", ".join(symbol.name for symbol, _ in projected.slopes)
         doc = f"How each equation changes with responses that vanish at epsilon = 0: {names}."
-        rates = Tuple(tuple(Tuple(tuple(map(work.number, some))) for _, some in projected.slopes))
-        slopes = work.function("slopes", (work.z, work.r, *work.given), doc, rates)
-    return BulkProgram(
-        tuple(s.name for s in symbols),
-        symbols.index(projected.resolvent),
-        equations,
-        None if bulk.curve is None else str(bulk.curve.xreplace({Z: sp.Symbol("{z}")})),
-        curve,
-        edges,
-        work.site_laws(),
-        any(not trait.discrete for trait in work.traits),
-        tuple(_spread(work, number, spread) for number, spread in enumerate(projected.spreads)),
-        tuple((name, symbols.index(symbol)) for name, symbol in projected.images),
-        sources,
-        slopes,
-        tuple(symbols.index(symbol) for symbol, _ in projected.slopes),
-    )
+        function("slopes", given, doc, tables(some for _, some in projected.slopes))
+    return Record("BulkLaw", (), named)
 
 
-def _spread(work: _Spectral, number: int, spread: Spread) -> SpreadProgram:
-    """The covariances of training fields on diagonals, rows of the lower triangle."""
+def _spread(work: _Spectral, number: int, spread: Spread) -> Record:
+    """The covariances of training fields on diagonals, rows of the lower triangle, and whether they are the same
+    however many steps there are."""
     rows = Tuple(tuple(Tuple(tuple(work.taken(mean) for mean in row)) for row in spread.covariances))
     names = ", ".join(text(value) for value in spread.values)
     doc = f"The covariances, of a site, of {names}: rows of the lower triangle."
     made = work.function(f"covariances_{number}", (work.order,), doc, rows)
-    return SpreadProgram(spread, made, all(value.time is None for value in spread.values))
+    roots = (tuple(tuple(n.name for n in row) for row in rows) for rows in (spread.lower, spread.inverse))
+    return Record("Spread", (*roots, made, all(value.time is None for value in spread.values)))
+
+
+def _sampled(sites: SampledSites) -> Record:
+    steady = all(value.time is None for value in sites.values)
+    return Record("SampledSites", (sites.law.name, sites.key, steady))

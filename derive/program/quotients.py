@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial, reduce
 from itertools import product
+from operator import add, mul
 from types import MappingProxyType
 from typing import Any
 
@@ -20,8 +21,9 @@ from sympy.polys.polyerrors import BasePolynomialError
 from derive.algebra.polynomials import TooLarge
 from derive.algebra.quotients import Quotient, RationalFunctions
 from derive.errors import DeriveError
+from derive.language.data import Data
 from derive.language.symbols import Parameter
-from derive.program.exact import ExactPass, Key, SiteLayout, lines_of
+from derive.program.exact import ExactPass, Key, SiteLayout
 from derive.program.nodes import (
     Attribute,
     Blocks,
@@ -48,7 +50,7 @@ MOST_TERMS = 20_000
 """The most terms that the numerator of one entry may have."""
 
 Array = Any
-"""An array of quotients (or of whole numbers), or one of them."""
+"""An array of quotients (or of whole numbers), or one of them. A whole number may be a quotient."""
 
 
 def _is_root(node: sp.Basic) -> bool:
@@ -122,10 +124,7 @@ class Place:
     place: int
     times: int
     labels: int
-    size: int
-    """Of the part of a row that belongs to one group of sites."""
-    weights: tuple[Quotient, ...]
-    """Of the groups of sites."""
+    groups: Groups
 
     @property
     def length(self) -> int:
@@ -134,15 +133,20 @@ class Place:
 
 @dataclass(frozen=True)
 class Groups:
-    """The sites of one sector: the size of a row for one group, the weights of the groups and their traits."""
+    """The sites of one sector: the size of the part of a row that belongs to one group of sites with equal traits, the
+    weights of the groups, and of each trait its values in them."""
 
-    size: int
-    weights: tuple[Quotient, ...]
-    values: tuple[tuple[sp.Expr, ...], ...]
+    part: int
+    weights: Array
+    values: tuple[Array, ...]
 
     @property
-    def whole(self) -> int:
-        return self.size * len(self.weights)
+    def size(self) -> int:
+        return self.part * len(self.weights)
+
+    def apart(self, rows: Array) -> Array:
+        """Rows with an axis for the groups."""
+        return rows.reshape(len(rows), len(self.weights), self.part)
 
 
 def groups_of(site: SiteLayout) -> list[tuple[sp.Expr, tuple[sp.Expr, ...]]]:
@@ -165,30 +169,25 @@ def _everything(values: Iterable[Value]) -> Iterator[Value]:
         waiting += children(value)
 
 
-def formulas(values: Iterable[Value]) -> list[sp.Expr]:
-    """All formulas inside some values."""
-    return [sp.sympify(value.expression) for value in _everything(values) if isinstance(value, Formula)]
-
-
-def _formulas_at_groups(values: list[Value], sites: Iterable[SiteLayout]) -> list[sp.Expr]:
-    """Formulas of traits at all values of the traits: their roots are roots of these."""
+def _formulas(values: list[Value], sites: Iterable[SiteLayout]) -> list[sp.Expr]:
+    """All formulas inside some values; those of traits also at all values of the traits: their roots are of these."""
+    found = [sp.sympify(value.expression) for value in _everything(values) if isinstance(value, Formula)]
     moments: dict[Symbol, list[Symbol]] = {}
     for value in _everything(values):
         if isinstance(value, Call) and value.function == "moment":  # a mean of traits alone has symbols of its own
             place, function = value.arguments
             assert isinstance(place, Ref) and isinstance(function, Function)
             moments.setdefault(place.symbol, []).extend(function.arguments)
-    found, expressions = [], formulas(values)
+    at_groups = []
     for site in sites:
-        own = [symbol for _, _, symbol in site.traits]
-        own += moments.get(site.symbol, [])
+        own = [*(symbol for _, _, symbol in site.traits), *moments.get(site.symbol, [])]
         stands = {symbol: k % len(site.traits) for k, symbol in enumerate(own)}
-        for expression in expressions:
+        for expression in found:
             slots = [s for s in expression.atoms(Slot) if isinstance(s.value, Ref) and s.value.symbol in stands]
             if slots:
                 each = (some for _, some in groups_of(site))
-                found += [expression.xreplace({s: some[stands[s.value.symbol]] for s in slots}) for some in each]
-    return found
+                at_groups += [expression.xreplace({s: some[stands[s.value.symbol]] for s in slots}) for some in each]
+    return found + at_groups
 
 
 class ExactRun:
@@ -197,10 +196,9 @@ class ExactRun:
 
     def __init__(self, scalars: Scalars, arrays: Mapping[str, Any] = MappingProxyType({})):
         self.scalars, self.arrays = scalars, arrays
+        self.zero: Array = scalars.zero
+        self.one: Array = scalars.one
         self.known: dict[Symbol, Any] = {}
-        self.functions: dict[str, Callable[..., Any]] = {
-            name.removeprefix("_call_"): getattr(self, name) for name in dir(self) if name.startswith("_call_")
-        }
 
     @staticmethod
     def of(
@@ -212,8 +210,8 @@ class ExactRun:
         """A machine for a forward pass, and for other values beside it."""
         statements = (*program.tables, *program.start, *program.step, *program.results)
         values = [*(let.value for let in statements), *others]
-        values += [value for _, value in (*program.order, *program.observables)]
-        found = formulas(values) + _formulas_at_groups(values, program.sites)
+        values += [*(value for _, value in program.order), *(value for _, value, _ in program.observables)]
+        found = _formulas(values, program.sites)
         found += [e for site in program.sites for weight, some in groups_of(site) for e in (weight, *some)]
         return ExactRun(Scalars(found, substitution), arrays)
 
@@ -221,21 +219,12 @@ class ExactRun:
 
     def order(self, program: ExactPass) -> dict[Key, Array]:
         """The order parameters that a forward pass gives."""
-        times = 1 if program.clock is None else self.whole(Formula(program.clock.points))
-        self.known[program.times] = times
-        self.known[program.when] = np.arange(times)
+        times = 1 if program.clock is None else self.whole(program.clock.points)
+        self.known |= {program.times: times, program.when: np.arange(times)}
         self.run(program.tables)
-        self._sites(program, times)
-        for c in program.carried:
-            if c.field is not None:
-                lines = self.whole(Formula(lines_of(c.field))) * (times if c.field.timed else 1)
-                shape: tuple[int, ...] = (lines, self.whole(Attribute(c.site.symbol, "size")))
-            elif c.channel is not None:
-                extent = sum(self.known[b].length for _, b in c.site.channels[c.channel][1])
-                shape = (extent, extent)
-            else:
-                shape = (times,)
-            self.known[c.symbol] = self.zeros(shape)
+        for site in program.sites:
+            self._site(site, times)
+        self.known |= {c.symbol: self.zeros(tuple(map(self.whole, c.symbol.shape or ()))) for c in program.carried}
         self.run(program.start)
         for t in range(times if program.clock is not None else 0):
             self.known[program.time] = t
@@ -245,27 +234,24 @@ class ExactRun:
 
     def observables(self, program: ExactPass) -> dict[str, Array]:
         """The observables of a forward pass that has been run by `order`."""
-        return {name: self.value(value) for name, value in program.observables}
+        return {name: self.value(value) for name, value, _ in program.observables}
 
-    def _sites(self, program: ExactPass, times: int) -> None:
-        for site in program.sites:
-            groups = [*(noises for _, noises in site.channels), site.drawn]
-            extents = [
-                [(times if field.timed else 1, self.whole(Formula(lines_of(field)))) for field, _ in group]
-                for group in groups
-            ]
-            size, start = sum(n * labels for group in extents for n, labels in group), 0
-            found = groups_of(site)
-            weights = tuple(self.scalars.of(weight) for weight, _ in found)
-            for group, extent in zip(groups, extents, strict=True):
-                place = 0
-                for (_, symbol), (n, labels) in zip(group, extent, strict=True):
-                    self.known[symbol] = Place(start, place, n, labels, size, weights)
-                    start, place = start + n * labels, place + n * labels
-            self.known[site.symbol] = Groups(size, weights, tuple(some for _, some in found))
-            for k, (_, _, along) in enumerate(site.traits):
-                values = [self.scalars.of(some[k]) for _, some in found]
-                self.known[along] = np.repeat(np.array(values, object), size)[None, :]
+    def _site(self, site: SiteLayout, times: int) -> None:
+        places, start = [], 0
+        for noises in (*(noises for _, noises in site.channels), site.drawn):
+            place = 0
+            for field, symbol in noises:
+                n, labels = times if field.timed else 1, self.whole(field.labels)
+                places.append((symbol, (start, place, n, labels)))
+                start, place = start + n * labels, place + n * labels
+        weights, *values = (
+            np.array(list(map(self.scalars.of, some)), object)
+            for some in zip(*((weight, *values) for weight, values in groups_of(site)), strict=True)
+        )
+        groups = self.known[site.symbol] = Groups(start, weights, tuple(values))
+        self.known |= {symbol: Place(*where, groups) for symbol, where in places}
+        for (_, _, along), each in zip(site.traits, values, strict=True):
+            self.known[along] = np.repeat(each, start)[None, :]
 
     def call(self, function: Definition, arguments: dict[Symbol, Any]) -> Array:
         """The result of a function of the program."""
@@ -286,10 +272,12 @@ class ExactRun:
             return self.known[value.symbol]
         if isinstance(value, Item):
             return self.known[value.owner][value.key]
+        if isinstance(value, Attribute):
+            return getattr(self.known[value.owner], value.name)
         if isinstance(value, Formula):
-            return self._formula(value)
+            return self._formula(value.expression)
         if isinstance(value, Call):
-            return self.functions[value.function](*value.arguments)
+            return getattr(self, f"_call_{value.function}")(*map(self.value, value.arguments))
         if isinstance(value, MatMul):
             return self.product(self.value(value.left), self.value(value.right))
         if isinstance(value, Transposed):
@@ -298,39 +286,43 @@ class ExactRun:
             return self._sum(value)
         if isinstance(value, Chosen):
             return self._chosen(value)
+        if isinstance(value, Table):
+            return [list(map(self.value, row)) for row in value.rows]
         if isinstance(value, Blocks):
             return np.block([[self.value(block) for block in row] for row in value.rows])
         if isinstance(value, Tuple):
             return tuple(map(self.value, value.values))
+        if isinstance(value, Function):
+            return partial(self._applied, value)
         raise AssertionError(f"{type(value).__name__} cannot be run exactly")
 
-    def whole(self, value: Value | int) -> int:
-        """A value that is a whole number."""
-        if isinstance(value, int):
-            return value
-        if isinstance(value, Ref):
-            return int(self.known[value.symbol])
-        if isinstance(value, Attribute):  # the size of a site
-            return int(self.known[value.owner].whole)
-        assert isinstance(value, Formula)
-        slots = {slot: sp.Integer(self.whole(slot.value)) for slot in value.expression.atoms(Slot)}
-        return int(sp.sympify(value.expression).xreplace(slots).subs(self.scalars.substitution))
+    def whole(self, expression: sp.Expr) -> int:
+        """The value of an expression that is a whole number."""
+        return int(self._formula(expression))
 
-    def _formula(self, formula: Formula) -> Array:
-        expression = sp.sympify(formula.expression)
-        values = {slot: self.value(slot.value) for slot in expression.atoms(Slot)}
-        arrays = [v for v in values.values() if isinstance(v, np.ndarray)]
-        if not arrays:
-            return self._at(expression, values)
-        shape = np.broadcast_shapes(*(a.shape for a in arrays))
-        found = np.empty(shape, object)
-        spread = {s: np.broadcast_to(v, shape) if isinstance(v, np.ndarray) else v for s, v in values.items()}
-        for index in np.ndindex(*shape):
-            here = {s: v[index] if isinstance(v, np.ndarray) else v for s, v in spread.items()}
-            found[index] = self._at(expression, here)
-        return found
+    def _applied(self, function: Function, *arguments: Array) -> Array:
+        self.known |= zip(function.arguments, arguments, strict=True)
+        return self.value(function.body)
 
-    def _at(self, expression: sp.Expr, values: dict[Slot, Any]) -> Quotient:
+    def _formula(self, expression: sp.Expr) -> Array:
+        if isinstance(expression, Data):
+            return self._data(expression)
+        slots = list(sp.sympify(expression).atoms(Slot))
+        if not slots:
+            return self.scalars.of(expression)
+        each = np.frompyfunc(lambda *here: self._at(expression, dict(zip(slots, here, strict=True))), len(slots), 1)
+        return each(*(self.value(slot.value) for slot in slots))
+
+    def _data(self, data: Data) -> Array:
+        if data.name not in self.arrays:
+            raise DeriveError("data are numbers, not symbols, so there is no exact expansion; use `derive solve`")
+        return self._taken(np.asarray(self.arrays[data.name], float))
+
+    def _taken(self, numbers: Array) -> Array:
+        """Decimals, taken at their word."""
+        return np.frompyfunc(lambda x: self.scalars.of(sp.Rational(repr(float(x)))), 1, 1)(numbers)
+
+    def _at(self, expression: sp.Expr, values: dict[Slot, Any]) -> Array:
         """One entry of a formula."""
         slots = expression.atoms(Slot)
         if not slots:
@@ -339,382 +331,258 @@ class ExactRun:
             found = values[expression]
             return found if isinstance(found, Quotient) else self.scalars.of(sp.Integer(int(found)))
         if expression.is_Add or expression.is_Mul:
-            parts = [self._at(arg, values) for arg in expression.args]
-            total = parts[0]
-            for part in parts[1:]:
-                total = total + part if expression.is_Add else total * part
-            return total
+            return reduce(add if expression.is_Add else mul, (self._at(arg, values) for arg in expression.args))
         whole = {s: sp.Integer(int(values[s])) for s in slots if not isinstance(values[s], Quotient)}
         if expression.is_Pow:
             exponent = expression.exp.xreplace(whole)
             if exponent.is_Integer:
-                return self._power(self._at(expression.base, values), int(exponent))
+                base = self._at(expression.base, values)
+                total = reduce(mul, [base] * abs(int(exponent)), self.one)
+                return total if exponent >= 0 else self.one / total
         exact = {s: self.scalars.expression(values[s]) for s in slots if s not in whole}
         return self.scalars.of(expression.xreplace({**whole, **exact}))
 
-    def _power(self, base: Quotient, exponent: int) -> Quotient:
-        total = self.scalars.one
-        for _ in range(abs(exponent)):
-            total = total * base
-        return total if exponent >= 0 else self.scalars.one / total
-
     def _sum(self, value: Sum) -> Array:
         if not value.terms:
-            return self.zeros(tuple(self.whole(Formula(d)) for d in value.shape or ()))
-        total: Array = None
-        for factor, term in value.terms:
-            scale, array = self._formula(factor), self.value(term)
-            part = array if factor.expression == 1 else self.times(scale, array)
-            total = part if total is None else self.plus(total, part)
-        return total
+            return self.zeros(tuple(map(self.whole, value.shape or ())))
+        parts = [
+            self.value(term) if factor.expression == 1 else self.value(factor) * self.value(term)
+            for factor, term in value.terms
+        ]
+        return reduce(add, parts)
 
     def _chosen(self, value: Chosen) -> Array:
-        slots = {slot: self.value(slot.value) for slot in value.condition.atoms(Slot)}
-        arrays = [v for v in slots.values() if isinstance(v, np.ndarray)]
-        if not arrays:
-            holds = value.condition.xreplace({s: sp.Integer(int(v)) for s, v in slots.items()})
-            return self.value(value.value if bool(holds) else value.otherwise)
-        yes, no = (self.value(v) for v in (value.value, value.otherwise))
-        found = np.empty(arrays[0].shape, object)
-        for index in np.ndindex(*found.shape):
-            here = {s: sp.Integer(int(v[index] if isinstance(v, np.ndarray) else v)) for s, v in slots.items()}
-            side = yes if bool(value.condition.xreplace(here)) else no
-            found[index] = side[index] if isinstance(side, np.ndarray) else side
-        return found
+        slots = list(value.condition.atoms(Slot))
+
+        def holds(*here: Any) -> bool:
+            return bool(value.condition.xreplace({s: sp.Integer(int(v)) for s, v in zip(slots, here, strict=True)}))
+
+        where = np.frompyfunc(holds, len(slots), 1)(*(self.value(slot.value) for slot in slots))
+        if not isinstance(where, np.ndarray):
+            return self.value(value.value if where else value.otherwise)
+        return np.where(where.astype(bool), self.value(value.value), self.value(value.otherwise))
 
     # -- arithmetic of arrays
 
-    def zeros(self, shape: tuple[int, ...]) -> np.ndarray:
-        return np.full(shape, self.scalars.zero, object)
+    def zeros(self, shape: tuple[int, ...]) -> Array:
+        return np.full(shape, self.zero, object)
 
-    def eye(self, size: int) -> np.ndarray:
-        found = self.zeros((size, size))
-        for i in range(size):
-            found[i, i] = self.scalars.one
-        return found
+    def eye(self, size: int, columns: int | None = None, start: int = 0) -> Array:
+        return np.where(np.eye(size, columns, start, bool), self.one, self.zero)
 
-    def plus(self, a: Array, b: Array) -> Array:
-        a, b = np.broadcast_arrays(a, b)
-        found = np.empty(a.shape, object)
-        for index in np.ndindex(*a.shape):
-            found[index] = self.total((a[index], b[index]))
-        return found
+    def total(self, array: Array, axis: int, keepdims: bool = False) -> Array:
+        """The sum along an axis."""
+        return np.frompyfunc(_not_too_large, 1, 1)(np.sum(array, axis=axis, keepdims=keepdims, initial=self.zero))
 
-    def times(self, a: Array, b: Array) -> Array:
-        a, b = np.broadcast_arrays(a, b)
-        found = np.empty(a.shape, object)
-        for index in np.ndindex(*a.shape):
-            x, y = a[index], b[index]
-            found[index] = self.scalars.zero if x.is_zero or y.is_zero else x * y
-        return found
-
-    def total(self, parts: Iterable[Quotient]) -> Quotient:
-        total = self.scalars.zero
-        for part in parts:
-            if not part.is_zero:
-                total = total + part
-        if len(total.top) > MOST_TERMS:
-            raise TooLarge(f"an order parameter has more than {MOST_TERMS} terms")
-        return total
-
-    def product(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    def product(self, a: Array, b: Array) -> Array:
         """A matrix product; most entries are zero."""
         columns = [[(k, x) for k, x in enumerate(column) if not x.is_zero] for column in b.T]
         found = self.zeros((len(a), b.shape[1]))
         for i, row in enumerate(a):
             for j, column in enumerate(columns):
-                found[i, j] = self.total(row[k] * x for k, x in column if not row[k].is_zero)
+                terms = (row[k] * x for k, x in column if not row[k].is_zero)
+                found[i, j] = _not_too_large(reduce(add, terms, self.zero))
         return found
 
     # -- functions of the runtime, each under its name there
 
-    def _call_arange(self, count: Value) -> Array:
-        return np.arange(self.whole(count))
+    def _call_arange(self, count: Array) -> Array:
+        return np.arange(int(count))
 
-    def _call_eye(self, size: Value) -> Array:
-        return self.eye(self.whole(size))
+    def _call_eye(self, size: Array) -> Array:
+        return self.eye(int(size))
 
-    def _call_unit(self, block: Value, t: Value | int = 0) -> Array:
-        place, time = self.value(block), self.whole(t)
-        found = self.zeros((place.labels, place.size))
-        for label in range(place.labels if time >= 0 else 0):
-            found[label, place.start + time * place.labels + label] = self.scalars.one
-        return np.tile(found, (1, len(place.weights)))
+    def _call_unit(self, block: Place, t: Array = 0) -> Array:
+        start = block.start + int(t) * block.labels
+        own = self.eye(block.labels, block.groups.part, start)
+        return np.tile(own if int(t) >= 0 else self.zeros(own.shape), (1, len(block.groups.weights)))
 
-    def _call_units(self, block: Value) -> Array:
-        place = self.value(block)
-        found = self.zeros((place.length, place.size))
-        for i in range(place.length):
-            found[i, place.start + i] = self.scalars.one
-        return np.tile(found, (1, len(place.weights)))
+    def _call_units(self, block: Place) -> Array:
+        own = self.eye(block.length, block.groups.part, block.start)
+        return np.tile(own, (1, len(block.groups.weights)))
 
-    def _call_lines(self, rows: Value, labels: Value) -> Array:
-        array = self.value(rows)
-        return np.broadcast_to(array, (self.whole(labels), array.shape[1]))
+    def _call_lines(self, rows: Array, labels: Array) -> Array:
+        return np.broadcast_to(rows, (int(labels), rows.shape[1]))
 
-    def _call_part(self, rows: Value, block: Value) -> Array:
-        return self._part(self.value(rows), self.value(block), self.value(block).length)
+    def _call_part(self, rows: Array, block: Place) -> Array:
+        return self._call_part_before(rows, block, block.length)
 
-    def _call_part_before(self, rows: Value, block: Value, count: Value) -> Array:
-        return self._part(self.value(rows), self.value(block), self.whole(count))
+    def _call_part_before(self, rows: Array, block: Place, count: Array) -> Array:
+        each = block.groups.apart(rows)[:, :, block.start : block.start + int(count)]
+        return self.total(block.groups.weights[:, None] * each, axis=1)
 
-    def _part(self, rows: np.ndarray, place: Place, count: int) -> np.ndarray:
-        """What rows hold of the first entries of a noise or source, as a mean over the groups."""
-        total = self.zeros((len(rows), count))
-        for number, weight in enumerate(place.weights):
-            start = number * place.size + place.start
-            total = self.plus(total, self.times(weight, rows[:, start : start + count]))
-        return total
+    def _call_first(self, rows: Array, count: Array) -> Array:
+        return rows[: int(count)]
 
-    def _call_first(self, rows: Value, count: Value) -> Array:
-        return self.value(rows)[: self.whole(count)]
+    def _call_lines_at(self, rows: Array, labels: Array, time: Array) -> Array:
+        return _by_time(rows, labels)[int(time)]
 
-    def _call_lines_at(self, rows: Value, labels: Value, time: Value) -> Array:
-        count, at = self.whole(labels), self.whole(time)
-        return self.value(rows)[at * count : (at + 1) * count]
+    def _call_earlier(self, past: Array, labels: Array, t: Array, lag: int) -> Array:
+        found = _by_time(past, labels)
+        return found[int(t) - lag] if int(t) >= lag else self.zeros(found.shape[1:])
 
-    def _call_earlier(self, past: Value, labels: Value, t: Value, lag: int) -> Array:
-        rows, count, time = self.value(past), self.whole(labels), self.whole(t) - lag
-        return rows[time * count : (time + 1) * count] if time >= 0 else self.zeros((count, rows.shape[1]))
+    def _call_past_sum(self, weights: Array, past: Array, labels: Array) -> Array:
+        return self.total(weights[:, None, None] * _by_time(past, labels), axis=0)
 
-    def _call_past_sum(self, weights: Value, past: Value, labels: Value) -> Array:
-        w, rows, count = self.value(weights), self.value(past), self.whole(labels)
-        total = self.zeros((count, rows.shape[1]))
-        for s, weight in enumerate(w):
-            if not weight.is_zero:
-                total = self.plus(total, self.times(weight, rows[s * count : (s + 1) * count]))
-        return total
+    def _call_summed(self, past: Array, labels: Array) -> Array:
+        return self.total(_by_time(past, labels), axis=0)
 
-    def _call_summed(self, past: Value, labels: Value) -> Array:
-        rows, count = self.value(past), self.whole(labels)
-        total = self.zeros((count, rows.shape[1]))
-        for s in range(len(rows) // count if count else 0):
-            total = self.plus(total, rows[s * count : (s + 1) * count])
-        return total
+    def _call_weighted(self, overlaps: Array, weights: Array, labels: Array) -> Array:
+        return overlaps * np.repeat(weights, int(labels))
 
-    def _call_weighted(self, overlaps: Value, weights: Value, labels: Value) -> Array:
-        w = np.repeat(self.value(weights), self.whole(labels))
-        return self.times(self.value(overlaps), w[None, :])
+    def _call_at_time(self, row: Array, labels: Array, t: Array) -> Array:
+        return row[:, int(t) * int(labels) : (int(t) + 1) * int(labels)]
 
-    def _call_at_time(self, row: Value, labels: Value, t: Value) -> Array:
-        count, time = self.whole(labels), self.whole(t)
-        return self.value(row)[:, time * count : (time + 1) * count]
+    def _call_dual(self, rows: Array, place: Groups, *covariances: Array) -> Array:
+        each, pieces, start = rows.reshape(len(rows) * len(place.weights), place.part), [], 0
+        for covariance in covariances:
+            pieces.append(self.product(each[:, start : start + len(covariance)], covariance))
+            start += len(covariance)
+        seen = place.apart(np.concatenate([*pieces, each[:, start:]], axis=1).reshape(rows.shape))
+        return (place.weights[:, None] * seen).reshape(rows.shape)
 
-    def _call_dual(self, rows: Value, place: Value, *covariances: Value) -> Array:
-        array, site, pieces = self.value(rows), self.value(place), []
-        for number, weight in enumerate(site.weights):
-            each, start = array[:, number * site.size : (number + 1) * site.size], 0
-            for covariance in map(self.value, covariances):
-                seen = self.product(each[:, start : start + len(covariance)], covariance)
-                pieces.append(self.times(weight, seen))
-                start += len(covariance)
-            pieces.append(self.times(weight, each[:, start:]))
-        return np.concatenate(pieces, axis=1)
+    def _call_moment(self, place: Groups, function: Callable[..., Array]) -> Array:
+        return self.total(place.weights * function(*place.values), axis=0)
 
-    def _call_moment(self, place: Value, function: Value) -> Array:
-        assert isinstance(function, Function)
-        site, parts = self.value(place), []
-        for weight, some in zip(site.weights, site.values, strict=True):
-            self.known |= {s: self.scalars.of(v) for s, v in zip(function.arguments, some, strict=True)}
-            parts.append(weight * self.value(function.body))
-        return self.total(parts)
+    def _call_column_of(self, number: Array) -> Array:
+        return np.array([[number]], object)
 
-    def _call_column_of(self, number: Value) -> Array:
-        return np.array([[self.value(number)]], object)
+    def _call_overlaps(self, seen: Array, past: Array) -> Array:
+        return self.product(seen, past.T)
 
-    def _call_overlaps(self, seen: Value, past: Value) -> Array:
-        return self.product(self.value(seen), self.value(past).T)
+    def _call_after(self, t: Array, *rows: Array) -> Array:
+        return t
 
-    def _call_after(self, t: Value, *rows: Value) -> int:
-        return self.whole(t)
+    def _call_store(self, past: Array, rows: Array, t: Array) -> Array:
+        past[int(t) * len(rows) : (int(t) + 1) * len(rows)] = rows
+        return past
 
-    def _call_store(self, past: Value, rows: Value, t: Value) -> Array:
-        found, new = self.value(past), self.value(rows)
-        time = t if isinstance(t, int) else self.value(t)
-        found[time * len(new) : (time + 1) * len(new)] = new
-        return found
-
-    def _call_stored(self, past: Value, labels: Value, t: Value) -> Array:
+    def _call_stored(self, past: Array, labels: Array, t: Array) -> Array:
         return self._call_earlier(past, labels, t, 0)
 
-    def _call_products(self, seen: Value, rows: Value) -> Array:
-        a, b = np.broadcast_arrays(self.value(seen), self.value(rows))
-        found = self.zeros((len(a), 1))
-        for i, (x, y) in enumerate(zip(a, b, strict=True)):
-            found[i, 0] = self.total(p * q for p, q in zip(x, y, strict=True) if not (p.is_zero or q.is_zero))
-        return found
+    def _call_products(self, seen: Array, rows: Array) -> Array:
+        return self.total(seen * rows, axis=1, keepdims=True)
 
-    def _call_products_by_time(self, seen: Value, seen_labels: Value, rows: Value, labels: Value) -> Array:
-        sides = ((self.value(seen), self.whole(seen_labels)), (self.value(rows), self.whole(labels)))
-        a, b = np.broadcast_arrays(*(x.reshape(len(x) // count, count, x.shape[1]) for x, count in sides))
-        found = self.zeros(a.shape[:2])
-        for index in np.ndindex(*found.shape):
-            pairs = zip(a[index], b[index], strict=True)
-            found[index] = self.total(p * q for p, q in pairs if not (p.is_zero or q.is_zero))
-        return found
+    def _call_products_by_time(self, seen: Array, seen_labels: Array, rows: Array, labels: Array) -> Array:
+        return self.total(_by_time(seen, seen_labels) * _by_time(rows, labels), axis=2)
 
-    def _call_covariance_before(self, covariance: Value, block: Value, count: Value) -> Array:
-        start, size = self.value(block).place, self.whole(count)
-        return self.value(covariance)[start : start + size, start : start + size]
+    def _call_covariance_before(self, covariance: Array, block: Place, count: Array) -> Array:
+        inside = slice(block.place, block.place + int(count))
+        return covariance[inside, inside]
 
-    def _call_variances(self, covariance: Value, block: Value) -> Array:
-        place = self.value(block)
-        return np.diagonal(self.value(covariance))[place.place :][: place.length].reshape(place.times, place.labels)
+    def _call_variances(self, covariance: Array, block: Place) -> Array:
+        return np.diagonal(covariance)[block.place :][: block.length].reshape(block.times, block.labels)
 
-    def _call_total_of_labels(self, table: Value) -> Array:
-        array = self.value(table)
-        found = self.zeros((len(array), 1))
-        for i, row in enumerate(array):
-            found[i, 0] = self.total(row)
-        return found
+    def _call_total_of_labels(self, table: Array) -> Array:
+        return self.total(table, axis=1, keepdims=True)
 
-    def _call_mean_of_labels(self, table: Value) -> Array:
-        array = self.value(table)
-        share = self.scalars.one / self.scalars.of(sp.Integer(array.shape[1]))
-        return self.times(self._call_total_of_labels(table), share)
+    def _call_mean_of_labels(self, table: Array) -> Array:
+        return self._call_total_of_labels(table) * (self.one / self.scalars.of(sp.Integer(table.shape[1])))
 
-    def _call_series(self, table: Value) -> Array:
-        return np.atleast_1d(self.value(table)).reshape(-1)
+    def _call_series(self, table: Array) -> Array:
+        return np.reshape(table, -1)
 
-    def _call_delayed(self, past: Value, labels: Value, lag: int) -> Array:
-        rows = self.value(past)
-        shift = min(lag * self.whole(labels), len(rows))
-        return np.concatenate([self.zeros((shift, rows.shape[1])), rows[: len(rows) - shift]])
+    def _call_delayed(self, past: Array, labels: Array, lag: int) -> Array:
+        shift = min(lag * int(labels), len(past))
+        return np.concatenate([self.zeros(past[:shift].shape), past[: len(past) - shift]])
 
-    def _call_put(self, covariance: Value, a: Value, t: Value, b: Value, s: Value, values: Value) -> Array:
-        found, here, there = self.value(covariance), self.value(a), self.value(b)
-        block = self.value(values)
-        row = here.place + self.whole(t) * here.labels
-        column = there.place + (0 if s is None else self.whole(s) * there.labels)
-        found[row : row + block.shape[0], column : column + block.shape[1]] = block
-        found[column : column + block.shape[1], row : row + block.shape[0]] = block.T
-        return found
+    def _call_put(self, covariance: Array, a: Place, t: Array, b: Place, s: Array, values: Array) -> Array:
+        row = a.place + int(t) * a.labels
+        column = b.place + (0 if s is None else int(s) * b.labels)
+        rows, columns = slice(row, row + len(values)), slice(column, column + values.shape[1])
+        covariance[rows, columns], covariance[columns, rows] = values, values.T
+        return covariance
 
-    def _call_entry(self, column: Value) -> Array:
-        return self.value(column).reshape(-1)[0]
+    def _call_entry(self, column: Array) -> Array:
+        return column.item()
 
-    def _call_store_number(self, table: Value, value: Value, t: Value) -> Array:
-        found = self.value(table)
-        found[self.whole(t)] = self.value(value)
-        return found
+    def _call_store_number(self, table: Array, value: Array, t: Array) -> Array:
+        table[int(t)] = value
+        return table
 
-    def _call_total(self, column: Value) -> Array:
-        array = self.value(column)
-        found = self.zeros((1, array.shape[1]))
-        for j in range(array.shape[1]):
-            found[0, j] = self.total(array[:, j])
-        return found
+    def _call_total(self, column: Array) -> Array:
+        return self.total(column, axis=0, keepdims=True)
 
-    def _call_given(self, data: Value, t: Value | None, lag: int) -> Array:
-        table = self._array(data)
+    def _call_given(self, data: Array, t: Array | None, lag: int) -> Array:
         if t is not None:
-            now = self.whole(t) - lag
-            table = table[now] if now >= 0 else self.zeros(table.shape[1:])
-        return table if table.ndim == 2 else table[:, None]
+            data = data[int(t) - lag] if int(t) >= lag else self.zeros(data.shape[1:])
+        return data if data.ndim == 2 else data[:, None]
 
-    def _call_root(self, table: Value) -> Array:
-        assert isinstance(table, Call)
-        data, t, lag = table.arguments
-        assert isinstance(data, Formula) and isinstance(lag, int)
-        given = self._numbers(data)
-        if isinstance(t, Value):
-            now = self.whole(t) - lag
-            given = given[now] if now >= 0 else np.zeros(given.shape[1:])
-        values, vectors = np.linalg.eigh(given)
-        return self._quotients(vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T)
+    def _call_root(self, table: Array) -> Array:
+        values, vectors = np.linalg.eigh(table.astype(float))
+        return self._taken(vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T)
 
-    def _call_selection(self, rows: Tuple, columns: Tuple, places: Tuple) -> Array:
-        own, others, where = (tuple(self.whole(v) for v in some.values) for some in (rows, columns, places))
-        sides = [list(product(*map(range, sizes))) for sizes in (own, others)]
-        found = self.zeros((len(sides[0]), len(sides[1])))
-        for i, one in enumerate(sides[0]):
-            for j, other in enumerate(sides[1]):
-                if all(place < 0 or one[place] == label for place, label in zip(where, other, strict=True)):
-                    found[i, j] = self.scalars.one
-        return found
+    def _call_selection(self, rows: tuple[Array, ...], columns: tuple[Array, ...], places: tuple[Array, ...]) -> Array:
+        own, others = (np.indices(tuple(map(int, sizes))).reshape(len(sizes), -1) for sizes in (rows, columns))
+        agree = np.ones((own.shape[1], others.shape[1]), bool)
+        for place, labels in zip(map(int, places), others, strict=True):
+            agree &= (place < 0) | (own[place][:, None] == labels)
+        return np.where(agree, self.one, self.zero)
 
-    def _call_softmax(self, *_: Value) -> Array:
+    def _call_softmax(self, *_: Array) -> Array:
         raise DeriveError("softmax has no exact expansion; use `derive solve`")
 
     _call_softmax_by_time = _call_softmax
 
-    def _call_apart(self, table: Value, sizes: Value) -> Array:
-        return self.value(table)
+    def _call_apart(self, table: Array, sizes: tuple[Array, ...]) -> Array:
+        return table
 
-    def _call_listed(self, table: Value) -> Array:
-        return self.value(table).reshape(-1, 1)
+    def _call_listed(self, table: Array) -> Array:
+        return table.reshape(-1, 1)
 
-    def _call_given_series(self, data: Value, timed: int, lag: int, turned: int | None = None) -> Array:
-        table = self._array(data)
-        table = table if timed else table[None]
+    def _call_given_series(self, data: Array, timed: int, lag: int, turned: int | None = None) -> Array:
+        table = data if timed else data[None]
         if turned is not None:
             table = (np.swapaxes(table, 1, 2) if turned else table).reshape(len(table), -1)
-        if not timed:
-            return table
-        lag = min(lag, len(table))
-        return np.concatenate([self.zeros((lag, *table.shape[1:])), table[: len(table) - lag]])
+        return self._call_delayed(table, 1, lag) if timed else table
 
-    def _array(self, data: Value) -> np.ndarray:
-        """Data as quotients."""
-        return self._quotients(self._numbers(data))
+    def _call_diagonal(self, weights: Array, size: Array, labels: Array) -> Array:
+        each = np.broadcast_to(np.ravel(weights), (int(size) // int(labels),))
+        return self.eye(int(size)) * np.repeat(each, int(labels))
 
-    def _numbers(self, data: Value) -> np.ndarray:
-        assert isinstance(data, Formula)
-        name = str(data.expression)
-        if name not in self.arrays:
-            raise DeriveError("data are numbers, not symbols, so there is no exact expansion; use `derive solve`")
-        return np.asarray(self.arrays[name], float)
+    def _call_taken_at(self, table: Array, time: Array) -> Array:
+        return np.ravel(table)[int(time)] if int(time) >= 0 else self.zero
 
-    def _quotients(self, given: np.ndarray) -> np.ndarray:
-        found = self.zeros(given.shape)
-        for index in np.ndindex(*given.shape):
-            found[index] = self.scalars.of(sp.Rational(repr(float(given[index]))))
-        return found
+    def _call_by_time(self, table: Array) -> Array:
+        return np.ravel(table)
 
-    def _call_diagonal(self, weights: Value, size: Value, labels: Value) -> Array:
-        count = self.whole(size)
-        w = np.repeat(np.atleast_1d(self.value(weights)).reshape(-1), self.whole(labels))
-        found = self.zeros((count, count))
-        for i in range(count):
-            found[i, i] = w[i if len(w) > 1 else 0]
-        return found
+    def _call_over_time(self, rows: list[list[Array]], count: Array) -> Array:
+        each = [[np.broadcast_to(np.asarray(entry, object), (int(count),)) for entry in row] for row in rows]
+        return np.moveaxis(np.array(each, object), 2, 0)
 
-    def _call_taken_at(self, table: Value, time: Value) -> Array:
-        when = self.whole(time)
-        return self.value(table).reshape(-1)[when] if when >= 0 else self.zeros(())
-
-    def _call_by_time(self, table: Value) -> Array:
-        return self.value(table).reshape(-1)
-
-    def _call_over_time(self, table: Value, count: Value) -> Array:
-        assert isinstance(table, Table)
-        times = self.whole(count)
-        found = self.zeros((times, len(table.rows), len(table.rows[0])))
-        for i, row in enumerate(table.rows):
-            for j, entry in enumerate(row):
-                found[:, i, j] = np.broadcast_to(self.value(entry), (times,))
-        return found
-
-    def _call_initial_coefficients(self, matrix: Value, entry: Value, forcing: Value) -> Array:
-        steps, start, added = (self.value(x) for x in (matrix, entry, forcing))
-        now, found = start[0], []
-        for step, more in zip(steps, added, strict=True):
+    def _call_initial_coefficients(self, matrix: Array, entry: Array, forcing: Array) -> Array:
+        now, found = entry[0], []
+        for step, more in zip(matrix, forcing, strict=True):
             found.append(now[:, 0])
-            now = self.plus(self.product(step, now), more)
+            now = self.product(step, now) + more
         return np.array(found, object)
 
-    def _call_history_coefficients(self, matrix: Value, entry: Value, forcing: Value) -> Array:
-        steps, start = self.value(matrix), self.value(entry)
-        count = len(steps)
-        now, found = self.zeros((steps.shape[1], count)), []
-        for t in range(count):
+    def _call_history_coefficients(self, matrix: Array, entry: Array, forcing: Array) -> Array:
+        now, found = self.zeros((matrix.shape[1], len(matrix))), []
+        for t, (step, start) in enumerate(zip(matrix, entry, strict=True)):
             found.append(now)
-            now = self.product(steps[t], now)
-            now[:, t] = start[t][:, 0]
+            now = self.product(step, now)
+            now[:, t] = start[:, 0]
         return np.array(found, object)
 
-    def _call_coefficient(self, table: Value, t: Value, position: Value) -> Array:
-        return self.value(table)[max(self.whole(t), 0), position]
+    def _call_coefficient(self, table: Array, t: Array, position: int) -> Array:
+        return _of_time(table, t)[position]
 
-    def _call_coefficients(self, table: Value, t: Value, position: Value, times: Value) -> Array:
-        return self.value(table)[max(self.whole(t), 0), position, : self.whole(times)]
+    def _call_coefficients(self, table: Array, t: Array, position: int, times: Array) -> Array:
+        return _of_time(table, t)[position, : int(times)]
+
+
+def _by_time(rows: Array, labels: Array) -> Array:
+    """Rows of all times with an axis for the times."""
+    return rows.reshape(len(rows) // int(labels), int(labels), rows.shape[1])
+
+
+def _of_time(table: Array, t: Array) -> Array:
+    """What a table has at a time; beyond the end the last one, as in JAX: nothing that is asked for uses it."""
+    return table[min(max(int(t), 0), len(table) - 1)]
+
+
+def _not_too_large(entry: Quotient) -> Quotient:
+    if len(entry.top) > MOST_TERMS:
+        raise TooLarge(f"an order parameter has more than {MOST_TERMS} terms")
+    return entry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import sympy as sp
 from sympy.core.function import AppliedUndef
@@ -14,10 +14,13 @@ from derive.records.system import Recurrence
 
 
 class Coefficients:
-    """One table per coefficient: over times, or over times and the times at which dyads were added."""
+    """One table per coefficient: over times, or over times and the times at which dyads were added.
 
-    def __init__(self, layout: Layout, dimension: sp.Expr | None = None):
-        self.layout, self.dimension = layout, dimension
+    of_clock: what stands in place of the number of steps in what is added, where that counts the order parameters.
+    """
+
+    def __init__(self, layout: Layout, of_clock: Mapping[sp.Symbol, sp.Expr] = {}):
+        self.layout, self.of_clock = layout, of_clock
         clock = layout.clock
         count = sp.S.One if clock is None else clock.steps + 1
         self.count, self.every = count, Symbol("every_time", (count,))
@@ -30,18 +33,17 @@ class Coefficients:
     def at(self, node: AppliedUndef, number: Callable[[sp.Expr], Formula], times: Shape = ()) -> Slot:
         """The value of a coefficient at a time; over all earlier times if it depends on when a dyad was added."""
         recurrence, position = self.owners[node.func.__name__]
-        table, time = Ref(self.tables[recurrence]), number(node.args[0])
+        taken = (self.tables[recurrence], number(node.args[0]), position)
         if recurrence.initial:
-            return Slot(Call("coefficient", (table, time, position), SCALAR), str(node.func))
-        length = Formula(times[0])
-        return Slot(Call("coefficients", (table, time, position, length), times), str(node.func))
+            return Slot(Call("coefficient", taken, SCALAR), str(node.func))
+        return Slot(Call("coefficients", (*taken, times[0]), times), str(node.func))
 
     def statements(self, wanted: dict[Symbol, None]) -> tuple[Let, ...]:
         """The tables among the wanted symbols, and what they are made of."""
         used = [(r, symbol) for r, symbol in self.tables.items() if symbol in wanted]
         if not used:
             return ()
-        every = Let(self.every, Call("arange", (Formula(self.count),), self.every.shape))
+        every = Let(self.every, Call("arange", (self.count,), self.every.shape))
         return (every, *(Let(symbol, self._table(r), self._remark(r)) for r, symbol in used))
 
     def _remark(self, r: Recurrence) -> str:
@@ -51,11 +53,13 @@ class Coefficients:
         slot = Slot(Ref(self.every), str(self.layout.clock))
 
         def entry(expression: sp.Expr) -> Formula:
-            return Formula(sp.sympify(expression).xreplace({self.layout.clock: slot, PAST: slot}), None)
+            return Formula(
+                sp.sympify(expression).xreplace({self.layout.clock: slot, PAST: slot, **self.of_clock}), None
+            )
 
         def matrix(rows: Iterable[Iterable[sp.Expr]]) -> Call:
             made = Table(tuple(tuple(map(entry, row)) for row in rows), None)
-            return Call("over_time", (made, Formula(self.count)), None)
+            return Call("over_time", (made, self.count), None)
 
         arguments = (matrix(r.matrix), matrix([[e] for e in r.entry]), matrix([[e] for e in r.forcing]))
         function = "initial_coefficients" if r.initial else "history_coefficients"

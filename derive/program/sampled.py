@@ -6,16 +6,16 @@ directions at one time. See numerics/runtime/sampled.py for the functions that a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import sympy as sp
 
 from derive.algebra.nodes import outermost
-from derive.algebra.words import Letter
+from derive.algebra.words import Letter, SiteTable
 from derive.errors import DeclarationError
-from derive.language.symbols import labels_along
+from derive.language.symbols import Sector, labels_along
+from derive.language.traits import Trait
 from derive.language.vectors import Each, Field, FieldAt, Mean, Total, axes_of, shown
-from derive.program.exact import apart
 from derive.program.layout import Layout, mean_key
 from derive.program.nodes import (
     SCALAR,
@@ -30,24 +30,42 @@ from derive.program.nodes import (
     Sum,
     Symbol,
     Transposed,
-    Tuple,
     Value,
     alive,
+    alive_always,
     shape_of,
     symbols_in,
 )
 from derive.program.sampled_fields import Fields
-from derive.program.sampled_records import Key, MomentKey, SampledPass, has_jumps, key_of, labels_in, lines_of
+from derive.program.sampled_records import (
+    MOMENTS,
+    NORMALS,
+    SITES,
+    TOLERANCE,
+    Key,
+    MomentKey,
+    SampledPass,
+    has_jumps,
+    key_of,
+)
 from derive.program.sites import Channel
+from derive.program.training import apart, labels_in
+from derive.records.probe import SampledSites
 from derive.records.system import weighing
 
 
 def sampled_pass(
-    layout: Layout, letters: Iterable[Letter], means: Iterable[Mean] = (), responses: str = ""
+    layout: Layout,
+    letters: Iterable[Letter],
+    means: Iterable[Mean] = (),
+    responses: str = "",
+    sampled: Iterable[SampledSites] = (),
+    tables: Iterable[SiteTable] = (),
 ) -> SampledPass:
     """The program that gives these matrices over training times, these means at all times, and the observables.
 
-    responses: "stein" (also if left out) or "pathwise".
+    responses: "stein" (also if left out) or "pathwise". sampled, tables: what stands on diagonals, and what is averaged
+    for each value of it.
     """
     method = responses or "stein"
     if method == "pathwise" and has_jumps(layout):
@@ -55,7 +73,7 @@ def sampled_pass(
             "responses cannot be found pathwise where a law jumps: its derivative does not tell how it changes; "
             "leave responses out, or write responses='stein'"
         )
-    return Build(layout, tuple(letters), tuple(means), method).program()
+    return Build(layout, tuple(letters), tuple(means), method, tuple(sampled), tuple(tables)).program()
 
 
 class Build(Fields):
@@ -65,10 +83,8 @@ class Build(Fields):
         sources = self.layout.system.sources
         for made in self.spans:
             slots = (Formula(self._slots(made.span.fields[0])),) if self.pathwise else ()
-            self.initial[made.symbol] = Call(
-                "empty_span", (Ref(self.sites), Formula(self.size[made.span]), *slots), None
-            )
-        for trait in self.layout.system.trained_traits:
+            self.initial[made.symbol] = Call("empty_span", (SITES, self.size[made.span], *slots), None)
+        for trait in self.drawn_traits:
             self.done[trait] = Symbol(trait.name, self.shape(trait))
             self.lines.append(Let(self.done[trait], self.trait(trait)))
         for source in sources:
@@ -91,17 +107,20 @@ class Build(Fields):
         else:
             series, weighing = {}, [None] * len(self.means)
         step, self.lines = tuple(self.lines), []
-        moments = self._moments(weighing)
+        moments = [*self._moments(weighing), *self._site_moments()]
         averages = tuple(self.averages)
         observables: list[tuple[str, Value]] = [
             (name, series[name] if name in series else Call("once", (self._observable(value),), None))
             for name, value in self._observed()
         ]
         each = {name: value.expression for name, value in self._observed() if isinstance(value, Each)}
-        observables = [(name, apart(found, each[name]) if name in each else found) for name, found in observables]
+        observed = [
+            (name, apart(found, each[name]) if name in each else found, "" if name in series else self.observed(name))
+            for name, found in observables
+        ]
         fields = self._kept_fields()
         results, self.lines = tuple(self.lines), []
-        return self._without_dead(start, step, results, averages, tuple(moments), tuple(observables), tuple(fields))
+        return self._without_dead(start, step, results, averages, tuple(moments), tuple(observed), tuple(fields))
 
     def _observed(self) -> tuple[tuple[str, sp.Expr], ...]:
         found: tuple[tuple[str, sp.Expr], ...] = self.layout.system.model.observe
@@ -115,7 +134,7 @@ class Build(Fields):
         """What each time starts from: spans of matrices drawn anew are empty, and what is drawn is known."""
         for made in self.spans:
             if made.span.fresh:
-                self.lines.append(Let(made.symbol, Call("emptied", (Ref(made.symbol),), None)))
+                self.lines.append(Let(made.symbol, Call("emptied", (made.symbol,), None)))
         for field in (*self.layout.system.sources, *(f.field for f in self.layout.fields)):
             if not field.timed:
                 self._remember(field, fresh=True)
@@ -140,7 +159,7 @@ class Build(Fields):
         if self.pathwise:
             for made in self.spans:
                 for channel in self._drawn_anew(made.span.fields[0]) if not made.span.fresh else ():
-                    call = Call("forgetting", (Ref(made.symbol), *self._place(channel)), None)
+                    call = Call("forgetting", (made.symbol, *self._place(channel)), None)
                     self.lines.append(Let(made.symbol, call))
 
     def _without_dead(
@@ -150,7 +169,7 @@ class Build(Fields):
         results: tuple[Statement, ...],
         averages: tuple[Let, ...],
         moments: tuple[tuple[MomentKey, Value], ...],
-        observables: tuple[tuple[str, Value], ...],
+        observables: tuple[tuple[str, Value, str], ...],
         fields: tuple[tuple[str, Value], ...],
     ) -> SampledPass:
         """Keep what the results need, through all times."""
@@ -159,15 +178,11 @@ class Build(Fields):
             of_moments |= symbols_in(value)
         averages, of_moments = alive(averages, of_moments)
         wanted = dict(of_moments)
-        for _, value in (*observables, *fields):
+        for value in (*(v for _, v in fields), *(v for _, v, _ in observables)):
             wanted |= symbols_in(value)
         known_last = {s for statement in results for s in statement.symbols}
         results, wanted = alive(results, wanted)
-        while True:  # what a step needs of earlier times must be carried, so that it is needed at those times too
-            kept, more = alive(step, wanted)
-            if set(more) <= set(wanted):
-                break
-            wanted |= more
+        kept, wanted = alive_always(step, wanted)
         fixed = [
             *(s for f, s in self.done.items() if not f.timed),
             *(s for f, s in self.slopes.items() if not f.timed),
@@ -192,12 +207,6 @@ class Build(Fields):
             self.method,
             self.time,
             self.when,
-            self.sites,
-            self.normals,
-            self.noises,
-            self.rank,
-            self.tolerance,
-            self.moments_symbol,
             self.spans,
             tuple(self.kinds.values()),
             tuple(normals.key for kind, normals in self.kinds.items() if isinstance(kind, Channel)),
@@ -216,9 +225,9 @@ class Build(Fields):
             responses,
             order,
             tuple((key_of(x), (x.a, x.b)) for x in self.letters),
-            self.wanted,
             tuple(dict.fromkeys(m.noise.name for m in self.layout.saddle.memories if m.target in self.done)),
             fields,
+            tuple((sites.reach.name, ("S", sites.sector.name, "reach"), len(sites.entries)) for sites in self.sampled),
         )
 
     def _rows_before(self, field: Field) -> Value:
@@ -226,8 +235,8 @@ class Build(Fields):
         past = self.past(field)
         if not field.timed:
             return past
-        count = self.steps * lines_of(field)
-        return Call("first", (past, Formula(count)), (count, shape_of(past)[1]))
+        count = self.order_times * field.labels
+        return Call("first", (past, count), (count, shape_of(past)[1]))
 
     def _moments(self, weighing: Sequence[Ref | None]) -> list[tuple[MomentKey, Value]]:
         """What is averaged over sites, before responses are made of it: of what is carried, and of numbers that are
@@ -246,7 +255,7 @@ class Build(Fields):
                 value: Value = MatMul(a, Transposed(b))
                 if self._with_same_root(letter) and {letter.a, letter.b} <= set(self.past_rests):
                     rests = tuple(Ref(self.past_rests[f]) for f in (letter.a, letter.b))
-                    value = Call("with_rest", (value, *rests, Formula(self.steps)), value.shape)
+                    value = Call("with_rest", (value, *rests, self.order_times), value.shape)
                 found.append((key_of(letter), value))
         noises: dict[Channel, Ref] = {}
         for channel in dict.fromkeys(c for _, c in self._asked()):
@@ -263,7 +272,7 @@ class Build(Fields):
         for a, channel in self._asked():
             answered: Value = Ref(self.answered[a, channel])
             if a.timed:
-                answered = Call("first", (answered, Formula(self.steps * lines_of(a))), None)
+                answered = Call("first", (answered, self.order_times * a.labels), None)
             key = ("K", a.name, self.kinds[channel].key)
             found.append((key, MatMul(answered, Transposed(noises[channel]))))
         for i, followed in enumerate(weighing):
@@ -271,9 +280,110 @@ class Build(Fields):
             shape = (sp.S.One, labels_in(mean))
             weight = self._known_last("weighing", self.number(mean, shape)) if followed is None else followed
             weighed = mean_key(mean, i, self.clock)
-            count = (Formula(self.steps if weighed[0] == "M" else self.points), Formula(labels_in(mean)))
+            count = (Formula(self.order_times if weighed[0] == "M" else self.points), Formula(labels_in(mean)))
             found.append((weighed, Call("before", (weight, *count), None)))
         return found
+
+    def _site_moments(self) -> list[tuple[MomentKey, Value]]:
+        """What is averaged over sites for each value of what stands on diagonals there, once all times are known."""
+        found: list[tuple[MomentKey, Value]] = []
+        weights: dict[Sector, Ref] = {}
+        for sites in self.sampled:
+            known = {v: Slot(self._taken(v), shown(v)) for v in sites.values}
+            shape = (self.sites_slot, sp.S.One)
+            made_of = [(entry.name, self.formula(entry.function, shape, known=known)) for entry in sites.entries]
+            entries, reach = tuple(self._known_last(*entry) for entry in made_of), Formula(sites.reach, None)
+            weights[sites.sector] = self._known_last(
+                f"belonging_{sites.sector}", Call("belonging", (entries, reach), None)
+            )
+            shares = Call("shares_of", (weights[sites.sector], entries, reach), None)
+            within = self._known_last(f"reach_{sites.sector}", Call("reach_of", (entries,), None))
+            found.append((("S", sites.sector.name, "reach"), within))
+            found.append((("S", sites.sector.name), self._known_last(f"shares_{sites.sector}", shares)))
+        made: dict[MomentKey, Ref] = {}
+        for table in self.site_tables:
+            key = self._site_key(table)
+            if key not in made:
+                ends = (self._at_sites(*end) for end in (table.left, table.right))
+                call = Call("by_value", (weights[table.sector], *ends), None)
+                made[key] = self._known_last("_".join(("sites", *map(_as_word, key[1:]))), call)
+                found.append((key, made[key]))
+        channels = [self.sharing.channel_of(f) for table in self.site_tables for kind, f in _ends(table) if kind == "R"]
+        known_noises = {channel for _, channel in self._asked()}
+        for channel in dict.fromkeys(channels):
+            if channel not in known_noises:
+                noise = self._noise_rows(channel)
+                found.append((("G", self.kinds[channel].key), MatMul(noise, Transposed(noise))))
+        return found
+
+    def _site_key(self, table: SiteTable) -> MomentKey:
+        """Noises of a random matrix are averaged together."""
+        ends = (
+            f"C {f}" if kind == "C" else f"R {self.kinds[self.sharing.channel_of(f)].key}" for kind, f in _ends(table)
+        )
+        return ("W", table.sector.name, *ends)
+
+    def _taken(self, value: FieldAt) -> Value:
+        """A field at all sites, at the one time at which it stands on a diagonal, or a trait."""
+        field, shape = value.field, self.shape(value.field)
+        if isinstance(field, Trait):
+            return Ref(self.done[field])
+        if field.role == "constant":
+            return Call("ones", (SITES,), shape)
+        rows: Value = self.past(field)
+        if field.timed:
+            rows = Call("rows_at", (rows, value.time, field.labels), None)
+        return Call("expressed", (self.directions(field), rows), shape)
+
+    def _at_sites(self, kind: str, field: Field) -> Value:
+        """A field at all sites and all times before the last update, or the noises of a random matrix."""
+        if kind == "C":
+            return Call("expressed", (self.directions(field), self._rows_before(field)), None)
+        channel = self.sharing.channel_of(field)
+        if channel.fresh:
+            raise DeclarationError(
+                f"the probed matrix needs how sites answer to {channel.matrix}, which is drawn anew at every time; "
+                "probe weights that start from a matrix that stays"
+            )
+        return MatMul(Item(NORMALS, self.kinds[channel].key), Transposed(self._noise_rows(channel)))
+
+    def _noise_rows(self, channel: Channel) -> Value:
+        """The noises of a random matrix in terms of its normals."""
+        rows = [
+            Sum(((self.number(self.sharing.strength(p)), self._rows_before(self.sharing.argument(p))),), None)
+            for p in channel.products
+        ]
+        return rows[0] if len(rows) == 1 else Call("stacked", tuple(rows), None)
+
+    def _site_order(self, entries: Callable[..., Call]) -> tuple[list[Let], list[tuple[Key, Value]]]:
+        """Laws of what stands on diagonals, and what A(z) needs for each value, from moments."""
+        lines: list[Let] = []
+        order: list[tuple[Key, Value]] = []
+        made: dict[MomentKey, Symbol] = {}
+        for sites in self.sampled:
+            shares = Item(MOMENTS, ("S", sites.sector.name))
+            order.append((sites.key, Call("law_of_sites", (shares, Formula(sites.reach, None)), None)))
+        for table in self.site_tables:
+            key = self._site_key(table)
+            seen: Value = Item(MOMENTS, key)
+            channels = [self.sharing.channel_of(f) for kind, f in _ends(table) if kind == "R"]
+            if not channels:
+                order.append((table.key, seen))
+                continue
+            if key not in made:
+                noises = [tuple(entries(j, 0) for j in channel.products) for channel in channels]
+                covariances = [Item(MOMENTS, ("G", self.kinds[channel].key)) for channel in channels]
+                pairs = tuple(x for pair in zip(covariances, noises, strict=True) for x in pair)
+                twice = len(channels) == 2
+                of_sites = (Item(MOMENTS, ("S", table.sector.name)),) if twice else ()
+                given = (seen, *of_sites, *pairs, Formula(self.points), Ref(TOLERANCE))
+                call = Call("twice_by_value" if twice else "responses_by_value", given, None)
+                made[key] = Symbol("_".join(map(_as_word, key)))
+                lines.append(Let(made[key], call))
+            fields = [f for kind, f in _ends(table) if kind == "R"]
+            places = tuple(c.products.index(f) for c, f in zip(channels, fields, strict=True))
+            order.append((table.key, Item(made[key], places)))
+        return lines, order
 
     def _known_last(self, hint: str, value: Value) -> Ref:
         """What is found from the sites after the last time."""
@@ -286,37 +396,38 @@ class Build(Fields):
         reach = {(x, j): lag for x, j, lag in self.layout.time_order.lags}
 
         def entries(field: Field, *lag: int | None) -> Call:
-            times = Formula(self.steps) if field.timed else None
-            return Call("Entries", (times, Formula(lines_of(field)), *lag), None)
+            times = Formula(self.order_times) if field.timed else None
+            return Call("Entries", (times, field.labels, *lag), None)
 
         made: dict[tuple[Field, Channel], Symbol] = {}
         lines = []
         for a, channel in self._asked():
             key = self.kinds[channel].key
             lags = [reach.get((a, j), 0 if not j.timed else None) for j in channel.products]
-            noises = Tuple(tuple(entries(j, lag) for j, lag in zip(channel.products, lags, strict=True)))
-            seen, covariance = (Item(self.moments_symbol, k) for k in (("K", a.name, key), ("G", key)))
-            arguments = (seen, covariance, entries(a), noises, Formula(self.points), Ref(self.tolerance))
+            noises = tuple(entries(j, lag) for j, lag in zip(channel.products, lags, strict=True))
+            seen, covariance = (Item(MOMENTS, k) for k in (("K", a.name, key), ("G", key)))
+            arguments = (seen, covariance, entries(a), noises, Formula(self.points), Ref(TOLERANCE))
             made[a, channel] = Symbol(f"R_{a}_{channel.hint}")
             lines.append(Let(made[a, channel], Call("responses", arguments, None)))
         order: list[tuple[Key, Value]] = []
         for letter in self.letters:
             if letter.kind == "C":
-                order.append((key_of(letter), Item(self.moments_symbol, key_of(letter))))
+                order.append((key_of(letter), Item(MOMENTS, key_of(letter))))
             else:
                 channel = self.sharing.channel_of(letter.b)
                 place = channel.products.index(letter.b)
                 order.append((key_of(letter), Item(made[letter.a, channel], place)))
         keys = [mean_key(mean, i, self.clock) for i, mean in enumerate(self.means)]
-        order += [(key, Item(self.moments_symbol, key)) for key in keys]
-        return tuple(lines), tuple(order)
+        order += [(key, Item(MOMENTS, key)) for key in keys]
+        more, tables = self._site_order(entries)
+        return (*lines, *more), (*order, *tables)
 
     def _followed(self, name: str, value: sp.Expr) -> Ref:
         """An observable at all times."""
         axes = axes_of(value.expression) if isinstance(value, Each) else ()
         shape = (self.points, labels_along(axes)) if axes else (self.points,)
         symbol = self._carry(Symbol(f"{name}_series", shape))
-        return self._recorded(symbol, self._observable(value))
+        return self._recorded(symbol, self._observable(value), self.observed(name))
 
     def _followed_mean(self, average: Mean) -> Ref:
         """A mean in the probed matrix, at all times."""
@@ -335,3 +446,11 @@ class Build(Fields):
                 inner[node] = Slot(self.number(node), shown(node))
         moved = {self.clock: self.now_slot} if self.clock is not None else {}
         return Formula(value.xreplace(inner).xreplace(moved))
+
+
+def _ends(table: SiteTable) -> tuple[tuple[str, Field], tuple[str, Field]]:
+    return table.left, table.right
+
+
+def _as_word(part: str | int) -> str:
+    return "".join(c if c.isalnum() else "_" for c in str(part))

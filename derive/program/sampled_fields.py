@@ -10,10 +10,8 @@ from derive.algebra.nodes import outermost
 from derive.errors import DeclarationError
 from derive.language.traits import split_traits
 from derive.language.vectors import PAST, Field, FieldAt, Mean, Total, shown, values as values_of
-from derive.printing import text
-from derive.program.layout import lag_of
+from derive.program.layout import shown_covariance
 from derive.program.nodes import (
-    SCALAR,
     UNUSED,
     Call,
     Chosen,
@@ -28,17 +26,15 @@ from derive.program.nodes import (
     Sum,
     Symbol,
     Transposed,
-    Tuple,
     Unpack,
     Value,
     shape_of,
 )
-from derive.program.sampled_records import labels_in, lines_of
+from derive.program.sampled_records import NOISES, NORMALS, SITES, TOLERANCE
 from derive.program.sampled_values import Values
 from derive.program.sites import Channel, Span
+from derive.program.training import ONE, labels_in
 from derive.records.system import DisorderRule, ElementwiseRule, Rule, SystemField, Term
-
-ONE = Formula(sp.S.One)
 
 
 class Fields(Values):
@@ -46,11 +42,11 @@ class Fields(Values):
 
     def _field(self, f: SystemField) -> None:
         field = f.field
-        left = f"{text(field)}({self.time.hint})" if field.timed else text(field)
-        remark = f"{left} = {self.layout.shown(f)}"
+        covariances = self.layout.covariances(field) if isinstance(f.rule, DisorderRule) else ()
+        before = len(self.lines)
         symbol, d_symbol = Symbol(field.name, self.shape(field)), Symbol(f"d_{field}", self.slopes_shape(field))
         if self.sloped and isinstance(f.rule, ElementwiseRule) and values_of(f.rule.law) and not f.starts:
-            self._law_and_slopes(f, f.rule, (symbol, d_symbol), remark)
+            self._law_and_slopes(f, f.rule, (symbol, d_symbol))
         else:
             value, slope = self._rule(f, f.rule)
             for first, rule in enumerate(f.starts):
@@ -58,9 +54,10 @@ class Fields(Values):
                 at_start = sp.Eq(self.now_slot, first)
                 value = Chosen(at_start, begun, value)
                 slope = None if slope is None or d_begun is None else Chosen(at_start, d_begun, slope)
-            self.lines.append(Let(symbol, value, remark))
+            self.lines.append(Let(symbol, value))
             if slope is not None:
                 self.lines.append(Let(d_symbol, slope))
+        self.tell(before, [*self.layout.shown(f), *map(shown_covariance, covariances)])
         self.done[field] = symbol
         if self.sloped:
             self.slopes[field] = d_symbol
@@ -78,7 +75,7 @@ class Fields(Values):
             return self._product(f.field)
         terms = [self._term(t, f.field) for t in rule.terms]
         wide = [_width(factor, value) for factor, value, _ in terms]
-        shape = (self.sites_slot, max(wide, key=lambda w: w != 1, default=lines_of(f.field)))
+        shape = (self.sites_slot, max(wide, key=lambda w: w != 1, default=f.field.labels))
         value = self._spread(Sum(tuple((factor, value) for factor, value, _ in terms), shape), f.field)
         if not self.sloped:
             return value, None
@@ -95,7 +92,7 @@ class Fields(Values):
 
     def _spread(self, value: Value, field: Field) -> Value:
         """Values for all labels of a field, where they are the same for all of them."""
-        lines = lines_of(field)
+        lines = field.labels
         if value.shape is not None and len(value.shape) == 2 and value.shape[0] != 1 and value.shape[1] == lines:
             return value
         if value.shape is None and lines == 1:
@@ -105,34 +102,34 @@ class Fields(Values):
                 f"the equation of {field} has {value.shape[1]} labels on its right side; {field} has {lines}"
             )
         shape = self.shape(field) if value.shape is not None else None
-        return Call("spread", (value, Ref(self.sites), Formula(lines)), shape)
+        return Call("spread", (value, SITES, lines), shape)
 
     def _law(self, f: SystemField, rule: ElementwiseRule) -> tuple[Value, Value | None]:
         arguments = values_of(rule.law)
         if arguments and self.sloped:
             made = Symbol(f"{f.field}_law", self.shape(f.field)), Symbol(f"d_{f.field}_law", self.slopes_shape(f.field))
-            self._law_and_slopes(f, rule, made, "")
+            self._law_and_slopes(f, rule, made)
             return Ref(made[0]), Ref(made[1])
         shape: Shape = (self.sites_slot if arguments else sp.S.One, labels_in(rule.law))
-        value = self._spread(self._formula(rule.law, shape), f.field)
+        value = self._spread(self.formula(rule.law, shape), f.field)
         if not self.sloped:
             return value, None
         return value, Sum((), self.slopes_shape(f.field))
 
-    def _law_and_slopes(self, f: SystemField, rule: ElementwiseRule, made: tuple[Symbol, Symbol], remark: str) -> None:
+    def _law_and_slopes(self, f: SystemField, rule: ElementwiseRule, made: tuple[Symbol, Symbol]) -> None:
         arguments = values_of(rule.law)
         bound = {v: Symbol(v.field.name, self.shape(v.field)) for v in arguments}
         slots = {v: Slot(Ref(symbol), shown(v)) for v, symbol in bound.items()}
-        body = self._formula(rule.law, (self.sites_slot, labels_in(rule.law)), slots)
+        body = self.formula(rule.law, (self.sites_slot, labels_in(rule.law)), known=slots)
         values = tuple(map(self.value, arguments))
-        nothing = Formula(self._slots(f.field))
+        nothing = self._slots(f.field)
         slopes = tuple(
             self.slope(v) or Call("no_slopes", (value, nothing), None)
             for v, value in zip(arguments, values, strict=True)
         )
         function = Function(tuple(bound.values()), self._spread(body, f.field))
-        call = Call("law_and_slopes", (function, Tuple(values), Tuple(slopes)), None)
-        self.lines.append(Unpack(made, call, remark))
+        call = Call("law_and_slopes", (function, values, slopes), None)
+        self.lines.append(Unpack(made, call))
 
     def _term(self, term: Term, target: Field) -> tuple[Formula, Value, Value | None]:
         """A factor, what it multiplies, and the slopes of that."""
@@ -160,11 +157,11 @@ class Fields(Values):
         """A sum over earlier times: coordinates in the span of its vector."""
         vector = term.vector.field
         coefficient, of_traits = split_traits(term.coefficient)
-        weights, labels = self._weights(replace(term, coefficient=coefficient)), Formula(lines_of(vector))
+        weights, labels = self.weights(replace(term, coefficient=coefficient)), vector.labels
         past, size = self.series(vector), self.size[self.sharing.past_span(vector)]
         kernel: Value | None = None
         if term.pair is None:
-            rows: Value = Call("past_sum", (weights, past, labels), (lines_of(vector), size))
+            rows: Value = Call("past_sum", (weights, past, labels), (vector.labels, size))
         else:
             left, right = term.pair
             other = self.series(left.field)
@@ -183,30 +180,25 @@ class Fields(Values):
     def _coordinates(self, value: FieldAt, other: Field) -> Value:
         """The coordinates of a value in the span that holds the past of another field."""
         span = self.sharing.past_span(other)
-        if lag_of(value, self.clock) == 0 and (value.field, span) in self.rows:
+        if self.lag(value) == 0 and (value.field, span) in self.rows:
             return Ref(self.rows[value.field, span])
-        shape = (lines_of(value.field), self.size[span])
-        return Call("seen_from", (Ref(self.home[span].symbol), self.value(value)), shape)
+        shape = (value.field.labels, self.size[span])
+        return Call("seen_from", (self.home[span].symbol, self.value(value)), shape)
 
-    def _weights(self, term: Term) -> Chosen:
-        """The coefficient of each earlier time, zero outside the sum."""
+    def weights(self, term: Term) -> Chosen:
         assert term.past is not None
         if sp.expand(term.past - self.clock) > 0:  # the sum includes the current time
             for node in outermost(term.coefficient, (Mean, Total)):
                 if node.has(PAST):
-                    self._at_earlier_times(node)
-                    self._recorded(*self._table(node))
-        inside = self.number(term.past).expression
-        shape = (self.points,)
-        weight = Formula(self._formula(term.coefficient, SCALAR, last=term.past - 1).expression, shape)
-        return Chosen(sp.Lt(self.when_slot, inside, evaluate=False), weight, Formula(sp.S.Zero, shape))
+                    self._recorded(self.over_time(node), self.number(node.xreplace({PAST: self.clock})))
+        return super().weights(term)
 
     def _normals_now(self, channel: Channel) -> Value:
         size = self.size[self.sharing.channel_span(channel)]
-        normals = Item(self.noises, self.kinds[channel].key)
+        normals = Item(NOISES, self.kinds[channel].key)
         if not channel.fresh:
             return normals
-        return Call("drawn_at", (normals, Ref(self.time)), (self.sites_slot, size))
+        return Call("drawn_at", (normals, self.time), (self.sites_slot, size))
 
     def _product(self, field: Field) -> tuple[Value, Value | None]:
         """Noise, and what its random matrix remembers of the fields that it has answered to."""
@@ -217,8 +209,8 @@ class Fields(Values):
         slopes: list[tuple[Formula, Value]] = []
         if self.pathwise:
             start, _ = self._place(channel)
-            slots = Formula(self._slots(field))
-            slopes.append((strength, Call("noise_slopes", (row, start, slots, Ref(self.sites)), None)))
+            slots = self._slots(field)
+            slopes.append((strength, Call("noise_slopes", (row, start, slots, SITES), None)))
         done = set()
         for m in self.layout.memories(field):
             other = self.sharing.channel_of(m.noise)
@@ -240,21 +232,21 @@ class Fields(Values):
         outside: tuple[Value, ...] = ()
         if rest is not None:
             beyond = self.kinds[channel, self.sharing.root(argument)[0]]
-            normals = Item(self.normals, beyond.key)
-            outside = Call("drawn_at", (normals, Ref(self.time)), (self.sites_slot, beyond.shape[1])), Ref(rest)
+            normals = Item(NORMALS, beyond.key)
+            outside = Call("drawn_at", (normals, self.time), (self.sites_slot, beyond.shape[1])), Ref(rest)
         return Call("noise", (self._normals_now(channel), row, *outside), self.shape(product))
 
     def _answers(self, a: Field, channel: Channel) -> Ref:
         """The mean derivatives of a field by the normals of a random matrix."""
         if (a, channel) not in self.answers:
             span = self.sharing.channel_span(channel)
-            shape = (lines_of(a), self.size[span])
+            shape = (a.labels, self.size[span])
             base, factor = self.sharing.root(a)
             if factor is not None and (base, channel) in self.answers:
-                call = Call("scaled_rows", (self.number(factor), Ref(self.answers[base, channel])), shape)
+                call = Call("scaled_rows", (self.number(factor), self.answers[base, channel]), shape)
             elif self.pathwise:
                 slope = self.slope(self.present(a)) or Call(
-                    "no_slopes", (self.value(self.present(a)), Formula(self._slots(channel.products[0]))), None
+                    "no_slopes", (self.value(self.present(a)), self._slots(channel.products[0])), None
                 )
                 call = Call("mean_slopes", (slope, *self._place(channel)), shape)
             else:
@@ -281,43 +273,43 @@ class Fields(Values):
             if not a.timed:
                 self.answered[a, channel] = rows.symbol
                 continue
-            shape = (self.points * lines_of(a), shape_of(rows)[1])
+            shape = (self.points * a.labels, shape_of(rows)[1])
             symbol = self.answered[a, channel] = self._carry(Symbol(f"{a}_to_{channel.hint}", shape))
-            self.lines.append(Let(symbol, Call("store", (Ref(symbol), rows, Ref(self.time)), shape)))
+            self.lines.append(Let(symbol, Call("store", (symbol, rows, self.time), shape)))
 
     def _join(self, field: Field, span: Span) -> None:
         base, factor = self.sharing.root(field)
-        row = Symbol(f"{field}_in_{span.hint}", (lines_of(field), self.size[span]))
-        rest_shape = (lines_of(field), lines_of(base))
+        row = Symbol(f"{field}_in_{span.hint}", (field.labels, self.size[span]))
+        rest_shape = (field.labels, base.labels)
         rest = Symbol(f"{field}_beyond_{span.hint}", rest_shape) if self._is_drawn_anew(field, span) else None
         if factor is None:
             value = self.value(self.present(field))
             slope: tuple[Value, ...] = ()
             if self.pathwise:
-                nothing = Call("no_slopes", (value, Formula(self._slots(field))), None)
+                nothing = Call("no_slopes", (value, self._slots(field)), None)
                 slope = (self.slope(self.present(field)) or nothing,)
             directions = self.home[span].symbol
-            least = Ref(self.tolerance) if self._may_lack_room(field, span) else Formula(sp.S.Zero)
-            call = Call("extend", (Ref(directions), value, least, *slope), None)
+            least = Ref(TOLERANCE) if self._may_lack_room(field, span) else Formula(sp.S.Zero)
+            call = Call("extend", (directions, value, least, *slope), None)
             self.lines.append(Unpack((row, rest or UNUSED, directions), call))
         else:
             rows = Ref(self.rows[base, span])
             self.lines.append(Let(row, Call("scaled_rows", (self.number(factor), rows), row.shape)))
             if rest is not None:
-                scaled = Call("scaled_rows", (self.number(factor), Ref(self.rests[base, span])), rest.shape)
+                scaled = Call("scaled_rows", (self.number(factor), self.rests[base, span]), rest.shape)
                 self.lines.append(Let(rest, scaled))
         self.rows[field, span] = row
         if rest is not None:
             self.rests[field, span] = rest
             if field in self.correlated and span == self.sharing.past_span(field):
-                shape = (self.points, lines_of(field), self._beyond(base, span))
+                shape = (self.points, field.labels, self._beyond(base, span))
                 past_rest = self._carry(Symbol(f"{field}_rest_past", shape))
                 self.past_rests[field] = past_rest
-                call = Call("store_rest", (Ref(past_rest), Ref(rest), Ref(self.time)), shape)
+                call = Call("store_rest", (past_rest, rest, self.time), shape)
                 self.lines.append(Let(past_rest, call))
         if field.timed and not span.fresh and field in self.sharing.kept:
             past = self.past(field)
-            self.lines.append(Let(past.symbol, Call("store", (past, Ref(row), Ref(self.time)), past.shape)))
+            self.lines.append(Let(past.symbol, Call("store", (past, row, self.time), past.shape)))
 
     def _drawn_anew(self, field: Field) -> tuple[Channel, ...]:
         return tuple(c for c in self.sharing.noises(self.sharing.group_of(field)) if c.fresh)

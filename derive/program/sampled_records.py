@@ -7,18 +7,23 @@ from dataclasses import dataclass
 import sympy as sp
 
 from derive.algebra.words import Letter
-from derive.language.symbols import Clock, Sector, labels_along
-from derive.language.vectors import Field, axes_of
+from derive.language.symbols import Clock, Sector
+from derive.language.vectors import Field
 from derive.program.layout import Layout
-from derive.program.nodes import Formula, Let, Shape, Statement, Symbol, Value
+from derive.program.nodes import SCALAR, Formula, Let, Shape, Statement, Symbol, Value
 from derive.program.sites import Channel, Span
 from derive.records.system import ElementwiseRule
 
-Key = tuple[str, str, str] | tuple[str, int]
+Key = tuple[str, str, str] | tuple[str, int] | tuple[str, str] | tuple[str, str, str, str]
 """An order parameter: ("C", a, b), ("R", a, b), ("M", i) for a mean that weighs updates, ("F", i) for one at a time."""
 MomentKey = tuple[str | int, ...]
 """What order parameters are made of: also ("G", matrix), the covariance of its noises, and ("K", a, matrix), the
 correlations of a field with them."""
+
+SITES, RANK, TOLERANCE = (Symbol(hint, SCALAR) for hint in ("sites", "rank", "tolerance"))
+NORMALS, NOISES, MOMENTS, WANTED = (Symbol(hint) for hint in ("normals", "noises", "moments", "wanted"))
+"""What every pass is given: how many sites there are and directions may be, normals, among them those of random
+matrices for the directions that there is room for; moments to find order parameters from; what is asked for."""
 
 JUMPS = (sp.Heaviside, sp.sign, sp.Piecewise, sp.DiracDelta, sp.floor, sp.ceiling)
 """Functions whose derivative, where it exists, does not tell how they change."""
@@ -65,13 +70,6 @@ class SampledPass:
     method: str
     time: Symbol
     when: Symbol
-    sites: Symbol
-    normals: Symbol
-    noises: Symbol
-    """The normals of random matrices, for the directions that there is room for."""
-    rank: Symbol
-    tolerance: Symbol
-    moments_symbol: Symbol
     spans: tuple[SpanLayout, ...]
     kinds: tuple[NormalsOf, ...]
     channels: tuple[str, ...]
@@ -89,21 +87,19 @@ class SampledPass:
     averages: tuple[Let, ...]
     """What moments share."""
     moments: tuple[tuple[MomentKey, Value], ...]
-    observables: tuple[tuple[str, Value], ...]
+    observables: tuple[tuple[str, Value, str], ...]
+    """Names, values, and what they are as text, where that does not stand in a step."""
     responses: tuple[Let, ...]
     order: tuple[tuple[Key, Value], ...]
     ends: tuple[tuple[Key, tuple[Field, Field]], ...]
     """The fields whose times and labels the two axes of a correlation or response run over."""
-    wanted: Symbol
     remembered: tuple[str, ...] = ()
     """Fields whose noises random matrices answer to: they are kicked whenever responses are asked for."""
     fields: tuple[tuple[str, Value], ...] = ()
     """In place of moments and observables: what two-time functions are made of."""
-
-
-def lines_of(field: Field) -> sp.Expr:
-    """How many columns the values of a field have: its labels, or one."""
-    return field.labels
+    ranges: tuple[tuple[str, MomentKey, int], ...] = ()
+    """What stands on sampled diagonals: which parameter says where it lies, the moment that it is found from, and how
+    many there are."""
 
 
 def has_jumps(layout: Layout) -> bool:
@@ -114,7 +110,3 @@ def has_jumps(layout: Layout) -> bool:
 
 def key_of(letter: Letter) -> tuple[str, str, str]:
     return (letter.kind, letter.a.name, letter.b.name)
-
-
-def labels_in(expression: sp.Basic) -> sp.Expr:
-    return labels_along(axes_of(sp.sympify(expression)))

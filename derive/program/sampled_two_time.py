@@ -8,11 +8,11 @@ import sympy as sp
 
 from derive.algebra.words import Letter
 from derive.language.vectors import Field, FieldAt, Mean
-from derive.program.layout import Layout, lag_of
-from derive.program.nodes import SCALAR, Call, Formula, Item, Let, Quoted, Ref, Shape, Slot, Sum, Symbol, Value
+from derive.program.layout import Layout
+from derive.program.nodes import SCALAR, Call, Item, Let, Quoted, Ref, Shape, Slot, Sum, Symbol, Value
 from derive.program.sampled import Build
-from derive.program.sampled_fields import ONE
-from derive.program.sampled_records import Key, Kick, Kind, MomentKey, SampledPass, has_jumps, lines_of
+from derive.program.sampled_records import NORMALS, SITES, WANTED, Key, Kick, Kind, MomentKey, SampledPass, has_jumps
+from derive.program.training import ONE
 from derive.records.saddle import Memory
 
 
@@ -29,7 +29,7 @@ class TwoTimeBuild(Build):
 
     def __init__(self, layout: Layout, letters: tuple[Letter, ...], means: tuple[Mean, ...], method: str):
         super().__init__(layout, letters, means, method)
-        self.tangents = Slot(Call("tangents", (Ref(self.wanted),), SCALAR), "tangents")
+        self.tangents = Slot(Call("tangents", (WANTED,), SCALAR), "tangents")
         self.slopes_past: dict[Field, Symbol] = {}
         """Slopes of a field at all times."""
         self.kept: dict[Field, Symbol] = {}
@@ -41,16 +41,16 @@ class TwoTimeBuild(Build):
     def _more_kinds(self) -> list[tuple[Kind, str, Shape]]:
         found: list[tuple[Kind, str, Shape]] = []
         for field in self.layout.named:
-            all_times = Formula(self.points if field.timed else sp.S.One)
-            many = Slot(Call("kicked", (Ref(self.wanted), Quoted(field.name), all_times), SCALAR), "times")
-            found.append((Kick(field), f"kick_{field}", (many, lines_of(field))))
+            all_times = self.points if field.timed else sp.S.One
+            many = Slot(Call("kicked", (WANTED, Quoted(field.name), all_times), SCALAR), "times")
+            found.append((Kick(field), f"kick_{field}", (many, field.labels)))
         return found
 
     def _more_numbers(self) -> list[sp.Expr]:
         found: list[sp.Expr] = []
         for field in self.layout.named:
-            numbers = Formula(lines_of(field) * (self.points if field.timed else 1))
-            kept = Call("numbers_kept", (Ref(self.wanted), Quoted(field.name), numbers), SCALAR)
+            numbers = field.labels * (self.points if field.timed else 1)
+            kept = Call("numbers_kept", (WANTED, Quoted(field.name), numbers), SCALAR)
             found.append(Slot(kept, f"kept of {field}"))  # slots of one name would be added up in any order
         return found
 
@@ -81,14 +81,14 @@ class TwoTimeBuild(Build):
             if field.timed:
                 self._all_slopes(field)
                 past = self.slopes_past[field]
-                self.lines.append(Let(past, Call("keep", (Ref(past), Ref(slope), Ref(self.time)), None)))
+                self.lines.append(Let(past, Call("keep", (past, slope, self.time), None)))
         if field.timed:
             self._keep(field)
 
     def _past_slopes(self, vector: Field, rows: Value, weighing: Value) -> Value | None:
         if not self.sloped:
             return None
-        return Call("past_slopes", (weighing, self._all_slopes(vector), Formula(self.points)), None)
+        return Call("past_slopes", (weighing, self._all_slopes(vector), self.points), None)
 
     def _product(self, field: Field) -> tuple[Value, Value | None]:
         value, _ = super()._product(field)
@@ -100,51 +100,51 @@ class TwoTimeBuild(Build):
     def _kick(self, value: FieldAt) -> Call:
         """The kick of a field at the current time, or some steps earlier."""
         field = value.field
-        kicks = Item(self.normals, self.kinds[Kick(field)].key)
-        lag = lag_of(value, self.clock)
+        kicks = Item(NORMALS, self.kinds[Kick(field)].key)
+        lag = self.lag(value)
         when = (Ref(self.time), *((lag,) if lag else ())) if field.timed else ()
-        return Call("kick_at", (Ref(self.wanted), Quoted(field.name), kicks, *when), self.slopes_shape(field))
+        return Call("kick_at", (WANTED, Quoted(field.name), kicks, *when), self.slopes_shape(field))
 
     def _keep(self, field: Field) -> None:
         """Keep the values of a field at all times, if somebody asks for them."""
-        sizes = Formula(self.points), Ref(self.sites), Formula(lines_of(field))
+        sizes = self.points, SITES, field.labels
         kept = self.kept[field] = Symbol(f"all_{field}")
-        self.initial[kept] = Call("room_for", (Ref(self.wanted), Quoted(field.name), *sizes), None)
-        self.lines.append(Let(kept, Call("keep", (Ref(kept), Ref(self.done[field]), Ref(self.time)), None)))
+        self.initial[kept] = Call("room_for", (WANTED, Quoted(field.name), *sizes), None)
+        self.lines.append(Let(kept, Call("keep", (kept, self.done[field], self.time), None)))
 
     def _kept(self, field: Field) -> Call:
         """What two-time functions of a field are made of."""
         if field.role == "normal":
-            times = Formula(self.points if field.timed else sp.S.One)
-            normals = Item(self.normals, self.kinds[field].key)
+            times = self.points if field.timed else sp.S.One
+            normals = Item(NORMALS, self.kinds[field].key)
             values: Value = Call("drawn_values", (normals, self.number(field.scale), times), None)
         else:
-            values = Ref(self.kept[field]) if field.timed else Call("kept_once", (Ref(self.done[field]),), None)
+            values = Ref(self.kept[field]) if field.timed else Call("kept_once", (self.done[field],), None)
         if not self.sloped:
             return Call("Kept", (values, None, None), None)
-        return Call("Kept", (values, self._all_slopes(field), Item(self.normals, self.kinds[Kick(field)].key)), None)
+        return Call("Kept", (values, self._all_slopes(field), Item(NORMALS, self.kinds[Kick(field)].key)), None)
 
     def _memory_slopes(self, m: Memory) -> Call:
         """The slopes of what a random matrix remembers of a field: its responses, from the kicks of the noise, times
         the slopes of the field at all times. Directions of the past would not do: they do not hold the kick of a field
         that has nothing new."""
         a = self.present(m.a)
-        slope = self.slope(a) or Call("no_slopes", (self.value(a), Formula(self._slots(m.a))), None)
-        kicks = Item(self.normals, self.kinds[Kick(m.noise)].key)
+        slope = self.slope(a) or Call("no_slopes", (self.value(a), self._slots(m.a)), None)
+        kicks = Item(NORMALS, self.kinds[Kick(m.noise)].key)
         when = Ref(self.time) if m.a.timed and m.noise.timed else None
-        arguments = (Ref(self.wanted), Quoted(m.noise.name), slope, kicks, self._all_slopes(m.on), when, int(m.fresh))
+        arguments = (Ref(WANTED), Quoted(m.noise.name), slope, kicks, self._all_slopes(m.on), when, int(m.fresh))
         return Call("memory_slopes", arguments, self.slopes_shape(m.target))
 
     def _all_slopes(self, field: Field) -> Value:
         """The slopes of a field at all times so far: times x sites x labels x slopes."""
         if field.role == "normal":
-            kicks = Item(self.normals, self.kinds[Kick(field)].key)
-            times = Formula(self.points if field.timed else sp.S.One)
-            return Call("drawn_slopes", (Ref(self.wanted), Quoted(field.name), kicks, times), None)
+            kicks = Item(NORMALS, self.kinds[Kick(field)].key)
+            times = self.points if field.timed else sp.S.One
+            return Call("drawn_slopes", (WANTED, Quoted(field.name), kicks, times), None)
         if not field.timed:
-            return Call("kept_once", (Ref(self.slopes[field]),), None)
+            return Call("kept_once", (self.slopes[field],), None)
         if field not in self.slopes_past:
             self.slopes_past[field] = Symbol(f"d_{field}_past")
-            sizes = Formula(self.points), Ref(self.sites), Formula(lines_of(field)), Formula(self._slots(field))
+            sizes = self.points, SITES, field.labels, self._slots(field)
             self.initial[self.slopes_past[field]] = Call("no_slopes_yet", sizes, None)
         return Ref(self.slopes_past[field])

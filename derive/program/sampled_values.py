@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import sympy as sp
-from sympy.core.function import AppliedUndef
 
-from derive.algebra.nodes import outermost
 from derive.algebra.sites import SiteAverage, written_out
-from derive.algebra.words import Letter
+from derive.algebra.words import Letter, SiteTable
 from derive.errors import DeclarationError
-from derive.language.data import Data, DataAt, EntriesAt, RootAt
+from derive.language.data import DataAt, EntriesAt
 from derive.language.symbols import Sector
-from derive.language.traits import VALUE, Trait, traits_in
-from derive.language.vectors import PAST, Field, FieldAt, Mean, Mix, Selection, Softmax, Total, axes_of, shown
-from derive.program.exact import along, selection
-from derive.program.layout import Layout, lag_of
+from derive.language.traits import Trait, traits_in
+from derive.language.vectors import Field, FieldAt, Mean, Mix, Softmax, Total, axes_of, shown
+from derive.program.layout import Layout
 from derive.program.nodes import (
     SCALAR,
     Call,
     Formula,
-    Function,
     Item,
     Let,
     MatMul,
@@ -30,18 +26,22 @@ from derive.program.nodes import (
     Sum,
     Symbol,
     Transposed,
-    Tuple,
     Value,
     shape_of,
 )
-from derive.program.recurrences import Coefficients
-from derive.program.sampled_records import Kick, Kind, NormalsOf, SpanLayout, labels_in, lines_of
+from derive.program.sampled_records import NORMALS, RANK, SITES, Kick, Kind, NormalsOf, SpanLayout
 from derive.program.sites import Channel, Sharing, Span
+from derive.program.training import Training, along, labels_in
+from derive.program.traits import law_parts
+from derive.records.probe import SampledSites
 from derive.records.system import is_moment
 
 
-class Values:
+class Values(Training):
     """What is known of each field as the program grows."""
+
+    over_times = (Mean, Mix, Total)
+    upright = False
 
     def __init__(
         self,
@@ -49,32 +49,25 @@ class Values:
         letters: tuple[Letter, ...],
         means: tuple[Mean, ...],
         method: str,
+        sampled: tuple[SampledSites, ...] = (),
+        tables: tuple[SiteTable, ...] = (),
     ):
-        self.layout, self.clock, self.letters, self.means, self.method = layout, layout.clock, letters, means, method
+        self.sampled, self.site_tables = sampled, tables
+        super().__init__(layout, sp.S.One if layout.clock is None else layout.clock.points)
+        self.letters, self.means, self.method = letters, means, method
         self.pathwise = method == "pathwise"
-        self.wanted = Symbol("wanted")
         self.sloped = self._follows_slopes()
-        self.sharing = Sharing(layout, letters, means)
-        self.points = sp.S.One if self.clock is None else self.clock.points
-        self.steps = sp.S.One if self.clock is None else self.clock.steps
-        self.time = Symbol("t" if self.clock is None else self.clock.name, SCALAR)
-        self.when = Symbol("when", (self.points,))
-        self.sites, self.tolerance = Symbol("sites", SCALAR), Symbol("tolerance", SCALAR)
-        self.rank = Symbol("rank", SCALAR)
-        self.normals, self.noises, self.moments_symbol = Symbol("normals"), Symbol("noises"), Symbol("moments")
-        self.now_slot, self.when_slot = Slot(Ref(self.time), self.time.hint), Slot(Ref(self.when), "s")
-        self.sites_slot = Slot(Ref(self.sites), "sites")
+        self.sharing = Sharing(layout, letters, means, sampled, tables)
+        self.sites_slot = Slot(Ref(SITES), "sites")
         self.spans = tuple(map(self._span, self.sharing.spans))
         self.home = {made.span: made for made in self.spans}
         self.size = {made.span: Slot(Ref(made.size), made.size.hint) for made in self.spans}
         self.traits: dict[Sector, tuple[Trait, ...]] = {}
-        for trait in layout.system.trained_traits:
+        for trait in self.drawn_traits:
             self.traits[trait.sector] = (*self.traits.get(trait.sector, ()), trait)
         self.kinds = self._kinds()
-        self.coefficients = Coefficients(layout)
         self.correlated = {f for x in self.letters if x.kind == "C" for f in self._with_same_root(x)}
         """Fields of correlations to which what is left out adds."""
-        self.done: dict[Field, Symbol] = {}
         self.slopes: dict[Field, Symbol] = {}
         self.rows: dict[tuple[Field, Span], Symbol] = {}
         self.rests: dict[tuple[Field, Span], Symbol] = {}
@@ -87,7 +80,6 @@ class Values:
         self.answered_once: tuple[Symbol, ...] = ()
         """Those of fields without time that are known before the first time."""
         self.lates: dict[Field, list[tuple[Symbol, Symbol]]] = {}
-        self.tables: dict[sp.Expr, Symbol] = {}
         self.initial: dict[Symbol, Value] = {}
         """What is carried through time, and what it starts from where no field without time gives it."""
         self.lines: list[Statement] = []
@@ -102,8 +94,8 @@ class Values:
 
     def _span(self, span: Span) -> SpanLayout:
         often = sp.S.One if span.fresh else self.points
-        entries = sp.Add(*(lines_of(f) * (often if f.timed else 1) for f in span.fields))
-        joining, before = (sp.Add(*(lines_of(f) for f in span.fields if f.timed == timed)) for timed in (True, False))
+        entries = sp.Add(*(f.labels * (often if f.timed else 1) for f in span.fields))
+        joining, before = (sp.Add(*(f.labels for f in span.fields if f.timed == timed)) for timed in (True, False))
         symbol, size = Symbol(f"span_{span.hint}"), Symbol(f"size_{span.hint}", SCALAR)
         return SpanLayout(span, symbol, size, entries, joining, before)
 
@@ -154,8 +146,8 @@ class Values:
         return self._may_lack_room(field, span) and (under or correlated)
 
     def _beyond(self, field: Field, span: Span) -> Slot:
-        entries = Formula(self.home[span].entries)
-        return Slot(Call("beyond", (Ref(self.rank), entries, Formula(lines_of(field))), SCALAR), "beyond")
+        entries = self.home[span].entries
+        return Slot(Call("beyond", (RANK, entries, field.labels), SCALAR), "beyond")
 
     def _groups(self) -> tuple[tuple[str, ...], ...]:
         found = []
@@ -189,7 +181,7 @@ class Values:
             counted[group] = counted.get(group, sp.S.Zero) + self.size[made.span]
         for f in self.layout.fields:
             group = self.sharing.group_of(f.field)
-            counted[group] = counted.get(group, sp.S.Zero) + lines_of(f.field)
+            counted[group] = counted.get(group, sp.S.Zero) + f.field.labels
         each = [n * (1 + self._slots(group[0])) if self.sloped else n for group, n in counted.items()]
         each += self._more_numbers()
         return Formula(sp.Add(*each) if each else sp.S.One)
@@ -197,6 +189,13 @@ class Values:
     def _more_numbers(self) -> list[sp.Expr]:
         """What else is kept for each site."""
         return []
+
+    @property
+    def drawn_traits(self) -> tuple[Trait, ...]:
+        """Traits that fields, means, observables or sampled diagonals depend on."""
+        standing = {value.field for sites in self.sampled for value in sites.values}
+        trained = self.layout.system.trained_traits
+        return tuple(trait for trait in self.layout.system.traits if trait in trained or trait in standing)
 
     # -- numbers
 
@@ -207,86 +206,29 @@ class Values:
             shape = (sp.S.One, labels_in(expression)) if axes_of(expression) else SCALAR
         if traits_in(expression):
             shape = (self.sites_slot, labels_in(expression))
-        return self._formula(expression, shape)
+        return self.formula(expression, shape)
 
-    def _formula(
-        self,
-        expression: sp.Expr,
-        shape: Shape,
-        known: dict[FieldAt, Slot] | None = None,
-        last: sp.Expr | None = None,
-    ) -> Formula:
-        """Arithmetic of values, means, data and coefficients. known: what stands for values, if not they themselves;
-        last: of earlier times the last one that is asked for, whose value later ones get too."""
-        inner: dict[sp.Basic, sp.Expr] = {}
-        over = bool(expression.has(PAST))
-        for node in outermost(expression, (FieldAt, Mean, AppliedUndef, DataAt, Mix, Total)):
-            if isinstance(node, FieldAt):
-                inner[node] = known[node] if known else Slot(self.value(node), shown(node))
-            elif isinstance(node, AppliedUndef):
-                inner[node] = self.coefficients.at(node, self.number, (self.points,))
-            elif isinstance(node, DataAt):
-                inner[node] = Slot(self._numbers_given(node), shown(node))
-            elif node.has(PAST):
-                inner[node] = self._at_earlier_times(node)
-            elif isinstance(node, Mean):
-                known = written_out(SiteAverage(node.expression)) if is_moment(node) else None
-                inner[node] = Slot(self._mean(node), shown(node)) if known is None else known
-            elif isinstance(node, Mix):
-                table = self.given(node.table)
-                mixed = MatMul(self.number(node.vector), table if node.transposed else Transposed(table))
-                inner[node] = Slot(mixed, shown(node))
-            elif isinstance(node, Softmax):
-                row = self.number(node.expression)
-                inner[node] = Slot(Call("softmax", (row, *along(node)), row.shape), shown(node))
-            else:
-                inner[node] = Slot(Call("over_labels", (self.number(node.expression),), SCALAR), shown(node))
-        moved: dict[sp.Basic, sp.Expr] = {PAST: self.when_slot}
-        if self.clock is not None:
-            moved[self.clock] = self.now_slot
-        if last is not None:
-            # a power of a delay is not taken where the delay is negative: the weight is zero there
-            last_time = sp.sympify(last).xreplace(moved)
-            moved[PAST] = Slot(Formula(sp.Min(self.when_slot, last_time), (self.points,)), "s")
-        return Formula(expression.xreplace(inner).xreplace(moved), (self.points,) if over else shape)
+    def leaf(self, node: sp.Basic) -> sp.Expr:
+        if isinstance(node, FieldAt):
+            return Slot(self.value(node), shown(node))
+        if isinstance(node, DataAt):
+            return Slot(self._numbers_given(node), shown(node))
+        if isinstance(node, Mean):
+            known = written_out(SiteAverage(node.expression)) if is_moment(node) else None
+            return Slot(self._mean(node), shown(node)) if known is None else known
+        if isinstance(node, Mix):
+            table = self.given(node.table)
+            return Slot(MatMul(self.number(node.vector), table if node.transposed else Transposed(table)), shown(node))
+        row = self.number(node.expression)
+        if isinstance(node, Softmax):
+            return Slot(Call("softmax", (row, *along(node)), row.shape), shown(node))
+        return Slot(Call("over_labels", (row,), SCALAR), shown(node))
 
     def _mean(self, average: Mean) -> Call:
         labels = labels_in(average)
-        inside = self._formula(average.expression, (self.sites_slot, labels))
+        inside = self.formula(average.expression, (self.sites_slot, labels))
         labelled = bool(axes_of(average))
         return Call("mean_by_label", (inside,), (sp.S.One, labels)) if labelled else Call("mean", (inside,), SCALAR)
-
-    def _at_earlier_times(self, node: sp.Expr) -> Slot:
-        """A mean, or a sum of means over labels, at all earlier times."""
-        if axes_of(node):
-            raise DeclarationError(
-                f"{shown(node)}: a mean of fields with labels stands in a sum over earlier times; "
-                "give the vector times that mean a field of its own"
-            )
-        moved = node.xreplace({PAST: self.clock})
-        if moved not in self.tables:
-            self.tables[moved] = self._carry(Symbol("means", (self.points,)))
-        return Slot(Ref(self.tables[moved]), shown(node))
-
-    def _table(self, node: sp.Expr) -> tuple[Symbol, Formula]:
-        """The table of a mean, and the mean at the current time."""
-        moved = node.xreplace({PAST: self.clock})
-        return self.tables[moved], self.number(moved)
-
-    def given(self, node: DataAt | Selection) -> Value:
-        """Data as a matrix, or as a row over labels."""
-        if isinstance(node, Selection):
-            return selection(node)
-        axes = tuple(axis.size for axis in node.data.axes)
-        shape = axes if len(axes) == 2 else (sp.S.One, axes[0])
-        array = Formula(node.data, None)
-        if node.time is None:
-            found = Call("given", (array, None, 0), shape)
-        elif not node.time.has(self.clock):
-            found = Call("given", (array, Formula(node.time), 0), shape)
-        else:
-            found = Call("given", (array, Ref(self.time), int(sp.expand(self.clock - node.time))), shape)
-        return Call("root", (found,), shape) if isinstance(node, RootAt) else found
 
     def _numbers_given(self, node: DataAt) -> Value:
         """Data as a row over labels."""
@@ -303,24 +245,19 @@ class Values:
     # -- values
 
     def shape(self, field: Field) -> Shape:
-        return (self.sites_slot, lines_of(field))
+        return (self.sites_slot, field.labels)
 
     def slopes_shape(self, field: Field) -> Shape:
         return (*self.shape(field), self._slots(field))
 
-    def present(self, field: Field) -> FieldAt:
-        return field(self.clock) if field.timed else field()
-
     def value(self, value: FieldAt) -> Value:
         """The values of a field at the current time, or some steps earlier."""
-        field, lag = value.field, lag_of(value, self.clock)
-        if lag < 0:
-            raise DeclarationError(f"{shown(value)} lies in the future of the equation that uses it")
+        field, lag = value.field, self.lag(value)
         if field.role == "constant":
             when = (Ref(self.time), lag) if lag else ()
-            return Call("ones", (Ref(self.sites), *when), (self.sites_slot, sp.S.One))
+            return Call("ones", (SITES, *when), (self.sites_slot, sp.S.One))
         if field.role == "normal":
-            normals = Item(self.normals, self.kinds[field].key)
+            normals = Item(NORMALS, self.kinds[field].key)
             moved = (Ref(self.time), *((lag,) if lag else ()))
             drawn = (
                 Call("drawn_at", (normals, *moved), self.shape(field))
@@ -330,30 +267,20 @@ class Values:
             return drawn if field.scale == 1 else Sum(((self.number(field.scale), drawn),), drawn.shape)
         if lag:
             return Ref(self._late(field, lag)[0])
-        if field not in self.done:
-            raise DeclarationError(f"{shown(value)} is needed before it is known; use it one step earlier")
-        return Ref(self.done[field])
+        return self.known_now(value)
 
     def trait(self, trait: Trait) -> Call:
         """The values of a trait at all sites, from a normal for each."""
         sector, shape = trait.sector, self.shape(trait)
-        normals = Item(self.normals, self.kinds[sector].key)
+        normals = Item(NORMALS, self.kinds[sector].key)
         drawn = (normals, self.traits[sector].index(trait))
-        if trait.discrete:
-            listed = not isinstance(trait.values, Data)
-            values: Value = Tuple(tuple(map(Formula, trait.values))) if listed else Formula(trait.values, None)
-            weights = Tuple(tuple(map(Formula, trait.weights))) if listed else None
-            return Call("of_values", (*drawn, values, weights), shape)
-        bound = Symbol(VALUE.name, SCALAR)
-        density = Formula(trait.density.xreplace({VALUE: Slot(Ref(bound), VALUE.name)}))
-        ends = tuple(map(Formula, trait.law[1:]))
-        return Call("of_density", (*drawn, Function((bound,), density), *ends), shape)
+        return Call("of_values" if trait.discrete else "of_density", (*drawn, *law_parts(trait)), shape)
 
     def slope(self, value: FieldAt) -> Value | None:
         """The slopes of a value; None for what is drawn or constant, which answers to nothing."""
         if value.field.role != "field":
             return None
-        lag = lag_of(value, self.clock)
+        lag = self.lag(value)
         return Ref(self._late(value.field, lag)[1]) if lag else Ref(self.slopes[value.field])
 
     def _late(self, field: Field, lag: int) -> tuple[Symbol, Symbol]:
@@ -371,7 +298,7 @@ class Values:
         if not field.timed:
             return Ref(self.rows[field, self.sharing.past_span(field)])
         if field not in self.pasts:
-            self.pasts[field] = self._carry(Symbol(f"{field}_past", (self.points * lines_of(field), size)))
+            self.pasts[field] = self._carry(Symbol(f"{field}_past", (self.points * field.labels, size)))
         return Ref(self.pasts[field])
 
     def series(self, field: Field) -> Value:
@@ -379,8 +306,8 @@ class Values:
         found = self.past(field)
         if field.timed:
             return found
-        shape = (self.points * lines_of(field), shape_of(found)[1])
-        return Call("repeated", (found, Formula(self.points)), shape)
+        shape = (self.points * field.labels, shape_of(found)[1])
+        return Call("repeated", (found, self.points), shape)
 
     def directions(self, field: Field) -> Ref:
         return Ref(self.home[self.sharing.past_span(field)].symbol)
@@ -396,6 +323,6 @@ class Values:
                 )
         return tuple(sorted(pairs, key=lambda p: (str(p[0]), p[1].hint)))
 
-    def _recorded(self, symbol: Symbol, value: Value) -> Ref:
-        self.lines.append(Let(symbol, Call("record", (Ref(symbol), value, Ref(self.time)), symbol.shape)))
+    def _recorded(self, symbol: Symbol, value: Value, remark: str = "") -> Ref:
+        self.lines.append(Let(symbol, Call("record", (symbol, value, self.time), symbol.shape), remark))
         return Ref(symbol)

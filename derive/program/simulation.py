@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import sympy as sp
 
+from derive.algebra.nodes import outermost
 from derive.errors import DeclarationError, blaming
-from derive.language.contents import atoms
+from derive.language.contents import atoms, expressions
 from derive.language.data import Data, DataAt, EntriesAt, RootAt
 from derive.language.diagonals import Diagonal
 from derive.language.equations import Eq, Spectrum
@@ -62,7 +64,6 @@ from derive.program.nodes import (
     Sum,
     Symbol,
     Transposed,
-    Tuple,
     Value,
 )
 
@@ -117,10 +118,11 @@ class Kept:
 
 @dataclass(frozen=True)
 class Held:
-    """A matrix at the current time and, where it is used, at the time before. Fresh ones are drawn at every time."""
+    """A matrix at the current time and, where they are used, at times before, the latest first. Fresh ones are drawn at
+    every time."""
 
     symbol: Symbol
-    before: Symbol | None
+    before: tuple[Symbol, ...]
     shape: Shape
     draw: Value | None = None
 
@@ -211,7 +213,7 @@ class _Build:
         self.weights: tuple[Weights, ...] = atoms(model, Weights)
         self.symbols = {x: Symbol(x.name, x.shape) for x in (*self.disorder, *self.weights)}
         self.symbols |= {f: Symbol(f.name, None if f.timed else _field_shape(f)) for f in self.fields}
-        self.before: dict[sp.Symbol, Symbol] = {}
+        self.before: dict[sp.Symbol, list[Symbol]] = {}
         self.rules = {_defined(e): e for e in model.equations if not _is_start(e)}
         self.starts: dict[sp.Symbol, dict[int, Eq]] = {}
         for e in model.equations:
@@ -240,7 +242,9 @@ class _Build:
             f: Kept(self.symbols[f], _field_shape(f)) for f in (*timed, *sources) if isinstance(f, Field) and f.timed
         }
         held = {
-            m: Held(self.symbols[m], self.before.get(m), m.shape, self._draw(m) if isinstance(m, Disorder) else None)
+            m: Held(
+                self.symbols[m], tuple(self.before.get(m, ())), m.shape, self._draw(m) if m in self.disorder else None
+            )
             for m in (*(d for d in self.disorder if d.fresh is not None), *self.weights)
         }
         targets: dict[sp.Symbol, Kept | Held] = {**kept, **held}
@@ -296,17 +300,11 @@ class _Build:
 
     def _needs_of(self, x: Field | Weights, e: Eq) -> set[sp.Symbol]:
         found: set[sp.Symbol] = set()
-        for part in _expressions(e.value):
+        for part in expressions(e.value):
             for needed, lag in self._lags(part, e):
                 if lag < 0:
                     raise DeclarationError(
                         f"the equation of {e.name} at {e.time} needs {needed} at a later time; use earlier times"
-                    )
-                if lag > 1 and isinstance(needed, (Weights, Disorder)):
-                    raise DeclarationError(
-                        f"the equation of {e.name} at {e.time} uses {needed} {lag} steps before; weights and fresh "
-                        f"matrices may be used at the same time and one step before: give the product with "
-                        f"{needed} a field of its own, at its own time"
                     )
                 if lag == 0 and needed in self.rules:
                     found.add(needed)
@@ -358,7 +356,7 @@ class _Build:
             (first, made(self._at_start(e.value, first))) for first, e in sorted(self.starts.get(x, {}).items())
         )
         e = self.rules[x]
-        shift = _time(e) - self.clock
+        shift = e.time - self.clock
         return starts, made(_mapped(e.value, lambda part: part.xreplace({self.clock: self.clock - shift})))
 
     def _at_start(self, value: sp.Expr | Matrix, first: int) -> sp.Expr | Matrix:
@@ -400,22 +398,22 @@ class _Build:
         shape = _field_shape(field)
         if value.shape == shape:
             return value
-        return Call("filled", (value, *map(Formula, shape)), shape)
+        return Call("filled", (value, *shape), shape)
 
     # -- draws
 
     def _draw(self, d: Disorder) -> Value:
-        rows, columns = map(Formula, d.shape)
+        rows, columns = d.shape
         if d.symmetric:
-            return Call("goe", (Ref(RNG), Ref(XP), rows, Formula(d.variance)), d.shape)
-        return _scaled(sp.sqrt(d.variance), Call("gaussian", (Ref(RNG), Ref(XP), rows, columns), d.shape))
+            return Call("goe", (RNG, XP, rows, d.variance), d.shape)
+        return _scaled(sp.sqrt(d.variance), Call("gaussian", (RNG, XP, rows, columns), d.shape))
 
     def _normal(self, field: Field) -> Value:
         shape = _field_shape(field)
         axes = shape if field.labelled else shape[:1]
         if isinstance(field, Drawn):
-            return Call("drawn_from", (Ref(RNG), Ref(XP), _law(field.law), *map(Formula, axes)), shape)
-        return _scaled(field.scale, Call("normal", (Ref(RNG), Ref(XP), *map(Formula, axes)), shape))
+            return Call("drawn_from", (RNG, XP, _law(field.law), *axes), shape)
+        return _scaled(field.scale, Call("normal", (RNG, XP, *axes), shape))
 
     # -- expressions
 
@@ -432,15 +430,14 @@ class _Build:
         if not own or own == axes:
             return value
         shown_sizes = (tuple(axis.size if axis in own else sp.S.One for axis in axes), (axis.size for axis in axes))
-        sizes = (Tuple(tuple(map(Formula, some))) for some in shown_sizes)
-        return Call("repeated", (Ref(XP), value, *sizes), (_shape(node)[0], labels_along(axes)))
+        return Call("repeated", (XP, value, *map(tuple, shown_sizes)), (_shape(node)[0], labels_along(axes)))
 
     def number(self, expression: sp.Expr) -> Value:
         """A number; outside total(...) labels are averaged over before the formula is applied."""
         return self._formula(expression, self._number_leaf, SCALAR)
 
     def _formula(self, expression: sp.Expr, leaf: Callable[[sp.Basic], Value], shape: Shape) -> Value:
-        slots = {node: Slot(leaf(node), shown(node)) for node in _outermost(expression)}
+        slots = {node: Slot(leaf(node), shown(node)) for node in outermost(expression, LEAVES)}
         plain = sp.sympify(expression).xreplace(slots)
         return plain.value if isinstance(plain, Slot) else Formula(plain, shape if slots else SCALAR)
 
@@ -467,8 +464,8 @@ class _Build:
         if isinstance(node, Mean):
             return Call("mean", (self.vector(node.expression),), shape)
         if isinstance(node, Mix) and isinstance(node.table, Selection):
-            columns = Tuple(tuple(Formula(axis.size) for axis in node.table.columns))
-            order = Tuple(tuple(Formula(sp.Integer(node.table.named.index(axis))) for axis in node.table.rows))
+            columns = tuple(axis.size for axis in node.table.columns)
+            order = tuple(node.table.named.index(axis) for axis in node.table.rows)
             return Call("in_order", (self.vector(node.vector), columns, order), shape)
         if isinstance(node, Mix) and len(axes_of(node.vector)) > 1:
             return self._mixed(node, shape)
@@ -476,7 +473,7 @@ class _Build:
             table = self._given(node.table)
             return MatMul(self.vector(node.vector), table if node.transposed else Transposed(table))
         if isinstance(node, Softmax):
-            return Call("softmax", (Ref(XP), self.vector(node.expression), *_places(node)), shape)
+            return Call("softmax", (XP, self.vector(node.expression), *_places(node)), shape)
         if isinstance(node, Total) and axes_of(node):
             return Call("total_along", (self.vector(node.expression), *_places(node)), shape)
         if isinstance(node, Total):
@@ -492,12 +489,9 @@ class _Build:
         rows, columns = node.table.data.axes[:: -1 if node.transposed else 1]
         axes, table = axes_of(node.vector), self._given(node.table)
         made = (*(axis for axis in axes if axis != columns), rows)
-        sizes = Tuple(tuple(Formula(axis.size) for axis in axes))
-        order = Tuple(tuple(Formula(sp.Integer(made.index(axis))) for axis in axes_of(node)))
+        sizes, order = tuple(axis.size for axis in axes), tuple(made.index(axis) for axis in axes_of(node))
         turned = Transposed(table) if node.transposed else table
-        return Call(
-            "mixed_along", (Ref(XP), self.vector(node.vector), turned, sizes, axes.index(columns), order), shape
-        )
+        return Call("mixed_along", (XP, self.vector(node.vector), turned, sizes, axes.index(columns), order), shape)
 
     def _over_times(self, node: sp.Sum, value: Value, shape: Shape) -> Value:
         ((index, low, high),) = node.limits
@@ -509,7 +503,7 @@ class _Build:
         sizes = tuple(axis.size for axis in data.axes)
         shape = sizes if len(sizes) == 2 else (sp.S.One, *sizes)
         array = Formula(data, None)
-        found = Call("given", (array,) if node.time is None else (array, Formula(node.time)), shape)
+        found = Call("given", (array,) if node.time is None else (array, node.time), shape)
         return Call("root", (found,), shape) if isinstance(node, RootAt) else found
 
     def _operator(self, symbol: sp.Basic, transposed: bool) -> Value:
@@ -522,14 +516,14 @@ class _Build:
             return self.symbols[symbol]
         owner = symbol.args[0]
         lag = sp.expand(self.clock - symbol.time)
-        if lag not in (0, 1):
+        if not lag.is_Integer or lag < 0:
             raise DeclarationError(
-                f"{owner}({symbol.time}): weights and fresh matrices may be used at one time and the next only"
+                f"{owner}({symbol.time}): weights and fresh matrices are used at the same time or whole steps before"
             )
-        if lag == 1:
-            self.before.setdefault(owner, Symbol(f"{owner.name}_before", owner.shape))
-            return self.before[owner]
-        return self.symbols[owner]
+        earlier = self.before.setdefault(owner, []) if lag else []
+        while len(earlier) < lag:
+            earlier.append(Symbol(f"{owner.name}_before{f'_{len(earlier) + 1}' if earlier else ''}", owner.shape))
+        return earlier[int(lag) - 1] if lag else self.symbols[owner]
 
     def matrix(self, matrix: Matrix) -> Value:
         if isinstance(matrix, MatrixSum):
@@ -568,7 +562,7 @@ class _Build:
     def _observed(self, value: sp.Expr) -> Value:
         if isinstance(value, Each):
             axes = axes_of(value.expression)
-            sizes = (Formula(axis.size) for axis in axes) if len(axes) > 1 else ()
+            sizes = (axis.size for axis in axes) if len(axes) > 1 else ()
             return Call("by_label", (self.vector(value.expression), *sizes), None)
         return self.number(value)
 
@@ -625,7 +619,7 @@ class _Build:
             if _is_start(e):
                 found += self._dyads(self._at_start(e.value, int(_time(e))), (*seen, weights))
             else:
-                shift = _time(e) - self.clock
+                shift = e.time - self.clock
                 given = self.starts.get(weights, {})
                 free = next(time for time in range(len(given) + 1) if time not in given)
                 when = (sp.Max(free - shift, 0), self.clock.steps - shift + 1)
@@ -649,10 +643,10 @@ def _shape(expression: sp.Basic) -> Shape:
     return (sector_of(expression) or sp.S.One, labels_along(axes_of(expression)))
 
 
-def _places(node: Total) -> tuple[Formula, Formula]:
+def _places(node: Total) -> tuple[sp.Expr, sp.Expr]:
     """How many labels the axis has that is summed over, and how many there are along those behind it."""
     axes = axes_of(node.expression)
-    return Formula(node.axis.size), Formula(labels_along(axes[axes.index(node.axis) + 1 :]))
+    return node.axis.size, labels_along(axes[axes.index(node.axis) + 1 :])
 
 
 def _field_shape(field: Field) -> Shape:
@@ -692,33 +686,6 @@ def _is_followed(symbol: sp.Symbol) -> bool:
     return isinstance(symbol, Disorder) or (isinstance(symbol, Field) and bool(symbol.timed))
 
 
-def _outermost(expression: sp.Basic) -> list[sp.Basic]:
-    """Nodes that are no arithmetic and do not stand inside another such node, in a fixed order."""
-    found: dict[sp.Basic, None] = {}
-
-    def walk(node: sp.Basic) -> None:
-        if isinstance(node, LEAVES):
-            found.setdefault(node)
-        else:
-            for arg in node.args:
-                walk(arg)
-
-    walk(sp.sympify(expression))
-    return sorted(found, key=sp.default_sort_key)
-
-
-def _expressions(value: sp.Expr | Matrix) -> list[sp.Basic]:
-    """All SymPy expressions of one side of an equation."""
-    found: list[sp.Basic] = []
-
-    def seen(part: sp.Basic) -> sp.Basic:
-        found.append(part)
-        return part
-
-    _mapped(value, seen)
-    return found
-
-
 def _mapped(value: sp.Expr | Matrix, change: Callable[[sp.Basic], sp.Basic]) -> sp.Expr | Matrix:
     """A vector or matrix with every SymPy expression in it changed."""
     if not isinstance(value, Matrix):
@@ -748,13 +715,11 @@ def _on_the_way(matrix: Matrix) -> list[tuple[Sector, Sector]]:
     return [(matrix.rows, matrix.columns)] if isinstance(matrix, (Dyad, Diagonal)) else []
 
 
-def _law(law: DrawnLaw) -> Tuple:
+def _law(law: DrawnLaw) -> tuple[Any, ...]:
     """A law as its kind and its numbers, and those of its parts."""
-    numbers: list[Value] = []
-    for number in law.args[1:]:
-        if isinstance(number, sp.Tuple):
-            parts = (_law(one) if isinstance(one, DrawnLaw) else Formula(one) for one in number)
-            numbers.append(Tuple(tuple(parts)))
-        else:
-            numbers.append(Formula(number))
-    return Tuple((Quoted(law.kind), *numbers))
+    numbers = (tuple(map(_part, one)) if isinstance(one, sp.Tuple) else one for one in law.args[1:])
+    return (Quoted(law.kind), *numbers)
+
+
+def _part(part: sp.Basic) -> Any:
+    return _law(part) if isinstance(part, DrawnLaw) else part

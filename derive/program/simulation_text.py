@@ -9,7 +9,6 @@ import sympy as sp
 from derive.language.model import Model
 from derive.language.traits import Trait
 from derive.language.vectors import Field
-from derive.program.exact_text import density_text, discrete_text
 from derive.program.nodes import Formula, Let, MatMul, Symbol, Value
 from derive.program.simulation import (
     RNG,
@@ -24,23 +23,30 @@ from derive.program.simulation import (
     Rule,
     finite_size_program,
 )
-from derive.program.text import PARAMETERS, Names, NumpyText, PlainNumpyText, indented, joined
+from derive.program.text import PARAMETERS, ModuleText, NumpyText, PlainNumpyText, indented, joined
+from derive.program.traits import law_parts
 
-RUNTIME = (
-    "Past average by_label by_pair columns diagonal_matrix drawn_from filled gaussian given goe in_order kicked mean "
-    "mixed_along normal outer project repeated root scaled_columns scaled_rows softmax total total_along total_number "
-    "trait_of_density trait_of_values whole_sizes"
-).split()
 SHELL = (
     "FiniteSize SIMULATION sectors numbers simulate probed size progress watch special np sc held working spectrum "
-    "observables spikes kicks follow"
+    "observables spikes kicks follow halves"
 ).split()
 """What the module calls by name besides the runtime's functions."""
 
 
+SAMPLE = """One sample with base size `size`: probed matrices by label, for each the directions of its spikes
+    on either side and, of K^T K, its half K (as functions), and observables, one row per time.
+
+    `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.
+    kicks: by field, what is added to the right side of its equation, times x sites x labels.
+    `follow(fields)` is called at the end with all fields by name: vectors, or series of them.
+    `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or
+    jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.
+    """
+
+
 def write_simulation(model: Model, order_of_fields: Iterable[Field], runtime: str) -> str:
     """The text of simulation.py; `runtime` is the package that it imports its functions from."""
-    return SimulationText(finite_size_program(model, order_of_fields), runtime).module()
+    return SimulationText(finite_size_program(model, order_of_fields), runtime, bool(model.alignments)).module()
 
 
 class _Code(NumpyText):
@@ -60,7 +66,7 @@ class _Code(NumpyText):
 
     def _drawn(self, trait: Trait) -> str:
         plain = PlainNumpyText(self.names)
-        law = discrete_text(trait, plain) if trait.discrete else density_text(trait, plain)
+        law = map(plain.value, law_parts(trait))
         function = "trait_of_values" if trait.discrete else "trait_of_density"
         self.called.setdefault(function)
         given = [self.names.of(RNG), self.names.of(XP), self.formula(trait.sector), *law]
@@ -80,36 +86,30 @@ class _Code(NumpyText):
         return f"{self.names.of(XP)}.zeros(({self.axes(shape)}))"
 
 
-class SimulationText:
-    """One module: sizes of the sectors, an estimate of what a sample holds, one sample."""
+class SimulationText(ModuleText):
+    """One module: sizes of the sectors, an estimate of what a sample holds, one sample.
 
-    def __init__(self, program: FiniteSizeProgram, runtime: str):
-        self.program, self.runtime = program, runtime
-        names = Names((*RUNTIME, *SHELL))
+    aligned: whether vectors are compared with directions, also those of the halves K of matrices K^T K on the way.
+    """
+
+    sources = ("finite_size",)
+    libraries = ("import numpy as np", "import scipy.special as sc")
+    special = "import scipy.special as sc"
+
+    def __init__(self, program: FiniteSizeProgram, runtime: str, aligned: bool = False):
+        super().__init__(runtime, SHELL)
+        self.halved = aligned and any(found.half is not None for _, found in program.spikes)
+        self.program, names = program, self.names
         for symbol in (PARAMETERS, XP, RNG, *(s for _, s in program.sectors), program.time):
             names.of(symbol)
-        self.names, self.p = names, names.of(PARAMETERS)
-        self.time = names.of(program.time)
-        self.text = _Code(names, program.bound)
+        self.p, self.time = names.of(PARAMETERS), names.of(program.time)
+        self.text: _Code = _Code(names, program.bound)
         self.plain = PlainNumpyText(names, program.bound)
-        self.used: set[str] = set()
-        """Functions of the runtime that the shell calls."""
 
     def module(self) -> str:
-        functions = [*self._sectors(), *self._numbers(), *self._simulate()]
-        called = sorted({*self.text.called, *self.used})
-        head = [
-            '"""The declaration at finite size: draw the disorder, run the equations, return the probed matrices."""',
-            "",
-            "import numpy as np",
-            "import scipy.special as sc",
-            "",
-            f"from {self.runtime}.finite_size import {', '.join(called)}",
-            f"from {self.runtime}.interface import FiniteSize",
-            "",
-            "",
-        ]
-        return "\n".join([*head, *functions, "SIMULATION = FiniteSize(simulate, sectors, numbers)"]) + "\n"
+        doc = "The declaration at finite size: draw the disorder, run the equations, return the probed matrices."
+        body = [*self._sectors(), *self._numbers(), *self._simulate()]
+        return self.whole(doc, [*body, "SIMULATION = FiniteSize(simulate, sectors, numbers)"], ["FiniteSize"])
 
     # -- sizes
 
@@ -119,20 +119,14 @@ class SimulationText:
             ratio = Formula(sector.ratio)
             size = "size" if sector.ratio == 1 else f"{self.plain.inside(ratio)} * size"
             entries.append(f"{sector.name!r}: {size}")
-        return [
-            f"def sectors({self.p}, size):",
-            '    """Sizes of the sectors as their ratios have them; a sample has whole ones."""',
-            f"    return {{{', '.join(entries)}}}",
-            "",
-            "",
-        ]
+        doc = "Sizes of the sectors as their ratios have them; a sample has whole ones."
+        return self.function(f"sectors({self.p}, size)", doc, [f"return {{{', '.join(entries)}}}"])
 
     def _sizes(self) -> list[str]:
         if not self.program.sectors:
             return []
-        self.used.add("whole_sizes")
         names = joined(self.names.of(symbol) for _, symbol in self.program.sectors)
-        return ["# sizes of the sectors", f"{names} = whole_sizes(sectors({self.p}, size))"]
+        return ["# sizes of the sectors", f"{names} = {self.called('whole_sizes')}(sectors({self.p}, size))"]
 
     def _numbers(self) -> list[str]:
         numbers = self.program.numbers
@@ -153,13 +147,7 @@ class SimulationText:
             f"spectrum = {largest(6, numbers.spectrum)}",
             "return held + max(working, spectrum)",
         ]
-        return [
-            f"def numbers({self.p}, size):",
-            '    """Roughly how many numbers a sample holds at once."""',
-            *indented(body),
-            "",
-            "",
-        ]
+        return self.function(f"numbers({self.p}, size)", "Roughly how many numbers a sample holds at once.", body)
 
     # -- one sample
 
@@ -176,22 +164,9 @@ class SimulationText:
             *self._training(),
             *self._results(),
         ]
-        return [
-            f"def simulate({self.p}, size, {rng}, progress=lambda fraction: None, watch=None, kicks=None, follow=None, "
-            f"{xp}=np, special=sc):",
-            '    """One sample with base size `size`: probed matrices by label, for each the directions of its spikes',
-            "    on either side and, of K^T K, its half K (as functions), and observables, one row per time.",
-            "",
-            "    `watch(time, probed)` is called at every time; probed() gives the matrices as they then are.",
-            "    kicks: by field, what is added to the right side of its equation, times x sites x labels.",
-            "    `follow(fields)` is called at the end with all fields by name: vectors, or series of them.",
-            "    `xp` and `special` are where arrays and special functions come from: numpy and scipy.special, or",
-            "    jax.numpy and jax.scipy.special. A vector has two axes, sites x labels.",
-            '    """',
-            *indented(body),
-            "",
-            "",
-        ]
+        given = f"progress=lambda fraction: None, watch=None, kicks=None, follow=None, {xp}=np, special=sc"
+        doc = SAMPLE.replace("watch(time, probed)", "watch(time, probed, halves)") if self.halved else SAMPLE
+        return self.function(f"simulate({self.p}, size, {rng}, {given})", doc, body)
 
     def _with_kicks(self, statements: tuple[Let, ...]) -> list[str]:
         """Statements, with the sources that stand in the equations of vectors."""
@@ -200,9 +175,8 @@ class SimulationText:
         for let in statements:
             lines += self.text.lines((let,))
             if let.symbol in vectors:
-                self.used.add("kicked")
                 name = self.names.of(let.symbol)
-                lines.append(f"{name} = kicked({name}, kicks.get({self._field_name(let.symbol)!r}))")
+                lines.append(f"{name} = {self.called('kicked')}({name}, kicks.get({self._field_name(let.symbol)!r}))")
         return lines
 
     def _field_name(self, symbol: Symbol) -> str:
@@ -210,7 +184,12 @@ class SimulationText:
 
     def _probed(self) -> list[str]:
         entries = [f"{label!r}: {self.text.value(matrix)}," for label, matrix in self.program.probed]
-        return ["", "def probed():", *indented(["return {", *indented(entries), "}"]), ""]
+        lines = ["", "def probed():", *indented(["return {", *indented(entries), "}"]), ""]
+        if self.halved:
+            halves = [(label, found.half) for label, found in self.program.spikes if found.half is not None]
+            entries = [f"{label!r}: {self.text.value(half)}," for label, half in halves]
+            lines += ["def halves():", *indented(["return {", *indented(entries), "}"]), ""]
+        return lines
 
     def _training(self) -> list[str]:
         program = self.program
@@ -219,6 +198,8 @@ class SimulationText:
         points = self.text.formula(program.clock.points)
         targets: tuple[Kept | Held, ...] = (*program.kept, *program.held)
         lines = ["# training", *map(self._empty, targets)]
+        for held in program.held:  # the earliest is only ever written
+            lines += [f"{self.names.of(symbol)} = {self.text.zeros(held.shape)}" for symbol in held.before[:-1]]
         body = self._remembered()
         body += [f"{self.names.of(m.symbol)} = {self.text.value(m.draw)}" for m in program.held if m.draw is not None]
         body += [self._assigned(kept, value) for kept, value in program.sources]
@@ -236,12 +217,14 @@ class SimulationText:
         name = self.names.of(target.symbol)
         if isinstance(target, Held):
             return f"{name} = {self.text.zeros(target.shape)}"
-        self.used.add("Past")
-        return f"{name} = Past({self.text.axes(target.shape)}, kicks.get({self._field_name(target.symbol)!r}))"
+        kicks = f"kicks.get({self._field_name(target.symbol)!r})"
+        return f"{name} = {self.called('Past')}({self.text.axes(target.shape)}, {kicks})"
 
     def _remembered(self) -> list[str]:
         """Matrices of the time before, where they are used."""
-        pairs = [(m.before, m.symbol) for m in self.program.held if m.before is not None]
+        pairs = [
+            pair for m in self.program.held for pair in reversed([*zip(m.before, (m.symbol, *m.before), strict=False)])
+        ]
         if not pairs:
             return []
         return [" = ".join(", ".join(map(self.names.of, side)) for side in zip(*pairs, strict=True))]
@@ -262,7 +245,8 @@ class SimulationText:
         return [*lines, "else:", *indented([always])]
 
     def _watched(self) -> list[str]:
-        return ["if watch is not None:", f"    watch({self.time}, probed)"] if self.program.probed else []
+        given = ", halves" if self.halved else ""
+        return ["if watch is not None:", f"    watch({self.time}, probed{given})"] if self.program.probed else []
 
     def _results(self) -> list[str]:
         observed = []
@@ -275,9 +259,8 @@ class SimulationText:
         for label, found in self.program.spikes:
             entries = [] if found.half is None else [f"'half': lambda: {self.text.value(found.half)},"]
             for side, sector, parts in found.sides:
-                self.used.add("columns")
                 codes = [self.names.of(XP), self.text.formula(sector), *map(self._columns, parts)]
-                entries.append(f"{side!r}: lambda: columns({', '.join(codes)}),")
+                entries.append(f"{side!r}: lambda: {self.called('columns')}({', '.join(codes)}),")
             if found.between:
                 inside = ", ".join(f"{name!r}: {self.text.value(matrix)}" for name, matrix in found.between)
                 entries.append(f"'between': lambda: {{{inside}}},")

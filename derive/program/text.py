@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import keyword
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
 
 import sympy as sp
 from sympy.printing.codeprinter import CodePrinter, PrintMethodNotImplementedError
@@ -12,7 +16,8 @@ from sympy.printing.numpy import JaxPrinter, NumPyPrinter
 from sympy.printing.precedence import PRECEDENCE
 
 from derive.errors import DeclarationError
-from derive.language.symbols import Parameter
+from derive.language.symbols import Clock, Parameter
+from derive.language.vectors import Field
 from derive.program.nodes import (
     UNUSED,
     Attribute,
@@ -23,8 +28,10 @@ from derive.program.nodes import (
     Formula,
     Function,
     Item,
+    Let,
     MatMul,
     Quoted,
+    Record,
     Ref,
     Statement,
     Sum,
@@ -41,10 +48,16 @@ PARAMETERS = Symbol("p")
 """What holds the parameters and the data of a model: they are printed as its attributes."""
 
 
-IN_COEFFICIENTS = "coefficient coefficients history_coefficients initial_coefficients over_time".split()
-"""What numerics/runtime/coefficients.py has for every kind of module."""
+_RUNTIME = Path(__file__).parents[2] / "numerics" / "runtime"
 ARRAY_FUNCTIONS = ("arange", "eye")
 """Functions that NumPy and JAX have; all others are the runtime's."""
+
+
+@cache
+def runtime_names(module: str) -> frozenset[str]:
+    """What a module of numerics/runtime defines; its text is read, and nothing of it imported."""
+    body = ast.parse((_RUNTIME / f"{module}.py").read_text(encoding="utf-8")).body
+    return frozenset(node.name for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef)))
 
 
 class Names:
@@ -103,6 +116,10 @@ class _Arithmetic(CodePrinter):
 
     _print_Clock = _print_Sector = _print_Dummy = _print_Symbol
 
+    def _print_Integer(self, expr: sp.Basic) -> str:
+        # a larger whole number is no machine integer
+        return str(expr) if abs(int(expr)) < 2**63 else repr(float(expr))
+
     def _print_Pow(self, expr: sp.Basic, rational: bool = False) -> str:
         if expr.exp.is_Integer and expr.exp < 0:
             base = self.parenthesize(expr.base, PRECEDENCE["Pow"])
@@ -126,6 +143,7 @@ class _Arithmetic(CodePrinter):
         return f"({self._print(expr.args[0])} == {self._print(expr.args[1])})"
 
     def _special(self, expr: sp.Basic) -> str:
+        self.text.special = True
         return f"{self.special}.{expr.func.__name__}({self._print(expr.args[0])})"
 
     _print_erf = _print_erfc = _print_erfinv = _print_gamma = _special
@@ -173,6 +191,8 @@ class Text:
         self.bound = bound or {}
         self.called: dict[str, None] = {}
         """Functions of the runtime that were printed."""
+        self.special = False
+        """Whether special functions were."""
 
     def formula(self, expression: sp.Basic) -> str:
         try:
@@ -278,6 +298,133 @@ class Text:
         lines += ['"""'] if len(doc) > 1 else []
         lines += [*unpacking, *self.lines(made.body), f"return {self.value(made.result)}"]
         return [f"def {made.name}({parameters}):", *indented(lines), "", ""]
+
+
+class ModuleText:
+    """The text of a module. sources: modules of the runtime; a function comes from the first that has it. taken: names
+    that mean something in the module besides."""
+
+    sources: tuple[str, ...] = ("coefficients", "matrices", "traits")
+    libraries: tuple[str, ...] = ("import jax.numpy as jnp",)
+    special = "import jax.scipy.special as jsp"
+    """What is imported if special functions are used."""
+
+    def __init__(self, runtime: str, taken: Iterable[str]):
+        self.runtime = runtime
+        modules = (line.split()[-1] for line in (*self.libraries, self.special))
+        self.names = Names((*modules, *taken, *(name for source in self.sources for name in runtime_names(source))))
+        self.text = Text(self.names)
+
+    def called(self, function: str) -> str:
+        """The name of a function of the runtime, which is then imported."""
+        self.text.called.setdefault(function)
+        return function
+
+    def imports(self, *interface: str) -> list[str]:
+        """Lines that import what was called, and these words of the interface."""
+        found = {"interface": set(interface)}
+        for name in self.text.called:
+            found.setdefault(next(m for m in self.sources if name in runtime_names(m)), set()).add(name)
+        return [f"from {self.runtime}.{m} import {', '.join(sorted(names))}" for m, names in sorted(found.items())]
+
+    def whole(self, doc: str, body: Iterable[str], interface: Iterable[str]) -> str:
+        """The module, given its lines behind the imports."""
+        standard = [line for line in self.libraries if line.startswith("from")]
+        others = [line for line in self.libraries if line not in standard]
+        others += [self.special] if self.text.special else []
+        blank = [""] if standard else []
+        head = [f'"""{doc}"""', "", *standard, *blank, *others, "", *self.imports(*interface), "", ""]
+        return "\n".join([*head, *body]) + "\n"
+
+    def function(self, signature: str, doc: str, lines: Iterable[str]) -> list[str]:
+        """A function, with two empty lines behind it."""
+        return [f"def {signature}:", *indented([f'"""{doc}"""', *lines]), "", ""]
+
+    def table(self, head: str, entries: Iterable[tuple[object, str]]) -> list[str]:
+        """Code by its key, behind `return` or a name."""
+        return [f"{head} {{", *indented(f"{key!r}: {code}," for key, code in entries), "}"]
+
+    def values(self, head: str, entries: Iterable[tuple[object, Value] | tuple[object, Value, str]]) -> list[str]:
+        """Values by their keys; what a value is, where that is told, stands above it."""
+        lines = []
+        for key, value, *told in entries:
+            lines += [f"# {line}" for line in told if line]
+            lines.append(f"{key!r}: {self.text.value(value)},")
+        return [f"{head} {{", *indented(lines), "}"]
+
+
+class Pass(Protocol):
+    """What all forward passes have: tables of coefficients, from which functions may start."""
+
+    @property
+    def clock(self) -> Clock | None: ...
+
+    @property
+    def time(self) -> Symbol: ...
+
+    @property
+    def tables(self) -> tuple[Let, ...]: ...
+
+
+class PassText(ModuleText):
+    """A forward pass: what it is given, tables, how its results grow with time."""
+
+    def __init__(self, runtime: str, taken: Iterable[str], program: Pass, first: Iterable[Symbol]):
+        """first: what is named before anything of the declaration."""
+        super().__init__(runtime, taken)
+        for symbol in first:
+            self.names.of(symbol)
+        self.p, self.time = self.names.of(PARAMETERS), self.names.of(program.time)
+        self.points = "1" if program.clock is None else self.text.formula(program.clock.points)
+        self.coefficients = program.tables
+        self.tables = [self.names.of(let.symbol) for let in program.tables if let.remark]
+        """Names of the tables of coefficients that functions take."""
+
+    def table_functions(self) -> list[str]:
+        if not self.tables:
+            return []
+        self.called("over_time")
+        doc = "Coefficients of updated weights at all times, where they have no closed form."
+        lines = self.text.lines(self.coefficients)
+        return self.function(f"tables({self.p})", doc, [*lines, f"return ({joined(self.tables)})"])
+
+    def strides(self, ends: Iterable[tuple[object, tuple[Field | None, ...]]]) -> list[str]:
+        """How order parameters grow with time."""
+
+        def stride(field: Field | None) -> str:
+            return self.text.formula(field.labels) if field is not None and field.timed else "0"
+
+        entries = ((key, f"({', '.join(map(stride, fields))})") for key, fields in ends)
+        doc = "Entries per time step along each axis of the order parameters; 0 along an axis without time."
+        return self.function(f"strides({self.p})", doc, self.table("return", entries))
+
+
+class _OfLabels(ModuleText):
+    """One in which tables act on labels."""
+
+    sources = (*ModuleText.sources, "exact")
+
+
+def module_text(doc: str, name: str, record: Record, runtime: str, labelled: bool = False) -> str:
+    """The text of a module that offers a record under a name. labelled: whether tables act on labels in it."""
+    kinds: dict[str, None] = {}
+
+    def offered(entry: Any) -> str:
+        if isinstance(entry, Definition):
+            return entry.name
+        if isinstance(entry, Record):
+            kinds.setdefault(entry.kind)
+            named = (f"{word}={offered(value)}" for word, value in entry.named.items() if value is not None)
+            return f"{entry.kind}({', '.join((*map(offered, entry.entries), *named))})"
+        return f"({joined(map(offered, entry))})" if isinstance(entry, tuple) else repr(entry)
+
+    end = f"{name} = {offered(record)[:-1]},)"  # one line per entry
+    functions = tuple(record.functions)
+    made = (_OfLabels if labelled else ModuleText)(runtime, (*kinds, name, *(f.name for f in functions)))
+    for symbol in (PARAMETERS, *(symbol for f in functions for symbol in f.parameters)):
+        made.names.of(symbol)
+    body = [line for function in functions for line in made.text.function(function)]
+    return made.whole(doc, [*body, end], kinds)
 
 
 class NumpyText(Text):

@@ -399,6 +399,25 @@ def part_before(rows: Array, block: Block, count: int) -> Array:
     return jnp.einsum("lgk,g->lk", each[:, :, block.start : block.start + count], block.weights)
 
 
+def part_by_group(rows: Array, block: Block, count: int) -> Array:
+    """The same for each group, times its weight: groups x rows x entries."""
+    each = rows.reshape(len(rows), block.groups, block.size // block.groups)
+    return jnp.einsum("lgk,g->glk", each[:, :, block.start : block.start + count], block.weights)
+
+
+def products_by_group(seen: Array, rows: Array, place: Site) -> Array:
+    """Means of the products of two fields, of the first its dual rows, over the sites of each group: groups x rows of
+    the first x rows of the second. Those of a group are multiplied by its weight, as dual rows are."""
+    first, second = (x.reshape(len(x), place.groups, place.size // place.groups) for x in (seen, rows))
+    return jnp.einsum("agk,bgk->gab", first, second)
+
+
+def law_of_groups(place: Site, *along: Array) -> Array:
+    """Numbers of each group, given along a row, and behind them the share of the sites that is in it."""
+    each = [x[0, :: place.size // place.groups] for x in along]
+    return jnp.stack([*each, place.weights], axis=1)
+
+
 def covariance_before(covariance: Array, block: Block, count: int) -> Array:
     """The covariance of the first entries of one noise with each other."""
     return covariance[block.place : block.place + count, block.place : block.place + count]

@@ -145,13 +145,13 @@ def root(table: Array) -> Array:
 
 
 def mean(vector: Array) -> Array:
-    """The mean over sites: one row, with one entry per label."""
-    return vector.mean(axis=0, keepdims=True)
+    """The mean over sites: one row, with one entry per label; of a number, the 1 in 1 - f(t)**2, that number."""
+    return vector.mean(axis=0, keepdims=True) if np.ndim(vector) else vector
 
 
 def average(vector: Array) -> Array:
     """The mean over sites and labels, as a number."""
-    return vector.mean()
+    return vector.mean() if np.ndim(vector) else vector
 
 
 def total(vector: Array) -> Array:

@@ -32,6 +32,22 @@ class Point:
         return hash(tuple(vars(self).items()))
 
 
+class Table:
+    """An array in a point that is compared, and hashed, by its numbers."""
+
+    def __init__(self, numbers: Any) -> None:
+        self.numbers = numbers
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Table) and self.numbers.tobytes() == other.numbers.tobytes()
+
+    def __hash__(self) -> int:
+        return hash(self.numbers.tobytes())
+
+
+jax.tree_util.register_pytree_node(Table, lambda table: ((table.numbers,), None), lambda _, leaves: Table(leaves[0]))
+
+
 def replaced(p: Point, /, **values: Any) -> Point:
     """The point with some of its values changed."""
     return Point(**{**vars(p), **values})
