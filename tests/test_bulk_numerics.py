@@ -14,12 +14,12 @@ import pytest
 from agreement import BOUND, Block, extrapolated, seed_of, wrong
 from conftest import derivation_of, solver_of, values_of
 
-from derive import Model, gaussian, parameter, positive, sectors, spectrum
+from derive import Model, gaussian, goe, nonnegative, parameter, positive, sectors, spectrum
 from derive.codegen import solver_files
 from derive.errors import NumericalError
 from derive.program.layout import Layout
-from derive.program.probe import bulk_program
-from derive.program.probe_text import bulk_text
+from derive.program.probe import bulk_record
+from derive.program.text import module_text
 from numerics.bench.bulk import fixed_point
 from numerics.bulk.branch import Branch
 from numerics.bulk.curve import singular_points
@@ -258,7 +258,7 @@ def test_module_without_a_curve_has_the_equations_alone():
     """What is written when elimination gives up, and that the same law comes out of it."""
     derivation = derivation_of("extensive_step")
     record = replace(derivation.first.bulk, curve=None, edge_factors=(), edges=(), resolvent=None)
-    text = bulk_text(bulk_program(record, Layout(derivation.order, derivation.saddle)), "numerics.runtime")
+    text = module_text("", "BULK", bulk_record(record, Layout(derivation.order, derivation.saddle)), "numerics.runtime")
     assert "def curve" not in text and "def edge_polynomials" not in text
     module = ModuleType("bulk_without_curve")
     exec(compile(text, "bulk.py", "exec"), module.__dict__)  # noqa: S102
@@ -319,6 +319,41 @@ def test_large_systems_are_solved_as_small_ones(monkeypatch):
     monkeypatch.setattr("numerics.bulk.branch.SMALL", 0)
     np.testing.assert_allclose(Branch(law, p, use_curve=False).followed(z)[0], small, rtol=1e-11)
     np.testing.assert_allclose(law_without_curve(Branch(law, p)).edges, found.edges, rtol=1e-12)
+
+
+@in_float64
+def test_points_beside_known_ones_are_where_following_finds_them(monkeypatch):
+    """Guessed from neighbours and corrected, next to both edges as in the middle; across an edge nothing is guessed."""
+    law, p = _branch("extensive_two_layer").law, _branch("extensive_two_layer").p
+    ((low, high),) = law_of(Branch(law, p)).edges
+    x = low + (high - low) * np.concatenate([np.geomspace(1e-8, 0.4, 30), 1 - np.geomspace(1e-8, 0.4, 30)])
+    small = Branch(law, p, use_curve=False).followed(x)[0]
+    monkeypatch.setattr("numerics.bulk.branch.SMALL", 0)
+    large = Branch(law, p, use_curve=False)
+    found, errors = large.followed(x)
+    assert np.max(errors) < 1e-6 and large._inside.places.size > 50
+    np.testing.assert_allclose(found, small, rtol=1e-8, atol=1e-10)
+    guessed = large._beside_neighbours(np.array([(low + high) / 2, high + 0.1, low - 0.01]) + 0j)[1]
+    assert guessed[0] < 1e-12 and np.all(np.isinf(guessed[1:]))
+
+
+@pytest.mark.slow
+@in_float64
+def test_multiples_of_a_matrix_share_the_fields_of_its_products():
+    """Unless the number between them may be zero: then each has fields of its own, and the same bulk."""
+
+    def found(domain):
+        a, b = parameter("a", default=1.3, domain=domain), parameter("b", default=0.7, domain=positive)
+        D, N = sectors("D", N=b)
+        A, B = gaussian("A", N, D), goe("B", N)
+        M = (a * A.T) @ B @ (a * A) / D + (b * A.T) @ B @ B @ (b * A) / D
+        files = solver_files(Model(parameters=(a, b), probe=spectrum(M)))
+        branch = load_solver(files).branch({"a": 1.3, "b": 0.7})
+        return len(branch.law.responses), branch.resolvent(np.array([0.5 + 0.4j, 3.0 + 1j, -1.0 + 0.2j]))
+
+    (shared, g), (apart, same) = found(positive), found(nonnegative)
+    assert shared < apart
+    np.testing.assert_allclose(g, same, rtol=1e-10)
 
 
 def test_a_law_is_kept_to_the_last_bit(monkeypatch, tmp_path):

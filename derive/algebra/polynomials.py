@@ -6,6 +6,7 @@ symbolic exponent) becomes a generator of its own on the way in and is put back 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -378,7 +379,7 @@ class _Evaluation:
 
     def add_factors(self, polys: list[flint.fmpz_mpoly], polynomial: flint.fmpz_mpoly) -> None:
         """The irreducible factors that vanish on the physical branch, each kept once."""
-        fitting = [f for f, _ in polynomial.factor()[1] if self.accepts(f)]
+        fitting = [f for f in _irreducible(polynomial) if self.accepts(f)]
         if not fitting:
             raise ValueError("no factor of an eliminated polynomial fits the physical branch")
         for f in sorted(fitting, key=lambda f: (len(f), str(f))):
@@ -465,8 +466,29 @@ def factors(expression: sp.Expr) -> list[sp.Expr]:
     return _decoded_factors(ring, ring.encode(expression)) if ring.symbols else []
 
 
+def _irreducible(polynomial: flint.fmpz_mpoly) -> list[flint.fmpz_mpoly]:
+    """The irreducible factors.
+
+    flint sorts those of integer polynomials by their coefficients as machine integers, which fails where a decimal
+    number of many digits was declared; those of rational polynomials it does not.
+    """
+    try:
+        return [f for f, _ in polynomial.factor()[1]]
+    except OverflowError:
+        pass
+    whole = polynomial.context()
+    context = flint.fmpq_mpoly_ctx.get(whole.names(), whole.ordering())
+    rational = context.from_dict({m: flint.fmpq(c) for m, c in polynomial.to_dict().items()})
+    found = []
+    for factor, _ in rational.factor()[1]:
+        terms = factor.to_dict()
+        common = math.lcm(*(int(c.q) for c in terms.values()))
+        found.append(whole.from_dict({m: flint.fmpz((c * common).p) for m, c in terms.items()}))
+    return found
+
+
 def _decoded_factors(ring: Ring, polynomial: flint.fmpz_mpoly) -> list[sp.Expr]:
-    decoded = [_signed(ring.decode(f)) for f, _ in polynomial.factor()[1]]
+    decoded = [_signed(ring.decode(f)) for f in _irreducible(polynomial)]
     return sorted((f for f in decoded if f.free_symbols), key=lambda f: (sp.count_ops(f), str(f)))
 
 

@@ -49,6 +49,19 @@ class SiteValue(Trait):
     value = property(lambda self: self.payload[7])
 
 
+class SiteEntry(Trait):
+    """What stands on a diagonal at a site, a function of training fields and traits there whose law is sampled."""
+
+    __slots__ = ()
+
+    def __new__(cls, name: str, sector: Sector, function: sp.Expr) -> Self:
+        payload = (sector, None, "trait", sp.S.One, False, None, _NORMAL, function)
+        found: Self = _Named.__new__(cls, name, payload, "", real=True)
+        return found
+
+    function = property(lambda self: self.payload[7])
+
+
 class SiteAverage(Mean):
     """The average, over the traits of a site, of a function of them, of z and of the responses of the bulk."""
 

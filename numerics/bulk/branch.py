@@ -9,7 +9,7 @@ the inverse distance to it. Otherwise the step is shortened.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -18,7 +18,9 @@ import numpy as np
 from scipy.linalg.lapack import zgetrf as getrf, zgetrs as getrs
 
 from derive.errors import NumericalError
+from numerics.bulk.digits import long_kernel
 from numerics.bulk.jets import SiteSystem, site_system
+from numerics.bulk.neighbours import Neighbours
 from numerics.bulk.parameters import own_parameters
 from numerics.bulk.polynomials import System, polynomial_system
 from numerics.precision import in_float64
@@ -38,9 +40,15 @@ FEWEST, MOST_ENTRIES = 8, 2**19
 unless they have more slopes than the last, which would not fit into fast memory."""
 GROUPS = 2**18
 """Groups of sites at all points of a batch together, at most."""
+BETWEEN, SURE = 4, 0.03
+"""Of many real points one in so many is followed, and those between them are guessed, if the guess is as good."""
 SMALL, GROUP = 30, 4
 """Systems of more equations than the first, or of fewer with averages over many groups of sites, are followed to many
 points together: groups of the second share the way."""
+
+ROUGH, NEAR, MOST_LONG = 1e-10, 1e-2, 60
+"""Relative corrections above the first are done again to many digits, from points so high above, beside the spectrum;
+so many equations at most."""
 
 
 def relative_to(xp: Any, r: Any, usual: Any) -> Any:
@@ -159,6 +167,11 @@ class Branch:
         """Residual, rate in z and slope in r at many points, at these parameters."""
         return polynomial_system(self.law, self.own) if self.law.sites is None else site_system(self.law, self.own)
 
+    @property
+    def to_many_digits(self) -> bool:
+        """Whether equations are few enough to be solved to many digits."""
+        return isinstance(self.equations, System) and self.equations.count <= MOST_LONG
+
     @cached_property
     def kernel(self) -> Kernel:
         """Newton's method on the generated equations."""
@@ -203,9 +216,34 @@ class Branch:
     def followed(self, z: np.ndarray, tell: Report | None = None, what: str = "bulk") -> tuple[np.ndarray, np.ndarray]:
         """Responses at points on the real axis or above it, and the relative size of the last correction."""
         z = np.asarray(z, complex)
-        alone = self.equations.count * self.equations.groups <= SMALL
-        r, errors = self._from_infinity(z) if alone else self._together(z, tell, what)
-        return polished(self.kernel, z, r, errors)
+        if self.equations.count * self.equations.groups <= SMALL:
+            return polished(self.kernel, z, *self._from_infinity(z))
+        r, errors = np.zeros((z.size, self.equations.count), complex), np.full(z.size, np.inf)
+        for part in _coarse_first(z):
+            r[part], errors[part] = self._beside_neighbours(z[part])
+            lost = part[~np.isfinite(errors[part])]
+            if lost.size:
+                r[lost], errors[lost] = polished(self.kernel, z[lost], *self._together(z[lost], tell, what))
+            inside = part[(z[part].imag == 0) & (r[part, self.resolvent_index].imag < 0) & (errors[part] < 1e-9)]
+            self._inside.add(z[inside].real, r[inside])
+        return r, errors
+
+    def _beside_neighbours(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Responses at real points among known ones of the bulk, guessed and corrected; an infinite error elsewhere."""
+        r, errors = np.zeros((z.size, self.equations.count), complex), np.full(z.size, np.inf)
+        places = np.flatnonzero((z.imag == 0) & self._inside.between(z.real))
+        if not places.size:
+            return r, errors
+        with np.errstate(all="ignore"):
+            guess = self._inside.guesses(z[places].real)
+            better, first, last, _ = self.kernel(z[places], guess, np.abs(guess))
+            g = better[:, self.resolvent_index]
+            good = (first < SURE) & ((last < 0.1 * first) | (first < 1e-8)) & (g.imag < -1e-9 * np.abs(g))
+        r[places[good]], errors[places[good]] = better[good], last[good]
+        rough = places[good & (last > 1e-13)]
+        if rough.size:
+            r[rough], errors[rough] = polished(self.kernel, z[rough], r[rough], errors[rough])
+        return r, errors
 
     def _from_infinity(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         heights = np.maximum(self.start.height, np.abs(z))
@@ -242,6 +280,31 @@ class Branch:
             found[lost], final[lost] = self._from_infinity(z[lost])
         return found, final
 
+    @cached_property
+    def _inside(self) -> Neighbours:
+        """Points inside the bulk at which the responses of a large system are known."""
+        return Neighbours()
+
+    @in_float64
+    def certain(self, z: np.ndarray, tell: Report | None = None, what: str = "bulk") -> tuple[np.ndarray, np.ndarray]:
+        """The same, with points at which double precision leaves too little done again to many digits."""
+        z = np.asarray(z, complex)
+        r, errors = self.followed(z, tell, what)
+        rough = np.flatnonzero(errors > ROUGH)
+        if not rough.size or not self.to_many_digits:
+            return r, errors
+        above = z[rough] + 1j * NEAR * self.start.height
+        begin, known = self.followed(above)
+        rough, above, begin = rough[known <= ROUGH], above[known <= ROUGH], begin[known <= ROUGH]
+        if rough.size:
+            kernel = long_kernel(self.law, self.own)
+            begin, tangent = begun(kernel, above, begin)
+            found = follow(kernel, above, z[rough], begin, tangent, self.resolvent_index)
+            found = polished(kernel, z[rough], *found)
+            better = found[1] < errors[rough]
+            r[rough[better]], errors[rough[better]] = found[0][better], found[1][better]
+        return r, errors
+
     def responses(self, z: np.ndarray) -> np.ndarray:
         """All bulk responses at points on the real axis or above it: one row per response."""
         z = np.atleast_1d(np.asarray(z, complex))
@@ -251,7 +314,7 @@ class Branch:
             raise NumericalError("the bulk was asked for at a point that is not finite")
         missing = np.array(list(dict.fromkeys(x for x in z.tolist() if x not in self._known)), complex)
         if missing.size:
-            r, errors = self.followed(missing)
+            r, errors = self.certain(missing)
             if np.max(errors) > 1e-6:
                 raise NumericalError(f"the bulk equations did not converge near z = {missing[np.argmax(errors)]:.6g}")
             self._known.update(zip(missing.tolist(), r, strict=True))
@@ -261,8 +324,31 @@ class Branch:
         """Find the responses at many points at once, for `responses` to know; those that are not found are left out."""
         missing = np.array(list(dict.fromkeys(x for x in np.asarray(z, complex).tolist() if x not in self._known)))
         if missing.size:
-            r, errors = self.followed(missing)
+            r, errors = self.certain(missing)
             self._known.update((x, row) for x, row, off in zip(missing.tolist(), r, errors, strict=True) if off <= 1e-6)
+
+    def ask_beside(self, z: np.ndarray, excluded: Sequence[tuple[float, float]]) -> None:
+        """Find the responses at real points outside the bulk from the nearest ones that are known, with nothing that is
+        excluded between them: a short way, and all of it real. Those that are not found are left out."""
+        known = np.array([x.real for x, r in self._known.items() if x.imag == 0 and np.all(r.imag == 0)])
+        ends = np.sort([end for pair in excluded for end in pair])
+        pairs = []
+        for x in dict.fromkeys(np.asarray(z, float).tolist()):
+            same = (
+                known[np.searchsorted(ends, known) == np.searchsorted(ends, x)] if x not in self._known else known[:0]
+            )
+            if same.size:
+                pairs.append((x, same[np.argmin(np.abs(same - x))]))
+        if not pairs:
+            return
+        goal, begin = (np.array(some, complex) for some in zip(*pairs, strict=True))
+        r = np.array([self._known[x] for x in begin.tolist()])
+        with np.errstate(all="ignore"):
+            r, _, last, tangent = self.kernel(begin, r, np.abs(r))
+            found, errors = follow(self.kernel, begin, goal, r, tangent, self.resolvent_index, 1.0)
+        found, errors = polished(self.kernel, goal, found, np.where(last < 1e-8, errors, np.inf))
+        real = np.all(found.imag == 0, axis=1) & (errors <= 1e-12)
+        self._known.update((x, row) for x, row, kept in zip(goal.tolist(), found, real, strict=True) if kept)
 
     @cached_property
     def _known(self) -> dict[complex, np.ndarray]:
@@ -306,6 +392,16 @@ def _start(law: BulkLaw, p: Point) -> Start:
                 break
             height, responses, excess = height / 10, r, nearer
     return Start(height, responses[0], limit[0])
+
+
+def _coarse_first(z: np.ndarray) -> list[np.ndarray]:
+    """Places of all points in two parts: of many real ones every few, and then those between them."""
+    real = np.flatnonzero(z.imag == 0)
+    if real.size < 4 * BETWEEN:
+        return [np.arange(z.size)]
+    order = real[np.argsort(z[real].real, kind="stable")]
+    coarse = np.union1d(np.flatnonzero(z.imag != 0), order[::BETWEEN])
+    return [coarse, np.setdiff1d(order, coarse)]
 
 
 def _above(z: np.ndarray) -> complex:

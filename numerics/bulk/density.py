@@ -15,6 +15,8 @@ from numerics.progress import Report, part
 
 PANEL_ERROR = 3e-14
 MOST_PANELS = 600
+MOST_ROOT = 12
+"""The largest q of a density that starts like a power p/q of the distance to an edge."""
 
 
 @in_float64
@@ -31,7 +33,7 @@ def resolvent_at(branch: Branch, z: np.ndarray, tell: Report | None = None) -> t
         g, errors = _on_curve(branch, curve, z)
     again = ~(errors <= 1e-11 * np.maximum(np.abs(g), 1 / branch.start.height))
     if again.any():
-        r, relative = branch.followed(z[again], tell, "density of the bulk")
+        r, relative = branch.certain(z[again], tell, "density of the bulk")
         whole = r[:, branch.resolvent_index]
         absolute = (relative + 1e-15) * np.abs(whole)
         better = ~(absolute > errors[again])
@@ -80,7 +82,14 @@ def pieces_of(branch: Branch, intervals: Sequence[tuple[float, float]], breaks: 
         cuts += list(zip(points[:-1], points[1:], strict=True))
     if not cuts:
         return []
-    lows, highs = np.array(cuts).T
+    return [Piece(low, high, *roots) for (low, high), roots in zip(cuts, roots_of(branch, cuts), strict=True)]
+
+
+def roots_of(branch: Branch, intervals: Sequence[tuple[float, float]]) -> list[tuple[int, int]]:
+    """For both ends of each interval the q for which everything is smooth in the distance to the power 1/q."""
+    if not intervals:
+        return []
+    lows, highs = np.array(intervals).T
     width = highs - lows
     ends = np.concatenate([lows, highs])
     side = np.concatenate([np.ones(lows.size), -np.ones(highs.size)])
@@ -89,19 +98,19 @@ def pieces_of(branch: Branch, intervals: Sequence[tuple[float, float]], breaks: 
     samples = [-resolvent_at(branch, ends + side * near * factor)[0].imag for factor in (1.0, 4.0)]
     with np.errstate(all="ignore"):
         exponent = np.log(samples[1] / samples[0]) / np.log(4.0)
-    return [
-        Piece(float(low), float(high), _root_of(exponent[i]), _root_of(exponent[lows.size + i]))
-        for i, (low, high) in enumerate(cuts)
-    ]
+    found = [_root_of(x) for x in exponent]
+    return list(zip(found[: lows.size], found[lows.size :], strict=True))
 
 
 def _root_of(exponent: float) -> int:
-    """q if the density starts like a power p/q of the distance: 1/2 and 1/3 at edges, -k/(k+1) at hard ones."""
-    if not np.isfinite(exponent):
-        return 2
-    if exponent < -0.1:
-        return int(np.clip(round(1 / max(1 + exponent, 0.08)), 2, 12))
-    return 3 if 0.28 < exponent < 0.4 else 2
+    """q if the density starts like a power p/q of the distance: 1/2 and 1/3 at edges, -k/(k+1) and -1/3 at hard ones.
+
+    What is measured is off by the next term, so that of powers that fit nearly as well the simplest is taken.
+    """
+    if not np.isfinite(exponent) or exponent > -0.1:
+        return 3 if 0.28 < exponent < 0.4 else 2
+    powers = [(p, q) for q in range(2, MOST_ROOT + 1) for p in range(1, q)]
+    return min(powers, key=lambda power: abs(exponent + power[0] / power[1]) + 2e-3 * power[1])[1]
 
 
 def panelled(branch: Branch, pieces: list[Piece], tell: Report | None = None) -> Panelled:

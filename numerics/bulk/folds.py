@@ -16,11 +16,14 @@ import numpy as np
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import FARTHEST, Branch
+from numerics.bulk.digits import long_system
 from numerics.precision import in_float64
 from numerics.runtime.interface import Array, BulkLaw
 from numerics.runtime.point import Point, replaced
 
 FOLD, POLE = "fold", "pole"
+LARGE = 1e3
+"""A resolvent so large, in units of the inverse width, belongs to a pole or to a hard edge."""
 FITTING = 0.3
 """How far slopes at the ends of a step may be from explaining it, relatively."""
 
@@ -63,6 +66,8 @@ def _at_fixed_g(branch: Branch, near: _Real, change: float) -> _Real | None:
     """The real point of the branch at which G has changed by so much; None if Newton's method does not contract."""
     index, z = branch.resolvent_index, near.z + near.turn * change
     r = near.r + near.along * change
+    if abs(r[index]) * branch.start.height > LARGE and branch.to_many_digits:
+        return _to_many_digits(branch, z, r)
     usual, first, last = np.abs(near.r) + 1e-300, np.inf, np.inf
     others = np.arange(r.size) != index
     stalled = False
@@ -87,6 +92,15 @@ def _at_fixed_g(branch: Branch, near: _Real, change: float) -> _Real | None:
     return _Real(z, r, float(tangent[index]), np.where(others, tangent, 1.0))
 
 
+def _to_many_digits(branch: Branch, z: float, r: np.ndarray) -> _Real | None:
+    """The same next to an edge at which the density diverges, where double precision may be too little."""
+    index = branch.resolvent_index
+    z, r, tangent, first, last = long_system(branch.law, branch.own).at_fixed(index, z, r)
+    if not (first < 0.1 and last < 1e-9 and np.all(np.isfinite(tangent))):
+        return None
+    return _Real(z, r, float(tangent[index]), np.where(np.arange(r.size) != index, tangent, 1.0))
+
+
 @in_float64
 def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
     """The end of the real piece of the branch that holds (z, r), met on the way up or down the axis."""
@@ -100,6 +114,8 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
             if abs(g) * height > 1e13 and abs(now.turn) * g * g < 10:  # the pole of an atom
                 limit = now.z + now.turn * g
                 return End(0.0 if abs(limit) < 1e-9 * height else limit, POLE)
+            if abs(g) * height > LARGE and abs(now.turn * g) <= 1e-16 * abs(now.z):  # a hard edge that is not at zero
+                return End(now.z, POLE)
             new = _at_fixed_g(branch, now, -stride if upward else stride)
             if new is not None and not _fits(now, new, index):
                 stride *= 0.4
@@ -114,7 +130,7 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
                 stride *= 0.4
             if stride < 1e-15 * abs(g):
                 break
-        if abs(now.g(index)) * height > 1e3 and abs(now.turn * now.g(index)) < 1e-9 * height:  # a hard edge
+        if abs(now.g(index)) * height > LARGE and abs(now.turn * now.g(index)) < 1e-9 * height:  # a hard edge
             return End(0.0 if abs(now.z) < 1e-9 * height else now.z, POLE)
         z = now.z
     raise NumericalError(

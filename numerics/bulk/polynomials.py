@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -20,51 +21,61 @@ Monomial = tuple[int, ...]
 """Numbers of the factors, ascending and repeated by power: 0 is z, 1 the first response."""
 
 
+Number = float | Fraction
+Terms = list[tuple[int, Number, Monomial]]
+"""Place of the sum that a term belongs to, its coefficient, and its monomial."""
+
+
 @dataclass(frozen=True, eq=False)
 class Polynomial:
     """Coefficients by monomial. It can be added, multiplied, divided by a number and raised to a whole power."""
 
-    terms: Mapping[Monomial, float]
+    terms: Mapping[Monomial, Number]
 
-    def __add__(self, other: Polynomial | float) -> Polynomial:
+    def __add__(self, other: Polynomial | Number) -> Polynomial:
         total = dict(self.terms)
         for monomial, coefficient in _as_polynomial(other).terms.items():
-            total[monomial] = total.get(monomial, 0.0) + coefficient
+            total[monomial] = total.get(monomial, 0) + coefficient
         return Polynomial(total)
 
-    def __mul__(self, other: Polynomial | float) -> Polynomial:
-        total: dict[Monomial, float] = {}
+    def __mul__(self, other: Polynomial | Number) -> Polynomial:
+        total: dict[Monomial, Number] = {}
         for a, x in self.terms.items():
             for b, y in _as_polynomial(other).terms.items():
                 monomial = tuple(sorted(a + b))
-                total[monomial] = total.get(monomial, 0.0) + x * y
+                total[monomial] = total.get(monomial, 0) + x * y
         return Polynomial(total)
 
-    def __truediv__(self, other: float) -> Polynomial:
-        return self * (1.0 / float(other))
+    def __truediv__(self, other: Number) -> Polynomial:
+        return self * (1 / _plain(other))
 
     def __pow__(self, power: int) -> Polynomial:
         if not isinstance(power, int) or power < 0:
             raise TypeError("a polynomial has whole powers only")
-        result = Polynomial({(): 1.0})
+        result = Polynomial({(): 1})
         for _ in range(power):
             result = result * self
         return result
 
     def __neg__(self) -> Polynomial:
-        return self * -1.0
+        return self * -1
 
-    def __sub__(self, other: Polynomial | float) -> Polynomial:
+    def __sub__(self, other: Polynomial | Number) -> Polynomial:
         return self + -_as_polynomial(other)
 
-    def __rsub__(self, other: float) -> Polynomial:
+    def __rsub__(self, other: Number) -> Polynomial:
         return -self + other
 
     __radd__, __rmul__ = __add__, __mul__
 
 
-def _as_polynomial(value: Polynomial | float) -> Polynomial:
-    return value if isinstance(value, Polynomial) else Polynomial({(): float(value)})
+def _as_polynomial(value: Polynomial | Number) -> Polynomial:
+    return value if isinstance(value, Polynomial) else Polynomial({(): _plain(value)})
+
+
+def _plain(value: Number) -> Number:
+    """Whole numbers and fractions as fractions, which stay exact; whatever else a number may be as a float."""
+    return Fraction(value) if isinstance(value, int | Fraction) else float(value)
 
 
 @dataclass(frozen=True)
@@ -77,7 +88,7 @@ class Sums:
     places: np.ndarray
 
     @staticmethod
-    def of(terms: list[tuple[int, float, Monomial]], one: int) -> Sums:
+    def of(terms: Terms, one: int) -> Sums:
         """From terms (place of the sum, coefficient, monomial); `one` is the number of the constant."""
         terms = sorted(terms, key=lambda term: term[0])
         most = max((len(monomial) for _, _, monomial in terms), default=0) or 1
@@ -161,14 +172,15 @@ class System:
         return slope.reshape(-1, self.count, self.count)
 
 
-@lru_cache(maxsize=64)
-@in_float64
-def polynomial_system(law: BulkLaw, p: Point) -> System:
-    """The generated equations at these parameters."""
+def terms_of(law: BulkLaw, p: Point, one: Number) -> tuple[Terms, Terms, Terms]:
+    """The terms of the generated equations, of their derivatives by z, and of those by the responses; one: as a number
+    of the kind that coefficients shall have."""
     count = len(law.responses)
-    z, *r = (Polynomial({(k,): 1.0}) for k in range(count + 1))
+    z, *r = (Polynomial({(k,): one}) for k in range(count + 1))
     equations = [_as_polynomial(e) for e in law.equations(p, z, r)]
-    residual, rate, slope = [], [], []
+    residual: Terms = []
+    rate: Terms = []
+    slope: Terms = []
     for place, equation in enumerate(equations):
         for monomial, coefficient in equation.terms.items():
             residual.append((place, coefficient, monomial))
@@ -176,5 +188,13 @@ def polynomial_system(law: BulkLaw, p: Point) -> System:
                 at = monomial.index(k)
                 term = (coefficient * monomial.count(k), monomial[:at] + monomial[at + 1 :])
                 (rate.append((place, *term)) if k == 0 else slope.append((place * count + k - 1, *term)))
-    made = [Sums.of(terms, count + 1) for terms in (residual, rate, slope)]
+    return residual, rate, slope
+
+
+@lru_cache(maxsize=64)
+@in_float64
+def polynomial_system(law: BulkLaw, p: Point) -> System:
+    """The generated equations at these parameters."""
+    count = len(law.responses)
+    made = [Sums.of(terms, count + 1) for terms in terms_of(law, p, 1.0)]
     return System(count, made[0], made[1], made[2])

@@ -1,0 +1,56 @@
+"""Responses inside the bulk from those at points nearby: a guess that one round of Newton's method confirms.
+
+Following a large system from infinity takes several rounds per point. Between points of the real axis at which it has
+been followed the responses are smooth, but for roots at the edges, so that most points of a density need no way of
+their own. A guess is used only where Newton's method contracts at once; all others are followed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+NEAREST = 8
+"""Known points that a guess is made of."""
+
+
+@dataclass
+class Neighbours:
+    """Real points inside the bulk, ascending, and the responses there, one row per point."""
+
+    places: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    responses: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), complex))
+
+    def add(self, places: np.ndarray, responses: np.ndarray) -> None:
+        """Remember more of them."""
+        if not places.size:
+            return
+        rows = np.concatenate([self.responses, responses]) if self.places.size else responses
+        self.places, order = np.unique(np.concatenate([self.places, places]), return_index=True)
+        self.responses = rows[order]
+
+    def between(self, x: np.ndarray) -> np.ndarray:
+        """Which points have known ones on either side."""
+        if self.places.size < NEAREST:
+            return np.zeros(x.shape, bool)
+        found: np.ndarray = (x >= self.places[0]) & (x <= self.places[-1])
+        return found
+
+    def guesses(self, x: np.ndarray) -> np.ndarray:
+        """Interpolated responses, in an angle that makes square roots at both ends smooth."""
+        known, wanted = self._angle(self.places), self._angle(x)
+        first = np.clip(np.searchsorted(known, wanted) - NEAREST // 2, 0, known.size - NEAREST)
+        rows = first[:, None] + np.arange(NEAREST)
+        nodes = known[rows]
+        own = np.eye(NEAREST, dtype=bool)
+        apart = np.where(own, 1.0, nodes[:, :, None] - nodes[:, None, :])
+        away = np.where(own, 1.0, (wanted[:, None] - nodes)[:, None, :])
+        with np.errstate(all="ignore"):
+            found: np.ndarray = np.einsum("nj,njk->nk", np.prod(away / apart, axis=2), self.responses[rows])
+        return found
+
+    def _angle(self, x: np.ndarray) -> np.ndarray:
+        low, high = self.places[0], self.places[-1]
+        found: np.ndarray = np.arctan2(np.sqrt(x - low), np.sqrt(high - x))
+        return found
