@@ -91,6 +91,11 @@ def with_errors(here: Sequence[Alignment], others: Sequence[Sequence[Alignment]]
     return found
 
 
+def unknown_errors(here: Sequence[Alignment]) -> list[Alignment]:
+    """The same where errors could not be found."""
+    return [replace(one, errors=np.full(one.values.shape, np.nan)) for one in here]
+
+
 def _rows(found: Sequence[Pole], direction: Direction) -> np.ndarray:
     """One row of times and labels per outlier."""
     p = found[0].problem.p

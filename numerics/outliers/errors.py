@@ -55,7 +55,8 @@ def _shared(
     group: list[int], outliers: list[float], table: Sequence[Sequence[float | None]], nearby: Nearby
 ) -> list[tuple[float, float]]:
     """The estimate of a group for each of its outliers. How far they are apart beyond what noise would do to equal ones
-    is an error."""
+    is an error, and no less than noise would: a smaller distance cannot be seen, and their mean may be known far better
+    than that."""
     count = len(group)
 
     def mean(values: Sequence[float | None]) -> float | None:
@@ -73,7 +74,7 @@ def _shared(
         sum(nearby.estimate(outliers[k] - centre, ones)[1] ** 2 for k, ones in zip(group, moved, strict=True)) / count
     )
     # a symmetric matrix of noise, less its mean, has (count + 2) / 2 times as many entries as there are on its diagonal
-    beyond = max(0.0, seen - (count + 2) / 2 * along)
+    beyond = max(along, seen - (count + 2) / 2 * along)
     return [(value, math.sqrt(error**2 + beyond))] * count
 
 

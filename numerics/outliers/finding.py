@@ -10,7 +10,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 from numpy.polynomial import chebyshev
 
 from derive.errors import NumericalError
@@ -28,6 +27,7 @@ from numerics.outliers.linear import (
 from numerics.outliers.panels import Evaluate, Panel, crossings, intervals_outside, panels
 from numerics.outliers.problem import SpikedProblem, a_matrices, with_slope
 from numerics.precision import in_float64
+from numerics.products import Blocks, Leaf, unfinished
 from numerics.runtime.interface import Key, Order, Probe, Ring
 from numerics.runtime.point import Point
 
@@ -45,9 +45,14 @@ rounding."""
 LARGEST_ASSEMBLED = 2000
 """Outliers of larger eigenproblems are checked there: A(z), which has two or three times as many rows, is not written
 down."""
+MANY = 1e7
+"""Of more numbers than this each factor of a matrix is made by itself, with as little beside it as can be."""
 LARGEST = 1e100
 """Larger numbers, though finite, cannot be squared with any digits left to spare."""
+SMALLEST_LEADING = 1e-290
+"""A leading coefficient smaller than this share of the largest belongs to roots that float64 cannot hold."""
 
+Places = Sequence[np.ndarray] | None
 Points = Callable[[Sequence[float]], list[list[float]]]
 """The outliers of each of several real eigenvalues."""
 
@@ -258,20 +263,49 @@ class _Factors:
         self.ring = ring
         self.keys: tuple[Key, ...] | None = None
         self.compiled = compiled(self._unfinished, quickly=True)
+        self.block = compiled(self._block, static=("number",))
 
-    def __call__(self, p: Point, order: Order) -> Any:
+    def __call__(self, p: Point, order: Order, places: Places = None) -> Any:
+        terms = read(order, self.read_by(p, order))
+        if sum(np.size(x) for x in terms.values()) <= MANY:
+            found = [np.asarray(x) for x in self.compiled(p, terms)]
+            return found if places is None else _put(found, places)
+        there = {key: jax.numpy.asarray(terms.pop(key)) for key in tuple(terms)}
+        # block by block: nothing is there twice
+        laid = Blocks(self.ring.pencil, p, there)
+        at = [np.arange(rows) for rows, _ in laid.shapes] if places is None else [np.argsort(x) for x in places]
+        ends = zip(laid.shapes, laid.leaves, at, [*at[1:], at[0]], strict=True)
+        return [self._filled(p, there, *one) for one in ends]
+
+    def _filled(
+        self,
+        p: Point,
+        there: Any,
+        shape: tuple[int, ...],
+        leaves: Sequence[Leaf],
+        rows: np.ndarray,
+        columns: np.ndarray,
+    ) -> np.ndarray:
+        found = np.empty(shape)
+        for row, column, number in leaves:
+            block = np.asarray(self.block(p, there, number=number))
+            across = columns[column : column + block.shape[1]]
+            for place, entries in zip(rows[row : row + len(block)], block, strict=True):  # faster than all at once
+                found[place, across] = entries
+        return found
+
+    def _block(self, p: Point, order: Order, number: int) -> Any:
+        return Blocks(self.ring.pencil, p, order).block(number, p, order)
+
+    def read_by(self, p: Point, order: Order) -> tuple[Key, ...]:
         if self.keys is None:
             noted = _Noting(order)
             jax.eval_shape(lambda p: self.ring.pencil(p, noted), p)
             self.keys = tuple(dict.fromkeys(noted.keys_read))
-        return self.compiled(p, read(order, self.keys))
+        return self.keys
 
     def _unfinished(self, p: Point, order: Order) -> Any:
-        traced = jax.make_jaxpr(self.ring.pencil)(p, order)
-        made_by = {variable: equation for equation in traced.jaxpr.eqns for variable in equation.outvars}
-        outputs = _factors_of(traced.jaxpr.outvars[0], made_by)
-        unfinished = ClosedJaxpr(traced.jaxpr.replace(outvars=outputs), traced.consts)
-        return jaxpr_as_fun(unfinished)(*jax.tree.leaves((p, order)))
+        return unfinished(self.ring.pencil, p, order)[0]
 
 
 class _Noting(Mapping[Key, np.ndarray]):
@@ -296,26 +330,28 @@ class _Noting(Mapping[Key, np.ndarray]):
 _compiled_factors = lru_cache(maxsize=64)(_Factors)
 
 
-def _factors_of(result: Any, made_by: Mapping[Any, Any]) -> list[Any]:
-    """The matrices whose product, from left to right, a traced function returns."""
-    equation = None if isinstance(result, Literal) else made_by.get(result)
-    if equation is None or equation.primitive.name != "dot_general":
-        return [result]
-    if equation.params["dimension_numbers"] != (((1,), (0,)), ((), ())):
-        return [result]
-    return [factor for one in equation.invars for factor in _factors_of(one, made_by)]
+def _put(factors: Sequence[np.ndarray], places: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Rows and columns of factors in another order; what leaves the last one enters the first."""
+    ends = zip(factors, places, [*places[1:], places[0]], strict=True)
+    return [x[np.ix_(rows, columns)] for x, rows, columns in ends]
 
 
-def ring_factors(problem: SpikedProblem, ring: Ring) -> tuple[np.ndarray, ...]:
-    """Matrices whose product has the outliers among its eigenvalues: for many vectors cheaper than the product."""
-    found = factors_at(ring, problem.p, problem.order)
+def ring_factors(problem: SpikedProblem, ring: Ring, places: Places = None) -> tuple[np.ndarray, ...]:
+    """Matrices whose product has the outliers among its eigenvalues: for many vectors cheaper than the product.
+    places: for each factor the order in which its rows are wanted, and columns of the one before it."""
+    found = factors_at(ring, problem.p, problem.order, places)
     check_size(*found)
     return found
 
 
-def factors_at(ring: Ring, p: Point, order: Order) -> tuple[np.ndarray, ...]:
+def keys_read(ring: Ring, p: Point, order: Order) -> tuple[Key, ...]:
+    """The order parameters that the matrix of a ring is made of."""
+    return _compiled_factors(ring).read_by(p, order)
+
+
+def factors_at(ring: Ring, p: Point, order: Order, places: Places = None) -> tuple[np.ndarray, ...]:
     """The same at any numbers, however large."""
-    return tuple(np.asarray(x) for x in _compiled_factors(ring)(p, order))
+    return tuple(_compiled_factors(ring)(p, order, places))
 
 
 def check_size(*matrices: np.ndarray) -> None:
@@ -364,11 +400,27 @@ def _with_conditions(spectrum: RingSpectrum) -> list[tuple[float, float, float]]
 def _preimages(p: Point, ring: Ring, s: float) -> list[float]:
     if s == 0:
         return []
-    if ring.inverse is not None:
-        return [float(ring.inverse(p, s))]
-    assert ring.relation is not None
-    coefficients = np.trim_zeros(np.array([float(c) for c in ring.relation(p, s)]), "f")
-    return [float(root.real) for root in np.roots(coefficients) if abs(root.imag) <= 1e-9 * (1 + abs(root))]
+    value = np.float64(s)  # NumPy's number: where a quotient or a power is infinite, no error of Python's
+    with np.errstate(all="ignore"):
+        if ring.inverse is not None:
+            with suppress(ZeroDivisionError):
+                found = float(ring.inverse(p, value))
+                if np.isfinite(found):
+                    return [found]
+        assert ring.relation is not None, "written wherever there is an inverse"
+        return real_roots([float(c) for c in ring.relation(p, value)])
+
+
+def real_roots(coefficients: Sequence[float]) -> list[float]:
+    """Real roots of a polynomial, highest power first. A leading coefficient next to which others would overflow stands
+    for roots at infinity, as for values of a map that are all but zero."""
+    shares = np.array(coefficients)
+    size = float(np.max(np.abs(shares), initial=0.0))
+    if not 0 < size < np.inf:
+        return []
+    shares /= size
+    roots = np.roots(shares[int(np.argmax(np.abs(shares) > SMALLEST_LEADING)) :])
+    return [float(root.real) for root in roots if abs(root.imag) <= 1e-9 * (1 + abs(root))]
 
 
 @in_float64
@@ -387,12 +439,11 @@ def by_contour(problem: SpikedProblem) -> list[float]:
     """Real zeros of det A(z) outside the bulk, by contour integrals around panels; repeated by multiplicity."""
     atoms = [low for low, high in problem.excluded if high == low]
     intervals = sorted((low, high) for low, high in problem.excluded if high > low)
-    radius = (intervals[-1][1] - intervals[0][0]) / 2
-    pieces = panels(_bounded_rows(problem, radius), intervals_outside(problem.excluded))
-    found = []
-    for piece in pieces:
-        starts = [float(piece.z(np.array(x))) for x in _inside_contour(piece.coefficients)]
-        found.append([z for z in (_accepted(problem, x, atoms, radius) for x in starts) if z is not None])
+    radius = (intervals[-1][1] - intervals[0][0]) / 2 if intervals else max(map(abs, atoms), default=0.0) or 1.0
+    pieces = panels(_bounded_rows(problem, radius), intervals_outside(problem.excluded, problem.roots))
+    starts = [[float(piece.z(np.array(x))) for x in _inside_contour(piece.coefficients)] for piece in pieces]
+    accepted = iter(_accepted(problem, [x for some in starts for x in some], atoms, radius))
+    found = [[z for z in (next(accepted) for _ in some) if z is not None] for some in starts]
     return _merged(found, radius)
 
 
@@ -404,20 +455,23 @@ def _bounded_rows(problem: SpikedProblem, unit: float) -> Evaluate:
         found: np.ndarray = np.real(a_matrices(problem, z))
         return found
 
-    def growth(near: float, nearer: float) -> np.ndarray:
-        """The power, in halves, with which each row grows from one point to the other, a hundred times as far or as
-        close."""
+    def growth(near: float, nearer: float, root: int = 2) -> np.ndarray:
+        """The power with which each row grows from one point to the other, a hundred times as far or as close."""
         rows = np.max(np.abs(real_matrices(np.array([near, nearer]))), axis=2)
         with np.errstate(all="ignore"):
-            power = np.round(2 * np.log(rows[1] / rows[0]) / np.log(100.0)) / 2
+            power = np.round(root * np.log(rows[1] / rows[0]) / np.log(100.0)) / root
         found: np.ndarray = np.where(np.isfinite(power), np.clip(power, 0, 4), 0)
         return found
 
+    beside = _ends_outside(problem, 1e-4 * unit)
+    away = [at + side * share * unit for at, side in beside for share in (1e-4, 1e-6)]
+    problem.branch.ask(np.array(away))
     far = growth(1e4 * unit, 1e6 * unit)
     poles: list[tuple[float, np.ndarray]] = []
-    for at, side in _ends_outside(problem, 1e-4 * unit):
+    for at, side in beside:
         with suppress(NumericalError):
-            poles.append((at, growth(at + side * 1e-4 * unit, at + side * 1e-6 * unit)))
+            root = problem.roots.get(at, 2)
+            poles.append((at, growth(at + side * 1e-4 * unit, at + side * 1e-6 * unit, root)))
 
     def bounded(z: np.ndarray) -> np.ndarray:
         scale = np.hypot(1.0, z / unit)[:, None] ** -far
@@ -470,19 +524,27 @@ def _inside_contour(coefficients: np.ndarray) -> list[float]:
     return [float(x) for x in np.clip(inside[kept].real, -1, 1)]
 
 
-def _accepted(problem: SpikedProblem, start: float, atoms: list[float], unit: float) -> float | None:
-    """The zero that a starting value leads to, if it is one and lies near the start; unit: of length, that of the
-    bulk."""
-    at_atom = any(abs(start - a) < 1e-6 * (unit + abs(a)) for a in atoms)
-    if not np.isfinite(start) or not problem.outside(start) or at_atom:
-        return None
+def _accepted(problem: SpikedProblem, starts: list[float], atoms: list[float], unit: float) -> list[float | None]:
+    """The zero that each starting value leads to, if it is one and lies near the start; unit: of length, that of the
+    bulk. All are refined together, because the bulk is known at many points for the price of one."""
+
+    def may_lead(start: float) -> bool:
+        at_atom = any(abs(start - a) < 1e-6 * (unit + abs(a)) for a in atoms)
+        return bool(np.isfinite(start) and problem.outside(start) and not at_atom)
+
+    def is_zero(start: float, z: float) -> bool:
+        near = np.isfinite(z) and abs(z - start) <= 0.05 * (unit + abs(start))
+        return bool(near and problem.outside(z) and _residuals(problem, [z])[0] < 1e-9)
+
+    leading = [x for x in starts if may_lead(x)]
     try:
-        z = _refined(problem, start, unit)
-        if not np.isfinite(z) or abs(z - start) > 0.05 * (unit + abs(start)) or not problem.outside(z):
-            return None
-        return z if _residuals(problem, [z])[0] < 1e-9 else None
+        refined = dict(zip(leading, _refined(problem, np.array(leading), unit).tolist(), strict=True))
+        zeros = {x: z for x, z in refined.items() if is_zero(x, z)}
     except NumericalError:
-        return None
+        if len(starts) > 1:  # one of them leads where there is no bulk to be found
+            return [z for x in starts for z in _accepted(problem, [x], atoms, unit)]
+        zeros = {}
+    return [zeros.get(x) for x in starts]
 
 
 def _merged(found: list[list[float]], unit: float) -> list[float]:
@@ -497,22 +559,37 @@ def _merged(found: list[list[float]], unit: float) -> list[float]:
     return merged
 
 
-def _refined(problem: SpikedProblem, z: float, unit: float) -> float:
-    """Secant steps on 1 / (a . A(z)^-1 b), which has a simple zero at an eigenvalue; singular A(z) ends the search."""
-    ends = np.random.default_rng(1).standard_normal((2, len(a_matrices(problem, np.array([z]))[0])))
+def _refined(problem: SpikedProblem, z: np.ndarray, unit: float) -> np.ndarray:
+    """Secant steps on 1 / (a . A(z)^-1 b), which has a simple zero at an eigenvalue, from several starting values;
+    singular A(z) ends the search."""
+    if not z.size:
+        return z
 
-    def value(x: float) -> float:
-        matrix = a_matrices(problem, np.array([x]))[0]
-        try:
-            return float(1 / (ends[0] @ np.linalg.solve(matrix, ends[1])).real)
-        except np.linalg.LinAlgError:
-            return 0.0
+    def value(x: np.ndarray) -> np.ndarray:
+        problem.branch.ask_beside(x, problem.excluded)
+        found = []
+        for matrix in a_matrices(problem, x):
+            ends = np.random.default_rng(1).standard_normal((2, len(matrix)))
+            try:
+                found.append(float(1 / (ends[0] @ np.linalg.solve(matrix, ends[1])).real))
+            except np.linalg.LinAlgError:
+                found.append(0.0)
+        return np.array(found)
 
     x0, x1 = z, z * (1 + 1e-6) + 1e-9 * unit
-    f0, f1 = value(x0), value(x1)
+    f0, f1 = np.split(value(np.concatenate([x0, x1])), 2)
     for _ in range(12):
-        if f1 in (f0, 0.0) or abs(x1 - x0) < 1e-14 * (unit + abs(x1)):
+        moving = (f1 != f0) & (f1 != 0.0) & (np.abs(x1 - x0) >= 1e-14 * (unit + np.abs(x1)))
+        if not moving.any():
             break
-        x0, x1, f0 = x1, x1 - f1 * (x1 - x0) / (f1 - f0), f1
-        f1 = value(x1)
-    return float(x1)
+        with np.errstate(all="ignore"):
+            better = np.where(moving, x1 - f1 * (x1 - x0) / (f1 - f0), x1)
+        lost = moving & ~np.isfinite(better)
+        better, moving = np.where(lost, x1, better), moving & ~lost
+        x0, f0 = np.where(moving, x1, x0), np.where(moving, f1, f0)
+        x1 = better
+        if moving.any():
+            f1 = f1.copy()
+            f1[moving] = value(x1[moving])
+        f1 = np.where(lost, 0.0, f1)
+    return x1

@@ -56,6 +56,9 @@ def _spikes(problem: SpikedProblem, side: Side, z: float = 1.0) -> tuple[np.ndar
     which does not depend on z."""
     r = responses_at(problem, z) if side.sited else np.zeros(0)
     driven, seen, gram = (np.asarray(x) for x in driver(problem.probe, side)(problem.p, z, r, dict(problem.order)))
+    if problem.probe.stopping is not None:  # spikes that are not there yet have no length
+        there = np.diagonal(gram) > 0
+        return driven[:, there], seen[there], gram[np.ix_(there, there)]
     return driven, seen, gram
 
 

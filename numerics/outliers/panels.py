@@ -1,19 +1,21 @@
 """Functions of z outside the bulk as polynomials on panels, so that all their real zeros are found at once.
 
-Next to an edge of the bulk everything is a smooth function of the square root of the distance to it, and far away of
-1/z. On each interval of the real axis outside the bulk a variable is taken in which both are smooth; panels are halved
-until polynomials reproduce the functions to rounding. A zero that close to an edge is then as good as any other.
+Next to an edge of the bulk everything is a smooth function of a root of the distance to it, the square root mostly, and
+far away of 1/z. On each interval of the real axis outside the bulk a variable is taken in which both are smooth; panels
+are halved until polynomials reproduce the functions to rounding. A zero that close to an edge is then as good as any
+other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
 from derive.errors import NumericalError
+from numerics.bulk.law import Piece
 
 Array = np.ndarray
 Evaluate = Callable[[Array], Array]
@@ -37,34 +39,40 @@ _TO_COEFFICIENTS[0] /= 2
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval of the real axis, infinite at one end perhaps, as the image of [0, 1]. unit: a usual distance."""
+    """An interval of the real axis, infinite at one end perhaps, as the image of [0, 1]. unit: a usual distance; roots:
+    those of the distances to its ends in which everything is smooth."""
 
     low: float
     high: float
     unit: float
+    roots: tuple[int, int] = (2, 2)
 
     def z(self, u: Array) -> Array:
         with np.errstate(divide="ignore"):
-            away: Array = self.unit * u * u / ((1 - u) * (1 + u))
+            away: Array = self.unit * u ** self.roots[1 if np.isinf(self.low) else 0] / ((1 - u) * (1 + u))
         if np.isinf(self.high):
             return self.low + away
         if np.isinf(self.low):
             return self.high - away
+        if self.roots != (2, 2):
+            return Piece(self.low, self.high, *self.roots).x(u)
         between: Array = self.low + (self.high - self.low) * np.sin(np.pi / 2 * u) ** 2
         return between
 
 
-def intervals_outside(excluded: Sequence[tuple[float, float]]) -> list[Interval]:
-    """What is left of the real axis."""
-    ends = sorted(excluded)
+def intervals_outside(
+    excluded: Sequence[tuple[float, float]], roots: Mapping[float, int] | None = None
+) -> list[Interval]:
+    """What is left of the real axis. roots: at ends of the excluded intervals where it is not the square root."""
+    ends, root = sorted(excluded), roots or {}
     low, high = ends[0][0], max(top for _, top in ends)
     unit = high - low or abs(high) or 1.0
-    found, reached = [Interval(-np.inf, low, unit)], ends[0][1]
+    found, reached = [Interval(-np.inf, low, unit, (2, root.get(low, 2)))], ends[0][1]
     for bottom, top in ends[1:]:
         if bottom > reached:
-            found.append(Interval(reached, bottom, unit))
+            found.append(Interval(reached, bottom, unit, (root.get(reached, 2), root.get(bottom, 2))))
         reached = max(reached, top)
-    return [*found, Interval(high, np.inf, unit)]
+    return [*found, Interval(high, np.inf, unit, (root.get(high, 2), 2))]
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import lru_cache, partial, reduce
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -20,22 +20,21 @@ from numerics.outliers.finding import (
     RingSpectrum,
     candidates,
     check_size,
-    factors_at,
     find_outliers,
     outlier_positions,
     physical,
     real_among,
-    ring_factors,
     ring_spectra,
     ring_spectrum,
 )
 from numerics.outliers.following import Lost
 from numerics.outliers.linear import ALL_EIGENVALUES, all_eigenvalues
-from numerics.outliers.problem import SpikedProblem
+from numerics.outliers.problem import SpikedProblem, excluded_by
 from numerics.outliers.replicas import agree, edge_images, followed_eigenvalues, followed_outliers, placed
+from numerics.outliers.restriction import Restriction, Steps, slices, without_later
 from numerics.precision import in_float64
-from numerics.runtime.interface import Key, Order, Ring, Strides
-from numerics.runtime.point import Point, replaced
+from numerics.runtime.interface import Key, Order
+from numerics.runtime.point import replaced
 
 CHUNK = 64
 """Times whose eigenproblems are in memory together, and whose candidates the bulk is asked about at once."""
@@ -50,16 +49,6 @@ CHECKS = 4
 
 Factors = Callable[[], tuple[np.ndarray, ...]]
 Others = Sequence[tuple[Order, tuple[np.ndarray, ...] | None]]
-
-
-@dataclass(frozen=True)
-class Steps:
-    """How a problem depends on time: its number of steps, under the name of that parameter, and the entries per time
-    step along each axis of the order parameters."""
-
-    name: str
-    count: int
-    strides: Mapping[Key, Strides]
 
 
 Path = list[tuple[list[float], float]]
@@ -108,7 +97,7 @@ def early_eigenvalues(problem: SpikedProblem, steps: Steps) -> Early | None:
         return None
     found, times = [], range(1, steps.count + 1)
     for ring in problem.probe.rings:
-        restriction = _Restriction(problem, ring, steps)
+        restriction = Restriction(problem, ring, steps)
         if max(map(max, restriction.sizes)) > ALL_EIGENVALUES:
             return None
         whole = restriction.of(problem.order)
@@ -133,7 +122,7 @@ def _by_restriction(
     for ring, known in zip(problem.probe.rings, early, strict=True):
         points = partial(physical, problem, ring)
         edges = edge_images(problem, ring) if orders else np.zeros(0)
-        restriction = _Restriction(problem, ring, steps)
+        restriction = Restriction(problem, ring, steps)
         whole = restriction.of(problem.order) if len(known) < steps.count or orders else ()
         keep = len(orders) * restriction.bytes <= KEPT_BYTES
         others = [(order, restriction.of(order) if keep else None) for order in orders]
@@ -141,7 +130,7 @@ def _by_restriction(
         trusted = True
         listed: dict[int, list[list[float]]] = {}
 
-        def products(time: int, others: Others = others, restriction: _Restriction = restriction) -> list[Factors]:
+        def products(time: int, others: Others = others, restriction: Restriction = restriction) -> list[Factors]:
             return [partial(restriction.at, time, *other) for other in others]
 
         with ThreadPoolExecutor(_threads()) as pool:  # eigenvalues are found outside the interpreter's lock
@@ -218,115 +207,14 @@ def places_to_ask(problem: SpikedProblem, known: Sequence[Eigenvalues], early: E
     return found
 
 
-@dataclass(frozen=True)
-class _Structure:
-    """Which rows and columns of a ring's factors belong to which time.
-
-    nested: whether the factors of every time are corners of those of the last one, with rows and columns in the order
-    `appearing`; sizes: of those corners by time. bytes: of all factors.
-    """
-
-    nested: bool
-    appearing: tuple[np.ndarray, ...]
-    sizes: tuple[tuple[int, ...], ...]
-    bytes: int
-
-
-Shapes = tuple[tuple[Key, tuple[int, ...]], ...]
-
-
-@lru_cache(maxsize=64)
-def _structure(
-    ring: Ring, p: Point, shapes: Shapes, strides: tuple[tuple[Key, Strides], ...], count: int
-) -> _Structure:
-    """The structure at order parameters without any zeros; p holds numbers without any relation to each other.
-
-    That early factors are parts of late ones is an identity in parameters and order parameters, so that what holds at
-    numbers drawn at random holds at all of them, and is asked once for all points of a sweep.
-    """
-    draw, of_time = np.random.default_rng(0).uniform, dict(strides)
-    generic = {key: draw(0.5, 1.5, shape) for key, shape in shapes}
-    whole = _early(ring, p, generic, of_time, count)
-    last = count + 1
-    births = [np.full(len(x), last) for x in whole]
-    nested = all(np.all(np.isfinite(x)) for x in whole)
-    for time in range(count, 0, -1):
-        early = _early(ring, p, generic, of_time, time)
-        alive = [
-            np.any(one, axis=0) & np.any(other, axis=1)
-            for one, other in zip((early[-1], *early[:-1]), early, strict=True)
-        ]
-        nested &= all(np.all(birth[now] == time + 1) for birth, now in zip(births, alive, strict=True))
-        for birth, now in zip(births, alive, strict=True):
-            birth[now] = time
-        pairs = zip(_parts(early, alive), _parts(whole, alive), strict=True)
-        nested &= all(np.array_equal(now, then) for now, then in pairs)
-    return _Structure(
-        bool(nested),
-        tuple(np.argsort(birth, kind="stable") for birth in births),
-        tuple(tuple(int(np.sum(birth <= time)) for birth in births) for time in range(last)),
-        sum(x.nbytes for x in whole),
-    )
-
-
-def _generic(p: Point) -> Point:
-    """Numbers without any relation to each other in the place of all parameters but whole ones, which fix shapes."""
-    draw = np.random.default_rng(1).uniform
-    return Point(**{name: x if isinstance(x, int) else float(draw(0.5, 1.5)) for name, x in vars(p).items()})
-
-
-def _early(ring: Ring, p: Point, order: Order, strides: Mapping[Key, Strides], time: int) -> tuple[np.ndarray, ...]:
-    """The factors with order parameters of later times set to zero."""
-    return factors_at(ring, p, _without_later(order, strides, time))
-
-
-def _without_later(order: Order, strides: Mapping[Key, Strides], time: int) -> Order:
-    """Order parameters with those of later times set to zero."""
-    return {
-        key: np.where(_before(x.shape, strides[key], time), x, 0.0) if key in strides else x for key, x in order.items()
-    }
-
-
-class _Restriction:
-    """The factors of a ring's matrix when the spikes of later times are left out.
-
-    What is left at each time is asked of order parameters without any zeros, since sampled ones may vanish here in one
-    replica and there in another. If it is a part of what is left later, with the same entries, rows and columns are put
-    in the order in which they appear, so that the factors of every time are the corners of those of the last one.
-    """
-
-    def __init__(self, problem: SpikedProblem, ring: Ring, steps: Steps) -> None:
-        self.problem, self.ring, self.strides = problem, ring, steps.strides
-        shapes = tuple((key, np.shape(x)) for key, x in problem.order.items())
-        strides = tuple((key, tuple(stride)) for key, stride in steps.strides.items())
-        found = _structure(ring, _generic(problem.p), shapes, strides, steps.count)
-        self.nested, self.appearing, self.sizes, self.bytes = found.nested, found.appearing, found.sizes, found.bytes
-
-    def of(self, order: Order) -> tuple[np.ndarray, ...]:
-        """The factors of the last time at given order parameters, rows and columns as they appear."""
-        if not self.nested:
-            return ()
-        return _parts(ring_factors(self.problem.with_order(order), self.ring), self.appearing)
-
-    def rows(self, time: int) -> int:
-        """Of the matrix at a time."""
-        return self.sizes[time][0] if self.nested else self.sizes[-1][0]
-
-    def at(self, time: int, order: Order, last: tuple[np.ndarray, ...] | None) -> tuple[np.ndarray, ...]:
-        """The factors at a time; last: what `of` gives, where it is at hand."""
-        if not self.nested:
-            found = _early(self.ring, self.problem.p, order, self.strides, time)
-            check_size(*found)
-            return found
-        rows = self.sizes[time]
-        ends = zip(last or self.of(order), rows, [*rows[1:], rows[0]], strict=True)
-        return tuple(x[:height, :width] for x, height, width in ends)
-
-
-def _parts(factors: Sequence[np.ndarray], chosen: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Rows and columns of each factor; what leaves the last one enters the first."""
-    ends = [*chosen[1:], chosen[0]]
-    return tuple(x[np.ix_(rows, columns)] for x, rows, columns in zip(factors, chosen, ends, strict=True))
+@in_float64
+def taken_at(problem: SpikedProblem, steps: Steps, time: int) -> SpikedProblem:
+    """The problem of the matrix at an earlier time, where it can be taken at any: order parameters stay as they are."""
+    then = problem.probe.taken_at(problem.p, problem.order, steps.name, time)
+    if problem.probe.steady and not problem.probe.measured:
+        return replace(problem, p=then)
+    branch = settled(Branch(problem.branch.law, then))
+    return SpikedProblem(as_settled(problem.probe, branch), then, problem.order, branch, excluded_by(branch))
 
 
 def _one_by_one(
@@ -342,8 +230,9 @@ def _one_by_one(
     anew = 0
     for time in range(steps.count + 1):
         tell(time / (steps.count + 1), f"outliers at time {time} of {steps.count}")
-        then = problem.probe.completed(replaced(problem.p, **{steps.name: time}), problem.order)
-        if problem.probe.steady:
+        then = problem.probe.taken_at(problem.p, problem.order, steps.name, time)
+        stops = problem.probe.stopping is not None
+        if problem.probe.steady and not stops:
             then = replaced(then, **{steps.name: steps.count})
         branch = settled(Branch(problem.branch.law, then))
         edges = support(branch)
@@ -352,9 +241,9 @@ def _one_by_one(
         theirs: list[list[float]] = [[] for _ in orders]
         if time:
             cut = (
-                partial(_without_later, strides=steps.strides) if problem.probe.steady else partial(_first, steps=steps)
+                partial(without_later, strides=steps.strides) if problem.probe.steady else partial(_first, steps=steps)
             )
-            early = [cut(order, time=time) for order in (problem.order, *orders)]
+            early = [order if stops else cut(order, time=time) for order in (problem.order, *orders)]
             at_time = SpikedProblem(as_settled(problem.probe, branch), then, early[0], branch, excluded)
             spectra = ring_spectra(at_time) if problem.probe.reduced else None
             now = [o.z for o in find_outliers(at_time, spectra)]
@@ -374,20 +263,7 @@ def _first(order: Order, steps: Steps, time: int) -> Order:
 
     def part(key: Key, x: np.ndarray) -> np.ndarray:
         if key in steps.strides:
-            return x[_slices(x.shape, steps.strides[key], time)]
+            return x[slices(x.shape, steps.strides[key], time)]
         return x if key[0] == "F" else x[:time]
 
     return {key: part(key, x) for key, x in order.items()}
-
-
-def _slices(shape: tuple[int, ...], stride: tuple[int, ...], time: int) -> tuple[slice, ...]:
-    return tuple(
-        slice(min(length, step * time) if step else length) for length, step in zip(shape, stride, strict=True)
-    )
-
-
-def _before(shape: tuple[int, ...], stride: tuple[int, ...], time: int) -> np.ndarray:
-    """Which entries of an order parameter belong to times before `time`."""
-    inside = np.zeros(shape, bool)
-    inside[_slices(shape, stride, time)] = True
-    return inside

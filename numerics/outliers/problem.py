@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import jax
@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from numerics.bulk.branch import Branch
+from numerics.bulk.density import roots_of
+from numerics.bulk.support import atoms_of, support
 from numerics.compiling import compiled
 from numerics.nearby import read
 from numerics.runtime.interface import Array, Direction, Order, Probe, Side
@@ -36,8 +38,29 @@ class SpikedProblem:
     branch: Branch
     excluded: tuple[tuple[float, float], ...]
 
+    @cached_property
+    def roots(self) -> dict[float, int]:
+        """The roots of the distances to the ends of the bulk in which everything is smooth there."""
+        bulk = [(low, high) for low, high in self.excluded if high > low]
+        pairs = zip(bulk, roots_of(self.branch, bulk), strict=True)
+        return {end: root for ends, roots in pairs for end, root in zip(ends, roots, strict=True)}
+
+    @property
+    def moves(self) -> bool:
+        """Whether the bulk depends on order parameters, so that it has an error where these have one."""
+        return self.branch.law.sampled or bool(self.probe.measured)
+
     def with_order(self, order: Order) -> SpikedProblem:
-        return replace(self, order=order)
+        """The same at other order parameters, which have another bulk where that depends on them."""
+        if not self.moves:
+            return replace(self, order=order)
+        p = self.p
+        for spread in self.branch.law.spreads:
+            p = spread.at(p, order)
+        p = self.probe.measured_at(p, order)
+        branch = Branch(self.branch.law, p)
+        excluded = self.excluded if self.branch.law.sampled else excluded_by(branch)
+        return replace(self, order=order, p=p, branch=branch, excluded=excluded)
 
     def outside(self, z: float) -> bool:
         """Outside every interval, by more than rounding; a candidate at an edge has just met the bulk."""
@@ -48,6 +71,12 @@ class SpikedProblem:
     def nearest_edge(self, z: float) -> float:
         """The end of an interval of the bulk, or the atom, that is closest."""
         return min((e for pair in self.excluded for e in pair), key=lambda e: abs(e - z), default=0.0)
+
+
+def excluded_by(branch: Branch) -> tuple[tuple[float, float], ...]:
+    """Where no outlier is: the intervals of the bulk, and its atoms as intervals of length zero."""
+    edges = support(branch)
+    return (*edges, *((atom["at"], atom["at"]) for atom in atoms_of(branch, edges)))
 
 
 def a_matrices(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:

@@ -102,14 +102,19 @@ def followed_outliers(
     if spectra is None:
         return _followed_zeros(problem, outliers, orders)
     found: list[list[float]] = [[] for _ in orders]
+    others = [problem.with_order(order) for order in orders]
     for ring, spectrum in zip(problem.probe.rings, spectra, strict=True):
 
-        def points(values: Sequence[float], ring: Ring = ring) -> list[list[float]]:
-            return physical(problem, ring, values)
+        def points(values: Sequence[float], ring: Ring = ring, at: SpikedProblem = problem) -> list[list[float]]:
+            return physical(at, ring, values)
 
-        products = [partial(ring_factors, problem.with_order(order), ring) for order in orders]
+        products = [partial(ring_factors, other, ring) for other in others]
         values = followed_eigenvalues(spectrum, edge_images(problem, ring), products)
-        for one, zs in zip(found, placed(points, values), strict=True):
+        if problem.moves:  # each has its own bulk
+            there = [placed(partial(points, at=other), [one])[0] for other, one in zip(others, values, strict=True)]
+        else:
+            there = placed(points, values)
+        for one, zs in zip(found, there, strict=True):
             one += zs
     return [sorted(one, reverse=True) for one in found]
 
@@ -186,10 +191,15 @@ def _followed_zeros(problem: SpikedProblem, outliers: list[float], orders: Seque
 def follow_zero(problem: SpikedProblem, z: float, count: int, orders: Sequence[Order]) -> list[Followed]:
     """The zero of A(z) at z, there so many times, followed to each of several order parameters."""
 
+    others = [problem.with_order(order) for order in orders]
+
     def matrices(numbers: Sequence[int], points: Sequence[float]) -> Iterator[Dense]:
+        if problem.moves:  # each has its own bulk
+            yield from (Dense(*with_slope(others[k], x)) for k, x in zip(numbers, points, strict=True))
+            return
         responses = problem.branch.responses(np.array(points)).T.real
         for k, x, r in zip(numbers, points, responses, strict=True):
-            yield Dense(*with_slope(problem.with_order(orders[k]), x, r))
+            yield Dense(*with_slope(others[k], x, r))
 
     block = zero_block(with_slope(problem, z)[0], count)
     try:

@@ -1,0 +1,127 @@
+"""How much memory a solution takes at most at one time, from shapes alone, before anything is drawn."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from derive.errors import ParameterError
+from numerics.modules import ProbedMatrix, Solver
+from numerics.outliers.large import ROWS
+from numerics.precision import in_float64
+from numerics.products import unfinished
+from numerics.runtime.interface import Key, SampledTraining
+from numerics.runtime.point import Point
+from numerics.training.ensemble import SMALL
+from numerics.training.sampling import WORKING_COPIES, Sampling, plans_for
+from numerics.training.shelf import IN_MEMORY
+
+SHARE = 0.9
+"""Of the memory of the machine a solution may take so much, unless it is told otherwise."""
+ALONE = 3e8
+"""What Python and its libraries take."""
+PROGRAMS = 1.2e8
+"""What one more program of a forward pass takes, with the compiler that wrote it."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Bytes: of passes over the sites, of moments and order parameters, and of the eigenproblems of the outliers, each
+    with what is there beside it."""
+
+    passes: float
+    moments: float
+    outliers: float
+
+    @property
+    def most(self) -> float:
+        return max(self.passes, self.moments, self.outliers)
+
+    @property
+    def told(self) -> str:
+        stages = {"sampling": self.passes, "order parameters": self.moments, "outliers": self.outliers}
+        return f"about {self.most / 1e9:.1f} GB at most, for {max(stages, key=lambda name: stages[name])}"
+
+
+def memory_of_machine() -> float:
+    """Bytes; infinite where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
+
+
+@in_float64
+def expected_memory(
+    solver: Solver, values: dict[str, Any], sampling: Sampling, labels: Sequence[str] | None, path: bool
+) -> Expected:
+    """What a sampled solution takes at most. labels: of the probed matrices that are wanted, all if None; path: whether
+    outliers at every time are."""
+    training, p = solver.training, solver.point(values)
+    assert isinstance(training, SampledTraining), "an exact pass draws nothing"
+    steps = 1 if solver.setting.steps is None else int(values[solver.setting.steps])
+    shapes = {key: tuple(max(1, x * steps) for x in axes) for key, axes in training.strides(p).items()}
+    order = sum(8.0 * math.prod(shape) for shape in shapes.values())
+    rows = max((max(shape) for shape in shapes.values()), default=1)
+    plans = plans_for(training, p, sampling)
+    plan = plans[min(1, len(plans) - 1)]  # the first one often has too little room, the second seldom
+    sizes = training.shapes(p, plan.rank)
+    normals = sum(map(math.prod, sizes.values()))
+    sites = 8.0 * plan.sites * (WORKING_COPIES * training.footprint(p, plan.rank) + normals)
+    widest = max((math.prod(sizes[name]) for group in training.groups for name in group), default=1)
+    kept = 8.0 * sum(max(shape) * widest for shape in shapes.values())
+    apart = 2.3 * order > SMALL  # with moments, of which there are somewhat more
+    replicas = plan.replicas + 3
+    shelf = min(IN_MEMORY, 3 * plan.replicas * kept + (2.3 * order if apart else 4 * replicas * order))
+    beside = ALONE + (2 if plan.rank is None else 5) * PROGRAMS + shelf
+    chosen = [m for m in solver.matrices if labels is None or m.label in labels]
+    outliers = max((_of_outliers(p, m, shapes, steps if path else 0, replicas) for m in chosen), default=0.0)
+    return Expected(beside + sites + 4 * kept, beside + (8 * 8.0 * rows**2 if apart else 6 * order), beside + outliers)
+
+
+def _of_outliers(
+    p: Point, matrix: ProbedMatrix, shapes: dict[Key, tuple[int, ...]], steps: int, replicas: int
+) -> float:
+    """What the eigenproblems of a matrix take."""
+    stopping = matrix.probe.stopping
+    p = p if stopping is None else stopping.begun(p)
+    if not (matrix.probe.unknowns and matrix.probe.reduced) or matrix.probe.measured:
+        return 0.0
+    struct: Any = jax.ShapeDtypeStruct
+    given = {key: struct(shape, float) for key, shape in shapes.items()}
+    most = 0.0
+    for ring in matrix.probe.rings:
+        try:
+            made = jax.eval_shape(lambda order, ring=ring: unfinished(lambda o: ring.pencil(p, o), order)[0], given)
+        except (KeyError, TypeError):  # it needs what the training level has not told
+            continue
+        rows = made[0].shape[0]
+        factors = sum(8.0 * math.prod(x.shape) for x in made)
+        square = 8.0 * rows**2
+        read = factors / 1.7  # order parameters are there once and factors hold some of them twice
+        if rows > ROWS:
+            most = max(most, 2 * read + 1.6 * factors)
+        else:
+            whole = 8.0 * (2.5 * rows) ** 2
+            course = min(steps, 64) / 3 * square + min(5e8, replicas * factors)
+            most = max(most, read + factors + 6 * square + 3 * whole + course)
+    return most
+
+
+def check_expected(expected: Expected, most: float | None) -> None:
+    """Refuse what would take more than `most` bytes; unless that is given, a share of the memory of the machine."""
+    bound = SHARE * memory_of_machine() if most is None else most
+    if expected.most <= bound:
+        return
+    less = "fewer steps, labels or samples"
+    if expected.most == expected.outliers:
+        less += ", or leave out spectra (layer=none) or their path (path=False)"
+    raise ParameterError(
+        f"this takes {expected.told}, and {bound / 1e9:.1f} GB are allowed; take {less}, or allow more "
+        "(memory=GB, --memory GB)"
+    )

@@ -1,0 +1,253 @@
+"""The eigenproblem of every training time as a corner of that of the last one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from numerics.outliers.finding import check_size, factors_at, keys_read, ring_factors
+from numerics.outliers.problem import SpikedProblem
+from numerics.runtime.interface import Key, Order, Ring, Strides
+from numerics.runtime.point import Point
+
+CODED_BYTES = 2e7
+"""Order parameters that take more are not written down for every time to see which rows belong to which."""
+CODED_BITS, FEWEST_BITS = 1000, 8
+"""Binary digits of an exponent, and how many there must be for each time."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How a problem depends on time: its number of steps, under the name of that parameter, and the entries per time
+    step along each axis of the order parameters."""
+
+    name: str
+    count: int
+    strides: Mapping[Key, Strides]
+
+
+@dataclass(frozen=True)
+class _Structure:
+    """Which rows and columns of a ring's factors belong to which time.
+
+    nested: whether the factors of every time are corners of those of the last one, with rows and columns in the order
+    `appearing`; sizes: of those corners by time. bytes: of all factors.
+    """
+
+    nested: bool
+    appearing: tuple[np.ndarray, ...]
+    sizes: tuple[tuple[int, ...], ...]
+    bytes: int
+
+    @staticmethod
+    def of(nested: bool, births: Sequence[np.ndarray], count: int) -> _Structure:
+        """births: for rows of each factor the first time at which they hold something, after the last one if never."""
+        rows = [len(birth) for birth in births]
+        return _Structure(
+            nested,
+            tuple(np.argsort(birth, kind="stable") for birth in births),
+            tuple(tuple(int(np.sum(birth <= time)) for birth in births) for time in range(count + 1)),
+            sum(8 * one * other for one, other in zip(rows, [*rows[1:], rows[0]], strict=True)),
+        )
+
+
+Shapes = tuple[tuple[Key, tuple[int, ...]], ...]
+
+
+@lru_cache(maxsize=64)
+def _structure(
+    ring: Ring, p: Point, shapes: Shapes, strides: tuple[tuple[Key, Strides], ...], count: int
+) -> _Structure:
+    """The structure at order parameters without any zeros; p holds numbers without any relation to each other.
+
+    That early factors are parts of late ones is an identity in parameters and order parameters, so that what holds at
+    numbers drawn at random holds at all of them, and is asked once for all points of a sweep.
+    """
+    of_time = dict(strides)
+    if sum(8 * math.prod(shape) for _, shape in shapes) > CODED_BYTES and CODED_BITS // count >= FEWEST_BITS:
+        found = _coded_births(ring, p, shapes, of_time, count)
+        if _are_nested(ring, p, shapes, of_time, found, count):
+            return _Structure.of(True, found, count)
+    generic = dict(_Drawn(shapes))
+    whole = _early(ring, p, generic, of_time, count)
+    last = count + 1
+    births = [np.full(len(x), last) for x in whole]
+    nested = all(np.all(np.isfinite(x)) for x in whole)
+    for time in range(count, 0, -1):
+        early = _early(ring, p, generic, of_time, time)
+        alive = _alive(early)
+        nested &= all(np.all(birth[now] == time + 1) for birth, now in zip(births, alive, strict=True))
+        for birth, now in zip(births, alive, strict=True):
+            birth[now] = time
+        pairs = zip(_parts(early, alive), _parts(whole, alive), strict=True)
+        nested &= all(np.array_equal(now, then) for now, then in pairs)
+    return _Structure.of(bool(nested), births, count)
+
+
+def _alive(factors: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Which rows of each factor, and columns of the one before it, hold something."""
+    return [
+        np.any(one, axis=0) & np.any(other, axis=1)
+        for one, other in zip((factors[-1], *factors[:-1]), factors, strict=True)
+    ]
+
+
+class _Drawn(Mapping[Key, np.ndarray]):
+    """Order parameters without any zeros, drawn when they are asked for, since all together may be large; changed: what
+    is done to each."""
+
+    def __init__(self, shapes: Shapes, changed: Callable[[Key, np.ndarray], np.ndarray] | None = None) -> None:
+        self.shapes, self.changed = dict(shapes), changed
+
+    def __getitem__(self, key: Key) -> np.ndarray:
+        rng = np.random.default_rng(list(self.shapes).index(key))
+        found = rng.uniform(0.5, 1.5, self.shapes[key])
+        return found if self.changed is None else self.changed(key, found)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self.shapes)
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+
+def _coded_births(ring: Ring, p: Point, shapes: Shapes, strides: Mapping[Key, Strides], count: int) -> list[np.ndarray]:
+    """From when on rows and columns hold something, read off one set of factors: entries of order parameters are the
+    smaller the later they are, so that the largest entry of a row says how early something is there. Where entries are
+    products of order parameters it says something else, which `_are_nested` finds."""
+    bits = CODED_BITS // count
+
+    def coded(key: Key, x: np.ndarray) -> np.ndarray:
+        sizes = np.ones((1,) * x.ndim)
+        for axis, (length, step) in enumerate(zip(x.shape, strides.get(key, ()), strict=False)):
+            when = np.arange(length) // step if step else np.zeros(length)
+            # of what has two times the later one counts
+            sizes = np.minimum(sizes, np.exp2(-bits * when).reshape([-1 if k == axis else 1 for k in range(x.ndim)]))
+        found: np.ndarray = x * sizes
+        return found
+
+    factors = factors_at(ring, p, _Drawn(shapes, coded))
+
+    def birth(largest: np.ndarray) -> np.ndarray:
+        there = largest > 0
+        when = 1 + np.round(-np.log2(np.where(there, largest, 1.0)) / bits)
+        return np.where(there, np.clip(when, 1, count), count + 1).astype(int)
+
+    ends = zip((factors[-1], *factors[:-1]), factors, strict=True)
+    return [np.maximum(birth(_largest(one, 0)), birth(_largest(other, 1))) for one, other in ends]
+
+
+def _largest(x: np.ndarray, axis: int) -> np.ndarray:
+    """Largest moduli along an axis, without a copy."""
+    found: np.ndarray = np.maximum(x.max(axis=axis), -x.min(axis=axis))
+    return found
+
+
+def _are_nested(
+    ring: Ring, p: Point, shapes: Shapes, strides: Mapping[Key, Strides], births: Sequence[np.ndarray], count: int
+) -> bool:
+    """Whether factors of a few times hold something where births say it, and do there to vectors what those of the last
+    time do."""
+    times = sorted({1, max(1, count // 3), max(1, 2 * count // 3)})
+    vectors = [np.random.default_rng(k).standard_normal(len(birth)) for k, birth in enumerate(births)]
+
+    def seen(time: int, factors: Sequence[np.ndarray]) -> list[np.ndarray]:
+        there = [birth <= time for birth in births]
+        ends = zip(factors, there, [*there[1:], there[0]], [*vectors[1:], vectors[0]], strict=True)
+        return [(x @ (vector * columns))[rows] for x, rows, columns, vector in ends]
+
+    whole = factors_at(ring, p, _Drawn(shapes))
+    if not all(np.all(np.isfinite(x)) for x in whole):
+        return False
+    then = [seen(time, whole) for time in times]
+    del whole
+    for time, expected in zip(times, then, strict=True):
+
+        def cut(key: Key, x: np.ndarray, time: int = time) -> np.ndarray:
+            return np.where(_before(x.shape, strides[key], time), x, 0.0) if key in strides else x
+
+        early = factors_at(ring, p, _Drawn(shapes, cut))
+        if not all(np.array_equal(now, birth <= time) for now, birth in zip(_alive(early), births, strict=True)):
+            return False
+        now = seen(time, early)
+        if not all(np.allclose(x, y, rtol=1e-9, atol=1e-12) for x, y in zip(now, expected, strict=True)):
+            return False
+    return True
+
+
+def _generic(p: Point) -> Point:
+    """Numbers without any relation to each other in the place of all parameters but whole ones, which fix shapes."""
+    draw = np.random.default_rng(1).uniform
+    return Point(**{name: x if isinstance(x, int) else float(draw(0.5, 1.5)) for name, x in vars(p).items()})
+
+
+def _early(ring: Ring, p: Point, order: Order, strides: Mapping[Key, Strides], time: int) -> tuple[np.ndarray, ...]:
+    """The factors with order parameters of later times set to zero."""
+    return factors_at(ring, p, without_later(order, strides, time))
+
+
+def without_later(order: Order, strides: Mapping[Key, Strides], time: int) -> Order:
+    """Order parameters with those of later times set to zero."""
+    return {
+        key: np.where(_before(x.shape, strides[key], time), x, 0.0) if key in strides else x for key, x in order.items()
+    }
+
+
+class Restriction:
+    """The factors of a ring's matrix when the spikes of later times are left out.
+
+    What is left at each time is asked of order parameters without any zeros, since sampled ones may vanish here in one
+    replica and there in another. If it is a part of what is left later, with the same entries, rows and columns are put
+    in the order in which they appear, so that the factors of every time are the corners of those of the last one.
+    """
+
+    def __init__(self, problem: SpikedProblem, ring: Ring, steps: Steps) -> None:
+        self.problem, self.ring, self.strides = problem, ring, steps.strides
+        keys = keys_read(ring, problem.p, problem.order)
+        shapes = tuple((key, np.shape(x)) for key, x in problem.order.items() if key in keys)
+        strides = tuple((key, tuple(stride)) for key, stride in steps.strides.items())
+        found = _structure(ring, _generic(problem.p), shapes, strides, steps.count)
+        self.nested, self.appearing, self.sizes, self.bytes = found.nested, found.appearing, found.sizes, found.bytes
+
+    def of(self, order: Order) -> tuple[np.ndarray, ...]:
+        """The factors of the last time at given order parameters, rows and columns as they appear."""
+        if not self.nested:
+            return ()
+        return ring_factors(self.problem.with_order(order), self.ring, self.appearing)
+
+    def rows(self, time: int) -> int:
+        """Of the matrix at a time."""
+        return self.sizes[time][0] if self.nested else self.sizes[-1][0]
+
+    def at(self, time: int, order: Order, last: tuple[np.ndarray, ...] | None) -> tuple[np.ndarray, ...]:
+        """The factors at a time; last: what `of` gives, where it is at hand."""
+        if not self.nested:
+            found = _early(self.ring, self.problem.p, order, self.strides, time)
+            check_size(*found)
+            return found
+        rows = self.sizes[time]
+        ends = zip(last or self.of(order), rows, [*rows[1:], rows[0]], strict=True)
+        return tuple(x[:height, :width] for x, height, width in ends)
+
+
+def _parts(factors: Sequence[np.ndarray], chosen: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """Rows and columns of each factor; what leaves the last one enters the first."""
+    ends = [*chosen[1:], chosen[0]]
+    return tuple(x[np.ix_(rows, columns)] for x, rows, columns in zip(factors, chosen, ends, strict=True))
+
+
+def slices(shape: tuple[int, ...], stride: tuple[int, ...], time: int) -> tuple[slice, ...]:
+    return tuple(
+        slice(min(length, step * time) if step else length) for length, step in zip(shape, stride, strict=True)
+    )
+
+
+def _before(shape: tuple[int, ...], stride: tuple[int, ...], time: int) -> np.ndarray:
+    """Which entries of an order parameter belong to times before `time`."""
+    inside = np.zeros(shape, bool)
+    inside[slices(shape, stride, time)] = True
+    return inside

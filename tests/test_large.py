@@ -1,0 +1,235 @@
+"""Large eigenproblems, known by what they do to vectors, against the same written down."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import solver_and_values, solver_of, values_of
+
+import derive
+from derive.errors import ParameterError
+from numerics.memory import check_expected, expected_memory
+from numerics.nearby import Nearby
+from numerics.outliers import finding, restriction
+from numerics.outliers.finding import factors_at, find_outliers, ring_spectra
+from numerics.outliers.large import large_spectrum, rows_of
+from numerics.outliers.leading import NotConverged, leading
+from numerics.outliers.paths import outlier_path
+from numerics.outliers.replicas import replica_outliers
+from numerics.outliers.restriction import Steps
+from numerics.precision import in_float64
+from numerics.solver import load_built, solve, spiked_problem
+from numerics.training import ensemble as ensemble_module
+from numerics.training.ensemble import Ensemble
+from numerics.training.sampling import Sampling
+from numerics.training.trained import Trained
+
+QUIET = lambda *_: None  # noqa: E731
+
+
+def with_eigenvalues(values, rows: int, seed: int = 0) -> np.ndarray:
+    """A matrix that is not normal, with these eigenvalues and many small ones; complex ones with their conjugates."""
+    rng = np.random.default_rng(seed)
+    middle = np.diag(rng.uniform(-0.3, 0.3, rows))
+    at = 0
+    for value in values:
+        if np.iscomplex(value):
+            middle[at : at + 2, at : at + 2] = [[value.real, value.imag], [-value.imag, value.real]]
+        else:
+            middle[at, at] = np.real(value)
+        at += 2 if np.iscomplex(value) else 1
+    vectors = np.eye(rows) + 0.3 * rng.standard_normal((rows, rows)) / np.sqrt(rows)
+    return vectors @ middle @ np.linalg.inv(vectors)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (3.0, 2.0, 2.0, -1.5, 1.1),
+        (1.2 + 0.3j, 1.05, 0.95),
+        (0.5,),
+        tuple(np.linspace(1, 4, 20)),
+    ],
+)
+@pytest.mark.parametrize("rows", [60, 400])
+def test_leading_eigenvalues_are_all_found_with_their_vectors(values, rows):
+    matrix = with_eigenvalues(values, rows)
+    known = np.linalg.eigvals(matrix)
+    known = known[np.abs(known) >= 1.0]
+    for start in (None, np.eye(rows)[:, :3]):
+        found = leading(lambda v: matrix @ v, rows, 1.0, start)
+        assert found.count == len(known)
+        assert np.allclose(np.sort_complex(found.found), np.sort_complex(known), atol=1e-9)
+        exact = found.cut(found.count) if found.count else found
+        if found.count:
+            assert np.allclose(matrix @ exact.vectors, exact.vectors @ exact.small, atol=1e-8)
+        assert np.allclose(found.vectors.T @ found.vectors, np.eye(found.vectors.shape[1]), atol=1e-12)
+
+
+def test_eigenvalues_that_do_not_settle_are_given_up(monkeypatch):
+    monkeypatch.setattr("numerics.outliers.leading.CYCLES", 1)
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((400, 400)) / 20  # a disc full of them
+    with pytest.raises(NotConverged):
+        leading(lambda v: matrix @ v, 400, 1.01)
+
+
+@cache
+def exact(setting: str, **values):
+    """A problem whose order parameters are exact, and others nearby, drawn around them."""
+    solver, given = solver_and_values(setting, **values)
+    solution = solve(solver, given)
+    problem = spiked_problem(solver, solution)
+    rng = np.random.default_rng(3)
+    nearby = [
+        {key: x * (1 + 1e-3 * rng.standard_normal(np.shape(x))) for key, x in solution.order.items()} for _ in range(4)
+    ]
+    name = solver.setting.steps
+    return problem, Steps(name, int(given[name]), solver.training.strides(problem.p)), nearby
+
+
+MODELS = [("anti_hebbian", {"T": 12, "gamma0": 4.0, "dt": 0.1}), ("deep_linear", {"T": 20, "gamma0": 4.0, "nu": 2.0})]
+
+
+@pytest.mark.parametrize(("setting", "values"), MODELS)
+def test_large_and_small_ways_agree_on_outliers_replicas_and_paths(setting, values):
+    problem, steps, orders = exact(setting, **values)
+    nearby = Nearby(tuple(orders[:3]), (1.0,) * 3, orders[3], 0.5, 0.1)
+    found = large_spectrum(problem, steps, nearby, QUIET)
+    spectra = in_float64(ring_spectra)(problem)
+    known = find_outliers(problem, spectra)
+    assert known, "there is something to compare"
+    assert [o.z for o in found.outliers] == pytest.approx([o.z for o in known], rel=1e-9)
+    assert max(o.residual for o in found.outliers) < 1e-9
+    replicas = replica_outliers(problem, spectra, [o.z for o in known], nearby)
+    for one, other in zip(found.replicas.positions, replicas.positions, strict=True):
+        assert one == pytest.approx(other, rel=1e-7)
+    course = outlier_path(problem, steps, QUIET, orders)
+    assert [len(now) for now, _ in found.course.path] == [len(now) for now, _ in course.path]
+    for (now, top), (then, same) in zip(found.course.path, course.path, strict=True):
+        assert now == pytest.approx(then, rel=1e-8) and top == same
+    moves = 0.0
+    for one, other in zip(found.course.replicas, course.replicas, strict=True):
+        for now, then, (mean, _) in zip(one, other, course.path, strict=True):
+            assert len(now) == len(then)
+            moves = max([moves, *np.abs(np.subtract(then, mean))])
+            assert np.allclose(now, then, atol=0.1 * moves, rtol=1e-9), "to first order"
+    assert moves > 0
+
+
+@pytest.mark.parametrize(("setting", "values"), MODELS)
+def test_rows_belong_to_the_same_times_by_one_set_of_factors_as_by_all(setting, values, monkeypatch):
+    problem, steps, _ = exact(setting, **values)
+    for ring in problem.probe.rings:
+        found = []
+        for size in (1e99, 0.0):
+            monkeypatch.setattr(restriction, "CODED_BYTES", size)
+            restriction._structure.cache_clear()
+            found.append(restriction.Restriction(problem, ring, steps))
+        one, other = found
+        assert one.nested and other.nested and one.sizes == other.sizes and one.bytes == other.bytes
+        assert all(np.array_equal(x, y) for x, y in zip(one.appearing, other.appearing, strict=True))
+    restriction._structure.cache_clear()
+
+
+@pytest.mark.parametrize(("setting", "values"), MODELS)
+def test_factors_are_the_same_block_by_block(setting, values, monkeypatch):
+    problem, _, _ = exact(setting, **values)
+    rng = np.random.default_rng(0)
+    for ring in problem.probe.rings:
+        whole = in_float64(factors_at)(ring, problem.p, problem.order)
+        assert whole[0].shape[0] == rows_of(problem, ring)
+        places = [rng.permutation(len(x)) for x in whole]
+        turned = in_float64(factors_at)(ring, problem.p, problem.order, places)
+        monkeypatch.setattr(finding, "MANY", 0)
+        for at, known in ((None, whole), (places, turned)):
+            found = in_float64(factors_at)(ring, problem.p, problem.order, at)
+            assert all(np.allclose(x, y, rtol=1e-14) for x, y in zip(found, known, strict=True))
+        monkeypatch.undo()
+
+
+@in_float64
+def test_responses_need_only_the_noises_that_carry_them(monkeypatch):
+    """Moments over noises with a few columns give the same order parameters as with all."""
+    made: list[Ensemble] = []
+
+    class Kept(Ensemble):
+        def __init__(self, *args):
+            super().__init__(*args)
+            made.append(self)
+
+    monkeypatch.setattr("numerics.training.sampling.Ensemble", Kept)
+    monkeypatch.setattr(ensemble_module, "SMALL", 0)
+    monkeypatch.setattr(ensemble_module, "FEW", 1)
+    monkeypatch.setattr(ensemble_module, "STEP", 2)
+    solver, values = solver_of("coupled_spikes_tanh"), values_of("coupled_spikes_tanh", S=6, theta=1.5)
+    tables = []
+    for share in (1.0, 0.0):
+        monkeypatch.setattr(ensemble_module, "MOST_COLUMNS", share)
+        found = Trained.sampled(solver, values, Sampling(2000, tolerance=0.02), QUIET)
+        tables.append([dict(found.order), *(dict(one) for one in found.nearby.orders)])
+    assert len(made[0].parts) > 1
+    monkeypatch.setattr(ensemble_module, "MOST_COLUMNS", 1.0)
+    noises = made[0].resolved(made[0].mean([(1.0, 0)]), 0.02)
+    some = [made[0].columns(moments, noises) for _, moments in made[0].parts]
+    assert any(one is not None for one in some), "there is something to leave out"
+    for one, other in zip(*tables, strict=True):
+        assert all(np.allclose(one[key], other[key], rtol=1e-9, atol=1e-12) for key in one)
+
+
+# -- memory
+
+CHILD = """
+import sys
+import derive
+m = derive.load(sys.argv[1])
+s = m.solve({k: float(v) if "." in v else int(v) for k, v in (x.split("=") for x in sys.argv[2:])}, samples=2000)
+print(s.diagnostics["memory"])
+(most,) = (line for line in open("/proc/self/status") if line.startswith("VmHWM"))  # ru_maxrss knows the parent's too
+print(int(most.split()[1]) * 1024)
+"""
+
+
+def peak(setting: str, **values) -> tuple[float, float]:
+    """GB that were expected and that a process of its own has taken at most."""
+    words = [f"{name}={value}" for name, value in values.items()]
+    around = {**os.environ, "PYTHONPATH": str(Path(derive.__file__).parents[1])}
+    run = subprocess.run(
+        [sys.executable, "-c", CHILD, setting, *words], capture_output=True, text=True, check=True, env=around
+    )
+    told, used = run.stdout.strip().splitlines()
+    return float(told.split()[1]), float(used) / 1e9
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell how much a process took")
+@pytest.mark.parametrize(("setting", "values"), [("coupled_spikes_tanh", {"S": 3}), ("wide_network", {"P": 3, "T": 3})])
+def test_expected_memory_is_what_a_process_takes_within_a_factor_of_two(setting, values):
+    told, used = peak(setting, **values)
+    assert used / 2 < told < 2 * used
+
+
+def many_points(points, steps):
+    solver = load_built("wide_network")
+    values = {q.name: q.default for q in solver.setting.parameters} | {"P": points, "B": points, "T": steps}
+    return solver, values | {"x": np.zeros((steps + 1, points, 10)), "y": np.zeros((steps + 1, points))}
+
+
+def test_expected_memory_grows_with_labels_and_steps_and_is_refused_before_the_run():
+    sizes = [
+        expected_memory(*many_points(*shape), Sampling(10_000), None, True) for shape in ((10, 20), (50, 20), (50, 50))
+    ]
+    assert sizes[0].most < sizes[1].most < sizes[2].most < 4e9
+    assert expected_memory(*many_points(50, 50), Sampling(10_000), (), True).outliers < sizes[2].outliers
+    with pytest.raises(
+        ParameterError, match=r"takes about .* GB at most, for outliers, and 1.0 GB are allowed; take fewer"
+    ):
+        check_expected(sizes[2], 1e9)
+    with pytest.raises(ParameterError, match="are allowed"):
+        derive.load("wide_network").solve(P=3, T=3, memory=0.1)
