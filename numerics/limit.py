@@ -15,14 +15,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from derive.errors import NumericalError
 from numerics.bulk.jets import Jet
+from numerics.labelled_limit import LabelledEquations as _Labelled
 from numerics.precision import in_float64
-from numerics.runtime.interface import NODES, LimitOf
+from numerics.runtime.interface import NODES, LabelledLimitOf, LimitOf
 from numerics.runtime.point import Point
 from numerics.runtime.traits import Law
 
@@ -50,16 +51,16 @@ class AtRest:
     """Observables by name at the end of long training. radius: of the circle that they are means over; error: how far
     they can be off, relatively. nodes: values at which densities were taken, where there are any."""
 
-    observables: dict[str, float]
+    observables: dict[str, float | np.ndarray]
     radius: float
     error: float
     nodes: int | None
 
 
 @in_float64
-def at_rest(limit: LimitOf, p: Point) -> AtRest:
+def at_rest(limit: LimitOf | LabelledLimitOf, p: Point) -> AtRest:
     """The observables after arbitrarily many steps."""
-    found = _Way(limit, p, _laws(limit, p, NODES)).rested()
+    found = _way(limit, p, NODES).rested()
     nodes, moved = NODES, 0.0
     while limit.settles:
         if nodes >= MOST:
@@ -68,13 +69,13 @@ def at_rest(limit: LimitOf, p: Point) -> AtRest:
                 f"{moved:.1e}; cut its density off, or take values and weights instead"
             )
         nodes *= 2
-        finer = _Way(limit, p, _laws(limit, p, nodes)).rested()
-        now, before = (np.array([*one.observables.values()]) for one in (finer, found))
+        finer = _way(limit, p, nodes).rested()
+        now, before = (np.concatenate([np.ravel(x) for x in one.observables.values()]) for one in (finer, found))
         moved = float(np.max(np.abs(now - before) / np.maximum(np.abs(now), 1e-3 * np.max(np.abs(now)))))
         found = replace(finer, error=max(finer.error, moved))
         if moved <= SETTLED:
             break
-    way = _Way(limit, p, _laws(limit, p, nodes))
+    way = _way(limit, p, nodes)
     way.check_stable(found.radius)
     if limit.forgotten and way.remembers(found.radius):
         raise NumericalError(
@@ -84,8 +85,9 @@ def at_rest(limit: LimitOf, p: Point) -> AtRest:
     return replace(found, nodes=nodes if limit.settles else None)
 
 
-def _laws(limit: LimitOf, p: Point, nodes: int) -> tuple[Law, ...]:
-    return tuple(Law(np.asarray(law.values), np.asarray(law.weights)) for law in limit.sites(p, nodes))
+def _way(limit: LimitOf | LabelledLimitOf, p: Point, nodes: int) -> _Way:
+    laws = tuple(Law(np.asarray(law.values), np.asarray(law.weights)) for law in limit.sites(p, nodes))
+    return _Way(_Labelled(limit, p, laws) if isinstance(limit, LabelledLimitOf) else _Plain(limit, p, laws))
 
 
 @dataclass(frozen=True)
@@ -102,17 +104,35 @@ def _responses(points: Sequence[Reached]) -> np.ndarray:
     return np.array([one.responses for one in points]).reshape(len(points), -1)
 
 
+class _Equations(Protocol):
+    """What responses and means at z obey. count: of responses."""
+
+    @property
+    def count(self) -> int: ...
+
+    def system(self, z: complex, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Residual, rate in z and slope in r of the response equations."""
+
+    def means(self, z: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """The means at points with their responses: one row per point."""
+
+    def observed(self, means: np.ndarray) -> dict[str, float | np.ndarray]:
+        """Observables by name from means at rest."""
+
+
 @dataclass(frozen=True)
-class _Way:
-    """Responses at parameters, followed along ways in the complex plane."""
+class _Plain:
+    """Without labels: functions of z and numbers."""
 
     limit: LimitOf
     p: Point
     laws: tuple[Law, ...]
-    reached: list[Reached] = field(default_factory=list)
-    """Points of the positive real axis where the responses are known already."""
 
-    def _system(self, z: complex, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    @property
+    def count(self) -> int:
+        return len(self.limit.responses)
+
+    def system(self, z: complex, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Residual, rate in z and slope in r of the response equations."""
         count = len(r) + 1
         jets = []
@@ -125,15 +145,46 @@ class _Way:
         slopes = np.array([np.broadcast_to(e.slopes, (count, 1, 1))[:, 0, 0] for e in found])
         return residual, slopes[:, 0], slopes[:, 1:]
 
+    def means(self, z: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """The means at points with their responses: one row per point. Correlations are linear in each other."""
+        columns, count = list(r.T), len(self.limit.correlations)
+
+        def residual(c: Any) -> np.ndarray:
+            found = self.limit.correlating(self.p, z, columns, c, self.laws)
+            return np.array([np.broadcast_to(np.asarray(e), z.shape) for e in found])
+
+        nothing = [np.zeros(z.shape, complex)] * count
+        c: list[np.ndarray] = []
+        if count:
+            alone = residual(nothing)
+            units = [[np.ones(z.shape, complex) if i == k else nothing[0] for i in range(count)] for k in range(count)]
+            matrix = np.stack([residual(unit) - alone for unit in units], axis=-1)
+            c = list(np.linalg.solve(np.moveaxis(matrix, 1, 0), -alone.T[..., None])[..., 0].T)
+        found = self.limit.means(self.p, z, columns, c, self.laws)
+        return np.array([np.broadcast_to(np.asarray(e), z.shape) for e in found]).reshape(len(found), z.size).T
+
+    def observed(self, means: np.ndarray) -> dict[str, float | np.ndarray]:
+        values = self.limit.observing(self.p, tuple(means))
+        return dict(zip(self.limit.observables, map(float, map(np.asarray, values)), strict=True))
+
+
+@dataclass(frozen=True)
+class _Way:
+    """Responses at parameters, followed along ways in the complex plane."""
+
+    equations: _Equations
+    reached: list[Reached] = field(default_factory=list)
+    """Points of the positive real axis where the responses are known already."""
+
     @cached_property
     def start(self) -> Reached:
         """The responses at a large z: no loop comes back at once, so that iterating them ends."""
         z = 1e3
         while z <= FARTHEST:
-            r = np.zeros(len(self.limit.responses), complex)
+            r = np.zeros(self.equations.count, complex)
             with np.errstate(all="ignore"):
                 for _ in range(200):
-                    step = self._system(z, r)[0] if len(r) else r
+                    step = self.equations.system(z, r)[0] if len(r) else r
                     r = r - step
                     if np.all(np.abs(step) <= 1e-13 * (1 + np.abs(r))):
                         return Reached(z, *self.newton(z, r)[:2])
@@ -146,7 +197,7 @@ class _Way:
             return r, r, True
         before = np.inf
         for _ in range(12):
-            residual, rate, slope = self._system(z, r)
+            residual, rate, slope = self.equations.system(z, r)
             try:
                 both = np.linalg.solve(slope, np.stack([residual, -rate], axis=-1))
             except np.linalg.LinAlgError:
@@ -200,24 +251,6 @@ class _Way:
         self.reached.extend(self.along(np.geomspace(here.z.real, radius, count)[1:], here))
         return self.reached[-1]
 
-    def means(self, z: np.ndarray, r: np.ndarray) -> np.ndarray:
-        """The means at points with their responses: one row per point. Correlations are linear in each other."""
-        columns, count = list(r.T), len(self.limit.correlations)
-
-        def residual(c: Any) -> np.ndarray:
-            found = self.limit.correlating(self.p, z, columns, c, self.laws)
-            return np.array([np.broadcast_to(np.asarray(e), z.shape) for e in found])
-
-        nothing = [np.zeros(z.shape, complex)] * count
-        c: list[np.ndarray] = []
-        if count:
-            alone = residual(nothing)
-            units = [[np.ones(z.shape, complex) if i == k else nothing[0] for i in range(count)] for k in range(count)]
-            matrix = np.stack([residual(unit) - alone for unit in units], axis=-1)
-            c = list(np.linalg.solve(np.moveaxis(matrix, 1, 0), -alone.T[..., None])[..., 0].T)
-        found = self.limit.means(self.p, z, columns, c, self.laws)
-        return np.array([np.broadcast_to(np.asarray(e), z.shape) for e in found]).reshape(len(found), z.size).T
-
     # -- the value in the centre
 
     def rested(self) -> AtRest:
@@ -229,9 +262,7 @@ class _Way:
             except (NumericalError, np.linalg.LinAlgError):
                 error = np.inf
             if error <= CLEAN:
-                values = self.limit.observing(self.p, tuple(centre))
-                named = zip(self.limit.observables, map(float, map(np.asarray, values)), strict=True)
-                return AtRest(dict(named), radius, float(error), None)
+                return AtRest(self.equations.observed(centre), radius, float(error), None)
             radius /= SHRINK
         raise NumericalError(
             "training does not come to rest: its last modes decay arbitrarily slowly, or something grows without "
@@ -243,8 +274,8 @@ class _Way:
         angles = np.pi * (np.arange(2 * POINTS) + 0.5) / (2 * POINTS)
         points = radius * np.exp(1j * angles)
         responses = _responses(self.along(np.append(points, -radius), self.inward(radius)))
-        values = self.means(points, responses[:-1])
-        last = self.means(np.array([-radius + 0j]), responses[-1:])[0]
+        values = self.equations.means(points, responses[:-1])
+        last = self.equations.means(np.array([-radius + 0j]), responses[-1:])[0]
         centre, size = np.mean(values, axis=0).real, np.max(np.abs(values), axis=0) + 1e-300
         defects = [np.abs(last.imag)]
         for k in (1, 2, 3):  # powers of 1/z, which an analytic function has not
@@ -268,7 +299,7 @@ class _Way:
         """Refuse training that grows: values outside of |1 + z| = 1 must follow from those on it."""
         tried = np.array(OUTSIDE, complex)
         beyond = _responses(self.along(tried[::-1], self.start))[::-1]
-        right = np.concatenate([beyond, self.means(tried, beyond)], axis=1).real
+        right = np.concatenate([beyond, self.equations.means(tried, beyond)], axis=1).real
         usual = np.max(np.abs(right), axis=0) + 1e-300
         turn, first = np.arccos(-radius / 2), 2 * np.arcsin(radius / 2)
         try:
@@ -300,7 +331,7 @@ class _Way:
             circle = centre + turned
             points = self.along(circle, here)
             inside = _responses(points)
-            values = np.concatenate([inside, self.means(circle, inside)], axis=1)
+            values = np.concatenate([inside, self.equations.means(circle, inside)], axis=1)
             if not np.isfinite(values).all():
                 raise NumericalError("something is infinite")
             tail = np.abs(series[-3:] @ values)

@@ -166,7 +166,11 @@ def test_build_of_a_file_goes_where_it_is_told(starting_point: str, tmp_path: Pa
 def test_build_check_names_the_files_and_the_remedy(starting_point: str, tmp_path: Path):
     out = str(tmp_path / "out")
     missing = run("build", starting_point, "--check", "--out", out)
-    assert missing.exit_code == 1 and "missing:" in missing.stdout and "mend it with: derive build" in missing.stdout
+    assert (
+        missing.exit_code == 1
+        and "missing:" in missing.stdout
+        and "write it again with: derive build" in missing.stdout
+    )
     assert not Path(out).exists()
     run("build", starting_point, "--out", out)
     assert run("build", starting_point, "--check", "--out", out).exit_code == 0
@@ -211,6 +215,7 @@ def test_solve_prints_exactly_the_promised_keys():
         "outlier_errors",
         "overlaps",
         "alignments",
+        "alignment_path",
         "outlier_path",
         "outlier_path_errors",
         "largest_path",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from derive.api.solvers import Source
 from derive.errors import DeriveError, NumericalError
-from derive.problems import Problem
-from derive.results.limit import Limit
+from derive.problems import Problem, array_names, grid_of
+from derive.results.limit import Limit, Limits
 from numerics.limit import at_rest
 
 if TYPE_CHECKING:
+    from derive.language.family import Family
     from derive.language.model import Model
 
 Progress = Callable[[float, str], None]
@@ -37,6 +40,17 @@ def limit(source: Source, problem: Problem, progress: Progress | None) -> Limit:
     if found.nodes is not None:
         about["nodes"] = found.nodes
     return Limit(made, found.observables, about)
+
+
+def limits(source: Source, declared: Model | Family, given: Mapping[str, Any], progress: Progress | None) -> Limits:
+    """See `Theory.limits`."""
+    alone = array_names(declared, given)
+    several = {
+        name: (value,) if name in alone or isinstance(value, str) or np.ndim(value) == 0 else tuple(value)
+        for name, value in given.items()
+    }
+    grid = grid_of(declared, several)
+    return Limits(dict(grid.axes), tuple(limit(source, problem, progress) for problem in grid.problems))
 
 
 def _refuse(model: Model) -> None:

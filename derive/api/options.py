@@ -58,6 +58,10 @@ def _times(value: Any) -> bool:
     return _yes_or_no(value) or (not _text(value) and np.ndim(value) == 1)
 
 
+def _positive(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+
+
 def _text(value: Any) -> bool:
     return isinstance(value, str)
 
@@ -77,6 +81,7 @@ KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "seed": (_whole(0), "a whole number, 0 or larger"),
     "samples": (_whole(100), "a whole number, 100 or larger"),
     "rank": (_whole(2), "a whole number, 2 or larger"),
+    "memory": (_positive, "a number of GB, larger than 0"),
     "path": (_times, "True, False or a list of times"),
     "overlaps": (_yes_or_no, "True or False"),
     "simulation": (_yes_or_no, "True or False"),

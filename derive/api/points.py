@@ -73,6 +73,7 @@ class Point:
         overlaps: bool,
         kernels: Wanted,
         progress: Progress | None,
+        memory: float | None = None,
     ) -> Solution:
         """The theory; options as for `Theory.solve`."""
         told = {"samples": samples, "seed": seed, "rank": rank, "path": path, "kernels": kernels}
@@ -89,6 +90,7 @@ class Point:
                     path=path,
                     overlaps=overlaps,
                     two_time=kernels,
+                    memory=None if memory is None else 1e9 * memory,
                     progress=None if progress is None else part(progress, 0.1, 1.0),
                 )
             except NumericalError as error:

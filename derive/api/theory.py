@@ -21,7 +21,7 @@ from derive.language.symbols import Parameter
 from derive.loading import is_file_target, load_declaration
 from derive.places import path_of
 from derive.problems import Problem, aligned, problem_of
-from derive.results import Comparison, Limit, Simulation, Solution, Sweep
+from derive.results import Comparison, Limit, Limits, Simulation, Solution, Sweep
 from numerics.modules import Solver
 from numerics.two_time import Name
 
@@ -109,6 +109,7 @@ class Theory:
         overlaps: bool | None = None,
         align: str | Sequence[str] = (),
         kernels: Sequence[str | Name] = (),
+        memory: float | None = None,
         progress: Progress | None = None,
         **parameters: Any,
     ) -> Solution:
@@ -119,8 +120,10 @@ class Theory:
         sampled. path: outliers at every time, by default where layers have names. overlaps: of the outliers' vectors
         with the spikes, by default yes. align: directions to set the outliers' vectors against, besides those that the
         model observes with alignment(...): fields by name, such as "teacher" or "v(3)". kernels: two-time functions to
-        compute at once, as "C[a,b]"; others are computed when they are asked for. A solution that diverged is false in
-        a condition and says why.
+        compute at once, as "C[a,b]"; others are computed when they are asked for. memory: GB that a sampled solution
+        may take, nine tenths of what the machine has unless given; what would take more is refused before it starts,
+        and `diagnostics["memory"]` says what was expected. A solution that diverged is false in a condition and says
+        why.
 
         >>> import derive
 
@@ -138,6 +141,7 @@ class Theory:
             overlaps=overlaps,
             align=align,
             kernels=kernels,
+            memory=memory,
             progress=progress,
         )
         point = self._point(self._given("solve", options, values, parameters), progress, align)
@@ -149,6 +153,7 @@ class Theory:
             overlaps=overlaps is not False,
             kernels=wanted_kernels(kernels),
             progress=progress,
+            memory=memory,
         )
 
     def sweep(
@@ -371,6 +376,19 @@ class Theory:
         return limit(
             self._source, self._problem(self._given("limit", asked(progress=progress), values, parameters)), progress
         )
+
+    def limits(self, values: Values | None = None, /, *, progress: Progress | None = None, **parameters: Any) -> Limits:
+        """The same on a grid: a parameter may have several values, as a ridge along its path.
+
+        >>> import derive
+        >>> from derive.api.example import REGRESSION
+        >>> derive.load(REGRESSION).limits(ridge=[0.1, 1], alpha=[1, 2])["distance"].shape
+        (2, 2)
+        """
+        from derive.api.limiting import limits
+
+        given = self._given("limits", asked(progress=progress), values, parameters)
+        return limits(self._source, self.declared, given, progress)
 
     def stable_rate(
         self,

@@ -98,7 +98,7 @@ def build(words: tuple[str, ...], check: bool, out: str | None, as_json: bool) -
             for name in found[kind]:
                 click.echo(f"{label}: {name}")
         if found["stale"] or found["missing"] or found["extra"]:
-            click.echo(f"mend it with: {mend}")
+            click.echo(f"write it again with: {mend}")
         if found["foreign"]:
             click.echo(f"belongs to no setting: remove it with: rm -r {shlex.join(found['foreign'])}")
     if any(found.values()):

@@ -153,7 +153,7 @@ def new(name: str, directory: str, as_json: bool) -> None:
 @click.command()
 @target_argument
 @click.argument("pairs", metavar="[CHOICE=VALUE]...", nargs=-1, shell_complete=completion.choices)
-@click.option("--stage", type=click.Choice(STAGES), help="Show one stage only; all of them otherwise.")
+@click.option("--stage", type=click.Choice((*STAGES, "limit")), help="Show one stage only; all of them otherwise.")
 @click.option(
     "--format",
     "style",
@@ -172,7 +172,7 @@ def show(target: str, pairs: tuple[str, ...], stage: str | None, style: str, as_
     average      averaged over the disorder          blocks    A(z), block by block
     saddle       order parameters at the saddle      pencil    the eigenproblem it reduces to, the scalar map
     single-site  noises, memory, laws of one site    bulk      algebraic curve, resolvent, edges
-    order        which field needs which, and when
+    order        which field needs which, and when   limit     where linear training comes to rest (by name only)
 
     Correlations are C[a, b](t, s), responses R[a, b](t, s) to the noise of b at time s; z is the spectral variable.
     Choices pick a member of a family of models, layer=K one of several probed matrices (the first otherwise).
@@ -195,7 +195,9 @@ def show(target: str, pairs: tuple[str, ...], stage: str | None, style: str, as_
 
         derivation = derive_model(model)
         told = derivation.probes[problem.layers[0]] if problem.layers else derivation
-        if stage is not None and stage not in told.stages:
+        if stage == "limit":
+            told = derivation
+        elif stage is not None and stage not in told.stages:
             raise DeriveError(
                 f"{model.name} declares no probe, so there is no stage {stage}; "
                 f"add probe=spectrum(...) to its Model, or show one of {', '.join(told.stages)}"

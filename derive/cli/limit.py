@@ -28,6 +28,7 @@ def limit(target: str, pairs: tuple[str, ...], out: str | None, as_json: bool) -
     quadratic loss at the ridge estimator, or without a ridge at the interpolator that is closest to its start. The
     order parameters of the declared dynamics are derived as functions of one complex variable z, and the last values
     are those at z = 0: exactly, no step is run and nothing is extrapolated. The number of steps T does not matter.
+    With labels or data that are given, order parameters are matrices over labels.
 
     A limit that does not exist is refused: at a rate that is too large, at the interpolation threshold without a
     ridge, or with data or noise that are drawn afresh at each step. So are laws that are not linear.
@@ -64,7 +65,8 @@ def limit(target: str, pairs: tuple[str, ...], out: str | None, as_json: bool) -
     if out is not None and out.endswith(".nc"):
         found[0].save(out)
     elif out is not None:
-        write_rows(out, [{**p["parameters"], **p.get("observables", {"error": p.get("error")})} for p in points])
+        told = [one.columns() if one else {"error": one.trouble[0]} for one in found]
+        write_rows(out, [{**p["parameters"], **row} for p, row in zip(points, told, strict=True)])
     if len(found) == 1 and not found[0]:
         raise NumericalError(found[0].trouble[0])
     if as_json:
@@ -74,13 +76,14 @@ def limit(target: str, pairs: tuple[str, ...], out: str | None, as_json: bool) -
         names = [name for name, _ in sweep.axes]
         fixed = {name: value for name, value in points[0]["parameters"].items() if name not in names}
         click.echo(f"{settings_line(setting, fixed)}, after arbitrarily many steps")
-        heads = list(dict.fromkeys(name for p in points for name in p.get("observables", {})))
+        numbers = [one.columns() if one else {} for one in found]
+        heads = list(dict.fromkeys(name for row in numbers for name in row))
         rows = [
             [
                 *(str(p["parameters"][name]) for name in names),
-                *(number(p["observables"][head]) if "error" not in p else "none" for head in heads),
+                *(number(row[head]) if head in row else "none" for head in heads),
             ]
-            for p in points
+            for p, row in zip(points, numbers, strict=True)
         ]
         if heads:
             print_table("", (*names, *heads), rows, text_columns=0)

@@ -75,6 +75,12 @@ rank_option = click.option(
     metavar="R",
     help="Sampled laws: most directions of the past to remember of each field; as many as fit unless given.",
 )
+memory_option = click.option(
+    "--memory",
+    type=AsTyped(),
+    metavar="GB",
+    help="Sampled laws: what they may take; nine tenths of the machine's memory unless given. More is refused.",
+)
 backend_option = click.option(
     "--backend",
     type=OneOf("numpy", "jax"),
@@ -124,8 +130,8 @@ align_option = click.option(
     "--align",
     multiple=True,
     metavar="FIELD",
-    help="A direction to set the vectors of outliers against: teacher, v(3), 'v(T - 1)', or v for all its times before "
-    "the last update. May be repeated; those that a model observes with alignment(...) are given anyway.",
+    help="A direction to set the vectors of outliers against: teacher, v(3), 'v(T)', or v for all its times. May be "
+    "repeated; those that a model observes with alignment(...) are given anyway.",
 )
 path_option = click.option(
     "--path/--no-path",

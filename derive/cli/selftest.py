@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -15,6 +19,8 @@ if TYPE_CHECKING:
 
 QUICK = 40
 """Declarations of the short mode."""
+TELL_AFTER = 60.0
+"""Seconds between two lines that say how far a run is, where no bar is drawn: in a file or a pipe."""
 
 
 @click.command(short_help="Try the laws that every declaration must obey, on random ones.")
@@ -82,14 +88,15 @@ def selftest(
     printed as declarations that `derive solve` runs, with the two numbers. Exit code 1 if any law broke.
 
     A declaration takes some five seconds, and less than half a second with --laws 0 --no-simulate, where all is exact
-    arithmetic; with Ctrl-C you are told how to go on. Simulations raise a false alarm in one of ten thousand runs,
-    whatever their length.
+    arithmetic. A run that Ctrl-C or `timeout` ends says what it has found and how to go on. Simulations raise a false
+    alarm in one of ten thousand runs, whatever their length.
 
     \b
     Keys of --json:
       seed, first, checked     which declarations were drawn
       laws                     name to how often it held, does not apply, was not decided, one is refused, broke
       violations               law, declaration, reason, texts: the smallest of each kind, shortest first
+      refusals                 sentence, without names and numbers, to how many declarations were refused with it
       differences              number, mean (in its standard errors) and spread of theory minus simulation
 
     \b
@@ -107,19 +114,25 @@ def selftest(
 
     keep_nothing()
     tally, began, interrupted, told = Tally(), time.monotonic(), False, 0
-    with progress_bar("selftest", as_json) as progress:
+    last = began
+    with progress_bar("selftest", as_json) as progress, _ended_by_signals() as check:
 
         def tell(number: int, so_far: Tally) -> None:
-            nonlocal told
+            nonlocal told, last
             for violation in so_far.violations[told:]:
                 what = f"broken: {violation.law} (declaration {violation.declaration}): {violation.reason}"
                 click.echo(what, err=True)
             told = len(so_far.violations)
+            done, left, now = number + 1 - first, declarations - number - 1, time.monotonic()
+            text = (
+                f"{number + 1} of {declarations}, {_duration((now - began) / done * left)} left, {so_far.broken} broken"
+            )
             if progress is not None:
-                done, left = number + 1 - first, declarations - number - 1
-                wait = _duration((time.monotonic() - began) / done * left)
-                text = f"{number + 1} of {declarations}, {wait} left, {so_far.broken} broken"
                 progress(done / (declarations - first), text)
+            elif now - last > TELL_AFTER:
+                last = now
+                click.echo(text, err=True)
+            check()
 
         if progress is not None:
             progress(0.0, f"{first} of {declarations}")
@@ -149,6 +162,38 @@ def selftest(
         click.get_current_context().exit(1)
 
 
+@contextmanager
+def _ended_by_signals() -> Iterator[Callable[[], None]]:
+    """SIGTERM, which `timeout` and batch systems send, ends a run as Ctrl-C does: with what it has found.
+
+    What is given is to be called between declarations: Python drops an exception that a signal raises in a callback
+    of the garbage collector, of which JAX has one.
+    """
+    asked = False
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        nonlocal asked
+        asked = True
+        raise KeyboardInterrupt
+
+    def check() -> None:
+        if asked:
+            raise KeyboardInterrupt
+
+    before = {}
+    try:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+                before[number] = signal.signal(number, interrupt)
+    except ValueError:  # not the main thread
+        pass
+    try:
+        yield check
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -175,6 +220,7 @@ def _report(tally: Tally, seed: int, first: int, as_json: bool) -> None:
                     {"law": v.law, "declaration": v.declaration, "reason": v.reason, "texts": list(v.texts)}
                     for v in violations
                 ],
+                "refusals": dict(tally.refusals.most_common()),
                 "differences": differences,
             }
         )
@@ -182,6 +228,9 @@ def _report(tally: Tally, seed: int, first: int, as_json: bool) -> None:
     rows = [(law, *(str(count[s]) for s in statuses)) for law, count in tally.counts.items()]
     if rows:
         print_table(f"{tally.checked} declarations of seed {seed}", ("law", *statuses), rows)
+    if tally.refusals:
+        refused = [(sentence, str(count)) for sentence, count in tally.refusals.most_common()]
+        print_table(f"{tally.refusals.total()} declarations were refused", ("sentence", "times"), refused)
     if bias is not None:
         click.echo(
             f"{len(tally.differences)} differences between theory and simulation: mean {bias[0]:+.2f} standard errors, "

@@ -12,6 +12,7 @@ from derive.cli.problem import (
     OneOf,
     align_option,
     kernel_option,
+    memory_option,
     out_option,
     path_option,
     plot_option,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 @values_argument
 @samples_option
 @rank_option
+@memory_option
 @seed_option
 @path_option
 @align_option
@@ -55,6 +57,7 @@ def solve(
     pairs: tuple[str, ...],
     samples: int | None,
     rank: int | None,
+    memory: float | None,
     seed: int,
     path: bool | None,
     align: tuple[str, ...],
@@ -77,7 +80,7 @@ def solve(
     Outliers are eigenvalues of the declared matrix outside its bulk, largest first, repeated by multiplicity; for
     W^T W / N they are squared singular values over N. Linear laws are solved exactly and carry no error, nor do
     nonlinear ones of Gaussian fields, which are integrated; others are sampled, and errors are one Monte Carlo
-    standard error. Times count training steps from 0.
+    standard error. What sampling will take is said before it starts. Times count training steps from 0.
 
     A value may be a list or a range, and several make a grid: nu=0.5,1,2 or eta=0.01:0.5:20 (twenty values from 0.01
     to 0.5). Points that differ in real parameters only are solved side by side; a point that diverges says so
@@ -98,6 +101,7 @@ def solve(
       alignments               squared cosines of the outliers' vectors with directions: those that the model observes
                                with alignment(...) and those of --align; each with name, side (right or left), axes
                                (outlier, time, label, as far as it has several), times, values, errors
+      alignment_path           with --path the same list at each time, of the outliers that are there then
       outlier_path, bbp_time   outliers at each time, and the first time with one (or "never"); with --path
       outlier_path_errors      their standard errors where laws are sampled, else null
       largest_path             largest point of the spectrum at each time, outlier or edge
@@ -132,16 +136,16 @@ def solve(
       derive solve my_model.py eta=0.01:0.5:20 --jobs 2 --dry-run
     """
     points_of_grid, asked = _grid(grid), _places(places)
-    if asked:
+    if memory is not None:
         from derive.problems import makes_a_grid
 
         if makes_a_grid(pairs):
-            raise click.UsageError("--resolvent belongs to one point; give each parameter one value")
+            raise click.UsageError("--memory belongs to one point; give each parameter one value")
     options: dict[str, Any] = {"samples": samples, "seed": seed, "rank": rank, "path": path}
     options |= {"align": align, "kernels": kernels}
 
     def solved(theory: Any, given: dict[str, Any], progress: Any) -> Solution:
-        found: Solution = theory.solve(given, **options, progress=progress)
+        found: Solution = theory.solve(given, **options, memory=memory, progress=progress)
         if asked and found.found is not None:  # before it is written, so that a file has them
             for layer in found.layers:
                 found.resolvents(asked, layer.label, side)
@@ -157,7 +161,15 @@ def solve(
         solved,
         lambda solution: _print_solution(solution, points_of_grid, asked, side, verbose),
         lambda solution: solution.as_dict(points_of_grid, asked, side),
+        (lambda solution: _print_resolvents(solution, asked, side)) if asked else None,
     )
+
+
+def _print_resolvents(solution: Solution, asked: list[complex], side: str | None) -> None:
+    """Traces of the resolvent at a point of a grid."""
+    click.echo(solution.made.point)
+    for layer in solution.layers:
+        _print_resolvent(solution, layer, asked, side)
 
 
 def _places(texts: tuple[str, ...]) -> list[complex]:
@@ -266,6 +278,10 @@ def _print_layer(layer: Layer, grid: list[float] | None) -> None:
         print_table(f"alignments{named}", heads, directions, text_columns=4)
     if layer.bbp_time is not None and lines:
         click.echo(f"first outlier{named} at time {layer.bbp_time}")
+    directions = [(*row.split("|"), number) for row, number in layer.alignment_path_rows()]
+    if directions:
+        heads = ("direction", "vector", "outlier", "at time", "squared cosine")
+        print_table(f"alignments along the path{named}", heads, directions, text_columns=4)
     if grid is not None:
         density = layer.density(grid)
         points = [(shown_number(grid[i]), shown_number(density[i])) for i in handful(len(grid), 11)]

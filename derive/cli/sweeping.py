@@ -78,9 +78,11 @@ def computed(
     one: Callable[..., Any],
     show: Callable[[Any], None],
     as_data: Callable[[Any], dict[str, Any]] | None = None,
+    each: Callable[[Any], None] | None = None,
 ) -> None:
     """Compute, write, draw and print. word: what it does; one: the verb for a single point; show: prints a result of
-    it; as_data: that result for --json."""
+    it; as_data: that result for --json. each: prints what else is asked of each point of a grid, which its data have
+    too."""
     from derive.cli.tables import check_table, write_result
     from derive.errors import DeriveError, NumericalError
     from derive.problems import makes_a_grid
@@ -109,6 +111,8 @@ def computed(
         result = sweep if several else sweep.points[0]
         if not several:
             _refuse_nothing(result, NumericalError)
+    # before it is written, so that a file has what is asked
+    asked = list(map(as_data, result.points)) if several and each is not None and as_data is not None else []
     if flags.out is not None:
         write_result(flags.out, result)
         if flags.journal is None and several:
@@ -116,9 +120,13 @@ def computed(
     if flags.plot is not None:
         save_plot(result.plot(), flags.plot)
     if flags.as_json:
-        print_json(plain(result.as_dict() if several or as_data is None else as_data(result)))
+        data = result.as_dict() if several or as_data is None else as_data(result)
+        print_json(plain({**data, "points": asked} if asked else data))
     elif several:
         print_grid(result, flags.out is not None)
+        for point in result.points if each is not None else ():
+            if each is not None and point.found is not None:
+                each(point)
     else:
         show(result)
     for name in (flags.out, flags.plot):

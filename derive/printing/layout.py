@@ -10,7 +10,7 @@ from sympy.printing.str import StrPrinter
 
 from derive.algebra.nodes import TAU, Correlation, Dot, Hat, Noise, Response, Source, TauDerivative
 from derive.language.data import DataAt
-from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, Project, Total
+from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, PastSum, Project, Total
 from derive.printing.names import Names
 
 VALUES = (
@@ -31,7 +31,7 @@ def tidy(expression: sp.Basic) -> sp.Basic:
     arguments = [tidy(arg) for arg in expression.args]
     if isinstance(expression, sp.Sum):
         scale, body = arguments[0].as_independent(expression.limits[0][0], as_Add=False)
-        return scale * sp.Sum(body, *expression.limits)
+        return scale * PastSum(body, *expression.limits)
     if is_memory(expression):
         scale, body = arguments[0].as_independent(*VALUES, sp.KroneckerDelta, as_Add=False)
         return scale * expression.func(body)

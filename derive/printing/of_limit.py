@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import sympy as sp
+
+from derive.algebra.nodes import Z
+from derive.language.symbols import EngineSymbol
+from derive.language.vectors import Field
 from derive.printing.statements import Section, Statement
-from derive.records.limit import Limit
+from derive.records.limit import LabelledLimit, Limit, Part
+from derive.records.system import DisorderRule
 
 RESPONSES = (
     "Laws that are linear and the same at all times become by $x(z) = \\frac{z}{1+z} \\sum_t x(t) (1+z)^{-t}$ into one "
@@ -24,3 +30,56 @@ def limit_sections(record: Limit) -> tuple[Section, ...]:
         Section("observables", tuple(Statement(value, remark=name) for name, value in record.observables)),
     )
     return tuple(section for section in found if section.statements)
+
+
+LABELLED = (
+    "Laws that are linear and the same at all times become by $x(z) = \\frac{z}{1+z} \\sum_t x(t) (1+z)^{-t}$ into one "
+    "linear equation per field, in which responses R and tables are matrices over labels. Each site inverts them; "
+    "R[a, b] is the mean over sites of how a answers to the noise of b, and the last value of $x(t)$ is $x(z)$ at "
+    "$z = 0$."
+)
+
+
+def labelled_limit_sections(record: LabelledLimit) -> tuple[Section, ...]:
+    """The equations of one site in z, the covariances of its noises, and the observables."""
+    rules = {f.field: f.rule for f in record.system.training}
+    sites = tuple(Statement(_at(field), _equation(record, field, rules[field])) for field in record.fields)
+    noises = tuple(
+        Statement(_pair("C", c.left, c.right), c.coefficient * _pair("C", c.a, c.b)) for c in record.covariances
+    )
+    observables = tuple(
+        Statement(value.xreplace(dict(record.mean_symbols)), remark=n) for n, value in record.observables
+    )
+    found = (
+        Section("one site", sites, LABELLED),
+        Section("noises", noises, CORRELATIONS),
+        Section("observables", observables),
+    )
+    return tuple(section for section in found if section.statements)
+
+
+def _at(field: Field) -> sp.Symbol:
+    return EngineSymbol(f"{field}", field)
+
+
+def _pair(kind: str, a: Field, b: Field) -> sp.Symbol:
+    return EngineSymbol(f"{kind}_{a}_{b}", a, b)
+
+
+def _equation(record: LabelledLimit, field: Field, rule: object) -> sp.Expr:
+    total = EngineSymbol(f"u_{field}", field) if isinstance(rule, DisorderRule) else sp.S.Zero
+    for part in (*record.parts, *record.drives):
+        if part.target == field:
+            total += _term(part)
+    for m in record.memories:
+        if m.target == field:
+            total += m.coefficient * _pair("R", m.a, m.noise) * _at(m.on)
+    return total
+
+
+def _term(part: Part) -> sp.Expr:
+    factor = part.coefficient * Z**part.power / (1 + Z) ** part.delay
+    if part.mixing is None:
+        return factor * _at(part.of)
+    told = "total" if part.mixing.table is None else str(part.mixing.table) + ("^T" if part.mixing.transposed else "")
+    return factor * EngineSymbol(told) * _at(part.of)

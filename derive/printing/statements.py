@@ -9,7 +9,7 @@ import sympy as sp
 from derive.language.contents import atoms
 from derive.language.matrices import Disorder, Weights
 from derive.language.model import Model
-from derive.language.vectors import PAST
+from derive.language.vectors import PAST, PastSum
 from derive.records.action import clock_of
 from derive.records.saddle import Memory
 from derive.records.system import Recurrence
@@ -46,7 +46,7 @@ def remembered(memory: Memory) -> sp.Expr:
         return value.subs(PAST, t)
     if memory.target.role == "spectral" or not memory.target.timed or memory.lag is None:
         return sp.Function("sum_s")(value)
-    return sp.Sum(value, (PAST, 0, t - memory.lag))
+    return PastSum(value, (PAST, 0, t - memory.lag))
 
 
 def matrix_law(matrix: Disorder) -> str:

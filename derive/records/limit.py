@@ -11,7 +11,8 @@ from derive.language.symbols import EngineSymbol
 from derive.language.traits import Trait, traits_in
 from derive.language.vectors import Field, Mean
 from derive.records.base import Record
-from derive.records.system import System
+from derive.records.saddle import Covariance, Memory
+from derive.records.system import Mixing, System
 
 
 @dataclass(frozen=True)
@@ -52,4 +53,58 @@ class Limit(Record):
         """What differs from site to site in the averages."""
         averages = (*self.response_equations, *self.correlation_equations, *self.means)
         inside = {t.field for e in averages for m in e.atoms(Mean) for t in traits_in(m.expression)}
+        return tuple(trait for trait in self.system.traits if trait in inside)
+
+
+@dataclass(frozen=True)
+class Part:
+    """coefficient * z^power * (1 + z)^(-delay) times a field or what is drawn, perhaps after a table has acted on its
+    labels; a table that is None sums over them if `summed`."""
+
+    target: Field
+    of: Field
+    coefficient: sp.Expr
+    delay: int
+    power: int = 0
+    mixing: Mixing | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class LabelledLimit(Record):
+    """The same where fields have labels, or data stand in equations: every symbol is a matrix over labels.
+
+    A site inverts S(z) = 1 - parts - memories, whose blocks belong to fields. responses: pairs (a, noise), R[a, noise]
+    the mean over sites of the block of the inverse. drives: what is drawn in the equations of fields. means: by symbol,
+    those in the observables, each as (coefficient, a, b) with the mean of a b label by label; without fields for a mean
+    of traits alone.
+    """
+
+    system: System
+    fields: tuple[Field, ...]
+    sources: tuple[Field, ...]
+    parts: tuple[Part, ...]
+    drives: tuple[Part, ...]
+    memories: tuple[Memory, ...]
+    covariances: tuple[Covariance, ...]
+    responses: tuple[tuple[Field, Field], ...]
+    mean_symbols: tuple[tuple[EngineSymbol, Mean], ...]
+    means: tuple[tuple[tuple[sp.Expr, Field | None, Field | None], ...], ...]
+    observables: tuple[tuple[str, sp.Expr], ...]
+    forgotten: str
+    assumptions: tuple[str, ...]
+    title = "Limit of long training, with labels"
+
+    @cached_property
+    def coefficients(self) -> tuple[sp.Expr, ...]:
+        """All that may depend on parameters, data and traits, once each."""
+        found = [part.coefficient for part in (*self.parts, *self.drives)]
+        found += [m.coefficient for m in self.memories] + [c.coefficient for c in self.covariances]
+        found += [source.scale**2 for source in self.sources]
+        found += [scale for pairs in self.means for scale, _, _ in pairs]
+        return tuple(dict.fromkeys(map(sp.sympify, found)))
+
+    @cached_property
+    def traits(self) -> tuple[Trait, ...]:
+        """What differs from site to site."""
+        inside = {value.field for e in self.coefficients for value in traits_in(e)}
         return tuple(trait for trait in self.system.traits if trait in inside)

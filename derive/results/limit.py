@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from derive.errors import NumericalError, ParameterError
 from derive.results.made import Made
@@ -14,6 +16,44 @@ from derive.results.words import html_table, listed, shown_number, table
 if TYPE_CHECKING:
     import pandas
     import xarray
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where training comes to rest on a grid of parameters, as along a path of ridges.
+
+    axes: the values along each axis; points: a Limit for each point, the last axis fastest. `limits["test_loss"]` has
+    one number per point, NaN where training does not come to rest.
+
+    >>> import derive
+    >>> from derive.api.example import REGRESSION
+    >>> found = derive.load(REGRESSION).limits(ridge=[0, 0.1, 1], alpha=2)
+    >>> found["distance"].round(3).tolist()
+    [0.09, 0.086, 0.358]
+    """
+
+    axes: Mapping[str, tuple[Any, ...]]
+    points: tuple[Limit, ...]
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __iter__(self) -> Iterator[Limit]:
+        return iter(self.points)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        known = next((np.asarray(point[name], float) for point in self.points if point), np.array(np.nan))
+        rows = [np.asarray(point[name], float) if point else np.full(known.shape, np.nan) for point in self.points]
+        shape = tuple(len(values) for values in self.axes.values())
+        return np.reshape(rows, (*shape, *known.shape))
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per point: parameters and observables; why there is none where there is none."""
+        import pandas
+
+        return pandas.DataFrame(
+            [{**one.parameters, **(one.columns() if one else {"error": one.trouble[0]})} for one in self.points]
+        )
 
 
 @dataclass(frozen=True)
@@ -29,7 +69,7 @@ class Limit(Saved):
     """
 
     made: Made
-    found: Mapping[str, float] | None
+    found: Mapping[str, float | np.ndarray] | None
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
     trouble: tuple[str, ...] = ()
 
@@ -37,13 +77,13 @@ class Limit(Saved):
         return not self.trouble
 
     @property
-    def observables(self) -> dict[str, float]:
-        """All observables by name."""
+    def observables(self) -> dict[str, Any]:
+        """All observables by name: numbers, and of those that are followed label by label arrays."""
         if self.found is None:
             raise NumericalError(self.trouble[0])
         return dict(self.found)
 
-    def __getitem__(self, name: str) -> float:
+    def __getitem__(self, name: str) -> Any:
         found = self.observables
         if name not in found:
             raise ParameterError(f"{self.made.setting} has no observable {name!r}; the observables are {listed(found)}")
@@ -58,13 +98,23 @@ class Limit(Saved):
         start: dict[str, Any] = {"parameters": self.parameters}
         if self.found is None:
             return {**start, "error": self.trouble[0]}
-        return {**start, "observables": dict(self.found), "diagnostics": dict(self.diagnostics)}
+        found = {name: np.asarray(value).tolist() for name, value in self.found.items()}
+        return {**start, "observables": found, "diagnostics": dict(self.diagnostics)}
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row, with a column per observable."""
+        """One row, with a column per observable, and per label of one that is followed label by label."""
         import pandas
 
-        return pandas.DataFrame([self.observables])
+        return pandas.DataFrame([self.columns()])
+
+    def columns(self) -> dict[str, float]:
+        """Numbers by name, those of labels apart: "loss[0]", "loss[1]", ..."""
+        found: dict[str, float] = {}
+        for name, value in self.observables.items():
+            for at in np.ndindex(np.shape(value)):
+                place = f"[{','.join(map(str, at))}]" if at else ""
+                found[f"{name}{place}"] = float(np.asarray(value)[at])
+        return found
 
     def to_xarray(self) -> xarray.DataTree:
         """A labelled tree with one number per observable."""
@@ -73,12 +123,16 @@ class Limit(Saved):
         from derive.results.trees import attributes
 
         found = xarray.Dataset(
-            {name: ((), value) for name, value in (self.found or {}).items()}, attrs=attributes(self)
+            {
+                name: (tuple(f"{name}_label{k or ''}" for k in range(np.ndim(value))), value)
+                for name, value in (self.found or {}).items()
+            },
+            attrs=attributes(self),
         )
         return xarray.DataTree.from_dict({"/limit": found})
 
     def _rows(self) -> list[tuple[str, str]]:
-        return [(name, shown_number(value)) for name, value in (self.found or {}).items()]
+        return [(name, shown_number(value)) for name, value in self.columns().items()] if self else []
 
     def __repr__(self) -> str:
         if self.found is None:

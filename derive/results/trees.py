@@ -94,9 +94,29 @@ def _layer(layer: Any) -> Variables:
             found[f"{_variable(one)}_error"] = (dims, one.shaped(one.errors))
     if layer.outlier_path is not None:
         found["outlier_path"] = (("path_time", "path_rank"), padded(layer.outlier_path))
+    found |= _alignment_path(layer.found.alignment_path or [])
     if layer.largest_path is not None:
         found["largest_path"] = (("path_time",), layer.largest_path)
     return {name: (dims, values) for name, (dims, values) in found.items() if values.size}
+
+
+def _alignment_path(path: Sequence[Sequence[Any]]) -> Variables:
+    """Alignments at all times; NaN where there are fewer outliers than at others."""
+    found: Variables = {}
+    for number, one in enumerate(next((now for now in path if now), ())):
+        name = f"{_variable(one)}_path"
+        dims = ("path_time", "path_rank", *(f"{_variable(one)}_{axis}" for axis in one.axes))
+        for tail, part in (("", "values"), ("_error", "errors")):
+            rows = [getattr(now[number], part) if now else None for now in path]
+            if any(now and row is None for now, row in zip(path, rows, strict=True)):
+                continue
+            most = max(len(row) for row in rows if row is not None)
+            table = np.full((len(path), most, *one.values.shape[1:]), np.nan)
+            for time, row in enumerate(rows):
+                if row is not None:
+                    table[time, : len(row)] = row
+            found[f"{name}{tail}"] = (dims, np.stack([one.shaped(now) for now in table]))
+    return found
 
 
 def _variable(one: Any) -> str:

@@ -18,11 +18,11 @@ from derive.algebra.sites import averaged, site_responses
 from derive.errors import DeclarationError, blaming
 from derive.language.data import DataAt
 from derive.language.symbols import Clock, EngineSymbol, Sector
-from derive.language.vectors import PAST, Field, FieldAt, Mean, Total
+from derive.language.vectors import PAST, Field, FieldAt, Mean, Mix, Total
 from derive.records.base import gathered
-from derive.records.limit import Limit, OrderSymbol
+from derive.records.limit import LabelledLimit, Limit, OrderSymbol, Part
 from derive.records.saddle import SaddlePoint, TimeOrder
-from derive.records.system import DisorderRule, LinearRule, Rule, SystemField, is_moment, quadratic_pairs
+from derive.records.system import DisorderRule, LinearRule, Rule, System, SystemField, Term, is_moment, quadratic_pairs
 
 DELAYED = 1 / (1 + Z)
 """What a delay by one step becomes. z counts from one, so that close to rest nothing cancels."""
@@ -30,9 +30,11 @@ Parts = dict[Field, sp.Expr]
 """By field what multiplies it."""
 
 
-def find_limit(saddle: SaddlePoint, order: TimeOrder) -> Limit:
+def find_limit(saddle: SaddlePoint, order: TimeOrder) -> Limit | LabelledLimit:
     """Order parameters in z and the observables made of them; refused where training does not come to rest by laws that
-    are linear and the same at all times."""
+    are linear and the same at all times. With labels or data every order parameter is a matrix over labels."""
+    if _has_labels(saddle.system):
+        return _WithLabels(saddle).found(order)
     work = _AtRest(saddle)
     responses, response_equations = work.responding()
     observables, means = work.observed()
@@ -51,7 +53,17 @@ def find_limit(saddle: SaddlePoint, order: TimeOrder) -> Limit:
     )
 
 
+def _has_labels(system: System) -> bool:
+    """Whether fields have labels, or data stand in their equations."""
+    rules = [rule for f in system.training for rule in (f.rule, *f.starts) if isinstance(rule, LinearRule)]
+    given = any(t.mixing is not None or t.coefficient.has(DataAt) for rule in rules for t in rule.terms)
+    return given or any(f.labelled for f in (*(f.field for f in system.training), *system.sources))
+
+
 class _AtRest:
+    labelled = False
+    """Whether fields have labels and data stand in equations."""
+
     def __init__(self, saddle: SaddlePoint):
         self.saddle, self.system = saddle, saddle.system
         self.fields = {f.field: f for f in self.system.training}
@@ -70,6 +82,8 @@ class _AtRest:
         self.rows: dict[Sector, list[Field]] = {}
         for field in self.fields:
             self.rows.setdefault(field.sector, []).append(field)
+        if self.labelled:
+            return
         self.drives = {field: self._drive(f) for field, f in self.fields.items()}
         self.inverse = {sector: self._inverted(rows) for sector, rows in self.rows.items()}
 
@@ -81,11 +95,6 @@ class _AtRest:
             with blaming(f.origin):
                 for rule in (f.rule, *f.starts):
                     self._check_rule(f.field, rule)
-        for field in (*self.fields, *self.system.sources):
-            if field.labelled:
-                raise DeclarationError(
-                    f"{field} has labels, for which the limit of many steps is not derived; solve it at finite T"
-                )
         for source in self.system.sources:
             if source.timed:
                 raise DeclarationError(
@@ -112,10 +121,11 @@ class _AtRest:
                     f"the equation of {field} holds means over sites or weights that learn, so that it is not linear, "
                     "and the limit of many steps is derived for linear training; solve it at a large T"
                 )
-            if term.mixing is not None or inside.has(DataAt):
+            tables = [term.mixing.table] if term.mixing is not None and term.mixing.table is not None else []
+            if any(given.time is not None for given in (*inside.atoms(DataAt), *tables)):
                 raise DeclarationError(
-                    f"the equation of {field} holds data, for which the limit of many steps is not derived; solve it "
-                    "at a large T"
+                    f"the equation of {field} holds data that change with time, so that nothing comes to rest; solve "
+                    "it at finite T"
                 )
             if inside.has(self.clock) or inside.has(PAST) or inside.has(self.clock.steps):
                 raise DeclarationError(
@@ -234,7 +244,8 @@ class _AtRest:
                     )
                 means.setdefault(mean, EngineSymbol(f"mean_{len(means)}"))
             formula = resting.xreplace(means)
-            if formula.has(FieldAt, Total, DataAt, self.clock, self.clock.steps):
+            known = () if self.labelled else (Total, DataAt)
+            if formula.has(FieldAt, Mix, *known, self.clock, self.clock.steps):
                 raise DeclarationError(
                     f"the observable {name} holds data or the time itself, so that it has no limit of many steps; "
                     "leave it out"
@@ -283,3 +294,78 @@ class _AtRest:
             if source in other[1]:
                 total += averaged(scale * source.scale**2 * factor * other[1][source])
         return total
+
+
+class _WithLabels(_AtRest):
+    """The same with labels: what a site inverts is kept as blocks, which are matrices over labels."""
+
+    labelled = True
+
+    def found(self, order: TimeOrder) -> LabelledLimit:
+        parts = [part for f in self.fields.values() for part in self._parts(f)]
+        drives = [part for f in self.fields.values() for part in self._drawn(f)]
+        observables, means = self.observed()
+        return LabelledLimit(
+            self.system,
+            tuple(self.fields),
+            tuple(self.system.sources),
+            tuple(parts),
+            tuple(drives),
+            tuple(m for m in self.saddle.memories if m.target in self.fields),
+            tuple(c for c in self.saddle.covariances if c.left in self.fields and c.right in self.fields),
+            tuple(self.response),
+            tuple((symbol, mean) for mean, symbol in means.items()),
+            tuple(map(self._pairs, means)),
+            observables,
+            self.forgotten,
+            gathered(self.saddle, order, new="training comes to rest: all fields have a last value"),
+        )
+
+    def _parts(self, f: SystemField) -> list[Part]:
+        """What multiplies fields in the equation of one."""
+        if not isinstance(f.rule, LinearRule):
+            return []
+        return [
+            Part(f.field, t.vector.field, t.coefficient, self._lag(f.field, t.vector), mixing=t.mixing)
+            for t in f.rule.terms
+            if t.vector.field in self.fields
+        ]
+
+    def _drawn(self, f: SystemField) -> list[Part]:
+        """What is drawn in the equation of a field: as `_drive`."""
+        found: list[Part] = []
+        if isinstance(f.rule, LinearRule):
+            for t in f.rule.terms:
+                value, lag = t.vector.field, self._lag(f.field, t.vector)
+                if value not in self.fields:
+                    found.append(Part(f.field, value, t.coefficient, f.shift, mixing=t.mixing))
+                    continue
+                for time in range(f.shift - lag if value.timed else 0):
+                    early = self._starts(value, time, f"{value}({time}) in the equation of {f.field}")
+                    if early and t.mixing is not None:
+                        self.forgotten = self.forgotten or f"{value}({time}) in the equation of {f.field}"
+                        continue
+                    found += [
+                        Part(f.field, s.vector.field, -t.coefficient * s.coefficient, time + lag + 1, 1, s.mixing)
+                        for s in early
+                    ]
+        elif f.shift:
+            self.forgotten = self.forgotten or f"the start of {f.field}"
+        for time in range(len(f.starts)):
+            early = self._starts(f.field, time, f"the start of {f.field}")
+            found += [Part(f.field, s.vector.field, s.coefficient, time + 1, 1, s.mixing) for s in early]
+        return found
+
+    def _starts(self, field: Field, time: int, told: str) -> tuple[Term, ...]:
+        """The value of a field at a first time in terms of what is drawn; nothing, and noted, where it is not."""
+        starts = self.fields[field].starts
+        start = starts[time] if time < len(starts) else None
+        if not isinstance(start, LinearRule) or any(t.vector.field in self.fields for t in start.terms):
+            self.forgotten = self.forgotten or told
+            return ()
+        return start.terms
+
+    def _pairs(self, mean: Mean) -> tuple[tuple[sp.Expr, Field | None, Field | None], ...]:
+        if is_moment(mean):
+            return ((mean.expression, None, None),)
+        return tuple((scale, a.field, b.field) for scale, a, b in quadratic_pairs(mean) or ())
