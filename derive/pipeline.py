@@ -8,11 +8,14 @@ from functools import cached_property
 from types import MappingProxyType
 
 from derive.display import Displayed
+from derive.equations.dependence import UnknownLaw
 from derive.errors import DeclarationError, blaming
 from derive.language.model import Model
+from derive.language.symbols import Sector
+from derive.language.vectors import Field
 from derive.records.action import Action, AveragedAction
 from derive.records.base import Record
-from derive.records.limit import Limit
+from derive.records.limit import LabelledLimit, Limit
 from derive.records.probe import BlockMatrix, Bulk, Pencil, ProjectedProbe
 from derive.records.saddle import SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import System
@@ -50,9 +53,13 @@ def derive_model(model: Model) -> Derivation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Derivation(Displayed):
-    """The training level of a model, and by label each matrix that it probes."""
+    """The training level of a model, and by label each matrix that it probes.
+
+    sampled: what stands on diagonals is sampled, also where its law is known.
+    """
 
     model: Model
+    sampled: bool = False
 
     @cached_property
     def system(self) -> System:
@@ -79,7 +86,7 @@ class Derivation(Displayed):
         return SingleSite.of(self.saddle)
 
     @cached_property
-    def limit(self) -> Limit:
+    def limit(self) -> Limit | LabelledLimit:
         """Where training comes to rest, if its laws are linear and the same at all times; refused otherwise."""
         return find_limit(self.saddle, self.order)
 
@@ -151,7 +158,18 @@ class ProbedMatrix(Displayed):
 
     @cached_property
     def probe(self) -> ProjectedProbe:
-        return project_probe(self.saddle, self.training.order)
+        return self._projected(self.saddle)
+
+    def _projected(self, saddle: SaddlePoint, images: tuple[tuple[str, Field], ...] = ()) -> ProjectedProbe:
+        """What stands on diagonals has a law in closed form, or is sampled."""
+        sampled: frozenset[Sector] | None = None if self.training.sampled else frozenset()
+        while True:
+            try:
+                return project_probe(saddle, self.training.order, images, sampled)
+            except UnknownLaw as unknown:
+                if sampled is None or unknown.sector in sampled:
+                    raise
+                sampled = sampled | {unknown.sector}
 
     @cached_property
     def blocks(self) -> BlockMatrix:
@@ -172,7 +190,7 @@ class ProbedMatrix(Displayed):
         if system is None:
             return None
         saddle = take_saddle_point(average_disorder(build_action(system)), self.training.order)
-        projected = project_probe(saddle, self.training.order, system.probes[0].images)
+        projected = self._projected(saddle, system.probes[0].images)
         return Bulk(projected, None, (), (), None, projected.assumptions)
 
     stages = STAGES

@@ -60,8 +60,10 @@ def pure_function(
                 if matrix.probe.unknowns
                 else f"{solver.name} has no spikes, so that it has no outliers"
             )
-        bare = largest_outlier_program(matrix, order) if quantity == "outlier" else upper_edge_of(matrix)
-        shift, measured = matrix.plus, matrix.probe if matrix.probe.measured else None
+        times = matrix.probe.stopping
+        before: Callable[[Point], Order] = order if times is None else lambda p: order(times.trained(p))
+        bare = largest_outlier_program(matrix, before) if quantity == "outlier" else upper_edge_of(matrix)
+        shift, measured = matrix.plus, matrix.probe if matrix.probe.measured or times else None
     else:
         bare = observable
 

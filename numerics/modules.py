@@ -7,7 +7,7 @@ import importlib.util
 import linecache
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -37,7 +37,7 @@ from numerics.runtime.interface import (
     TraitTraining,
     TwoTimeOf,
 )
-from numerics.runtime.point import Point, replaced
+from numerics.runtime.point import Point, Table, replaced
 
 SHORT = 256
 """So many times and labels together run in a fraction of the time that optimising their pass would take."""
@@ -60,6 +60,23 @@ class ProbedMatrix:
         for spread in self.bulk.spreads:
             p = spread.at(p, order)
         return self.probe.completed(p, order)
+
+    @property
+    def moves(self) -> bool:
+        """Whether the bulk takes numbers of the training level."""
+        return bool(self.bulk.spreads or self.probe.measured)
+
+    def recalled(self, p: Point, given: Mapping[str, Any]) -> Point:
+        """A point with the numbers of the training level that were kept of it, as `given_to` has them."""
+        begun = p if self.probe.stopping is None else self.probe.stopping.begun(p)
+        return replaced(begun, **{name: Table(x) if isinstance(x, np.ndarray) else x for name, x in given.items()})
+
+    def given_to(self, p: Point, completed: Point) -> dict[str, Any]:
+        """The numbers of the training level in a completed point, as plain data."""
+        if not self.moves:
+            return {}
+        more = {name: x for name, x in vars(completed).items() if name not in vars(p)}
+        return {name: np.asarray(x.numbers) if isinstance(x, Table) else x for name, x in more.items()}
 
     @property
     def curve(self) -> str | None:
@@ -157,16 +174,24 @@ class Solver:
         return isinstance(self.training, (GaussianTraining, TraitTraining))
 
     @in_float64
-    def branch(self, values: dict[str, Any], matrix: ProbedMatrix | None = None, order: Order | None = None) -> Branch:
+    def branch(
+        self,
+        values: dict[str, Any],
+        matrix: ProbedMatrix | None = None,
+        order: Order | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> Branch:
         """The physical branch of the bulk at these parameters; of the first probed matrix unless one is given.
 
-        order: order parameters, for a bulk that takes numbers of the training level as parameters.
+        order: order parameters, for a bulk that takes numbers of the training level as parameters; or given: these
+        numbers, as `ProbedMatrix.given_to` has them.
         """
         matrix, p = matrix or self.matrices[0], self.numbers(values)
-        if order is None and (matrix.bulk.spreads or matrix.probe.measured):
+        if given:
+            return settled(Branch(matrix.bulk, matrix.recalled(p, given)))
+        if order is None and matrix.moves:
             raise ParameterError(
-                f"the bulk of {self.name} depends on order parameters, which points of a sweep do not keep; solve this "
-                "point alone"
+                f"the bulk of {self.name} depends on order parameters, which were not kept; solve this point alone"
             )
         return settled(Branch(matrix.bulk, matrix.completed(p, order or {})))
 

@@ -166,7 +166,7 @@ def test_an_outlier_moves_along_a_small_spike_by_its_squared_cosine(direction):
     slope = (theory.solve(small=step).outliers - theory.solve(small=-step).outliers) / (2 * step)
     squares = np.broadcast_to(here["square"], 6)[:5] if direction in ("start", "hidden") else here["square"][:5]
     cosines = here.alignments["asked"]["right"]
-    cosines = np.repeat(cosines[:, None], 5, axis=1) if cosines.ndim == 1 else cosines
+    cosines = np.repeat(cosines[:, None], 5, axis=1) if cosines.ndim == 1 else cosines[:, :5]  # spikes end before T
     assert len(here.outliers) >= 1 and np.max(cosines) > 0.05
     assert np.allclose(slope, cosines @ squares, rtol=1e-5, atol=1e-7)
 
@@ -201,7 +201,7 @@ def test_directions_that_are_equal_are_seen_alike_whatever_they_are_called():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [3, 16, 28, 29, 33, 40])  # drawn in order: the first with several directions
+@pytest.mark.parametrize("seed", [2, 5, 13, 16, 19, 28])  # drawn in order: the first with several directions
 def test_two_directions_see_each_other_alike_in_declarations_drawn_at_random(seed):
     """What h sees of a source along g is what g sees of one along h, and no direction sees more than all of a vector:
     the probed matrix is symmetric, which the equations of overlaps and of responses do not know of each other."""
@@ -318,9 +318,15 @@ def test_sampled_is_exact_within_its_errors():
     assert not found.exact
     off = []
     for name, sides in exact.items():
-        errors = found.layer().alignment_errors[name]["right"]
+        errors, differences = (
+            found.layer().alignment_errors[name]["right"],
+            found.alignments[name]["right"] - sides["right"],
+        )
         assert np.all(errors < 0.02)
-        off.append(np.abs(found.alignments[name]["right"] - sides["right"]) / np.maximum(errors, 1e-9))
+        if name == "x":  # of M(T) v(T) the part along earlier v is told from its noise to the tolerance of sampling
+            assert np.max(np.abs(differences[:, -1])) < 1e-5
+            errors, differences = errors[:, :-1], differences[:, :-1]
+        off.append(np.abs(differences) / np.maximum(errors, 1e-9))
     assert np.max(np.concatenate([np.ravel(x) for x in off])) < 5
 
 
@@ -393,9 +399,9 @@ def test_the_command_line_asks_for_any_field():
         (lambda v, t: alignment(mean(v(t) ** 2)), "name one field"),
         (lambda v, t: alignment(v), "write v(t)"),
         (lambda v, t: 2 * alignment(v(t)), "stands alone"),
-        (lambda v, t: alignment(v(T)), "before the last update"),
-        (lambda v, t: alignment(v(t - 1)), "before the last update"),
-        (lambda v, t: alignment(v(-1)), "before the last update"),
+        (lambda v, t: alignment(v(T + 1)), "times are t for all of them"),
+        (lambda v, t: alignment(v(t - 1)), "times are t for all of them"),
+        (lambda v, t: alignment(v(-1)), "times are t for all of them"),
     ],
 )
 def test_what_is_no_direction_is_refused_in_one_sentence(asked, words):

@@ -421,10 +421,6 @@ REFUSED = {
         lambda: derive_model(model(M + diag(trait("long", D, density=sp.exp(-x), low=0, high=oo)))),
         "which is unbounded because long is",
     ),
-    "learned from the trait": (
-        lambda: derive_model(learned(FEW * v + v, lambda f, A: A(T) + diag(FEW))),
-        "depends on traits of sites at which diag(...) stands",
-    ),
 }
 
 
@@ -459,3 +455,15 @@ def test_spikes_that_are_learned_are_seen_at_every_time():
     for steps in (2, 3):
         early = solve(solver, {**values, "T": steps})
         assert whole.layers[0].outlier_path[steps] == pytest.approx(early.layers[0].outliers, rel=1e-9)
+
+
+def test_a_spike_at_which_the_inverse_of_the_map_has_a_pole_has_no_outlier():
+    """z = s + sum of shares w of values d of w d / (1 - d / (2 s)): infinite at s = 1/2, and an outlier beyond 3.03."""
+    strength = parameter("strength", default=0.5, domain=positive)
+    D, N = sectors("D", N=2)
+    W, a, d = gaussian("W", N, D), normal("a", D), trait("d", N, values=[1, 3], weights=[0.5, 0.5])
+    m = derive.load(Model((strength,), probe=spectrum(W.T @ diag(d) @ W / N + strength / D * outer(a, a))))
+    assert len(m.solve().outliers) == len(m.solve(strength=1.5).outliers) == 0
+    s = 4.0
+    expected = s + 0.5 / (1 - 1 / (2 * s)) + 1.5 / (1 - 3 / (2 * s))
+    assert m.solve(strength=s).outliers == pytest.approx([expected], rel=1e-12)

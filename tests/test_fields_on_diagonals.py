@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 from conftest import solver_and_values
 from reference_formulas import sites_by_hand as by_hand
+from scipy.special import erf
 from sympy import Heaviside, log, sqrt, tanh
 
 import derive
@@ -154,6 +155,18 @@ def test_a_jump_is_two_groups_of_sites():
     assert not len(solution.outliers)
 
 
+def test_a_jump_may_be_anywhere():
+    """At sites where a normal number is above one, and where a trait is above three tenths."""
+    upper = (1 - erf(1 / np.sqrt(2))) / 2
+    by_field = theory(H, W.T @ diag(1 + Heaviside(h - 1)) @ W / N).solve()
+    w = trait("w", N, density=lambda s: 1, low=0, high=1)
+    by_trait = theory([], W.T @ diag(1 + Heaviside(w - 0.3)) @ W / N).solve()
+    for found, share in ((by_field, upper), (by_trait, 0.7)):
+        groups = trait("groups", N, values=[1, 2], weights=[1 - share, share])
+        expected = theory([], W.T @ diag(groups) @ W / N).solve()
+        assert np.allclose(found.bulk_edges, expected.bulk_edges, rtol=1e-9)
+
+
 def test_names_and_the_way_it_is_written_make_no_difference():
     other, inner = field("zeta", N), field("a0", N)
     one = theory(H, W.T @ diag(3 * h**2 / (1 + h**2)) @ W / N).solve(nu=6.0, gain=0.5)
@@ -243,6 +256,7 @@ def test_records_and_commands_know_fields_on_diagonals(tmp_path):
 # -- what is refused
 
 loud, fading = field("loud", N, t), field("fading", D, t)
+one, other = diag(1 / (1 + h**2)), diag(tanh(h))
 REFUSED = {
     "unbounded": (lambda: derive_model(theory(H, W.T @ diag(h**2) @ W / N).model), "is unbounded because h is"),
     "grows slowly": (
@@ -267,14 +281,14 @@ REFUSED = {
         ),
         "use loud(T - 1)",
     ),
-    "not normal": (
+    "three sampled functions": (
         lambda: derive_model(
             theory(
                 [*H, Eq(bent, tanh(h)), Eq(back, W.T @ bent / sqrt(D)), Eq(again, W @ back / sqrt(D))],
-                W.T @ diag(tanh(again)) @ W / N,
+                W.T @ (diag(tanh(again)) + one @ V @ V.T @ other / N + other @ V @ V.T @ one / N) @ W / N,
             ).model
         ),
-        "is no function of fields of its site that come from linear laws",
+        "use at most 2 different functions on the diagonals of N",
     ),
 }
 

@@ -215,10 +215,12 @@ def test_the_command_line_gives_all_traces(declared, tmp_path):
     for extra, told in (
         (["--resolvent", "1"], "on the bulk"),
         (["--resolvent", "one"], "write a number such as"),
-        (["alpha=1,2", "--resolvent", "1j"], "one point"),
     ):
         run = CliRunner().invoke(main, ["solve", str(path), *extra])
         assert run.exit_code == 2 and told in run.output
+    run = CliRunner().invoke(main, ["solve", str(path), "alpha=1,2", "--resolvent", "1+0.5j", "--json"])
+    points = json.loads(run.stdout)["points"]
+    assert complex(*points[1]["resolvent"][0]["values"]["population R"]) == pytest.approx(right["A R"], rel=1e-9)
 
 
 def test_what_is_refused(population):

@@ -10,10 +10,12 @@ import pytest
 from agreement import BOUND, extrapolated, seed_of
 from conftest import solver_and_values
 
+import derive
+from derive.errors import ParameterError
 from numerics.solver import solve
 
 sys.path.insert(0, str(Path(__file__).parent / "reference_formulas"))
-from tangent_kernel_by_hand import Network  # noqa: E402
+from tangent_kernel_by_hand import Network, class_kernels  # noqa: E402
 
 CASES = {
     1: {"alpha": 2.0, "nu": 1.0, "gamma0": 10.0, "eta": 0.05, "sigma": 0.3, "T": 5},
@@ -80,3 +82,63 @@ def test_at_every_time_the_kernel_is_that_of_so_many_steps():
         then = solve(solver, {**values, "T": time}, layers=("sample",)).layer("sample")
         assert path.outlier_path[time] == pytest.approx(then.outliers, rel=1e-9)
         assert path.largest_path[time] == pytest.approx(max([then.bulk_edges[-1][1], *then.outliers]), rel=1e-9)
+
+
+@pytest.mark.slow
+def test_the_kernel_of_two_groups_of_inputs_is_that_of_networks_by_hand(simulation_seed):
+    values = {**CASES[1], "nu": 2.0, "kappa": 2.0, "share": 0.6, "eta": 0.03}
+    solver, point = solver_and_values("deep_linear", L=1, kernel="sample", spectrum="two_groups", C=1, **values)
+    layer = solve(solver, point, layers=("sample",)).layer("sample")
+    (z,) = layer.outliers
+    draws = []
+    for size, count in SIZES:
+        rng = np.random.default_rng(seed_of(simulation_seed, "two groups", size))
+        kernels = [trained(1, size, rng, values).kernel() for _ in range(count)]
+        draws.append(np.array([np.linalg.eigvalsh(m)[-1] for m in kernels]) - z)
+    found = extrapolated("sample", z, [size for size, _ in SIZES], draws)
+    assert abs(found.score) < BOUND, str(found)
+
+
+@pytest.mark.slow
+def test_the_kernel_of_groups_that_are_alike_is_that_of_one():
+    """Groups in which fields are normal against sites that are all alike, at every time."""
+    case = {**CASES[1], "T": 3}
+    one, values = solver_and_values("deep_linear", L=1, kernel="sample", C=1, **case)
+    groups, more = solver_and_values("deep_linear", L=1, kernel="sample", spectrum="two_groups", C=1, **case)
+    here, there = (
+        solve(solver, point, layers=("sample",), path=True).layer("sample")
+        for solver, point in ((one, values), (groups, {**more, "kappa": 1.0, "share": 0.3}))
+    )
+    assert len(here.outliers) == 1
+    np.testing.assert_allclose(there.outliers, here.outliers, rtol=1e-9)
+    np.testing.assert_allclose(there.bulk_edges, here.bulk_edges, rtol=1e-9, atol=1e-9)
+    for a, b in zip(here.outlier_path, there.outlier_path, strict=True):
+        assert b == pytest.approx(a, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_classes_of_unlike_teachers_have_kernels_of_their_own(simulation_seed):
+    values = {"alpha": 2.0, "nu": 1.0, "gamma0": 4.0, "eta": 0.03, "sigma": 0.3, "T": 3}
+    unlike = {"strengths": np.array([3.0, 0.3]), "gram": np.array([[1.0, -0.5], [-0.5, 1.0]])}
+    theory = derive.load("deep_linear", L=1, kernel="sample", teachers="given")
+    expected = [
+        theory.solve(C=2, layer="sample", classes=share, **unlike, **values).outliers for share in ([1, 0], [0, 1])
+    ]
+    sizes = ((50, 200), (100, 70))
+    draws = []
+    for size, count in sizes:
+        rng = np.random.default_rng(seed_of(simulation_seed, "classes", size))
+        made = [class_kernels(size, 1, **values, **unlike, rng=rng) for _ in range(count)]
+        draws.append(np.array([[np.linalg.eigvalsh(kernel)[-1] for kernel in kernels] for kernels in made]))
+    for c, (z, *_) in enumerate(expected):
+        found = extrapolated(f"class {c}", z, [size for size, _ in sizes], [tops[:, c] - z for tops in draws])
+        assert abs(found.score) < BOUND, str(found)
+    assert expected[0][0] > 1.3 * expected[1][0], "the classes differ by more than the test can overlook"
+
+
+def test_shares_of_classes_and_spectra_that_do_not_go_together_are_refused():
+    theory = derive.load("deep_linear", L=1, kernel="sample", teachers="given")
+    with pytest.raises(ParameterError, match="classes must be shares"):
+        theory.solve(C=2, T=1, classes=[1.0, 1.0])
+    with pytest.raises(ParameterError, match="kernel=sample does not go with spectrum=power_law"):
+        derive.load("deep_linear", kernel="sample", spectrum="power_law").solve(T=1)

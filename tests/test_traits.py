@@ -42,6 +42,7 @@ from derive.pipeline import derive_model
 from derive.program.exact import exact_pass
 from derive.program.layout import Layout
 from derive.program.quotients import ExactRun
+from numerics.runtime.traits import density
 
 x = Symbol("x")
 T = parameter("T", default=5, domain=whole_positive)
@@ -312,6 +313,21 @@ def test_curvature_agrees_with_simulation(name, simulation_seed):
 def test_curvature_takes_variances_that_are_known():
     with pytest.raises(ParameterError, match="hessian=yes does not go with"):
         derive.load("structured_regression", hessian="yes", spectrum="given").solve(T=1)
+
+
+@pytest.mark.parametrize("cut", [1e-3, 1e-5])
+def test_averages_over_wide_densities_settle_next_to_a_pole(cut):
+    """What a bulk asks for: one value nearly makes a resolvent infinite, wherever it lies within several decades."""
+    pole, power = 0.3 + 0.006j, -5 / 3
+    ends = np.geomspace(cut, 1.0, 2001)
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    x = (ends[1:, None] + ends[:-1, None]) / 2 + np.diff(ends)[:, None] / 2 * nodes
+    shares = x**power * np.diff(ends)[:, None] / 2 * weights
+    expected = np.sum(shares * x / (x - pole)) / np.sum(shares)
+    law = density(lambda x: x**power, cut, 1.0, 4096, np)
+    assert np.sum(law.weights * law.values / (law.values - pole)) == pytest.approx(expected, rel=1e-12)
+    steep = density(lambda x: x**-0.95, 0.0, 1.0, 2048, np)  # tails reach an end at which the density is singular
+    assert np.sum(steep.weights * steep.values) == pytest.approx(0.05 / 1.05, rel=1e-11)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from derive.algebra.sites import SiteValue
 from derive.equations.history import History
 from derive.equations.made import Made
 from derive.equations.rules import Rules
+from derive.equations.stopping import stopped, without_later
 from derive.errors import DeclarationError
 from derive.language.diagonals import Diagonal
 from derive.language.matrices import (
@@ -25,7 +26,7 @@ from derive.language.multiplied import Letters, dyad_words, half_product, words_
 from derive.language.symbols import Parameter
 from derive.language.traits import is_trait, traits_in
 from derive.language.vectors import PAST, Field, FieldAt, Mean, Total, shown, values
-from derive.records.system import DisorderRule, SpectralFields, SystemField
+from derive.records.system import DisorderRule, SpectralFields, Stopping, SystemField
 
 
 def with_site_values(matrix: Matrix) -> Matrix:
@@ -128,12 +129,19 @@ def _diagonals(matrix: Matrix) -> list[sp.Expr]:
     return [matrix.entries] if isinstance(matrix, Diagonal) else []
 
 
+def _multiple(matrix: Matrix) -> tuple[sp.Expr, Matrix]:
+    """A matrix as a number times another one."""
+    if isinstance(matrix, Sum) and len(matrix.terms) == 1:
+        return matrix.terms[0]
+    return sp.S.One, matrix
+
+
 class Probing:
     """Adds the spectral fields of one matrix."""
 
-    def __init__(self, made: Made, rules: Rules, history: History):
-        self.made, self.rules, self.history = made, rules, history
-        self.products: dict[tuple[Matrix, Field], Field] = {}
+    def __init__(self, made: Made, rules: Rules, history: History, times: Stopping | None = None):
+        self.made, self.rules, self.history, self.times = made, rules, history, times
+        self.products: dict[tuple[Matrix, Field], tuple[sp.Expr, Field]] = {}
 
     def spectral_fields(
         self, label: str, matrix: Matrix, between: tuple[tuple[str, Matrix], ...] = ()
@@ -146,12 +154,14 @@ class Probing:
         for name, other in between:
             _check_between(name, other)
         self._check_symmetric(matrix)
-        matrix = with_site_values(self._measured(matrix))
+        matrix = with_site_values(self._prepared(matrix))
         root = self.made.probe_field(matrix.rows)
         expression = self._applied(matrix, root)
         rule = self.rules.rule(expression, None, root, "the probed matrix")
         images = tuple((name, self._image(name, other, root)) for name, other in between)
         fields = (SystemField(root, rule, derivative=True), *self.made.take_spectral())
+        if self.times is not None:
+            fields = tuple(without_later(field, self.times) for field in fields)
         if _diagonals(matrix) and not any(isinstance(f.rule, DisorderRule) for f in fields):
             raise DeclarationError(
                 f"spectrum({matrix}): there is no random matrix beside diag(...), so its eigenvalues are the entries; "
@@ -162,9 +172,14 @@ class Probing:
     def _image(self, name: str, matrix: Matrix, root: Field) -> Field:
         image = self.made.probe_field(matrix.rows)
         where = f"the matrix {name} between resolvents"
-        expression = self._applied(self._measured(matrix), root)
+        expression = self._applied(self._prepared(matrix), root)
         self.made.put(SystemField(image, self.rules.rule(expression, None, image, where)))
         return image
+
+    def _prepared(self, matrix: Matrix) -> Matrix:
+        """The matrix with numbers of the training level as parameters, and with its time as one where that is asked."""
+        measured = self._measured(matrix)
+        return measured if self.times is None else stopped(measured, self.times)
 
     def _measured(self, matrix: Matrix) -> Matrix:
         """The matrix with means that multiply random matrices as parameters, which the training level gives.
@@ -193,7 +208,9 @@ class Probing:
             matrix = matrix.terms[0][1]
         field = root
         for factor in reversed(factors_of(matrix)[half:]):
-            field = self.products[factor, field]
+            multiple, field = self.products[factor, field]
+            if multiple != 1:
+                return None
         return field
 
     def _applied(self, matrix: Matrix, field: Field) -> sp.Expr:
@@ -205,15 +222,26 @@ class Probing:
         for factor in reversed(others):
             order = norm_order(self._at_start(factor))
             if (factor, field) not in self.products:
-                inner = self.made.probe_field(factor.rows)
-                expression = self._applied(factor, field) * factor.columns ** (-order)
-                self.made.put(SystemField(inner, self.rules.rule(expression, None, inner, "the probed matrix")))
-                self.products[factor, field] = inner
-            scale *= factor.columns**order
-            field = self.products[factor, field]
+                self.products[factor, field] = self._product(factor, field, order)
+            multiple, field = self.products[factor, field]
+            scale *= multiple * factor.columns**order
         if isinstance(head, Sum):
             return scale * self._applied(head, field)
         return scale * head.applied_to(field())
+
+    def _product(self, factor: Matrix, field: Field, order: sp.Expr) -> tuple[sp.Expr, Field]:
+        """factor @ field, of order one, as a number times a field: multiples of one matrix share the field."""
+        number, bare = _multiple(factor)
+        for (other, on), (multiple, inner) in self.products.items():
+            first, alike = _multiple(other)
+            if on == field and alike == bare and multiple == 1:
+                share = sp.powsimp(number / first * factor.columns ** (norm_order(self._at_start(other)) - order))
+                if sp.fraction(share)[1].is_nonzero:
+                    return share, inner
+        inner = self.made.probe_field(factor.rows)
+        expression = self._applied(factor, field) * factor.columns ** (-order)
+        self.made.put(SystemField(inner, self.rules.rule(expression, None, inner, "the probed matrix")))
+        return sp.S.One, inner
 
     def _at_start(self, matrix: Matrix) -> Matrix:
         """Weights replaced by their initial matrices, which set their size."""

@@ -45,8 +45,8 @@ def alignment(direction: Any) -> Alignment:
     """For observe={...}: the squared cosine between each outlier's vector and a field or a normal.
 
     The vector is the eigenvector of the probed matrix; of K.T @ K it is the right singular vector of K, or for a
-    direction over the rows of K the left one. `v(t)` stands for v at every time before the last update, `v(3)` and
-    `v(T - 1)` for one of them. The probed matrix is that after the last step.
+    direction over the rows of K the left one. `v(t)` stands for v at every time, `v(3)` and `v(T)` for one of them. The
+    probed matrix is that after the last step, or where the path is asked for that after every step.
 
     >>> from derive import Model, alignment, goe, normal, outer, parameter, positive, sectors, spectrum
     >>> gamma, D = parameter("gamma", default=2.0, domain=positive), sectors("D")
@@ -104,13 +104,11 @@ def _check(model: Declaration, where: str, direction: FieldAt) -> None:
     clock = direction.field.clock
     steps = clock.steps
     before = sp.expand(steps - direction.time)
-    last = before.is_Integer and before <= 0
+    late = before.is_Integer and before < (0 if clock.endpoint else 1)
     known = direction.time == clock or (direction.time.is_Integer and direction.time >= 0) or before.is_Integer
-    if last or not known:
-        raise DeclarationError(
-            f"{where}: times are {clock} for all of them, 0, 1, ... or {steps} - 1, {steps} - 2, ...: those before the "
-            "last update"
-        )
+    if late or not known:
+        ends = (f"{steps}, " if clock.endpoint else "") + f"{steps} - 1, {steps} - 2, ..."
+        raise DeclarationError(f"{where}: times are {clock} for all of them, 0, 1, ... or {ends}")
 
 
 def with_alignments(model: Any, texts: Iterable[str]) -> Any:

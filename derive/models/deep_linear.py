@@ -10,7 +10,8 @@ A step changes v by -eta B h0, where B = sum_k <g(k+1)^2> H_k^T H_k is the popul
 mean square of the readout and always there (kernel=shift), at any depth with kernel=core. With kernel=sample there is
 the kernel of the inputs x trained on too, x B x^T / D (layer sample): a step on all samples changes delta by -eta/alpha
 times it, and overshoots where eta times its largest eigenvalue is above 2 alpha. Mean squares are taken over classes as
-well, which gives the kernel of each class if there is one, or if teachers are alike.
+well: teachers that are alike have one kernel. With teachers=given an array `classes` has the share of each class in the
+mean squares, 1/C unless it is given: classes=[0,1,0] gives the kernel of the second class of three, which differs.
 
 v is what the network has not learned of the teacher, delta the errors on the samples, h0 their correlation with the
 inputs, h(k+1) the forward and g(k) the backward fields. With param=ntk the output is divided by gamma0 sqrt(N) and
@@ -58,6 +59,7 @@ from derive import (
     whole_choice,
     whole_positive,
 )
+from derive.errors import ParameterError
 
 alpha = parameter("alpha", default=2.0, domain=positive, doc="P / D, samples (of a batch, if online) over inputs")
 nu = parameter("nu", default=1.0, domain=positive, doc="N / D, width over inputs")
@@ -84,21 +86,35 @@ def alike(values: dict[str, Any]) -> dict[str, Any]:
     """Teachers of strength one that are orthogonal."""
     import numpy as np
 
-    return {"strengths": np.ones(values["C"]), "gram": np.eye(values["C"])}
+    count = values["C"]
+    return {"strengths": np.ones(count), "gram": np.eye(count), "classes": np.full(count, 1 / count)}
 
 
-def core(W: Sequence[Any], g: Sequence[Any], N: Sequence[Any]) -> Any:
+def unusable(arrays: dict[str, Any]) -> str:
+    """What is wrong with given shares of classes."""
+    shares = arrays.get("classes")
+    if shares is None or ((shares >= 0).all() and abs(shares.sum() - 1) < 1e-9):
+        return ""
+    return "classes must be shares: not negative, and one in all; classes=[0,1,0] is the second of three alone"
+
+
+def core(W: Sequence[Any], squares: Sequence[Any], N: Sequence[Any]) -> Any:
     """The core of the tangent kernel but for a multiple of the identity: the sum over layers of what is below each."""
     below, size = W[0](T), N[1]
     found = []
     for k in range(1, len(W)):
-        found.append(total(mean(g[k + 1](T) ** 2)) / C / size * below.T @ below)
+        found.append(squares[k + 1] / size * below.T @ below)
         below, size = W[k](T) @ below, size * N[k + 1]
     return reduce(add, found, below.T @ below / size)
 
 
 def declare(L: int, data: str, param: str, spectrum: str, teachers: str, kernel: str) -> Model:
     """The network with L layers of weights below its readout."""
+    if kernel == "sample" and spectrum == "power_law":
+        raise ParameterError(
+            "kernel=sample does not go with spectrum=power_law: sites with a density have no groups in which the data "
+            "are normal; use spectrum=two_groups or isotropic, or kernel=core"
+        )
     scale = gamma0 if param == "mup" else gamma0 / sqrt(nu)
     sizes = sectors("D", P=alpha, **{f"N{k}": nu for k in range(1, L + 1)})
     D, P, N = sizes[0], sizes[1], (sizes[0], *sizes[2:])
@@ -139,15 +155,21 @@ def declare(L: int, data: str, param: str, spectrum: str, teachers: str, kernel:
     probe = {str(k): spectrum_of(W[k](T).T @ W[k](T) / N[k + 1]) for k in range(L)}
     if L == 1 or kernel != "shift":
         shift = "readout_norm" if L == 1 else "backward_norm"
+        squares = [total(mean(field(T) ** 2)) / C for field in g]
         observe[shift] = mean(g[1](t) ** 2)
-        probe["ntk"] = spectrum_of(core(W, g, N), plus=shift)
-    if kernel == "sample":
-        inputs = X @ diag(sqrt(lam)) if law else X
-        square = total(mean(g[1](T) ** 2)) / C
-        probe["sample"] = spectrum_of(square / D * inputs @ inputs.T + inputs @ core(W, g, N) @ inputs.T / D)
+        if teachers == "given":
+            share = given("classes", c, optional=True)
+            squares = [total(share * mean(field(T) ** 2)) for field in g]
+            observe[shift] = total(share * mean(g[1](t) ** 2))
+        probe["ntk"] = spectrum_of(core(W, squares, N), plus=shift)
+        if kernel == "sample":
+            inputs = X @ diag(sqrt(lam)) if law else X
+            probe["sample"] = spectrum_of(
+                squares[1] / D * inputs @ inputs.T + inputs @ core(W, squares, N) @ inputs.T / D
+            )
     parameters = (alpha, nu, gamma0, eta, sigma, T, C, *of_law)
-    arrays = alike if teachers == "given" else None
-    return Model(parameters=parameters, equations=equations, observe=observe, probe=probe, arrays=arrays)
+    own: dict[str, Any] = {"arrays": alike, "refuses": unusable} if teachers == "given" else {}
+    return Model(parameters=parameters, equations=equations, observe=observe, probe=probe, **own)
 
 
 MODEL = family(

@@ -7,7 +7,8 @@ the sites (two_groups), those of an array `variances` of K numbers (given), or b
 lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay). There the teacher has the variance lam^source.
 
 With hessian=yes inputs have one more direction, random and of variance spike, and the spectrum of the curvature
-X^T X / P of the loss on P other samples, the rows of X, is found: its bulk and, if spike is large enough, an outlier.
+X^T X / P of the loss is found, the rows of X being the samples trained on: its bulk and, if spike is large enough, an
+outlier. With batch=online or a power law they are P others, which have the same spectrum, as inputs do not learn.
 
 u is what has not been learned, seen through the inputs, delta the errors on the samples, h their correlation with z.
 At late times of a large batch the test loss of a power law falls like t^(1/decay - 1 - source) until it meets the cut.
@@ -103,8 +104,9 @@ def declare(spectrum: str, batch: str, hessian: str) -> Model:
     if hessian == "yes":
         direction = normal("direction", D)
         along = normal("along", P, t)(t) if batch == "online" else normal("along", P)
-        others, further = gaussian("others", P, D), normal("further", P)
-        X = (others if lam == 1 else others @ diag(sqrt(lam))) + sqrt(spike) / sqrt(D) * outer(further, direction)
+        own = batch == "full" and spectrum != "power_law"
+        samples, further = (Z, along) if own else (gaussian("others", P, D), normal("further", P))
+        X = (samples if lam == 1 else samples @ diag(sqrt(lam))) + sqrt(spike) / sqrt(D) * outer(further, direction)
         planted, strength = {"probe": spectrum_of(X.T @ X / P)}, (spike,)
         seen = sqrt(spike) * mean(direction * (teacher - w(t))) * along
         felt = sqrt(spike) * mean(along * delta(t)) * direction

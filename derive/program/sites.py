@@ -13,11 +13,12 @@ from functools import cached_property
 import sympy as sp
 
 from derive.algebra.scaling import size_free
-from derive.algebra.words import Letter
+from derive.algebra.words import Letter, SiteTable
 from derive.language.matrices import Disorder
-from derive.language.traits import traits_in
+from derive.language.traits import Trait, traits_in
 from derive.language.vectors import Field, FieldAt, Mean
 from derive.program.layout import Layout
+from derive.records.probe import SampledSites
 from derive.records.system import DisorderRule, LinearRule, Rule, SystemField, Term
 
 
@@ -53,10 +54,17 @@ class Span:
 
 
 class Sharing:
-    """Who shares what. letters, means: the order parameters that are asked for."""
+    """Who shares what. letters, means, tables of sites that are sampled: the order parameters that are asked for."""
 
-    def __init__(self, layout: Layout, letters: tuple[Letter, ...], means: tuple[Mean, ...] = ()):
-        self.layout, self.letters, self.means = layout, letters, means
+    def __init__(
+        self,
+        layout: Layout,
+        letters: tuple[Letter, ...],
+        means: tuple[Mean, ...] = (),
+        sampled: tuple[SampledSites, ...] = (),
+        tables: tuple[SiteTable, ...] = (),
+    ):
+        self.layout, self.letters, self.means, self.sampled, self.tables = layout, letters, means, sampled, tables
         self.rules: dict[Field, SystemField] = {f.field: f for f in layout.fields}
 
     # -- random matrices
@@ -124,9 +132,16 @@ class Sharing:
         for letter in self.letters:
             if letter.kind == "C":
                 found.update(dict.fromkeys((letter.a, letter.b)))
+        found.update(dict.fromkeys(field for field in self._standing if not isinstance(field, Trait)))
+        found.update(dict.fromkeys(f for table in self.tables for kind, f in (table.left, table.right) if kind == "C"))
         found.update({a: None for c in self.channels if not c.fresh for a in c.arguments})
         everyone = (*self.layout.system.sources, *(f.field for f in self.layout.fields))
         return tuple(f for f in everyone if f in found)
+
+    @cached_property
+    def _standing(self) -> tuple[Field, ...]:
+        """Fields and traits that diagonals are made of."""
+        return tuple(dict.fromkeys(value.field for sites in self.sampled for value in sites.values))
 
     @cached_property
     def spans(self) -> tuple[Span, ...]:
@@ -185,6 +200,10 @@ class Sharing:
         ties += [c.products for c in self.channels] + [c.arguments for c in self.channels]
         ties += [span.fields for span in self.spans]
         ties += [(x.a, x.b) for x in self.letters]
+        ties += [tuple(value.field for value in sites.values) for sites in self.sampled]
+        for table in self.tables:
+            there = next(sites for sites in self.sampled if sites.sector == table.sector)
+            ties.append((table.left[1], table.right[1], *(value.field for value in there.values)))
         for average in self._averages():
             ties.append(tuple(v.field for v in sorted(average.atoms(FieldAt), key=sp.default_sort_key)))
         for f in self.layout.fields:

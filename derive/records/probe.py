@@ -11,8 +11,9 @@ import sympy as sp
 from derive.algebra.nodes import Z, index_size
 from derive.algebra.sites import as_polynomials
 from derive.algebra.words import Combination, as_matrix
-from derive.language.symbols import EngineSymbol, Measured, Parameter
-from derive.language.vectors import Field, FieldAt, Mean
+from derive.language.symbols import EngineSymbol, Measured, Parameter, Sector
+from derive.language.traits import Trait
+from derive.language.vectors import Field, FieldAt, Mean, values as values_in
 from derive.records.base import Record
 from derive.records.system import System
 
@@ -110,6 +111,37 @@ class Spread:
         return tuple(tuple(Mean(a * b) for b in self.values[: row + 1]) for row, a in enumerate(self.values))
 
 
+@dataclass(frozen=True)
+class SampledSites:
+    """What stands on diagonals at the sites of a sector, where its law is sampled.
+
+    entries: each a function of training fields and traits of the site. reach: between which numbers they lie, and law:
+    values of them all with the share of the sites that has each; both are numbers that the training level gives.
+    """
+
+    sector: Sector
+    entries: tuple[Field, ...]
+    reach: Parameter
+    law: Parameter
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Under which name order parameters have the law."""
+        return ("S", self.sector.name)
+
+    @property
+    def known(self) -> bool:
+        """Whether it is made of traits that have few values: then each makes a group of sites, and nothing is sampled
+        where fields are normal in each."""
+        return all(isinstance(value.field, Trait) and value.field.discrete for value in self.values)
+
+    @property
+    def values(self) -> tuple[FieldAt, ...]:
+        """The training fields and traits that the entries are made of."""
+        found = {v for entry in self.entries for v in values_in(entry.function)}
+        return tuple(sorted(found, key=sp.default_sort_key))
+
+
 @dataclass(frozen=True, repr=False)
 class ProjectedProbe(Record):
     """propagator: sum_l L[i, l] psi_l = noise + spikes, after the Laplace transform.
@@ -122,7 +154,7 @@ class ProjectedProbe(Record):
     images: by the name of a matrix A the symbol of tr R A. sources: for each of them the derivative of the bulk
     equations by epsilon in the matrix M + epsilon A, at epsilon = 0; both where traces are asked for. slopes: for each
     response that vanishes at epsilon = 0 the derivative by it of the equations before it was put to zero in them.
-    spreads: what training fields on diagonals are made of.
+    spreads: what training fields on diagonals are made of. sampled: what stands on diagonals where its law is sampled.
     """
 
     system: System
@@ -141,6 +173,7 @@ class ProjectedProbe(Record):
     sources: tuple[tuple[sp.Expr, ...], ...] = ()
     slopes: tuple[tuple[sp.Symbol, tuple[sp.Expr, ...]], ...] = ()
     spreads: tuple[Spread, ...] = ()
+    sampled: tuple[SampledSites, ...] = ()
     title = "Probe, projected and Laplace transformed"
 
     @cached_property

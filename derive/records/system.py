@@ -14,9 +14,9 @@ from derive.language.equations import Eq
 from derive.language.laws import Drawn
 from derive.language.matrices import Disorder
 from derive.language.model import Model
-from derive.language.symbols import Clock, Sector
+from derive.language.symbols import Clock, Parameter, Sector
 from derive.language.traits import Trait, apart, is_trait
-from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, Selection, Total
+from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, Mix, PastSum, Selection, Total
 from derive.records.base import Record
 
 
@@ -49,7 +49,7 @@ class Term:
         body = self.coefficient * (self.vector if self.mixing is None else self.mixing.of(self.vector))
         if self.pair is not None:
             body *= Mean(sp.Mul(*self.pair, evaluate=self.pair[0] != self.pair[1]))
-        return body if self.past is None else sp.Sum(body, (PAST, 0, self.past - 1))
+        return body if self.past is None else PastSum(body, (PAST, 0, self.past - 1))
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,22 @@ class Recurrence:
 
 
 @dataclass(frozen=True)
+class Stopping:
+    """Times of a probed matrix that is followed through training: it is taken at `stop`, after so many updates, in a
+    training of `run` steps. ahead: whether order parameters are kept at the last time too, not only before it."""
+
+    clock: Clock
+    stop: Parameter
+    run: Parameter
+    ahead: bool
+
+    @property
+    def mask(self) -> sp.Expr:
+        """One for spikes that are there when the matrix is taken, zero for later ones."""
+        return sp.Piecewise((sp.S.One, self.stop > PAST), (sp.S.Zero, True))
+
+
+@dataclass(frozen=True)
 class SpectralFields:
     """The fields that probe one matrix, the one that follows it in spectral time first.
 
@@ -148,6 +164,8 @@ class System(Record):
     middle: Field | None = None
     traces: tuple[SpectralFields, ...] = ()
     """The fields of probed matrices once more, with those of the matrices that stand between their resolvents."""
+    stopping: Stopping | None = None
+    """Where probed matrices are followed through training, or directions are taken after their last spike."""
     title = "Equations with weights written out"
 
     def joined(self, label: str) -> System:

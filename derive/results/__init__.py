@@ -2,7 +2,7 @@
 
 from derive.results.comparison import Comparison, compare
 from derive.results.files import open_result
-from derive.results.limit import Limit
+from derive.results.limit import Limit, Limits
 from derive.results.made import Made
 from derive.results.simulation import Simulation
 from derive.results.solution import Layer, Solution
@@ -13,6 +13,7 @@ __all__ = [
     "Comparison",
     "Layer",
     "Limit",
+    "Limits",
     "Made",
     "Simulation",
     "Solution",

@@ -56,7 +56,9 @@ class Comparison(Saved):
         """One row per quantity."""
         import pandas
 
-        return pandas.DataFrame([row.as_dict() for row in self.rows]).set_index("quantity")
+        columns = ["quantity", "theory", "theory_error", "simulation", "stderr", "difference", "compared"]
+        found = pandas.DataFrame([row.as_dict() for row in self.rows], columns=None if self.rows else columns)
+        return found.set_index("quantity")
 
     def to_xarray(self) -> xarray.DataTree:
         """Theory and simulation as two groups of one tree."""

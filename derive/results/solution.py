@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
+    from numerics.outliers.alignments import Alignment
     from numerics.solver import Layer as FoundLayer, Solution as Found
     from numerics.two_time import Kernels
 
@@ -60,6 +62,26 @@ def _points(given: Any) -> np.ndarray:
     if not np.isfinite(found).all():
         raise ParameterError(f"{given!r} is not a number, or holds one that is not; give finite numbers")
     return found
+
+
+def _by_name(found: Sequence[Alignment], errors: bool = False) -> dict[str, dict[str, np.ndarray]]:
+    """Squared cosines, or their standard errors, by name and side."""
+    table: dict[str, dict[str, np.ndarray]] = {}
+    for one in found:
+        values = one.errors if errors else one.values
+        if values is not None:
+            table.setdefault(one.name, {})[one.side] = read_only(one.shaped(values))
+    return table
+
+
+def _listed(found: Sequence[Alignment]) -> list[dict[str, Any]]:
+    """Squared cosines as plain data."""
+    return [
+        {"name": one.name, "side": one.side, "axes": ["outlier", *one.axes], "times": one.times}
+        | {"values": with_none(one.shaped(one.values))}
+        | {"errors": None if one.errors is None else with_none(one.shaped(one.errors))}
+        for one in found
+    ]
 
 
 SIDES = ("above", "below")
@@ -112,21 +134,28 @@ class Layer:
     def alignments(self) -> dict[str, dict[str, np.ndarray]]:
         """By the name of alignment(...) and by side the squared cosines of the outliers' vectors with that direction:
         one row per outlier, then its times and labels, as far as it has several."""
-        found: dict[str, dict[str, np.ndarray]] = {}
-        for one in self.found.alignments:
-            found.setdefault(one.name, {})[one.side] = read_only(one.shaped(one.values))
-        return found
+        return _by_name(self.found.alignments)
+
+    @property
+    def alignment_path(self) -> tuple[dict[str, dict[str, np.ndarray]], ...] | None:
+        """The same at each time, of the outliers that are there then; None if the path was not asked for."""
+        path = self.found.alignment_path
+        return None if path is None else tuple(map(_by_name, path))
+
+    @property
+    def alignment_path_errors(self) -> tuple[dict[str, dict[str, np.ndarray]], ...] | None:
+        """Their standard errors; None where they are exact."""
+        path = self.found.alignment_path
+        if path is None or any(one.errors is None for now in path for one in now):
+            return None
+        return tuple(_by_name(now, errors=True) for now in path)
 
     @property
     def alignment_errors(self) -> dict[str, dict[str, np.ndarray]] | None:
         """One standard error each; None where they are exact."""
         if any(one.errors is None for one in self.found.alignments):
             return None
-        found: dict[str, dict[str, np.ndarray]] = {}
-        for one in self.found.alignments:
-            if one.errors is not None:
-                found.setdefault(one.name, {})[one.side] = read_only(one.shaped(one.errors))
-        return found or None
+        return _by_name(self.found.alignments, errors=True) or None
 
     @property
     def outlier_path(self) -> tuple[np.ndarray, ...] | None:
@@ -248,6 +277,21 @@ class Layer:
                     found.append((f"{names}|{when}", shown_number(value, error)))
         return found
 
+    def alignment_path_rows(self) -> list[tuple[str, str]]:
+        """Squared cosines along the path, for people: "direction|side|outlier|time" with a number, at a handful of the
+        times with outliers, for the first of them; a direction with times is taken at the same one."""
+        path = self.found.alignment_path or []
+        found = []
+        times = [time for time, now in enumerate(path) if now]
+        for number, one in enumerate(path[times[0]] if times else ()):
+            for i, place in enumerate(handful(len(times))):
+                time, now = times[place], path[times[place]][number]
+                at = min(time, now.values.shape[1] - 1) if now.series else 0
+                error = None if now.errors is None else float(np.max(now.errors[0, at]))
+                names = f"{one.name}|{one.side}|1" if i == 0 else "||"
+                found.append((f"{names}|{time}", shown_number(float(np.mean(now.values[0, at])), error)))
+        return found
+
     def rows(self) -> list[tuple[str, str]]:
         """What is shown of it: quantities and their numbers; equal outliers once, with how often they occur."""
         edges = ", ".join(f"[{shown_number(a)}, {shown_number(b)}]" for a, b in self.bulk_edges)
@@ -280,12 +324,8 @@ class Layer:
             "outliers": found.outliers,
             "outlier_errors": found.outlier_errors,
             "overlaps": found.overlaps,
-            "alignments": [
-                {"name": one.name, "side": one.side, "axes": ["outlier", *one.axes], "times": one.times}
-                | {"values": with_none(one.shaped(one.values))}
-                | {"errors": None if one.errors is None else with_none(one.shaped(one.errors))}
-                for one in found.alignments
-            ],
+            "alignments": _listed(found.alignments),
+            "alignment_path": None if found.alignment_path is None else list(map(_listed, found.alignment_path)),
             "outlier_path": found.outlier_path,
             "outlier_path_errors": found.outlier_path_errors,
             "largest_path": found.largest_path,

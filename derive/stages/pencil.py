@@ -18,7 +18,7 @@ from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, plain_names
 from derive.algebra.polynomials import TooLarge, eliminate, factors
 from derive.algebra.sites import SiteAverage, without_averages
-from derive.algebra.words import Letter
+from derive.algebra.words import Letter, Weighed
 from derive.records.probe import MAP, Block, BlockMatrix, Cycle, Pencil
 
 
@@ -63,7 +63,7 @@ def _divided(blocks: BlockMatrix) -> BlockMatrix:
         if len(averages) != 1:
             continue
         (average,) = averages
-        if any(_depends_on_z(scale / average, blocks) for scale in scales):
+        if any(_depends_on_z(scale / average, blocks) for scale in scales) or any(map(_weighs, fed.values())):
             continue
         for key, block in fed.items():
             combination = tuple((scale / average, word) for scale, word in block.combination)
@@ -73,6 +73,11 @@ def _divided(blocks: BlockMatrix) -> BlockMatrix:
 
 def _depends_on_z(scale: sp.Expr, blocks: BlockMatrix) -> bool:
     return scale.has(SiteAverage) or bool(scale.free_symbols & {Z, *blocks.projected.bulk_symbols})
+
+
+def _weighs(block: Block) -> bool:
+    """Whether a block holds means over sampled sites, whose weights depend on z."""
+    return any(isinstance(letter, Weighed) for _, word in block.combination for letter in word)
 
 
 def _feeds(blocks: BlockMatrix, members: list[list[int]]) -> dict[int, set[int]]:
@@ -93,6 +98,7 @@ def _diagonal_scalars(blocks: BlockMatrix) -> list[sp.Expr | None]:
         c for (r, c), b in blocks.blocks if r != c and b.scalar != 0
     }
     off |= {r for (r, _), b in blocks.blocks if any(_depends_on_z(scale, blocks) for scale, _ in b.combination)}
+    off |= {r for (r, _), b in blocks.blocks if _weighs(b)}
     return [None if r in off else blocks.block(r, r).scalar for r in range(count)]
 
 

@@ -10,24 +10,39 @@ before they are averaged: unknowns are joined by averages of the site's response
 A training field in L is a number of the site too, but one that noises and other fields of the site go along with. With
 standard normal numbers x of which it is made, and normal a and b, <F(x) a b> = <F> <a b> + <F (x^2 - 1)> <a x> <x b>,
 whatever F is. Noises of the probe, training fields and derivatives by training noises are all such a and b.
+
+Where the law of such a field is not known it is sampled, and so are <F a b> for each value of what stands in L.
+Products with a noise of the probe are derivatives by the training noises that it goes along with, by Stein's lemma.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cached_property
+
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.algebra.sites import SiteNormal, SiteValue, at_source, averaged, by_source, site_responses
-from derive.algebra.words import Combination, Diagonal, Letter, Word, combine
+from derive.algebra.sites import (
+    SiteAverage,
+    SiteEntry,
+    SiteNormal,
+    SiteValue,
+    at_source,
+    averaged,
+    by_source,
+    site_responses,
+)
+from derive.algebra.words import Combination, Diagonal, Letter, Weighed, Word, combine
 from derive.equations.aligning import alignments
 from derive.equations.dependence import Parts, normal_parts, of_normals, trait_parts
 from derive.errors import DeclarationError
 from derive.language.contents import declared_names
 from derive.language.symbols import EngineSymbol, Parameter, Sector
-from derive.language.traits import traits_in
+from derive.language.traits import Trait, traits_in
 from derive.language.vectors import PAST, Field, FieldAt, Mean, shown
 from derive.records.base import gathered
-from derive.records.probe import BulkResponse, Directions, ProjectedProbe, Spread, Unknown
+from derive.records.probe import BulkResponse, Directions, ProjectedProbe, SampledSites, Spread, Unknown
 from derive.records.saddle import Covariance, Memory, SaddlePoint, SingleSite, TimeOrder
 from derive.records.system import DisorderRule, LinearRule, System, SystemField, Term
 
@@ -36,15 +51,23 @@ Along = tuple[list[tuple[sp.Expr, Letter]], ...]
 """For each of the normal numbers of a site what goes along with it, as a sum of letters."""
 
 
-def project_probe(saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[str, Field], ...] = ()) -> ProjectedProbe:
+Chosen = frozenset[Sector] | None
+"""Some sectors; None: all at whose sites training fields stand on diagonals."""
+MOST_ENTRIES = 2
+"""Different functions of sampled fields on the diagonals of a sector: values of all of them together are kept."""
+
+
+def project_probe(
+    saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[str, Field], ...] = (), sampled: Chosen = frozenset()
+) -> ProjectedProbe:
     """Propagators, bulk equations and the closed set of projected equations, from what the spectral fields add.
 
     images: fields A psi0 of matrices that stand between resolvents. Then the bulk equations are those of traces with
-    them, and nothing is projected.
+    them, and nothing is projected. sampled: sectors where what stands on diagonals is sampled.
     """
     if images:
-        return _traced(saddle, order, images)
-    work = _Projection(saddle, order)
+        return _traced(saddle, order, images, sampled)
+    work = _Projection(saddle, order, sampled)
     equations = work.bulk_equations()
     unknowns, couplings = work.close()
     asked = saddle.system.model.alignments
@@ -66,15 +89,18 @@ def project_probe(saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[str
         ),
         tuple(probe for probe in work.probes if probe.sector in work.differing),
         spreads=tuple(site.spread for site in work.held.values()),
+        sampled=tuple(site.sites for site in work.sampled.values()),
     )
 
 
-def _traced(saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[str, Field], ...]) -> ProjectedProbe:
+def _traced(
+    saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[str, Field], ...], sampled: Chosen
+) -> ProjectedProbe:
     """Bulk equations of a probed matrix M with those of tr R A, and what they gain where M becomes M + epsilon A.
 
     d R / d epsilon = R A R, so that the rate of tr R is tr R A R, and that of tr R B is tr R A R B.
     """
-    work = _Traced(saddle, order, tuple(image for _, image in images))
+    work = _Traced(saddle, order, tuple(image for _, image in images), sampled)
     whole = work.bulk_equations()
     whole = (*whole, *work.unreached())
     none = {source: sp.S.Zero for source in work.sources.values()}
@@ -107,6 +133,7 @@ def _traced(saddle: SaddlePoint, order: TimeOrder, images: tuple[tuple[str, Fiel
         ),
         slopes,
         spreads=tuple(site.spread for site in work.held.values()),
+        sampled=tuple(site.sites for site in work.sampled.values()),
     )
 
 
@@ -119,7 +146,7 @@ class _Held:
         found = {v.field for made in written.values() for v in traits_in(made) if isinstance(v.field, SiteValue)}
         values = tuple(one.value for one in sorted(found, key=sp.default_sort_key))
         for value in values:
-            self._check_noises(system, value)
+            _check_noises(system, order, value)
             other = next(v for v in values if v.time is not None or value.time is None)
             if value.time is not None and not sp.expand(value.time - other.time).is_Integer:
                 raise DeclarationError(
@@ -145,19 +172,6 @@ class _Held:
         self.given = {**made_of, **{one(): made.xreplace(made_of) for one, made in written.items()}}
         self.fields = frozenset(values)
 
-    def _check_noises(self, system: System, value: FieldAt) -> None:
-        """At the last time a field must not hold noises of that time, because spikes end before it."""
-        clock = value.field.clock
-        if value.time is None or clock is None or value.time != clock.steps:
-            return
-        for f in system.training:
-            now = isinstance(f.rule, DisorderRule) and f.field.timed and f.field.sector == value.field.sector
-            if now and self.order.delay(value.field, f.field) == 0:
-                raise DeclarationError(
-                    f"spectrum(...) has diag(...) of {shown(value)}, which a random matrix makes from fields at that "
-                    f"time, after the last update; use {value.field}({shown(value.time - 1)})"
-                )
-
     def along(self, field: Field) -> Along:
         """The means of a field times each of the normal numbers: columns."""
         return tuple(
@@ -181,6 +195,78 @@ class _Held:
         )
 
 
+def _check_noises(system: System, order: TimeOrder, value: FieldAt) -> None:
+    """At the last time a field must not hold noises of that time, because spikes end before it."""
+    clock = value.field.clock
+    if value.time is None or clock is None or value.time != clock.steps:
+        return
+    for f in system.training:
+        now = isinstance(f.rule, DisorderRule) and f.field.timed and f.field.sector == value.field.sector
+        if now and order.delay(value.field, f.field) == 0:
+            raise DeclarationError(
+                f"spectrum(...) has diag(...) of {shown(value)}, which a random matrix makes from fields at that "
+                f"time, after the last update; use {value.field}({shown(value.time - 1)})"
+            )
+
+
+class _Sampled:
+    """What stands on diagonals at the sites of a sector, as functions of the site whose law is sampled."""
+
+    def __init__(
+        self, system: System, order: TimeOrder, sector: Sector, coefficients: list[sp.Expr], taken: set[str]
+    ) -> None:
+        self.order = order
+        functions: dict[sp.Expr, None] = {}
+        for coefficient in coefficients:
+            if traits_in(coefficient):
+                functions[_power(_of_site(coefficient))[0]] = None
+        ordered = sorted(functions, key=sp.default_sort_key)
+        plain = {
+            f: f.xreplace({v: v.field.value for v in traits_in(f) if isinstance(v.field, SiteValue)}) for f in ordered
+        }
+        if len(ordered) > MOST_ENTRIES:
+            told = ", ".join(f"diag({shown(function)})" for function in plain.values())
+            raise DeclarationError(
+                f"spectrum(...) has {told}, whose joint law has to be sampled; use at most {MOST_ENTRIES} different "
+                f"functions on the diagonals of {sector}"
+            )
+        names = [
+            _free(f"d_{sector}" if len(ordered) == 1 else f"d_{sector}_{k + 1}", taken) for k in range(len(ordered))
+        ]
+        entries = {f: SiteEntry(name, sector, plain[f]) for f, name in zip(ordered, names, strict=True)}
+        self.given = {function: entry() for function, entry in entries.items()}
+        reach, law = (Parameter(_free(f"{word}_{sector}", taken), 1.0) for word in ("reach", "sites"))
+        self.sites = SampledSites(sector, tuple(entries.values()), reach, law)
+        for value in self.sites.values:
+            if not isinstance(value.field, Trait):
+                _check_noises(system, order, value)
+
+    def written(self, coefficient: sp.Expr) -> sp.Expr:
+        """A coefficient with what is sampled as one number of its site."""
+        if not traits_in(coefficient):
+            return coefficient
+        inside = _of_site(coefficient)
+        base, power = _power(inside)
+        return coefficient / inside * self.given[base] ** power
+
+    def answers(self, noise: Field) -> bool:
+        """Whether what stands on diagonals answers to a training noise."""
+        fields = (value.field for value in self.sites.values if not isinstance(value.field, Trait))
+        return any(self.order.delay(field, noise) is not None for field in fields)
+
+
+def _of_site(coefficient: sp.Expr) -> sp.Expr:
+    """The factor of a coefficient that differs from site to site."""
+    found: sp.Expr = coefficient.as_independent(*traits_in(coefficient), as_Add=False)[1]
+    return found
+
+
+def _power(function: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    if function.is_Pow and function.exp.is_Integer and function.exp > 0:
+        return function.base, function.exp
+    return function, sp.S.One
+
+
 def _free(name: str, taken: set[str]) -> str:
     while name in taken:
         name += "_"
@@ -196,7 +282,7 @@ class _Projection:
     images: tuple[Field, ...] = ()
     """Fields besides that of the resolvent whose answers to its source are wanted."""
 
-    def __init__(self, saddle: SaddlePoint, order: TimeOrder):
+    def __init__(self, saddle: SaddlePoint, order: TimeOrder, sampled: Chosen = frozenset()):
         system = saddle.system
         self.rules: dict[Field, SystemField] = {f.field: f for f in system.spectral}
         self.probes = [f.field for f in system.spectral if not isinstance(f.rule, DisorderRule)]
@@ -206,6 +292,13 @@ class _Projection:
         self.order = order
         self.responses: dict[tuple[Field, Field], BulkResponse] = {}
         self.taken = declared_names(system.model)
+        self.sampled: dict[Sector, _Sampled] = {}
+        for sector in dict.fromkeys(probe.sector for probe in self.probes):
+            coefficients = [t.coefficient for p in self.probes if p.sector == sector for t in self.terms(p)]
+            standing = [value.field for c in coefficients for value in traits_in(c)]
+            trained = any(isinstance(trait, SiteValue) for trait in standing)
+            if standing and (trained if sampled is None else sector in sampled):
+                self.sampled[sector] = _Sampled(system, order, sector, coefficients, self.taken)
         for m in self.memories:
             if m.a.role == "spectral" and m.noise.role == "spectral":
                 self._respond(m.a, m.noise)
@@ -247,6 +340,9 @@ class _Projection:
             raise DeclarationError(
                 f"the probe field {probe} is not linear; the probed matrix must not depend on the probe"
             )
+        if probe.sector in self.sampled:
+            written = self.sampled[probe.sector].written
+            return tuple(replace(term, coefficient=written(term.coefficient)) for term in rule.terms)
         return rule.terms
 
     def noise_terms(self, probe: Field) -> list[tuple[sp.Expr, Field]]:
@@ -282,9 +378,13 @@ class _Projection:
             rows = [i for i, other in enumerate(self.probes) if other.sector == probe.sector]
             self.sites[probe.sector] = (
                 rows,
-                site_responses([[table.get((i, j), sp.S.Zero) for j in rows] for i in rows]),
+                self.inverted([[table.get((i, j), sp.S.Zero) for j in rows] for i in rows]),
             )
         return self.sites[probe.sector]
+
+    def inverted(self, rows: list[list[sp.Expr]]) -> sp.Matrix:
+        """The responses of one site from its propagator."""
+        return site_responses(rows)
 
     def answers(self, probe: Field) -> list[tuple[sp.Expr, Field]]:
         """How a spectral field of a site answers drives in the equations of all of them: (response, driven field)."""
@@ -295,6 +395,7 @@ class _Projection:
     def bulk_equations(self) -> tuple[sp.Expr, ...]:
         """L R = (coefficient of the noise in each equation), and the same for the source."""
         table = dict(self.propagator())
+        terms = {place: sp.Add.make_args(sp.expand(entry)) for place, entry in table.items()}
         columns: list[Field | None] = [*dict.fromkeys(noise for _, noise in self.responses), None]
         traced = [p for p in self.probes if self.rules[p].derivative or p in self.images]
         wanted = [*self.responses, *((p, None) for p in traced)]
@@ -310,11 +411,12 @@ class _Projection:
             rows = self._connected(column, table)
             for i in rows:
                 probe = self.probes[i]
-                total = -self._drive(probe, column)
+                parts = [-sp.expand(self._drive(probe, column))]
                 for j in rows:
                     if (i, j) in table:
-                        total += table[i, j] * self._response_symbol(self.probes[j], column)
-                equations.append(sp.expand(total))
+                        response = self._response_symbol(self.probes[j], column)
+                        parts += [term * response for term in terms[i, j]]
+                equations.append(sp.Add(*parts))
         return tuple(equations)
 
     def _drive(self, probe: Field, column: Field | None) -> sp.Expr:
@@ -377,6 +479,12 @@ class _Projection:
     def row(self, unknown: Unknown) -> dict[Unknown, Combination]:
         """Everything that multiplies other unknowns in the equation of this one."""
         parts: dict[Unknown, list[tuple[sp.Expr, Word]]] = {}
+        if unknown.probe.sector in self.sampled:
+            for response, probe in self.answers(unknown.probe):
+                for scale, thing, word, other in self._sampled_drives(probe):
+                    for factor, letter in self._weighed(response * scale, unknown, thing):
+                        parts.setdefault(other, []).append((factor, (letter, *word)))
+            return {other: made for other, terms in parts.items() if (made := combine(terms))}
         if unknown.probe.sector in self.differing:
             for response, probe in self.answers(unknown.probe):
                 for scale, seen, other in self.site_drives(unknown, probe):
@@ -402,6 +510,38 @@ class _Projection:
         for scale, word, other, vector in self.spikes(probe):
             found += [(scale * factor, (*letters, *word), other) for factor, letters in self._seen(unknown, vector)]
         return found + self._noises_seen(unknown, probe)
+
+    def _sampled_drives(self, probe: Field) -> list[tuple[sp.Expr, tuple[str, Field], Word, Unknown]]:
+        """What drives the equation of a probe field at a site whose law is sampled: a coefficient, a training field or
+        the noise that one of the probe goes along with, and what they are multiplied with."""
+        found: list[tuple[sp.Expr, tuple[str, Field], Word, Unknown]] = [
+            (scale, ("C", vector), word, other) for scale, word, other, vector in self.spikes(probe)
+        ]
+        for scale, noise in self.noise_terms(probe):
+            for c in self.covariances:
+                if c.left == noise and c.right.role != "spectral":
+                    found.append((scale * c.coefficient, ("R", c.right), (), Unknown("C", c.a, c.b)))
+        return found
+
+    def _weighed(
+        self, weight: sp.Expr, unknown: Unknown, thing: tuple[str, Field]
+    ) -> list[tuple[sp.Expr, Letter | Weighed]]:
+        """The mean over sites of a weight times what an unknown is projected on times another thing; none where it
+        vanishes: what is drawn independently of both is differentiated by."""
+        sites, own = self.sampled[unknown.probe.sector], (unknown.kind, unknown.field)
+        if not traits_in(weight):
+            if own[0] == thing[0]:
+                return [(weight, Letter.correlation(own[1], thing[1]))] if own[0] == "C" else []
+            (_, field), (_, noise) = sorted((own, thing), key=lambda end: end[0])
+            letter = Letter.response(field, noise)
+            return [(weight, letter if own[0] == "C" else letter.T)] if self.responds(field, noise) else []
+        fields, noises = ([field for kind, field in (own, thing) if kind == which] for which in ("C", "R"))
+        for noise in noises:
+            if not sites.answers(noise) and not any(self.responds(field, noise) for field in fields):
+                return []
+        whole = averaged(weight)
+        (average,) = whole.atoms(SiteAverage)
+        return [(whole / average, Weighed(average.expression, unknown.probe.sector, own, thing))]
 
     def _parts(self, field: Field) -> Parts:
         """A training field at a site that differs: functions of the site, each times a field that is none."""
@@ -485,6 +625,9 @@ class _Projection:
 
     def driven(self, unknown: Unknown, probe: Field, along: Field) -> Combination:
         """What a source along a training field in the equation of a probe field adds to that of an unknown."""
+        if unknown.probe.sector in self.sampled and unknown.probe.sector == probe.sector:
+            response = sp.Add(*(found for found, other in self.answers(unknown.probe) if other == probe))
+            return combine([(f, (letter,)) for f, letter in self._weighed(response, unknown, ("C", along))])
         if unknown.probe.sector in self.differing and unknown.probe.sector == probe.sector:
             response = sp.Add(*(found for found, other in self.answers(unknown.probe) if other == probe))
             seen = [(self.averaged(response * scale), word) for scale, word in self._seen(unknown, along)]
@@ -530,10 +673,38 @@ class _Projection:
 class _Traced(_Projection):
     """The same with epsilon A added to the matrix, for each A."""
 
-    def __init__(self, saddle: SaddlePoint, order: TimeOrder, images: tuple[Field, ...]):
-        super().__init__(saddle, order)
+    def __init__(self, saddle: SaddlePoint, order: TimeOrder, images: tuple[Field, ...], sampled: Chosen):
+        super().__init__(saddle, order, sampled)
         self.images = images
         self.sources = {image: EngineSymbol(f"epsilon_{image}", image) for image in images}
+
+    @cached_property
+    def small(self) -> tuple[sp.Symbol, ...]:
+        """What is put to zero, and is needed to first order only: epsilon of each matrix, and what vanishes with it."""
+        return (*self.sources.values(), *sorted(self.vanishing(), key=str))
+
+    def inverted(self, rows: list[list[sp.Expr]]) -> sp.Matrix:
+        """To first order in what is small: 1 / (S + y E) = 1/S - y (1/S) E (1/S). S without the rest is sparse."""
+        matrix = sp.Matrix(rows)
+        bare = matrix.xreplace({symbol: sp.S.Zero for symbol in self.small})
+        found = site_responses(bare.tolist())
+        whole = found
+        for symbol in self.small:
+            rate = matrix.diff(symbol)
+            if not rate.is_zero_matrix:
+                rate = rate.xreplace({other: sp.S.Zero for other in self.small})
+                whole = whole - symbol * (found * rate * found).applyfunc(sp.factor_terms)
+        return whole
+
+    def averaged(self, expression: sp.Expr) -> sp.Expr:
+        """What is small stands in front of averages."""
+        expression = sp.sympify(expression)
+        here = [symbol for symbol in self.small if expression.has(symbol)]
+        none = {symbol: sp.S.Zero for symbol in here}
+        total = super().averaged(expression.xreplace(none))
+        for symbol in here:
+            total += symbol * super().averaged(sp.diff(expression, symbol).xreplace(none))
+        return total
 
     def propagator(self) -> tuple[tuple[tuple[int, int], sp.Expr], ...]:
         table = dict(super().propagator())

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import numpy as np
 
-from .point import Point, replaced
+from .point import Point, Table, replaced
 from .traits import triangular
 
 Array = Any
-Key = tuple[str, str, str] | tuple[str, int]
+Key = tuple[str, str, str] | tuple[str, int] | tuple[str, str] | tuple[str, str, str, str]
 Order = Mapping[Key, Array]
 Strides = tuple[int, int]
 Coefficients = tuple[tuple[Any, ...], ...]
@@ -156,6 +157,9 @@ class SampledTraining:
     footprint: Callable[[Point, int | None], int]
     groups: tuple[tuple[str, ...], ...]
     responses: str
+    ranges: tuple[tuple[str, tuple[str, ...], int], ...] = ()
+    """Numbers on sampled diagonals: under which name a point says between which ends they lie, the moment that has
+    these, and how many numbers there are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +238,27 @@ class Direction:
 
 
 @dataclass(frozen=True)
+class Stopping:
+    """How a probed matrix is followed through training: under which names a point has the number of steps, the time at
+    which the matrix is taken, and the length of the run. In functions of the matrix the number of steps counts the
+    times of order parameters, one more where `ahead`."""
+
+    steps: str
+    stop: str
+    run: str
+    ahead: bool
+
+    def begun(self, p: Point) -> Point:
+        """A point of the training level as functions of the matrix take it: after the last step."""
+        count = getattr(p, self.steps)
+        return replaced(p, **{self.steps: count + int(self.ahead), self.stop: count, self.run: count})
+
+    def trained(self, p: Point) -> Point:
+        """The point of the training level that such a point belongs to."""
+        return replaced(p, **{self.steps: getattr(p, self.run)})
+
+
+@dataclass(frozen=True)
 class Probe:
     """A(z) of one probed matrix. a_matrix(p, z, r, order): A(z) at bulk responses r.
 
@@ -245,7 +270,7 @@ class Probe:
     take them last where there are any. `at` and `mapped` put them in.
 
     measured: parameters of the bulk and of A(z) that the training level gives, and measure(p, order) their values;
-    `completed` puts them into a point.
+    `completed` puts them into a point. stopping: where the matrix can be taken at any time by numbers of a point.
     """
 
     unknowns: tuple[str, ...]
@@ -259,9 +284,19 @@ class Probe:
     nodes: int = NODES
     measured: tuple[str, ...] = ()
     measure: Callable[[Point, Order], tuple[Array, ...]] | None = None
+    stopping: Stopping | None = None
 
     def completed(self, p: Point, order: Order) -> Point:
-        """The point with the numbers that the training level gives."""
+        """The point with the numbers that the training level gives, after its last step."""
+        return self.measured_at(p if self.stopping is None else self.stopping.begun(p), order)
+
+    def taken_at(self, p: Point, order: Order, steps: str, time: int) -> Point:
+        """A completed point as it is for the matrix at an earlier time."""
+        name = steps if self.stopping is None else self.stopping.stop
+        return self.measured_at(replaced(p, **{name: time}), order)
+
+    def measured_at(self, p: Point, order: Order) -> Point:
+        """A completed point with these numbers at other order parameters."""
         if self.measure is None:
             return p
         given = self.measure(p, order)
@@ -309,6 +344,20 @@ class Spread:
 
 
 @dataclass(frozen=True)
+class SampledSites:
+    """What stands on diagonals at the sites of a sector, where its law is sampled. law: under which name a point has
+    its values and shares; key: under which order parameters have them. steady: whether it has no times."""
+
+    law: str
+    key: tuple[str, str]
+    steady: bool
+
+    def at(self, p: Point, order: Order) -> Point:
+        """The point with these numbers."""
+        return replaced(p, **{self.law: Table(np.asarray(order[self.key], float))})
+
+
+@dataclass(frozen=True)
 class BulkLaw:
     """The bulk of one probed matrix. responses: names of the unknowns, in the order of the array r; resolvent: the
     place of the resolvent among them.
@@ -336,7 +385,7 @@ class BulkLaw:
     sites: Sites | None = None
     settles: bool = False
     nodes: int = NODES
-    spreads: tuple[Spread, ...] = ()
+    spreads: tuple[Spread | SampledSites, ...] = ()
     images: tuple[tuple[str, int], ...] = ()
     sources: Callable[..., tuple[tuple[Array, ...], ...]] | None = None
     vanishing: tuple[int, ...] = ()
@@ -345,6 +394,11 @@ class BulkLaw:
     @property
     def eliminated(self) -> bool:
         return self.curve is not None
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the law of what differs from site to site is sampled, so that the bulk has an error."""
+        return any(isinstance(one, SampledSites) for one in self.spreads)
 
     def residual(self, p: Point, z: Array, r: Array) -> Array:
         """One number per equation, zero at the bulk responses."""
@@ -358,6 +412,40 @@ def _plain(number: Array) -> Array:
 
 def _laws(sites: Sites | None, p: Point, nodes: int) -> tuple[Any, ...]:
     return () if sites is None else (sites(p, nodes),)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledLimitOf:
+    """Where linear training with labels comes to rest: what is joined with what. Fields, and behind them what is drawn,
+    are meant by their place.
+
+    sectors: of each of them, and `traits` of each trait. parts, drives: (target, of, number, delay, power, table,
+    turned) for number * z^power (1 + z)^-delay times what is drawn or a field; table -1: labels stay, -2: are summed
+    over. memories: (target, on, number, response). covariances: (left, right, number, a, b). responses: (a, noise).
+    scales: numbers of what is drawn. means: sums of (number, a, b). numbers(p, *traits): columns over labels, or
+    numbers. tables(p): what acts on labels. sizes(p): how many labels there are. observing(p, m): observables from
+    means, rows over labels. sites, settles, forgotten: as of LimitOf.
+    """
+
+    fields: tuple[str, ...]
+    sources: tuple[str, ...]
+    sectors: tuple[int, ...]
+    traits: tuple[int, ...]
+    parts: tuple[tuple[int, ...], ...]
+    drives: tuple[tuple[int, ...], ...]
+    memories: tuple[tuple[int, int, int, int], ...]
+    covariances: tuple[tuple[int, int, int, int, int], ...]
+    responses: tuple[tuple[int, int], ...]
+    scales: tuple[int, ...]
+    means: tuple[tuple[tuple[int, int, int], ...], ...]
+    observables: tuple[str, ...]
+    settles: bool
+    forgotten: str
+    sites: Sites
+    sizes: Callable[[Point], tuple[int, ...]]
+    numbers: Callable[..., tuple[Array, ...]]
+    tables: Callable[[Point], tuple[Array, ...]]
+    observing: Callable[[Point, tuple[Array, ...]], tuple[Array, ...]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -567,9 +567,17 @@ def responses(
 def _with_derivatives(known: Array, seen: Array, noise: Array, rows: Array, factored: Factored) -> Array:
     """Responses with their derivatives by correlations and covariance: R noise = seen, so that (dR) noise is what R
     (d noise) leaves of d seen, with the same noises taken and the same ones early enough."""
-    fixed = jax.lax.stop_gradient((known, seen, noise, factored))
-    moved = (seen - fixed[1]) - fixed[0] @ (noise - fixed[2])  # zero, and only its derivative counts
-    return fixed[0] + _responses(moved, rows, fixed[3])
+    places = _inside(factored, noise)
+    columns, corner = seen[:, places], noise[places][:, places]
+    fixed = jax.lax.stop_gradient((known, columns, corner, factored))
+    answering = fixed[0][:, places] * fixed[3].taken  # to other noises nothing answers
+    moved = (columns - fixed[1]) - answering @ (corner - fixed[2])  # zero, and only its derivative counts
+    return fixed[0] + _answers(moved, jnp.zeros_like(seen), rows, fixed[3])
+
+
+def _inside(factored: Factored, noise: Array) -> Array:
+    """The places of noises, with the first one for those that are none."""
+    return jnp.where(factored.which < noise.shape[0], factored.which, 0)
 
 
 def response_matrix(seen: Array, noise: Array, rows: Array, entries: Array, reach: Array, tolerance: Array) -> Array:
@@ -593,12 +601,16 @@ def _filled_up(factor: Array, taken: Array) -> Array:
 
 
 def _responses(seen: Array, rows: Array, factored: Factored) -> Array:
+    return _answers(seen[:, _inside(factored, seen.T)], jnp.zeros_like(seen), rows, factored)
+
+
+def _answers(columns: Array, empty: Array, rows: Array, factored: Factored) -> Array:
+    """Responses, put into an empty matrix, from the columns that noises which count have among correlations."""
     which, entries, reach, lower, taken = factored
-    places = jnp.where(which < seen.shape[1], which, 0)
-    solved = solve_triangular(lower, (seen[:, places] * taken).T, lower=True).T
+    solved = solve_triangular(lower, (columns * taken).T, lower=True).T
     causal = entries[None, :] + reach[None, :] <= rows[:, None]
     solved = solve_triangular(lower.T, (solved * causal * taken).T, lower=False).T
-    return jnp.zeros_like(seen).at[:, which].set(solved * taken, mode="drop")
+    return empty.at[:, which].set(solved * taken, mode="drop")
 
 
 BLOCK = 32

@@ -7,6 +7,7 @@ infinite, cost nothing. With more nodes the rule is finer and reaches further: a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,10 +15,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr
 
+from .point import Table
+
 Array = Any
 
 FEW, REACH, FURTHER = 32, 3.5, 0.25
 """With so many nodes the new variable ends there on both sides; twice as many reach so much further."""
+MANY, APART, SLOWLY, TAIL = 512, 0.35, 0.1, 60.0
+"""With so many nodes and more between finite ends all but a tail on either side are spread evenly: averages in which
+one value nearly makes a resolvent infinite need them everywhere. Distance of nodes, how tails bend, their length."""
 FARTHEST = 8.2
 """Normal numbers beyond weigh less than rounding."""
 FINE = 4096
@@ -25,7 +31,7 @@ FINE = 4096
 
 
 class Law(NamedTuple):
-    """Values, and the share of the sites that has each."""
+    """Values, and the share of the sites that has each; of several traits together values have a column for each."""
 
     values: Array
     weights: Array
@@ -41,25 +47,34 @@ def discrete(values: Any, weights: Any = None, xp: Any = jnp) -> Law:
 
 def density(function: Callable[[Array], Array], low: Any, high: Any, nodes: int, xp: Any = jnp) -> Law:
     """A density, which is divided by its integral, as so many values with weights."""
-    _, values, shares = rule(function, low, high, nodes, xp)
+    _, values, shares = rule(function, low, high, nodes, xp, evenly=True)
     # what has no weight at all must not overflow: it takes a value that has some
     usual = values[xp.argmax(shares)]
     return Law(xp.where(shares > 0, values, usual), shares / xp.sum(shares))
 
 
 def rule(
-    function: Callable[[Array], Array], low: Any, high: Any, nodes: int, xp: Any = jnp
+    function: Callable[[Array], Array], low: Any, high: Any, nodes: int, xp: Any = jnp, evenly: bool = False
 ) -> tuple[Array, Array, Array]:
     """Places in the new variable, values there, and the density times what each stands for."""
     reach = REACH + FURTHER * np.log2(nodes / FEW)
+    even = 0.0
+    if evenly and nodes >= MANY and not _is_infinite(low) and not _is_infinite(high):
+        reach = APART * nodes / 2
+        even = reach - TAIL - np.log2(nodes / MANY)
     places = np.linspace(-reach, reach, nodes)
-    values, stretch = stretched(places, low, high, xp)
+    values, stretch = stretched(places, low, high, xp, even)
     return places, values, xp.asarray(function(values)) * stretch * (places[1] - places[0])
 
 
-def stretched(places: Array, low: Any, high: Any, xp: Any = jnp) -> tuple[Array, Array]:
-    """Values between the ends at places of the new variable, and how fast they change with it."""
+def stretched(places: Array, low: Any, high: Any, xp: Any = jnp, even: float = 0.0) -> tuple[Array, Array]:
+    """Values between the ends at places of the new variable, and how fast they change with it.
+
+    even: up to there on both sides of zero places are spread evenly between ends that are finite.
+    """
     own = np if isinstance(places, np.ndarray) else xp
+    if even:
+        return _between(low, high, *_evenly(places, even), places, xp)
     bent, speed = np.pi / 2 * own.sinh(places), np.pi / 2 * own.cosh(places)
     below, above = _is_infinite(low), _is_infinite(high)
     if below and above:
@@ -69,7 +84,13 @@ def stretched(places: Array, low: Any, high: Any, xp: Any = jnp) -> tuple[Array,
     if below:
         return high - xp.asarray(own.exp(-bent)), xp.asarray(own.exp(-bent) * speed)
     left, right = 1 / (1 + own.exp(-2 * bent)), 1 / (1 + own.exp(2 * bent))  # shares of the way, from either end
-    changing = 2 * left * right * speed
+    return _between(low, high, left, right, 2 * left * right * speed, places, xp)
+
+
+def _between(
+    low: Any, high: Any, left: Array, right: Array, changing: Array, places: Array, xp: Any
+) -> tuple[Array, Array]:
+    """Values at shares of the way between finite ends, and how fast they change."""
     width = high - low
     evenly = xp.where(places < 0, low + width * left, high - width * right)
     # between positive ends shares of the way are those of the logarithm: a power law is as good as a constant
@@ -77,6 +98,15 @@ def stretched(places: Array, low: Any, high: Any, xp: Any = jnp) -> tuple[Array,
     decades = xp.log(xp.where(positive, high, 2.0) / xp.where(positive, low, 1.0))
     by_ratios = xp.where(places < 0, low * xp.exp(decades * left), high * xp.exp(-decades * right))
     return xp.where(positive, by_ratios, evenly), xp.where(positive, by_ratios * decades, width) * changing
+
+
+def _evenly(places: Array, even: float) -> tuple[Array, Array, Array]:
+    """Shares of the way from either end and their speed: constant, with tails that fall off doubly exponentially."""
+    ahead, behind = np.exp(SLOWLY * (places - even)), np.exp(-SLOWLY * (places + even))
+    bent, speed = places + ahead - behind, 1 + SLOWLY * (ahead + behind)
+    left, right = (np.logaddexp(0, at + even) - np.logaddexp(0, at - even) for at in (bent, -bent))
+    inner, outer = np.exp(-np.logaddexp(0, np.abs(bent) - even)), np.exp(-np.logaddexp(0, np.abs(bent) + even))
+    return left / (2 * even), right / (2 * even), (inner - outer) * speed / (2 * even)
 
 
 def standard_normal(nodes: int, halves: bool, xp: Any = jnp) -> Law:
@@ -92,6 +122,23 @@ def standard_normal(nodes: int, halves: bool, xp: Any = jnp) -> Law:
     _, upper, shares = rule(lambda x: np.exp(-(x**2) / 2), 0.0, FARTHEST, nodes // 2, np)
     values, shares = np.concatenate([-upper[::-1], upper]), np.concatenate([shares[::-1], shares])
     return Law(xp.asarray(values), xp.asarray(shares / np.sum(shares)))
+
+
+def density_between(
+    function: Callable[[Array], Array], low: Any, high: Any, nodes: int, breaks: tuple[Any, ...], xp: Any = jnp
+) -> Law:
+    """The same as `density` for functions that are smooth between some places only: those parts are taken apart."""
+    inside = xp.sort(xp.stack([xp.clip(xp.asarray(place, float), low, high) for place in breaks]))
+    ends = [low, *(inside[k] for k in range(len(breaks))), high]
+    parts = [rule(function, a, b, nodes // (len(breaks) + 1), xp)[1:] for a, b in itertools.pairwise(ends)]
+    values, shares = (xp.concatenate(some) for some in zip(*parts, strict=True))
+    usual = values[xp.argmax(shares)]
+    return Law(xp.where(shares > 0, values, usual), xp.where(shares > 0, shares, 0.0) / xp.sum(shares))
+
+
+def normal_between(nodes: int, breaks: tuple[Any, ...], xp: Any = jnp) -> Law:
+    """Standard normal numbers for functions that are smooth between some places only."""
+    return density_between(lambda x: xp.exp(-(x**2) / 2), -FARTHEST, FARTHEST, nodes, breaks, xp)
 
 
 # -- sites of a sampled pass
@@ -123,7 +170,7 @@ def over_sites(z: Array, function: Callable[..., Array], *laws: Law) -> Array:
 
     What it depends on besides the traits has the shape of z: groups of sites stand on an axis in front.
     """
-    weights, values = laws[0].weights, [laws[0].values]
+    weights, values = laws[0].weights, _columns(laws[0])
     for law in laws[1:]:
         values = [*(x.repeat(len(law.weights)) for x in values), (0 * weights[:, None] + law.values).ravel()]
         weights = (weights[:, None] * law.weights).ravel()
@@ -135,6 +182,22 @@ def over_sites(z: Array, function: Callable[..., Array], *laws: Law) -> Array:
     if total.size != np.size(z):  # it depends on nothing but the traits
         return xp.broadcast_to(total, np.shape(z))
     return xp.reshape(total, np.shape(z))
+
+
+def _columns(law: Law) -> list[Array]:
+    """The values of each of the traits that a law is of."""
+    return [law.values] if law.values.ndim == 1 else list(law.values.T)
+
+
+def sampled_law(table: Table) -> Law:
+    """The law of what was sampled: one row for each value, with the share of the sites behind it."""
+    return Law(table.numbers[:, :-1], table.numbers[:, -1])
+
+
+def weighed(function: Callable[..., Array], law: Law, table: Array) -> Array:
+    """The mean over sites of a function of what they differ by, times what a table has for each value of it."""
+    weights = jnp.broadcast_to(function(*_columns(law)), law.weights.shape)
+    return jnp.tensordot(weights, jnp.asarray(table), axes=1)
 
 
 def triangular(rows: Sequence[Sequence[float]]) -> tuple[np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ from numerics.labelled import single_draws, single_series, with_none
 from numerics.progress import handful
 
 if TYPE_CHECKING:
+    from numerics.outliers.alignments import Alignment
     from numerics.simulation.samples import SimulatedLayer, Simulation
     from numerics.solver import Layer, Solution
 
@@ -239,6 +240,7 @@ def compare(
         rows += _overlap_rows(name, layer, simulated, other)
         rows += _alignment_rows(name, layer, simulated, other)
         rows += _path_rows(name, layer, simulated, other)
+        rows += _alignment_path_rows(name, layer, simulated, other)
     spreads = single_series(solution.observable_errors or {})
     for name, theory in single_series(solution.observables).items():
         draws = np.asarray(single_draws(name, simulation.observables), dtype=float)
@@ -279,11 +281,21 @@ def _edge_rows(name: str, layer: Layer, matches: Matches, simulated: SimulatedLa
     paired = all(e[-1] - e[-2] <= 1e-8 * abs(e[-1]) for e in simulated.eigenvalues if len(e) > 1)
     for what, edge, draws in matches.edges:
         expected = None if layer.outliers or paired else mean_at_edge(layer, edge, size)
+        off = _edge_error(layer, edge)
         if expected is None:
-            rows.append(_row(name + what, edge, None, draws, compared=False))
+            rows.append(_row(name + what, edge, off, draws, compared=False))
         else:
-            rows.append(_row(f"{name}{what} (Tracy-Widom mean)", expected, None, draws))
+            rows.append(_row(f"{name}{what} (Tracy-Widom mean)", expected, off, draws))
     return rows
+
+
+def _edge_error(layer: Layer, edge: float) -> float | None:
+    """The error of an edge of a bulk that depends on what is sampled."""
+    errors = layer.diagnostics.get("edge_errors", [])
+    pairs = zip(layer.bulk_edges, errors, strict=True) if errors else ()
+    found = {place: off for ends, offs in pairs for place, off in zip(ends, offs, strict=True)}
+    known: float | None = found.get(edge)
+    return known
 
 
 def _moment_rows(name: str, layer: Layer, simulation: Simulation, smaller: Simulation | None) -> list[Row]:
@@ -296,21 +308,28 @@ def _moment_rows(name: str, layer: Layer, simulation: Simulation, smaller: Simul
             for s in (simulation, smaller)
             if s is not None
         ]
-        rows.append(_extrapolated(what, theory, draws, simulation, smaller))
+        off = layer.moment_errors[order] if layer.moment_errors else None
+        rows.append(_extrapolated(what, theory, draws, simulation, smaller, off))
     return rows
 
 
 def _extrapolated(
-    what: str, theory: float, draws: Sequence[np.ndarray], simulation: Simulation, smaller: Simulation | None
+    what: str,
+    theory: float,
+    draws: Sequence[np.ndarray],
+    simulation: Simulation,
+    smaller: Simulation | None,
+    off: float | None = None,
 ) -> Row:
-    """What is off by 1/D at a finite size: extrapolated where there are two sizes, otherwise for information."""
+    """What is off by 1/D at a finite size: extrapolated where there are two sizes, otherwise for information. off: the
+    error of the theory."""
     if smaller is None:
-        return _row(what, theory, None, draws[0], compared=False)
+        return _row(what, theory, off, draws[0], compared=False)
     weight = simulation.size / (simulation.size - smaller.size)
     (mean, stderr), (less, spread) = (_mean_and_stderr(d) for d in draws)
     extrapolated = weight * mean - (weight - 1) * less
     error = math.hypot(weight * stderr, (weight - 1) * spread)
-    return _row_of(f"{what} (sizes {simulation.size}, {smaller.size})", theory, None, extrapolated, error)
+    return _row_of(f"{what} (sizes {simulation.size}, {smaller.size})", theory, off, extrapolated, error)
 
 
 def _trace_rows(
@@ -446,6 +465,43 @@ def _path_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: S
         found = match_outliers(pairs, layer, ends, others, moved, whole).outliers
         rows += [_row(f"{name}{what} at time {time}", value, error, draws) for what, value, error, draws in found]
     return rows
+
+
+def _alignment_path_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: SimulatedLayer) -> list[Row]:
+    """Squared cosines of the outliers at earlier times; a direction with times is taken at the same one."""
+    rows = []
+    for k, time in enumerate(simulated.times):
+        path, where = layer.alignment_path or [], layer.outlier_path or []
+        if not simulated.alignment_path or time >= len(path) - 1 or not path[time] or not where[time]:
+            continue
+        shift = layer.shift_path[time] if layer.shift_path and len(layer.shift_path) > 1 else layer.shift
+        errors = layer.outlier_path_errors[time] if layer.outlier_path_errors else None
+        then = replace(
+            layer,
+            law=layer.law.moved(shift - layer.shift),
+            shift=shift,
+            outliers=where[time],
+            outlier_errors=None if errors is None else [0.0 if e is None else e for e in errors],
+            alignments=[_at_same_time(one, time) for one in path[time]],
+        )
+        early, other = (replace(one, eigenvalues=[ends[k] for ends in one.ends]) for one in (simulated, grouped_by))
+        taken = {}
+        for one in path[time]:
+            place = slice(time, time + 1) if one.series else slice(None)
+            squares = simulated.alignment_path[one.name, one.side]
+            taken[one.name, one.side] = [of_seed[k][:, place] for of_seed in squares]
+        found = _alignment_rows(name, then, replace(early, alignments=taken), other)
+        rows += [replace(row, quantity=f"{row.quantity} at time {time}") for row in found]
+    return rows
+
+
+def _at_same_time(one: Alignment, time: int) -> Alignment:
+    """An alignment of a matrix with a direction as it was when the matrix was taken."""
+    if not one.series or one.times is None:
+        return one
+    place = slice(time, time + 1)
+    errors = None if one.errors is None else one.errors[:, place]
+    return replace(one, times=one.times[place], values=one.values[:, place], errors=errors)
 
 
 def _mean_and_stderr(draws: np.ndarray) -> tuple[float, float]:

@@ -23,8 +23,11 @@ class Aligning:
         self, matrices: Sequence[ProbedMatrix], p: Point, steps: str | None, convert: Callable[[Any], Any]
     ) -> None:
         self.asked: dict[str, tuple[Direction, ...]] = {m.label: m.probe.directions for m in matrices}
-        self.p, self.steps, self.convert = p, steps, convert
+        asked = [m for m in matrices if m.probe.directions]
+        self.points = {m.label: p if m.probe.stopping is None else m.probe.stopping.begun(p) for m in asked}
+        self.steps, self.convert = steps, convert
         self.vectors: dict[tuple[str, Named], np.ndarray] = {}
+        self.kept: dict[tuple[str, int], dict[str, np.ndarray]] = {}
 
     def __bool__(self) -> bool:
         return any(self.asked.values())
@@ -33,7 +36,7 @@ class Aligning:
         """Keep the directions of a sample as unit vectors, times x sites x labels; zero where they are zero."""
         for label, directions in self.asked.items():
             for one in directions:
-                times = times_of(one, self.p, self.steps)
+                times = times_of(one, self.points[label], self.steps)
                 field = fields[one.field]
                 series = [field] if times is None else [field[time] for time in times]
                 made = np.stack([np.asarray(self.convert(part)) for part in series])
@@ -41,6 +44,14 @@ class Aligning:
                 self.vectors[label, (one.name, one.side)] = np.divide(
                     made, lengths, where=lengths > 0, out=np.zeros_like(made)
                 )
+
+    def keep(self, label: str, time: int, found: Mapping[str, np.ndarray]) -> None:
+        """Remember vectors of a matrix at a time before the last by side: directions may be later than these."""
+        self.kept[label, time] = {one.side: found[one.side] for one in self.asked[label]}
+
+    def early(self) -> dict[tuple[str, int], dict[Named, np.ndarray]]:
+        """As `squared`, of the vectors that were kept, by label and time."""
+        return {(label, time): self.squared(label, found) for (label, time), found in self.kept.items()}
 
     def squared(self, label: str, found: Mapping[str, np.ndarray]) -> dict[Named, np.ndarray]:
         """For each direction of a matrix its squared cosines with vectors of that side, vectors x times x labels."""

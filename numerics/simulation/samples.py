@@ -43,6 +43,7 @@ class SimulatedLayer:
     times: when the spectrum was looked at before; ends: for each seed and time the lowest and the highest eigenvalues,
     ascending. added: for each seed what was added to the diagonal, by time. size: how many eigenvalues there are.
     weights: by the name of a matrix A between resolvents, <v, A v> for the vector v of each eigenvalue.
+    alignment_path: as alignments, for each seed and time of those vectors that belong to `ends`.
     """
 
     label: str
@@ -56,6 +57,7 @@ class SimulatedLayer:
     alignments: dict[Named, list[np.ndarray]] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)
     weights: dict[str, list[np.ndarray]] = field(default_factory=dict)
+    alignment_path: dict[Named, list[list[np.ndarray]]] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
@@ -293,16 +295,19 @@ def simulate(
 
         early: dict[int, dict[str, np.ndarray]] = {}
 
-        def watch(time: int, probed: Any, early: Any = early) -> None:
+        fields, asked = Followed(wanted, convert), Aligning(probes, point, solver.setting.steps, convert)
+
+        def watch(time: int, probed: Any, halves: Any = dict, early: Any = early, asked: Aligning = asked) -> None:
             if time in times:
-                matrices = probed()
-                early[time] = {p.label: _early(matrices[p.label], time, few.get(p.label)) for p in probes}
+                matrices, images = convert(probed()), convert(halves())
+                early[time] = {
+                    p.label: _early(p.label, matrices[p.label], images.get(p.label), time, asked, few.get(p.label))
+                    for p in probes
+                }
 
         def run(rng: np.random.Generator, **how: Any) -> Any:
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"), _at_these_parameters():
                 return solver.simulation.simulate(point, size, rng, xp=arrays, special=special, **how)
-
-        fields, asked = Followed(wanted, convert), Aligning(probes, point, solver.setting.steps, convert)
 
         def follow(vectors: Mapping[str, Any], fields: Followed = fields, asked: Aligning = asked) -> None:
             fields.take(vectors)
@@ -311,7 +316,7 @@ def simulate(
         matrices, spikes, observables = run(
             np.random.default_rng(child),
             progress=tell,
-            watch=lambda time, probed: watch(time, lambda: convert(probed())),
+            watch=watch,
             follow=follow if wanted or asked else None,
         )
         for name, table in fields.two_time(run, child).items():
@@ -333,7 +338,7 @@ def simulate(
         }
         shifts = {p.label: observables[p.plus] if p.plus else None for p in probes}
         sizes = {p.label: len(matrices[p.label]) for p in probes}
-        samples.append((final, early, shifts))
+        samples.append((final, early, shifts, asked.early()))
         observed.append(observables)
         if progress is not None:
             progress((number + 1) / seeds, f"sample {number + 1} of {seeds}{each}")
@@ -368,6 +373,7 @@ def joined(parts: Sequence[Simulation]) -> Simulation:
                 {named: [row for one in same for row in one.alignments[named]] for named in layer.alignments},
                 layer.lengths,
                 {name: [row for one in same for row in one.weights[name]] for name in layer.weights},
+                {named: [row for one in same for row in one.alignment_path[named]] for named in layer.alignment_path},
             )
         )
     return replace(
@@ -403,19 +409,24 @@ def _gathered(label: str, samples: list[Any], times: tuple[int, ...], size: int)
     def moved(values: np.ndarray, shift: list[Any] | None, time: int) -> np.ndarray:
         return values if shift is None else values + shift[time if len(shift) > 1 else 0]
 
-    last = [final[label] for final, _, _ in samples]
+    last = [final[label] for final, _, _, _ in samples]
+    early_squares = {
+        named: [[squared[label, time][named] for time in times] for _, _, _, squared in samples]
+        for named in last[0].alignments
+    }
     return SimulatedLayer(
         label,
-        [moved(one.eigenvalues, shifts[label], -1) for one, (_, _, shifts) in zip(last, samples, strict=True)],
+        [moved(one.eigenvalues, shifts[label], -1) for one, (_, _, shifts, _) in zip(last, samples, strict=True)],
         {side: [one.overlaps[side] for one in last] for side in last[0].overlaps},
         times,
-        [[moved(early[time][label], shifts[label], time) for time in times] for _, early, shifts in samples],
-        [shifts[label] for _, _, shifts in samples],
+        [[moved(early[time][label], shifts[label], time) for time in times] for _, early, shifts, _ in samples],
+        [shifts[label] for _, _, shifts, _ in samples],
         size,
         {side: [one.counted[side] for one in last] for side in last[0].counted},
         {named: [one.alignments[named] for one in last] for named in last[0].alignments},
         last[0].lengths,
         {name: [one.weights[name] for one in last] for name in last[0].weights},
+        early_squares if times else {},
     )
 
 
@@ -427,11 +438,33 @@ def _symmetric(matrix: np.ndarray, time: int | None = None) -> np.ndarray:
     return found
 
 
-def _early(matrix: np.ndarray, time: int, few: int | None) -> np.ndarray:
-    """The ends of the spectrum before the last step; few: how many of either end, if no others are wanted."""
+def _early(
+    label: str, matrix: np.ndarray, half: np.ndarray | None, time: int, asked: Aligning, few: int | None
+) -> np.ndarray:
+    """The ends of the spectrum before the last step; few: how many of either end, if no others are wanted. Vectors are
+    kept where directions are asked about, which may be known later only."""
+    symmetric = _symmetric(matrix, time)
+    if not asked.asked[label]:
+        if few is not None:
+            return outermost(symmetric, few, vectors=False)[0]
+        return at_ends(np.linalg.eigvalsh(symmetric), KEPT)
     if few is not None:
-        return outermost(_symmetric(matrix, time), few, vectors=False)[0]
-    return at_ends(np.linalg.eigvalsh(_symmetric(matrix, time)), KEPT)
+        eigenvalues, vectors = outermost(symmetric, few, vectors=True)
+    else:
+        eigenvalues, vectors = np.linalg.eigh(symmetric)
+        eigenvalues, vectors = at_ends(eigenvalues, KEPT), at_ends(vectors, KEPT)
+    assert vectors is not None, "they were asked for"
+    asked.keep(label, time, _by_side(vectors, half))
+    return eigenvalues
+
+
+def _by_side(vectors: np.ndarray, half: np.ndarray | None) -> dict[str, np.ndarray]:
+    """Eigenvectors, and of K^T K the left singular vectors of K."""
+    if half is None:
+        return {"right": vectors}
+    images = half @ vectors
+    norms = np.linalg.norm(images, axis=0)
+    return {"right": vectors, "left": images / np.where(norms > 0, norms, 1.0)}
 
 
 @dataclass(frozen=True)
@@ -462,11 +495,7 @@ def _last(
         eigenvalues, vectors = np.linalg.eigvalsh(symmetric), None
     if vectors is None:
         return _Last(eigenvalues, {}, {}, {}, {}, {})
-    by_side = {"right": vectors}
-    if "half" in spikes:
-        images = spikes["half"]() @ vectors
-        norms = np.linalg.norm(images, axis=0)
-        by_side["left"] = images / np.where(norms > 0, norms, 1.0)
+    by_side = _by_side(vectors, spikes["half"]() if "half" in spikes else None)
     spans = {side: _in_span(spikes[side](), by_side[side]) for side in by_side if side in spikes} if overlaps else {}
     return _Last(
         eigenvalues,

@@ -1,0 +1,78 @@
+"""The probed matrix at any time of training: its time becomes a number of its own, and later spikes are left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import sympy as sp
+
+from derive.algebra.nodes import outermost
+from derive.equations.history import History
+from derive.equations.made import Made
+from derive.language.matrices import Atom, Matrix, Product, Sum, WeightsAt
+from derive.language.model import Model
+from derive.language.symbols import Parameter, whole_nonnegative
+from derive.language.vectors import PAST, FieldAt, Mean, Total
+from derive.records.system import LinearRule, Stopping, SystemField, Term
+
+
+def stopping(model: Model, made: Made, history: History) -> Stopping | None:
+    """The times of a probed matrix, where the number of steps cannot stand for all of them: a direction may be later
+    than the spikes, and what an update adds may depend on when training ends."""
+    clock = made.clock
+    if clock is None:
+        return None
+    asked = any(value.direction.time is not None for _, value in model.alignments)
+    schedules = [*(i.coefficient for i in history.increments), *_updates(history)]
+    followed = model.alignments or any(_measures(probe.matrix) for _, probe in model.probes)
+    if not followed and not any(sp.sympify(e).has(clock.steps) for e in schedules):
+        return None
+    stop, run = (Parameter(made.free_name(word), clock.steps.default, whole_nonnegative) for word in ("stop", "run"))
+    return Stopping(clock, stop, run, asked and clock.endpoint)
+
+
+def _measures(matrix: Matrix) -> bool:
+    """Whether means stand in the coefficients of a probed matrix, so that it depends on when they are taken."""
+    if isinstance(matrix, Sum):
+        return any(sp.sympify(scale).has(Mean) or _measures(part) for scale, part in matrix.terms)
+    return isinstance(matrix, Product) and any(map(_measures, matrix.factors))
+
+
+def _updates(history: History) -> list[sp.Expr]:
+    """What multiplies weights and random matrices in updates, at a time of no meaning."""
+    at = sp.Symbol("at", integer=True, positive=True)
+    found = [scale(at) for scale in history.initial.values()] + [k(at, PAST) for k in history.kernels.values()]
+    return [*found, *(e for r in history.recurrences for row in (*r.matrix, r.entry, r.forcing) for e in row)]
+
+
+def stopped(matrix: Matrix, times: Stopping) -> Matrix:
+    """The matrix with its last time as a number of its own. Means are numbers of the training level, taken later."""
+    if isinstance(matrix, Sum):
+        terms = ((_at_stop(scale, times), stopped(part, times)) for scale, part in matrix.terms)
+        return Sum(matrix.rows, matrix.columns, tuple(terms))
+    if isinstance(matrix, Product):
+        return Product(matrix.rows, matrix.columns, tuple(stopped(factor, times) for factor in matrix.factors))
+    if isinstance(matrix, Atom) and isinstance(matrix.symbol, WeightsAt):
+        symbol = WeightsAt(matrix.symbol.weights, _at_stop(matrix.symbol.time, times))
+        return Atom(matrix.rows, matrix.columns, symbol, matrix.transposed)
+    return matrix
+
+
+def _at_stop(scale: sp.Expr, times: Stopping) -> sp.Expr:
+    scale = sp.sympify(scale)
+    kept = {node: node for node in (*outermost(scale, (Mean, Total)), *scale.atoms(FieldAt))}
+    return scale.xreplace({**kept, times.clock.steps: times.stop})
+
+
+def without_later(field: SystemField, times: Stopping) -> SystemField:
+    """An equation of a probe without the spikes that are added after the matrix is taken."""
+    if not isinstance(field.rule, LinearRule):
+        return field
+    return replace(field, rule=LinearRule(tuple(_term(term, times) for term in field.rule.terms)))
+
+
+def _term(term: Term, times: Stopping) -> Term:
+    scale = sp.sympify(term.coefficient)
+    kept = {node: node for node in (*outermost(scale, (Mean, Total)), *scale.atoms(FieldAt))}
+    scale = scale.xreplace({**kept, times.clock.steps: times.run})
+    return replace(term, coefficient=scale * times.mask if term.past is not None else scale)

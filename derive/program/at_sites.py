@@ -1,0 +1,75 @@
+"""What functions of z have in common in which averages over sites stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import sympy as sp
+
+from derive.algebra.nodes import Z
+from derive.algebra.sites import SiteAverage
+from derive.language.traits import Trait, traits_in
+from derive.program.nodes import SCALAR, Call, Definition, Formula, Function, Let, Ref, Slot, Symbol, Tuple, Value
+from derive.program.text import PARAMETERS
+from derive.program.traits import law_of
+
+
+class AtSites:
+    """Symbols of a module, formulas in them, and functions of them.
+
+    traits: those that are averaged over. parts: by argument, such as the responses r, what it falls into.
+    """
+
+    def __init__(self, traits: Iterable[Trait], parts: dict[Symbol, Iterable[sp.Symbol]]):
+        self.traits = tuple(traits)
+        self.z, self.nodes, self.laws = Symbol("z", SCALAR), Symbol("nodes", SCALAR), Symbol("laws")
+        self.values = {trait: at_groups(trait) for trait in self.traits}
+        self.law: dict[Any, Symbol] = {trait: Symbol(f"law_{trait.name}") for trait in self.traits}
+        made = {whole: {s: Symbol(s.name, SCALAR) for s in some} for whole, some in parts.items()}
+        self.parts = {whole: tuple(some.values()) for whole, some in made.items()}
+        self.leaves: dict[sp.Symbol, Slot] = {Z: Slot(Ref(self.z), "z")}
+        self.leaves |= {s: Slot(Ref(symbol), s.name) for some in made.values() for s, symbol in some.items()}
+
+    def number(self, expression: sp.Expr) -> Formula:
+        """A scalar."""
+        expression = sp.sympify(expression)
+        averages = sorted(expression.atoms(SiteAverage), key=sp.default_sort_key)
+        found = expression.xreplace({node: Slot(self._over_sites(node), "average") for node in averages})
+        return Formula(found.xreplace(self.leaves), SCALAR)
+
+    def _over_sites(self, average: SiteAverage) -> Value:
+        """The average of one site's response over the laws of its traits."""
+        traits = [value.field for value in traits_in(average.expression)]
+        laws = (Ref(self.law[trait]) for trait in traits)
+        return Call("over_sites", (self.z, self._of_traits(average.expression, traits), *laws), SCALAR)
+
+    def _of_traits(self, expression: sp.Expr, traits: Sequence[Trait]) -> Function:
+        """A function of traits."""
+        slots = {trait(): Slot(Ref(self.values[trait]), trait.name) for trait in traits}
+        body = Formula(self.number(expression.xreplace(slots)).expression, None)
+        return Function(tuple(self.values[trait] for trait in traits), body)
+
+    def numbers(self, expressions: Iterable[sp.Expr]) -> Tuple:
+        return Tuple(tuple(map(self.number, expressions)))
+
+    def function(
+        self, name: str, given: Iterable[Symbol], doc: str, result: Value, body: tuple[Let, ...] = ()
+    ) -> Definition:
+        given = tuple(given)
+        parts = {**self.parts, self.laws: tuple(self.law.values())}
+        unpacked = tuple((whole, some) for whole, some in parts.items() if whole in given)
+        return Definition(name, (PARAMETERS, *given), doc, body, result, unpacked)
+
+    def site_laws(self) -> Definition:
+        """The laws of the traits in the averages."""
+        doc = "The laws of what differs from site to site: values, and the share of the sites that has each."
+        return self.function("sites", (self.nodes,), doc, Tuple(tuple(map(self._law, self.law))))
+
+    def _law(self, trait: Any) -> Value:
+        return law_of(trait, (Ref(self.nodes),), self.number)
+
+
+def at_groups(trait: Trait) -> Symbol:
+    """The values of a trait, one per group of sites."""
+    return Symbol(trait.name, (sp.Symbol("groups"),))

@@ -1,0 +1,48 @@
+"""How far a bulk may be off that depends on what is sampled: its sites, or means of the training level.
+
+At an edge the responses r turn back: the slope of the equations F(z, r) = 0 in r is singular. With l the vector that it
+leaves out on its left, a change of the law that makes F out of zero moves the edge by -l.F / l.(dF/dz), to first order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from derive.errors import NumericalError
+from numerics.bulk.branch import Branch
+from numerics.bulk.law import Law
+from numerics.bulk.moments import moments
+from numerics.nearby import Nearby
+from numerics.precision import in_float64
+
+
+@in_float64
+def edge_errors(branch: Branch, others: Sequence[Branch], law: Law, nearby: Nearby) -> list[list[float | None]]:
+    """A standard error for each edge of each interval, its bias included; None where an edge cannot be moved, as one
+    at which responses are infinite. others: the bulk at the order parameters nearby."""
+    return [[_error(branch, edge, others, nearby) for edge in pair] for pair in law.edges]
+
+
+@in_float64
+def moment_errors(branch: Branch, others: Sequence[Branch], count: int, nearby: Nearby) -> list[float]:
+    """A standard error for each moment, its bias included."""
+    here, there = moments(branch, count), [moments(one, count) for one in others]
+    found = [nearby.estimate(value, [one[k] for one in there]) for k, value in enumerate(here)]
+    return [math.hypot(error, value - now) for (value, error), now in zip(found, here, strict=True)]
+
+
+def _error(branch: Branch, edge: float, others: Sequence[Branch], nearby: Nearby) -> float | None:
+    z = np.array([edge])
+    try:
+        r = branch.responses(z).T.real
+        _, by_z, by_r = (x[0] for x in branch.equations(z, r))
+        left = np.linalg.svd(by_r.T)[2][-1]
+        moved = [edge - float(left @ one.equations(z, r)[0][0] / (left @ by_z)) for one in others]
+    except (NumericalError, np.linalg.LinAlgError):
+        return None
+    value, error = nearby.estimate(edge, moved)
+    found = math.hypot(error, value - edge)
+    return found if math.isfinite(found) else None

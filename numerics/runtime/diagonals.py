@@ -1,0 +1,155 @@
+"""Sampled sites that differ by what stands on diagonals: means over sites for each value of it.
+
+Between the smallest and the largest number on a diagonal there are cells, each with four values, its ends among them. A
+site stands for the values of its cell, with the weights of the cubic through them, so that a mean over sites with a
+weight that is a function of the number is a sum over values, to fourth order in the width of the cells. Means over
+sites and passes are taken before there is a weight. The smallest and the largest number are values themselves, so that
+what jumps between two numbers is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .sampled import Entries, responses
+
+Array = Any
+CELLS = (32, 8)
+"""Cells of one number on the diagonals of a sector, and of each of two."""
+SAME, FEW, BEYOND = 1e-3, 2, 0.25
+"""Shares of the whole reach of a number: if more than a few sites are so close to an end it is one, and if not it is
+that of a tail, which may go so much farther."""
+SEEN = 1e-4
+"""A smaller share may be nothing but the noise of sampling."""
+WITHIN = np.array([-1.0, -1 / np.sqrt(5), 1 / np.sqrt(5), 1.0])
+"""Where the values of a cell lie between its ends."""
+
+
+def _ends(count: int) -> np.ndarray:
+    """Ends of cells as shares of the way, closer to each other where saturating functions have most sites."""
+    found: np.ndarray = (1 - np.cos(np.pi * np.arange(count + 1) / count)) / 2
+    return found
+
+
+def _places(reach: Array) -> Array:
+    """Values of each number, one column for each."""
+    ends = _ends(CELLS[reach.shape[1] - 1])
+    inside = ends[:-1, None] + np.diff(ends)[:, None] * (WITHIN[:-1] + 1) / 2
+    share = np.append(inside.ravel(), 1.0)
+    return reach[0] + jnp.asarray(share)[:, None] * (reach[1] - reach[0])
+
+
+def reach_of(entries: tuple[Array, ...]) -> Array:
+    """The smallest and the largest of each number over the sites, and how many sites are as good as there."""
+    whole = jnp.concatenate([jnp.reshape(x, (-1, 1)) for x in entries], axis=1)
+    low, high = jnp.min(whole, axis=0), jnp.max(whole, axis=0)
+    near = SAME * (high - low)
+    return jnp.stack([low, high, jnp.sum(whole <= low + near, axis=0), jnp.sum(whole >= high - near, axis=0)])
+
+
+def widened(reach: np.ndarray) -> np.ndarray:
+    """The ends for all passes from those of one: where hardly a site is at an end, others may lie beyond it."""
+    low, high, lowest, highest = np.asarray(reach)
+    more = BEYOND * (high - low)
+    return np.stack([low - np.where(lowest > FEW, 0.0, more), high + np.where(highest > FEW, 0.0, more)])
+
+
+def belonging(entries: tuple[Array, ...], reach: Array) -> Array:
+    """How much each site stands for each value, or pair of values: sites x values."""
+    ends = jnp.asarray(_ends(CELLS[len(entries) - 1]))
+    found = None
+    for k, entry in enumerate(entries):
+        width = reach[1, k] - reach[0, k]
+        share = jnp.clip((jnp.reshape(entry, (-1,)) - reach[0, k]) / jnp.where(width > 0, width, 1.0), 0.0, 1.0)
+        cell = jnp.clip(jnp.searchsorted(ends, share, side="right") - 1, 0, len(ends) - 2)
+        place = 2 * (share - ends[cell]) / (ends[cell + 1] - ends[cell]) - 1
+        rows = jnp.arange(share.shape[0])
+        made = jnp.zeros((share.shape[0], 3 * len(ends) - 2))
+        for j, own in enumerate(WITHIN):
+            others = [other for other in WITHIN if other != own]
+            made = made.at[rows, 3 * cell + j].add(math.prod((place - other) / (own - other) for other in others))
+        found = made if found is None else (found[:, :, None] * made[:, None, :]).reshape(share.shape[0], -1)
+    return found
+
+
+def shares_of(weights: Array, entries: tuple[Array, ...], reach: Array) -> Array:
+    """The share of the sites that has each value: by cubics, and by hats, where every site belongs to the two values
+    next to its own, to each by how near it is. The former are more exact, and the latter are positive."""
+    places = _places(reach)
+    found: Array = None
+    for k, entry in enumerate(entries):
+        column = places[:, k]
+        one = jnp.clip(jnp.reshape(entry, (-1,)), column[0], column[-1])
+        upper = jnp.clip(jnp.searchsorted(column, one, side="right"), 1, len(column) - 1)
+        width = column[upper] - column[upper - 1]
+        share = jnp.where(width > 0, (one - column[upper - 1]) / jnp.where(width > 0, width, 1.0), 0.0)
+        rows = jnp.arange(one.shape[0])
+        made = jnp.zeros((one.shape[0], len(column))).at[rows, upper - 1].add(1 - share).at[rows, upper].add(share)
+        found = made if found is None else (found[:, :, None] * made[:, None, :]).reshape(one.shape[0], -1)
+    return jnp.stack([jnp.mean(weights, axis=0), jnp.mean(found, axis=0)])
+
+
+def _positive(shares: Array) -> Array:
+    """Shares by cubics with as much of those by hats as makes them positive: a bulk is that of a law."""
+    cubics, hats = shares
+    wanting = (cubics < 0) & (hats > SEEN)
+    part = jnp.max(jnp.where(wanting, -cubics / jnp.where(wanting, hats - cubics, 1.0), 0.0))
+    part = jax.lax.stop_gradient(part)
+    found = jnp.maximum((1 - part) * cubics + part * hats, 0.0)
+    return found / jnp.sum(found)
+
+
+def by_value(weights: Array, left: Array, right: Array) -> Array:
+    """Means over sites of products, for each value: values x columns of the first x columns of the second."""
+    # one value after the other: all at once would take as much memory as there are values times sites times columns
+    return jax.lax.map(lambda share: (left * share[:, None]).T @ right, weights.T) / weights.shape[0]
+
+
+def rows_at(past: Array, time: Any, labels: int) -> Array:
+    """The coordinates of a field at one time."""
+    return past.reshape(-1, labels, past.shape[1])[time]
+
+
+def law_of_sites(shares: Array, reach: Array) -> Array:
+    """Values of all numbers, and behind them the share of the sites that has them: one row for each."""
+    places = _places(reach)
+    columns = [places[:, k] for k in range(places.shape[1])]
+    if len(columns) > 1:
+        columns = [x.reshape(-1) for x in jnp.meshgrid(*columns, indexing="ij")]
+    return jnp.stack([*columns, _positive(shares)], axis=1)
+
+
+def responses_by_value(
+    seen: Array, noise: Array, noises: tuple[Entries, ...], last: int, tolerance: Any
+) -> tuple[Array, ...]:
+    """Mean derivatives, by the noises of a random matrix, of what was seen with them, for each value: one table per
+    noise. What stands on a diagonal answers to noises of all times."""
+    values, rows, columns = seen.shape
+    made = responses(seen.reshape(values * rows, columns), noise, Entries(None, values * rows), noises, last, tolerance)
+    return tuple(one.reshape(values, rows, -1) for one in made)
+
+
+def twice_by_value(
+    seen: Array,
+    shares: Array,
+    left: Array,
+    left_noises: tuple[Entries, ...],
+    right: Array,
+    right_noises: tuple[Entries, ...],
+    last: int,
+    tolerance: Any,
+) -> dict[tuple[int, int], Array]:
+    """Second mean derivatives by the noises of two random matrices, or of one, for each value: by the places of both
+    noises. What the products of noises are at all sites alike is no derivative of anything."""
+    beyond = seen - shares[0][:, None, None] * jnp.sum(seen, axis=0)
+    by_right = responses_by_value(beyond, right, right_noises, last, tolerance)
+    found = {}
+    for j, one in enumerate(by_right):
+        by_left = responses_by_value(jnp.swapaxes(one, 1, 2), left, left_noises, last, tolerance)
+        found.update({(i, j): jnp.swapaxes(both, 1, 2) for i, both in enumerate(by_left)})
+    return found

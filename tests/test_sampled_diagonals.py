@@ -1,0 +1,163 @@
+"""Functions of sampled fields in diag(...) of a probed matrix: against integrals, conditioning by hand, simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference_formulas import sites_by_hand as by_hand
+from sympy import Heaviside, sqrt, tanh
+
+import derive
+from derive import (
+    Eq,
+    Model,
+    alignment,
+    diag,
+    field,
+    gaussian,
+    goe,
+    mean,
+    normal,
+    outer,
+    parameter,
+    positive,
+    sectors,
+    spectrum,
+    training_clock,
+    trait,
+    weights,
+    whole_positive,
+)
+from derive.codegen import solver_files
+from derive.pipeline import Derivation
+from numerics.modules import load_solver
+from numerics.precision import in_float64
+from numerics.runtime import diagonals
+from numerics.solver import solve
+
+nu = parameter("nu", default=2.0, domain=positive)
+strength = parameter("strength", default=3.0)
+T = parameter("T", default=3, domain=whole_positive)
+D, N = sectors("D", N=nu)
+t = training_clock("t", steps=T)
+W, M = gaussian("W", N, D), goe("M", D)
+x, u = normal("x", D), normal("u", N)
+h, m = field("h", N), field("m", D)
+PLACES, SHARES = by_hand.normal_numbers()
+FEW = 20_000
+
+
+def sampled(equations, matrix, values, **observe):
+    """The same declaration with what stands on its diagonals sampled, although its law is known."""
+    model = Model(parameters=(nu, strength, T), equations=equations, observe=observe, probe=spectrum(matrix))
+    solver = load_solver(solver_files(model, Derivation(model, sampled=True)))
+    given = {p.name: p.default for p in model.parameters} | values
+    return solve(solver, given, samples=FEW, seed=3).layers[0]
+
+
+def near(value, error, expected):
+    assert 0 < error < 0.02 * abs(expected) and abs(value - expected) < 4 * error, (value, error, expected)
+
+
+def law_of(entries, reach):
+    shares = diagonals.shares_of(diagonals.belonging(entries, reach), entries, reach)
+    law = np.asarray(diagonals.law_of_sites(shares, reach))
+    assert np.all(law[:, -1] >= 0) and np.sum(law[:, -1]) == pytest.approx(1, rel=1e-12)
+    return law
+
+
+@in_float64
+def test_cubics_of_cells_have_the_means_of_functions():
+    entries = (np.random.default_rng(0).uniform(-1, 2, 4000),)
+    reach = diagonals.widened(np.asarray(diagonals.reach_of(entries)))
+    assert np.allclose(reach[:, 0], [np.min(entries), np.max(entries)])
+    values = law_of(entries, reach)[:, 0]
+    off = np.mean(diagonals.belonging(entries, reach), axis=0) @ (1 / (3 - values)) - np.mean(1 / (3 - entries[0]))
+    # the product of a point's distances to the four values of a cell of half the width w is at most w^4 / 5
+    widest = np.max(np.diff(reach[0] + diagonals._ends(diagonals.CELLS[0]) * np.diff(reach, axis=0)[0])) / 2
+    assert abs(off) < widest**4 / 5 * np.mean((3 - entries[0] - 2 * widest) ** -5.0)
+
+
+@in_float64
+def test_ends_of_tails_leave_room():
+    entries = (np.random.default_rng(0).standard_normal(4000),)
+    reach = diagonals.widened(np.asarray(diagonals.reach_of(entries)))
+    assert reach[0, 0] < np.min(entries) - 1 and reach[1, 0] > np.max(entries) + 1
+
+
+@in_float64
+def test_jumps_are_values_themselves():
+    entries = (np.repeat([0.0, 1.0], [30, 70]), np.repeat([2.0, -1.0, 2.0], [30, 20, 50]))
+    reach = diagonals.widened(np.asarray(diagonals.reach_of(entries)))
+    law = law_of(entries, reach)
+    kept = law[np.abs(law[:, 2]) > 1e-12]
+    assert np.allclose(kept, [[0, 2, 0.3], [1, -1, 0.2], [1, 2, 0.5]])
+
+
+@pytest.mark.slow
+def test_sampled_sites_have_the_outlier_by_conditioning():
+    """h comes from the probed matrix itself: what goes along with it is found from derivatives by its noise."""
+    K = diag(1 - tanh(h) ** 2) @ (W + strength / sqrt(D) * outer(u, x))
+    layer = sampled([Eq(h, W @ x / sqrt(D))], K.T @ K / N, {}, along=alignment(x))
+    factor = (1 - np.tanh(PLACES) ** 2) ** 2
+    place, cosine = by_hand.weighted_by_field(2.0, factor, PLACES**2 + 9, SHARES, 1.75, 9.0)
+    near(layer.outliers[0], layer.outlier_errors[0], place)
+    (low, high), (low_error, high_error) = layer.bulk_edges[0], layer.diagnostics["edge_errors"][0]
+    expected = by_hand.weighted_rows_edges(2.0, factor, SHARES, gaps=False)
+    near(low, low_error, expected[0])
+    near(high, high_error, expected[1])
+    (found,) = layer.alignments
+    near(float(found.values[0, 0, 0]), float(found.errors[0, 0, 0]), cosine)
+
+
+@pytest.mark.slow
+def test_second_derivatives_are_those_by_conditioning():
+    layer = sampled([Eq(m, M @ x)], M + 2 * diag(tanh(m)) + strength / D * outer(x, x), {"strength": 2.0})
+    expected = by_hand.symmetric_with_field(2.0, 2 * np.tanh(PLACES), PLACES, SHARES, 3.05, 8.0)
+    near(layer.outliers[0], layer.outlier_errors[0], expected)
+
+
+@pytest.mark.slow
+def test_a_jump_that_is_sampled_is_two_groups_of_sites():
+    layer = sampled([Eq(h, W @ x / sqrt(D))], W.T @ diag(1 + Heaviside(h)) @ W / N, {})
+    groups = trait("groups", N, values=[1, 2])
+    exact = derive.load(Model((nu,), [], probe=spectrum(W.T @ diag(groups) @ W / N))).solve()
+    assert np.allclose(layer.bulk_edges, exact.bulk_edges, rtol=2e-3)
+
+
+def recurrent():
+    """A network with a symmetric matrix that learns: sites answer to what they did."""
+    g = parameter("g", default=1.5)
+    f, phi, A = field("f", D, t), field("phi", D, t), weights("A", D, D, t)
+    equations = [
+        Eq(f(0), x),
+        Eq(f(t + 1), g * A(t) @ phi(t)),
+        Eq(phi(t), tanh(f(t))),
+        Eq(A(0), M),
+        Eq(A(t + 1), A(t) + strength / D * outer(phi(t), phi(t))),
+    ]
+    probe = spectrum(A(T) + diag(tanh(f(T - 1))))
+    return Model((g, strength, T), equations, {"q": mean(phi(t) ** 2)}, probe=probe)
+
+
+@pytest.mark.slow
+def test_a_network_with_memory_agrees_with_simulation():
+    theory = derive.load(recurrent())
+    found = theory.solve(strength=2.0, samples=FEW)
+    simulated = theory.simulate(size=300, seeds=8, strength=2.0)
+    assert derive.compare(found, simulated).agrees
+    assert len(found.outliers) == 1
+
+
+def test_a_spike_that_learned_from_a_trait_beside_it_is_sampled():
+    """Otherwise than by a factor: given the trait no field of the site is free of it."""
+    s, f, A = trait("s", D, values=[0.5, 1.5]), field("f", D, t), weights("A", D, D, t)
+    equations = [
+        Eq(f(0), x),
+        Eq(f(t + 1), (s * f(t) + A(t) @ f(t)) / 2),
+        Eq(A(0), M),
+        Eq(A(t + 1), A(t) + strength / D * outer(f(t), f(t))),
+    ]
+    model = Model((strength, T), equations, probe=spectrum(A(T) + diag(s)))
+    probe = Derivation(model).probe
+    assert [sites.sector.name for sites in probe.sampled] == ["D"]
