@@ -14,20 +14,24 @@ from derive.errors import NumericalError, ParameterError
 from numerics.bulk.branch import Branch
 from numerics.bulk.law import Law
 from numerics.bulk.moments import moments
+from numerics.bulk.sampled import edge_errors, moment_errors
 from numerics.bulk.settling import as_settled, movement
 from numerics.bulk.support import law_of
 from numerics.bulk.traces import traced
 from numerics.labelled import where_defined, with_none
+from numerics.memory import check_expected, expected_memory
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
-from numerics.outliers.alignments import Alignment, alignments, with_errors
+from numerics.outliers.alignments import Alignment, alignments, unknown_errors, with_errors
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
 from numerics.outliers.finding import Eigenvalues, find_outliers, ring_eigenvalues, ring_spectra
 from numerics.outliers.following import Lost
+from numerics.outliers.large import is_large, large_spectrum
 from numerics.outliers.overlaps import are_resolved, span_sizes, spike_overlaps
-from numerics.outliers.paths import Early, Steps, early_eigenvalues, outlier_path, places_to_ask
+from numerics.outliers.paths import Course, Early, early_eigenvalues, outlier_path, places_to_ask, taken_at
 from numerics.outliers.poles import poles, replica_poles
 from numerics.outliers.problem import SpikedProblem, a_matrices as assembled
 from numerics.outliers.replicas import replica_outliers
+from numerics.outliers.restriction import Steps
 from numerics.precision import in_float64
 from numerics.progress import Report, part
 from numerics.runtime.interface import Key, ObservableOf, Probe, Setting
@@ -66,9 +70,11 @@ class Layer:
     None for one that is not always there; largest_path: the top of the spectrum, outlier or edge; bbp_time: the
     first time with an outlier, None if there is none. overlaps: for each outlier the squared overlap of its right
     and left vector with the span of the spikes; overlap_errors: theirs where the theory is sampled. alignments: with
-    each direction that the declaration asks about, of the vectors that live on its sector. law: of the bulk;
-    moments: its own, from order 0; curve: the polynomial in the resolvent G and z that is zero on it, None if it was
-    too large to find. shift: what was added to the diagonal, also at all times.
+    each direction that the declaration asks about, of the vectors that live on its sector; alignment_path: the same at
+    each time, of the outliers that are there. law: of the bulk; moments: its own, from order 0, and moment_errors
+    theirs where it depends on what is sampled; curve: the polynomial in the resolvent G and z that is zero on it, None
+    if it was too large to find. shift: what was added to the diagonal, also at all times. given: numbers of the
+    training level that the bulk takes as parameters.
     """
 
     label: str
@@ -87,6 +93,9 @@ class Layer:
     overlaps: list[dict[str, float | None]] | None = None
     overlap_errors: list[dict[str, float | None]] | None = None
     alignments: list[Alignment] = field(default_factory=list)
+    alignment_path: list[list[Alignment]] | None = None
+    moment_errors: list[float] | None = None
+    given: dict[str, Any] = field(default_factory=dict)
 
     @property
     def bulk_edges(self) -> list[list[float]]:
@@ -195,7 +204,7 @@ def _traces(solver: Solver, solution: Solution, label: str, places: Sequence[Pla
     assert matrix.traces is not None, "whoever asks knows that there are some"
     z = np.array([complex(re - layer.shift, im) for _, re, im, _ in places])
     lower = np.array([im < 0 or side < 0 for _, _, im, side in places])
-    branch = solver.branch(solution.parameters, matrix, solution.order)
+    branch = solver.branch(solution.parameters, matrix, solution.order, layer.given)
     found = traced(matrix.traces, branch, np.where(lower, z.conj(), z))
     names = [name for name, _ in matrix.traces.images]
     tables = []
@@ -250,6 +259,7 @@ def solve(
     path: bool | None = False,
     overlaps: bool = False,
     two_time: Wanted = (),
+    memory: float | None = None,
     progress: Progress = None,
 ) -> Solution:
     """Order parameters, bulk and outliers.
@@ -258,7 +268,8 @@ def solve(
     of the past to keep. layers: labels of the probed matrices, all of them if None. path: outliers at every time; None:
     where layers have names and an eigenproblem gives them. overlaps: of the outliers' vectors with the spikes.
     two_time: correlations and responses that are wanted at once, as ("C", "a", "b"); others are computed when the
-    solution is asked for them.
+    solution is asked for them. memory: bytes that sampling and what follows may take; most of what the machine has if
+    None.
     """
     tell = progress or (lambda fraction, text: None)
     tell(0.0, "training level")
@@ -268,7 +279,12 @@ def solve(
     if sampling is None:
         trained = Trained.exact(solver, values)
     else:
+        along = any(_is_wanted(path, solver, m) for m in solver.matrices if layers is None or m.label in layers)
+        expected = expected_memory(solver, values, sampling, layers, along)
+        check_expected(expected, memory)
+        tell(0.0, f"sampling, {expected.told}")
         trained = Trained.sampled(solver, values, sampling, part(tell, 0.0, 0.7))
+        trained.method["memory"] = expected.told
         sampling = replace(sampling, share=(trained.nearby.share, trained.nearby.doubt))
     rest = part(tell, 0.05 if solver.setting.exact else 0.7, 1.0)
     found = spectra(solver, values, trained, layers=layers, path=path, overlaps=overlaps, progress=rest)
@@ -436,8 +452,13 @@ def _layer(
         probe = as_settled(matrix.probe, branch)
         known = Foreseen(law, SpikedProblem(probe, branch.p, trained.order, branch, _excluded(law)))
     law, problem, branch = known.law, known.problem, known.problem.branch
-    rings = ring_spectra(problem, known.rings) if matrix.probe.reduced else None
-    found = find_outliers(problem, rings)
+    large = None
+    if known.rings is None and is_large(problem):
+        steps = _steps(solver, problem.p, values) if _is_wanted(path, solver, matrix) else None
+        with suppress(Lost):
+            large = large_spectrum(problem, steps, trained.nearby, tell)
+    rings = ring_spectra(problem, known.rings) if matrix.probe.reduced and large is None else None
+    found = find_outliers(problem, rings) if large is None else large.outliers
     diagnostics: dict[str, Any] = {
         "residual": max((o.residual for o in found), default=0.0),
         "eigenvalue_condition": max((o.condition for o in found), default=1.0),
@@ -445,10 +466,15 @@ def _layer(
         "spiked": bool(matrix.probe.unknowns),
         "bulk": _way_to_the_bulk(branch),
     }
+    off = None
+    if problem.moves and trained.nearby.orders:
+        others = [problem.with_order(order).branch for order in trained.nearby.orders]
+        diagnostics["edge_errors"] = edge_errors(branch, others, law, trained.nearby)
+        off = moment_errors(branch, others, MOMENTS, trained.nearby)
     here = [float(o.z) for o in found]
     without_bias, errors = here, None
     if trained.nearby.orders:
-        replicas = replica_outliers(problem, rings, here, trained.nearby)
+        replicas = replica_outliers(problem, rings, here, trained.nearby) if large is None else large.replicas
         diagnostics["outlier_errors"] = replicas.method
         estimates = estimated_outliers(here, replicas.positions, trained.nearby)
         settled = [_settled(problem, z, *one) for z, one in zip(here, estimates, strict=True)]
@@ -462,11 +488,23 @@ def _layer(
         errors,
         diagnostics,
         moments(branch, MOMENTS),
+        moment_errors=off,
+        given=matrix.given_to(solver.numbers(values), branch.p),
     )
-    if overlaps or matrix.probe.directions:
+    if large is not None and not here:
+        layer = replace(layer, overlaps=[] if overlaps else None)
+    elif large is not None and overlaps:
+        diagnostics["overlaps"] = (
+            f"not given: vectors are read off A(z), of about {2.5 * large.rows:.0f} rows; take fewer steps or labels"
+        )
+    elif large is None and (overlaps or matrix.probe.directions):
         layer = _with_vectors(layer, problem, trained, here, overlaps, solver.setting.steps)
     if _is_wanted(path, solver, matrix):
-        layer = _with_path(layer, known, trained, _steps(solver, problem.p, values), tell)
+        steps = _steps(solver, problem.p, values)
+        course = large.course if large is not None else None
+        if course is None:
+            course = outlier_path(problem, steps, tell, trained.nearby.orders, known.early)
+        layer = _with_path(layer, problem, course, trained, steps)
     return layer
 
 
@@ -483,7 +521,8 @@ def _way_to_the_bulk(branch: Branch) -> str:
     count = len(branch.law.responses)
     if branch.law.sites is None:
         return f"{count} response equations, too many to eliminate, followed by Newton's method"
-    told = f"{count} response equations with averages over sites, followed by Newton's method"
+    which = "sampled sites" if branch.law.sampled else "sites"
+    told = f"{count} response equations with averages over {which}, followed by Newton's method"
     if not branch.law.settles:
         return told
     return f"{told}; densities at {branch.law.nodes} values, moved by {movement(branch):.1e} with twice as many"
@@ -504,9 +543,8 @@ def _settled(problem: SpikedProblem, z: float, value: float, error: float) -> tu
     return z, way if not math.isfinite(error) else math.hypot(way, error), False
 
 
-def _with_path(layer: Layer, known: Foreseen, trained: Trained, steps: Steps, tell: Report) -> Layer:
+def _with_path(layer: Layer, problem: SpikedProblem, course: Course, trained: Trained, steps: Steps) -> Layer:
     """The layer with its outliers at all times."""
-    course = outlier_path(known.problem, steps, tell, trained.nearby.orders, known.early)
     whole, tops = [now for now, _ in course.path], [top for _, top in course.path]
     errors = None
     if trained.nearby.orders:
@@ -519,13 +557,38 @@ def _with_path(layer: Layer, known: Foreseen, trained: Trained, steps: Steps, te
                 f"; not given at {course.unknown} of {steps.count} times: replicas differ too much to be followed, and "
                 "matrices are too large to solve for each; raise samples"
             )
+    directed = None
+    if problem.probe.directions:
+        directed = [*_directed_path(problem, steps, [now for now, _ in course.path], trained), layer.alignments]
     return replace(
         layer,
+        alignment_path=directed,
         outlier_path=whole,
         outlier_path_errors=errors,
         largest_path=[max([top, *now]) for now, top in zip(whole, tops, strict=True)],
         bbp_time=next((time for time, now in enumerate(whole) if now), None),
     )
+
+
+def _directed_path(
+    problem: SpikedProblem, steps: Steps, path: Sequence[list[float]], trained: Trained
+) -> list[list[Alignment]]:
+    """Squared cosines of the vectors of the outliers at all times before the last with the directions asked about."""
+    found: list[list[Alignment]] = []
+    for time, now in enumerate(path[:-1]):
+        if not now:
+            found.append([])
+            continue
+        then = taken_at(problem, steps, time)
+        here = alignments(poles(then, now), steps.name)
+        if trained.nearby.orders:
+            try:
+                others = [alignments(one, steps.name) for one in replica_poles(then, now, trained.nearby.orders)]
+                here = with_errors(here, others, trained.nearby)
+            except Lost:
+                here = unknown_errors(here)
+        found.append(here)
+    return found
 
 
 def _with_vectors(
@@ -569,6 +632,7 @@ def _moved(layer: Layer, observable: np.ndarray) -> Layer:
         law=layer.law.moved(last),
         outliers=[z + last for z in layer.outliers],
         moments=_moved_moments(layer.moments, last),
+        moment_errors=None,
         shift=last,
         shift_path=[float(x) for x in shift],
         outlier_path=layer.outlier_path

@@ -118,5 +118,5 @@ MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     processes.start_up,
 )
 """What `derive bench` measures; a new figure is one more function here."""
-LONG: tuple[Callable[[Path | None], list[Figure]], ...] = (bench_wide.more_small_networks,)
+LONG: tuple[Callable[[Path | None], list[Figure]], ...] = (bench_wide.more_small_networks, bench_wide.fifty_points)
 """What it measures on request."""

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse.linalg import eigsh
 
 from derive.errors import DeriveError
-from numerics.bench.tools import Figure, timed, worked
+from numerics.bench.tools import Figure, python, timed, worked
 from numerics.solver import Solver, load_built, solve
 from numerics.threads import threads_for
 
@@ -31,6 +31,20 @@ MOST_SAMPLES = 5_000_000
 ITERATED, ITERATED_SAMPLES, SETTLED, ITERATIONS = "wide_network_iterated", 1000, 12, 8
 """The damped iteration written by hand: its file, samples, sweeps after which it has settled, and how often it is run
 for its spread."""
+FIFTY_SAMPLES, FIFTY_BEFORE = 10_000, (210.0, 4.12)
+"""Samples of the network of 50 points and 50 steps, and the seconds and GB after which it was stopped, in the middle of
+the errors of its first layer, when each replica had its own order parameters."""
+MEASURED = f"""
+import resource, sys, time
+import derive
+found = derive.load(sys.argv[1]).solve(P=50, T=50, samples={FIFTY_SAMPLES})
+print(time.process_time())
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9)
+print(found.diagnostics["memory"])
+for layer in found.layers:
+    pairs = zip(layer.outliers, layer.outlier_errors)
+    print(f"layer {{layer.label}}:", ", ".join(f"{{z:.3f}} +- {{e:.3f}}" for z, e in pairs) or "no outlier")
+"""
 SECONDS_BEFORE = 21.0
 """What the outliers of the tanh network of its default size took, 10000 samples, before errors were found by
 following."""
@@ -245,6 +259,28 @@ def damped_iteration(references: Path | None) -> list[Figure]:
             f"{ITERATED_SAMPLES} samples, the mean of the last {SETTLED}: {mean:.5f} +- {spread:.5f} "
             f"in {slow:.2f} s",
         )
+    ]
+
+
+def fifty_points(references: Path | None) -> list[Figure]:
+    """Time and memory of a network of 50 points and 50 steps, full batch."""
+    found = python("-c", MEASURED, SETTING).strip().splitlines()
+    seconds, peak, expected, told = float(found[0]), float(found[1]), found[2], "; ".join(found[3:])
+    before, large = FIFTY_BEFORE
+    return [
+        Figure(
+            "tanh network of 50 points and 50 steps",
+            seconds,
+            "s of CPU",
+            f"L = 3, D = 10, {FIFTY_SAMPLES} samples, compiling counted; {told}; stopped at {before:.0f} s and "
+            f"{large:.2f} GB before, without an answer",
+        ),
+        Figure(
+            "tanh network of 50 points and 50 steps: memory",
+            peak,
+            "GB",
+            f"at most, of a process of its own; said before it started: {expected}",
+        ),
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import jax
 import numpy as np
@@ -13,8 +13,8 @@ from numerics.runtime.interface import Array
 DRAWS = ("sobol", "matched", "plain")
 """How normals are drawn: the leading ones from a scrambled Sobol sequence, in pairs of sites that differ by a sign, and
 all with exact first and second moments; independently, with such moments; independently."""
-LEADING = 16
-"""Normals of each kind that come from a Sobol sequence: it is no better than chance in many dimensions."""
+POLYNOMIALS = (1, 1, 2, 2, 6, 6, 18)
+"""Primitive polynomials over two elements, of degree 1, 2, ...: how many dimensions of a Sobol sequence have them."""
 SITES_PER_NORMAL = 4
 """Moments are made exact of one normal for so many sites of a half: of the same normals in halves and in the whole, so
 that both have the same bias but for its size."""
@@ -34,13 +34,29 @@ def draw(
         rows = sites // 2 if how == "sobol" and _turned_kind(names, shapes) else sites
         tables = [rng.standard_normal((rows, math.prod(shapes[name]))) for name in names]
         if how == "sobol":
-            leading = [table[:, :LEADING] for table in tables]
-            stops = np.cumsum([part.shape[1] for part in leading])
-            points = _sobol(rng, rows, stops[-1])[_shuffled(rng, rows)]
-            for part, values in zip(leading, np.split(points, stops[:-1], axis=1), strict=True):
-                part[:] = values
+            columns = _in_turn([table.shape[1] for table in tables])[: even_dimensions(rows // 2)]
+            points = _sobol(rng, rows, len(columns))[_shuffled(rng, rows)]
+            for (k, kind), values in zip(columns, points.T, strict=True):
+                tables[kind][:, k] = values
         made.update({name: table.reshape(rows, *shapes[name]) for name, table in zip(names, tables, strict=True)})
     return _as_wanted(groups, made, how, 0.5)
+
+
+def _in_turn(counts: Sequence[int]) -> list[tuple[int, int]]:
+    """Normals of several kinds as (number, kind), the first of every kind first: they carry most of the variance, and
+    what is made exact first is moved least."""
+    return sorted((k, kind) for kind, count in enumerate(counts) for k in range(count))
+
+
+def even_dimensions(points: int) -> int:
+    """Dimensions of a Sobol sequence that so many of its points, a power of two, are used for.
+
+    Of dimensions with polynomials of degrees a and b, 2^m points fill cells of area 2^(t - m) evenly, t = a + b - 2.
+    Where t is above m nothing is known of a pair: correlations need not fall with the number of points, and what making
+    moments exact does about those is a bias that halves of the points have as well, unseen in their difference.
+    """
+    degrees = [0, *(degree for degree, count in enumerate(POLYNOMIALS, 1) for _ in range(count))]
+    return sum(4 ** (degree - 1) <= points for degree in degrees)
 
 
 def halves(groups: Groups, normals: Mapping[str, Array], how: str) -> list[dict[str, Array]]:
@@ -126,10 +142,12 @@ def matched(groups: Groups, normals: Mapping[str, np.ndarray], part: float = 1.0
             continue
         share = min(1.0, part * sites / (SITES_PER_NORMAL * width))
         stops = [int(share * x.shape[1]) for x in parts]
-        turned = iter(_turned(np.concatenate([x[:, :stop].T for x, stop in zip(parts, stops, strict=True)])))
-        for name, table, stop in zip(names, parts, stops, strict=True):
-            columns = [*(next(turned)[:, None] for _ in range(stop)), table[:, stop:]]
-            found[name] = np.concatenate(columns, axis=1).reshape(found[name].shape)
+        places = _in_turn(stops)
+        turned = _turned(np.array([parts[kind][:, k] for k, kind in places]).reshape(len(places), sites))
+        made = [np.array(x) for x in parts]
+        for (k, kind), column in zip(places, turned, strict=True):
+            made[kind][:, k] = column
+        found.update({name: x.reshape(found[name].shape) for name, x in zip(names, made, strict=True)})
     return found
 
 

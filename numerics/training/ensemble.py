@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache, partial, reduce
 from typing import Any, TypeVar
 
 import jax
@@ -18,6 +18,7 @@ import numpy as np
 from jax.extend.core import Literal
 
 from numerics.nearby import ReadTogether
+from numerics.products import unfinished
 from numerics.runtime.interface import Key, SampledTraining
 from numerics.runtime.point import Point
 from numerics.runtime.sampled import Carried, Noting, Resolved
@@ -26,12 +27,15 @@ from numerics.training.shelf import Shelf
 MomentKey = tuple[Any, ...]
 Moments = Mapping[MomentKey, np.ndarray]
 Shapes = tuple[tuple[MomentKey, tuple[int, ...]], ...]
+Columns = np.ndarray | None
 K = TypeVar("K")
 SMALL = 2e8
 """Moments and order parameters that take less are made all at once."""
 FEW, STEP = 512, 128
 """Where there are more noises, those that carry responses are put together; their number is rounded up to such steps,
 because each number is compiled by itself."""
+MOST_COLUMNS = 0.7
+"""Of moments over noises only those that carry responses are made, if they are no more than this share."""
 LEAST = 0.25
 """What is left of the variance of a noise that carries responses may fall to this share of what is left in the mean."""
 
@@ -74,21 +78,59 @@ class Ensemble:
         tables = [(factor, self.observables[one] if isinstance(one, int) else one.observed) for factor, one in terms]
         return {name: np.asarray(sum(factor * table[name] for factor, table in tables)) for name in self.observables[0]}
 
-    def moments(self, number: int, keys: tuple[MomentKey, ...]) -> Moments:
-        """Some moments of one pass."""
+    def moments(self, number: int, keys: tuple[MomentKey, ...], columns: Columns = None) -> Moments:
+        """Some moments of one pass; columns: of those over noises, all if None."""
         if (number, keys) in self.known:
             return self.known[number, keys]
-        made = _chosen_moments(self.training)(self.p, Carried(**self.passes[number]), keys=keys)
+        names = tuple(dict.fromkeys(name for key in keys for name in self.made_of[key]))
+        kept = {name: self.passes[number][name] for name in names}
+        made = _chosen_moments(self.training)(self.p, kept, columns, keys=keys, shapes=self.kept_shapes)
         found = {key: np.asarray(value) for key, value in made.items()}
         if len(self.parts) == 1 and self.shelf.takes(found):
             self.known[number, keys] = found
         return found
 
     @cached_property
+    def kept_shapes(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Of what is kept of a pass."""
+        return tuple((name, np.shape(x)) for name, x in self.passes[0].items())
+
+    @cached_property
+    def made_of(self) -> dict[MomentKey, tuple[str, ...]]:
+        """For each moment what it is made of: a pass may be on disk, and no more is read than needed."""
+        struct: Any = jax.ShapeDtypeStruct  # JAX gives it no types
+        kept = {name: struct(shape, float) for name, shape in self.kept_shapes}
+        return _read_by(lambda kept: dict(self.training.moments_of(self.p, Carried(**kept))), kept)
+
+    @cached_property
     def shapes(self) -> Shapes:
         """Of all moments."""
-        found = jax.eval_shape(self.training.moments_of, self.p, Carried(**self.passes[0]))
+        struct: Any = jax.ShapeDtypeStruct
+        kept = Carried(**{name: struct(shape, float) for name, shape in self.kept_shapes})
+        found = jax.eval_shape(self.training.moments_of, self.p, kept)
         return tuple((key, tuple(x.shape)) for key, x in found.items())
+
+    @cached_property
+    def noises(self) -> list[frozenset[MomentKey]]:
+        """The moments that each factor of a covariance of noises is made of."""
+        read = _noted_by(self.training, self.p, self.shapes)
+        return [frozenset(read["left", k]) for k in range(len(read))]
+
+    def columns(self, keys: tuple[MomentKey, ...], resolved: Resolved | float) -> Columns:
+        """Noises that carry responses, where these are made of moments over noises; None where all may."""
+        if len(self.parts) == 1 or not isinstance(resolved, Resolved):
+            return None
+        shapes = dict(self.shapes)
+        counts = {shapes[key][1] for key in keys if over_noises(key)}
+        places = [
+            np.asarray(which) for read, (which, _) in zip(self.noises, resolved.chosen, strict=True) if read & set(keys)
+        ]
+        if len(counts) != 1 or not places:
+            return None
+        (count,) = counts
+        found = np.unique(np.concatenate(places))
+        found = found[found < count]
+        return found if len(found) <= MOST_COLUMNS * count else None
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -103,8 +145,17 @@ class Mean:
         self.ensemble, self.terms = ensemble, terms
         self.observed = ensemble.observed(terms)
         self.known: dict[MomentKey, Moments] = {}
+        self.narrow: dict[tuple[Any, ...], Moments] = {}
 
-    def moments(self, keys: tuple[MomentKey, ...]) -> Moments:
+    def moments(self, keys: tuple[MomentKey, ...], columns: Columns = None) -> Moments:
+        """Some moments; columns: of those over noises, all if None."""
+        if columns is not None and not all(key in self.known for key in keys):
+            name = (keys, columns.tobytes())
+            if name not in self.narrow:
+                self.narrow[name] = self.ensemble.shelf.keep(_sum(self.ensemble, self.terms, keys, columns))
+            return self.narrow[name]
+        if columns is not None:
+            return {key: x[:, columns] if over_noises(key) else x for key, x in self.moments(keys).items()}
         missing = tuple(key for key in keys if key not in self.known)
         if missing:
             table = self.ensemble.shelf.keep(_sum(self.ensemble, self.terms, missing))
@@ -117,7 +168,14 @@ Term = tuple[float, int | Mean]
 Part = tuple[tuple[Key, ...], tuple[MomentKey, ...]]
 
 
-def _sum(ensemble: Ensemble, terms: Sequence[Term], keys: tuple[MomentKey, ...]) -> dict[MomentKey, np.ndarray]:
+def over_noises(key: MomentKey) -> bool:
+    """Whether the columns of a moment are noises: correlations with them, and their covariance."""
+    return key[0] in ("K", "G")
+
+
+def _sum(
+    ensemble: Ensemble, terms: Sequence[Term], keys: tuple[MomentKey, ...], columns: Columns = None
+) -> dict[MomentKey, np.ndarray]:
     """Moments of a sum; every pass is asked once, however often it occurs."""
     factors: dict[int | Mean, float] = {}
     for factor, one in terms:
@@ -125,9 +183,24 @@ def _sum(ensemble: Ensemble, terms: Sequence[Term], keys: tuple[MomentKey, ...])
     factors = {one: factor for one, factor in factors.items() if factor}
     found: dict[MomentKey, np.ndarray] = {}
     for one, factor in factors.items():
-        table = ensemble.moments(one, keys) if isinstance(one, int) else one.moments(keys)
-        for key, value in table.items():
-            found[key] = found[key] + factor * value if key in found else factor * value
+        table = ensemble.moments(one, keys, columns) if isinstance(one, int) else one.moments(keys, columns)
+        for key in keys:
+            value = factor * table[key]
+            if key in found:
+                value += found[key]
+            found[key] = value
+    return found
+
+
+def _widened(table: Moments, shapes: Shapes, columns: Columns) -> Moments:
+    """Moments of which some columns are known, with zeros for the others, which nothing is made of."""
+    if columns is None:
+        return table
+    found, whole = {}, dict(shapes)
+    for key, value in table.items():
+        found[key] = np.zeros(whole[key]) if over_noises(key) else value
+        if over_noises(key):
+            found[key][:, columns] = value
     return found
 
 
@@ -153,15 +226,19 @@ class Near(ReadTogether):
 
     def _made(self, part: Part) -> dict[Key, np.ndarray]:
         order, moments = part
-        table = _sum(self.ensemble, self.terms, moments)
-        base = None if self.mean is None else self.mean.moments(moments)
+        columns = self.ensemble.columns(moments, self.resolved)
+        table: Moments = _sum(self.ensemble, self.terms, moments, columns)
+        base = None if self.mean is None else self.mean.moments(moments, columns)
         if order == moments:  # correlations are moments as they are
             return {key: table[key] if base is None else base[key] + table[key] for key in order}
         training, p, shapes = self.ensemble.training, self.ensemble.p, self.ensemble.shapes
+        table = _widened(table, shapes, columns)
         if base is None:
             made = _chosen_order(training)(table, p, self.resolved, shapes=shapes, keys=order)
         else:
-            made = _moved_order(training)(base, table, p, self.resolved, shapes=shapes, keys=order)
+            made = _moved_order(training)(
+                _widened(base, shapes, columns), table, p, self.resolved, shapes=shapes, keys=order
+            )
         return {key: np.asarray(value) for key, value in made.items()}
 
     def __iter__(self) -> Iterator[Key]:
@@ -175,11 +252,22 @@ class Near(ReadTogether):
 def _chosen_moments(training: SampledTraining) -> Callable[..., Any]:
     """Some moments of a pass, compiled once for each choice."""
 
-    def chosen(p: Point, kept: Carried, keys: tuple[MomentKey, ...]) -> Any:
-        made = training.moments_of(p, kept)
-        return {key: made[key] for key in keys}
+    def chosen(p: Point, kept: Any, columns: Any, keys: tuple[MomentKey, ...], shapes: tuple[Any, ...]) -> Any:
+        def some(kept: Any) -> list[Any]:
+            # of what is not there nothing is made that is asked for: the compiler leaves it out
+            state = Carried(**{name: kept[name] if name in kept else jnp.zeros(shape) for name, shape in shapes})
+            made = training.moments_of(p, state)
+            return [made[key] for key in keys]
 
-    return jax.jit(chosen, static_argnames=("keys",))
+        if columns is None:
+            return dict(zip(keys, some(kept), strict=True))
+        found = {}
+        for key, factors in zip(keys, unfinished(some, kept), strict=True):
+            *first, last = factors
+            found[key] = reduce(jnp.matmul, [*first, last[:, columns] if over_noises(key) else last])
+        return found
+
+    return jax.jit(chosen, static_argnames=("keys", "shapes"))
 
 
 @lru_cache(maxsize=64)
@@ -224,13 +312,18 @@ def _order_of(
 def _noted(training: SampledTraining, p: Point, tolerance: float, shapes: Shapes, mean: Mean) -> Any:
     """What is noted about the noises of each random matrix, from the moments that it takes."""
     names = tuple(key for key, _ in shapes)
-    struct: Any = jax.ShapeDtypeStruct  # JAX gives it no types
-    read = _read_by(
-        lambda table: {("left", k): left for k, (*_, left) in enumerate(_notes(training, table, p, tolerance))},
-        {key: struct(shape, float) for key, shape in shapes},
-    )
+    read = _noted_by(training, p, shapes)
     wanted = tuple(key for key in names if any(key in keys for keys in read.values()))
     return _compiled_notes(training)(mean.moments(wanted), p, tolerance, shapes=shapes)
+
+
+def _noted_by(training: SampledTraining, p: Point, shapes: Shapes) -> dict[Any, tuple[MomentKey, ...]]:
+    """The moments that what is noted about each factor of noises is made of."""
+    struct: Any = jax.ShapeDtypeStruct  # JAX gives it no types
+    return _read_by(
+        lambda table: {("left", k): left for k, (*_, left) in enumerate(_notes(training, table, p, 0.0))},
+        {key: struct(shape, float) for key, shape in shapes},
+    )
 
 
 def _notes(training: SampledTraining, moments: Mapping[MomentKey, Any], p: Point, tolerance: Any) -> list[Any]:

@@ -26,13 +26,14 @@ import numpy as np
 from derive.errors import NumericalError, ParameterError
 from numerics.nearby import Nearby
 from numerics.progress import Report
+from numerics.runtime.diagonals import widened
 from numerics.runtime.interface import SampledTraining
-from numerics.runtime.point import Point
+from numerics.runtime.point import Point, replaced
 from numerics.runtime.sampled import Carried
 from numerics.threads import threads_for
 from numerics.training.draws import DRAWS, draw, halves
 from numerics.training.ensemble import Ensemble, Mean, Term
-from numerics.training.shelf import Shelf
+from numerics.training.shelf import Shelf, give_back
 
 DEFAULT_SAMPLES = 100_000
 REPLICAS, FEWEST_REPLICAS = 20, 10
@@ -59,13 +60,16 @@ much it is if it grows in proportion."""
 NEXT_ORDER = 1.5
 """What is taken off is the bias of order 1/sites. So many times directions/sites of the difference to halves may be the
 next order, which counts as an error: with five sites per direction a quarter of it was seen."""
-RESOLVED, FOR_EACH, AT_MOST = 10.0, 0.3, 30.0
-"""Noises that earlier ones determine, but for so many times 1/sites of their variance, sites of all replicas counted,
-carry no response: that many, more for each direction since errors of responses to many noises add up, and at most. With
-ten for 64 directions there were outliers at the edge that thirty did not have; with nine directions thirty was off by
-as much as the error, and ten was not."""
-DOUBLED = 2.0
-"""What room for twice the directions changes in one pass, beyond so many of its standard errors, counts as an error."""
+RESOLVED, AT_LEAST, AT_MOST = 0.5, 2.0, 30.0
+"""Noises that earlier ones determine, but for so many times directions/sites of their variance, sites of all replicas
+counted, carry no response: that of a noise with the share v has an error of 1/(v sites) in square, and errors of
+responses to as many noises as there are directions add up. Between so many and so many times 1/sites at least and at
+most. An outlier of 4.219 was off by +0.0047, +0.0014, -0.0012 and -0.0012 (0.0008) with 30, 10, 3 and 1 over the sites,
+nine directions and 3000 samples, and its spread was the same; with 60 directions and 4000 samples a second outlier
+appeared at the edge in nine of ten solutions with 2 or 5 over the sites, in six with 10 or 30."""
+PAIRS = 3
+"""Passes that are run with room for twice the directions and without. They share their numbers, so that a few tell how
+far leaving out moves observables: what a fourth of the share moves is three fourths of it if it grows in proportion."""
 FINER = 4.0
 """What so many times smaller a share would change counts as an error: in small networks a tenth changed no more than a
 fourth."""
@@ -127,18 +131,21 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
         tell(0.0, f"how much of the past {plan.rank} directions hold")
         return partial(passing, plan, halves(training.groups, drawn(plan, 0), how.draws)[0])
 
-    def doubled(plan: _Plan, tolerance: float) -> dict[str, np.ndarray]:
+    def doubled(plan: _Plan, tolerance: float, number: int) -> dict[str, np.ndarray]:
         """What observables move by with room for twice the directions, which a fourth of the share takes: on half of
         the sites of one replica more, with the same normals for the directions that both have."""
         tell(0.0, f"what twice the {plan.rank} directions would change")
         wide = _Plan(plan.sites // 2, 1, 2 * (plan.rank or 1))
-        normals = drawn(wide, plan.replicas)
+        normals = drawn(wide, plan.replicas + number)
         fine, rough = (passing(wide, normals, tolerance / COARSER, times) for times in (1.0, COARSER))
         return {name: value - rough.observables[name] for name, value in fine.observables.items()}
 
-    plan, tolerance = _chosen(_plans(training, p, how), how, pilot)
+    plans = plans_for(training, p, how)
+    if training.ranges:
+        p = _within(training, p, forward, drawn(plans[0], 0), plans[0].rank)
+    plan, tolerance = _chosen(plans, how, pilot)
     checked = plan.rank is not None and tolerance > ROUNDING and how.tolerance is None and how.share is None
-    moved = doubled(plan, tolerance) if checked else {}
+    moved = [doubled(plan, tolerance, number) for number in range(PAIRS if checked else 0)]
     run = partial(passing, plan)
     ensemble = Ensemble(training, p, Shelf())
 
@@ -159,6 +166,7 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
             passes += both
         reports += [replace(one, kept=Carried(), observables={}) for one in passes]
         tell((number + 1) / plan.replicas, f"sampling, replica {number + 1} of {plan.replicas}")
+    give_back()
     sites = plan.replicas * plan.sites
     mean = ensemble.mean([(1 / len(wholes), one) for one in wholes])
     half = ensemble.mean([(0.5 / len(halved), one) for both in halved for one in both]) if halved else mean
@@ -172,7 +180,7 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
     if coarser:
         part = 1 / ((COARSER - 1) * len(coarser))
         deviations.append([term for rough, whole in coarser for term in ((part, rough), (-part, whole))])
-    resolved = min(AT_MOST, RESOLVED + FOR_EACH * max(one.directions for one in reports))
+    resolved = min(AT_MOST, max(AT_LEAST, RESOLVED * max(one.directions for one in reports)))
     kept = resolved / sites if how.tolerance is None else how.tolerance
     noises = ensemble.resolved(mean, kept)
     order = ensemble.order([(1.0, mean)], noises).whole()
@@ -184,13 +192,15 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
     errors = {name: np.sqrt(sum(one[name] ** 2 for one in changes)) for name in observables}
     told = {}
     if moved:
-        # a pass over half of the sites of one replica has its own noise, more than what both passes have not in common
-        alone = {name: math.sqrt(2 * plan.replicas) * error for name, error in errors.items()}
-        far = {name: np.abs(moved[name]) / np.maximum(alone[name], 1e-300) for name in errors}
-        most = max(float(np.max(x[errors[name] > 0], initial=0.0)) for name, x in far.items())
-        told["rank_check"] = f"room for twice the directions moves one pass by at most {most:.2g} of its errors"
-        beyond = {name: np.abs(moved[name]) - DOUBLED * alone[name] for name in errors}
-        errors = {name: np.maximum(error, beyond[name]) for name, error in errors.items()}
+        left_out = {name: np.square(value) for name, value in ensemble.observed(deviations[-1]).items()}
+        twice = {name: _beyond_chance([one[name] for one in moved]) for name in errors}
+        more = {name: np.maximum(0.0, twice[name] - left_out[name]) for name in errors}
+        errors = {name: np.sqrt(error**2 + more[name]) for name, error in errors.items()}
+        most = max(
+            float(np.max(np.sqrt(x[errors[name] > 0]) / errors[name][errors[name] > 0], initial=0.0))
+            for name, x in twice.items()
+        )
+        told["rank_check"] = f"room for twice the directions moves observables by at most {most:.2g} of their errors"
     return Sampled(
         order,
         Nearby(
@@ -217,6 +227,16 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
     )
 
 
+def _within(
+    training: SampledTraining, p: Point, forward: Callable[..., Any], normals: Mapping[str, Any], rank: int | None
+) -> Point:
+    """The point that says between which ends numbers on sampled diagonals lie, as they do in one pass."""
+    p = replaced(p, **{name: np.zeros((2, count)) for name, _, count in training.ranges})
+    kept, *_ = forward(p, normals, rank=rank, tolerance=np.full(2, ROUNDING))
+    seen = compiled(training.moments_of)(p, kept)
+    return replaced(p, **{name: widened(np.asarray(seen[key])) for name, key, _ in training.ranges})
+
+
 @dataclass(frozen=True)
 class _Plan:
     """rank: most directions, None where there is room for all."""
@@ -226,7 +246,7 @@ class _Plan:
     rank: int | None
 
 
-def _plans(training: SampledTraining, p: Point, how: Sampling) -> list[_Plan]:
+def plans_for(training: SampledTraining, p: Point, how: Sampling) -> list[_Plan]:
     """Sites of each replica, a power of two near to what is wanted, replicas, and room for directions; then with twice
     the room and the sites that it takes, as long as memory has them."""
     budget = how.samples / (2 if how.debias else 1)
@@ -314,6 +334,14 @@ def _deviations(
     found: list[list[Term]] = [[((1 + share) * scale, k), (-(1 + share) * scale, mean)] for k in wholes]
     for terms, pair in zip(found, halved, strict=False):
         terms += [*((-share * scale / 2, k) for k in pair), (share * scale, half)]
+    return found
+
+
+def _beyond_chance(moved: Sequence[np.ndarray]) -> np.ndarray:
+    """The square of what leaving out moves an observable by, from a few passes: that of their mean, less what chance
+    gives it, for all of the share."""
+    square = np.mean(moved, axis=0) ** 2 - np.var(moved, axis=0, ddof=1) / len(moved)
+    found: np.ndarray = np.maximum(0.0, square) / (1 - 1 / COARSER) ** 2
     return found
 
 

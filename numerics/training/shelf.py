@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import tempfile
 from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -50,6 +52,12 @@ class Shelf:
             np.save(places[key], value)
             self.count += 1
         return _OnDisk(self, places)
+
+
+def give_back() -> None:
+    """Return memory that is free, but kept for later by the C library, to the system, where that knows how."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class _OnDisk(Mapping[K, np.ndarray]):
