@@ -280,7 +280,7 @@ def test_build_of_a_member_goes_where_it_is_told(tmp_path: Path, monkeypatch):
     assert run("build", "deep_linear", "L=3", "--check", "--out", out).exit_code == 0
     (built / "training.py").write_text("")
     stale = run("build", "deep_linear", "L=3", "--check", "--out", out)
-    assert stale.exit_code == 1 and "mend it with: derive build deep_linear L=3 --out" in stale.stdout
+    assert stale.exit_code == 1 and "write it again with: derive build deep_linear L=3 --out" in stale.stdout
 
 
 def test_two_members_are_built_side_by_side_and_not_among_the_shipped(planted: str, tmp_path: Path, monkeypatch):

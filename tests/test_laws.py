@@ -7,6 +7,10 @@ are the same in every run. A violation prints the declarations and the two numbe
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
+from contextlib import nullcontext, suppress
 from random import Random
 
 import pytest
@@ -26,13 +30,14 @@ from derive.selftest.laws import (
     HELD,
     SINGLE,
     SYMBOLIC,
+    UNDECIDED,
     Law,
     Outcome,
     compared,
     in_exact_arithmetic,
     named_law,
 )
-from derive.selftest.running import Tally, checks, draft_of, kind_of, run
+from derive.selftest.running import Tally, checks, draft_of, kind_of, run, sentence_of
 from derive.selftest.shrinking import shrink, smaller_drafts
 from derive.selftest.writing import write
 
@@ -210,8 +215,9 @@ def test_an_exception_is_a_violation_and_a_sentence_is_none():
         load("MODEL = 1 + 'a'\n")
 
 
-def test_simulation_sees_a_wrong_theory():
-    """The theory of one strength against the simulation of another."""
+@pytest.mark.parametrize("sign", [1, -1])
+def test_simulation_sees_a_wrong_theory(sign):
+    """The theory of one strength against the simulation of another, above the bulk and below."""
     text = "\n".join(
         [
             "from derive import Model, goe, normal, outer, parameter, sectors, spectrum",
@@ -221,10 +227,10 @@ def test_simulation_sees_a_wrong_theory():
             "MODEL = Model(parameters=(g,), probe=spectrum(M + g / D * outer(n, n)))",
         ]
     )
-    right = text.replace("GAMMA", "3.0")
+    right = text.replace("GAMMA", str(3.0 * sign))
     outcome, found = agreement(right, 5)
-    assert outcome.status == HELD and [d.theory for d in found] == list(solved(right).spectra[0].outliers)
-    (wrong,) = differences(text.replace("GAMMA", "3.6"), solved(right), SIZES[1], 5)
+    assert outcome.status == HELD and [sign * d.theory for d in found] == list(solved(right).spectra[0].outliers)
+    (wrong,) = differences(text.replace("GAMMA", str(3.6 * sign)), solved(right), SIZES[1], 5)
     assert wrong.normalised > bound(5000) > bound(1)
 
 
@@ -264,3 +270,38 @@ def test_an_interrupted_run_says_how_to_go_on(monkeypatch):
     done = CliRunner().invoke(main, ["selftest", "--seed", "4", "--first", "10", "--declarations", "50"])
     assert done.exit_code == 130
     assert "derive selftest --declarations 50 --seed 4 --first 13" in done.stderr
+
+
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_terminated_run_says_what_it_found(number, lost, monkeypatch):
+    """`timeout` and batch systems end a run by SIGTERM; what is raised in a callback of the collector may be lost."""
+
+    def terminated(declarations, seed, *, first, tally, tell, **more):
+        tally.checked = 3
+        tally.refusals["no"] += 2
+        with suppress(KeyboardInterrupt) if lost else nullcontext():
+            os.kill(os.getpid(), number)
+            time.sleep(5)
+        tell(2, tally)
+        raise AssertionError("it goes on")
+
+    monkeypatch.setattr("derive.selftest.running.run", terminated)
+    before = signal.getsignal(number)
+    done = CliRunner().invoke(main, ["selftest", "--declarations", "50", "--json"])
+    assert done.exit_code == 130 and "--first 3" in done.stderr
+    told = json.loads(done.stdout)
+    assert told["checked"] == 3 and told["refusals"] == {"no": 2}
+    assert signal.getsignal(number) is before
+
+
+def test_refusals_are_counted_by_their_sentence(monkeypatch):
+    draft = draft_of(0, 0)
+    names = [v.name for v in draft.fields[:2]]
+    said = [f"declaration.py, line {k}: the equation of {name}: {k}.5 is a number" for k, name in enumerate(names, 3)]
+    assert len({sentence_of(sentence, draft) for sentence in said}) == 1
+
+    refusing = Law("refuses", lambda draft, rng: Outcome(UNDECIDED, said[0]), compiled=False)
+    monkeypatch.setattr("derive.selftest.running.SYMBOLIC", (refusing, refusing))
+    tally = run(3, 0, compiled=0, simulate=False)
+    assert sum(tally.refusals.values()) == 3  # once per declaration, however many laws met it

@@ -104,22 +104,35 @@ def _difference(quantity: str, theory: float, error: float, small: Any, large: A
 
 
 def _outliers(spectrum: Spectrum, spectra: list[list[Any]]) -> list[Difference]:
-    """Outliers well above the bulk by their rank, and where there are no more of them the largest other eigenvalue."""
-    import numpy as np
+    """Outliers well apart from the bulk by their rank, and where there are no more of them the eigenvalue that follows.
 
+    Below the bulk negative ones only: there may be zeros of a matrix without full rank between the bulk and them.
+    """
     if not spectrum.edges:
         return []
     top, bottom = max(b for _, b in spectrum.edges), min(a for a, _ in spectrum.edges)
-    room = CLEAR * (top - bottom)
     errors = spectrum.errors or (0.0,) * len(spectrum.outliers)
-    above = sorted(((z, e) for z, e in zip(spectrum.outliers, errors, strict=True) if z > top), reverse=True)
+    pairs = list(zip(spectrum.outliers, errors, strict=True))
+    turned = [[-e[::-1] for e in run] for run in spectra]
+    found = _beyond(f"of probe {spectrum.label or 1}", top, top - bottom, pairs, spectra)
+    negative = [(-z, e) for z, e in pairs if z < 0]
+    return found + _beyond(f"below in probe {spectrum.label or 1}", max(-bottom, 0.0), top - bottom, negative, turned)
+
+
+def _beyond(
+    where: str, edge: float, width: float, outliers: list[tuple[float, float]], spectra: list[list[Any]]
+) -> list[Difference]:
+    """Outliers above an edge against the largest eigenvalues."""
+    import numpy as np
+
+    above = sorted(((z, e) for z, e in outliers if z > edge), reverse=True)
     found = []
     for rank, (z, error) in enumerate(above):
-        apart = all(abs(z - other) > 0.1 * (top - bottom) for k, (other, _) in enumerate(above) if k != rank)
-        if z > top + room and apart:
+        apart = all(abs(z - other) > 0.1 * width for k, (other, _) in enumerate(above) if k != rank)
+        if z > edge + CLEAR * width and apart:
             draws = [np.array([e[-1 - rank] for e in run]) for run in spectra]
-            found.append(_difference(f"outlier {rank + 1} of probe {spectrum.label or 1}", z, error, *draws))
+            found.append(_difference(f"outlier {rank + 1} {where}", z, error, *draws))
     others = [np.array([e[-1 - len(above)] for e in run]) for run in spectra]
-    if all(float(np.mean(o)) > top + room for o in others):
-        found.append(_difference(f"largest other eigenvalue of probe {spectrum.label or 1}", top + room, 0.0, *others))
+    if all(float(np.mean(o)) > edge + CLEAR * width for o in others):
+        found.append(_difference(f"next eigenvalue {where}", edge + CLEAR * width, 0.0, *others))
     return found

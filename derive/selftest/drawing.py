@@ -167,7 +167,23 @@ def _applied(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) 
         vector = _applied(sketch, takes, rank, static, later) or vector
     if vector is None:
         return None
-    return times(sketch.coefficient(), scale, apply(matrix, vector))
+    product = apply(matrix, vector)
+    return times(sketch.coefficient(), scale, _late(sketch, product) if sketch.chance(0.1) else product)
+
+
+def _late(sketch: Sketch, product: Node) -> Node:
+    """A product with a matrix that changes some steps before, if what it acts on vanishes before the start."""
+    nodes = list(product.walk())
+    if not any(n.op in ("weights", "fresh") for n in nodes) or any(n.op == "at" and n.args[1] is None for n in nodes):
+        return product
+    steps = sketch.rng.choice((1, 2, 3))
+
+    def moved(old: Node) -> Node:
+        if old.op == "weights":
+            return Node("weights", (old.leaf, f"t - {steps}"))
+        return Node(old.op, (old.leaf, int(str(old.args[1])) + steps)) if old.op in ("at", "fresh") else old
+
+    return product.mapped(moved)
 
 
 def _term(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) -> Node | None:

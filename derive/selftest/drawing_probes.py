@@ -18,9 +18,11 @@ def draw_probes(sketch: Sketch) -> list[Node]:
         if w.name in sketch.skewed and sketch.chance(0.5):
             probe = add(last, turned(last))
         elif symmetric_start(sketch, w) and w.name not in sketch.skewed and sketch.chance(0.7):
-            probe = last
+            probe = _with_its_square(sketch, last) if sketch.chance(0.15) else last
         elif sketch.chance(0.7):
             probe = over(Node("matmul", (turned(last), last)), size)
+            if sketch.chance(0.2):
+                probe = _with_shared(sketch, probe, last, size, (w.rows, w.columns))
         else:
             probe, sector = over(Node("matmul", (last, turned(last))), size), w.rows
         found.append(_with_another(sketch, probe, sector) if sketch.chance(0.15) else probe)
@@ -40,6 +42,27 @@ def _with_another(sketch: Sketch, probe: Node, sector: str) -> Node:
     return add(probe, sketch.rng.choice(others)) if others else probe
 
 
+def _with_its_square(sketch: Sketch, matrix: Node) -> Node:
+    """M + c M^2 of a symmetric matrix: the density diverges at the turning point, away from zero."""
+    return add(matrix, times(sketch.coefficient(), Node("matmul", (matrix, matrix))))
+
+
+def _with_shared(sketch: Sketch, probe: Node, half: Node, size: Node, shape: tuple[str, str]) -> Node:
+    """K^T K with products or sums that share K: K^T B + B^T K for a matrix B like it, or K + K^T of a square one.
+
+    size: what K^T K is divided by.
+    """
+    alike = [m for m in sketch.matrices if m.kind == "gaussian" and (m.rows, m.columns) == shape]
+    if alike and sketch.chance(0.6):
+        other, sizes = Node("matrix", (sketch.rng.choice(alike).name,)), times(root(size), root(name(shape[1])))
+        joined = add(Node("matmul", (turned(half), other)), Node("matmul", (turned(other), half)))
+    elif shape[0] == shape[1]:
+        joined, sizes = add(half, turned(half)), root(size)
+    else:
+        return probe
+    return add(probe, times(sketch.coefficient(), over(ONE, sizes), joined))
+
+
 def _fixed_probe(sketch: Sketch, m: Matrix) -> Node | None:
     if m.kind == "fresh":
         return None
@@ -55,8 +78,10 @@ def _fixed_probe(sketch: Sketch, m: Matrix) -> Node | None:
         if sketch.chance(0.3):
             coefficient = times(coefficient, mean(power(left, 2)))
         if m.kind == "goe":
-            return add(start, times(coefficient, outer(left, left)))
+            spiked = add(start, times(coefficient, outer(left, left)))
+            return _with_its_square(sketch, spiked) if sketch.chance(0.2) else spiked
         start = add(start, times(coefficient, outer(left, right)))
     if m.kind == "goe":
         return start
-    return over(Node("matmul", (turned(start), start)), name(m.columns))
+    probe, size = over(Node("matmul", (turned(start), start)), name(m.columns)), name(m.columns)
+    return _with_shared(sketch, probe, start, size, (m.rows, m.columns)) if sketch.chance(0.2) else probe

@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from derive.errors import DeriveError, NumericalError
+from derive.errors import DeclarationError, DeriveError, NumericalError
 
 if TYPE_CHECKING:
     from derive.language.model import Model
@@ -51,8 +51,9 @@ def _told() -> Iterator[None]:
         raise
     except DeriveError as error:
         sentence = _FOLDER.sub("", " ".join(str(error).split()))
-        if _PYTHON.search(sentence) or not sentence:
-            raise Broken(f"{type(error).__name__}: {sentence}") from None
+        told_for = error.told_for if isinstance(error, DeclarationError) else None
+        if told_for is not None or _PYTHON.search(sentence) or not sentence:
+            raise Broken(f"{type(told_for or error).__name__}: {sentence}") from None
         raise Refused(sentence, isinstance(error, NumericalError)) from None
     except Exception as error:  # noqa: BLE001 - whatever the engine raises
         frames = traceback.extract_tb(error.__traceback__)

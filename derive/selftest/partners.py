@@ -290,7 +290,10 @@ def split(draft: Draft, rng: Random) -> Draft | None:
 
 def copied(draft: Draft, rng: Random) -> Draft | None:
     """A copy of a field or a normal vector, used in place of the original in some equations."""
-    chosen = rng.choice((*draft.fields, *draft.normals))
+    candidates = (*draft.fields, *draft.normals)
+    if not candidates:
+        return None
+    chosen = rng.choice(candidates)
     word = draft.free_name("copy")
     timed = draft.clock is not None and chosen.kind != "static"
     delay = 0 if chosen.kind == "timed" else None
@@ -545,7 +548,7 @@ def sampled(draft: Draft, rng: Random) -> Draft | None:
 
 
 def other_side(draft: Draft, rng: Random) -> Draft | None:
-    """K^T K as K K^T, for every probed product of this kind."""
+    """K^T K as K K^T, for every probed product of this kind; beside other matrices the two are not alike."""
 
     def node(old: Node) -> Node:
         if old.op == "matmul" and len(old.children) == 2:
@@ -554,5 +557,8 @@ def other_side(draft: Draft, rng: Random) -> Draft | None:
                 return Node("matmul", (right, left))
         return old
 
-    probes = tuple((label, value.mapped(node)) for label, value in draft.probes)
+    def alone(value: Node) -> bool:
+        return value.op != "sum" and (value.op != "product" or all(map(alone, filter(_is_matrix, value.children))))
+
+    probes = tuple((label, value.mapped(node) if alone(value) else value) for label, value in draft.probes)
     return None if probes == draft.probes else replace(draft, probes=probes)

@@ -17,7 +17,7 @@ from derive.selftest.agreement import Difference, agreement
 from derive.selftest.drafts import Draft
 from derive.selftest.drawing import draw
 from derive.selftest.engine import forget
-from derive.selftest.laws import ALONE, AT_ONCE, BROKE, LAWS, SINGLE, SYMBOLIC, Law, Outcome
+from derive.selftest.laws import ALONE, AT_ONCE, BROKE, LAWS, SINGLE, SYMBOLIC, UNDECIDED, Law, Outcome
 from derive.selftest.shrinking import shrink
 from derive.selftest.writing import write
 
@@ -54,6 +54,8 @@ class Tally:
     kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
     violations: list[Violation] = field(default_factory=list)
     differences: list[float] = field(default_factory=list)
+    refusals: Counter[str] = field(default_factory=Counter)
+    """Sentences without names and numbers, by how many declarations were refused with them."""
 
     def count(self, law: str, outcome: Outcome) -> bool:
         """Count an outcome; true if it is a violation of a kind that has not been seen before."""
@@ -89,6 +91,13 @@ def kind_of(outcome: Outcome) -> str:
     if failed:
         return failed[1]
     return " ".join(word for word in reason.split()[:6] if not re.search(r"\d|\[", word))
+
+
+def sentence_of(refusal: str, draft: Draft) -> str:
+    """What a refusal says without the line, the names of the draft and numbers: the same for all of its kind."""
+    said = re.sub(r"declaration\.py, lines? \d+( and \d+)?: ", "", refusal)
+    names = "|".join(map(re.escape, sorted(draft.names(), key=len, reverse=True)))
+    return re.sub(rf"\b({names})\b", "_", re.sub(r"-?\b\d+([./]\d+)?\b", "#", said))
 
 
 def random_of(seed: int, number: int, what: str = "") -> Random:
@@ -153,8 +162,11 @@ def run(
     tally = tally if tally is not None else Tally()
     for number in range(first, declarations):
         draft = draft_of(seed, number)
-        broken = False
+        broken, refused = False, False
         for law, outcome, start in checks(draft, seed, number, compiled):
+            if outcome.status == UNDECIDED and not refused:
+                refused = True
+                tally.refusals[sentence_of(outcome.reason, draft)] += 1
             broken = broken or (law is LAWS[0] and outcome.status == BROKE)
             if tally.count(law.name, outcome):
                 kind = kind_of(outcome)
