@@ -3,7 +3,6 @@
 """Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."""
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp
 
 from numerics.runtime.exact import (
     covariance_before,
@@ -53,24 +52,26 @@ def step(p, times, t, state):
     in_M0_v, in_start = D
     when = jnp.arange(times)
     (v_past, M0_v_past, cov_M0) = state
-    seen_v = dual(earlier(v_past, 1, t, 1), D, cov_M0)
-    v_v = overlaps(seen_v, v_past)
+    # v(0) = start
     # v(t) = v(t-1) - dt M0_v(t-1) - dt^2 gamma0 sum_{s<t-1} <v(s) v(t-1)> v(s)
+    seen_v = dual(earlier(v_past, 1, t, 1), D, cov_M0)
+    C_v_v = overlaps(seen_v, v_past)
     v = jnp.where(
         jnp.equal(t, 0),
         unit(in_start, 0),
         (-p.dt) * earlier(M0_v_past, 1, t, 1)
-        + weighted(v_v, jnp.where(jnp.less(when, t - 1), -(p.dt**2) * p.gamma0, 0), 1) @ v_past
+        + weighted(C_v_v, jnp.where(jnp.less(when, t - 1), -(p.dt**2) * p.gamma0, 0), 1) @ v_past
         + earlier(v_past, 1, t, 1),
     )
     v_past = store(v_past, v, t)
     v = stored(v_past, 1, t)
-    # M0_v(t) = u[M0_v] + sum_s R[v,M0_v](t,s) v(s)
+    # M0_v(t) = u[M0_v](t) + sum_{s<t} R[v,M0_v](t,s) v(s)
     M0_v = unit(in_M0_v, t) + part(v, in_M0_v) @ v_past
     M0_v_past = store(M0_v_past, M0_v, t)
     seen_v_ = dual(v, D, cov_M0)
-    v_v_ = overlaps(seen_v_, v_past)
-    cov_M0 = put(cov_M0, in_M0_v, t, in_M0_v, None, v_v_)
+    C_v_v_ = overlaps(seen_v_, v_past)
+    # <u[M0_v](t) u[M0_v](s)> = C[v,v](t,s)
+    cov_M0 = put(cov_M0, in_M0_v, t, in_M0_v, None, C_v_v_)
     return (v_past, M0_v_past, cov_M0)
 
 
@@ -85,7 +86,9 @@ def results(p, state):
         ("R", "v", "M0_v"): part_before(first(v_past, p.T), in_M0_v, p.T),
     }
     observables = {
+        # activity = <v(t)^2>
         "activity": series(mean_of_labels(variances(cov_M0, in_M0_v))),
+        # memory = <start v(t)>
         "memory": series(mean_of_labels(products_by_time(dual(v_past, D, cov_M0), 1, units(in_start), 1))),
     }
     return order, observables, finite_times(times, (v_past, M0_v_past), ((D.channels[0], cov_M0),))

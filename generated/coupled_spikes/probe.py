@@ -3,7 +3,6 @@
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp
 
 from numerics.runtime.interface import Probe, Ring, Side
 
@@ -96,21 +95,21 @@ def scalar_map_0(p, z, r):
     return (1 - p.sigma**2 * R_psi0_W0T_psi1 / p.alpha) * (-(p.sigma**2) * R_psi1_W0_psi0 + z)
 
 
-def inverse_map_0(p, s):
-    """z(s) = (sigma^2 + s) (alpha s + sigma^2)/(alpha s)"""
-    return (p.sigma**2 + s) * (p.alpha * s + p.sigma**2) / (p.alpha * s)
-
-
 def relation_0(p, s):
     """Coefficients in z, highest power first, of the polynomial relation between z and the map."""
     return (-p.alpha * s, p.alpha * p.sigma**2 * s + p.alpha * s**2 + p.sigma**4 + p.sigma**2 * s)
 
 
+def inverse_map_0(p, s):
+    """z(s) = (sigma^2 + s) (alpha s + sigma^2)/(alpha s)"""
+    return (p.sigma**2 + s) * (p.alpha * s + p.sigma**2) / (p.alpha * s)
+
+
 PROBE = Probe(
     unknowns=("C_psi0_phi", "R_psi0_xi", "C_psi1_g", "R_psi1_chi"),
     a_matrix=a_matrix,
-    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
     sides=(Side("right", right_spikes), Side("left", left_spikes)),
+    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
     reduced=True,
     steady=True,
 )

@@ -3,7 +3,6 @@
 """Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."""
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp
 
 from numerics.runtime.exact import (
     dual,
@@ -58,21 +57,23 @@ def step(p, times, t, state):
     # phi(t) = a(t) + kappa sum_{s<t} xi(s)
     phi = p.kappa * summed(xi_past, 1) + unit(in_a, t)
     phi_past = store(phi_past, phi, t)
-    # chi(t) = u[chi] + sum_s (sigma^2/alpha) R[phi,xi](t,s) g(s)
+    # chi(t) = u[chi](t) + (sigma^2/alpha) sum_{s<t} R[phi,xi](t,s) g(s)
     chi = unit(in_chi, t) + (p.sigma**2 / p.alpha) * (part(phi, in_xi) @ g_past)
     chi_past = store(chi_past, chi, t)
     seen_phi = dual(phi, N0, cov_W0T)
-    phi_phi = overlaps(seen_phi, phi_past)
-    cov_W0 = put(cov_W0, in_chi, t, in_chi, None, (p.sigma**2) * phi_phi)
+    C_phi_phi = overlaps(seen_phi, phi_past)
+    # <u[chi](t) u[chi](s)> = sigma^2 C[phi,phi](t,s)
+    cov_W0 = put(cov_W0, in_chi, t, in_chi, None, (p.sigma**2) * C_phi_phi)
     # g(t) = theta b(t) + kappa theta sum_{s<t} chi(s)
     g = p.theta * unit(in_b, t) + past_sum(jnp.where(jnp.less(when, t), p.kappa * p.theta, 0), chi_past, 1)
     g_past = store(g_past, g, t)
-    # xi(t) = u[xi] + sum_s sigma^2 R[g,chi](t,s) phi(s)
+    # xi(t) = u[xi](t) + sigma^2 sum_{s<t} R[g,chi](t,s) phi(s)
     xi = unit(in_xi, t) + (p.sigma**2) * (part(g, in_chi) @ phi_past)
     xi_past = store(xi_past, xi, t)
     seen_g = dual(g, N1, cov_W0)
-    g_g = overlaps(seen_g, g_past)
-    cov_W0T = put(cov_W0T, in_xi, t, in_xi, None, (p.sigma**2 / p.alpha) * g_g)
+    C_g_g = overlaps(seen_g, g_past)
+    # <u[xi](t) u[xi](s)> = (sigma^2/alpha) C[g,g](t,s)
+    cov_W0T = put(cov_W0T, in_xi, t, in_xi, None, (p.sigma**2 / p.alpha) * C_g_g)
     return (phi_past, chi_past, g_past, xi_past, cov_W0T, cov_W0)
 
 
@@ -90,8 +91,11 @@ def results(p, state):
         ("R", "phi", "xi"): part_before(first(phi_past, p.S), in_xi, p.S),
     }
     observables = {
+        # phi_norm = <phi(t)^2>
         "phi_norm": series(mean_of_labels(products_by_time(dual(phi_past, N0, cov_W0T), 1, phi_past, 1))),
+        # g_norm = <g(t)^2>
         "g_norm": series(mean_of_labels(products_by_time(dual(g_past, N1, cov_W0), 1, g_past, 1))),
+        # alignment = <chi(t) g(t)>
         "alignment": series(mean_of_labels(products_by_time(dual(g_past, N1, cov_W0), 1, chi_past, 1))),
     }
     return (

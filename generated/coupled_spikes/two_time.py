@@ -5,7 +5,6 @@
 from functools import partial
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp
 
 from numerics.runtime.exact import (
     dual,
@@ -22,8 +21,8 @@ from numerics.runtime.exact import (
     unit,
     units,
 )
-from numerics.runtime.two_time import Rows, kicked, two_time
 from numerics.runtime.interface import TwoTimeOf
+from numerics.runtime.two_time import Rows, kicked, two_time
 
 
 def sites(p, times, wanted):
@@ -58,23 +57,25 @@ def step(p, times, wanted, t, state):
     # phi(t) = a(t) + kappa sum_{s<t} xi(s)
     phi = (p.kappa * summed(xi_past, 1) + unit(in_a, t)) + kick(kick_phi, t)
     phi_past = store(phi_past, phi, t)
-    # chi(t) = u[chi] + sum_s (sigma^2/alpha) R[phi,xi](t,s) g(s)
+    # chi(t) = u[chi](t) + (sigma^2/alpha) sum_{s<t} R[phi,xi](t,s) g(s)
     chi = unit(in_chi, t) + (p.sigma**2 / p.alpha) * (part(phi, in_xi) @ g_past)
     chi_past = store(chi_past, chi, t)
     seen_phi = dual(phi, N0, cov_W0T)
-    phi_phi = overlaps(seen_phi, phi_past)
-    cov_W0 = put(cov_W0, in_chi, t, in_chi, None, (p.sigma**2) * phi_phi)
+    C_phi_phi = overlaps(seen_phi, phi_past)
+    # <u[chi](t) u[chi](s)> = sigma^2 C[phi,phi](t,s)
+    cov_W0 = put(cov_W0, in_chi, t, in_chi, None, (p.sigma**2) * C_phi_phi)
     # g(t) = theta b(t) + kappa theta sum_{s<t} chi(s)
     g = (
         p.theta * unit(in_b, t) + past_sum(jnp.where(jnp.less(when, t), p.kappa * p.theta, 0), chi_past, 1)
     ) + kick(kick_g, t)
     g_past = store(g_past, g, t)
-    # xi(t) = u[xi] + sum_s sigma^2 R[g,chi](t,s) phi(s)
+    # xi(t) = u[xi](t) + sigma^2 sum_{s<t} R[g,chi](t,s) phi(s)
     xi = unit(in_xi, t) + (p.sigma**2) * (part(g, in_chi) @ phi_past)
     xi_past = store(xi_past, xi, t)
     seen_g = dual(g, N1, cov_W0)
-    g_g = overlaps(seen_g, g_past)
-    cov_W0T = put(cov_W0T, in_xi, t, in_xi, None, (p.sigma**2 / p.alpha) * g_g)
+    C_g_g = overlaps(seen_g, g_past)
+    # <u[xi](t) u[xi](s)> = (sigma^2/alpha) C[g,g](t,s)
+    cov_W0T = put(cov_W0T, in_xi, t, in_xi, None, (p.sigma**2 / p.alpha) * C_g_g)
     return (phi_past, chi_past, g_past, xi_past, cov_W0T, cov_W0)
 
 

@@ -5,10 +5,9 @@
 from functools import partial
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp  # noqa: F401
 
-from numerics.runtime.interface import SampledTraining
 from numerics.runtime.exact import first, past_sum, store
+from numerics.runtime.interface import SampledTraining
 from numerics.runtime.sampled import (
     Carried,
     Entries,
@@ -106,7 +105,8 @@ def step(p, normals, noises, rank, tolerance, most, t, state):
     state.phi_past = store(state.phi_past, phi_in_W0, t)
     phi_answers_W0T = answers(phi, noises["W0T"], state.span_W0T)
     state.phi_to_W0T = store(state.phi_to_W0T, phi_answers_W0T, t)
-    # chi(t) = u[chi] + sum_s (sigma^2/alpha) R[phi,xi](t,s) g(s)
+    # chi(t) = u[chi](t) + (sigma^2/alpha) sum_{s<t} R[phi,xi](t,s) g(s)
+    # <u[chi](t) u[chi](s)> = sigma^2 C[phi,phi](t,s)
     chi = p.sigma * noise(noises["W0"], phi_in_W0, drawn_at(normals["W0_beyond"], t), phi_beyond_W0) + (
         p.sigma / jnp.sqrt(p.alpha)
     ) * expressed(state.span_W0T, phi_answers_W0T)
@@ -121,14 +121,18 @@ def step(p, normals, noises, rank, tolerance, most, t, state):
     state.g_past = store(state.g_past, g_in_W0T, t)
     g_answers_W0 = answers(g, noises["W0"], state.span_W0)
     state.g_to_W0 = store(state.g_to_W0, g_answers_W0, t)
-    # xi(t) = u[xi] + sum_s sigma^2 R[g,chi](t,s) phi(s)
+    # xi(t) = u[xi](t) + sigma^2 sum_{s<t} R[g,chi](t,s) phi(s)
+    # <u[xi](t) u[xi](s)> = (sigma^2/alpha) C[g,g](t,s)
     xi = (p.sigma / jnp.sqrt(p.alpha)) * noise(
         noises["W0T"], g_in_W0T, drawn_at(normals["W0T_beyond"], t), g_beyond_W0T
     ) + p.sigma * expressed(state.span_W0, g_answers_W0)
     xi_in_xi, _, state.span_xi = extend(state.span_xi, xi, tolerance)
     state.xi_past = store(state.xi_past, xi_in_xi, t)
+    # phi_norm = <phi(t)^2>
     state.phi_norm_series = record(state.phi_norm_series, mean(phi**2), t)
+    # g_norm = <g(t)^2>
     state.g_norm_series = record(state.g_norm_series, mean(g**2), t)
+    # alignment = <chi(t) g(t)>
     state.alignment_series = record(state.alignment_series, mean(chi * g), t)
     state.finite = still_finite(state.finite, t, (phi_input, phi, chi, g_input, g, xi))
     return state

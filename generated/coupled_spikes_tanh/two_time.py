@@ -5,10 +5,9 @@
 from functools import partial
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp  # noqa: F401
 
-from numerics.runtime.interface import SampledTwoTime
 from numerics.runtime.exact import past_sum, store
+from numerics.runtime.interface import SampledTwoTime
 from numerics.runtime.sampled import (
     Carried,
     answers,
@@ -146,7 +145,8 @@ def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
     state.all_phi = keep(state.all_phi, phi, t)
     phi_in_W0, phi_beyond_W0, state.span_W0 = extend(state.span_W0, phi, tolerance)
     phi_answers_W0T = answers(phi, noises["W0T"], state.span_W0T)
-    # chi(t) = u[chi] + sum_s (sigma^2/alpha) R[phi,xi](t,s) g(s)
+    # chi(t) = u[chi](t) + (sigma^2/alpha) sum_{s<t} R[phi,xi](t,s) g(s)
+    # <u[chi](t) u[chi](s)> = sigma^2 C[phi,phi](t,s)
     chi = p.sigma * noise(noises["W0"], phi_in_W0, drawn_at(normals["W0_beyond"], t), phi_beyond_W0) + (
         p.sigma / jnp.sqrt(p.alpha)
     ) * expressed(state.span_W0T, phi_answers_W0T)
@@ -175,7 +175,8 @@ def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
     state.all_g = keep(state.all_g, g, t)
     g_in_W0T, g_beyond_W0T, state.span_W0T = extend(state.span_W0T, g, tolerance)
     g_answers_W0 = answers(g, noises["W0"], state.span_W0)
-    # xi(t) = u[xi] + sum_s sigma^2 R[g,chi](t,s) phi(s)
+    # xi(t) = u[xi](t) + sigma^2 sum_{s<t} R[g,chi](t,s) phi(s)
+    # <u[xi](t) u[xi](s)> = (sigma^2/alpha) C[g,g](t,s)
     xi = (p.sigma / jnp.sqrt(p.alpha)) * noise(
         noises["W0T"], g_in_W0T, drawn_at(normals["W0T_beyond"], t), g_beyond_W0T
     ) + p.sigma * expressed(state.span_W0, g_answers_W0)

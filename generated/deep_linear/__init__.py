@@ -12,7 +12,8 @@ A step changes v by -eta B h0, where B = sum_k <g(k+1)^2> H_k^T H_k is the popul
 mean square of the readout and always there (kernel=shift), at any depth with kernel=core. With kernel=sample there is
 the kernel of the inputs x trained on too, x B x^T / D (layer sample): a step on all samples changes delta by -eta/alpha
 times it, and overshoots where eta times its largest eigenvalue is above 2 alpha. Mean squares are taken over classes as
-well, which gives the kernel of each class if there is one, or if teachers are alike.
+well: teachers that are alike have one kernel. With teachers=given an array `classes` has the share of each class in the
+mean squares, 1/C unless it is given: classes=[0,1,0] gives the kernel of the second class of three, which differs.
 
 v is what the network has not learned of the teacher, delta the errors on the samples, h0 their correlation with the
 inputs, h(k+1) the forward and g(k) the backward fields. With param=ntk the output is divided by gamma0 sqrt(N) and
@@ -38,7 +39,7 @@ SETTING = Setting(
         ("kernel", "shift"),
         ("teachers", "alike"),
     ),
-    declaration="203c7af2c04a0608",
+    declaration="d0e880c680f0250c",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("nu", 1.0, False),

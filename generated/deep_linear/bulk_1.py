@@ -3,7 +3,6 @@
 """The bulk: self-consistent responses, the curve of the resolvent G, and where its edges may lie."""
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp
 
 from numerics.runtime.interface import BulkLaw
 

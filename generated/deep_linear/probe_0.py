@@ -3,7 +3,6 @@
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp
 
 from numerics.runtime.interface import Probe, Ring, Side
 
@@ -128,21 +127,21 @@ def scalar_map_0(p, z, r):
     return (1 - R_psi0_J0T_psi1 / p.nu) * (-R_psi1_J0_psi0 + z)
 
 
-def inverse_map_0(p, s):
-    """z(s) = (s + 1) (nu s + 1)/(nu s)"""
-    return (s + 1) * (p.nu * s + 1) / (p.nu * s)
-
-
 def relation_0(p, s):
     """Coefficients in z, highest power first, of the polynomial relation between z and the map."""
     return (-p.nu * s, p.nu * s**2 + p.nu * s + s + 1)
 
 
+def inverse_map_0(p, s):
+    """z(s) = (s + 1) (nu s + 1)/(nu s)"""
+    return (s + 1) * (p.nu * s + 1) / (p.nu * s)
+
+
 PROBE = Probe(
     unknowns=("C_psi0_h0", "R_psi0_J0T_g1", "C_psi1_g1", "R_psi1_J0_h0"),
     a_matrix=a_matrix,
-    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
     sides=(Side("right", right_spikes), Side("left", left_spikes)),
+    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
     reduced=True,
     steady=True,
 )

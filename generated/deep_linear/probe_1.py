@@ -3,7 +3,6 @@
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp
 
 from numerics.runtime.interface import Probe, Ring, Side
 
@@ -128,21 +127,21 @@ def scalar_map_0(p, z, r):
     return (1 - R_psi1_J1T_psi2) * (-R_psi2_J1_psi1 + z)
 
 
-def inverse_map_0(p, s):
-    """z(s) = (s + 1)^2/s"""
-    return (s + 1) ** 2 / s
-
-
 def relation_0(p, s):
     """Coefficients in z, highest power first, of the polynomial relation between z and the map."""
     return (-s, s**2 + 2 * s + 1)
 
 
+def inverse_map_0(p, s):
+    """z(s) = (s + 1)^2/s"""
+    return (s + 1) ** 2 / s
+
+
 PROBE = Probe(
     unknowns=("C_psi1_h1", "R_psi1_J1T_g2", "C_psi2_g2", "R_psi2_J1_h1"),
     a_matrix=a_matrix,
-    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
     sides=(Side("right", right_spikes), Side("left", left_spikes)),
+    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
     reduced=True,
     steady=True,
 )

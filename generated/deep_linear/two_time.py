@@ -5,7 +5,6 @@
 from functools import partial
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp
 
 from numerics.runtime.exact import (
     dual,
@@ -23,8 +22,8 @@ from numerics.runtime.exact import (
     units,
     weighted,
 )
-from numerics.runtime.two_time import Rows, kicked, two_time
 from numerics.runtime.interface import TwoTimeOf
+from numerics.runtime.two_time import Rows, kicked, two_time
 
 
 def sites(p, times, wanted):
@@ -101,6 +100,7 @@ def step(p, times, wanted, t, state):
         cov_XT,
         cov_X,
     ) = state
+    # g2(0) = readout
     # g2(t) = eta gamma0 h2(t-1) + g2(t-1)
     g2 = jnp.where(
         jnp.equal(t, 0),
@@ -109,58 +109,64 @@ def step(p, times, wanted, t, state):
     ) + kick(kick_g2, t)
     g2_past = store(g2_past, g2, t)
     g2 = stored(g2_past, p.C, t)
-    # J1T_g2(t) = u[J1T_g2] + sum_s R[g2,J1_h1](t,s) h1(s)
+    # J1T_g2(t) = u[J1T_g2](t) + sum_{s<t} R[g2,J1_h1](t,s) h1(s)
     J1T_g2 = unit(in_J1T_g2, t) + part(g2, in_J1_h1) @ h1_past
     J1T_g2_past = store(J1T_g2_past, J1T_g2, t)
     seen_g2 = dual(g2, N2, cov_J1)
-    g2_g2 = overlaps(seen_g2, g2_past)
-    cov_J1T = put(cov_J1T, in_J1T_g2, t, in_J1T_g2, None, g2_g2)
+    C_g2_g2 = overlaps(seen_g2, g2_past)
+    # <u[J1T_g2](t) u[J1T_g2](s)> = C[g2,g2](t,s)
+    cov_J1T = put(cov_J1T, in_J1T_g2, t, in_J1T_g2, None, C_g2_g2)
     # g1(t) = J1T_g2(t) + eta gamma0 sum_{s<t} <g2(t) g2(s)> h1(s)
-    g1 = ((p.eta * p.gamma0) * (g2_g2 @ h1_past) + J1T_g2) + kick(kick_g1, t)
+    g1 = ((p.eta * p.gamma0) * (C_g2_g2 @ h1_past) + J1T_g2) + kick(kick_g1, t)
     g1_past = store(g1_past, g1, t)
-    # J0T_g1(t) = u[J0T_g1] + sum_s R[g1,J0_h0](t,s) h0(s)
+    # J0T_g1(t) = u[J0T_g1](t) + sum_{s<t} R[g1,J0_h0](t,s) h0(s)
     J0T_g1 = unit(in_J0T_g1, t) + part(g1, in_J0_h0) @ h0_past
     J0T_g1_past = store(J0T_g1_past, J0T_g1, t)
     seen_g1 = dual(g1, N1, cov_J1T, cov_J0)
-    g1_g1 = overlaps(seen_g1, g1_past)
-    cov_J0T = put(cov_J0T, in_J0T_g1, t, in_J0T_g1, None, (1 / p.nu) * g1_g1)
+    C_g1_g1 = overlaps(seen_g1, g1_past)
+    # <u[J0T_g1](t) u[J0T_g1](s)> = C[g1,g1](t,s)/nu
+    cov_J0T = put(cov_J0T, in_J0T_g1, t, in_J0T_g1, None, (1 / p.nu) * C_g1_g1)
     # v(t) = teacher - J0T_g1(t)/gamma0 - eta sum_{s<t} <g1(t) g1(s)> h0(s)
-    v = ((-1 / p.gamma0) * J0T_g1 + (-p.eta) * (g1_g1 @ h0_past) + unit(in_teacher, 0)) + kick(kick_v, t)
+    v = ((-1 / p.gamma0) * J0T_g1 + (-p.eta) * (C_g1_g1 @ h0_past) + unit(in_teacher, 0)) + kick(kick_v, t)
     v_past = store(v_past, v, t)
-    # X_v(t) = u[X_v] + sum_s R[v,h0](t,s) delta(s)/alpha
+    # X_v(t) = u[X_v](t) + (1/alpha) sum_{s<t} R[v,h0](t,s) delta(s)
     X_v = unit(in_X_v, t) + (1 / p.alpha) * (part(v, in_h0) @ delta_past)
     X_v_past = store(X_v_past, X_v, t)
     seen_v = dual(v, D, cov_J0T, cov_XT)
-    v_v = overlaps(seen_v, v_past)
-    cov_X = put(cov_X, in_X_v, t, in_X_v, None, v_v)
+    C_v_v = overlaps(seen_v, v_past)
+    # <u[X_v](t) u[X_v](s)> = C[v,v](t,s)
+    cov_X = put(cov_X, in_X_v, t, in_X_v, None, C_v_v)
     # delta(t) = sigma eps + X_v(t)
     delta = (p.sigma * unit(in_eps, 0) + X_v) + kick(kick_delta, t)
     delta_past = store(delta_past, delta, t)
-    # h0(t) = u[h0] + sum_s R[delta,X_v](t,s) v(s)
+    # h0(t) = u[h0](t) + sum_{s<=t} R[delta,X_v](t,s) v(s)
     h0 = unit(in_h0, t) + part(delta, in_X_v) @ v_past
     h0_past = store(h0_past, h0, t)
     seen_delta = dual(delta, P, cov_X)
-    delta_delta = overlaps(seen_delta, delta_past)
-    cov_XT = put(cov_XT, in_h0, t, in_h0, None, (1 / p.alpha) * delta_delta)
-    # J0_h0(t) = u[J0_h0] + sum_s R[h0,J0T_g1](t,s) g1(s)/nu
+    C_delta_delta = overlaps(seen_delta, delta_past)
+    # <u[h0](t) u[h0](s)> = C[delta,delta](t,s)/alpha
+    cov_XT = put(cov_XT, in_h0, t, in_h0, None, (1 / p.alpha) * C_delta_delta)
+    # J0_h0(t) = u[J0_h0](t) + (1/nu) sum_{s<=t} R[h0,J0T_g1](t,s) g1(s)
     J0_h0 = unit(in_J0_h0, t) + (1 / p.nu) * (part(h0, in_J0T_g1) @ g1_past)
     J0_h0_past = store(J0_h0_past, J0_h0, t)
     seen_h0 = dual(h0, D, cov_J0T, cov_XT)
-    h0_h0 = overlaps(seen_h0, h0_past)
-    cov_J0 = put(cov_J0, in_J0_h0, t, in_J0_h0, None, h0_h0)
+    C_h0_h0 = overlaps(seen_h0, h0_past)
+    # <u[J0_h0](t) u[J0_h0](s)> = C[h0,h0](t,s)
+    cov_J0 = put(cov_J0, in_J0_h0, t, in_J0_h0, None, C_h0_h0)
     # h1(t) = J0_h0(t) + eta gamma0 sum_{s<t} <h0(t) h0(s)> g1(s)
-    h1 = (weighted(h0_h0, jnp.where(jnp.less(when, t), p.eta * p.gamma0, 0), p.C) @ g1_past + J0_h0) + kick(
+    h1 = (weighted(C_h0_h0, jnp.where(jnp.less(when, t), p.eta * p.gamma0, 0), p.C) @ g1_past + J0_h0) + kick(
         kick_h1, t
     )
     h1_past = store(h1_past, h1, t)
-    # J1_h1(t) = u[J1_h1] + sum_s R[h1,J1T_g2](t,s) g2(s)
+    # J1_h1(t) = u[J1_h1](t) + sum_{s<=t} R[h1,J1T_g2](t,s) g2(s)
     J1_h1 = unit(in_J1_h1, t) + part(h1, in_J1T_g2) @ g2_past
     J1_h1_past = store(J1_h1_past, J1_h1, t)
     seen_h1 = dual(h1, N1, cov_J1T, cov_J0)
-    h1_h1 = overlaps(seen_h1, h1_past)
-    cov_J1 = put(cov_J1, in_J1_h1, t, in_J1_h1, None, h1_h1)
+    C_h1_h1 = overlaps(seen_h1, h1_past)
+    # <u[J1_h1](t) u[J1_h1](s)> = C[h1,h1](t,s)
+    cov_J1 = put(cov_J1, in_J1_h1, t, in_J1_h1, None, C_h1_h1)
     # h2(t) = J1_h1(t) + eta gamma0 sum_{s<t} <h1(t) h1(s)> g2(s)
-    h2 = (weighted(h1_h1, jnp.where(jnp.less(when, t), p.eta * p.gamma0, 0), p.C) @ g2_past + J1_h1) + kick(
+    h2 = (weighted(C_h1_h1, jnp.where(jnp.less(when, t), p.eta * p.gamma0, 0), p.C) @ g2_past + J1_h1) + kick(
         kick_h2, t
     )
     h2_past = store(h2_past, h2, t)

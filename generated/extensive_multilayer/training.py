@@ -3,9 +3,8 @@
 """Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."""
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp
 
-from numerics.runtime.exact import empty, site
+from numerics.runtime.exact import empty
 from numerics.runtime.interface import ExactTraining
 
 

@@ -3,7 +3,6 @@
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp
 
 from numerics.runtime.interface import Probe
 
@@ -16,8 +15,8 @@ def a_matrix(p, z, r, order):
 PROBE = Probe(
     unknowns=(),
     a_matrix=a_matrix,
-    rings=(),
     sides=(),
+    rings=(),
     reduced=True,
     steady=True,
 )

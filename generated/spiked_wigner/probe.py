@@ -3,7 +3,6 @@
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp
 
 from numerics.runtime.interface import Probe, Ring, Side
 
@@ -35,21 +34,21 @@ def scalar_map_0(p, z, r):
     return -R_psi0_M0_psi0 + z
 
 
-def inverse_map_0(p, s):
-    """z(s) = (s^2 + 1)/s"""
-    return (s**2 + 1) / s
-
-
 def relation_0(p, s):
     """Coefficients in z, highest power first, of the polynomial relation between z and the map."""
     return (-s, s**2 + 1)
 
 
+def inverse_map_0(p, s):
+    """z(s) = (s^2 + 1)/s"""
+    return (s**2 + 1) / s
+
+
 PROBE = Probe(
     unknowns=("C_psi0_v",),
     a_matrix=a_matrix,
-    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
     sides=(Side("right", right_spikes),),
+    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
     reduced=True,
     steady=True,
 )

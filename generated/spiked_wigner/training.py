@@ -3,7 +3,6 @@
 """Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."""
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp
 
 from numerics.runtime.exact import dual, empty, mean_of_labels, products_by_time, series, site, units
 from numerics.runtime.interface import ExactTraining
@@ -32,6 +31,7 @@ def results(p, state):
         ("C", "v", "v"): dual(units(in_v), D) @ units(in_v).T,
     }
     observables = {
+        # spike_norm = <v^2>
         "spike_norm": series(mean_of_labels(products_by_time(dual(units(in_v), D), 1, units(in_v), 1))),
     }
     return order, observables, 1

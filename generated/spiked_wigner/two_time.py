@@ -3,11 +3,10 @@
 """Two-time functions of all fields: the forward pass again, with sources in all equations."""
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp
 
 from numerics.runtime.exact import empty, site, units
-from numerics.runtime.two_time import Rows, kicked, two_time
 from numerics.runtime.interface import TwoTimeOf
+from numerics.runtime.two_time import Rows, two_time
 
 
 def sites(p, times, wanted):

@@ -9,7 +9,8 @@ the sites (two_groups), those of an array `variances` of K numbers (given), or b
 lam^(-1 - 1/decay) (power_law): sorted, they fall like k^(-decay). There the teacher has the variance lam^source.
 
 With hessian=yes inputs have one more direction, random and of variance spike, and the spectrum of the curvature
-X^T X / P of the loss on P other samples, the rows of X, is found: its bulk and, if spike is large enough, an outlier.
+X^T X / P of the loss is found, the rows of X being the samples trained on: its bulk and, if spike is large enough, an
+outlier. With batch=online or a power law they are P others, which have the same spectrum, as inputs do not learn.
 
 u is what has not been learned, seen through the inputs, delta the errors on the samples, h their correlation with z.
 At late times of a large batch the test loss of a power law falls like t^(1/decay - 1 - source) until it meets the cut.
@@ -23,7 +24,7 @@ from numerics.runtime.traits import discrete, extent
 SETTING = Setting(
     name="structured_regression",
     choices=(("spectrum", "two_groups"), ("batch", "full"), ("hessian", "no")),
-    declaration="314ae7342b19a733",
+    declaration="144bef0252f0e7b8",
     parameters=(
         ParameterOf("alpha", 2.0, False),
         ParameterOf("eta", 0.2, False),

@@ -3,7 +3,6 @@
 """Where training comes to rest: order parameters in z, whose last values are those at z = 0."""
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp
 
 from numerics.runtime.interface import LimitOf
 from numerics.runtime.traits import discrete, over_sites

@@ -3,7 +3,6 @@
 """Training level, exactly: all laws are linear, so all fields are Gaussian and one pass is enough."""
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp
 
 from numerics.runtime.exact import (
     dual,
@@ -57,6 +56,7 @@ def step(p, times, t, state):
     lam = D.along(0)
     in_Z_u, in_eps = P
     (w_past, u_past, delta_past, h_past, cov_ZT, cov_Z) = state
+    # w(0) = 0
     # w(t) = eta sqrt(lam) h(t-1) - eta ridge w(t-1) - mu w(t-2) + mu w(t-1) + w(t-1)
     w = jnp.where(
         jnp.equal(t, 0),
@@ -72,20 +72,22 @@ def step(p, times, t, state):
     # u(t) = teacher sqrt(lam) - sqrt(lam) w(t)
     u = (jnp.sqrt(lam)) * unit(in_teacher, 0) + (-jnp.sqrt(lam)) * w
     u_past = store(u_past, u, t)
-    # Z_u(t) = u[Z_u] + sum_s R[u,h](t,s) delta(s)/alpha
+    # Z_u(t) = u[Z_u](t) + (1/alpha) sum_{s<t} R[u,h](t,s) delta(s)
     Z_u = unit(in_Z_u, t) + (1 / p.alpha) * (part(u, in_h) @ delta_past)
     seen_u = dual(u, D, cov_ZT)
-    u_u = overlaps(seen_u, u_past)
-    cov_Z = put(cov_Z, in_Z_u, t, in_Z_u, None, u_u)
+    C_u_u = overlaps(seen_u, u_past)
+    # <u[Z_u](t) u[Z_u](s)> = C[u,u](t,s)
+    cov_Z = put(cov_Z, in_Z_u, t, in_Z_u, None, C_u_u)
     # delta(t) = sigma eps + Z_u(t)
     delta = p.sigma * unit(in_eps, 0) + Z_u
     delta_past = store(delta_past, delta, t)
-    # h(t) = u[h] + sum_s R[delta,Z_u](t,s) u(s)
+    # h(t) = u[h](t) + sum_{s<=t} R[delta,Z_u](t,s) u(s)
     h = unit(in_h, t) + part(delta, in_Z_u) @ u_past
     h_past = store(h_past, h, t)
     seen_delta = dual(delta, P, cov_Z)
-    delta_delta = overlaps(seen_delta, delta_past)
-    cov_ZT = put(cov_ZT, in_h, t, in_h, None, (1 / p.alpha) * delta_delta)
+    C_delta_delta = overlaps(seen_delta, delta_past)
+    # <u[h](t) u[h](s)> = C[delta,delta](t,s)/alpha
+    cov_ZT = put(cov_ZT, in_h, t, in_h, None, (1 / p.alpha) * C_delta_delta)
     return (w_past, u_past, delta_past, h_past, cov_ZT, cov_Z)
 
 
@@ -98,8 +100,11 @@ def results(p, state):
     (w_past, u_past, delta_past, h_past, cov_ZT, cov_Z) = state
     order = {}
     observables = {
+        # train_loss = <delta(t)^2>
         "train_loss": series(mean_of_labels(p.alpha * variances(cov_ZT, in_h))),
+        # test_loss = sigma^2 + <u(t)^2>
         "test_loss": series(p.sigma**2 + mean_of_labels(variances(cov_Z, in_Z_u))),
+        # distance = <(teacher - w(t))^2>
         "distance": series(
             mean_of_labels(
                 products_by_time(dual(units(in_teacher), D, cov_ZT), 1, units(in_teacher), 1)

@@ -3,7 +3,6 @@
 """A(z), whose zeros are the outliers, and its reduction to matrices that do not depend on z."""
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp
 
 from numerics.runtime.interface import Probe, Ring, Side
 
@@ -158,21 +157,21 @@ def scalar_map_0(p, z, r):
     return (-(p.sigma**2) * R_psi1_J2T_psi2 + 1) * (-(p.sigma**2) * R_psi2_J2_psi1 + z)
 
 
-def inverse_map_0(p, s):
-    """z(s) = (sigma^2 + s)^2/s"""
-    return (p.sigma**2 + s) ** 2 / s
-
-
 def relation_0(p, s):
     """Coefficients in z, highest power first, of the polynomial relation between z and the map."""
     return (-s, p.sigma**4 + 2 * p.sigma**2 * s + s**2)
 
 
+def inverse_map_0(p, s):
+    """z(s) = (sigma^2 + s)^2/s"""
+    return (p.sigma**2 + s) ** 2 / s
+
+
 PROBE = Probe(
     unknowns=("C_psi1_phi2", "R_psi1_J2T_g3", "C_psi2_g3", "C_psi2_spike3", "R_psi2_J2_phi2"),
     a_matrix=a_matrix,
-    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
     sides=(Side("right", right_spikes), Side("left", left_spikes)),
+    rings=(Ring(pencil_0, scalar_map_0, relation_0, inverse_map_0),),
     reduced=True,
     steady=True,
 )

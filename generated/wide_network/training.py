@@ -5,10 +5,9 @@
 from functools import partial
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp  # noqa: F401
 
-from numerics.runtime.interface import SampledTraining
 from numerics.runtime.exact import first, store, weighted
+from numerics.runtime.interface import SampledTraining
 from numerics.runtime.sampled import (
     Carried,
     Entries,
@@ -126,12 +125,14 @@ def start(p, normals, noises, rank, tolerance, most):
 def step(p, normals, noises, rank, tolerance, most, t, state):
     """All fields of one time, each as sites x labels; the state is changed in place."""
     when = jnp.arange(p.T + 1)
+    # V(0) = V0
     # V(t) = V(t-1) + (eta gamma/sqrt(D)) x(t-1)^T spike1(t-1)
     V = jnp.where(
         jnp.equal(t, 0),
         (p.sigma * drawn(normals["V0"])),
         (p.eta * p.gamma / jnp.sqrt(p.D)) * (state.spike1_1_before @ given(p.x, t, 1)) + state.V_1_before,
     )
+    # w(0) = w0
     # w(t) = eta gamma total(pushed(t-1)) + w(t-1)
     w = jnp.where(
         jnp.equal(t, 0),
@@ -147,7 +148,8 @@ def step(p, normals, noises, rank, tolerance, most, t, state):
     state.phi1_past = store(state.phi1_past, phi1_in_J1, t)
     phi1_answers_J1T = answers(phi1, noises["J1T"], state.span_J1T)
     state.phi1_to_J1T = store(state.phi1_to_J1T, phi1_answers_J1T, t)
-    # J1_phi1(t) = u[J1_phi1] + sum_s sigma^2 R[phi1,J1T_g2](t,s) g2(s)
+    # J1_phi1(t) = u[J1_phi1](t) + sigma^2 sum_{s<t} R[phi1,J1T_g2](t,s) g2(s)
+    # <u[J1_phi1](t) u[J1_phi1](s)> = sigma^2 C[phi1,phi1](t,s)
     J1_phi1 = p.sigma * noise(
         noises["J1"], phi1_in_J1, drawn_at(normals["J1_beyond"], t), phi1_beyond_J1
     ) + p.sigma * expressed(state.span_J1T, phi1_answers_J1T)
@@ -167,7 +169,8 @@ def step(p, normals, noises, rank, tolerance, most, t, state):
     state.phi2_past = store(state.phi2_past, phi2_in_J2, t)
     phi2_answers_J2T = answers(phi2, noises["J2T"], state.span_J2T)
     state.phi2_to_J2T = store(state.phi2_to_J2T, phi2_answers_J2T, t)
-    # J2_phi2(t) = u[J2_phi2] + sum_s sigma^2 R[phi2,J2T_g3](t,s) g3(s)
+    # J2_phi2(t) = u[J2_phi2](t) + sigma^2 sum_{s<t} R[phi2,J2T_g3](t,s) g3(s)
+    # <u[J2_phi2](t) u[J2_phi2](s)> = sigma^2 C[phi2,phi2](t,s)
     J2_phi2 = p.sigma * noise(
         noises["J2"], phi2_in_J2, drawn_at(normals["J2_beyond"], t), phi2_beyond_J2
     ) + p.sigma * expressed(state.span_J2T, phi2_answers_J2T)
@@ -191,7 +194,8 @@ def step(p, normals, noises, rank, tolerance, most, t, state):
     state.g3_past = store(state.g3_past, g3_in_J2T, t)
     g3_answers_J2 = answers(g3, noises["J2"], state.span_J2)
     state.g3_to_J2 = store(state.g3_to_J2, g3_answers_J2, t)
-    # J2T_g3(t) = u[J2T_g3] + sum_s sigma^2 R[g3,J2_phi2](t,s) phi2(s)
+    # J2T_g3(t) = u[J2T_g3](t) + sigma^2 sum_{s<=t} R[g3,J2_phi2](t,s) phi2(s)
+    # <u[J2T_g3](t) u[J2T_g3](s)> = sigma^2 C[g3,g3](t,s)
     J2T_g3 = p.sigma * noise(
         noises["J2T"], g3_in_J2T, drawn_at(normals["J2T_beyond"], t), g3_beyond_J2T
     ) + p.sigma * expressed(state.span_J2, g3_answers_J2)
@@ -211,7 +215,8 @@ def step(p, normals, noises, rank, tolerance, most, t, state):
     state.g2_past = store(state.g2_past, g2_in_J1T, t)
     g2_answers_J1 = answers(g2, noises["J1"], state.span_J1)
     state.g2_to_J1 = store(state.g2_to_J1, g2_answers_J1, t)
-    # J1T_g2(t) = u[J1T_g2] + sum_s sigma^2 R[g2,J1_phi1](t,s) phi1(s)
+    # J1T_g2(t) = u[J1T_g2](t) + sigma^2 sum_{s<=t} R[g2,J1_phi1](t,s) phi1(s)
+    # <u[J1T_g2](t) u[J1T_g2](s)> = sigma^2 C[g2,g2](t,s)
     J1T_g2 = p.sigma * noise(
         noises["J1T"], g2_in_J1T, drawn_at(normals["J1T_beyond"], t), g2_beyond_J1T
     ) + p.sigma * expressed(state.span_J1, g2_answers_J1)
@@ -248,17 +253,25 @@ def step(p, normals, noises, rank, tolerance, most, t, state):
         given(p.y, t, 0) / p.B - mean_by_label(phi3 * w) / (p.B * p.gamma), g3_answers_J2
     )
     state.spike3_to_J2 = store(state.spike3_to_J2, spike3_answers_J2, t)
+    # loss = total((<phi3(t) w(t)>/gamma - y(t))^2/(2 B))
     state.loss_series = record(
         state.loss_series,
         over_labels((1 / 2) * (-given(p.y, t, 0) + mean_by_label(phi3 * w) / p.gamma) ** 2 / p.B),
         t,
     )
+    # prediction = <phi3(t) w(t)>/gamma
     state.prediction_series = record(state.prediction_series, mean_by_label(phi3 * w) / p.gamma, t)
+    # features1 = <phi1(t)^2>
     state.features1_series = record(state.features1_series, label_mean(mean_by_label(phi1**2)), t)
+    # features2 = <phi2(t)^2>
     state.features2_series = record(state.features2_series, label_mean(mean_by_label(phi2**2)), t)
+    # features3 = <phi3(t)^2>
     state.features3_series = record(state.features3_series, label_mean(mean_by_label(phi3**2)), t)
+    # gradients1 = <g1(t)^2>
     state.gradients1_series = record(state.gradients1_series, label_mean(mean_by_label(g1**2)), t)
+    # gradients2 = <g2(t)^2>
     state.gradients2_series = record(state.gradients2_series, label_mean(mean_by_label(g2**2)), t)
+    # gradients3 = <g3(t)^2>
     state.gradients3_series = record(state.gradients3_series, label_mean(mean_by_label(g3**2)), t)
     state.spike1_1_before = spike1
     state.V_1_before = V

@@ -5,10 +5,9 @@
 from functools import partial
 
 import jax.numpy as jnp
-import jax.scipy.special as jsp  # noqa: F401
 
-from numerics.runtime.interface import SampledTwoTime
 from numerics.runtime.exact import store, weighted
+from numerics.runtime.interface import SampledTwoTime
 from numerics.runtime.sampled import (
     Carried,
     answers,
@@ -211,6 +210,7 @@ def start(p, normals, noises, rank, tolerance, wanted, most):
 def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
     """All fields of one time, each as sites x labels; the state is changed in place."""
     when = jnp.arange(p.T + 1)
+    # V(0) = V0
     # V(t) = V(t-1) + (eta gamma/sqrt(D)) x(t-1)^T spike1(t-1)
     V = jnp.where(
         jnp.equal(t, 0),
@@ -226,6 +226,7 @@ def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
     d_V = d_V + kick_at(wanted, "V", normals["kick_V"], t)
     state.d_V_past = keep(state.d_V_past, d_V, t)
     state.all_V = keep(state.all_V, V, t)
+    # w(0) = w0
     # w(t) = eta gamma total(pushed(t-1)) + w(t-1)
     w = jnp.where(
         jnp.equal(t, 0),
@@ -254,7 +255,8 @@ def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
     phi1_in_J1, phi1_beyond_J1, state.span_J1 = extend(state.span_J1, phi1, tolerance)
     state.phi1_past = store(state.phi1_past, phi1_in_J1, t)
     phi1_answers_J1T = answers(phi1, noises["J1T"], state.span_J1T)
-    # J1_phi1(t) = u[J1_phi1] + sum_s sigma^2 R[phi1,J1T_g2](t,s) g2(s)
+    # J1_phi1(t) = u[J1_phi1](t) + sigma^2 sum_{s<t} R[phi1,J1T_g2](t,s) g2(s)
+    # <u[J1_phi1](t) u[J1_phi1](s)> = sigma^2 C[phi1,phi1](t,s)
     J1_phi1 = p.sigma * noise(
         noises["J1"], phi1_in_J1, drawn_at(normals["J1_beyond"], t), phi1_beyond_J1
     ) + p.sigma * expressed(state.span_J1T, phi1_answers_J1T)
@@ -292,7 +294,8 @@ def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
     phi2_in_J2, phi2_beyond_J2, state.span_J2 = extend(state.span_J2, phi2, tolerance)
     state.phi2_past = store(state.phi2_past, phi2_in_J2, t)
     phi2_answers_J2T = answers(phi2, noises["J2T"], state.span_J2T)
-    # J2_phi2(t) = u[J2_phi2] + sum_s sigma^2 R[phi2,J2T_g3](t,s) g3(s)
+    # J2_phi2(t) = u[J2_phi2](t) + sigma^2 sum_{s<t} R[phi2,J2T_g3](t,s) g3(s)
+    # <u[J2_phi2](t) u[J2_phi2](s)> = sigma^2 C[phi2,phi2](t,s)
     J2_phi2 = p.sigma * noise(
         noises["J2"], phi2_in_J2, drawn_at(normals["J2_beyond"], t), phi2_beyond_J2
     ) + p.sigma * expressed(state.span_J2T, phi2_answers_J2T)
@@ -342,7 +345,8 @@ def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
     state.all_g3 = keep(state.all_g3, g3, t)
     g3_in_J2T, g3_beyond_J2T, state.span_J2T = extend(state.span_J2T, g3, tolerance)
     g3_answers_J2 = answers(g3, noises["J2"], state.span_J2)
-    # J2T_g3(t) = u[J2T_g3] + sum_s sigma^2 R[g3,J2_phi2](t,s) phi2(s)
+    # J2T_g3(t) = u[J2T_g3](t) + sigma^2 sum_{s<=t} R[g3,J2_phi2](t,s) phi2(s)
+    # <u[J2T_g3](t) u[J2T_g3](s)> = sigma^2 C[g3,g3](t,s)
     J2T_g3 = p.sigma * noise(
         noises["J2T"], g3_in_J2T, drawn_at(normals["J2T_beyond"], t), g3_beyond_J2T
     ) + p.sigma * expressed(state.span_J2, g3_answers_J2)
@@ -379,7 +383,8 @@ def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
     state.all_g2 = keep(state.all_g2, g2, t)
     g2_in_J1T, g2_beyond_J1T, state.span_J1T = extend(state.span_J1T, g2, tolerance)
     g2_answers_J1 = answers(g2, noises["J1"], state.span_J1)
-    # J1T_g2(t) = u[J1T_g2] + sum_s sigma^2 R[g2,J1_phi1](t,s) phi1(s)
+    # J1T_g2(t) = u[J1T_g2](t) + sigma^2 sum_{s<=t} R[g2,J1_phi1](t,s) phi1(s)
+    # <u[J1T_g2](t) u[J1T_g2](s)> = sigma^2 C[g2,g2](t,s)
     J1T_g2 = p.sigma * noise(
         noises["J1T"], g2_in_J1T, drawn_at(normals["J1T_beyond"], t), g2_beyond_J1T
     ) + p.sigma * expressed(state.span_J1, g2_answers_J1)
