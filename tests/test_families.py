@@ -276,7 +276,7 @@ def test_build_of_a_member_goes_where_it_is_told(tmp_path: Path, monkeypatch):
         importlib.import_module(f"deep_linear_L3.{stem}")
     for name in [name for name in sys.modules if name.split(".")[0] == "deep_linear_L3"]:
         del sys.modules[name]
-    assert dict(setting.choices)["L"] == 3 and setting.steps == "T" and setting.labels == "C"
+    assert dict(setting.choices)["L"] == 3 and setting.steps == "T" and setting.labels == ("C",)
     assert run("build", "deep_linear", "L=3", "--check", "--out", out).exit_code == 0
     (built / "training.py").write_text("")
     stale = run("build", "deep_linear", "L=3", "--check", "--out", out)
