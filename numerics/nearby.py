@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from numerics.matrices import Matrix
 from numerics.runtime.interface import Key, Order
 
 V = TypeVar("V", float, np.ndarray)
@@ -32,6 +33,14 @@ class ReadTogether(Mapping[Key, np.ndarray]):
 
     def __getitem__(self, key: Key) -> np.ndarray:
         return self.read((key,))[key]
+
+
+class Moved(ReadTogether):
+    """Order parameters that are moved along a direction, to first order."""
+
+    @abstractmethod
+    def changes(self, keys: Sequence[Key]) -> dict[Key, Matrix]:
+        """What those with these names are moved by."""
 
 
 def read(order: Order, keys: Sequence[Key] | None = None) -> dict[Key, np.ndarray]:

@@ -266,10 +266,10 @@ def solve(
 
     samples, seed, rank: sites that are sampled where laws are nonlinear, their random numbers, and most directions
     of the past to keep. layers: labels of the probed matrices, all of them if None. path: outliers at every time; None:
-    where layers have names and an eigenproblem gives them. overlaps: of the outliers' vectors with the spikes.
-    two_time: correlations and responses that are wanted at once, as ("C", "a", "b"); others are computed when the
-    solution is asked for them. memory: bytes that sampling and what follows may take; most of what the machine has if
-    None.
+    where layers have names and an eigenproblem of at most 1000 rows gives them. overlaps: of the outliers' vectors
+    with the spikes. two_time: correlations and responses that are wanted at once, as ("C", "a", "b"); others are
+    computed when the solution is asked for them. memory: bytes that sampling and what follows may take; most of what
+    the machine has if None.
     """
     tell = progress or (lambda fraction, text: None)
     tell(0.0, "training level")
@@ -452,9 +452,10 @@ def _layer(
         probe = as_settled(matrix.probe, branch)
         known = Foreseen(law, SpikedProblem(probe, branch.p, trained.order, branch, _excluded(law)))
     law, problem, branch = known.law, known.problem, known.problem.branch
-    large = None
+    large, along = None, _is_wanted(path, solver, matrix)
     if known.rings is None and is_large(problem):
-        steps = _steps(solver, problem.p, values) if _is_wanted(path, solver, matrix) else None
+        along = along and path is not None  # it takes ten times as long as the outliers of the last time
+        steps = _steps(solver, problem.p, values) if along else None
         with suppress(Lost):
             large = large_spectrum(problem, steps, trained.nearby, tell)
     rings = ring_spectra(problem, known.rings) if matrix.probe.reduced and large is None else None
@@ -499,7 +500,9 @@ def _layer(
         )
     elif large is None and (overlaps or matrix.probe.directions):
         layer = _with_vectors(layer, problem, trained, here, overlaps, solver.setting.steps)
-    if _is_wanted(path, solver, matrix):
+    if large is not None and not along and _is_wanted(path, solver, matrix):
+        diagnostics["path"] = f"given if it is asked for: the eigenproblem has {large.rows} rows"
+    if along:
         steps = _steps(solver, problem.p, values)
         course = large.course if large is not None else None
         if course is None:

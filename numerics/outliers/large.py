@@ -2,26 +2,28 @@
 
 The matrix is a product of factors, and what it does to a few vectors is enough: its leading eigenvalues come from
 Arnoldi's method, those of earlier times, whose factors are corners of the last ones, start where those of later times
-ended, and a replica has its eigenvalues where the small matrix between left and right vectors of the mean has them, to
-second order in how far it is off. Replicas are made one at a time, each for all times at once.
+ended. Errors need derivatives only: what a replica moves an eigenvalue by is, to first order, what its difference to
+the mean does between left and right vectors of the mean, and that difference is never written down. To second order
+large differences, such as those of responses to noises with little variance, do something else: they repel eigenvalues,
+as noise does, or make new ones. Order parameters that are no small step away, such as those of half of the sites, are
+solved for.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 
 import jax
 import numpy as np
 
-from numerics.nearby import Nearby
-from numerics.outliers.errors import estimated_outliers
-from numerics.outliers.finding import Outlier, Points, physical, real_among, ring_factors
+from numerics.matrices import Dense, Matrix, Product, Sum, Traced, Turned
+from numerics.nearby import Moved, Nearby, read
+from numerics.outliers.finding import Outlier, Points, check_size, keys_read, physical, real_among
 from numerics.outliers.following import Lost, repeated
 from numerics.outliers.leading import CONVERGED, Leading, NotConverged, leading
-from numerics.outliers.paths import CHECKS, Course
+from numerics.outliers.paths import Course
 from numerics.outliers.problem import SpikedProblem
 from numerics.outliers.replicas import NEAR, Replicas, edge_images, placed
 from numerics.outliers.restriction import Restriction, Steps
@@ -33,13 +35,15 @@ ROWS = 1000
 """Larger eigenproblems are not written down."""
 WITHIN = 1e-8
 """Residual of eigenvalues of replicas, relative to the largest."""
+STEP, HALF = 1e-4, 0.03
+"""Steps along the change of a replica: one that is taken by the vectors of the mean, and one to either side after which
+eigenvalues are solved for."""
 OFF = 0.15
-"""Replicas between the vectors of the mean may be off by so many errors: the error changes by a third of that at
-most, since each of ten replicas makes up a third of it."""
+"""What a replica does to first order may be off by so many errors: the error changes by a third of that at most, since
+each of ten replicas makes up a third of it."""
 APART = 1e-6
 """Left and right vectors whose spaces are so close to a right angle do not belong to the same eigenvalues."""
 
-Factors = tuple[np.ndarray, ...]
 Shapes = dict[Key, tuple[int, ...]]
 
 
@@ -89,8 +93,7 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
         sorted((z for each in found for z in each.replicas[last][number]), reverse=True)
         for number in range(len(nearby.orders))
     ]
-    worst, rows = max(one.worst for one in found), max(one.rows for one in found)
-    told = f"each solved from the mean's vectors; between those alone they are off by at most {worst:.1g} errors"
+    told, rows = _told([one.off for one in found if one.off is not None]), max(one.rows for one in found)
     if steps is None:
         return Spectrum(outliers, Replicas(replicas, told), None, rows)
     top = max((high for _, high in problem.excluded), default=float("nan"))
@@ -101,22 +104,29 @@ def large_spectrum(problem: SpikedProblem, steps: Steps | None, nearby: Nearby, 
             [sorted((z for each in found for z in each.at(t, number)), reverse=True) for t in times]
             for number in range(len(nearby.orders))
         ],
-        max(one.anew for one in found),
     )
     return Spectrum(outliers, Replicas(replicas, told), course, rows)
 
 
+def _told(off: list[float]) -> str:
+    """How the outliers of replicas were found."""
+    if not off:
+        return "each solved from the mean's vectors"
+    if max(off) > OFF:
+        return f"differences, since to first order they are off by {max(off):.1g} errors"
+    return f"to first order; differences of the one that moves most agree to {max(off):.1g} errors"
+
+
 @dataclass(frozen=True)
 class _Found:
-    """Of one ring: outliers of the last time, by time those of the mean and those of each replica, how far replicas
-    were off, in errors, where they were solved anew as a check, and at how many times all were."""
+    """Of one ring: outliers of the last time, by time those of the mean and those of each replica, and how far what
+    replicas do to first order was from differences, in errors, if there are such replicas."""
 
     last: int
     outliers: list[Outlier]
     path: dict[int, list[float]]
     replicas: dict[int, list[list[float]]]
-    worst: float
-    anew: int
+    off: float | None
     rows: int
 
     def at(self, time: int, number: int) -> list[float]:
@@ -125,16 +135,18 @@ class _Found:
 
 @dataclass(frozen=True)
 class _Vectors:
-    """Leading eigenvalues of the mean at one time, and left and right vectors where replicas may have outliers."""
+    """Leading eigenvalues of the mean at one time, and left and right vectors where replicas may have outliers. start:
+    right vectors of a few more."""
 
     right: Leading
     left: np.ndarray | None
     between: np.ndarray
+    start: np.ndarray
 
-    def nearby(self, factors: Factors) -> np.ndarray:
-        """The matrix of a replica between the vectors."""
+    def small(self, images: np.ndarray) -> np.ndarray:
+        """A matrix between the vectors; images: what it makes of the right ones."""
         assert self.left is not None, "asked only where there are some"
-        return np.linalg.solve(self.between, self.left.T @ _applied(factors, self.right.vectors))
+        return np.linalg.solve(self.between, self.left.T @ images)
 
 
 class _OfRing:
@@ -150,96 +162,144 @@ class _OfRing:
         if self.restriction is not None and not self.restriction.nested:
             raise Lost("matrices of early times are no parts of those of later ones")
         self.times = [0] if steps is None else list(range(1, steps.count + 1))
+        self.keys = keys_read(ring, problem.p, problem.order)
+        struct: type = jax.ShapeDtypeStruct
+        shapes = {key: struct(np.shape(problem.order[key]), float) for key in self.keys}
+        self.pencil = Traced(ring.pencil, problem.p, shapes)
+        self.mean = self.written(problem.order)
 
-    def factors(self, order: Order) -> Factors:
-        """Of the last time."""
-        if self.restriction is not None:
-            return self.restriction.of(order)
-        return ring_factors(self.problem.with_order(order), self.ring)
+    def written(self, order: Order) -> dict[Key, Matrix]:
+        """Order parameters that the matrix is made of."""
+        found = read(order, self.keys)
+        check_size(*found.values())
+        return {key: Dense(x) for key, x in found.items()}
 
-    def corner(self, whole: Factors, time: int) -> Factors:
-        return whole if self.restriction is None else self.restriction.at(time, self.problem.order, whole)
+    def matrix(self, order: Mapping[Key, Matrix]) -> Matrix:
+        """Of the last time, rows and columns as they are."""
+        (found,) = self.pencil.at(self.problem.p, dict(order))
+        return found
+
+    def matrices(self, order: Order) -> Callable[[int], Matrix]:
+        """Of every time, rows and columns as they appear in time where there is more than one."""
+        if self.restriction is None:
+            found = self.matrix(self.mean if order is self.problem.order else self.written(order))
+            return lambda time: found
+        of, whole = self.restriction, self.restriction.of(order)
+        return lambda time: Product(tuple(map(Dense, of.at(time, order, whole))))
 
     def spectrum(self, nearby: Nearby, tell: Report) -> _Found:
         """Of the mean and of all replicas."""
         last, orders = self.times[-1], nearby.orders
-        whole = self.factors(self.problem.order)
-        vectors = self._vectors(whole, bool(orders), part(tell, 0.0, 0.4))
+        at_time = self.matrices(self.problem.order)
+        vectors = self._vectors(at_time, bool(orders), part(tell, 0.0, 0.4))
         values = {time: self._real(one.right.small, one.right.found) for time, one in vectors.items()}
         path = self._placed(values)
         self._check_floor([s for one in values.values() for s in one if abs(s) < (1 - 1e-6) * self.edge])
-        outliers = self._outliers(self.corner(whole, last), vectors[last])
-        rows = whole[0].shape[0]
-        del whole
+        outliers = self._outliers(at_time(last), vectors[last])
+        rows = at_time(last).shape[0]
+        del at_time
         replicas: dict[int, list[list[float]]] = {time: [[] for _ in orders] for time in self.times}
-        followed = [time for time, one in vectors.items() if one.left is not None]
+        followed = {time: one for time, one in vectors.items() if one.left is not None}
         if not orders or last not in followed:
-            return _Found(last, outliers, path, replicas, 0.0, 0, rows)
-        checked = self.times[:: max(1, len(self.times) // CHECKS)]
-        compared: list[tuple[int, list[float], list[float]]] = []
+            return _Found(last, outliers, path, replicas, None, rows)
+        eigenvalues: list[dict[int, list[float]]] = []
+        ends = _Ends(self.restriction, followed)
+        begun = ends.smalls(self.matrix(self.mean))
+        slopes: dict[int, np.ndarray] = {}
+        here = np.array(values[last])
+        for number, order in enumerate(orders):
+            tell(0.4 + 0.5 * number / len(orders), f"outliers of replica {number + 1} of {len(orders)}")
+            if isinstance(order, Moved):
+                there = ends.smalls(self._stepped(order.changes(self.keys), STEP))
+                smalls = {time: begun[time] + (small - begun[time]) / STEP for time, small in there.items()}
+                eigenvalues.append({t: self._real(small, np.linalg.eigvals(small)) for t, small in smalls.items()})
+                slopes[number] = (_nearest(here, np.linalg.eigvals(there[last]).real) - here) / STEP
+            else:
+                at_time = self.matrices(order)
+                eigenvalues.append({time: self._again(at_time(time), one.start) for time, one in followed.items()})
+                del at_time
+        off = self._checked(orders, slopes, eigenvalues, vectors[last], tell) if slopes else None
+        for number, by_time in enumerate(eigenvalues):
+            for time, zs in self._placed(by_time).items():
+                replicas[time][number] = zs
+        return _Found(last, outliers, path, replicas, off, rows)
 
-        def go(anew: bool) -> None:
-            squares = np.zeros(len(path[last]))
-            for number, order in enumerate(orders):
-                tell(0.4 + 0.6 * number / len(orders), f"outliers of replica {number + 1} of {len(orders)}")
-                theirs = self.factors(order)
-                near = self._placed({time: self._between(theirs, time, vectors[time]) for time in followed})
-                exact = self._placed({last: self._again(theirs, last, vectors[last])})
-                far = _far(path[last], near[last], exact[last], squares, (number + 1) / len(orders))
-                times = (
-                    followed
-                    if anew or far or order is nearby.half
-                    else [t for t in checked if t in followed and t % len(orders) == number]
-                )
-                exact |= self._placed({t: self._again(theirs, t, vectors[t]) for t in times if t != last})
-                if not far:
-                    compared.extend((time, near[time], zs) for time, zs in exact.items())
-                for time, zs in (near | exact).items():
-                    replicas[time][number] = zs
+    def _stepped(self, changes: Mapping[Key, Matrix], step: float) -> Matrix:
+        """The matrix a step along a change of the order parameters."""
+        return self.matrix({key: Sum(((1.0, x), (step, changes[key]))) for key, x in self.mean.items()})
 
-        go(anew=False)
-        worst = max((_off(path[t], one, other, replicas[t], nearby) for t, one, other in compared), default=0.0)
-        if worst > OFF:
-            go(anew=True)
-        return _Found(last, outliers, path, replicas, worst, len(followed) if worst > OFF else 0, rows)
+    def _checked(
+        self,
+        orders: Sequence[Order],
+        slopes: Mapping[int, np.ndarray],
+        eigenvalues: list[dict[int, list[float]]],
+        vectors: _Vectors,
+        tell: Report,
+    ) -> float:
+        """How far, in errors, what replicas do to first order at the last time is from differences of what is solved
+        for. Where it is too far, differences take its place. slopes: by replica, of the eigenvalues of the mean."""
+        here = np.array(self._real(vectors.right.small, vectors.right.found))
+        errors = np.maximum(np.sqrt(np.sum(np.square(list(slopes.values())), axis=0)), 1e-9 * np.abs(here))
+
+        def difference(number: int) -> np.ndarray:
+            order, start = orders[number], self._natural(vectors.start)
+            assert isinstance(order, Moved), "only those have slopes"
+            changes = order.changes(self.keys)
+            above, below = (self._again(self._stepped(changes, step), start) for step in (HALF, -HALF))
+            found: np.ndarray = (_nearest(here, above) - _nearest(here, below)) / (2 * HALF)
+            return found
+
+        far = max(slopes, key=lambda number: float(np.max(np.abs(slopes[number]) / errors, initial=0.0)))
+        tell(0.9, "differences of a replica")
+        known = {far: difference(far)}
+        off = float(np.max(np.abs(known[far] - slopes[far]) / errors, initial=0.0))
+        if off > OFF:
+            for number in slopes:
+                found = known[number] if number in known else difference(number)
+                eigenvalues[number][self.times[-1]] = (here + found).tolist()
+        return off
+
+    def _natural(self, vectors: np.ndarray) -> np.ndarray:
+        """Vectors of the last time, rows as they are."""
+        if self.restriction is None:
+            return vectors
+        found = np.zeros((len(self.restriction.appearing[0]), vectors.shape[1]))
+        found[self.restriction.appearing[0][: len(vectors)]] = vectors
+        return found
 
     def _placed(self, values: dict[int, list[float]]) -> dict[int, list[float]]:
         """The outliers, descending, of eigenvalues by time."""
         places = placed(self.points, list(values.values()))
         return {time: sorted(zs, reverse=True) for time, zs in zip(values, places, strict=True)}
 
-    def _between(self, whole: Factors, time: int, vectors: _Vectors) -> list[float]:
-        """Eigenvalues of a replica between the vectors of the mean."""
-        small = vectors.nearby(self.corner(whole, time))
-        return self._real(small, np.linalg.eigvals(small))
-
-    def _again(self, whole: Factors, time: int, vectors: _Vectors) -> list[float]:
-        """Eigenvalues of a replica, solved for."""
-        found = self._leading(self.corner(whole, time), vectors.right.vectors, WITHIN)
+    def _again(self, matrix: Matrix, start: np.ndarray) -> list[float]:
+        """Eigenvalues of a matrix near that of the mean, solved for; start: vectors of the mean."""
+        found = self._leading(matrix, start, WITHIN)
         return self._real(found.small, found.found)
 
-    def _vectors(self, whole: Factors, wanted: bool, tell: Report) -> dict[int, _Vectors]:
+    def _vectors(self, at_time: Callable[[int], Matrix], wanted: bool, tell: Report) -> dict[int, _Vectors]:
         """Of all times, the last one first; wanted: whether replicas will be asked for."""
         found: dict[int, _Vectors] = {}
         start = left_start = None
+        last = self.times[-1]
         for time in reversed(self.times):
-            tell(1 - time / (self.times[-1] + 1), f"outliers at time {time} of {self.times[-1]}")
-            factors = self.corner(whole, time)
-            right = self._leading(factors, start)
+            tell(1 - time / (last + 1), f"outliers at time {time} of {last}" if last else "outliers")
+            matrix = at_time(time)
+            right = self._leading(matrix, start)
             start = right.vectors
             left, between = None, np.zeros((0, 0))
-            if wanted and np.any(np.abs(right.found) >= self.floor):
-                other = self._leading(tuple(x.T for x in reversed(factors)), left_start)
+            if wanted and right.count:
+                other = self._leading(Turned(matrix), left_start)
                 left_start = other.vectors
                 right, left, between = _paired(right, other)
-            found[time] = _Vectors(right, left, between)
+            found[time] = _Vectors(right, left, between, start)
         return found
 
-    def _leading(self, factors: Factors, start: np.ndarray | None, within: float = CONVERGED) -> Leading:
-        size = factors[0].shape[0]
+    def _leading(self, matrix: Matrix, start: np.ndarray | None, within: float = CONVERGED) -> Leading:
+        size = matrix.shape[0]
         begin = None if start is None else start[:size]
         try:
-            return leading(partial(_applied, factors), size, self.floor, begin, within)
+            return leading(matrix.right, size, self.floor, begin, within)
         except NotConverged:
             raise Lost("eigenvalues near the edge lie too close together") from None
 
@@ -254,7 +314,7 @@ class _OfRing:
         if any(self.points(values)):
             raise Lost("an eigenvalue smaller than those at the edges belongs to an outlier")
 
-    def _outliers(self, factors: Factors, vectors: _Vectors) -> list[Outlier]:
+    def _outliers(self, matrix: Matrix, vectors: _Vectors) -> list[Outlier]:
         """With residuals and conditions."""
         right = vectors.right
         real = self._real(right.small, right.found)
@@ -262,11 +322,11 @@ class _OfRing:
         found = []
         for s, count in repeated(real):
             space = right.vectors @ _null_space(right.small, s, count)
-            residual = float(np.linalg.norm(_applied(factors, space) - s * space, 2))
+            residual = float(np.linalg.norm(matrix.right(space) - s * space, 2))
             condition = 1.0
             if vectors.left is not None:
                 # left vectors of the same eigenvalue, from the small matrix between both kinds
-                small = vectors.nearby(factors)
+                small = vectors.small(matrix.right(right.vectors))
                 other = np.linalg.solve(vectors.between.T, _null_space(small.T, s, count))
                 overlap = np.linalg.svd(np.linalg.qr(vectors.left @ other)[0].T @ space, compute_uv=False)[-1]
                 condition = float(np.linalg.norm(right.small)) / max(abs(s) * float(overlap), 1e-300)
@@ -275,31 +335,42 @@ class _OfRing:
         return found
 
 
-def _far(here: list[float], near: list[float], exact: list[float], squares: np.ndarray, share: float) -> bool:
-    """Whether a replica is so far from the mean that its outliers between the vectors of the mean are off by too many
-    errors; squares: of what replicas have moved outliers by, up to this one, and share: of all replicas."""
-    if not len(near) == len(exact) == len(here):
-        return True
-    squares += np.subtract(exact, sorted(here, reverse=True)) ** 2
-    allowed = np.maximum(OFF * np.sqrt(squares / share), 1e-9 * np.abs(exact))
-    return bool(np.any(np.abs(np.subtract(near, exact)) > allowed))
+class _Ends:
+    """Left and right vectors of several times beside each other, so that a matrix is applied to all of them at once.
 
+    Rows of the matrices of a time are those of the last one that are there by then; what the last one makes of the
+    others, between any two of its factors too, is left out.
+    """
 
-def _off(
-    here: list[float], near: list[float], exact: list[float], replicas: list[list[float]], nearby: Nearby
-) -> float:
-    """How far the outliers of a replica are from those that are solved for, in standard errors."""
-    if len(near) != len(exact):
-        return float("inf")
-    errors = [error for _, error in estimated_outliers(here, replicas, nearby)]
-    if len(near) != len(here) or not all(map(math.isfinite, errors)):
-        return 0.0  # without an error there is nothing to compare with
-    scales = [max(error, 1e-9 * abs(z)) for error, z in zip(errors, sorted(here, reverse=True), strict=True)]
-    return max((abs(a - b) / scale for a, b, scale in zip(near, exact, scales, strict=True)), default=0.0)
+    def __init__(self, restriction: Restriction | None, vectors: Mapping[int, _Vectors]) -> None:
+        self.vectors = vectors
+        self.appearing = None if restriction is None else restriction.appearing
+        self.sizes = None if restriction is None else restriction.sizes
 
+    def smalls(self, matrix: Matrix) -> dict[int, np.ndarray]:
+        """The matrix of each time between its vectors; matrix: that of the last one, rows as they are."""
+        if self.appearing is None or self.sizes is None:
+            return {time: one.small(matrix.right(one.right.vectors)) for time, one in self.vectors.items()}
+        widths = [one.right.vectors.shape[1] for one in self.vectors.values()]
+        starts = np.concatenate([[0], np.cumsum(widths)])
+        columns = {time: slice(a, b) for time, a, b in zip(self.vectors, starts[:-1], starts[1:], strict=True)}
+        moving = np.zeros((len(self.appearing[0]), int(starts[-1])))
+        for time, one in self.vectors.items():
+            moving[self._there(0, time), columns[time]] = one.right.vectors
+        factors = matrix.factors
+        assert len(factors) == len(self.appearing), "both are the factors of the same traced product"
+        for number in reversed(range(len(factors))):
+            images = factors[number].right(moving)
+            moving = np.zeros_like(images)
+            for time in self.vectors:
+                there = self._there(number, time)
+                moving[there, columns[time]] = images[there, columns[time]]
+        return {time: one.small(moving[self._there(0, time), columns[time]]) for time, one in self.vectors.items()}
 
-def _applied(factors: Factors, vectors: np.ndarray) -> np.ndarray:
-    return reduce(lambda v, factor: factor @ v, reversed(factors), vectors)
+    def _there(self, number: int, time: int) -> np.ndarray:
+        """Rows of a factor that hold something at a time, in the order in which they appear."""
+        assert self.appearing is not None and self.sizes is not None
+        return self.appearing[number][: self.sizes[time][number]]
 
 
 def _null_space(matrix: np.ndarray, s: float, count: int) -> np.ndarray:
@@ -308,14 +379,20 @@ def _null_space(matrix: np.ndarray, s: float, count: int) -> np.ndarray:
     return found
 
 
+def _nearest(values: np.ndarray, others: Sequence[float] | np.ndarray) -> np.ndarray:
+    """Of others the one that is nearest to each value; the value itself where there are none."""
+    if not len(others):
+        return values
+    found: np.ndarray = np.asarray(others)[np.argmin(np.abs(np.subtract.outer(values, others)), axis=1)]
+    return found
+
+
 def _paired(right: Leading, left: Leading) -> tuple[Leading, np.ndarray, np.ndarray]:
-    """Right and left vectors of the same eigenvalues, and their products."""
+    """Right and left vectors of the same eigenvalues, those that have converged, and their products."""
     if right.count != left.count:
         raise Lost("eigenvalues near the edge lie too close together")
-    for most in (True, False):
-        one, other = (right, left) if most else (right.cut(right.count), left.cut(left.count))
-        if one.vectors.shape != other.vectors.shape:
-            continue
+    one, other = right.cut(right.count), left.cut(left.count)
+    if one.vectors.shape == other.vectors.shape:
         between = other.vectors.T @ one.vectors
         if np.linalg.svd(between, compute_uv=False)[-1] > APART:
             return one, other.vectors, between

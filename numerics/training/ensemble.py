@@ -17,7 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
 
-from numerics.nearby import ReadTogether
+from numerics.matrices import Columns as SomeColumns, Dense, Matrix, Sum, Traced
+from numerics.nearby import Moved, ReadTogether
 from numerics.products import unfinished
 from numerics.runtime.interface import Key, SampledTraining
 from numerics.runtime.point import Point
@@ -49,6 +50,7 @@ class Ensemble:
         self.observables: list[Mapping[str, np.ndarray]] = []
         self.known: dict[tuple[int, tuple[MomentKey, ...]], Moments] = {}
         """Moments of passes that are small, so that they are made once."""
+        self.traced: dict[MomentKey, Traced] = {}
 
     def add(self, kept: Carried, observables: Mapping[str, np.ndarray]) -> int:
         """The number of one more pass, of which this is kept."""
@@ -65,7 +67,7 @@ class Ensemble:
 
     def moved(self, mean: Mean, terms: Sequence[Term], resolved: Resolved) -> Near:
         """The order parameters of a mean, moved as they move, to first order, when a sum is added to its moments."""
-        return Near(self, terms, resolved, mean)
+        return NearMean(self, terms, resolved, mean)
 
     def resolved(self, mean: Mean, tolerance: float) -> Resolved:
         """The noises that carry responses: not those that earlier ones determine in the mean but for a share
@@ -89,6 +91,24 @@ class Ensemble:
         if len(self.parts) == 1 and self.shelf.takes(found):
             self.known[number, keys] = found
         return found
+
+    def matrix(self, number: int, key: MomentKey) -> Matrix:
+        """A moment of one pass, which is not written down."""
+        kept = {name: self.passes[number][name] for name in self.made_of[key]}
+        (found,) = self._traced(key).at({name: Dense(x) if x.ndim == 2 else x for name, x in kept.items()})
+        return found
+
+    def _traced(self, key: MomentKey) -> Traced:
+        if key not in self.traced:
+            shapes = dict(self.kept_shapes)
+
+            def one(kept: Any) -> Any:
+                state = {name: kept[name] if name in kept else jnp.zeros(shape) for name, shape in shapes.items()}
+                return self.training.moments_of(self.p, Carried(**state))[key]
+
+            struct: Any = jax.ShapeDtypeStruct  # JAX gives it no types
+            self.traced[key] = Traced(one, {name: struct(shapes[name], float) for name in self.made_of[key]})
+        return self.traced[key]
 
     @cached_property
     def kept_shapes(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -177,12 +197,8 @@ def _sum(
     ensemble: Ensemble, terms: Sequence[Term], keys: tuple[MomentKey, ...], columns: Columns = None
 ) -> dict[MomentKey, np.ndarray]:
     """Moments of a sum; every pass is asked once, however often it occurs."""
-    factors: dict[int | Mean, float] = {}
-    for factor, one in terms:
-        factors[one] = factors.get(one, 0.0) + factor
-    factors = {one: factor for one, factor in factors.items() if factor}
     found: dict[MomentKey, np.ndarray] = {}
-    for one, factor in factors.items():
+    for one, factor in _together_in(terms).items():
         table = ensemble.moments(one, keys, columns) if isinstance(one, int) else one.moments(keys, columns)
         for key in keys:
             value = factor * table[key]
@@ -190,6 +206,14 @@ def _sum(
                 value += found[key]
             found[key] = value
     return found
+
+
+def _together_in(terms: Sequence[Term]) -> dict[int | Mean, float]:
+    """Each pass, or mean, of a sum once."""
+    factors: dict[int | Mean, float] = {}
+    for factor, one in terms:
+        factors[one] = factors.get(one, 0.0) + factor
+    return {one: factor for one, factor in factors.items() if factor}
 
 
 def _widened(table: Moments, shapes: Shapes, columns: Columns) -> Moments:
@@ -248,6 +272,46 @@ class Near(ReadTogether):
         return sum(len(order) for order, _ in self.ensemble.parts)
 
 
+class NearMean(Near, Moved):
+    """Order parameters of a mean, moved to first order by what a sum adds to its moments."""
+
+    def changes(self, keys: Sequence[Key]) -> dict[Key, Matrix]:
+        found: dict[Key, Matrix] = {}
+        for order, moments in self.ensemble.parts:
+            wanted = [key for key in order if key in keys]
+            if order == moments:  # correlations are moments as they are
+                found |= {key: self._of_moment(key) for key in wanted}
+            elif wanted:
+                found |= self._of_responses(moments, wanted)
+        return found
+
+    def _of_moment(self, key: MomentKey) -> Matrix:
+        terms = _together_in(self.terms).items()
+        parts = [
+            (factor, self.ensemble.matrix(one, key) if isinstance(one, int) else Dense(one.moments((key,))[key]))
+            for one, factor in terms
+        ]
+        return Sum(tuple(parts))
+
+    def _of_responses(self, moments: tuple[MomentKey, ...], wanted: Sequence[Key]) -> dict[Key, Matrix]:
+        assert self.mean is not None, "what is moved has a place that it is moved from"
+        columns = self.ensemble.columns(moments, self.resolved)
+        tables = [self.mean.moments(moments, columns), _sum(self.ensemble, self.terms, moments, columns)]
+        shapes = self.ensemble.shapes
+        made = _change_of_order(self.ensemble.training)(
+            *tables, columns, self.ensemble.p, self.resolved, shapes=shapes, keys=tuple(wanted)
+        )
+        return {key: _narrow(np.asarray(value)) for key, value in made.items()}
+
+
+def _narrow(entries: np.ndarray) -> Matrix:
+    """A matrix that may have few columns which are not zero."""
+    places = np.flatnonzero(np.any(entries, axis=0))
+    if len(places) > MOST_COLUMNS * entries.shape[1]:
+        return Dense(entries)
+    return SomeColumns(np.ascontiguousarray(entries[:, places]), places, entries.shape[1])
+
+
 @lru_cache(maxsize=64)
 def _chosen_moments(training: SampledTraining) -> Callable[..., Any]:
     """Some moments of a pass, compiled once for each choice."""
@@ -291,6 +355,33 @@ def _moved_order(training: SampledTraining) -> Callable[..., Any]:
         return {key: made[key] + moves[key] for key in keys}
 
     return jax.jit(moved, static_argnames=("shapes", "keys"))
+
+
+@lru_cache(maxsize=64)
+def _change_of_order(training: SampledTraining) -> Callable[..., Any]:
+    """How far they move, where columns of moments over noises are known."""
+
+    def change(
+        moments: Moments,
+        change: Moments,
+        columns: Any,
+        p: Point,
+        resolved: Resolved,
+        shapes: Shapes,
+        keys: tuple[Key, ...],
+    ) -> Any:
+        whole = dict(shapes)
+
+        def wide(table: Moments) -> Any:
+            some = {key: x for key, x in table.items() if columns is not None and over_noises(key)}
+            return {**table, **{key: jnp.zeros(whole[key]).at[:, columns].set(x) for key, x in some.items()}}
+
+        def order(moments: Moments) -> Any:
+            return _order_of(training, moments, p, resolved, shapes, keys)
+
+        return jax.jvp(order, (wide(moments),), (wide(change),))[1]
+
+    return jax.jit(change, static_argnames=("shapes", "keys"))
 
 
 def _order_of(
