@@ -16,7 +16,7 @@ import derive
 from derive.errors import ParameterError
 from numerics.memory import check_expected, expected_memory
 from numerics.nearby import Nearby
-from numerics.outliers import finding, restriction
+from numerics.outliers import finding, linear, restriction
 from numerics.outliers.finding import factors_at, find_outliers, ring_spectra
 from numerics.outliers.large import large_spectrum, rows_of
 from numerics.outliers.leading import NotConverged, leading
@@ -70,6 +70,15 @@ def test_leading_eigenvalues_are_all_found_with_their_vectors(values, rows):
         if found.count:
             assert np.allclose(matrix @ exact.vectors, exact.vectors @ exact.small, atol=1e-8)
         assert np.allclose(found.vectors.T @ found.vectors, np.eye(found.vectors.shape[1]), atol=1e-12)
+
+
+def test_conditions_of_a_pair_near_the_real_axis_are_those_of_all_eigenvectors(monkeypatch):
+    matrix = with_eigenvalues((1.2 + 1e-4j, 1.05), 200)
+    values = np.array([1.2 + 1e-4j, 1.2 - 1e-4j, 1.05])
+    found = linear.eigenvalue_conditions(matrix, values)
+    monkeypatch.setattr(linear, "DENSE", 1000)
+    assert found == pytest.approx(linear.eigenvalue_conditions(matrix, values), rel=1e-6)
+    assert finding.real_among(matrix, values) == pytest.approx([1.05])
 
 
 def test_eigenvalues_that_do_not_settle_are_given_up(monkeypatch):

@@ -17,17 +17,17 @@ def largest_entry(matrix: np.ndarray) -> float:
     return max(float(np.max(matrix, initial=0.0)), -float(np.min(matrix, initial=0.0)))
 
 
-def moved(matrix: np.ndarray, by: float, border: int = 0) -> np.ndarray:
+def moved(matrix: np.ndarray, by: complex, border: int = 0) -> np.ndarray:
     """A copy with a number added to the diagonal and so many empty rows and columns more, laid out to be factored in
     place: matrices may be as large as memory allows."""
     rows = len(matrix)
-    made = np.zeros((rows + border, rows + border), order="F")
+    made = np.zeros((rows + border, rows + border), complex if np.iscomplexobj(by) else float, order="F")
     made[:rows, :rows] = matrix
     made[range(rows), range(rows)] += by
     return made
 
 
-def null_spaces(matrix: np.ndarray, count: int, at: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+def null_spaces(matrix: np.ndarray, count: int, at: complex = 0.0) -> tuple[np.ndarray, np.ndarray]:
     """Orthonormal vectors that a matrix, less a number, and its transpose send closest to zero, by inverse
     iteration."""
     scale = largest_entry(matrix)
