@@ -14,8 +14,9 @@ from conftest import solver_and_values, solver_of, values_of
 
 import derive
 from derive.errors import ParameterError
+from numerics.matrices import Dense
 from numerics.memory import check_expected, expected_memory
-from numerics.nearby import Nearby
+from numerics.nearby import Moved, Nearby
 from numerics.outliers import finding, linear, restriction
 from numerics.outliers.finding import factors_at, find_outliers, ring_spectra
 from numerics.outliers.large import large_spectrum, rows_of
@@ -132,6 +133,57 @@ def test_large_and_small_ways_agree_on_outliers_replicas_and_paths(setting, valu
     assert moves > 0
 
 
+class Along(Moved):
+    """Order parameters moved along a direction."""
+
+    def __init__(self, order, change):
+        self.order, self.change = order, change
+
+    def read(self, keys):
+        return {key: self.order[key] + self.change[key] for key in keys}
+
+    def changes(self, keys):
+        return {key: Dense(self.change[key]) for key in keys}
+
+    def __iter__(self):
+        return iter(self.order)
+
+    def __len__(self):
+        return len(self.order)
+
+
+@pytest.mark.parametrize(("setting", "values"), MODELS)
+def test_errors_need_derivatives_only(setting, values):
+    """What a replica moves an eigenvalue by grows in proportion to how far it is off, at all times, and is a derivative
+    where replicas are close; a replica that is far off, solved for, would have other outliers or none."""
+    problem, steps, orders = exact(setting, **values)
+    change = {key: orders[0][key] - x for key, x in problem.order.items()}
+    sizes = (1e-4, 1.0, 30.0)
+    moved = tuple(Along(problem.order, {key: size * x for key, x in change.items()}) for size in sizes)
+    close = dict(moved[0].read(list(problem.order)))
+    nearby = Nearby((*moved, close), (1.0,) * 4)
+    found = large_spectrum(problem, steps, nearby, QUIET)
+    assert found.replicas.method.startswith("to first order")
+    (ring,) = problem.probe.rings
+
+    def eigenvalues(places):
+        z = np.array(places)
+        return np.real(finding.mapped(problem.probe, ring, problem.p, z, problem.branch.responses(z)))
+
+    counts = 0
+    for time, (mean, _) in enumerate(found.course.path):
+        here, (small, one, far, solved) = eigenvalues(mean), (each[time] for each in found.course.replicas)
+        if not len(mean) == len(small) == len(one) == len(far) == 1:
+            continue
+        counts += 1
+        slopes = [
+            (eigenvalues(x) - here) / size for x, size in zip((small, one, far, solved), (*sizes, 1e-4), strict=True)
+        ]
+        for slope in slopes:
+            assert slope == pytest.approx(slopes[1], rel=1e-2)
+    assert counts > 3, "there is something to compare"
+
+
 @pytest.mark.parametrize(("setting", "values"), MODELS)
 def test_rows_belong_to_the_same_times_by_one_set_of_factors_as_by_all(setting, values, monkeypatch):
     problem, steps, _ = exact(setting, **values)
@@ -190,6 +242,13 @@ def test_responses_need_only_the_noises_that_carry_them(monkeypatch):
     assert any(one is not None for one in some), "there is something to leave out"
     for one, other in zip(*tables, strict=True):
         assert all(np.allclose(one[key], other[key], rtol=1e-9, atol=1e-12) for key in one)
+    moved = [
+        (one, table) for one, table in zip(found.nearby.orders, tables[1][1:], strict=True) if isinstance(one, Moved)
+    ]
+    assert moved, "there is something to compare"
+    for one, table in moved:
+        for key, change in one.changes(list(table)).items():
+            assert np.allclose(change.written(), table[key] - found.order[key], atol=1e-12), "not written down"
 
 
 # -- memory
