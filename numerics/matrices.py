@@ -204,18 +204,19 @@ def _evaluated(jaxpr: Any, consts: Sequence[Any], arguments: Sequence[Any]) -> l
     """What a traced function returns; only what that is made of is computed."""
     known: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     known |= dict(zip(jaxpr.invars, arguments, strict=True))
-    made_by = {variable: equation for equation in jaxpr.eqns for variable in equation.outvars}
+    wanted = {variable for variable in jaxpr.outvars if not isinstance(variable, Literal)}
+    needed = []
+    for equation in reversed(jaxpr.eqns):
+        if any(variable in wanted for variable in equation.outvars):
+            wanted |= {variable for variable in equation.invars if not isinstance(variable, Literal)}
+            needed.append(equation)
+    for equation in reversed(needed):
+        known.update(zip(equation.outvars, _carried_out(equation, _values(known, equation.invars)), strict=True))
+    return _values(known, jaxpr.outvars)
 
-    def value(variable: Any) -> Any:
-        if isinstance(variable, Literal):
-            return variable.val
-        if variable not in known:
-            equation = made_by[variable]
-            found = _carried_out(equation, [value(x) for x in equation.invars])
-            known.update(zip(equation.outvars, found, strict=True))
-        return known[variable]
 
-    return [value(variable) for variable in jaxpr.outvars]
+def _values(known: Mapping[Any, Any], variables: Sequence[Any]) -> list[Any]:
+    return [one.val if isinstance(one, Literal) else known[one] for one in variables]
 
 
 def _carried_out(equation: Any, values: list[Any]) -> Sequence[Any]:

@@ -238,7 +238,7 @@ def test_responses_need_only_the_noises_that_carry_them(monkeypatch):
     assert len(made[0].parts) > 1
     monkeypatch.setattr(ensemble_module, "MOST_COLUMNS", 1.0)
     noises = made[0].resolved(made[0].mean([(1.0, 0)]), 0.02)
-    some = [made[0].columns(moments, noises) for _, moments in made[0].parts]
+    some = [made[0].columns(part, noises) for part in made[0].parts]
     assert any(one is not None for one in some), "there is something to leave out"
     for one, other in zip(*tables, strict=True):
         assert all(np.allclose(one[key], other[key], rtol=1e-9, atol=1e-12) for key in one)

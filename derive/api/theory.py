@@ -117,13 +117,13 @@ class Theory:
 
         Parameters that are left out take their defaults. `layer=` picks one of several probed matrices, "none" leaves
         all spectra out; `data=` is a file of arrays or the arrays by name. samples, seed, rank: for laws that are
-        sampled. path: outliers at every time, by default where layers have names. overlaps: of the outliers' vectors
-        with the spikes, by default yes. align: directions to set the outliers' vectors against, besides those that the
-        model observes with alignment(...): fields by name, such as "teacher" or "v(3)". kernels: two-time functions to
-        compute at once, as "C[a,b]"; others are computed when they are asked for. memory: GB that a sampled solution
-        may take, nine tenths of what the machine has unless given; what would take more is refused before it starts,
-        and `diagnostics["memory"]` says what was expected. A solution that diverged is false in a condition and says
-        why.
+        sampled. path: outliers at every time, by default where layers have names and eigenproblems at most 1000 rows.
+        overlaps: of the outliers' vectors with the spikes, by default yes. align: directions to set the outliers'
+        vectors against, besides those that the model observes with alignment(...): fields by name, such as "teacher" or
+        "v(3)". kernels: two-time functions to compute at once, as "C[a,b]"; others are computed when they are asked
+        for. memory: GB that a sampled solution may take, nine tenths of what the machine has unless given; what would
+        take more is refused before it starts, and `diagnostics["memory"]` says what was expected. A solution that
+        diverged is false in a condition and says why.
 
         >>> import derive
 

@@ -137,7 +137,8 @@ path_option = click.option(
     "--path/--no-path",
     "path",
     default=None,
-    help="The spectrum at every time, not only at the end; on by default where a model names its layers.",
+    help="The spectrum at every time, not only at the end; on by default where a model names its layers, "
+    "but for eigenproblems of more than 1000 rows.",
 )
 
 

@@ -518,10 +518,12 @@ class Noting:
 class Resolved:
     """In place of a tolerance: the noises that carry responses, so that they are the same for order parameters near
     those where they were found. chosen: for each factor in turn their places, in order and filled up with places beyond
-    the last, and the least that is left of their variance. A pytree."""
+    the last, and the least that is left of their variance. columns: where given, correlations with noises and their
+    covariances have only the columns of these noises, places are those among them, and so are columns of responses, of
+    which there must be one matrix for each factor. A pytree."""
 
-    def __init__(self, chosen: Iterable[tuple[Array, Array]]) -> None:
-        self.chosen = tuple(chosen)
+    def __init__(self, chosen: Iterable[tuple[Array, Array]], columns: Array | None = None) -> None:
+        self.chosen, self.columns = tuple(chosen), columns
         self.made: dict[Any, Factored] = {}
 
     def factored(self, noise: Array, entries: Array, reach: Array) -> Factored:
@@ -534,7 +536,7 @@ class Resolved:
 
 
 jax.tree_util.register_pytree_node(
-    Resolved, lambda resolved: ((resolved.chosen,), None), lambda _, children: Resolved(children[0])
+    Resolved, lambda resolved: ((resolved.chosen, resolved.columns), None), lambda _, children: Resolved(*children)
 )
 
 
@@ -548,15 +550,23 @@ def responses(
     """
     entries = jnp.concatenate([one.when(-1) for one in noises])
     reach = jnp.concatenate([jnp.full(one.size, last + 1 if one.lag is None else one.lag) for one in noises])
+    name = id(noise), noises
+    some = tolerance.columns if isinstance(tolerance, Resolved) else None
+    if some is not None:
+        if len(noises) > 1:
+            raise ValueError("columns of the noises of several fields are not told apart")
+        noise, entries, reach = noise[some], entries[some], reach[some]
     if isinstance(tolerance, (Noting, Resolved)):
-        if (id(noise), noises) not in tolerance.made:  # fields that answer to the same noises share a factor
-            tolerance.made[id(noise), noises] = tolerance.factored(noise, entries, reach)
-        factored = tolerance.made[id(noise), noises]
+        if name not in tolerance.made:  # fields that answer to the same noises share a factor
+            tolerance.made[name] = tolerance.factored(noise, entries, reach)
+        factored = tolerance.made[name]
     else:
         factored = _factored(noise, entries, reach, tolerance)
     whole = _responses(seen, field.when(last), factored)
     if isinstance(tolerance, Resolved):
         whole = _with_derivatives(whole, seen, noise, field.when(last), factored)
+    if some is not None:
+        return (whole,)
     parts, start = [], 0
     for one in noises:
         parts.append(whole[:, start : start + one.size])

@@ -51,6 +51,8 @@ class Ensemble:
         self.known: dict[tuple[int, tuple[MomentKey, ...]], Moments] = {}
         """Moments of passes that are small, so that they are made once."""
         self.traced: dict[MomentKey, Traced] = {}
+        self.narrow: dict[Part, bool] = {}
+        self.tables: dict[tuple[Mean, MomentKey], Matrix] = {}
 
     def add(self, kept: Carried, observables: Mapping[str, np.ndarray]) -> int:
         """The number of one more pass, of which this is kept."""
@@ -136,8 +138,9 @@ class Ensemble:
         read = _noted_by(self.training, self.p, self.shapes)
         return [frozenset(read["left", k]) for k in range(len(read))]
 
-    def columns(self, keys: tuple[MomentKey, ...], resolved: Resolved | float) -> Columns:
+    def columns(self, part: Part, resolved: Resolved | float) -> Columns:
         """Noises that carry responses, where these are made of moments over noises; None where all may."""
+        keys = part[1]
         if len(self.parts) == 1 or not isinstance(resolved, Resolved):
             return None
         shapes = dict(self.shapes)
@@ -150,7 +153,45 @@ class Ensemble:
         (count,) = counts
         found = np.unique(np.concatenate(places))
         found = found[found < count]
-        return found if len(found) <= MOST_COLUMNS * count else None
+        return found if len(found) <= MOST_COLUMNS * count and self._is_narrow(part, count) else None
+
+    def _is_narrow(self, part: Part, count: int) -> bool:
+        """Whether order parameters have the columns of the moments that they are made of."""
+        if part not in self.narrow:
+            struct: Any = jax.ShapeDtypeStruct
+            order, moments = part
+            few = np.arange(2)
+            resolved = Resolved([(few, np.ones(2))] * len(self.noises), few)
+            shapes = dict(self.shapes)
+            table = {key: struct((shapes[key][0], 2) if over_noises(key) else shapes[key], float) for key in moments}
+            made = partial(_order_of, self.training, p=self.p, resolved=resolved, shapes=self.shapes, keys=order)
+            try:
+                found = jax.eval_shape(made, table)
+            except (ValueError, TypeError):  # it does something else with them
+                found = {}
+            whole = self.of_order
+            few_of = {key: (shape[0], 2) for key, shape in whole.items() if shape[1:] == (count,)}
+            self.narrow[part] = bool(found) and all(
+                x.shape in (whole[key], few_of.get(key)) for key, x in found.items()
+            )
+        return self.narrow[part]
+
+    def written(self, mean: Mean, key: MomentKey) -> Matrix:
+        """A moment of a mean, which may be asked for several times in turn."""
+        if (mean, key) not in self.tables:
+            self.tables[mean, key] = Dense(mean.moments((key,))[key])
+        return self.tables[mean, key]
+
+    def keep_written(self, keys: Sequence[MomentKey]) -> None:
+        """Leave out moments of means with other names."""
+        self.tables = {name: table for name, table in self.tables.items() if name[1] in keys}
+
+    @cached_property
+    def of_order(self) -> dict[Key, tuple[int, ...]]:
+        """Shapes of all order parameters."""
+        struct: Any = jax.ShapeDtypeStruct
+        made = jax.eval_shape(_untold(self.training), {key: struct(shape, float) for key, shape in self.shapes}, self.p)
+        return {key: tuple(x.shape) for key, x in made.items()}
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -216,16 +257,14 @@ def _together_in(terms: Sequence[Term]) -> dict[int | Mean, float]:
     return {one: factor for one, factor in factors.items() if factor}
 
 
-def _widened(table: Moments, shapes: Shapes, columns: Columns) -> Moments:
-    """Moments of which some columns are known, with zeros for the others, which nothing is made of."""
-    if columns is None:
-        return table
-    found, whole = {}, dict(shapes)
-    for key, value in table.items():
-        found[key] = np.zeros(whole[key]) if over_noises(key) else value
-        if over_noises(key):
-            found[key][:, columns] = value
-    return found
+def _among(columns: np.ndarray, resolved: Resolved) -> Resolved:
+    """The noises that carry responses by their places among some."""
+    chosen = []
+    for which, least in resolved.chosen:
+        places = np.searchsorted(columns, which)
+        there = columns[np.minimum(places, len(columns) - 1)] == which
+        chosen.append((np.where(there, places, len(columns)), np.where(there, least, 0.0)))
+    return Resolved(chosen, columns)
 
 
 class Near(ReadTogether):
@@ -250,20 +289,30 @@ class Near(ReadTogether):
 
     def _made(self, part: Part) -> dict[Key, np.ndarray]:
         order, moments = part
-        columns = self.ensemble.columns(moments, self.resolved)
-        table: Moments = _sum(self.ensemble, self.terms, moments, columns)
-        base = None if self.mean is None else self.mean.moments(moments, columns)
         if order == moments:  # correlations are moments as they are
-            return {key: table[key] if base is None else base[key] + table[key] for key in order}
+            table = _sum(self.ensemble, self.terms, moments)
+            base = {} if self.mean is None else self.mean.moments(moments)
+            return {key: base[key] + table[key] if base else table[key] for key in order}
+        return {key: _spread(value, self._columns(part), self.ensemble.of_order[key]) for key, value in self._few(part)}
+
+    def _columns(self, part: Part) -> Columns:
+        return self.ensemble.columns(part, self.resolved)
+
+    def _few(self, part: Part, change: bool = False) -> Iterator[tuple[Key, np.ndarray]]:
+        """Order parameters that are not moments, or how far they are moved, in the columns that are made."""
+        order, moments = part
         training, p, shapes = self.ensemble.training, self.ensemble.p, self.ensemble.shapes
-        table = _widened(table, shapes, columns)
-        if base is None:
-            made = _chosen_order(training)(table, p, self.resolved, shapes=shapes, keys=order)
+        columns, resolved = self._columns(part), self.resolved
+        if columns is not None:
+            assert isinstance(resolved, Resolved), "else all columns are made"
+            resolved = _among(columns, resolved)
+        table = _sum(self.ensemble, self.terms, moments, columns)
+        if self.mean is None:
+            made = _chosen_order(training)(table, p, resolved, shapes=shapes, keys=order)
         else:
-            made = _moved_order(training)(
-                _widened(base, shapes, columns), table, p, self.resolved, shapes=shapes, keys=order
-            )
-        return {key: np.asarray(value) for key, value in made.items()}
+            base = dict(self.mean.moments(moments, columns))
+            made = _moved_order(training)(base, table, p, resolved, shapes=shapes, keys=order, change=change)
+        return ((key, np.asarray(value)) for key, value in made.items())
 
     def __iter__(self) -> Iterator[Key]:
         return (key for order, _ in self.ensemble.parts for key in order)
@@ -277,39 +326,34 @@ class NearMean(Near, Moved):
 
     def changes(self, keys: Sequence[Key]) -> dict[Key, Matrix]:
         found: dict[Key, Matrix] = {}
-        for order, moments in self.ensemble.parts:
-            wanted = [key for key in order if key in keys]
-            if order == moments:  # correlations are moments as they are
+        for part in self.ensemble.parts:
+            wanted = [key for key in part[0] if key in keys]
+            if part[0] == part[1]:  # correlations are moments as they are
                 found |= {key: self._of_moment(key) for key in wanted}
             elif wanted:
-                found |= self._of_responses(moments, wanted)
-        return found
+                found |= {key: self._of_columns(part, key, value) for key, value in self._few(part, change=True)}
+        self.ensemble.keep_written(keys)
+        return {key: found[key] for key in keys}
 
     def _of_moment(self, key: MomentKey) -> Matrix:
+        matrix, written = self.ensemble.matrix, self.ensemble.written
         terms = _together_in(self.terms).items()
-        parts = [
-            (factor, self.ensemble.matrix(one, key) if isinstance(one, int) else Dense(one.moments((key,))[key]))
-            for one, factor in terms
-        ]
-        return Sum(tuple(parts))
+        return Sum(tuple((f, matrix(one, key) if isinstance(one, int) else written(one, key)) for one, f in terms))
 
-    def _of_responses(self, moments: tuple[MomentKey, ...], wanted: Sequence[Key]) -> dict[Key, Matrix]:
-        assert self.mean is not None, "what is moved has a place that it is moved from"
-        columns = self.ensemble.columns(moments, self.resolved)
-        tables = [self.mean.moments(moments, columns), _sum(self.ensemble, self.terms, moments, columns)]
-        shapes = self.ensemble.shapes
-        made = _change_of_order(self.ensemble.training)(
-            *tables, columns, self.ensemble.p, self.resolved, shapes=shapes, keys=tuple(wanted)
-        )
-        return {key: _narrow(np.asarray(value)) for key, value in made.items()}
+    def _of_columns(self, part: Part, key: Key, value: np.ndarray) -> Matrix:
+        columns, shape = self._columns(part), self.ensemble.of_order[key]
+        if columns is None or value.shape == shape:
+            return Dense(value)
+        return SomeColumns(value, columns, shape[1])
 
 
-def _narrow(entries: np.ndarray) -> Matrix:
-    """A matrix that may have few columns which are not zero."""
-    places = np.flatnonzero(np.any(entries, axis=0))
-    if len(places) > MOST_COLUMNS * entries.shape[1]:
-        return Dense(entries)
-    return SomeColumns(np.ascontiguousarray(entries[:, places]), places, entries.shape[1])
+def _spread(value: np.ndarray, columns: Columns, shape: tuple[int, ...]) -> np.ndarray:
+    """Columns in a matrix whose other columns are zero."""
+    if columns is None or value.shape == shape:
+        return value
+    found = np.zeros(shape)
+    found[:, columns] = value
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -343,45 +387,24 @@ def _chosen_order(training: SampledTraining) -> Callable[..., Any]:
 
 @lru_cache(maxsize=64)
 def _moved_order(training: SampledTraining) -> Callable[..., Any]:
-    """The same, moved to first order in a change of the moments."""
+    """The same, moved to first order in a change of the moments, or only how far."""
 
     def moved(
-        moments: Moments, change: Moments, p: Point, resolved: Resolved, shapes: Shapes, keys: tuple[Key, ...]
-    ) -> Any:
-        def order(moments: Moments) -> Any:
-            return _order_of(training, moments, p, resolved, shapes, keys)
-
-        made, moves = jax.jvp(order, (moments,), (change,))
-        return {key: made[key] + moves[key] for key in keys}
-
-    return jax.jit(moved, static_argnames=("shapes", "keys"))
-
-
-@lru_cache(maxsize=64)
-def _change_of_order(training: SampledTraining) -> Callable[..., Any]:
-    """How far they move, where columns of moments over noises are known."""
-
-    def change(
         moments: Moments,
-        change: Moments,
-        columns: Any,
+        moving: Moments,
         p: Point,
         resolved: Resolved,
         shapes: Shapes,
         keys: tuple[Key, ...],
+        change: bool,
     ) -> Any:
-        whole = dict(shapes)
-
-        def wide(table: Moments) -> Any:
-            some = {key: x for key, x in table.items() if columns is not None and over_noises(key)}
-            return {**table, **{key: jnp.zeros(whole[key]).at[:, columns].set(x) for key, x in some.items()}}
-
         def order(moments: Moments) -> Any:
             return _order_of(training, moments, p, resolved, shapes, keys)
 
-        return jax.jvp(order, (wide(moments),), (wide(change),))[1]
+        made, moves = jax.jvp(order, (moments,), (moving,))
+        return {key: moves[key] if change else made[key] + moves[key] for key in keys}
 
-    return jax.jit(change, static_argnames=("shapes", "keys"))
+    return jax.jit(moved, static_argnames=("shapes", "keys", "change"))
 
 
 def _order_of(
@@ -392,10 +415,16 @@ def _order_of(
     shapes: Shapes,
     keys: tuple[Key, ...],
 ) -> Any:
-    # of what is not there nothing is made that is asked for: the compiler leaves it out
-    every = {key: moments[key] if key in moments else jnp.zeros(shape) for key, shape in shapes}
+    few = None
     if isinstance(resolved, Resolved):
-        resolved = Resolved(resolved.chosen)  # what one trace has made is not there in another
+        resolved = Resolved(resolved.chosen, resolved.columns)  # what one trace has made is not there in another
+        few = resolved.columns
+
+    def nothing(key: MomentKey, shape: tuple[int, ...]) -> Any:
+        return jnp.zeros(shape if few is None or not over_noises(key) else (shape[0], len(few)))
+
+    # of what is not there nothing is made that is asked for: the compiler leaves it out
+    every = {key: moments[key] if key in moments else nothing(key, shape) for key, shape in shapes}
     made = training.order_parameters(every, p, tolerance=resolved)
     return {key: made[key] for key in keys}
 
