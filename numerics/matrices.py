@@ -36,9 +36,9 @@ class Matrix(ABC):
         """The matrices whose product, from left to right, it is."""
         return (self,)
 
+    @abstractmethod
     def written(self) -> np.ndarray:
         """All entries."""
-        return self.right(np.eye(self.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +78,9 @@ class Turned(Matrix):
     def left(self, vectors: np.ndarray) -> np.ndarray:
         return self.inner.right(vectors)
 
+    def written(self) -> np.ndarray:
+        return self.inner.written().T
+
 
 @dataclass(frozen=True, eq=False)
 class Product(Matrix):
@@ -97,6 +100,9 @@ class Product(Matrix):
     def left(self, vectors: np.ndarray) -> np.ndarray:
         return reduce(lambda v, part: part.left(v), self.parts, vectors)
 
+    def written(self) -> np.ndarray:
+        return reduce(np.matmul, [part.written() for part in self.parts])
+
 
 @dataclass(frozen=True, eq=False)
 class Sum(Matrix):
@@ -113,6 +119,18 @@ class Sum(Matrix):
 
     def left(self, vectors: np.ndarray) -> np.ndarray:
         return reduce(np.add, (part.left(factor * vectors) for factor, part in self.parts))
+
+    def written(self) -> np.ndarray:
+        found = np.zeros(self.shape)
+        for factor, part in self.parts:
+            if isinstance(part, Product):  # the number goes to the smaller array, and nothing is copied
+                *others, last = [one.written() for one in part.parts]
+                found += reduce(np.matmul, others) @ (factor * last)
+            elif isinstance(part, Sum):
+                found += Sum(tuple((factor * number, one) for number, one in part.parts)).written()
+            else:
+                found += factor * part.written()
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +151,9 @@ class Joined(Matrix):
         pieces = np.split(vectors, ends)
         return reduce(np.add, (part.left(piece) for part, piece in zip(self.parts, pieces, strict=True)))
 
+    def written(self) -> np.ndarray:
+        return np.concatenate([part.written() for part in self.parts])
+
 
 @dataclass(frozen=True, eq=False)
 class Constant(Matrix):
@@ -151,6 +172,9 @@ class Constant(Matrix):
 
     def left(self, vectors: np.ndarray) -> np.ndarray:
         return self._applied(self.shape[1], vectors)
+
+    def written(self) -> np.ndarray:
+        return np.full(self.shape, self.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +196,11 @@ class Columns(Matrix):
     def left(self, vectors: np.ndarray) -> np.ndarray:
         found = np.zeros((self.count, *vectors.shape[1:]))
         found[self.places] = self.entries.T @ vectors
+        return found
+
+    def written(self) -> np.ndarray:
+        found = np.zeros(self.shape)
+        found[:, self.places] = self.entries
         return found
 
 

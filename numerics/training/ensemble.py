@@ -52,7 +52,8 @@ class Ensemble:
         """Moments of passes that are small, so that they are made once."""
         self.traced: dict[MomentKey, Traced] = {}
         self.narrow: dict[Part, bool] = {}
-        self.tables: dict[tuple[Mean, MomentKey], Matrix] = {}
+        self.means: dict[tuple[tuple[tuple[float, Mean], ...], MomentKey], Matrix] = {}
+        """What several replicas in turn have of means."""
 
     def add(self, kept: Carried, observables: Mapping[str, np.ndarray]) -> int:
         """The number of one more pass, of which this is kept."""
@@ -176,15 +177,14 @@ class Ensemble:
             )
         return self.narrow[part]
 
-    def written(self, mean: Mean, key: MomentKey) -> Matrix:
-        """A moment of a mean, which may be asked for several times in turn."""
-        if (mean, key) not in self.tables:
-            self.tables[mean, key] = Dense(mean.moments((key,))[key])
-        return self.tables[mean, key]
-
-    def keep_written(self, keys: Sequence[MomentKey]) -> None:
-        """Leave out moments of means with other names."""
-        self.tables = {name: table for name, table in self.tables.items() if name[1] in keys}
+    def sum_of(self, terms: Sequence[Term], key: MomentKey) -> Matrix:
+        """A moment of a sum, which is not written down."""
+        return Sum(
+            tuple(
+                (factor, self.matrix(one, key) if isinstance(one, int) else Dense(one.moments((key,))[key]))
+                for one, factor in _together_in(terms).items()
+            )
+        )
 
     @cached_property
     def of_order(self) -> dict[Key, tuple[int, ...]]:
@@ -238,6 +238,8 @@ def _sum(
     ensemble: Ensemble, terms: Sequence[Term], keys: tuple[MomentKey, ...], columns: Columns = None
 ) -> dict[MomentKey, np.ndarray]:
     """Moments of a sum; every pass is asked once, however often it occurs."""
+    if len(ensemble.parts) > 1 and columns is None:
+        return {key: ensemble.sum_of(terms, key).written() for key in keys}
     found: dict[MomentKey, np.ndarray] = {}
     for one, factor in _together_in(terms).items():
         table = ensemble.moments(one, keys, columns) if isinstance(one, int) else one.moments(keys, columns)
@@ -326,19 +328,24 @@ class NearMean(Near, Moved):
 
     def changes(self, keys: Sequence[Key]) -> dict[Key, Matrix]:
         found: dict[Key, Matrix] = {}
+        self.ensemble.means = {name: known for name, known in self.ensemble.means.items() if name[1] in keys}
         for part in self.ensemble.parts:
             wanted = [key for key in part[0] if key in keys]
             if part[0] == part[1]:  # correlations are moments as they are
                 found |= {key: self._of_moment(key) for key in wanted}
             elif wanted:
                 found |= {key: self._of_columns(part, key, value) for key, value in self._few(part, change=True)}
-        self.ensemble.keep_written(keys)
         return {key: found[key] for key in keys}
 
     def _of_moment(self, key: MomentKey) -> Matrix:
-        matrix, written = self.ensemble.matrix, self.ensemble.written
-        terms = _together_in(self.terms).items()
-        return Sum(tuple((f, matrix(one, key) if isinstance(one, int) else written(one, key)) for one, f in terms))
+        own = [(factor, one) for factor, one in self.terms if isinstance(one, int)]
+        shared = tuple((factor, one) for factor, one in self.terms if isinstance(one, Mean))
+        if not shared:
+            return self.ensemble.sum_of(own, key)
+        means = self.ensemble.means
+        if (shared, key) not in means:
+            means[shared, key] = Dense(self.ensemble.sum_of(shared, key).written())
+        return Sum(((1.0, self.ensemble.sum_of(own, key)), (1.0, means[shared, key])))
 
     def _of_columns(self, part: Part, key: Key, value: np.ndarray) -> Matrix:
         columns, shape = self._columns(part), self.ensemble.of_order[key]
