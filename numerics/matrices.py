@@ -122,15 +122,23 @@ class Sum(Matrix):
 
     def written(self) -> np.ndarray:
         found = np.zeros(self.shape)
-        for factor, part in self.parts:
-            if isinstance(part, Product):  # the number goes to the smaller array, and nothing is copied
-                *others, last = [one.written() for one in part.parts]
-                found += reduce(np.matmul, others) @ (factor * last)
-            elif isinstance(part, Sum):
-                found += Sum(tuple((factor * number, one) for number, one in part.parts)).written()
-            else:
-                found += factor * part.written()
+        _add(found, 1.0, self)
         return found
+
+
+def _add(total: np.ndarray, factor: float, matrix: Matrix) -> None:
+    """Add a matrix, with a number in front, to an array; no more of it is made than has to be."""
+    if isinstance(matrix, Sum):
+        for number, part in matrix.parts:
+            _add(total, factor * number, part)
+    elif isinstance(matrix, Product):
+        *others, last = [part.written() for part in matrix.parts]
+        total += reduce(np.matmul, others) @ (factor * last)
+    elif isinstance(matrix, Dense) and not isinstance(matrix.entries, np.ndarray):
+        few = matrix.entries.tocoo()
+        total[few.row, few.col] += factor * few.data
+    else:
+        total += factor * matrix.written()
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,10 +58,10 @@ def memory_of_machine() -> float:
 
 @in_float64
 def expected_memory(
-    solver: Solver, values: dict[str, Any], sampling: Sampling, labels: Sequence[str] | None, path: bool
+    solver: Solver, values: dict[str, Any], sampling: Sampling, labels: Sequence[str] | None, path: bool | None
 ) -> Expected:
     """What a sampled solution takes at most. labels: of the probed matrices that are wanted, all if None; path: whether
-    outliers at every time are."""
+    outliers at every time are, None for those of eigenproblems that are not large."""
     training, p = solver.training, solver.point(values)
     assert isinstance(training, SampledTraining), "an exact pass draws nothing"
     steps = 1 if solver.setting.steps is None else int(values[solver.setting.steps])
@@ -80,14 +80,16 @@ def expected_memory(
     shelf = min(IN_MEMORY, 3 * plan.replicas * kept + (2.3 * order if apart else 4 * replicas * order))
     beside = ALONE + (2 if plan.rank is None else 5) * PROGRAMS + shelf
     chosen = [m for m in solver.matrices if labels is None or m.label in labels]
-    outliers = max((_of_outliers(p, m, shapes, steps if path else 0, replicas) for m in chosen), default=0.0)
+    outliers = max(
+        (_of_outliers(p, m, shapes, 0 if path is False else steps, replicas, path is None) for m in chosen), default=0.0
+    )
     return Expected(beside + sites + 4 * kept, beside + (8 * 8.0 * rows**2 if apart else 6 * order), beside + outliers)
 
 
 def _of_outliers(
-    p: Point, matrix: ProbedMatrix, shapes: dict[Key, tuple[int, ...]], steps: int, replicas: int
+    p: Point, matrix: ProbedMatrix, shapes: dict[Key, tuple[int, ...]], steps: int, replicas: int, last: bool
 ) -> float:
-    """What the eigenproblems of a matrix take."""
+    """What the eigenproblems of a matrix take. last: whether large ones are solved for the last time only."""
     stopping = matrix.probe.stopping
     p = p if stopping is None else stopping.begun(p)
     if not (matrix.probe.unknowns and matrix.probe.reduced) or matrix.probe.measured:
@@ -104,8 +106,8 @@ def _of_outliers(
         factors = sum(8.0 * math.prod(x.shape) for x in made)
         square = 8.0 * rows**2
         read = factors / 1.7  # order parameters are there once and factors hold some of them twice
-        if rows > ROWS:
-            most = max(most, 2 * read + 1.6 * factors)
+        if rows > ROWS:  # those of the mean, of halves, and what replicas share of both
+            most = max(most, 2.6 * read + (1.6 * factors if steps and not last else 0.0))
         else:
             whole = 8.0 * (2.5 * rows) ** 2
             course = min(steps, 64) / 3 * square + min(5e8, replicas * factors)

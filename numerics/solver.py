@@ -280,7 +280,7 @@ def solve(
         trained = Trained.exact(solver, values)
     else:
         along = any(_is_wanted(path, solver, m) for m in solver.matrices if layers is None or m.label in layers)
-        expected = expected_memory(solver, values, sampling, layers, along)
+        expected = expected_memory(solver, values, sampling, layers, along and path)
         check_expected(expected, memory)
         tell(0.0, f"sampling, {expected.told}")
         trained = Trained.sampled(solver, values, sampling, part(tell, 0.0, 0.7))
