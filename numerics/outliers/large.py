@@ -35,9 +35,9 @@ ROWS = 1000
 """Larger eigenproblems are not written down."""
 WITHIN = 1e-8
 """Residual of eigenvalues of replicas, relative to the largest."""
-STEP, HALF = 1e-4, 0.03
-"""Steps along the change of a replica: one that is taken by the vectors of the mean, and one to either side after which
-eigenvalues are solved for."""
+STEP, HALF, TURNS = 1e-4, 0.03, 4
+"""Steps along the change of a replica: one that is taken between the vectors of the mean, and one to either side that
+right vectors follow in so many products."""
 OFF = 0.15
 """What a replica does to first order may be off by so many errors: the error changes by a third of that at most, since
 each of ten replicas makes up a third of it."""
@@ -236,16 +236,16 @@ class _OfRing:
         vectors: _Vectors,
         tell: Report,
     ) -> float:
-        """How far, in errors, what replicas do to first order at the last time is from differences of what is solved
-        for. Where it is too far, differences take its place. slopes: by replica, of the eigenvalues of the mean."""
+        """How far, in errors, what replicas do to first order at the last time is from differences where vectors
+        follow. Where it is too far, differences take its place. slopes: by replica, of the eigenvalues of the mean."""
         here = np.array(self._real(vectors.right.small, vectors.right.found))
         errors = np.maximum(np.sqrt(np.sum(np.square(list(slopes.values())), axis=0)), 1e-9 * np.abs(here))
 
         def difference(number: int) -> np.ndarray:
-            order, start = orders[number], self._natural(vectors.start)
+            order = orders[number]
             assert isinstance(order, Moved), "only those have slopes"
             changes = order.changes(self.keys)
-            above, below = (self._again(self._stepped(changes, step), start) for step in (HALF, -HALF))
+            above, below = (self._improved(self._stepped(changes, step), vectors) for step in (HALF, -HALF))
             found: np.ndarray = (_nearest(here, above) - _nearest(here, below)) / (2 * HALF)
             return found
 
@@ -258,6 +258,18 @@ class _OfRing:
                 found = known[number] if number in known else difference(number)
                 eigenvalues[number][self.times[-1]] = (here + found).tolist()
         return off
+
+    def _improved(self, matrix: Matrix, vectors: _Vectors) -> np.ndarray:
+        """Eigenvalues of a matrix of the last time, rows as they are, from right vectors that are turned to its own by
+        products, as far as other eigenvalues are smaller."""
+        assert vectors.left is not None, "asked only where there are some"
+        right, left = self._natural(vectors.right.vectors), self._natural(vectors.left)
+        images = matrix.right(right)
+        for _ in range(TURNS):
+            right = np.linalg.qr(images)[0]
+            images = matrix.right(right)
+        found: np.ndarray = np.linalg.eigvals(np.linalg.solve(left.T @ right, left.T @ images)).real
+        return found
 
     def _natural(self, vectors: np.ndarray) -> np.ndarray:
         """Vectors of the last time, rows as they are."""
