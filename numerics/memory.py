@@ -83,7 +83,7 @@ def expected_memory(
     outliers = max(
         (_of_outliers(p, m, shapes, 0 if path is False else steps, replicas, path is None) for m in chosen), default=0.0
     )
-    return Expected(beside + sites + 4 * kept, beside + (8 * 8.0 * rows**2 if apart else 6 * order), beside + outliers)
+    return Expected(beside + sites + 4 * kept, beside + (20 * 8.0 * rows**2 if apart else 6 * order), beside + outliers)
 
 
 def _of_outliers(
