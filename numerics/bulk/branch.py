@@ -46,6 +46,10 @@ SMALL, GROUP = 30, 4
 """Systems of more equations than the first, or of fewer with averages over many groups of sites, are followed to many
 points together: groups of the second share the way."""
 
+FACTOR = 0.5
+"""A relative change of a response that is smaller is taken as a factor."""
+CLOSEST = 1e-13
+"""Distances from a hard edge, in units of the width, below which equations in double precision say nothing."""
 ROUGH, NEAR, MOST_LONG = 1e-10, 1e-2, 60
 """Relative corrections above the first are done again to many digits, from points so high above, beside the spectrum;
 so many equations at most."""
@@ -55,6 +59,13 @@ def relative_to(xp: Any, r: Any, usual: Any) -> Any:
     """What a correction of the responses is measured by: each by its own size, unless it just passes through zero."""
     size = xp.maximum(xp.abs(r), usual)
     return size + 1e-12 * xp.max(size, axis=-1, keepdims=True) + 1e-300
+
+
+def changed(r: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """Responses after a change, taken as a factor where it is small beside them: next to an edge at which some diverge
+    and others vanish they are powers of each other, and their products stay what they are."""
+    ratio = change / r
+    return np.where(np.abs(ratio) < FACTOR, r * np.exp(ratio), r + change)
 
 
 def scaled(
@@ -183,10 +194,10 @@ class Branch:
         def some(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
             residual, _, slope = scaled(equations, z, r, relative_to(np, r, usual))
             first = solved(slope, residual[..., None])[..., 0]
-            r = r - first
+            r = changed(r, -first)
             residual, rate, slope = scaled(equations, z, r, relative_to(np, r, usual))
             both = solved(slope, np.stack([residual, -rate], axis=-1))
-            r = r - both[..., 0]
+            r = changed(r, -both[..., 0])
             measure = relative_to(np, r, usual)
             before, after = (np.max(np.abs(step) / measure, axis=-1) for step in (first, both[..., 0]))
             return r, before, after, both[..., 1]
@@ -446,15 +457,22 @@ def follow(
         goal = left * (1 - share)
         z = goal_at + goal * way
         step = ((goal - left) * way)[:, None]
-        run = tangent * step
-        straight = r + run
+        run, more = tangent * step, bend * (step * step / 2)
         with np.errstate(all="ignore"):
-            better, first, last, slope = kernel(z, straight + bend * (step * step / 2), size)
+            factor = run / r
+            further = more / r - factor * factor / 2
+            small = (np.abs(factor) < FACTOR) & (np.abs(further) < FACTOR)
+            guess = np.where(small, r * np.exp(factor + further), r + run + more)
+            better, first, last, slope = kernel(z, guess, size)
             g = better[:, index]
             new_size = np.abs(better)
             measure = np.maximum(new_size, size)
             measure += 1e-12 * _widest(measure)[:, None] + 1e-300
-            curved, between = better - straight, (slope - tangent) * (step / 2)
+            rate = slope / better
+            turning = np.where(small, (rate - tangent / r) / step, 0.0)
+            curved = np.where(small, better * (np.log(better / r) - factor), better - r - run)
+            between = np.where(small, better * turning * (step * step / 2), (slope - tangent) * (step / 2))
+            turned = np.where(small, better * (turning + rate * rate), (slope - tangent) / step)
             off, unfit = _widest(np.abs(curved) / measure), _widest(np.abs(curved - between) / measure)
             # `rough` is how far the last point was from converged, and its tangent as much
             slack = 3 * (rough**2 + last**2) + 2 * (rough + last) * _widest(np.abs(run) / measure) + 1e-9
@@ -465,7 +483,6 @@ def follow(
             good &= np.isfinite(_widest(np.abs(slope)))
             wish = np.minimum(np.cbrt(0.03 / np.maximum(first, 1e-12)), 0.3 * (off + slack) / unfit)
             share = _capped(share * np.where(good, np.minimum(np.maximum(wish, 0.7), 2.0), 0.6))
-            turned = between * (2 / (step * step))
         if good.all():
             r, tangent, bend, size, left, rough = better, slope, turned, new_size, goal, last
         else:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.bulk.branch import Branch, begun, follow, polished
+from numerics.bulk.branch import CLOSEST, Branch, begun, follow, polished
 from numerics.bulk.curve import Curve
 from numerics.bulk.law import NODES, Panel, Panelled, Piece
 from numerics.precision import in_float64
@@ -17,6 +19,11 @@ PANEL_ERROR = 3e-14
 MOST_PANELS = 600
 MOST_ROOT = 12
 """The largest q of a density that starts like a power p/q of the distance to an edge."""
+DIVERGES = -0.1
+"""A density with a smaller exponent diverges at an end."""
+DECADES, TIP = 12, 1e-12
+"""Where equations with averages over sites lead to an end at which the density diverges it need not be a power: it is
+taken decade by decade down to this share of the piece, and below as a power."""
 
 
 @in_float64
@@ -73,20 +80,64 @@ def density_on(
     return values
 
 
-def pieces_of(branch: Branch, intervals: Sequence[tuple[float, float]], breaks: np.ndarray) -> list[Piece]:
-    """Intervals cut at the given points inside them, with the exponents by which the density starts at each end."""
+def pieces_of(branch: Branch, intervals: Sequence[tuple[float, float]], breaks: np.ndarray) -> tuple[list[Piece], list[Piece]]:
+    """Intervals cut at the given points inside them, with the exponents by which the density starts at each end; and
+    tips, too close to an end at which the density diverges to be followed there."""
     cuts = []
     for low, high in intervals:
         inner = [float(x) for x in breaks if low < x < high]
-        points = [low, *inner, high]
-        cuts += list(zip(points[:-1], points[1:], strict=True))
-    if not cuts:
-        return []
-    return [Piece(low, high, *roots) for (low, high), roots in zip(cuts, roots_of(branch, cuts), strict=True)]
+        cuts += list(itertools.pairwise([low, *inner, high]))
+    exponents = _exponents(branch, cuts)
+    if branch.to_many_digits:
+        return [Piece(*cut, *map(_root_of, pair)) for cut, pair in zip(cuts, exponents, strict=True)], []
+    pieces, tips = [], []
+    for (low, high), (first, last) in zip(cuts, exponents, strict=True):
+        width = high - low
+        closest = max(TIP, 10 * CLOSEST * branch.start.height / width)
+        shares = [share for share in 10.0 ** -np.arange(DECADES, 0, -1) if share >= closest]
+        ends = [float(low + width * share) for share in shares if first < DIVERGES]
+        if ends:
+            tips.append(Piece(low, ends[0], _tip_root(first), 1))
+        ends += [float(high - width * share) for share in shares[::-1] if last < DIVERGES]
+        if last < DIVERGES and ends:
+            tips.append(Piece(ends[-1], high, 1, _tip_root(last)))
+        outer = [] if first < DIVERGES else [low], [] if last < DIVERGES else [high]
+        pieces += [Piece(a, b, 2, 2) for a, b in itertools.pairwise([*outer[0], *ends, *outer[1]])]
+        pieces[-1] = replace(pieces[-1], b=pieces[-1].b if last < DIVERGES else _root_of(last))
+    return pieces, tips
+
+
+def _tip_root(exponent: float) -> int:
+    """The q for which a density that diverges like this power is smooth in the distance to the power 1/q."""
+    return min(max(round(1 / max(1 + exponent, 1e-3)), 2), MOST_ROOT)
+
+
+def tip_panel(branch: Branch, tip: Piece) -> Panel:
+    """The part of the law next to an end at which the density diverges: that of a power which fits at its other end."""
+    upper = tip.b > 1
+    width, x = tip.high - tip.low, tip.low if upper else tip.high
+    g, _ = resolvent_at(branch, x + (-1 if upper else 1) * width * np.array([0.0, 1.0]))
+    exponent = np.log(g[1].imag / g[0].imag) / np.log(2.0)
+    mass = -g[0].imag / np.pi * width / max(1 + exponent, 1 / (2 * MOST_ROOT))
+    return Panel(tip, 0.0, 1.0, np.array([mass]), 0.0)
 
 
 def roots_of(branch: Branch, intervals: Sequence[tuple[float, float]]) -> list[tuple[int, int]]:
     """For both ends of each interval the q for which everything is smooth in the distance to the power 1/q."""
+    return [(_root_of(first), _root_of(last)) for first, last in _exponents(branch, intervals)]
+
+
+def out_of_reach(branch: Branch, intervals: Sequence[tuple[float, float]]) -> dict[float, float]:
+    """Ends at which the density diverges, and how close to each of them nothing is known."""
+    if branch.to_many_digits:
+        return {}
+    pairs = zip(intervals, _exponents(branch, intervals), strict=True)
+    found = {end: power for ends, powers in pairs for end, power in zip(ends, powers, strict=True)}
+    return {end: 100 * CLOSEST * (branch.start.height + abs(end)) for end, power in found.items() if power < DIVERGES}
+
+
+def _exponents(branch: Branch, intervals: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The power of the distance by which the density starts at both ends of each interval."""
     if not intervals:
         return []
     lows, highs = np.array(intervals).T
@@ -94,12 +145,12 @@ def roots_of(branch: Branch, intervals: Sequence[tuple[float, float]]) -> list[t
     ends = np.concatenate([lows, highs])
     side = np.concatenate([np.ones(lows.size), -np.ones(highs.size)])
     spans = np.concatenate([width, width])
-    near = np.where(ends == 0, 1e-12, np.maximum(1e-7, 1e-9 * np.abs(ends) / spans)) * spans
+    closest = 1e-12 if branch.to_many_digits else max(TIP, 10 * CLOSEST * branch.start.height / float(np.min(width)))
+    near = np.where(ends == 0, closest, np.maximum(1e-7, 1e-9 * np.abs(ends) / spans)) * spans
     samples = [-resolvent_at(branch, ends + side * near * factor)[0].imag for factor in (1.0, 4.0)]
     with np.errstate(all="ignore"):
-        exponent = np.log(samples[1] / samples[0]) / np.log(4.0)
-    found = [_root_of(x) for x in exponent]
-    return list(zip(found[: lows.size], found[lows.size :], strict=True))
+        found = np.log(samples[1] / samples[0]) / np.log(4.0)
+    return list(zip(found[: lows.size].tolist(), found[lows.size :].tolist(), strict=True))
 
 
 def _root_of(exponent: float) -> int:
@@ -107,7 +158,7 @@ def _root_of(exponent: float) -> int:
 
     What is measured is off by the next term, so that of powers that fit nearly as well the simplest is taken.
     """
-    if not np.isfinite(exponent) or exponent > -0.1:
+    if not np.isfinite(exponent) or exponent > DIVERGES:
         return 3 if 0.28 < exponent < 0.4 else 2
     powers = [(p, q) for q in range(2, MOST_ROOT + 1) for p in range(1, q)]
     return min(powers, key=lambda power: abs(exponent + power[0] / power[1]) + 2e-3 * power[1])[1]

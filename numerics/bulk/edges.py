@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.bulk.branch import Branch
+from numerics.bulk.branch import CLOSEST, Branch
 from numerics.bulk.curve import Curve, singular_points
 from numerics.bulk.density import resolvent_at
 from numerics.bulk.folds import End, march
@@ -75,7 +75,8 @@ def support_from_branch(
     top, bottom = march(branch, far, r[0], upward=False), march(branch, -far, r[1], upward=True)
     if top.z <= bottom.z:
         return [], np.zeros(0)
-    x = _samples(bottom.z, top.z, more)
+    finest = 1e-14 if branch.to_many_digits else 10 * CLOSEST
+    x = _samples(bottom.z, top.z, more, finest)
     r, errors = branch.certain(x, tell, "support of the bulk")
     known = np.isfinite(errors) & (errors < 1e-6)
     spare = (np.minimum(x - bottom.z, top.z - x) < 1e-4 * (top.z - bottom.z)) | np.isin(x, more)
@@ -104,11 +105,11 @@ def _met(end: End, low: float, high: float) -> float:
     return end.z
 
 
-def _samples(low: float, high: float, more: tuple[float, ...]) -> np.ndarray:
+def _samples(low: float, high: float, more: tuple[float, ...], finest: float) -> np.ndarray:
     """Points inside an interval, denser towards its ends over many orders of magnitude."""
     width = high - low
     smooth = (1 - np.cos(np.pi * (np.arange(80) + 0.5) / 160)) / 2  # each half from its own end
-    fine = np.geomspace(1e-14, 0.03, 57)
+    fine = np.geomspace(finest, 0.03, 57)
     offsets = np.concatenate([width * smooth, width * fine])
     lower, upper = offsets[offsets > 1e-12 * abs(low)], offsets[offsets > 1e-12 * abs(high)]
     x = np.concatenate([low + lower, high - upper, np.asarray(more, float)])
@@ -142,6 +143,8 @@ def atom_at(branch: Branch, x: float, intervals: Intervals) -> float:
         around = _around(branch, x, reach)
         return around if around > 1e-12 else 0.0
     levels = np.array([1e-18, 1e-20]) * height if x == 0 else np.array([1e-6, 1e-7]) * reach
+    if x == 0 and not branch.eliminated and not branch.to_many_digits:
+        levels = np.array([1e-9, 10 * CLOSEST]) * height
     if not inside:
         levels = np.minimum(levels, 1e-3 * reach * np.array([1.0, 0.01]))
     g, errors = resolvent_at(branch, x + 1j * levels)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from derive.errors import NumericalError
-from numerics.bulk.branch import FARTHEST, Branch
+from numerics.bulk.branch import CLOSEST, FARTHEST, Branch, changed
 from numerics.bulk.digits import long_system
 from numerics.precision import in_float64
 from numerics.runtime.interface import Array, BulkLaw
@@ -64,14 +64,14 @@ class _Real:
 
 def _at_fixed_g(branch: Branch, near: _Real, change: float) -> _Real | None:
     """The real point of the branch at which G has changed by so much; None if Newton's method does not contract."""
-    index, z = branch.resolvent_index, near.z + near.turn * change
-    r = near.r + near.along * change
+    index = branch.resolvent_index
+    z, r = _guessed(branch, near, change)
     if abs(r[index]) * branch.start.height > LARGE and branch.to_many_digits:
         return _to_many_digits(branch, z, r)
     usual, first, last = np.abs(near.r) + 1e-300, np.inf, np.inf
     others = np.arange(r.size) != index
     stalled = False
-    for n in range(5):
+    for n in range(8):
         residual, rate, slope = (x[0] for x in branch.equations(np.array([z]), r[None]))
         matrix = slope.copy()
         matrix[:, index] = rate
@@ -84,12 +84,26 @@ def _at_fixed_g(branch: Branch, near: _Real, change: float) -> _Real | None:
         before, last = last, float(np.max(size))
         first = last if n == 0 else first
         stalled = 0.3 * before < last < 1e-6  # by rounding, where a response nearly vanishes
-        z, r = z - float(moved[index]), r - np.where(others, moved, 0.0)
+        z, r = float(changed(z, -moved[index])), np.where(others, changed(r, -moved), r)
         if last < 1e-13 or stalled:
             break
     if not (first < 0.1 and (last < 1e-9 or stalled) and np.all(np.isfinite(tangent))):
         return None
     return _Real(z, r, float(tangent[index]), np.where(others, tangent, 1.0))
+
+
+def _guessed(branch: Branch, near: _Real, change: float) -> tuple[float, np.ndarray]:
+    """z and the responses where G has changed by so much; powers of G next to an edge at which it diverges."""
+    g = near.g(branch.resolvent_index)
+    straight = near.z + near.turn * change, near.r + near.along * change
+    if abs(g) * branch.start.height <= LARGE or change / g <= -1:
+        return straight
+    with np.errstate(all="ignore"):
+        ratio = np.log1p(change / g)
+        powers = near.turn * g / near.z * ratio, near.along * g / near.r * ratio
+        made = near.z * np.exp(powers[0]), near.r * np.exp(powers[1])
+    z, r = (np.where(np.abs(power) < 20, x, y) for power, x, y in zip(powers, made, straight, strict=True))
+    return float(z), r
 
 
 def _to_many_digits(branch: Branch, z: float, r: np.ndarray) -> _Real | None:
@@ -116,6 +130,8 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
                 return End(0.0 if abs(limit) < 1e-9 * height else limit, POLE)
             if abs(g) * height > LARGE and abs(now.turn * g) <= 1e-16 * abs(now.z):  # a hard edge that is not at zero
                 return End(now.z, POLE)
+            if abs(g) * height > LARGE and abs(now.z) < CLOSEST * height and not branch.to_many_digits:
+                return End(0.0, POLE)  # as close to it as numbers of this precision are known
             new = _at_fixed_g(branch, now, -stride if upward else stride)
             if new is not None and not _fits(now, new, index):
                 stride *= 0.4
@@ -146,6 +162,9 @@ def _fits(now: _Real, new: _Real, index: int) -> bool:
     if g * further > 0:
         by_inverse = (now.turn * g**2 + new.turn * further**2) / 2 * (1 / g - 1 / further)
         off = min(off, abs(way - by_inverse))
+        if now.z * new.z > 0:
+            by_powers = (now.turn * g / now.z + new.turn * further / new.z) / 2 * np.log(further / g)
+            off = min(off, abs(way) * abs(1 - by_powers / np.log(new.z / now.z)) if new.z != now.z else off)
     if now.turn < 0 <= new.turn:  # the way has turned back: compare with what it was before
         way = min(abs(now.turn), new.turn) * (further - g)
     return bool(off <= FITTING * abs(way) + 1e-12 * (abs(now.z) + abs(new.z)))

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import FunctionType
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from numerics.compiling import compiled
@@ -97,11 +99,21 @@ class SiteSystem:
             slopes = np.zeros((len(variables), 1, 1), kind)
             slopes[number] = 1.0
             jets.append(Jet(np.asarray(values, kind)[None], slopes))
-        found: Sequence[Any] = self.law.equations(self.p, jets[0], jets[1:], self.sites)
+        found: Sequence[Any] = by_numpy(self.law.equations)(self.p, jets[0], jets[1:], self.sites)
         shape = (len(variables), 1, z.size)
         residual = np.stack([np.broadcast_to(e.value, shape[1:])[0] for e in found], axis=-1)
         slopes = np.stack([np.broadcast_to(e.slopes, shape)[:, 0] for e in found], axis=-1)
         return residual, slopes[0], np.moveaxis(slopes[1:], 0, -1)
+
+
+@lru_cache(maxsize=64)
+def by_numpy(equations: Callable[..., Any]) -> Callable[..., Any]:
+    """Generated equations whose functions of traits are evaluated by NumPy, which has the same names as jax.numpy: one
+    call of the latter takes longer than all of the former."""
+    if not isinstance(equations, FunctionType):
+        return equations
+    names = {name: np if value is jnp else value for name, value in equations.__globals__.items()}
+    return FunctionType(equations.__code__, names, equations.__name__, equations.__defaults__, equations.__closure__)
 
 
 @lru_cache(maxsize=64)

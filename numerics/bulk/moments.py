@@ -12,12 +12,13 @@ from numerics.runtime.interface import BulkLaw
 from numerics.runtime.point import Point
 
 
-def moments(branch: Branch, count: int) -> list[float]:
-    """Moments 0 to `count`: exactly from the curve, rounded once, or from the resolvent on a circle without one."""
+def moments(branch: Branch, count: int, like: Branch | None = None) -> list[float]:
+    """Moments 0 to `count`: exactly from the curve, rounded once, or from the resolvent on a circle without one. like: a
+    branch whose spectrum is nearly the same and is known."""
     exact = exact_moments(branch, count)
     if exact is not None:
         return [float(m) for m in exact]
-    return [float(m) for m in series_moments(branch, count)]
+    return [float(m) for m in series_moments(branch, count, like)]
 
 
 def exact_moments(branch: Branch, count: int) -> list[Fraction] | None:

@@ -29,7 +29,7 @@ def edge_errors(branch: Branch, others: Sequence[Branch], law: Law, nearby: Near
 @in_float64
 def moment_errors(branch: Branch, others: Sequence[Branch], count: int, nearby: Nearby) -> list[float]:
     """A standard error for each moment, its bias included."""
-    here, there = moments(branch, count), [moments(one, count) for one in others]
+    here, there = moments(branch, count), [moments(one, count, branch) for one in others]
     found = [nearby.estimate(value, [one[k] for one in there]) for k, value in enumerate(here)]
     return [math.hypot(error, value - now) for (value, error), now in zip(found, here, strict=True)]
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
-from numerics.bulk.density import panelled, pieces_of, resolvent_at
+from numerics.bulk.density import panelled, pieces_of, resolvent_at, tip_panel
 from numerics.bulk.edges import (
     Intervals,
     atom_at,
@@ -27,7 +27,7 @@ from numerics.bulk.edges import (
 )
 from numerics.bulk.folds import edges_against
 from numerics.bulk.keeping import kept_or_found, made_law, plain_law
-from numerics.bulk.law import Law
+from numerics.bulk.law import Law, Panel, Panelled
 from numerics.precision import in_float64
 from numerics.progress import Report, part
 from numerics.runtime.interface import BulkLaw
@@ -45,6 +45,8 @@ __all__ = [
     "support",
 ]
 
+TIPS = 0.5
+"""How far the mass next to an end may be from what a power has there, relatively."""
 MASS_ERROR = 1e-8
 """How far the total mass may be from one before the result is refused."""
 
@@ -108,15 +110,28 @@ def _assembled(
     branch: Branch, intervals: Intervals, candidates: np.ndarray, more: np.ndarray, tell: Report | None = None
 ) -> Law:
     """Density on panels, atoms, and how far both are from a law with the right transform; panels end at `more` too."""
-    panels = panelled(branch, pieces_of(branch, intervals, np.unique(np.concatenate([candidates, more]))), tell)
+    pieces, tips = pieces_of(branch, intervals, np.unique(np.concatenate([candidates, more])))
+    panels = panelled(branch, pieces, tell)
     places = sorted({0.0, *candidates})
     atoms = tuple((x, w) for x, w in ((float(x), atom_at(branch, float(x), intervals)) for x in places) if w > 0)
+    if tips:
+        panels = _with_tips(panels, [tip_panel(branch, tip) for tip in tips], sum(weight for _, weight in atoms))
     found = Law(tuple(intervals), atoms, panels, np.inf)
     total = panels.mass + sum(weight for _, weight in atoms)
     above = 1j * branch.start.height / 3
     right = resolvent_at(branch, np.array([above]))[0][0]
     defect = max(abs(total - 1), abs(complex(found.transform(above)) / right - 1))
     return Law(tuple(intervals), atoms, panels, float(defect) if np.isfinite(defect) else np.inf)
+
+
+def _with_tips(panels: Panelled, tips: list[Panel], atoms: float) -> Panelled:
+    """What is left of the mass is that of the tips, if it is about as much as they have: the law has the right
+    transform only if that is where it belongs."""
+    estimate, left = sum(tip.mass for tip in tips), 1 - atoms - panels.mass
+    if abs(left - estimate) < TIPS * estimate:
+        tips = [replace(tip, series=tip.series * left / estimate, error=tip.error) for tip in tips]
+    whole = sorted((*panels.panels, *tips), key=lambda panel: (panel.piece.low, panel.t0))
+    return Panelled(tuple(whole), panels.zeros)
 
 
 def support(branch: Branch, tell: Report | None = None) -> list[tuple[float, float]]:
@@ -129,8 +144,11 @@ def atoms_of(branch: Branch, edges: Sequence[tuple[float, float]]) -> list[dict[
     return [{"at": at, "weight": weight} for at, weight in law_of(branch).atoms]
 
 
-def series_moments(branch: Branch, count: int) -> np.ndarray:
-    """Moments 0 to `count` from the resolvent on a circle around the whole spectrum: its series at infinity."""
+def series_moments(branch: Branch, count: int, like: Branch | None = None) -> np.ndarray:
+    """Moments 0 to `count` from the resolvent on a circle around the whole spectrum: its series at infinity. like: a
+    branch whose spectrum is nearly the same, so that its circle will do."""
+    if like is not None:
+        return np.array(_on_a_circle(branch, count, law_of(like)))
     return np.array(_moments(branch.law, branch.own, count))
 
 
@@ -138,11 +156,11 @@ def series_moments(branch: Branch, count: int) -> np.ndarray:
 @in_float64
 def _moments(law: BulkLaw, p: Point, count: int) -> tuple[float, ...]:
     branch = Branch(law, p)
-    return kept_or_found(branch, f"moments-{count}", lambda: _on_a_circle(branch, count), list, tuple)
+    found = partial(_on_a_circle, branch, count)
+    return kept_or_found(branch, f"moments-{count}", lambda: found(law_of(branch)), list, tuple)
 
 
-def _on_a_circle(branch: Branch, count: int) -> tuple[float, ...]:
-    law = law_of(branch)
+def _on_a_circle(branch: Branch, count: int, law: Law) -> tuple[float, ...]:
     ends = [e for pair in law.edges for e in pair] + [at for at, _ in law.atoms]
     radius = 1.5 * max(map(abs, ends), default=branch.start.height) or branch.start.height
     nodes = 48  # what the circle folds onto a moment is (2/3)^96 of it

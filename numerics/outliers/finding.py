@@ -440,7 +440,7 @@ def by_contour(problem: SpikedProblem) -> list[float]:
     atoms = [low for low, high in problem.excluded if high == low]
     intervals = sorted((low, high) for low, high in problem.excluded if high > low)
     radius = (intervals[-1][1] - intervals[0][0]) / 2 if intervals else max(map(abs, atoms), default=0.0) or 1.0
-    pieces = panels(_bounded_rows(problem, radius), intervals_outside(problem.excluded, problem.roots))
+    pieces = panels(_bounded_rows(problem, radius), intervals_outside(problem.searched, problem.roots))
     starts = [[float(piece.z(np.array(x))) for x in _inside_contour(piece.coefficients)] for piece in pieces]
     accepted = iter(_accepted(problem, [x for some in starts for x in some], atoms, radius))
     found = [[z for z in (next(accepted) for _ in some) if z is not None] for some in starts]

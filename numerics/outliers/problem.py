@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from numerics.bulk.branch import Branch
-from numerics.bulk.density import roots_of
+from numerics.bulk.density import out_of_reach, roots_of
 from numerics.bulk.support import atoms_of, support
 from numerics.compiling import compiled
 from numerics.nearby import read
@@ -45,6 +45,14 @@ class SpikedProblem:
         pairs = zip(bulk, roots_of(self.branch, bulk), strict=True)
         return {end: root for ends, roots in pairs for end, root in zip(ends, roots, strict=True)}
 
+    @cached_property
+    def searched(self) -> tuple[tuple[float, float], ...]:
+        """The intervals outside of which outliers are looked for: those of the bulk, and what is too close to an end at
+        which its density diverges."""
+        bulk = [(low, high) for low, high in self.excluded if high > low]
+        off = out_of_reach(self.branch, bulk)
+        return tuple((low - off.get(low, 0.0), high + off.get(high, 0.0)) for low, high in self.excluded)
+
     @property
     def moves(self) -> bool:
         """Whether the bulk depends on order parameters, so that it has an error where these have one."""
@@ -66,7 +74,7 @@ class SpikedProblem:
         """Outside every interval, by more than rounding; a candidate at an edge has just met the bulk."""
         share = AT_SETTLED_EDGE if self.branch.law.settles else AT_EDGE
         margin = share * max((abs(e) for pair in self.excluded for e in pair), default=1.0)
-        return all(z < low - margin or z > high + margin for low, high in self.excluded)
+        return all(z < low - margin or z > high + margin for low, high in self.searched)
 
     def nearest_edge(self, z: float) -> float:
         """The end of an interval of the bulk, or the atom, that is closest."""
