@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -29,14 +30,29 @@ class AtSites:
         made = {whole: {s: Symbol(s.name, SCALAR) for s in some} for whole, some in parts.items()}
         self.parts = {whole: tuple(some.values()) for whole, some in made.items()}
         self.leaves: dict[sp.Symbol, Slot] = {Z: Slot(Ref(self.z), "z")}
+        self.shared: dict[SiteAverage, Symbol] = {}
         self.leaves |= {s: Slot(Ref(symbol), s.name) for some in made.values() for s, symbol in some.items()}
 
     def number(self, expression: sp.Expr) -> Formula:
         """A scalar."""
         expression = sp.sympify(expression)
         averages = sorted(expression.atoms(SiteAverage), key=sp.default_sort_key)
-        found = expression.xreplace({node: Slot(self._over_sites(node), "average") for node in averages})
+        found = expression.xreplace({node: Slot(self._average(node), "average") for node in averages})
         return Formula(found.xreplace(self.leaves), SCALAR)
+
+    def _average(self, average: SiteAverage) -> Value:
+        return Ref(self.shared[average]) if average in self.shared else self._over_sites(average)
+
+    def sharing(self, expressions: Iterable[sp.Expr]) -> tuple[tuple[Let, ...], Tuple]:
+        """Numbers in which averages that stand in several places are taken once."""
+        expressions = tuple(map(sp.sympify, expressions))
+        counted = Counter(node for e in expressions for node in sp.preorder_traversal(e) if isinstance(node, SiteAverage))
+        several = sorted((node for node, count in counted.items() if count > 1), key=sp.default_sort_key)
+        lets = tuple(Let(Symbol(f"average{k}", SCALAR), self._over_sites(node)) for k, node in enumerate(several))
+        self.shared = {node: let.symbol for node, let in zip(several, lets, strict=True)}
+        found = self.numbers(expressions)
+        self.shared = {}
+        return lets, found
 
     def _over_sites(self, average: SiteAverage) -> Value:
         """The average of one site's response over the laws of its traits."""
@@ -47,7 +63,8 @@ class AtSites:
     def _of_traits(self, expression: sp.Expr, traits: Sequence[Trait]) -> Function:
         """A function of traits."""
         slots = {trait(): Slot(Ref(self.values[trait]), trait.name) for trait in traits}
-        body = Formula(self.number(expression.xreplace(slots)).expression, None)
+        numerator, denominator = (_gathered(part, traits) for part in sp.fraction(expression))
+        body = Formula(self.number((numerator / denominator).xreplace(slots)).expression, None)
         return Function(tuple(self.values[trait] for trait in traits), body)
 
     def numbers(self, expressions: Iterable[sp.Expr]) -> Tuple:
@@ -68,6 +85,22 @@ class AtSites:
 
     def _law(self, trait: Any) -> Value:
         return law_of(trait, (Ref(self.nodes),), self.number)
+
+
+def _gathered(expression: sp.Expr, traits: Sequence[Trait]) -> sp.Expr:
+    """A sum of functions of traits, each with all that multiplies it, or of what multiplies them, each with its function
+    of traits, whichever is shorter: what is the same at all sites is computed once, not for each of them."""
+    values = [trait() for trait in traits]
+    by_function, by_factor = dict[sp.Expr, list[sp.Expr]](), dict[sp.Expr, list[sp.Expr]]()
+    for term in sp.Add.make_args(sp.expand(expression)):
+        scale, function = term.as_independent(*values, as_Add=False)
+        number, factor = scale.as_coeff_Mul()
+        by_function.setdefault(function, []).append(scale)
+        by_factor.setdefault(factor, []).append(number * function)
+    if len(by_function) <= len(by_factor):
+        return sp.Add(*(function * sp.Add(*some) for function, some in by_function.items()))
+    # differences of functions lose digits that their factors have
+    return sp.Add(*(factor * sp.factor(sp.Add(*some)) for factor, some in by_factor.items()))
 
 
 def at_groups(trait: Trait) -> Symbol:

@@ -199,12 +199,12 @@ class _Spectral(AtSites):
         self, name: str, given: Iterable[Symbol], doc: str, result: Value, body: tuple[Let, ...] = ()
     ) -> Definition:
         """A function with the tables of coefficients that its result needs."""
-        used = symbols_in(result)
-        body = (*body, *self.coefficients.statements(used))
-        body += tuple(Let(s, Item(self.order, key, s.shape)) for key, s in self.letters.items() if s in used)
+        used = {symbol for value in (result, *(let.value for let in body)) for symbol in symbols_in(value)}
+        first = self.coefficients.statements(used)
+        first += tuple(Let(s, Item(self.order, key, s.shape)) for key, s in self.letters.items() if s in used)
         if self.when in used:
-            body += (Let(self.when, Call("arange", (self.steps,), self.when.shape)),)
-        return super().function(name, given, doc, result, body)
+            first += (Let(self.when, Call("arange", (self.steps,), self.when.shape)),)
+        return super().function(name, given, doc, result, (*first, *body))
 
     # -- matrices over training times
 
@@ -502,8 +502,10 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
     named: dict[str, Any] = {"responses": tuple(s.name for s in symbols)}
     named["resolvent"] = symbols.index(projected.resolvent)
 
-    def function(name: str, given: tuple[Symbol, ...], doc: str, result: Value) -> None:
-        named[name] = work.function(name, given, doc, result)
+    def function(
+        name: str, given: tuple[Symbol, ...], doc: str, result: Value, body: tuple[Let, ...] = ()
+    ) -> None:
+        named[name] = work.function(name, given, doc, result, body)
 
     def tables(rows: Iterable[Iterable[sp.Expr]]) -> Tuple:
         return Tuple(tuple(map(work.numbers, rows)))
@@ -515,7 +517,8 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
         named["spreads"] = (*spreads, *map(_sampled, projected.sampled))
     told = (f"0 = {text(e)}" for e in projected.bulk_equations)
     doc = "\n".join(("Each is zero at the bulk responses r at z, and vanishes as z grows:", *told))
-    function("equations", given, doc, work.numbers(projected.bulk_equations))
+    averages, numbers = work.sharing(projected.bulk_equations)
+    function("equations", given, doc, numbers, averages)
     if bulk.curve is not None:
         named["curve_text"] = str(bulk.curve.xreplace({Z: sp.Symbol("{z}")}))
         poly = sp.Poly(bulk.curve, projected.resolvent, Z)

@@ -24,7 +24,7 @@ TOLERANCE, MOST, TOGETHER = 1e-10, 4096, 2**16
 combinations of those of several densities."""
 INSIDE, NEWTON = 48, 4
 """Points in each interval of the bulk, and steps from the responses with fewer values to those with more."""
-ABOVE, SPREAD, NEAR, ROUGHLY = 128, 6.0, 3e-3, 1e-6
+ABOVE, SPREAD, NEAR, ROUGHLY = 128, 6.0, 3e-3, 1e-9
 """Points above the axis, how far they reach and how high they are, beside the width of the spectrum, and how far
 responses may move there."""
 

@@ -452,6 +452,7 @@ def _bounded_rows(problem: SpikedProblem, unit: float) -> Evaluate:
     density diverges: same zeros, and bounded, so that few panels reproduce it."""
 
     def real_matrices(z: np.ndarray) -> np.ndarray:
+        problem.branch.ask_beside(z, problem.excluded)
         found: np.ndarray = np.real(a_matrices(problem, z))
         return found
 
