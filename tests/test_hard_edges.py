@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reference_formulas import hard_edges_by_hand
-from sympy import sqrt
+from reference_formulas import hard_edges_by_hand, sites_by_hand
+from sympy import sqrt, tanh
 
 import derive
-from derive import Model, gaussian, goe, normal, outer, parameter, sectors, spectrum
+from derive import Eq, Model, diag, field, gaussian, goe, normal, outer, parameter, sectors, spectrum, trait
 from numerics.bulk.branch import Branch
 from numerics.bulk.density import _root_of
 from numerics.bulk.support import law_of, law_without_curve
@@ -71,3 +71,61 @@ def test_numbers_of_many_digits_are_coefficients_too(theory):
 @pytest.mark.parametrize(("p", "q"), [(1, 2), (1, 3), (2, 3), (3, 4), (7, 8)])
 def test_roots_in_which_a_density_is_smooth(p, q):
     assert {_root_of(-p / q + off) for off in (-3e-3, 0.0, 3e-3)} == {q}
+
+
+# -- sites that differ: a square layer whose units saturate
+
+VALUES = np.geomspace(0.02, 1, 12)
+SHARES = np.full(12, 1 / 12)
+
+
+def squares(values):
+    s = trait("s", D, values=list(values))
+    return derive.load(Model(parameters=(k,), equations=[], probe=spectrum(Q.T @ diag(s) @ Q + SPIKE)))
+
+
+@pytest.fixture(scope="module")
+def many_values():
+    return squares(VALUES).solve(k=4.0)
+
+
+def test_square_with_many_values_on_a_diagonal_reaches_zero(many_values):
+    assert many_values.bulk_edges[0, 0] == 0
+    top = sites_by_hand.weighted_rows_edges(1.0, VALUES, SHARES, gaps=False)[-1]
+    assert many_values.bulk_edges[-1, 1] == pytest.approx(top, rel=1e-12)
+    (outlier,) = many_values.outliers
+    assert sites_by_hand.weighted_rows(complex(outlier), 1.0, VALUES, SHARES).real == pytest.approx(1 / 4, rel=1e-9)
+
+
+@pytest.mark.parametrize("x", [1e-9, 1e-5, 1e-2])
+def test_density_next_to_zero_is_the_one_by_hand(many_values, x):
+    assert many_values.density(np.array([x]))[0] == pytest.approx(
+        sites_by_hand.square_density(x, VALUES, SHARES), rel=1e-6
+    )
+
+
+def test_sites_that_vanish_are_an_atom_beside_a_soft_edge():
+    solution = squares([0, *VALUES[1:]]).solve(k=4.0)
+    assert solution.layer().atoms == ((0, pytest.approx(1 / 12, rel=1e-12)),)
+    assert solution.bulk_edges[0, 0] > 1e-5
+
+
+@pytest.fixture(scope="module")
+def jacobian():
+    """J = diag(tanh'(h)) (Q + planted) of a square layer, h = Q x made by the matrix itself."""
+    x, y, h = normal("x", D), normal("y", D), field("h", D)
+    J = diag(1 - tanh(h) ** 2) @ (Q + k / D * outer(y, x))
+    return derive.load(Model(parameters=(k,), equations=[Eq(h, Q @ x)], probe=spectrum(J.T @ J))).solve(k=3.0)
+
+
+@pytest.mark.slow
+def test_square_jacobian_of_saturating_units(jacobian):
+    places, shares = sites_by_hand.normal_numbers()
+    factor = (1 - np.tanh(places) ** 2) ** 2
+    place, _ = sites_by_hand.weighted_by_field(1.0, factor, places**2 + 9, shares, 2.6, 20.0)
+    assert list(jacobian.outliers) == pytest.approx([place], rel=1e-9)
+    top = sites_by_hand.weighted_rows_edges(1.0, factor, shares, gaps=False)[-1]
+    assert jacobian.bulk_edges.tolist() == [[0, pytest.approx(top, rel=1e-10)]]
+    for x in (1e-8, 1e-4, 1e-1):
+        expected = sites_by_hand.square_density(x, factor, shares)
+        assert jacobian.density(np.array([x]))[0] == pytest.approx(expected, rel=1e-6)

@@ -46,7 +46,9 @@ class AtSites:
     def sharing(self, expressions: Iterable[sp.Expr]) -> tuple[tuple[Let, ...], Tuple]:
         """Numbers in which averages that stand in several places are taken once."""
         expressions = tuple(map(sp.sympify, expressions))
-        counted = Counter(node for e in expressions for node in sp.preorder_traversal(e) if isinstance(node, SiteAverage))
+        counted = Counter(
+            node for e in expressions for node in sp.preorder_traversal(e) if isinstance(node, SiteAverage)
+        )
         several = sorted((node for node, count in counted.items() if count > 1), key=sp.default_sort_key)
         lets = tuple(Let(Symbol(f"average{k}", SCALAR), self._over_sites(node)) for k, node in enumerate(several))
         self.shared = {node: let.symbol for node, let in zip(several, lets, strict=True)}
@@ -88,11 +90,15 @@ class AtSites:
 
 
 def _gathered(expression: sp.Expr, traits: Sequence[Trait]) -> sp.Expr:
-    """A sum of functions of traits, each with all that multiplies it, or of what multiplies them, each with its function
-    of traits, whichever is shorter: what is the same at all sites is computed once, not for each of them."""
+    """Sums of functions of traits, each with all that multiplies it, or of what multiplies them, each with its function
+    of them, whichever is shorter: what is the same at all sites is computed once, not for each of them."""
+    if isinstance(expression, sp.Mul):
+        return sp.Mul(*(_gathered(factor, traits) for factor in expression.args))
+    if isinstance(expression, sp.Pow) and expression.exp.is_Integer:
+        return _gathered(expression.base, traits) ** expression.exp
     values = [trait() for trait in traits]
     by_function, by_factor = dict[sp.Expr, list[sp.Expr]](), dict[sp.Expr, list[sp.Expr]]()
-    for term in sp.Add.make_args(sp.expand(expression)):
+    for term in sp.Add.make_args(sp.expand_mul(expression)):
         scale, function = term.as_independent(*values, as_Add=False)
         number, factor = scale.as_coeff_Mul()
         by_function.setdefault(function, []).append(scale)

@@ -502,9 +502,7 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
     named: dict[str, Any] = {"responses": tuple(s.name for s in symbols)}
     named["resolvent"] = symbols.index(projected.resolvent)
 
-    def function(
-        name: str, given: tuple[Symbol, ...], doc: str, result: Value, body: tuple[Let, ...] = ()
-    ) -> None:
+    def function(name: str, given: tuple[Symbol, ...], doc: str, result: Value, body: tuple[Let, ...] = ()) -> None:
         named[name] = work.function(name, given, doc, result, body)
 
     def tables(rows: Iterable[Iterable[sp.Expr]]) -> Tuple:

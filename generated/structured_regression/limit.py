@@ -29,9 +29,8 @@ def equations(p, z, r, laws):
                 / (
                     p.eta * p.ridge * z
                     + p.eta * p.ridge
-                    + p.eta * R_delta_Z_u * lam * z
-                    + p.eta * R_delta_Z_u * lam
                     - p.mu * z
+                    + lam * (p.eta * R_delta_Z_u * z + p.eta * R_delta_Z_u)
                     + z**2
                     + z
                 )
@@ -61,9 +60,8 @@ def correlating(p, z, r, c, laws):
                 / (
                     p.eta * p.ridge * z
                     + p.eta * p.ridge
-                    + p.eta * R_delta_Z_u * lam * z
-                    + p.eta * R_delta_Z_u * lam
                     - p.mu * z
+                    + lam * (p.eta * R_delta_Z_u * z + p.eta * R_delta_Z_u)
                     + z**2
                     + z
                 )
@@ -81,9 +79,8 @@ def correlating(p, z, r, c, laws):
                 / (
                     p.eta * p.ridge * z
                     + p.eta * p.ridge
-                    + p.eta * R_delta_Z_u * lam * z
-                    + p.eta * R_delta_Z_u * lam
                     - p.mu * z
+                    + lam * (p.eta * R_delta_Z_u * z + p.eta * R_delta_Z_u)
                     + z**2
                     + z
                 )
@@ -117,9 +114,8 @@ def means(p, z, r, c, laws):
                 / (
                     p.eta * p.ridge * z
                     + p.eta * p.ridge
-                    + p.eta * R_delta_Z_u * lam * z
-                    + p.eta * R_delta_Z_u * lam
                     - p.mu * z
+                    + lam * (p.eta * R_delta_Z_u * z + p.eta * R_delta_Z_u)
                     + z**2
                     + z
                 )
@@ -137,9 +133,8 @@ def means(p, z, r, c, laws):
                 / (
                     p.eta * p.ridge * z
                     + p.eta * p.ridge
-                    + p.eta * R_delta_Z_u * lam * z
-                    + p.eta * R_delta_Z_u * lam
                     - p.mu * z
+                    + lam * (p.eta * R_delta_Z_u * z + p.eta * R_delta_Z_u)
                     + z**2
                     + z
                 )
@@ -158,9 +153,8 @@ def means(p, z, r, c, laws):
                 / (
                     p.eta * p.ridge * z
                     + p.eta * p.ridge
-                    + p.eta * R_delta_Z_u * lam * z
-                    + p.eta * R_delta_Z_u * lam
                     - p.mu * z
+                    + lam * (p.eta * R_delta_Z_u * z + p.eta * R_delta_Z_u)
                     + z**2
                     + z
                 )
@@ -179,9 +173,8 @@ def means(p, z, r, c, laws):
                 / (
                     p.eta * p.ridge * z
                     + p.eta * p.ridge
-                    + p.eta * R_delta_Z_u * lam * z
-                    + p.eta * R_delta_Z_u * lam
                     - p.mu * z
+                    + lam * (p.eta * R_delta_Z_u * z + p.eta * R_delta_Z_u)
                     + z**2
                     + z
                 )
@@ -199,9 +192,8 @@ def means(p, z, r, c, laws):
                 / (
                     p.eta * p.ridge * z
                     + p.eta * p.ridge
-                    + p.eta * R_delta_Z_u * lam * z
-                    + p.eta * R_delta_Z_u * lam
                     - p.mu * z
+                    + lam * (p.eta * R_delta_Z_u * z + p.eta * R_delta_Z_u)
                     + z**2
                     + z
                 )

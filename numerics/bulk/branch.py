@@ -179,6 +179,11 @@ class Branch:
         return polynomial_system(self.law, self.own) if self.law.sites is None else site_system(self.law, self.own)
 
     @property
+    def by_factors(self) -> bool:
+        """Whether changes of responses are taken as factors: where sites differ, which have no many digits."""
+        return isinstance(self.equations, SiteSystem)
+
+    @property
     def to_many_digits(self) -> bool:
         """Whether equations are few enough to be solved to many digits."""
         return isinstance(self.equations, System) and self.equations.count <= MOST_LONG
@@ -191,13 +196,15 @@ class Branch:
         batch = max(ENTRIES // slopes, min(BATCH, max(FEWEST, MOST_ENTRIES // slopes)))
         batch = min(batch, max(1, GROUPS // equations.groups))
 
+        moved = changed if self.by_factors else np.add
+
         def some(z: np.ndarray, r: np.ndarray, usual: np.ndarray) -> Improved:
             residual, _, slope = scaled(equations, z, r, relative_to(np, r, usual))
             first = solved(slope, residual[..., None])[..., 0]
-            r = changed(r, -first)
+            r = moved(r, -first)
             residual, rate, slope = scaled(equations, z, r, relative_to(np, r, usual))
             both = solved(slope, np.stack([residual, -rate], axis=-1))
-            r = changed(r, -both[..., 0])
+            r = moved(r, -both[..., 0])
             measure = relative_to(np, r, usual)
             before, after = (np.max(np.abs(step) / measure, axis=-1) for step in (first, both[..., 0]))
             return r, before, after, both[..., 1]
@@ -259,7 +266,7 @@ class Branch:
     def _from_infinity(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         heights = np.maximum(self.start.height, np.abs(z))
         r, tangent = begun(self.kernel, 1j * heights, self.start.above(heights))
-        return follow(self.kernel, 1j * heights, z, r, tangent, self.resolvent_index)
+        return follow(self.kernel, 1j * heights, z, r, tangent, self.resolvent_index, by_factors=self.by_factors)
 
     def _together(self, z: np.ndarray, tell: Report | None = None, what: str = "") -> tuple[np.ndarray, np.ndarray]:
         """Neighbours are followed as one to a point above them, as high as they are apart, and only then each."""
@@ -282,7 +289,14 @@ class Branch:
             places = np.concatenate([groups[k] for k in chunk])
             parent = np.concatenate([np.full(groups[k].size, k) for k in chunk])
             found[places], final[places] = follow(
-                self.kernel, above[parent], z[places], r[parent], tangents[parent], self.resolvent_index, 1.0
+                self.kernel,
+                above[parent],
+                z[places],
+                r[parent],
+                tangents[parent],
+                self.resolvent_index,
+                1.0,
+                self.by_factors,
             )
             if tell is not None:
                 tell((number + 1) / len(chunks), f"{what}, {z.size} points")
@@ -356,7 +370,7 @@ class Branch:
         r = np.array([self._known[x] for x in begin.tolist()])
         with np.errstate(all="ignore"):
             r, _, last, tangent = self.kernel(begin, r, np.abs(r))
-            found, errors = follow(self.kernel, begin, goal, r, tangent, self.resolvent_index, 1.0)
+            found, errors = follow(self.kernel, begin, goal, r, tangent, self.resolvent_index, 1.0, self.by_factors)
         found, errors = polished(self.kernel, goal, found, np.where(last < 1e-8, errors, np.inf))
         real = np.all(found.imag == 0, axis=1) & (errors <= 1e-12)
         self._known.update((x, row) for x, row, kept in zip(goal.tolist(), found, real, strict=True) if kept)
@@ -442,10 +456,12 @@ def follow(
     tangent: np.ndarray,
     index: int,
     attempt: float = 0.4,
+    by_factors: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Responses at `end`, each followed on the straight line from `begin`; and how far they are from converged.
 
-    `attempt` is the share of the way to try first.
+    `attempt` is the share of the way to try first. by_factors: logarithms of responses, where they change by less than
+    a factor, are closer to straight lines than responses are.
     """
     results, final = r.copy(), np.full(end.size, np.inf)
     place, way, goal_at = np.arange(end.size), begin - end, end
@@ -459,20 +475,25 @@ def follow(
         step = ((goal - left) * way)[:, None]
         run, more = tangent * step, bend * (step * step / 2)
         with np.errstate(all="ignore"):
-            factor = run / r
-            further = more / r - factor * factor / 2
-            small = (np.abs(factor) < FACTOR) & (np.abs(further) < FACTOR)
-            guess = np.where(small, r * np.exp(factor + further), r + run + more)
+            guess = r + run + more
+            if by_factors:
+                factor = run / r
+                further = more / r - factor * factor / 2
+                small = (np.abs(factor) < FACTOR) & (np.abs(further) < FACTOR)
+                guess = np.where(small, r * np.exp(factor + further), guess)
             better, first, last, slope = kernel(z, guess, size)
             g = better[:, index]
             new_size = np.abs(better)
             measure = np.maximum(new_size, size)
             measure += 1e-12 * _widest(measure)[:, None] + 1e-300
-            rate = slope / better
-            turning = np.where(small, (rate - tangent / r) / step, 0.0)
-            curved = np.where(small, better * (np.log(better / r) - factor), better - r - run)
-            between = np.where(small, better * turning * (step * step / 2), (slope - tangent) * (step / 2))
-            turned = np.where(small, better * (turning + rate * rate), (slope - tangent) / step)
+            curved, between = better - r - run, (slope - tangent) * (step / 2)
+            turned = between * (2 / (step * step))
+            if by_factors:
+                rate = slope / better
+                turning = (rate - tangent / r) / step
+                curved = np.where(small, better * (np.log(better / r) - factor), curved)
+                between = np.where(small, better * turning * (step * step / 2), between)
+                turned = np.where(small, better * (turning + rate * rate), turned)
             off, unfit = _widest(np.abs(curved) / measure), _widest(np.abs(curved - between) / measure)
             # `rough` is how far the last point was from converged, and its tangent as much
             slack = 3 * (rough**2 + last**2) + 2 * (rough + last) * _widest(np.abs(run) / measure) + 1e-9

@@ -80,7 +80,9 @@ def density_on(
     return values
 
 
-def pieces_of(branch: Branch, intervals: Sequence[tuple[float, float]], breaks: np.ndarray) -> tuple[list[Piece], list[Piece]]:
+def pieces_of(
+    branch: Branch, intervals: Sequence[tuple[float, float]], breaks: np.ndarray
+) -> tuple[list[Piece], list[Piece]]:
     """Intervals cut at the given points inside them, with the exponents by which the density starts at each end; and
     tips, too close to an end at which the density diverges to be followed there."""
     cuts = []
@@ -88,7 +90,7 @@ def pieces_of(branch: Branch, intervals: Sequence[tuple[float, float]], breaks: 
         inner = [float(x) for x in breaks if low < x < high]
         cuts += list(itertools.pairwise([low, *inner, high]))
     exponents = _exponents(branch, cuts)
-    if branch.to_many_digits:
+    if not branch.by_factors:
         return [Piece(*cut, *map(_root_of, pair)) for cut, pair in zip(cuts, exponents, strict=True)], []
     pieces, tips = [], []
     for (low, high), (first, last) in zip(cuts, exponents, strict=True):
@@ -129,7 +131,7 @@ def roots_of(branch: Branch, intervals: Sequence[tuple[float, float]]) -> list[t
 
 def out_of_reach(branch: Branch, intervals: Sequence[tuple[float, float]]) -> dict[float, float]:
     """Ends at which the density diverges, and how close to each of them nothing is known."""
-    if branch.to_many_digits:
+    if not branch.by_factors:
         return {}
     pairs = zip(intervals, _exponents(branch, intervals), strict=True)
     found = {end: power for ends, powers in pairs for end, power in zip(ends, powers, strict=True)}
@@ -145,7 +147,7 @@ def _exponents(branch: Branch, intervals: Sequence[tuple[float, float]]) -> list
     ends = np.concatenate([lows, highs])
     side = np.concatenate([np.ones(lows.size), -np.ones(highs.size)])
     spans = np.concatenate([width, width])
-    closest = 1e-12 if branch.to_many_digits else max(TIP, 10 * CLOSEST * branch.start.height / float(np.min(width)))
+    closest = 1e-12 if not branch.by_factors else max(TIP, 10 * CLOSEST * branch.start.height / float(np.min(width)))
     near = np.where(ends == 0, closest, np.maximum(1e-7, 1e-9 * np.abs(ends) / spans)) * spans
     samples = [-resolvent_at(branch, ends + side * near * factor)[0].imag for factor in (1.0, 4.0)]
     with np.errstate(all="ignore"):

@@ -75,7 +75,7 @@ def support_from_branch(
     top, bottom = march(branch, far, r[0], upward=False), march(branch, -far, r[1], upward=True)
     if top.z <= bottom.z:
         return [], np.zeros(0)
-    finest = 1e-14 if branch.to_many_digits else 10 * CLOSEST
+    finest = 1e-14 if not branch.by_factors else 10 * CLOSEST
     x = _samples(bottom.z, top.z, more, finest)
     r, errors = branch.certain(x, tell, "support of the bulk")
     known = np.isfinite(errors) & (errors < 1e-6)
@@ -143,7 +143,7 @@ def atom_at(branch: Branch, x: float, intervals: Intervals) -> float:
         around = _around(branch, x, reach)
         return around if around > 1e-12 else 0.0
     levels = np.array([1e-18, 1e-20]) * height if x == 0 else np.array([1e-6, 1e-7]) * reach
-    if x == 0 and not branch.eliminated and not branch.to_many_digits:
+    if x == 0 and branch.by_factors:
         levels = np.array([1e-9, 10 * CLOSEST]) * height
     if not inside:
         levels = np.minimum(levels, 1e-3 * reach * np.array([1.0, 0.01]))

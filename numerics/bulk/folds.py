@@ -71,7 +71,7 @@ def _at_fixed_g(branch: Branch, near: _Real, change: float) -> _Real | None:
     usual, first, last = np.abs(near.r) + 1e-300, np.inf, np.inf
     others = np.arange(r.size) != index
     stalled = False
-    for n in range(8):
+    for n in range(8 if branch.by_factors else 5):
         residual, rate, slope = (x[0] for x in branch.equations(np.array([z]), r[None]))
         matrix = slope.copy()
         matrix[:, index] = rate
@@ -84,7 +84,8 @@ def _at_fixed_g(branch: Branch, near: _Real, change: float) -> _Real | None:
         before, last = last, float(np.max(size))
         first = last if n == 0 else first
         stalled = 0.3 * before < last < 1e-6  # by rounding, where a response nearly vanishes
-        z, r = float(changed(z, -moved[index])), np.where(others, changed(r, -moved), r)
+        by = changed if branch.by_factors else np.add
+        z, r = float(by(z, -moved[index])), np.where(others, by(r, -moved), r)
         if last < 1e-13 or stalled:
             break
     if not (first < 0.1 and (last < 1e-9 or stalled) and np.all(np.isfinite(tangent))):
@@ -96,7 +97,7 @@ def _guessed(branch: Branch, near: _Real, change: float) -> tuple[float, np.ndar
     """z and the responses where G has changed by so much; powers of G next to an edge at which it diverges."""
     g = near.g(branch.resolvent_index)
     straight = near.z + near.turn * change, near.r + near.along * change
-    if abs(g) * branch.start.height <= LARGE or change / g <= -1:
+    if not branch.by_factors or abs(g) * branch.start.height <= LARGE or change / g <= -1:
         return straight
     with np.errstate(all="ignore"):
         ratio = np.log1p(change / g)
@@ -130,10 +131,10 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
                 return End(0.0 if abs(limit) < 1e-9 * height else limit, POLE)
             if abs(g) * height > LARGE and abs(now.turn * g) <= 1e-16 * abs(now.z):  # a hard edge that is not at zero
                 return End(now.z, POLE)
-            if abs(g) * height > LARGE and abs(now.z) < CLOSEST * height and not branch.to_many_digits:
+            if abs(g) * height > LARGE and abs(now.z) < CLOSEST * height and branch.by_factors:
                 return End(0.0, POLE)  # as close to it as numbers of this precision are known
             new = _at_fixed_g(branch, now, -stride if upward else stride)
-            if new is not None and not _fits(now, new, index):
+            if new is not None and not _fits(now, new, index, branch.by_factors):
                 stride *= 0.4
             elif new is not None and new.turn < 0:
                 now, stride = new, 1.6 * stride
@@ -154,7 +155,7 @@ def march(branch: Branch, z: float, r: np.ndarray, upward: bool) -> End:
     )
 
 
-def _fits(now: _Real, new: _Real, index: int) -> bool:
+def _fits(now: _Real, new: _Real, index: int, by_factors: bool) -> bool:
     """Whether the slopes at both ends explain the way between them, in G or in 1/G: a step over two folds does not."""
     g, further = now.g(index), new.g(index)
     way = new.z - now.z
@@ -162,7 +163,7 @@ def _fits(now: _Real, new: _Real, index: int) -> bool:
     if g * further > 0:
         by_inverse = (now.turn * g**2 + new.turn * further**2) / 2 * (1 / g - 1 / further)
         off = min(off, abs(way - by_inverse))
-        if now.z * new.z > 0:
+        if by_factors and now.z * new.z > 0:
             by_powers = (now.turn * g / now.z + new.turn * further / new.z) / 2 * np.log(further / g)
             off = min(off, abs(way) * abs(1 - by_powers / np.log(new.z / now.z)) if new.z != now.z else off)
     if now.turn < 0 <= new.turn:  # the way has turned back: compare with what it was before

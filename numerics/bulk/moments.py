@@ -13,8 +13,9 @@ from numerics.runtime.point import Point
 
 
 def moments(branch: Branch, count: int, like: Branch | None = None) -> list[float]:
-    """Moments 0 to `count`: exactly from the curve, rounded once, or from the resolvent on a circle without one. like: a
-    branch whose spectrum is nearly the same and is known."""
+    """Moments 0 to `count`: exactly from the curve, rounded once, or from the resolvent on a circle without one.
+
+    like: a branch whose spectrum is nearly the same and is known."""
     exact = exact_moments(branch, count)
     if exact is not None:
         return [float(m) for m in exact]

@@ -452,7 +452,8 @@ def _bounded_rows(problem: SpikedProblem, unit: float) -> Evaluate:
     density diverges: same zeros, and bounded, so that few panels reproduce it."""
 
     def real_matrices(z: np.ndarray) -> np.ndarray:
-        problem.branch.ask_beside(z, problem.excluded)
+        if problem.branch.by_factors:  # a long way from infinity, step by step
+            problem.branch.ask_beside(z, problem.excluded)
         found: np.ndarray = np.real(a_matrices(problem, z))
         return found
 

@@ -153,3 +153,20 @@ def symmetric_with_field(theta: float, diagonal: np.ndarray, places: np.ndarray,
         return 1 + g * g - g * (theta + float(np.sum(weights * places**2 / (z - diagonal - g))))
 
     return brentq(left, low, high, xtol=1e-12)
+
+
+def square_density(x: float, values: np.ndarray, weights: np.ndarray) -> float:
+    """The density of Q^T diag(s) Q with as many rows as columns: with y = 1/G, x = y <1/(1 - s/y)>, in logarithms of y.
+
+    From far above the axis down to x, each point from the one before: Newton's method in log y.
+    """
+    y = 1j * 10.0
+    for height in np.geomspace(10.0, 1e-9 * x, 400):
+        for _ in range(50):
+            inside = 1 / (1 - values / y)
+            found, slope = np.sum(weights * inside) * y, np.sum(weights * inside * (1 - values / y * inside)) * y
+            step = (found - (x + 1j * height)) / slope
+            y = y * np.exp(-step)
+            if abs(step) < 1e-14:
+                break
+    return float((-1 / y).imag / np.pi)
