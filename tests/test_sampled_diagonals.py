@@ -111,6 +111,21 @@ def test_sampled_sites_have_the_outlier_by_conditioning():
 
 
 @pytest.mark.slow
+def test_sampled_sites_of_a_square_jacobian_reach_zero():
+    K = diag(1 - tanh(h) ** 2) @ (W + strength / sqrt(D) * outer(u, x))
+    layer = sampled([Eq(h, W @ x / sqrt(D))], K.T @ K / N, {"nu": 1.0})
+    factor = (1 - np.tanh(PLACES) ** 2) ** 2
+    place, _ = by_hand.weighted_by_field(1.0, factor, PLACES**2 + 9, SHARES, 2.6, 20.0)
+    near(layer.outliers[0], layer.outlier_errors[0], place)
+    (low, high), (_, error) = layer.bulk_edges[0], layer.diagnostics["edge_errors"][0]
+    assert low == 0
+    near(high, error, by_hand.weighted_rows_edges(1.0, factor, SHARES, gaps=False)[-1])
+    # of twenty thousand sites a share of 0.4 is known to 3.5e-3
+    for at, share in ((1e-2, 0.19270273), (0.1, 0.40665124)):
+        assert float(layer.law.cumulative(np.array([at]))[0]) == pytest.approx(share, abs=4e-3)
+
+
+@pytest.mark.slow
 def test_second_derivatives_are_those_by_conditioning():
     layer = sampled([Eq(m, M @ x)], M + 2 * diag(tanh(m)) + strength / D * outer(x, x), {"strength": 2.0})
     expected = by_hand.symmetric_with_field(2.0, 2 * np.tanh(PLACES), PLACES, SHARES, 3.05, 8.0)

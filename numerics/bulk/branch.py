@@ -61,11 +61,13 @@ def relative_to(xp: Any, r: Any, usual: Any) -> Any:
     return size + 1e-12 * xp.max(size, axis=-1, keepdims=True) + 1e-300
 
 
-def changed(r: np.ndarray, change: np.ndarray) -> np.ndarray:
+def changed(r: Any, change: Any) -> np.ndarray:
     """Responses after a change, taken as a factor where it is small beside them: next to an edge at which some diverge
     and others vanish they are powers of each other, and their products stay what they are."""
-    ratio = change / r
-    return np.where(np.abs(ratio) < FACTOR, r * np.exp(ratio), r + change)
+    with np.errstate(all="ignore"):
+        ratio = change / r
+        found: np.ndarray = np.where(np.abs(ratio) < FACTOR, r * np.exp(ratio), r + change)
+    return found
 
 
 def scaled(

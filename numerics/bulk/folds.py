@@ -24,6 +24,8 @@ from numerics.runtime.point import Point, replaced
 FOLD, POLE = "fold", "pole"
 LARGE = 1e3
 """A resolvent so large, in units of the inverse width, belongs to a pole or to a hard edge."""
+STEEPEST = 20.0
+"""Logarithms of factors by which a power of G may change in one step."""
 FITTING = 0.3
 """How far slopes at the ends of a step may be from explaining it, relatively."""
 
@@ -101,9 +103,9 @@ def _guessed(branch: Branch, near: _Real, change: float) -> tuple[float, np.ndar
         return straight
     with np.errstate(all="ignore"):
         ratio = np.log1p(change / g)
-        powers = near.turn * g / near.z * ratio, near.along * g / near.r * ratio
-        made = near.z * np.exp(powers[0]), near.r * np.exp(powers[1])
-    z, r = (np.where(np.abs(power) < 20, x, y) for power, x, y in zip(powers, made, straight, strict=True))
+        power, powers = near.turn * g / near.z * ratio, near.along * g / near.r * ratio
+        z = near.z * np.exp(power) if abs(power) < STEEPEST else straight[0]
+        r = np.where(np.abs(powers) < STEEPEST, near.r * np.exp(powers), straight[1])
     return float(z), r
 
 
