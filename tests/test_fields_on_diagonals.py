@@ -258,6 +258,7 @@ def test_records_and_commands_know_fields_on_diagonals(tmp_path):
 loud, fading = field("loud", N, t), field("fading", D, t)
 one, other = diag(1 / (1 + h**2)), diag(tanh(h))
 REFUSED = {
+    "pole": (lambda: derive_model(theory(H, W.T @ diag(1 / (h - gain)) @ W / N).model), "unbounded next to h = 1"),
     "unbounded": (lambda: derive_model(theory(H, W.T @ diag(h**2) @ W / N).model), "is unbounded because h is"),
     "grows slowly": (
         lambda: derive_model(theory(H, W.T @ diag(log(1 + h**2)) @ W / N).model),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import sympy as sp
 
 from derive.algebra.nodes import outermost
@@ -28,6 +30,9 @@ from derive.language.traits import is_trait, traits_in
 from derive.language.vectors import PAST, Field, FieldAt, Mean, Total, shown, values
 from derive.records.system import DisorderRule, SpectralFields, Stopping, SystemField
 
+WIDEST, GRID, HALVED = 8, 800, 60
+"""Numbers among which zeros of divisors are looked for, at how many places, and how often these are halved."""
+
 
 def with_site_values(matrix: Matrix) -> Matrix:
     """A matrix in which training fields on diagonals are numbers of their sites, as traits are."""
@@ -53,6 +58,13 @@ def check_diagonals(matrix: Matrix) -> None:
             if trait.discrete and not trait.weights:
                 raise DeclarationError(
                     f"{where}, and the values of {trait} are data; write them into the declaration, values=[...]"
+                )
+        for value in values(entries):
+            place = _pole(entries, value)
+            if place is not None:
+                raise DeclarationError(
+                    f"{where}, which is unbounded next to {shown(value)} = {place:.3g}, so the bulk would have "
+                    "no edge; take a bounded function of it"
                 )
         for value, sign in _infinite_ends(entries):
             if _grows(entries, value, sign):
@@ -92,6 +104,39 @@ def _infinite_ends(entries: sp.Expr) -> list[tuple[FieldAt, int]]:
         if len(law) > 2:
             found += [(value, sign) for sign, end in ((-1, law[1]), (1, law[2])) if end in (sp.oo, -sp.oo)]
     return found
+
+
+def _pole(entries: sp.Expr, value: FieldAt) -> float | None:
+    """Where entries are infinite inside the law of a value, parameters at their defaults and other values at one: at a
+    zero of what is divided by."""
+    law = value.field.law if is_trait(value) else sp.Tuple(sp.S.One, -sp.oo, sp.oo)
+    if len(law) < 3:
+        return None
+    x = sp.Dummy("x", real=True)
+    given = {other: x if other == value else sp.S.One for other in values(entries)}
+    given |= {p: sp.sympify(p.default) for p in (entries.atoms(Parameter) | law.atoms(Parameter))}
+    function = entries.xreplace(given)
+    ends = [sp.sympify(end).xreplace(given) for end in law[1:]]
+    if not all(end.is_number for end in ends):
+        return None
+    low, high = (float(min(max(end, -WIDEST), WIDEST)) for end in ends)
+    divisors = {p.base for p in function.atoms(sp.Pow) if p.exp.is_negative and p.base.has(x)}
+    for divisor in sorted(divisors, key=sp.default_sort_key):
+        at = sp.lambdify(x, divisor, "math")
+        places = [low + (high - low) * k / GRID for k in range(1, GRID)]
+        for a, b in itertools.pairwise(places):
+            try:
+                if at(a) * at(b) > 0:
+                    continue
+                for _ in range(HALVED):
+                    middle = (a + b) / 2
+                    a, b = (a, middle) if at(a) * at(middle) <= 0 else (middle, b)
+            except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+                continue
+            near, nearer = (_size(function.xreplace({x: sp.Float(b + off)})) for off in (1e-4, 1e-8))
+            if nearer is None or near is not None and nearer > 100 * near:
+                return b
+    return None
 
 
 def _grows(entries: sp.Expr, value: FieldAt, sign: int) -> bool:

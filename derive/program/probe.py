@@ -199,7 +199,7 @@ class _Spectral(AtSites):
         self, name: str, given: Iterable[Symbol], doc: str, result: Value, body: tuple[Let, ...] = ()
     ) -> Definition:
         """A function with the tables of coefficients that its result needs."""
-        used = {symbol for value in (result, *(let.value for let in body)) for symbol in symbols_in(value)}
+        used = {symbol: None for value in (result, *(let.value for let in body)) for symbol in symbols_in(value)}
         first = self.coefficients.statements(used)
         first += tuple(Let(s, Item(self.order, key, s.shape)) for key, s in self.letters.items() if s in used)
         if self.when in used:
