@@ -56,7 +56,7 @@ class Nearby:
     varied: moved by each independent contribution to the error of a result without bias, one standard deviation at a
     time; counted: how much of what each of them changes is an error. half: of passes over half of the sites; None where
     the bias is left. share: the bias of all sites in units of how much more halves have, and doubt how far that may be
-    off.
+    off. replicas: so many of `varied`, the first ones, are moved by noise, by amounts that add up to nothing.
     """
 
     varied: tuple[Order, ...] = ()
@@ -64,6 +64,7 @@ class Nearby:
     half: Order | None = None
     share: float = 1.0
     doubt: float = 0.0
+    replicas: int = 0
 
     @property
     def orders(self) -> tuple[Order, ...]:
@@ -85,3 +86,10 @@ class Nearby:
         if len(known) < KNOWN * count:
             return base, math.inf
         return base, math.sqrt(sum(known) * count / len(known) + unsure**2)
+
+    def added_by_noise(self, value: float, others: Sequence[float | None]) -> float:
+        """What noise adds to a result on average. What replicas change it by in first order adds up to nothing, so that
+        their sum is of second order, and noise has the same."""
+        pairs = zip(self.counted[: self.replicas], others, strict=False)
+        known = [part**2 * (x - value) for part, x in pairs if x is not None]
+        return sum(known) * self.replicas / len(known) if known else 0.0

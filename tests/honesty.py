@@ -6,7 +6,8 @@ off or what counts as an error, with seeds that the change was not made with:
     python tests/honesty.py --first 5000 --seeds 40 --out honesty.jsonl
 
 For each declaration and each kind of quantity it gives how many there are, reported over seen error (the root of the
-mean square over the quantities, the least and the largest), how far means over seeds are from the long solution in
+mean square over the quantities, the least and the largest), reported error over how far values are from the long
+solution (which a bias that the error covers is a part of, and so is what it covers where two outliers are equal), how far means over seeds are from the long solution in
 reported errors (root of the mean square and the largest; what chance gives is printed beside), and what the tests of
 tests/seeds.py would call wrong.
 """
@@ -115,6 +116,13 @@ def rows(title: str, samples: int, solve: Solve, first: int, seeds: int) -> Iter
         if not these:
             continue
         ratios = np.array([one.ratio for one in these.values()])
+        true = np.array(
+            [
+                one.reported / math.sqrt(np.mean((one.values - truth[name][0]) ** 2))
+                for name, one in these.items()
+                if name in truth
+            ]
+        )
         off = np.array(
             [(one.values.mean() - truth[name][0]) / one.reported for name, one in these.items() if name in truth]
         )
@@ -130,6 +138,7 @@ def rows(title: str, samples: int, solve: Solve, first: int, seeds: int) -> Iter
             "ratio": math.sqrt(np.mean(ratios**2)),
             "least": float(ratios.min()),
             "largest": float(ratios.max()),
+            "true": math.sqrt(np.mean(true**2)) if len(true) else None,
             "off": math.sqrt(np.mean(off**2)) if len(off) else None,
             "farthest": float(np.max(np.abs(off))) if len(off) else None,
             "by chance": math.sqrt(np.mean(np.square(by_chance))) if by_chance else None,
@@ -155,7 +164,11 @@ def main() -> None:
             if told.out is not None:
                 with told.out.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row) + "\n")
-            off = "" if row["off"] is None else f"{row['off']:6.2f} {row['farthest']:6.2f} ({row['by chance']:.2f})"
+            off = (
+                ""
+                if row["off"] is None
+                else f"{row['true']:5.2f} {row['off']:6.2f} {row['farthest']:6.2f} ({row['by chance']:.2f})"
+            )
             print(
                 f"{title:34s} {row['kind']:10s} {row['count']:4d}   {row['ratio']:5.2f} [{row['least']:.2f}, "
                 f"{row['largest']:.2f}]   {off}   wrong {len(row['wrong'])}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -198,43 +199,47 @@ def errors_of(outliers, others):
     ]
 
 
-def test_outliers_that_cannot_be_told_apart_share_their_mean():
-    """Equal ones that noise pushes apart have their mean, and an error as large as their distance might be."""
-    rng = np.random.default_rng(5)
-    noise = rng.standard_normal((200, 2, 2))
-    noise = (noise + noise.transpose(0, 2, 1)) / 2
-    start = noise[:10].sum(0) / 10
-
-    def estimates(matrix):
-        others = [np.linalg.eigvalsh(matrix + (one - start) / 90**0.5)[::-1].tolist() for one in noise[:10]]
-        here = np.linalg.eigvalsh(matrix)[::-1].tolist()
-        return estimated_outliers(here, others, Nearby(({},) * 10, (1.0,) * 10))
-
-    same = estimates(5 * np.eye(2) + start)
-    assert same[0] == same[1] and same[0][0] == pytest.approx(5 + np.trace(start) / 2)
-    of_mean = np.std(np.trace(noise[:10], axis1=1, axis2=2) / 2, ddof=1) / 10**0.5
-    assert of_mean < same[0][1] < 2 * of_mean
-    apart = estimates(np.diag([9.0, 5.0]) + start)
-    assert apart[0][0] - apart[1][0] > 3.5
-
-
-@pytest.mark.parametrize("apart", [0.0, 0.5, 1.0, 2.0, 3.0, 4.0])
-def test_errors_cover_outliers_that_are_nearly_equal(apart):
-    """Half their distance is `apart` times what noise moves it by, and their mean is known a hundred times better."""
-    rng = np.random.default_rng(7)
-    missed, trials, count = 0, 400, 20
+def nearly_equal(rng, apart, symmetric=True, count=20, trials=400):
+    """Estimates of two outliers at 5 + apart and 5 - apart; noise moves half their distance by one, and their mean by
+    a hundredth."""
     for _ in range(trials):
-        noise = rng.standard_normal((count, 2))
-        noise -= noise.mean(0) + rng.standard_normal(2) / count**0.5  # replicas spread around a mean that is off
-        matrices = np.array([[[x, y], [y, -x]] for x, y in noise]) * count**0.5
-        matrices = matrices + 0.01 * count**0.5 * rng.standard_normal((count, 1, 1)) * np.eye(2)
+        noise = rng.standard_normal((count, 3)) * count**0.5
+        matrices = np.array([[[x, y], [y if symmetric else y / 2, -x]] for x, y, _ in noise])
+        matrices = matrices + 0.01 * noise[:, 2, None, None] * np.eye(2)
         mean = 5 * np.eye(2) + apart * np.diag([1.0, -1.0]) + matrices.mean(0)
         moved = [mean + (one - matrices.mean(0)) / (count * (count - 1)) ** 0.5 for one in matrices]
-        others = [np.linalg.eigvalsh(one)[::-1].tolist() for one in moved]
-        here = np.linalg.eigvalsh(mean)[::-1].tolist()
-        found = estimated_outliers(here, others, Nearby(({},) * count, (1.0,) * count))
-        missed += any(abs(z - x) > 4 * e for (z, e), x in zip(found, (5 + apart, 5 - apart), strict=True))
-    assert missed <= 0.02 * trials
+        here, *others = (np.sort(np.linalg.eigvals(one))[::-1].tolist() for one in (mean, *moved))
+        yield estimated_outliers(here, others, Nearby(({},) * count, (1.0,) * count, replicas=count))
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("apart", [0.0, 0.5, 1.0, 2.0, 3.0, 4.0])
+def test_outliers_that_are_nearly_equal_are_off_by_their_errors(apart, symmetric):
+    """They are within four errors, errors are neither too small nor too large, and noise that pushes them apart moves
+    their means by less than half an error."""
+    found = np.array(list(nearly_equal(np.random.default_rng(7), apart, symmetric)))
+    off, errors = found[..., 0] - (5 + apart, 5 - apart), found[..., 1]
+    assert np.mean(np.any(abs(off) > 4 * errors, axis=1)) <= 0.01
+    assert np.all(np.mean(errors**2, axis=0) > 0.6 * np.mean(off**2, axis=0))
+    assert np.all(np.mean(errors**2, axis=0) < 2 * np.mean(off**2, axis=0))
+    assert np.all(abs(np.mean(off, axis=0)) < 0.55 * np.mean(errors**2, axis=0) ** 0.5)
+
+
+def test_noise_adds_its_second_order_to_a_result():
+    values = np.random.default_rng(0).standard_normal(20)
+    moves = (values - values.mean()) / math.sqrt(20 * 19)
+    nearby = Nearby(({},) * 21, (1.0,) * 21, replicas=20)
+    for slope in (0.0, 3.0):
+        found = nearby.added_by_noise(1.0, [*(1 + slope * moves + 2 * moves**2), 100.0])
+        assert found == pytest.approx(2 * np.var(values, ddof=1) / 20)
+
+
+def test_no_outlier_of_a_replica_is_that_of_two():
+    """A second one, at the edge, that some replicas do not have: it says nothing about the first."""
+    others = [[5.1, 4.0], [4.9, 4.01], [5.2], [4.8], [5.1]]
+    first, second = errors_of([5.0, 4.0], others)
+    assert first == pytest.approx(math.sqrt(0.01 + 0.01 + 0.04 + 0.04 + 0.01)) and second == math.inf
+    assert errors_of([4.9], [[5.0, 4.0], [4.8, 4.1]]) == pytest.approx([0.1 * 2**0.5])
 
 
 def test_replicas_without_the_outlier_are_said():

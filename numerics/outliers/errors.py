@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from numerics.nearby import Nearby
 
-TOLD_APART = 3.0
-"""Outliers closer to each other than so many times the error of their distance are not told from each other."""
+TOLD_APART = 5.0
+"""Outliers closer to each other than so many times the error of their distance are not told from each other. Noise
+moves those that are farther apart by less than a fifth of their error."""
 Sides = dict[str, float | None]
 """Overlaps of an eigenvector with spikes, by the side they are on; None where there is none to name."""
 
@@ -18,21 +19,32 @@ def estimated_outliers(
 ) -> list[tuple[float, float]]:
     """Each outlier without bias, and its standard error; infinite where too few of the others have it.
 
-    Outliers and those of the others descend. One with as many is matched by rank; in one with more or fewer the nearest
-    is taken, and of two that are equally near the one whose rank is the closer, counted from the same end. Those that
-    cannot be told from each other share their mean: noise pushes equal ones apart, the upper ones up and the lower ones
-    down, by more than it moves their mean.
+    Outliers and those of the others descend. Of those that cannot be told from each other the distances lose what noise
+    adds to them: it pushes equal ones apart, the upper ones up and the lower ones down.
     """
+    columns = [_matched(outliers, found) for found in others]
+    table = [[column[rank] for column in columns] for rank in range(len(outliers))]
+    return [one for group in _alike(outliers, table, nearby) for one in _apart(group, outliers, table, nearby)]
 
-    def matched(rank: int, z: float, found: list[float]) -> float | None:
-        if len(found) == len(outliers):
-            return found[rank]
-        expected = rank if rank < len(outliers) / 2 else rank + len(found) - len(outliers)
-        nearest = min(range(len(found)), key=lambda k: (abs(found[k] - z), abs(k - expected)), default=None)
-        return None if nearest is None else found[nearest]
 
-    table = [[matched(rank, z, found) for found in others] for rank, z in enumerate(outliers)]
-    return [one for group in _alike(outliers, table, nearby) for one in _shared(group, outliers, table, nearby)]
+def _matched(outliers: Sequence[float], found: Sequence[float]) -> list[float | None]:
+    """For each outlier the one of the others that it is; both descend. One with as many is matched by rank; of the
+    longer list those are left out without which all are nearest to each other, so that none is matched twice."""
+    if len(found) == len(outliers):
+        return list(found)
+    fewer, more = sorted((outliers, found), key=len)
+    ways: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+    """For the first so many of the longer list, the least sum of distances and which of them have it."""
+    ways += [(math.inf, ())] * len(fewer)
+    for place, z in enumerate(more):
+        for rank in range(min(place + 1, len(fewer)), 0, -1):
+            far, places = ways[rank - 1]
+            ways[rank] = min(ways[rank], (far + abs(z - fewer[rank - 1]), (*places, place)))
+    taken = ways[-1][1]
+    if more is found:
+        return [found[place] for place in taken]
+    there = dict(zip(taken, found, strict=True))
+    return [there.get(rank) for rank in range(len(outliers))]
 
 
 def _alike(outliers: list[float], table: Sequence[Sequence[float | None]], nearby: Nearby) -> list[list[int]]:
@@ -51,31 +63,38 @@ def _alike(outliers: list[float], table: Sequence[Sequence[float | None]], nearb
     return groups
 
 
-def _shared(
+def _apart(
     group: list[int], outliers: list[float], table: Sequence[Sequence[float | None]], nearby: Nearby
 ) -> list[tuple[float, float]]:
-    """The estimate of a group for each of its outliers. How far they are apart beyond what noise would do to equal ones
-    is an error, and no less than noise would: a smaller distance cannot be seen, and their mean may be known far better
-    than that."""
+    """Estimates of outliers that cannot be told from each other: their mean, and how far each is from it.
+
+    Noise is added to the mean square of those distances, which is smooth where outliers are equal and distances are
+    not. Without it distances are smaller by a common factor, zero where noise explains all that is seen. Errors are
+    those of distances as they are seen: a smaller one cannot be told from none.
+    """
     count = len(group)
 
     def mean(values: Sequence[float | None]) -> float | None:
         known = [x for x in values if x is not None]
         return sum(known) / count if len(known) == count else None
 
+    def square(values: Sequence[float | None]) -> float | None:
+        return mean([None if x is None else x**2 for x in values])
+
     centre = sum(outliers[k] for k in group) / count
     centres = [mean(column) for column in zip(*(table[k] for k in group), strict=True)]
     value, error = nearby.estimate(centre, centres)
     if count == 1:
         return [(value, error)]
-    seen = sum((outliers[k] - centre) ** 2 for k in group) / count
+    distances = [outliers[k] - centre for k in group]
     moved = [[None if x is None or y is None else x - y for x, y in zip(table[k], centres, strict=True)] for k in group]
-    along = (
-        sum(nearby.estimate(outliers[k] - centre, ones)[1] ** 2 for k, ones in zip(group, moved, strict=True)) / count
-    )
-    # a symmetric matrix of noise, less its mean, has (count + 2) / 2 times as many entries as there are on its diagonal
-    beyond = max(along, seen - (count + 2) / 2 * along)
-    return [(value, math.sqrt(error**2 + beyond))] * count
+    found = [nearby.estimate(distance, ones) for distance, ones in zip(distances, moved, strict=True)]
+    seen = sum(distance**2 for distance in distances) / count
+    added = nearby.added_by_noise(seen, [square(column) for column in zip(*moved, strict=True)])
+    unbiased = sum(distance**2 for distance, _ in found) / count
+    left = math.sqrt(min(1.0, max(0.0, 1 - added / unbiased))) if unbiased else 0.0
+    along = sum(error**2 for _, error in found) / count
+    return [(value + left * distance, math.sqrt(error**2 + along)) for distance, _ in found]
 
 
 def estimated_path(
@@ -83,20 +102,15 @@ def estimated_path(
 ) -> tuple[list[list[float]], list[list[float | None]]]:
     """Outliers at each time without bias, and their standard errors.
 
-    others: those of each of the nearby order parameters, time by time. At a time when one of them has more or fewer,
-    outliers stay as they are and have no error.
+    others: those of each of the nearby order parameters, time by time. An outlier that too few of them have stays as it
+    is and has no error.
     """
     values: list[list[float]] = []
     errors: list[list[float | None]] = []
     for time, now in enumerate(path):
-        there = [one[time] for one in others]
-        if any(len(one) != len(now) for one in there):
-            values.append(now)
-            errors.append([None] * len(now))
-            continue
-        found = estimated_outliers(now, there, nearby)
-        values.append([value for value, _ in found])
-        errors.append([error for _, error in found])
+        found = estimated_outliers(now, [one[time] for one in others], nearby)
+        values.append([value if math.isfinite(error) else z for z, (value, error) in zip(now, found, strict=True)])
+        errors.append([error if math.isfinite(error) else None for _, error in found])
     return values, errors
 
 

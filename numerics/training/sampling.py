@@ -204,7 +204,12 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
     return Sampled(
         order,
         Nearby(
-            tuple(varied), (1.0,) * len(varied), ensemble.order([(1.0, half)], noises) if halved else None, share, doubt
+            tuple(varied),
+            (1.0,) * len(varied),
+            ensemble.order([(1.0, half)], noises) if halved else None,
+            share,
+            doubt,
+            len(wholes),
         ),
         observables,
         min(one.finite for one in reports),
