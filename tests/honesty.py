@@ -7,7 +7,7 @@ off or what counts as an error, with seeds that the change was not made with:
 
 For each declaration and each kind of quantity it gives how many there are, reported over seen error (the root of the
 mean square over the quantities, the least and the largest), reported error over how far values are from the long
-solution (which a bias that the error covers is a part of, and so is what it covers where two outliers are equal), how far means over seeds are from the long solution in
+solution (of which a bias that the error covers is a part), how far means over seeds are from the long solution in
 reported errors (root of the mean square and the largest; what chance gives is printed beside), and what the tests of
 tests/seeds.py would call wrong.
 """
