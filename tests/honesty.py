@@ -135,7 +135,7 @@ def rows(title: str, samples: int, solve: Solve, first: int, seeds: int) -> Iter
             "case": title,
             "kind": kind,
             "count": len(these),
-            "ratio": math.sqrt(np.mean(ratios**2)),
+            "ratio": math.sqrt(np.mean(ratios**2) * (seeds - 3) / (seeds - 1)),  # the mean of one over a variance
             "least": float(ratios.min()),
             "largest": float(ratios.max()),
             "true": math.sqrt(np.mean(true**2)) if len(true) else None,

@@ -175,7 +175,8 @@ class _Build(ExactBuild):
 
             slopes = None if law.slopes is None or law not in self.laws.owned else function(*law.slopes)
             kinks = function(*law.kinks) if law.kinks else None
-            made = Call("Law", (function(law.expression, together=False), slopes, kinks, law.kinds), None)
+            more = (True,) if law.straight else ()
+            made = Call("Law", (function(law.expression, together=False), slopes, kinks, law.kinds, *more), None)
             self.lines.append(Let(symbol, made, law.shown))
         return Ref(symbol)
 

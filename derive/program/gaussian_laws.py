@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import sympy as sp
 from sympy.core.relational import Relational
@@ -65,6 +66,11 @@ class Law:
     shown: str
     traits: tuple[FieldAt, ...] = ()
     """Those of its site that it depends on; their symbols are the last of the numbers'."""
+
+    @property
+    def straight(self) -> bool:
+        """Whether it has one argument and is made of straight pieces between its kinks and jumps."""
+        return bool(self.kinks) and len(self.symbols) == 1 and _degree(self.expression, self.symbols[0]) <= 1
 
 
 @dataclass(frozen=True)
@@ -557,13 +563,14 @@ def _kinks(expression: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> tup
     found: dict[sp.Expr, None] = {}
 
     def kink(function: sp.Expr) -> None:
-        function = sp.expand(function)
-        if not function.has(*symbols):
-            return
-        if _affine(function, symbols) is None:
-            raise NotGaussian(f"{where} has a kink or jump where {function} vanishes, which is not linear in fields")
-        if -function not in found:
-            found.setdefault(function)
+        for piece in _pieces(function, symbols):
+            piece = sp.expand(piece)
+            if not piece.has(*symbols):
+                continue
+            if _affine(piece, symbols) is None:
+                raise NotGaussian(f"{where} has a kink or jump where {piece} vanishes, which is not linear in fields")
+            if -piece not in found:
+                found.setdefault(piece)
 
     def walk(node: sp.Basic) -> None:
         if not node.has(*symbols):
@@ -598,6 +605,25 @@ def _kinks(expression: sp.Expr, symbols: Sequence[sp.Symbol], where: str) -> tup
     return tuple(found)
 
 
+def _pieces(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> list[sp.Expr]:
+    """What an expression may be, by which side of its own kinks and jumps its values are on: where it vanishes one of
+    these does."""
+    if not expression.has(*symbols) or expression in symbols:
+        return [expression]
+    if isinstance(expression, sp.sign):
+        return [sp.S.NegativeOne, sp.S.Zero, sp.S.One]
+    if isinstance(expression, sp.Heaviside):
+        return [sp.S.Zero, sp.S.Half, sp.S.One]
+    if isinstance(expression, sp.Piecewise):
+        return [piece for value, _ in expression.args for piece in _pieces(value, symbols)]
+    each = [_pieces(arg, symbols) for arg in expression.args]
+    if isinstance(expression, (sp.Max, sp.Min)):
+        return [piece for pieces in each for piece in pieces]
+    if isinstance(expression, sp.Abs):
+        return [side * piece for piece in each[0] for side in (1, -1)]
+    return list(dict.fromkeys(expression.func(*args) for args in product(*each)))
+
+
 def _kind(expression: sp.Expr, symbol: sp.Symbol, kinks: tuple[sp.Expr, ...]) -> int:
     if any(kink.has(symbol) for kink in kinks):
         return SPLIT
@@ -605,6 +631,23 @@ def _kind(expression: sp.Expr, symbol: sp.Symbol, kinks: tuple[sp.Expr, ...]) ->
     if polynomial is not None and not any(c.has(symbol) for c in polynomial.coeffs()):
         return max(1, int(polynomial.degree()))
     return SMOOTH
+
+
+def _degree(expression: sp.Basic, symbol: sp.Symbol) -> sp.Expr:
+    """The degree, in a symbol, of the polynomials that an expression is made of between kinks and jumps; infinite where
+    it is made of something else, or may be."""
+    if not expression.has(symbol) or isinstance(expression, (sp.sign, sp.Heaviside)):
+        return sp.S.Zero
+    if expression == symbol:
+        return sp.S.One
+    if isinstance(expression, sp.Piecewise):
+        return sp.Max(*(_degree(value, symbol) for value, _ in expression.args))
+    degrees = [_degree(arg, symbol) for arg in expression.args]
+    if isinstance(expression, sp.Mul):
+        return sp.Add(*degrees)
+    if isinstance(expression, sp.Pow) and expression.exp.is_Integer and expression.exp > 0:
+        return expression.exp * degrees[0]
+    return sp.Max(*degrees) if isinstance(expression, (sp.Add, sp.Abs, sp.Max, sp.Min)) else sp.oo
 
 
 def _manners(core: sp.Expr, where: str) -> list[int]:

@@ -11,9 +11,12 @@ axis that crosses kinks or jumps is split there, and each piece has a double-exp
 ends of a piece however thin they are. Along the last axes, those of arguments that enter as polynomials, a few
 Gauss-Hermite nodes are exact.
 
-Where two analytic laws of one argument each meet, no plane is integrated over: in normalised Hermite polynomials of
-their own arguments, whose correlation is rho, the covariance is the sum of the products of their coefficients times
-rho^k (Mehler's formula), so that each law is integrated once and not once per pair of times.
+Where two laws of one argument each meet, a plane need not be integrated over. Two analytic ones are written in
+normalised Hermite polynomials of their own arguments, whose correlation is rho: the covariance is the sum of the
+products of their coefficients times rho^k (Mehler's formula), so that each law is integrated once and not once per pair
+of times. Of two laws made of straight pieces the covariance has a second derivative in rho that is the mean product of
+their own second derivatives (Price's theorem), and these are points: it is a sum over pairs of kinks of the density of
+two normals, integrated once along rho.
 """
 
 from __future__ import annotations
@@ -46,13 +49,15 @@ class Law:
     """A law of Gaussian arguments and numbers: value(*arguments, *numbers).
 
     slopes: its derivatives by the arguments, None where it jumps. kinks: affine functions of the arguments whose zeros
-    are its kinks and jumps, None if there are none. kinds: of each argument.
+    are its kinks and jumps, None if there are none. kinds: of each argument. straight: whether it has one argument, and
+    straight pieces between kinks and jumps.
     """
 
     value: Law1
     slopes: Callable[..., tuple[Array, ...]] | None
     kinks: Callable[..., tuple[Array, ...]] | None
     kinds: tuple[int, ...]
+    straight: bool = False
 
     @property
     def arguments(self) -> int:
@@ -457,6 +462,9 @@ def residuals(
     shape = (groups, here.shape[0] // groups, there.shape[0] // groups)
     if a.expanded and b.expanded and not shared:
         return _series(nodes, left, right, crosses[0].reshape(shape)).reshape(shape if sites is not None else shape[1:])
+    if a.straight and b.straight and not shared:
+        found = _between_kinks(nodes, a, left, b, right, crosses[0].reshape(shape))
+        return found.reshape(shape if sites is not None else shape[1:])
     ka, kb = a.arguments, b.arguments
     of_a = {j: i for i, j in shared}
     apart = [j for j in range(kb) if j not in of_a]
@@ -526,6 +534,88 @@ def _series(nodes: int, left: _Facts, right: _Facts, cross: Array) -> Array:
     many = _powers(few[..., -1] * rho, one.shape[2])
     inner = jnp.sum(one[:, :, None] * two[:, None] * few[..., None, :], axis=-1)
     return rho * rho * jnp.sum(inner * many, axis=-1)
+
+
+FARTHEST = 39.0
+"""A normal is nowhere farther from zero: the density of one there is zero in float64."""
+
+
+def _kinks_of(nodes: int, law: Law, facts: _Facts) -> tuple[Array, Array, Array]:
+    """Where a law of straight pieces has kinks and jumps, in its argument less its mean over its standard deviation;
+    how far it jumps there, and by how much its slope changes. One line each per label."""
+    assert law.kinks is not None
+    mean, size = facts.at[0], _root(facts.covariance[0][0])
+    numbers = facts.numbers(law, nodes)
+
+    def value(z: Array) -> Array:
+        columns = (x[:, None] for x in (mean, size, *numbers))
+        at, stretch, *rest = columns
+        return jnp.broadcast_to(law.value(at + stretch * z, *rest), z.shape)
+
+    planes = zip(law.kinks(mean, *numbers), law.kinks(mean + 1.0, *numbers), strict=True)
+    places = []
+    for offset, moved in planes:
+        slope = (moved - offset) * size
+        fine = slope != 0
+        places.append(jnp.where(fine, -offset / jnp.where(fine, slope, 1.0), FARTHEST))
+    table = jnp.stack([jnp.broadcast_to(x, mean.shape) for x in places], axis=1)
+    at = jnp.sort(jnp.clip(table, -FARTHEST, FARTHEST), axis=1)
+    inner = at[:, :-1] + jnp.minimum(jnp.diff(at, axis=1) / 2, 1.0)
+    within = jnp.concatenate([at[:, :1] - 1.0, inner, at[:, -1:] + 1.0], axis=1)  # a point of each piece
+    heights, slopes = jax.jvp(value, (within,), (jnp.ones_like(within),))
+    below = heights[:, :-1] + slopes[:, :-1] * (at - within[:, :-1])
+    above = heights[:, 1:] + slopes[:, 1:] * (at - within[:, 1:])
+    return at, above - below, jnp.diff(slopes, axis=1)
+
+
+def _between_kinks(nodes: int, a: Law, left: _Facts, b: Law, right: _Facts, cross: Array) -> Array:
+    """Covariances of what is left of two laws of straight pieces: the integral over correlations r up to that of their
+    arguments, rho, of rho - r times the mean product of their second derivatives at r. Groups of sites stand in front.
+
+    With r = sin(angle) the density of two normals is smooth up to r = 1 but for layers there, as thin as two kinks are
+    close, which the double-exponential rule sees.
+    """
+    groups = cross.shape[0]
+
+    def apart(x: Array) -> Array:
+        return jnp.moveaxis(x.reshape(-1, groups, *x.shape[1:]), 1, 0)
+
+    one, two = ([apart(x) for x in _kinks_of(nodes, *pair)] for pair in ((a, left), (b, right)))
+    mean_a, mean_b = apart(left.at[0]), apart(right.at[0])
+    size_a, size_b = apart(_root(left.covariance[0][0])), apart(_root(right.covariance[0][0]))
+    known = apart(left.holds)[:, :, None] * apart(right.holds)[:, None] > 0
+    between = cross - mean_a[:, :, None] * mean_b[:, None]
+    size = size_a[:, :, None] * size_b[:, None]
+    known = known & (size > 0)
+    rho = jnp.where(known, between / jnp.where(known, size, 1.0), 0.0)
+    whole = 1 - rho * rho <= DEGENERATE
+    # two arguments with a negative correlation are one of them and the other turned around
+    turned = jnp.where(rho < 0, -1.0, 1.0)[..., None, None]
+    x, jump_x, bend_x = (value[:, :, None, :, None] for value in one)
+    y, jump_y, bend_y = (value[:, None, :, None, :] for value in two)
+    y, jump_y = y * turned, jump_y * turned
+    missing = jnp.where(whole, 0.0, jnp.arccos(jnp.where(whole, 0.0, jnp.abs(rho))))[
+        ..., None, None
+    ]  # to a right angle
+    top = jnp.pi / 2 - missing
+    total: Array = jnp.zeros(jnp.broadcast_shapes(x.shape, y.shape))
+
+    def add(total: Array, node: tuple[Array, ...]) -> tuple[Array, None]:
+        start, end, weight = node
+        angle, short = top * start, missing + top * end
+        sine, cosine = jnp.sin(angle), jnp.sin(short)
+        near = 2 * jnp.sin(short / 2) ** 2  # 1 - r
+        square = cosine * cosine  # 1 - r^2
+        rest = 2 * jnp.sin((missing + short) / 2) * jnp.sin(top * end / 2)  # rho - r
+        off_x, off_y = (x - y) + y * near, (y - x) + x * near  # x - r y, y - r x
+        density = jnp.exp(-((x - y) ** 2 / square + 2 * x * y / (1 + sine)) / 2)
+        bends = bend_x * bend_y * square + jump_x * bend_y * off_x + bend_x * jump_y * off_y
+        jumps = jump_x * jump_y * (sine + off_x * off_y / square)
+        return total + weight * top * (rest / square) * density * (bends + jumps), None
+
+    rule = tuple(jnp.asarray(value) for value in double_exponential(3 * nodes // 2))
+    total, _ = jax.lax.scan(add, total, rule)
+    return jnp.where(known, jnp.sum(total, axis=(-2, -1)) / (2 * jnp.pi), 0.0)
 
 
 def _powers(x: Array, count: int) -> Array:

@@ -70,6 +70,8 @@ appeared at the edge in nine of ten solutions with 2 or 5 over the sites, in six
 PAIRS = 3
 """Passes that are run with room for twice the directions and without. They share their numbers, so that a few tell how
 far leaving out moves observables: what a fourth of the share moves is three fourths of it if it grows in proportion."""
+BEYOND_DOUBT = 25.0
+"""Squares of what such passes move one observable by count for it alone beyond so many times what chance gives them."""
 FINER = 4.0
 """What so many times smaller a share would change counts as an error: in small networks a tenth changed no more than a
 fourth."""
@@ -193,7 +195,7 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
     told = {}
     if moved:
         left_out = {name: np.square(value) for name, value in ensemble.observed(deviations[-1]).items()}
-        twice = {name: _beyond_chance([one[name] for one in moved]) for name in errors}
+        twice = _beyond_chance({name: np.array([one[name] for one in moved]) for name in errors}, errors)
         more = {name: np.maximum(0.0, twice[name] - left_out[name]) for name in errors}
         errors = {name: np.sqrt(error**2 + more[name]) for name, error in errors.items()}
         most = max(
@@ -342,12 +344,22 @@ def _deviations(
     return found
 
 
-def _beyond_chance(moved: Sequence[np.ndarray]) -> np.ndarray:
-    """The square of what leaving out moves an observable by, from a few passes: that of their mean, less what chance
-    gives it, for all of the share."""
-    square = np.mean(moved, axis=0) ** 2 - np.var(moved, axis=0, ddof=1) / len(moved)
-    found: np.ndarray = np.maximum(0.0, square) / (1 - 1 / COARSER) ** 2
-    return found
+def _beyond_chance(moved: Mapping[str, np.ndarray], errors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The squares of what leaving out moves observables by, for all of the share, from a few passes along the first
+    axis.
+
+    Of each observable alone a few passes tell little but chance. So squares less what chance gives them, in units of
+    squared errors, are put together, and counted for all alike; for one alone where it is beyond doubt.
+    """
+    whole = 1 / (1 - 1 / COARSER) ** 2
+    squares = {name: whole * np.mean(each, axis=0) ** 2 for name, each in moved.items()}
+    chance = {name: whole * np.var(each, axis=0, ddof=1) / len(each) for name, each in moved.items()}
+    parts = [(squares[name] - chance[name])[error > 0] / error[error > 0] ** 2 for name, error in errors.items()]
+    together = max(0.0, float(np.mean(np.concatenate(parts)))) if any(part.size for part in parts) else 0.0
+    return {
+        name: np.maximum(together * error**2, np.maximum(0.0, squares[name] - BEYOND_DOUBT * chance[name]))
+        for name, error in errors.items()
+    }
 
 
 def _share(
