@@ -3,6 +3,7 @@ against the sampled pass and against their own simulation."""
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from functools import cache
 from pathlib import Path
@@ -12,9 +13,10 @@ import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
 import pytest
+import sympy as sp
 from agreement import too_far
 from simulated import block_of
-from sympy import Heaviside, Max, Rational, erf, sign, sqrt, tanh
+from sympy import Abs, Heaviside, Max, Min, Rational, erf, exp, sign, sqrt, tanh
 
 from derive import (
     Eq,
@@ -40,6 +42,7 @@ from derive.codegen import generate_files
 from derive.pipeline import derive_model
 from derive.problems import load_grid
 from derive.program.gaussian import pass_by_integrals
+from derive.program.gaussian_laws import _degree, _kinks
 from derive.program.layout import Layout
 from derive.program.probe import letters_needed
 from derive.program.sampled_text import write_sampled
@@ -191,6 +194,48 @@ def test_series_of_two_laws(correlation):
     ]
     truth = product - one * two - slopes[0] * slopes[1] * across
     assert left_of_two(TANH, TANH, variances, correlation, at, nodes=200) == pytest.approx(truth, rel=1e-10, abs=1e-13)
+
+
+RELU = Law(relu, lambda u: (jnp.where(u > 0, 1.0, 0.0),), lambda u: (u,), (SPLIT,), True)
+SIGN = Law(jnp.sign, None, lambda u: (u,), (SPLIT,), True)
+CLIP = Law(lambda u: jnp.clip(u, -1, 0.5), None, lambda u: (u + 1, u - 0.5), (SPLIT,), True)
+JUMP = Law(lambda u: jnp.where(u > 0.3, 2 * u + 1, -u), None, lambda u: (u - 0.3,), (SPLIT,), True)
+
+
+@pytest.mark.parametrize("correlation", [1.0, 1 - 1e-6, 0.9, 0.0, -0.5, -1.0])
+def test_straight_pieces_without_a_mean_have_closed_forms(correlation):
+    square = np.array([[1.3, correlation * np.sqrt(1.3 * 0.7)], [correlation * np.sqrt(1.3 * 0.7), 0.7]])
+    linear = np.sqrt(1.3 * 0.7) / (2 * np.pi) + square[0, 1] / 4
+    found = left_of_two(RELU, RELU, (1.3, 0.7), correlation)
+    assert found == pytest.approx(relu_kernel(square)[0, 1] - linear, abs=1e-12)
+    found = left_of_two(SIGN, SIGN, (1.3, 0.7), correlation)
+    assert found == pytest.approx(2 / np.pi * (np.arcsin(correlation) - correlation), abs=1e-10)
+
+
+@pytest.mark.parametrize("one, two", [(RELU, CLIP), (JUMP, JUMP), (CLIP, JUMP)])
+@pytest.mark.parametrize("correlation", [0.9, -0.7])
+def test_straight_pieces_are_those_integrated_over_the_plane(one, two, correlation):
+    given = ((1.3, 0.7), correlation, (0.3, -0.2))
+    plane = [dataclasses.replace(law, straight=False) for law in (one, two)]
+    assert left_of_two(one, two, *given) == pytest.approx(left_of_two(*plane, *given), abs=1e-12)
+
+
+def test_straight_pieces_where_two_kinks_fall_together_or_far_away():
+    both = Law(lambda u: jnp.clip(u, 0, 0), None, lambda u: (u, u), (SPLIT,), True)
+    twice = dataclasses.replace(RELU, kinks=lambda u: (u, u, u - 1e6, 0 * u + 1))
+    assert left_of_two(both, RELU, (1.0, 1.0), 0.5) == 0
+    assert left_of_two(twice, twice, (1.0, 2.0), 0.5) == pytest.approx(left_of_two(RELU, RELU, (1.0, 2.0), 0.5))
+    assert left_of_two(RELU, RELU, (0.0, 1.0), 0.0) == 0
+
+
+def test_which_laws_have_straight_pieces():
+    u, law = sp.Symbol("u0", real=True), Heaviside(sp.Symbol("u0", real=True))
+    straight = [Max(u, 0), Max(Min(u, 1), -1), sign(u) * Max(Abs(u) - 1, 0), law, u * law]
+    straight.append(sp.Piecewise((u, u > 1), (0, True)))
+    bent = [law * u**2, Max(u, 0) ** 2, tanh(Max(u, 0)), Abs(u) * Max(u, 0), exp(Abs(u))]
+    assert all(_degree(one, u) <= 1 for one in straight) and all(_degree(one, u) > 1 for one in bent)
+    assert {abs(kink.subs(u, 0)) for kink in _kinks(straight[2], (u,), "")} == {0, 1}
+    assert len(_kinks(straight[1], (u,), "")) == 2
 
 
 def test_series_without_variance():

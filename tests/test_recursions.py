@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from seeds import over_seeds, wrong
-from sympy import Abs, Max, Rational, cos, erf, exp, sin, sqrt, tanh
+from sympy import Abs, Heaviside, Max, Min, Rational, cos, erf, exp, sin, sqrt, tanh
 
 from derive import (
     Eq,
@@ -254,6 +254,50 @@ def committee_by_hand(eta, alpha, steps):
     }
 
 
+def late_and_clipped():
+    """A matrix that takes two laws of different times, fresh noise, and a current."""
+    noise = normal("noise", D, t)
+    return Model(
+        parameters=(g, k, b, T),
+        equations=[
+            Eq(x(0), w),
+            Eq(r(t), sin(x(t)) + k * Max(Min(x(t - 2), 1), -1)),
+            Eq(x(t + 1), b * x(t) + g / sqrt(D) * J @ r(t) + noise(t) / 4 + Rational(1, 10)),
+        ],
+        observe={
+            "square": mean(x(t) ** 2),
+            "late": mean(x(t) * x(t - 2)),
+            "active": mean(r(t) ** 2),
+            "before": mean(r(t) * r(t - 1)),
+        },
+    ), by_hand.late_and_clipped(1.4, 0.6, 0.3, 5)
+
+
+def rectifier_with_momentum():
+    """A rectifier learns from fresh data, with momentum; what it learns by jumps."""
+    X = gaussian("X", N, D, fresh=t)
+    s, m = fields("s m", D, t)
+    out, y, d = fields("out y d", N, t)
+    return Model(
+        parameters=(a, k, b, T),
+        equations=[
+            Eq(s(0), (w + v) / 2),
+            Eq(m(0), 0 * w),
+            Eq(out(t), X(t) @ s(t) / sqrt(D)),
+            Eq(y(t), X(t) @ v / sqrt(D)),
+            Eq(d(t), (Max(y(t), 0) - Max(out(t), 0)) * Heaviside(out(t))),
+            Eq(m(t + 1), b * m(t) + k * sqrt(D) / N * X(t).T @ d(t)),
+            Eq(s(t + 1), s(t) + b * m(t) + k * sqrt(D) / N * X(t).T @ d(t)),
+        ],
+        observe={
+            "loss": mean((Max(y(t), 0) - Max(out(t), 0)) ** 2),
+            "norm": mean(s(t) ** 2),
+            "overlap": mean(s(t) * v),
+            "move": mean(m(t) * s(t)),
+        },
+    ), by_hand.rectifier_with_momentum(0.6, 0.3, 1.5, 5)
+
+
 GAUSSIAN = {
     "rectifiers": driven_rectifiers,
     "populations": two_populations,
@@ -265,6 +309,8 @@ GAUSSIAN = {
     "soft sign": one_population(lambda x: x / sqrt(1 + x**2), by_hand.smooth_pair(lambda x: x / np.sqrt(1 + x**2))),
     "product": product_of_fields,
     "committee": committee,
+    "late and clipped": late_and_clipped,
+    "momentum": rectifier_with_momentum,
 }
 
 
@@ -357,6 +403,49 @@ def nested_by_hand():
     return {"square": np.diag(xx), "before": [math.nan, *(xx[s, s - 1] for s in (1, 2, 3))]}
 
 
+def soft_messages():
+    """Power iteration with a soft threshold, and what it sends back."""
+    return Model(
+        parameters=(g, b, T),
+        equations=[
+            Eq(x(0), b * v + w),
+            Eq(r(t), Max(x(t) - Rational(1, 5), 0) + Min(x(t) + Rational(1, 5), 0)),
+            Eq(
+                x(t + 1),
+                M @ r(t)
+                - mean(Heaviside(x(t) - Rational(1, 5)) + Heaviside(-x(t) - Rational(1, 5))) * r(t - 1)
+                + g * mean(v * r(t)) * v,
+            ),
+        ],
+        observe={"overlap": mean(v * r(t)), "square": mean(r(t) ** 2)},
+    )
+
+
+def soft_messages_by_hand():
+    overlap, square = by_hand.soft_message_passing(1.4, 0.3, 0.2, 4)
+    return {"overlap": overlap, "square": square}
+
+
+def symmetric_with_decay():
+    """A symmetric network with a leak and a current."""
+    return Model(
+        parameters=(g, b, T),
+        equations=[
+            Eq(x(0), w),
+            Eq(r(t), erf(x(t))),
+            Eq(x(t + 1), (1 - b) * x(t) + g * M @ r(t) + Rational(1, 5)),
+        ],
+        observe={"square": mean(x(t) ** 2), "before": mean(x(t) * x(t - 1)), "level": mean(r(t))},
+    )
+
+
+def symmetric_with_decay_by_hand():
+    found = by_hand.symmetric_with_decay(1.4, 0.3, 3)
+    # <x(1) x(0)> is 1 - b whatever is drawn
+    before = [math.nan, math.nan, *(found["xx"][s, s - 1] for s in (2, 3))]
+    return {"square": np.diag(found["xx"]), "before": before, "level": found["level"]}
+
+
 SAMPLED = {
     "symmetric messages": (symmetric_messages, 4, symmetric_messages_by_hand),
     "rectangular messages": (
@@ -366,6 +455,8 @@ SAMPLED = {
     ),
     "partly symmetric": (partly_symmetric, 3, partly_symmetric_by_hand),
     "nested": (nested, 3, nested_by_hand),
+    "soft messages": (soft_messages, 4, soft_messages_by_hand),
+    "decay": (symmetric_with_decay, 3, symmetric_with_decay_by_hand),
 }
 
 

@@ -76,6 +76,42 @@ def bump_pair(mx: float, my: float, vx: float, vy: float, c: float) -> float:
     return 1 / math.sqrt((1 + vx) * (1 + vy) - c * c)
 
 
+def rectified(mean: np.ndarray, spread: float) -> np.ndarray:
+    """<max(y, 0)> of normal y."""
+    u = mean / spread
+    return mean * ndtr(u) + spread * density(u)
+
+
+def clipped(mean: np.ndarray, spread: float) -> np.ndarray:
+    """<clip(y, -1, 1)> of normal y."""
+    return rectified(mean + 1, spread) - rectified(mean - 1, spread) - 1
+
+
+def clip_pair(mx: float, my: float, vx: float, vy: float, c: float) -> float:
+    """f(x) = clip(x, -1, 1): the inner mean in closed form, the outer one over three pieces."""
+    spread, rest = math.sqrt(vx), vy - c * c / vx
+    ends = [-12.0, *(min(12.0, max(-12.0, (x - mx) / spread)) for x in (-1.0, 1.0)), 12.0]
+    found = 0.0
+    for low, high in zip(ends, ends[1:], strict=False):
+        z, w = panels(low, high, 12)
+        x = np.clip(mx + spread * z, -1, 1)
+        inner = clipped(my + c / spread * z, math.sqrt(rest)) if rest > 1e-12 * vy else x
+        found += float(np.sum(w * density(z) * x * inner))
+    return found
+
+
+def sin_clip_pair(mx: float, my: float, vx: float, vy: float, c: float) -> float:
+    """<sin(x) clip(y, -1, 1)>: the mean of the sine given y is a sine."""
+    spread, rest = math.sqrt(vy), max(vx - c * c / vy, 0.0)
+    ends = [-12.0, *(min(12.0, max(-12.0, (y - my) / spread)) for y in (-1.0, 1.0)), 12.0]
+    found = 0.0
+    for low, high in zip(ends, ends[1:], strict=False):
+        z, w = panels(low, high, 12)
+        inner = np.sin(mx + c / spread * z) * math.exp(-rest / 2)
+        found += float(np.sum(w * density(z) * np.clip(my + spread * z, -1, 1) * inner))
+    return found
+
+
 def smooth_pair(f: Callable, count: int = 10) -> Pair:
     """By Gauss-Legendre in the plane."""
     z, w = panels(-9.0, 9.0, count)
@@ -244,6 +280,66 @@ def committee(eta: float, alpha: float, steps: int) -> dict[str, np.ndarray]:
     return {"loss": np.array(loss), "square": np.array(table), "overlap": np.array(overlap)}
 
 
+def late_and_clipped(g: float, k: float, b: float, steps: int) -> dict[str, list[float]]:
+    """x(t+1) = b x(t) + g J r(t) + n(t) / 4 + 1/10, r(t) = sin(x(t)) + k clip(x(t-2), -1, 1), x(0) normal; before the
+    start there is nothing."""
+    count = steps + 1
+    size, rows, m = np.eye(1 + 2 * count), np.zeros((count, 1 + 2 * count)), np.zeros(count)
+    rows[0, 0] = 1
+    pairs = {"ss": sin_pair, "sc": sin_clip_pair, "cc": clip_pair}
+    rr = np.zeros((count, count))
+    for t in range(count):
+        c = rows @ size @ rows.T
+
+        def pair(kind: str, i: int, j: int, c: np.ndarray = c) -> float:
+            return pairs[kind](m[i], m[j], c[i, i], c[j, j], c[i, j]) if min(i, j) >= 0 else 0.0
+
+        for s in range(t + 1):
+            cross = pair("sc", t, s - 2) + pair("sc", s, t - 2)
+            rr[t, s] = rr[s, t] = pair("ss", t, s) + k * cross + k * k * pair("cc", t - 2, s - 2)
+            size[1 + t, 1 + s] = size[1 + s, 1 + t] = rr[t, s]
+        if t < steps:
+            rows[t + 1] = b * rows[t]
+            rows[t + 1, 1 + t] += g
+            rows[t + 1, 1 + count + t] += 0.25
+            m[t + 1] = b * m[t] + 0.1
+    return {
+        "square": [c[t, t] + m[t] ** 2 for t in range(count)],
+        "late": [math.nan, math.nan, *(c[t, t - 2] + m[t] * m[t - 2] for t in range(2, count))],
+        "active": list(np.diag(rr)),
+        "before": [math.nan, *(rr[t, t - 1] for t in range(1, count))],
+    }
+
+
+def rectifier_with_momentum(eta: float, beta: float, alpha: float, steps: int) -> dict[str, list[float]]:
+    """One rectifier learns another from fresh data: k = X s, y = X v (over sqrt(D)), d = (max(y, 0) - max(k, 0)) for
+    k > 0, m(t+1) = beta m(t) + eta/alpha X^T d / sqrt(D), s(t+1) = s(t) + m(t+1); s(0) = (w + v)/2, m(0) = 0."""
+    z, w = panels(0.0, 12.0, 24)
+    w = w * density(z)
+    square = np.array([[0.5, 0.0, 0.5], [0.0, 0.0, 0.0], [0.5, 0.0, 1.0]])  # s, m, v
+    found: dict[str, list[float]] = {"loss": [], "norm": [], "overlap": [], "move": []}
+    for _ in range(steps + 1):
+        norm, overlap, teacher = square[0, 0], square[0, 2], square[2, 2]
+        rest = math.sqrt(teacher - overlap**2 / norm)
+
+        def second(mean: np.ndarray, spread: float = rest) -> np.ndarray:
+            """<max(y, 0)^2>, which is <y max(y, 0)>."""
+            return (mean**2 + spread**2) * ndtr(mean / spread) + mean * spread * density(mean / spread)
+
+        k, mean = math.sqrt(norm) * z, overlap / math.sqrt(norm) * z
+        first = rectified(mean, rest)
+        dd = float(np.sum(w * (second(mean) - 2 * k * first + k**2)))
+        on = [float(np.sum(w * (first - k) * k)), float(np.sum(w * (second(mean) - k * mean)))]
+        found["loss"].append(dd + float(np.sum(w * second(-mean))))
+        for name, place in (("norm", (0, 0)), ("overlap", (0, 2)), ("move", (0, 1))):
+            found[name].append(float(square[place]))
+        along, across = eta * np.linalg.solve([[norm, overlap], [overlap, teacher]], on)
+        step = np.array([[1 + along, beta, across], [along, beta, across], [0.0, 0.0, 1.0]])
+        square = step @ square @ step.T
+        square[:2, :2] += eta**2 / alpha * dd
+    return found
+
+
 def deep_relu_kernel(inputs: np.ndarray, depth: int, bias: float) -> np.ndarray:
     """<f f> of the last layer, h_1 = W_1 x + bias b_1, h_l = W_l f(h_(l-1)) + bias b_l with f = sqrt(2) max(., 0)."""
     kernel = inputs @ inputs.T / inputs.shape[1]
@@ -270,6 +366,19 @@ def symmetric_message_passing(pull: float, start: float, steps: int) -> tuple[np
         spread = math.sqrt(variance)
         mu = along * np.sum(w * (1 - np.tanh(spread * z) ** 2))
         square = pair(0.0, 0.0, variance, variance, variance)
+        found.append((mu, square))
+        variance, along = (pull * mu) ** 2 + square, pull * mu
+    return tuple(np.array(found).T)
+
+
+def soft_message_passing(pull: float, start: float, threshold: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same with f the soft threshold, whose means are closed forms."""
+    variance, along, found = start**2 + 1, start, []
+    for _ in range(steps + 1):
+        edge = threshold / math.sqrt(variance)
+        outside = ndtr(-edge)
+        mu = 2 * along * outside
+        square = 2 * variance * ((1 + edge**2) * outside - edge * density(edge))
         found.append((mu, square))
         variance, along = (pull * mu) ** 2 + square, pull * mu
     return tuple(np.array(found).T)
@@ -324,6 +433,42 @@ def symmetric_in_part(
             xx[t + 1, s] = xx[s, t + 1] = grid.mean(now * wider(x[s], axes))
         for q, slope in here.items():
             rho[t + 1, q] = grid.mean(np.cos(now) * slope)
+    return {"xx": xx, "level": level}
+
+
+def symmetric_with_decay(g: float, b: float, steps: int, count: int = 40) -> dict[str, np.ndarray]:
+    """x(t+1) = (1 - b) x(t) + g M r(t) + 1/5, r = erf(x), with a symmetric matrix M, x(0) normal: <x(t) x(s)>, <r(t)>.
+
+    M r(t) is a noise with covariance <r r> and sum_{s<t} rho(t, s) r(s), rho(t, s) the mean derivative of r(t) by what
+    M r(s) is multiplied by g.
+    """
+    grid = Grid(count)
+    x, r = [grid.noise(0)], [erf(grid.noise(0))]
+    slopes: list[dict[int, np.ndarray]] = [{}]
+    rr, xx, rho = (np.zeros((steps + 1, steps + 1)) for _ in range(3))
+    level = np.zeros(steps + 1)
+    rr[0, 0], xx[0, 0] = grid.mean(r[0] ** 2), 1.0
+    for t in range(steps):
+        axes = t + 2
+        factor = np.linalg.cholesky(g**2 * rr[: t + 1, : t + 1])
+        now = sum(factor[t, s] * wider(grid.noise(s + 1), axes) for s in range(t + 1))
+        now = now + (1 - b) * wider(x[t], axes) + 0.2
+        here = {q: (1 - b) * wider(slope, axes) for q, slope in slopes[t].items()} | {t: np.ones((1,) * axes)}
+        for s in range(t):
+            push = g**2 * rho[t, s]
+            now = now + push * wider(r[s], axes)
+            for q, slope in slopes[s].items():
+                bend = 2 / math.sqrt(math.pi) * np.exp(-(x[s] ** 2))
+                here[q] = here.get(q, 0.0) + push * wider(bend * slope, axes)
+        x.append(now)
+        r.append(erf(now))
+        slopes.append(here)
+        level[t + 1] = grid.mean(r[-1])
+        for s in range(t + 2):
+            rr[t + 1, s] = rr[s, t + 1] = grid.mean(r[t + 1] * wider(r[s], axes))
+            xx[t + 1, s] = xx[s, t + 1] = grid.mean(now * wider(x[s], axes))
+        for q, slope in here.items():
+            rho[t + 1, q] = grid.mean(2 / math.sqrt(math.pi) * np.exp(-(now**2)) * slope)
     return {"xx": xx, "level": level}
 
 
