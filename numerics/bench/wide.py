@@ -24,6 +24,7 @@ WIDTH, SPREAD_WIDTH, SPREAD_SEEDS = 4000, 500, 8
 SAMPLES = 10_000
 SMALL = ((250, 400), (500, 300))
 """Widths of small networks and how many there are of each, to be extrapolated in 1/width."""
+Counts = tuple[tuple[int, int], ...]
 ACCURACY, FINER, FINEST = 0.01, 0.003, 0.001
 """The relative errors of an outlier for which work is compared."""
 MOST_SAMPLES = 5_000_000
@@ -123,31 +124,40 @@ class _Run:
         )
 
 
-def _of_networks(solver: Solver, values: dict[str, Any], counts: tuple[tuple[int, int], ...]) -> _Run:
-    """Small networks of two widths, as many as counted of each, extrapolated in 1/width."""
-    found: dict[int, list[tuple[float, float]]] = {}
+class _Networks:
+    """Small networks of two widths, extrapolated in 1/width. More of them are trained without those that there are."""
 
-    def trained(width: int, seed: int) -> tuple[float, float]:
-        run = solver.simulation.simulate
-        matrices, _, observed = run(solver.point(values), size=width, rng=np.random.default_rng(seed))
-        top = eigsh(matrices[solver.matrices[-1].label], k=1, return_eigenvectors=False)[0]
+    def __init__(self, solver: Solver, values: dict[str, Any]) -> None:
+        self.solver, self.values = solver, values
+        self.found: dict[int, list[tuple[float, float]]] = {}
+        """By width, of each network the largest eigenvalue and the last loss."""
+        self.seconds = 0.0
+
+    def _trained(self, width: int, seed: int) -> tuple[float, float]:
+        run = self.solver.simulation.simulate
+        matrices, _, observed = run(self.solver.point(self.values), size=width, rng=np.random.default_rng(seed))
+        top = eigsh(matrices[self.solver.matrices[-1].label], k=1, return_eigenvectors=False)[0]
         return float(top), float(np.ravel(observed["loss"])[-1])
 
-    def all_of_them() -> None:
+    def _train(self, counts: Counts) -> None:
         for width, count in counts:
-            found[width] = [trained(width, seed) for seed in range(count)]
+            there = self.found.setdefault(width, [])
+            with threads_for(width):  # threads that wait for each other would be counted as work
+                there += [self._trained(width, seed) for seed in range(len(there), count)]
 
-    seconds = worked(all_of_them)
-    (narrow, few), (wide, many) = counts
-    share = wide / (wide - narrow)  # what falls as 1/width is gone from this mean of both
-    theirs, spreads = [], []
-    for place in range(2):
-        one, two = ([each[place] for each in found[width]] for width in (narrow, wide))
-        theirs.append(share * statistics.mean(two) + (1 - share) * statistics.mean(one))
-        parts = share * statistics.stdev(two) / math.sqrt(many), (1 - share) * statistics.stdev(one) / math.sqrt(few)
-        spreads.append(math.hypot(*parts))
-    how = f"{few} networks of width {narrow} and {many} of width {wide}"
-    return _Run(theirs[0], spreads[0], theirs[1], spreads[1], seconds, how)
+    def run(self, counts: Counts) -> _Run:
+        """What as many as counted of each width say, and the work of all of them."""
+        self.seconds += worked(partial(self._train, counts))
+        (narrow, few), (wide, many) = counts
+        share = wide / (wide - narrow)  # what falls as 1/width is gone from this mean of both
+        theirs, spreads = [], []
+        for place in range(2):
+            one, two = ([each[place] for each in self.found[width]] for width in (narrow, wide))
+            theirs.append(share * statistics.mean(two) + (1 - share) * statistics.mean(one))
+            off = share * statistics.stdev(two) / math.sqrt(many), (1 - share) * statistics.stdev(one) / math.sqrt(few)
+            spreads.append(math.hypot(*off))
+        how = f"{few} networks of width {narrow} and {many} of width {wide}"
+        return _Run(theirs[0], spreads[0], theirs[1], spreads[1], self.seconds, how)
 
 
 def _of_theory(solver: Solver, values: dict[str, Any], accuracy: float, of_loss: float) -> _Run:
@@ -171,15 +181,16 @@ def _append(found: list[Any], run: Callable[[], Any]) -> None:
     found.append(run())
 
 
-def _against_networks(accuracy: float, counts: tuple[tuple[int, int], ...]) -> list[Figure]:
+def _against_networks(accuracy: float, counts: Counts) -> list[Figure]:
     """Both ways run until the outlier has this error, and theory until its loss has no more than that of the networks;
     nothing is scaled."""
     solver, values = _problem(10)
-    theirs = _of_networks(solver, values, counts)
+    networks = _Networks(solver, values)
+    theirs = networks.run(counts)
     while theirs.error > accuracy * theirs.outlier:
         more = 1.1 * (theirs.error / (accuracy * theirs.outlier)) ** 2
         counts = tuple((width, math.ceil(more * count)) for width, count in counts)
-        theirs = _of_networks(solver, values, counts)
+        theirs = networks.run(counts)
     ours = _of_theory(solver, values, accuracy, theirs.loss_error / theirs.loss)
     apart = (ours.outlier - theirs.outlier) / math.hypot(ours.error, theirs.error)
     return [
