@@ -67,9 +67,10 @@ responses to as many noises as there are directions add up. Between so many and 
 most. An outlier of 4.219 was off by +0.0047, +0.0014, -0.0012 and -0.0012 (0.0008) with 30, 10, 3 and 1 over the sites,
 nine directions and 3000 samples, and its spread was the same; with 60 directions and 4000 samples a second outlier
 appeared at the edge in nine of ten solutions with 2 or 5 over the sites, in six with 10 or 30."""
-PAIRS = 3
+PAIRS = 6
 """Passes that are run with room for twice the directions and without. They share their numbers, so that a few tell how
-far leaving out moves observables: what a fourth of the share moves is three fourths of it if it grows in proportion."""
+far leaving out moves observables; with three, chance made errors a third larger. What a fourth of the share moves is
+three fourths of it if it grows in proportion."""
 BEYOND_DOUBT = 25.0
 """Squares of what such passes move one observable by count for it alone beyond so many times what chance gives them."""
 FINER = 4.0
