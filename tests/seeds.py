@@ -40,7 +40,8 @@ def quantities(solution: Solution) -> Iterator[tuple[Quantity, float, float]]:
             for rank, (z, error) in enumerate(zip(now, errors, strict=True)):
                 if error is not None:
                     yield ("path", layer.label, time, rank), z, error
-        for rank, (sides, errors) in enumerate(zip(layer.overlaps or (), layer.overlap_errors or (), strict=True)):
+        of_overlaps = layer.overlap_errors or [dict.fromkeys(sides) for sides in layer.overlaps or ()]
+        for rank, (sides, errors) in enumerate(zip(layer.overlaps or (), of_overlaps, strict=True)):
             for side, value in sides.items():
                 if value is not None and errors[side] is not None:
                     yield ("overlap", layer.label, rank, side), value, errors[side]
