@@ -56,7 +56,8 @@ class Nearby:
     varied: moved by each independent contribution to the error of a result without bias, one standard deviation at a
     time; counted: how much of what each of them changes is an error. half: of passes over half of the sites; None where
     the bias is left. share: the bias of all sites in units of how much more halves have, and doubt how far that may be
-    off. replicas: so many of `varied`, the first ones, are moved by noise, by amounts that add up to nothing.
+    off. replicas: so many of `varied`, the first ones, are moved by noise, by amounts that add up to nothing. unbiased:
+    moved, to first order, by what is taken off results; None where the bias is left.
     """
 
     varied: tuple[Order, ...] = ()
@@ -65,11 +66,12 @@ class Nearby:
     share: float = 1.0
     doubt: float = 0.0
     replicas: int = 0
+    unbiased: Order | None = None
 
     @property
     def orders(self) -> tuple[Order, ...]:
         """All of them, in the order in which `estimate` takes results."""
-        return self.varied if self.half is None else (*self.varied, self.half)
+        return (*self.varied, *(order for order in (self.half, self.unbiased) if order is not None))
 
     def estimate(self, value: float, others: Sequence[float | None]) -> tuple[float, float]:
         """A result without bias and its standard error, from its value at the order parameters of all sites and at

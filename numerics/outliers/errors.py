@@ -70,7 +70,8 @@ def _apart(
 
     Noise is added to the mean square of those distances, which is smooth where outliers are equal and distances are
     not. Without it distances are smaller by a common factor, zero where noise explains all that is seen. Errors are
-    those of distances as they are seen: a smaller one cannot be told from none.
+    those of distances as they are seen: a smaller one cannot be told from none. For the same reason bias is not taken
+    off distances: they are those of order parameters without it, which have the noise that replicas show.
     """
     count = len(group)
 
@@ -88,13 +89,17 @@ def _apart(
         return [(value, error)]
     distances = [outliers[k] - centre for k in group]
     moved = [[None if x is None or y is None else x - y for x, y in zip(table[k], centres, strict=True)] for k in group]
-    found = [nearby.estimate(distance, ones) for distance, ones in zip(distances, moved, strict=True)]
+    off = [nearby.estimate(distance, ones)[1] for distance, ones in zip(distances, moved, strict=True)]
     seen = sum(distance**2 for distance in distances) / count
     added = nearby.added_by_noise(seen, [square(column) for column in zip(*moved, strict=True)])
-    unbiased = sum(distance**2 for distance, _ in found) / count
+    if nearby.unbiased is not None:
+        distances = [
+            distance if ones[-1] is None else ones[-1] for distance, ones in zip(distances, moved, strict=True)
+        ]
+    unbiased = sum(distance**2 for distance in distances) / count
     left = math.sqrt(min(1.0, max(0.0, 1 - added / unbiased))) if unbiased else 0.0
-    along = sum(error**2 for _, error in found) / count
-    return [(value + left * distance, math.sqrt(error**2 + along)) for distance, _ in found]
+    along = sum(error**2 for error in off) / count
+    return [(value + left * distance, math.sqrt(error**2 + along)) for distance in distances]
 
 
 def estimated_path(

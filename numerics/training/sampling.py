@@ -213,6 +213,7 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
             share,
             doubt,
             len(wholes),
+            ensemble.moved(mean, [(share, mean), (-share, half)], noises) if halved else None,
         ),
         observables,
         min(one.finite for one in reports),
