@@ -98,6 +98,8 @@ _SENTENCES: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
     ),
     (r"object of type '(?P<a>[\w.]+)' has no len\(\)", lambda m: f"{kind_named(m['a'])} stands where a list belongs"),
     (r"unhashable type: '(?P<a>[\w.]+)'", lambda m: f"{kind_named(m['a'])} cannot stand here"),
+    (r"cannot import name '(?P<n>\w+)' from '(?P<a>[\w.]+)'.*", lambda m: f"{m['a']} has no {m['n']} to import"),
+    (r"[Nn]o module named '(?P<a>[\w.]+)'.*", lambda m: f"there is no module {m['a']}"),
     (r"maximum recursion depth exceeded.*", lambda m: "this is nested too deeply"),
 )
 

@@ -167,6 +167,8 @@ def _applied(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) 
         vector = _applied(sketch, takes, rank, static, later) or vector
     if vector is None:
         return None
+    if takes == sector and sketch.chance(0.15):  # a square matrix together with its transpose
+        matrix = add(matrix, times(sketch.rng.choice((number(-1), sketch.coefficient())), turned(matrix)))
     product = apply(matrix, vector)
     return times(sketch.coefficient(), scale, _late(sketch, product) if sketch.chance(0.1) else product)
 
@@ -228,6 +230,11 @@ def _of_means(sketch: Sketch, one: Node, two: Node) -> Node:
     """A coefficient made of a mean over the sites."""
     strength = mean(times(one, two))
     bounded = over(ONE, add(ONE, mean(power(one, 2))))
+    if sketch.chance(0.25):  # a mean inside a mean
+        rest = add(one, times(number(Fraction(-1, 2)), strength, two))
+        bounded = over(
+            ONE, add(ONE, mean(sketch.rng.choice((power(rest, 2), times(power(one, 2), mean(power(two, 2)))))))
+        )
     if sketch.linear:
         return sketch.rng.choice((times(number(Fraction(1, 4)), strength), times(number(Fraction(1, 2)), bounded)))
     rooted = over(ONE, root(add(ONE, mean(power(one, 2)))))

@@ -20,8 +20,11 @@ def draw_probes(sketch: Sketch) -> list[Node]:
         elif symmetric_start(sketch, w) and w.name not in sketch.skewed and sketch.chance(0.7):
             probe = _with_its_square(sketch, last) if sketch.chance(0.15) else last
         elif sketch.chance(0.7):
-            probe = over(Node("matmul", (turned(last), last)), size)
-            if sketch.chance(0.2):
+            half = _through_another(sketch, last, w.rows) if sketch.chance(0.15) else last
+            probe = over(Node("matmul", (turned(half), half)), size)
+            if sketch.chance(0.1):
+                probe = _less_its_start(sketch, probe, w.name, size)
+            elif sketch.chance(0.2):
                 probe = _with_shared(sketch, probe, last, size, (w.rows, w.columns))
         else:
             probe, sector = over(Node("matmul", (last, turned(last))), size), w.rows
@@ -40,6 +43,22 @@ def _with_another(sketch: Sketch, probe: Node, sector: str) -> Node:
         if m.kind == "gaussian" and m.columns == sector
     ]
     return add(probe, sketch.rng.choice(others)) if others else probe
+
+
+def _through_another(sketch: Sketch, half: Node, rows: str) -> Node:
+    """B K for a matrix B that acts on what K gives, where there is one, with the scale that keeps the size."""
+    fitting = [m for m in sketch.matrices if m.kind == "gaussian" and m.columns == rows]
+    if not fitting:
+        return half
+    other = Node("matrix", (sketch.rng.choice(fitting).name,))
+    return Node("matmul", (over(other, root(name(rows))), half))
+
+
+def _less_its_start(sketch: Sketch, probe: Node, word: str, size: Node) -> Node:
+    """What training has changed: K^T K less that of the start, or a part of it."""
+    start = next(e.value for e in sketch.equations if e.target == word and e.time == "0")
+    share = sketch.rng.choice((number(-1), number(-1), sketch.coefficient()))
+    return add(probe, times(share, over(Node("matmul", (turned(start), start)), size)))
 
 
 def _with_its_square(sketch: Sketch, matrix: Node) -> Node:

@@ -53,6 +53,8 @@ CLOSEST = 1e-13
 ROUGH, NEAR, MOST_LONG = 1e-10, 1e-2, 60
 """Relative corrections above the first are done again to many digits, from points so high above, beside the spectrum;
 so many equations at most."""
+HIDDEN = 1e-8
+"""Rounding in the equations that moves responses by more than this has hidden how wrong they are."""
 
 
 def relative_to(xp: Any, r: Any, usual: Any) -> Any:
@@ -317,20 +319,44 @@ class Branch:
         """The same, with points at which double precision leaves too little done again to many digits."""
         z = np.asarray(z, complex)
         r, errors = self.followed(z, tell, what)
-        rough = np.flatnonzero(errors > ROUGH)
-        if not rough.size or not self.to_many_digits:
+        if not self.to_many_digits:
             return r, errors
-        above = z[rough] + 1j * NEAR * self.start.height
-        begin, known = self.followed(above)
-        rough, above, begin = rough[known <= ROUGH], above[known <= ROUGH], begin[known <= ROUGH]
-        if rough.size:
-            kernel = long_kernel(self.law, self.own)
+        rounding = self._rounding(z, r)
+        errors = np.where(rounding > HIDDEN, np.maximum(errors, rounding), errors)
+        rough = np.flatnonzero(errors > ROUGH)
+        if not rough.size:
+            return r, errors
+        kernel = long_kernel(self.law, self.own)
+        for share in (NEAR, 1.0, 1 / NEAR):
+            if not rough.size:
+                break
+            above = z[rough] + 1j * share * self.start.height
+            begin, known = self.followed(above)
+            sure = np.maximum(known, self._rounding(above, begin)) <= SURE
+            places, above, begin = rough[sure], above[sure], begin[sure]
+            if not places.size:
+                continue
             begin, tangent = begun(kernel, above, begin)
-            found = follow(kernel, above, z[rough], begin, tangent, self.resolvent_index)
-            found = polished(kernel, z[rough], *found)
-            better = found[1] < errors[rough]
-            r[rough[better]], errors[rough[better]] = found[0][better], found[1][better]
+            found = follow(kernel, above, z[places], begin, tangent, self.resolvent_index)
+            found = polished(kernel, z[places], *found)
+            better = found[1] < errors[places]
+            r[places[better]], errors[places[better]] = found[0][better], found[1][better]
+            rough = np.setdiff1d(rough, places)
         return r, errors
+
+    def _rounding(self, z: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """How far rounding in the equations moves the responses, relatively: terms that cancel leave no correction to
+        be seen, however wrong the responses are."""
+        with np.errstate(all="ignore"):
+            _, by_z, by_r = self.equations(z, r)
+            size = np.abs(by_z) * np.abs(z)[:, None] + np.einsum("kij,kj->ki", np.abs(by_r), np.abs(r))
+            regular = np.isfinite(size).all(axis=1) & (np.abs(np.linalg.det(by_r)) > 0)
+            found = np.zeros(z.size)
+            if np.any(regular):
+                inverse = np.abs(np.linalg.inv(by_r[regular]))
+                moved = np.einsum("kij,kj->ki", inverse, size[regular]) / relative_to(np, r[regular], 0.0)
+                found[regular] = np.finfo(float).eps * np.max(moved, axis=1)
+        return found
 
     def responses(self, z: np.ndarray) -> np.ndarray:
         """All bulk responses at points on the real axis or above it: one row per response."""

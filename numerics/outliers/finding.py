@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from typing import Any
 
 import jax
@@ -18,10 +18,13 @@ from numerics.bulk.jets import site_laws
 from numerics.compiling import compiled
 from numerics.nearby import read
 from numerics.outliers.linear import (
+    LARGEST_LONG,
     eigenvalue_conditions,
     eigenvalue_residual,
     largest_entry,
     leading_eigenvalues,
+    long_eigenvalues,
+    resolution,
     smallest_singular_value,
 )
 from numerics.outliers.panels import Evaluate, Panel, crossings, intervals_outside, panels
@@ -51,6 +54,12 @@ LARGEST = 1e100
 """Larger numbers, though finite, cannot be squared with any digits left to spare."""
 SMALLEST_LEADING = 1e-290
 """A leading coefficient smaller than this share of the largest belongs to roots that float64 cannot hold."""
+KNOWN = 1e-3
+"""An eigenvalue that rounding moves by a larger share than this gives no outlier that could be told."""
+UNRESOLVED = (
+    "the matrix whose eigenvalues are the outliers has entries that differ by so many orders of magnitude that float64 "
+    "cannot tell the smaller outliers; take less extreme parameters, or fewer steps"
+)
 
 Places = Sequence[np.ndarray] | None
 Points = Callable[[Sequence[float]], list[list[float]]]
@@ -75,14 +84,28 @@ class Eigenvalues:
     values: np.ndarray
     real: np.ndarray
 
+    @cached_property
+    def _nearly(self) -> list[float]:
+        found: list[float] = _nearly_real(self.values, self.real).tolist()
+        return found
+
+    @cached_property
+    def _doubtful(self) -> list[float]:
+        """The largest that rounding may have spoilt, of either sign, where any is so small."""
+        least = resolution(self.matrix)
+        return [least, -least] if np.any(np.abs(self.values) < least) else []
+
     @property
     def asked(self) -> list[float]:
-        """What the bulk is asked about: those that are real, then those of pairs that are nearly so."""
-        return [*self.real.tolist(), *_nearly_real(self.values, self.real).tolist()]
+        """What the bulk is asked about: those that are real, those of pairs that are nearly so, and whether it matters
+        that the smallest are not known."""
+        return [*self.real.tolist(), *self._nearly, *self._doubtful]
 
-    def placed(self, places: list[list[float]]) -> RingSpectrum:
-        """With the outliers of each that was asked about."""
+    def placed(self, places: list[list[float]]) -> RingSpectrum | None:
+        """With the outliers of each that was asked about; None if there may be outliers that rounding has spoilt."""
         count = len(self.real)
+        if any(places[count + len(self._nearly) :]):
+            return None
         return RingSpectrum(self.matrix, self.values, self.real, places[:count], any(places[count:]))
 
 
@@ -160,11 +183,28 @@ def ring_spectrum(matrix: np.ndarray, points: Points, first: Eigenvalues | None 
     count, now = FIRST_EIGENVALUES, first or _eigenvalues(matrix, FIRST_EIGENVALUES)
     while True:
         found = now.placed(points(now.asked))
+        if found is None:
+            return _long_spectrum(matrix, points)
         least = np.abs(now.values[len(now.values) // 2]) if len(now.values) else 0.0
         if len(now.values) == len(matrix) or not any(abs(s) <= least for _, s in found.outliers):
             return found
         count *= 2
         now = _eigenvalues(matrix, count)
+
+
+def _long_spectrum(matrix: np.ndarray, points: Points) -> RingSpectrum:
+    """The same where entries differ by so many orders that float64 does not know the smaller eigenvalues. Those that
+    the rounding of the entries hides are zero."""
+    if len(matrix) > LARGEST_LONG:
+        raise NumericalError(UNRESOLVED)
+    values, moved = long_eigenvalues(matrix)
+    values = np.where(np.abs(values) <= 10 * moved, 0.0, values)
+    real = real_among(matrix, values)
+    places, nearly = points(real.tolist()), points(_nearly_real(values, real).tolist())
+    for s, zs in zip(real, places, strict=True):
+        if zs and moved[np.argmin(np.abs(values - s))] > KNOWN * abs(s):
+            raise NumericalError(UNRESOLVED)
+    return RingSpectrum(matrix, values, real, places, any(nearly))
 
 
 @in_float64

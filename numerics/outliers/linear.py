@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import flint
 import numpy as np
 import scipy.linalg
 import scipy.sparse.linalg
@@ -10,6 +11,10 @@ ALL_EIGENVALUES = 500
 """Up to this size all eigenvalues of a matrix are computed; beyond, those of largest modulus."""
 DENSE = 128
 """Up to this size all eigenvectors or singular values are computed; beyond, only those that are asked for."""
+RESOLVED = 1e-8
+"""Eigenvalues smaller than this share of a matrix have lost half of their digits, or all of them, to rounding."""
+LONG_DIGITS, LARGEST_LONG = 120, 80
+"""Digits of the eigenvalues of matrices whose entries differ by many orders; those of so many rows take seconds."""
 
 
 def largest_entry(matrix: np.ndarray) -> float:
@@ -48,6 +53,42 @@ def all_eigenvalues(matrix: np.ndarray) -> np.ndarray:
     found = np.zeros(len(matrix), complex)
     found[: np.sum(alive)] = np.linalg.eigvals(matrix[np.ix_(alive, alive)])
     return found
+
+
+def resolution(matrix: np.ndarray) -> float:
+    """What eigenvalues have to be larger than to be known from float64, which scales rows and columns first."""
+    if not matrix.size:
+        return 0.0
+    balanced, _ = scipy.linalg.matrix_balance(matrix, separate=True)
+    return RESOLVED * float(np.linalg.norm(balanced))
+
+
+def long_eigenvalues(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """As all_eigenvalues, from numbers long enough for entries that differ by any number of orders, and how far each is
+    moved by the rounding of the entries."""
+    before, flint.ctx.dps = flint.ctx.dps, LONG_DIGITS
+    try:
+        rows = range(len(matrix))
+        exact = flint.acb_mat([[float(x) for x in row] for row in matrix])
+        sizes = flint.arb_mat([[abs(float(x)) for x in row] for row in matrix])
+        values, left, right = exact.eig(left=True, right=True, algorithm="approx")
+        ends = [([left[k, i] for i in rows], [right[i, k] for i in rows]) for k in rows]
+        noise = np.linalg.norm(matrix) * 10.0 ** (20 - LONG_DIGITS)
+        moved = [np.finfo(float).eps * _stretched(sizes, *pair) + noise for pair in ends]
+        found = np.array([complex(x) for x in values])
+    finally:
+        flint.ctx.dps = before
+    order = np.argsort(-np.abs(found), kind="stable")
+    return found[order], np.array(moved)[order]
+
+
+def _stretched(sizes: flint.arb_mat, left: list[flint.acb], right: list[flint.acb]) -> float:
+    """|y|^T |M| |x| / |y^T x| for null vectors of M less an eigenvalue: what it moves by if every entry of M moves by
+    its own size."""
+    row, column = flint.arb_mat([[abs(y) for y in left]]), flint.arb_mat([[abs(x)] for x in right])
+    met = abs(sum((y * x for y, x in zip(left, right, strict=True)), flint.acb(0)))
+    found = float((row * sizes * column)[0, 0].mid() / met.mid()) if met.mid() != 0 else np.inf
+    return found if np.isfinite(found) else np.inf
 
 
 def leading_eigenvalues(matrix: np.ndarray, count: int) -> np.ndarray:

@@ -63,9 +63,11 @@ def _spikes(problem: SpikedProblem, side: Side, z: float = 1.0) -> tuple[np.ndar
 
 
 def _overlaps(pole: Pole) -> Sides:
-    """Overlaps of the outlier at a pole."""
+    """Overlaps of the outlier at a pole; None where there is no such vector."""
     squared: Sides = {"right": None, "left": None}
     for side in pole.problem.probe.sides:
+        if np.isnan(pole.scale(side.name)):
+            continue
         driven, seen, gram = _spikes(pole.problem, side, pole.z)
         weight = float(np.sum(pole.answers(driven).T * _over_gram(gram, seen @ pole.right)))
         squared[side.name] = weight * pole.scale(side.name) / pole.count

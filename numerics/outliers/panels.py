@@ -26,6 +26,8 @@ NODES = 16
 SETTLED, NARROWEST = 1e-10, 1e-7
 """Last coefficients beside the largest of a polynomial that is as good as its function, and the width of panels that
 are not halved any more, because an atom of the bulk or rounding is in the way."""
+NOISE = 1e-7
+"""Last coefficients below this share that do not become smaller in halves of a panel are rounding."""
 MOST = 20000
 """So many panels are not needed by any function without a singularity: it would be rounding that is followed."""
 FIRST = 4
@@ -98,20 +100,22 @@ def panels(evaluate: Evaluate, intervals: Sequence[Interval], floor: float = 0.0
     floor: functions that are smaller count as nothing.
     """
     steps = np.linspace(0, 1, FIRST + 1)
-    open_ones = [(one, a, b) for one in intervals for a, b in zip(steps, steps[1:], strict=False)]
+    open_ones = [(one, a, b, np.inf) for one in intervals for a, b in zip(steps, steps[1:], strict=False)]
     found: list[Panel] = []
     while open_ones:
-        u = np.array([(a + b) / 2 + (b - a) / 2 * _PLACES for _, a, b in open_ones])
-        z = np.concatenate([one.z(row) for (one, _, _), row in zip(open_ones, u, strict=True)])
+        u = np.array([(a + b) / 2 + (b - a) / 2 * _PLACES for _, a, b, _ in open_ones])
+        z = np.concatenate([one.z(row) for (one, *_), row in zip(open_ones, u, strict=True)])
         values = evaluate(z)
         shape, values = values.shape[1:], values.reshape(len(open_ones), NODES, -1)
         narrower = []
-        for (one, a, b), rows in zip(open_ones, values, strict=True):
+        for (one, a, b, before), rows in zip(open_ones, values, strict=True):
             coefficients = _TO_COEFFICIENTS @ rows
             size = np.max(np.abs(coefficients))
-            settled = np.max(np.abs(coefficients[-3:])) <= SETTLED * size or size <= floor
+            rest = np.max(np.abs(coefficients[-3:]))
+            rounding = before / 8 < rest <= NOISE * size  # halves of a smooth function have far smaller ones
+            settled = rest <= SETTLED * size or size <= floor or rounding
             if not settled and b - a > NARROWEST:
-                narrower += [(one, a, (a + b) / 2), (one, (a + b) / 2, b)]
+                narrower += [(one, a, (a + b) / 2, rest), (one, (a + b) / 2, b, rest)]
             else:
                 found.append(Panel(one, a, b, coefficients.reshape(NODES, *shape)))
         open_ones = narrower

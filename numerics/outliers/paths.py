@@ -189,12 +189,8 @@ def _all_eigenvalues(matrices: Sequence[np.ndarray], spread: Callable[..., Any] 
 def _spectra(found: Sequence[Eigenvalues], points: Points) -> list[RingSpectrum]:
     """The spectra of several matrices; the points of all small ones are asked for together."""
     places = iter(points([s for one in found for s in one.asked]))
-    return [
-        one.placed([next(places) for _ in one.asked])
-        if len(one.matrix) <= ALL_EIGENVALUES
-        else ring_spectrum(one.matrix, points)
-        for one in found
-    ]
+    small = [one.placed([next(places) for _ in one.asked]) if len(one.values) else None for one in found]
+    return [spectrum or ring_spectrum(one.matrix, points) for one, spectrum in zip(found, small, strict=True)]
 
 
 def places_to_ask(problem: SpikedProblem, known: Sequence[Eigenvalues], early: Early | None) -> list[float]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from numerics.outliers.linear import null_spaces
-from numerics.outliers.problem import SpikedProblem, with_slope
+from numerics.outliers.problem import AT_EDGE, SpikedProblem, with_slope
 from numerics.outliers.replicas import follow_zero
 from numerics.precision import in_float64
 from numerics.runtime.interface import Order
@@ -42,8 +42,12 @@ class Pole:
         return found
 
     def scale(self, side: str) -> float:
-        """What residues are multiplied by: a source in the equation of K psi0 sees left vectors z times."""
-        return 1 / self.z if side == "left" else 1.0
+        """What residues are multiplied by: a source in the equation of K psi0 sees left vectors z times. NaN at zero,
+        where K psi0 vanishes and there is no left vector."""
+        if side != "left":
+            return 1.0
+        bulk = max((abs(e) for pair in self.problem.excluded for e in pair), default=0.0)
+        return float("nan") if abs(self.z) <= AT_EDGE * bulk else 1 / self.z
 
 
 @in_float64

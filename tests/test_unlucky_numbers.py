@@ -1,0 +1,114 @@
+"""Numbers at which something cancels, vanishes or is very large, each as the class that it stands for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import derive
+from derive import (
+    Eq,
+    Model,
+    field,
+    gaussian,
+    normal,
+    outer,
+    parameter,
+    positive,
+    sectors,
+    spectrum,
+    training_clock,
+    weights,
+    whole_positive,
+)
+from derive.plain_words import in_plain_words
+from numerics.bulk.branch import Branch
+from numerics.outliers.linear import long_eigenvalues, resolution
+
+b = parameter("b", default=0.4)
+c = parameter("c", default=1.5)
+nu = parameter("nu", default=1.5, domain=positive)
+T = parameter("T", default=2, domain=whole_positive)
+D, N = sectors("D", N=nu)
+t = training_clock("t", steps=T)
+W0 = gaussian("W0", N, D, variance=1 / D)
+u, v = normal("u", N), normal("v", D)
+
+
+def test_eigenvalues_of_entries_that_differ_by_many_orders():
+    """By hand, the eigenvalues of the lower right corner alone, and their errors: entries are known to 2e-16."""
+    matrix = np.array([[1e24, 1e24, 0.0], [0.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
+    values, moved = long_eigenvalues(matrix)
+    assert values.real == pytest.approx([1e24, 3, 1], rel=1e-14)
+    assert np.all(moved < 1e-14 * np.abs(values))
+    assert resolution(matrix) > 3 > resolution(matrix[1:, 1:])
+    rounded = np.outer([1e8, 1.0], [1e8, 1.0 / 3])  # of rank one, but for rounding
+    values, moved = long_eigenvalues(rounded)
+    assert abs(values[1]) <= 10 * moved[1]
+
+
+def test_outliers_at_very_large_parameters_are_right_or_not_given():
+    """Small outliers beside one of 1e24: no rounding is taken for an outlier, and none is lost to it."""
+    m = derive.load("coupled_spikes")
+    assert m.solve(S=2, kappa=1e6).outliers == pytest.approx([2.53125e24], rel=1e-6)
+    assert m.solve(S=2, theta=1e12).outliers == pytest.approx([1.5625e47, 1e24], rel=1e-6)
+    assert m.solve(S=2, sigma=1e6).outliers[1] == pytest.approx(m.solve(S=2, sigma=1e3).outliers[1], rel=1e-3)
+
+
+def _trained(kept):
+    h, g, W = field("h", N, t), field("g", D, t), weights("W", N, D, t)
+    return Model(
+        parameters=(b, c, nu, T),
+        equations=[
+            Eq(h(t), W(t) @ v),
+            Eq(g(t), W(t).T @ h(t)),
+            Eq(W(0), W0),
+            Eq(W(t + 1), kept * W(t) + c / D * outer(h(t), v)),
+        ],
+        probe=spectrum(W(T).T @ W(T)),
+    )
+
+
+def test_weights_that_keep_nothing_have_spikes_alone():
+    """At b = 1 W(T) is c/D outer(h, v) with <h^2> = c^2: one outlier, c^4 nu, however close to 1 the number b is."""
+    m = derive.load(_trained(1 - b))
+    for near in (1, 1 - 1e-9):
+        assert m.solve(b=near, T=2).outliers == pytest.approx([1.5**4 * 1.5], rel=1e-6)
+
+
+def test_an_outlier_at_zero_has_no_left_vector():
+    """At c = -1 one step takes v out of W: an eigenvalue zero below the bulk, whose vector W maps to nothing."""
+    found = derive.load(_trained(1)).solve(c=-1, T=1, overlaps=True)
+    assert found.outliers == pytest.approx([0.0], abs=1e-12)
+    assert found.overlaps["right"] == pytest.approx([1.0], abs=1e-9)
+    assert np.isnan(found.overlaps["left"]).all()
+
+
+def test_a_bulk_that_cancels():
+    """W^T W - W0^T W0 has two eigenvalues besides zero: those of [[c^2 nu, c sqrt(nu)], [c sqrt(nu), 0]]."""
+    W = W0 + c / D * outer(u, v)
+    m = derive.load(Model(parameters=(b, c, nu), probe=spectrum(W.T @ W + b * W0.T @ W0)))
+    by_hand = np.linalg.eigvalsh([[1.5**3, 1.5**1.5], [1.5**1.5, 0.0]])
+    assert np.sort(m.solve(b=-1).outliers) == pytest.approx(by_hand, rel=1e-9)
+    near = m.solve(b=-0.999)
+    assert near.bulk_edges == pytest.approx(1e-3 * (np.sqrt(1.5) + np.array([[-1, 1]])) ** 2, rel=1e-9)
+    assert np.sort(near.outliers) == pytest.approx(by_hand, rel=1e-2)
+
+
+def test_responses_that_rounding_hides_are_found_to_many_digits():
+    """The same bulk: G = 1/z, and equations whose terms cancel, so that float64 sees no error in wrong numbers."""
+    W = W0 + c / D * outer(u, v)
+    m = derive.load(Model(parameters=(b, c, nu), probe=spectrum(W.T @ W + b * W0.T @ W0)))
+    branch: Branch = m.solver.branch({"b": -1.0, "c": 1.5, "nu": 1.5}, m.solver.matrices[0], {})
+    z = -(10.0 ** -np.arange(1, 8))
+    assert branch.resolvent(z) * z == pytest.approx(np.ones(7), rel=1e-8)
+
+
+def test_what_cannot_be_imported_is_told_without_a_path():
+    for line, sentence in (
+        ("from derive import nothing_like_it", "derive has no nothing_like_it to import"),
+        ("import nothing_like_it", "there is no module nothing_like_it"),
+    ):
+        with pytest.raises(ImportError) as caught:
+            exec(line)
+        assert in_plain_words(caught.value) == sentence
