@@ -11,6 +11,7 @@ from derive import (
     Model,
     field,
     gaussian,
+    mean,
     normal,
     outer,
     parameter,
@@ -18,6 +19,7 @@ from derive import (
     sectors,
     spectrum,
     training_clock,
+    trait,
     weights,
     whole_positive,
 )
@@ -112,3 +114,17 @@ def test_what_cannot_be_imported_is_told_without_a_path():
         with pytest.raises(ImportError) as caught:
             exec(line)
         assert in_plain_words(caught.value) == sentence
+
+
+def test_numbers_inside_means():
+    """mean(1 - v^2) and its kin by hand, with traits and without: a number is no moment of a trait."""
+    two = trait("two", D, values=[1, 3])
+    observe = {
+        "number": mean(1 - v**2 / 2),
+        "parameter": mean(v + b),
+        "beside_trait": mean(two + 1 + v**2),
+        "in_function": 1 / mean(1 + v**2),
+    }
+    found = derive.load(Model(parameters=(b,), observe=observe)).solve(b=0.25)
+    by_hand = {"number": 0.5, "parameter": 0.25, "beside_trait": 4.0, "in_function": 0.5}
+    assert {name: found[name].item() for name in observe} == pytest.approx(by_hand, rel=1e-12)

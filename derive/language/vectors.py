@@ -601,10 +601,13 @@ def mean(expression: Any) -> sp.Expr:
         raise DeclarationError(f"mean({shown(expression)}): there is no field to average")
     if expression.has(Mean) or _times_outside_values(expression):
         return sp.Add(*map(_mean_of_product, sp.Add.make_args(_multiplied_out(expression))))
-    known = [part for part in sp.Add.make_args(expression) if all(v.field.role == "trait" for v in values(part))]
-    if known and len(known) < len(sp.Add.make_args(expression)):  # moments of traits stand apart from means of fields
-        return Mean(sp.Add(*known)) + Mean(expression - sp.Add(*known))
-    return Mean(expression)
+    parts = sp.Add.make_args(expression)
+    numbers = [part for part in parts if sector_of(part) is None and not part.has(GivenNumbers, Total, Mix)]
+    known = [part for part in parts if values(part) and all(v.field.role == "trait" for v in values(part))]
+    rest = [part for part in parts if part not in (*numbers, *known)]
+    if known and rest:  # moments of traits stand apart from means of fields
+        return sp.Add(*numbers, Mean(sp.Add(*known)), Mean(sp.Add(*rest)))
+    return sp.Add(*numbers, Mean(sp.Add(*known, *rest)))
 
 
 def _multiplied_out(expression: sp.Expr) -> sp.Expr:

@@ -229,7 +229,7 @@ def _term(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) -> 
 def _of_means(sketch: Sketch, one: Node, two: Node) -> Node:
     """A coefficient made of a mean over the sites."""
     strength = mean(times(one, two))
-    bounded = over(ONE, add(ONE, mean(power(one, 2))))
+    bounded = over(ONE, sketch.rng.choice((add(ONE, mean(power(one, 2))), mean(add(ONE, power(one, 2))))))
     if sketch.chance(0.25):  # a mean inside a mean
         rest = add(one, times(number(Fraction(-1, 2)), strength, two))
         bounded = over(
@@ -359,6 +359,10 @@ def _observables(sketch: Sketch) -> list[Node]:
             found.append(mean(times(value, value_of(sketch, mate, lag if mate in sketch.fields else 0))))
         if v.kind == "timed" and sketch.chance(0.2):
             found.append(mean(times(value, value_of(sketch, v, sketch.rng.choice((1, 2, 5))))))
+        if sketch.chance(0.15):  # a term without a field inside a mean
+            found.append(mean(add(sketch.coefficient(), times(sketch.coefficient(), power(value, 2)))))
+        if sketch.chance(0.1):  # beyond second moments, of laws that are linear too
+            found.append(mean(sketch.rng.choice((power(value, 4), power(add(value, ONE), 3), value))))
         if not sketch.linear and sketch.chance(0.3):
             found.append(mean(value) if sketch.chance(0.5) else mean(call("tanh", value)))
     if found and sketch.chance(0.2):
