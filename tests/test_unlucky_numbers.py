@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sympy import Abs
 
 import derive
 from derive import (
@@ -11,6 +12,7 @@ from derive import (
     Model,
     field,
     gaussian,
+    goe,
     mean,
     normal,
     outer,
@@ -128,3 +130,12 @@ def test_numbers_inside_means():
     found = derive.load(Model(parameters=(b,), observe=observe)).solve(b=0.25)
     by_hand = {"number": 0.5, "parameter": 0.25, "beside_trait": 4.0, "in_function": 0.5}
     assert {name: found[name].item() for name in observe} == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_means_beyond_second_moments_of_linear_laws_without_a_probe():
+    """By hand: x(1) has variance 1/2, and its moments are those of a normal."""
+    x = field("x", D, t)
+    equations = [Eq(x(0), v), Eq(x(t + 1), goe("M0", D) @ x(t) / 2 + normal("noise", D) / 2)]
+    observe = {"fourth": mean(x(t) ** 4), "first": mean(x(t)), "size": mean(Abs(x(t)))}
+    found = derive.load(Model(parameters=(T,), equations=equations, observe=observe)).solve(T=1)
+    assert [found[name][1] for name in observe] == pytest.approx([3 / 4, 0, np.sqrt(1 / np.pi)], abs=1e-9)

@@ -168,12 +168,17 @@ class ExactText(PassText):
         statements = self.text.lines(program.results)
         lines = [
             f"{self.times} = {self.points}",
-            *self._prelude(program.results, values),
+            *self._prelude(program.results, (*values, *self._checked())),
             *statements,
             *(line for name, entries in tables.items() for line in self.values(f"{name} =", entries)),
             f"return {found}, {self._finite()}",
         ]
         return self.function(f"results({', '.join((self.p, *self.given, 'state'))})", doc, lines)
+
+    def _checked(self) -> list[Value]:
+        """What the number of times before anything overflowed reads besides the state."""
+        covariances = [c for c in self.program.carried if c.channel is not None and self.program.clock is not None]
+        return [Ref(c.site.symbol) for c in covariances]
 
     def _finite(self) -> str:
         """The number of times before anything overflowed."""
