@@ -463,6 +463,11 @@ def _check_observable(name: str, value: sp.Expr) -> None:
         raise DeclarationError(
             f"observable {name} depends on a size or on time outside mean(...); keep parameters only"
         )
+    if value.atoms(Sector):
+        size = min(map(str, value.atoms(Sector)))
+        raise DeclarationError(
+            f"observable {name} has the size {size} inside mean(...); write ratios of sizes as numbers or parameters"
+        )
     for node in value.atoms(FieldAt, DataAt):
         if node.time is not None:
             symbol = node.args[0]

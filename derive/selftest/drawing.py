@@ -360,7 +360,7 @@ def _observables(sketch: Sketch) -> list[Node]:
         if v.kind == "timed" and sketch.chance(0.2):
             found.append(mean(times(value, value_of(sketch, v, sketch.rng.choice((1, 2, 5))))))
         if sketch.chance(0.15):  # a term without a field inside a mean
-            found.append(mean(add(sketch.coefficient(), times(sketch.coefficient(), power(value, 2)))))
+            found.append(mean(add(number(Fraction(1, 2)), times(number(Fraction(-1, 4)), power(value, 2)))))
         if sketch.chance(0.1):  # beyond second moments, of laws that are linear too
             found.append(mean(sketch.rng.choice((power(value, 4), power(add(value, ONE), 3), value))))
         if not sketch.linear and sketch.chance(0.3):
