@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -387,6 +387,17 @@ def _foreseen(
     return found
 
 
+@contextmanager
+def singular_told() -> Iterator[None]:
+    """What linear algebra cannot do, as where two outliers or an edge and an outlier meet exactly, as a sentence."""
+    try:
+        yield
+    except np.linalg.LinAlgError:
+        raise NumericalError(
+            "a linear system of the spectrum is singular at exactly these parameters; take slightly other ones"
+        ) from None
+
+
 @in_float64
 def spectra(
     solver: Solver,
@@ -410,7 +421,7 @@ def spectra(
         if matrix.probe not in bare:
             share = part(tell, number / len(chosen), (number + 1) / len(chosen))
             known = (foreseen or {}).get(matrix.probe)
-            with threads_for(trained.rows):
+            with threads_for(trained.rows), singular_told():
                 bare[matrix.probe] = _layer(solver, values, trained, matrix, path, overlaps, known, share)
         layer = replace(bare[matrix.probe], label=matrix.label, curve=matrix.curve)
         found.append(_moved(layer, trained.observables[matrix.plus]) if matrix.plus else layer)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import Abs
+from sympy import Abs, sqrt
 
 import derive
 from derive import (
     Eq,
     Model,
+    diag,
     field,
     gaussian,
     goe,
@@ -25,9 +26,11 @@ from derive import (
     weights,
     whole_positive,
 )
+from derive.errors import DeclarationError, NumericalError
 from derive.plain_words import in_plain_words
 from numerics.bulk.branch import Branch
 from numerics.outliers.linear import long_eigenvalues, resolution
+from numerics.solver import singular_told
 
 b = parameter("b", default=0.4)
 c = parameter("c", default=1.5)
@@ -139,3 +142,30 @@ def test_means_beyond_second_moments_of_linear_laws_without_a_probe():
     observe = {"fourth": mean(x(t) ** 4), "first": mean(x(t)), "size": mean(Abs(x(t)))}
     found = derive.load(Model(parameters=(T,), equations=equations, observe=observe)).solve(T=1)
     assert [found[name][1] for name in observe] == pytest.approx([3 / 4, 0, np.sqrt(1 / np.pi)], abs=1e-9)
+
+
+def test_what_training_has_changed():
+    """W(T)^T W(T) - W(0)^T W(0) after one step, by hand: [[2 c nu + c^2 nu, c sqrt(nu)], [c sqrt(nu), 0]]."""
+    g, W = field("g", N, t), weights("W", N, D, t)
+    equations = [Eq(g(t), W(t) @ v), Eq(W(0), W0), Eq(W(t + 1), W(t) + c / D * outer(g(t), v))]
+    probe = spectrum(W(T).T @ W(T) - W(0).T @ W(0))
+    m = derive.load(Model(parameters=(c, nu, T), equations=equations, probe=probe))
+    for rate in (1.5, 0.5):
+        by_hand = np.linalg.eigvalsh([[1.5 * rate * (2 + rate), rate * 1.5**0.5], [rate * 1.5**0.5, 0.0]])
+        assert np.sort(m.solve(c=rate, T=1).outliers) == pytest.approx(by_hand, rel=1e-9)
+    with pytest.raises(DeclarationError, match="the terms of the matrix cancel"):
+        Model(parameters=(c, nu, T), equations=equations, probe=spectrum(W(0).T @ W(0) - W0.T @ W0))
+
+
+def test_singular_systems_are_told():
+    with pytest.raises(NumericalError, match="singular at exactly these parameters"), singular_told():
+        np.linalg.solve(np.zeros((2, 2)), np.ones(2))
+
+
+def test_a_constant_field_on_a_diagonal():
+    """By hand: v = 2 on all sites, so that K is (G + 2 e e^T) / 2 with |e| = 1: an outlier at (4 + 1)^2 / 4 / 4."""
+    E, w = gaussian("E", D, D), field("w", D)
+    K = diag(1 / w) @ (E + outer(w, w) / (2 * sqrt(D)))
+    found = derive.load(Model(parameters=(), equations=[Eq(w, 2)], probe=spectrum(K.T @ K / D))).solve()
+    assert found.bulk_edges == pytest.approx(np.array([[0.0, 1.0]]), abs=1e-12)
+    assert found.outliers == pytest.approx([25 / 16], rel=1e-9)

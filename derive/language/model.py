@@ -17,7 +17,7 @@ from derive.language.contents import symbols
 from derive.language.cures import word
 from derive.language.equations import Eq, Spectrum, named
 from derive.language.matrices import Evolving, Matrix
-from derive.language.starts import starts_written_out
+from derive.language.starts import probe_written_out, starts_written_out
 from derive.language.symbols import Parameter, exact
 
 
@@ -76,7 +76,13 @@ class Model(Displayed):
             object.__setattr__(self, "probe", tuple((str(label), what) for label, what in self.probe.items()))
         elif isinstance(self.probe, (list, set)) or (isinstance(self.probe, tuple) and not _are_pairs(self.probe)):
             raise DeclarationError("probe=...: give one spectrum(...), or several by label, {0: spectrum(...), 1: ...}")
-        object.__setattr__(self, "equations", starts_written_out(self.equations))
+        given = self.equations
+        object.__setattr__(self, "equations", starts_written_out(given))
+        if isinstance(self.probe, tuple):
+            written = tuple((label, probe_written_out(probe, given)) for label, probe in self.probe)
+            object.__setattr__(self, "probe", written)
+        elif self.probe is not None:
+            object.__setattr__(self, "probe", probe_written_out(self.probe, given))
         check(self)
 
     @property

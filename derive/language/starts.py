@@ -1,21 +1,47 @@
-"""What stands at a starting time on the right side of a rule, written out: W(0) is what the equation of W(0) says."""
+"""What stands at a starting time on the right side of a rule, or in a probed matrix, written out: W(0) is what the
+equation of W(0) says."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import sympy as sp
 
+from derive.errors import DeclarationError, blaming
 from derive.language.diagonals import Diagonal
-from derive.language.equations import Eq
+from derive.language.equations import Eq, Spectrum
 from derive.language.matrices import Atom, Dyad, Matrix, Product, Sum, WeightsAt, product_of
 from derive.language.vectors import Apply, FieldAt
 
 
 def starts_written_out(equations: Sequence[Eq]) -> tuple[Eq, ...]:
     """Rules with fields and weights at starting times replaced by the right sides of their starting equations."""
-    starts = {e.target if isinstance(e.target, FieldAt) else e.target.symbol: e.value for e in equations if _starts(e)}
+    starts = _starting_values(equations)
     return tuple(e if _starts(e) else _written_out(e, starts) for e in equations) if starts else tuple(equations)
+
+
+def probe_written_out(probe: Spectrum, equations: Sequence[Eq]) -> Spectrum:
+    """The same in a probed matrix."""
+    starts = _starting_values(equations)
+    if not isinstance(probe, Spectrum) or not starts:
+        return probe
+    with blaming(probe):
+        written = [_settled(matrix, starts) for matrix in probe.matrices]
+        if any(isinstance(matrix, Sum) and not matrix.terms for matrix in written):
+            raise DeclarationError(f"{probe}: the terms of the matrix cancel, so there is nothing to probe")
+    between = tuple((name, matrix) for (name, _), matrix in zip(probe.between, written[1:], strict=True))
+    return replace(probe, matrix=written[0], between=between)
+
+
+def _starting_values(equations: Sequence[Eq]) -> dict[sp.Basic, sp.Expr | Matrix]:
+    return {e.target if isinstance(e.target, FieldAt) else e.target.symbol: e.value for e in equations if _starts(e)}
+
+
+def _settled(matrix: Matrix, starts: dict[sp.Basic, sp.Expr | Matrix]) -> Matrix:
+    for _ in range(len(starts)):  # a start may be said in terms of an earlier one
+        matrix = _in_matrix(matrix, starts)
+    return matrix
 
 
 def _starts(e: Eq) -> bool:

@@ -406,7 +406,10 @@ class _Projection:
                 for probe in (p for p, noise in wanted if noise == column):
                     answers = ((response, self._drive(other, column)) for response, other in self.answers(probe))
                     total = self.averaged(sp.Add(*(response * drive for response, drive in answers)))
-                    equations.append(self._response_symbol(probe, column) - total)
+                    equation = self._response_symbol(probe, column) - total
+                    if not total.has(SiteAverage):  # sites are alike after all, as a constant field is
+                        equation = sp.expand(sp.fraction(sp.together(equation))[0])
+                    equations.append(equation)
                 continue
             rows = self._connected(column, table)
             for i in rows:

@@ -53,6 +53,8 @@ CLOSEST = 1e-13
 ROUGH, NEAR, MOST_LONG = 1e-10, 1e-2, 60
 """Relative corrections above the first are done again to many digits, from points so high above, beside the spectrum;
 so many equations at most."""
+BEGUN = 1e-10
+"""Responses high above the spectrum are known to this, relatively."""
 HIDDEN = 1e-8
 """Rounding in the equations that moves responses by more than this has hidden how wrong they are."""
 
@@ -321,8 +323,8 @@ class Branch:
         r, errors = self.followed(z, tell, what)
         if not self.to_many_digits:
             return r, errors
-        rounding = self._rounding(z, r)
-        errors = np.where(rounding > HIDDEN, np.maximum(errors, rounding), errors)
+        hidden = self.rounding(z, r)
+        errors = np.where(hidden > HIDDEN, np.maximum(errors, hidden), errors)
         rough = np.flatnonzero(errors > ROUGH)
         if not rough.size:
             return r, errors
@@ -332,7 +334,7 @@ class Branch:
                 break
             above = z[rough] + 1j * share * self.start.height
             begin, known = self.followed(above)
-            sure = np.maximum(known, self._rounding(above, begin)) <= SURE
+            sure = np.maximum(known, self.rounding(above, begin)) <= SURE
             places, above, begin = rough[sure], above[sure], begin[sure]
             if not places.size:
                 continue
@@ -344,7 +346,7 @@ class Branch:
             rough = np.setdiff1d(rough, places)
         return r, errors
 
-    def _rounding(self, z: np.ndarray, r: np.ndarray) -> np.ndarray:
+    def rounding(self, z: np.ndarray, r: np.ndarray) -> np.ndarray:
         """How far rounding in the equations moves the responses, relatively: terms that cancel leave no correction to
         be seen, however wrong the responses are."""
         with np.errstate(all="ignore"):
@@ -441,7 +443,9 @@ def _start(law: BulkLaw, p: Point) -> Start:
             r, last = newton(height / 10, limit + (responses - limit) * 10, 3)
             nearer = abs(1j * height / 10 * r[0, index] - 1)
             # z G - 1 is the first or second moment over a power of z until the spectrum comes into sight
-            if not (last < 1e-6 and nearer < 0.2 and (nearer > 8 * excess or nearer < 1e-10)):
+            if not (last < BEGUN and nearer < 0.2 and (nearer > 8 * excess or nearer < 1e-10)):
+                break
+            if branch.rounding(np.array([1j * height / 10]), r)[0] > HIDDEN:
                 break
             height, responses, excess = height / 10, r, nearer
     return Start(height, responses[0], limit[0])
@@ -469,7 +473,7 @@ def begun(kernel: Kernel, z: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.
     tangent, last = np.zeros_like(r), np.full(z.shape, np.inf)
     for _ in range(4):
         r, _, last, tangent = kernel(z, r, np.abs(r))
-        if np.all(last < 1e-10):
+        if np.all(last < BEGUN):
             return r, tangent
     if np.all(last < 1e-6):  # rounding, where a response nearly vanishes
         return r, tangent

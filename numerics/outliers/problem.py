@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
 from numerics.bulk.density import out_of_reach, roots_of
 from numerics.bulk.support import atoms_of, support
@@ -127,7 +128,10 @@ def with_slope(problem: SpikedProblem, z: float, responses: np.ndarray | None = 
     branch = problem.branch
     r = branch.responses(np.array([z]))[:, 0].real if responses is None else responses
     _, by_z, by_r = (x[0].real for x in branch.equations(np.array([z]), r[None]))
-    moved = np.linalg.solve(by_r, -by_z)  # the responses follow z as their equations say
+    try:
+        moved = np.linalg.solve(by_r, -by_z)  # the responses follow z as their equations say
+    except np.linalg.LinAlgError:
+        raise NumericalError(f"the bulk equations are singular at z = {z:.6g}; take other parameters") from None
     matrix, slope = _sloped(problem.probe)(problem.p, (z, r), (1.0, moved), read(problem.order))
     return np.asarray(matrix), np.asarray(slope)
 
