@@ -76,7 +76,7 @@ BAD = {
     "fixed time on the right": ("model(*START, Eq(x(t + 1), x(2)))", "relative to the clock"),
     "rectangular probe": ("model(probe=spectrum(W0))", "probe W.T @ W"),
     "probe that is not symmetric": ("model(probe=spectrum(gaussian('Q', D, D) / sqrt(D)))", "not symmetric"),
-    "probe before the end": ("model(*START, Eq(x(t + 1), x(t)), probe=spectrum(M(0)))", "after the last step"),
+    "probe before the end": ("model(*START, Eq(x(t + 1), x(t)), probe=spectrum(M(1)))", "after the last step"),
     "fresh matrix without its time": ("model(Eq(h(t), gaussian('X', N, D, fresh=t) @ v / sqrt(D)))", r"write X\(t\)"),
     "observable that is a vector": ("model(*START, Eq(x(t + 1), x(t)), observe={'o': x(t)})", "is a vector"),
     "observable at a fixed time": (
