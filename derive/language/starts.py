@@ -22,8 +22,8 @@ def starts_written_out(equations: Sequence[Eq]) -> tuple[Eq, ...]:
 
 
 def probe_written_out(probe: Spectrum, equations: Sequence[Eq]) -> Spectrum:
-    """The same in a probed matrix."""
-    starts = _starting_values(equations)
+    """The same for weights in a probed matrix; fields there may be taken at their starts as they are."""
+    starts = {at: value for at, value in _starting_values(equations).items() if isinstance(at, WeightsAt)}
     if not isinstance(probe, Spectrum) or not starts:
         return probe
     with blaming(probe):
