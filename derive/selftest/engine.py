@@ -193,11 +193,13 @@ def training_level(text: str) -> Derivation:
 
 @lru_cache(maxsize=512)  # a few numbers each, and every law begins with the same declarations
 def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
-    """Observables of a linear model in exact arithmetic, rounded at the end; None if laws are not linear."""
+    """Observables of a linear model in exact arithmetic, rounded at the end; None if laws are not linear, or numbers
+    have too many terms."""
     import sympy as sp
 
     derivation = training_level(text)
     with _told():
+        from derive.algebra.polynomials import TooLarge
         from derive.program.exact import exact_pass
         from derive.program.layout import Layout
         from derive.program.quotients import ExactRun
@@ -208,8 +210,11 @@ def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
         values = {p: sp.Rational(repr(float(p.default))) for p in derivation.model.parameters}
         arrays = {} if derivation.model.arrays is None else derivation.model.arrays(_values(text))
         machine = ExactRun.of(program, values, arrays=arrays)
-        machine.order(program)
-        found = machine.observables(program)
+        try:
+            machine.order(program)
+            found = machine.observables(program)
+        except TooLarge:
+            return None
         return tuple(
             tuple(float(machine.scalars.expression(x).evalf(30)) for x in found[name].ravel())
             for name, _ in derivation.model.observe
