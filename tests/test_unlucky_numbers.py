@@ -162,10 +162,20 @@ def test_singular_systems_are_told():
         np.linalg.solve(np.zeros((2, 2)), np.ones(2))
 
 
-def test_a_constant_field_on_a_diagonal():
-    """By hand: v = 2 on all sites, so that K is (G + 2 e e^T) / 2 with |e| = 1: an outlier at (4 + 1)^2 / 4 / 4."""
-    E, w = gaussian("E", D, D), field("w", D)
-    K = diag(1 / w) @ (E + outer(w, w) / (2 * sqrt(D)))
-    found = derive.load(Model(parameters=(), equations=[Eq(w, 2)], probe=spectrum(K.T @ K / D))).solve()
+@pytest.mark.parametrize("entry", [lambda w: 1 / w, lambda w: w / 4, lambda w: sqrt(w / 8)])
+def test_a_constant_field_on_a_diagonal(entry):
+    """By hand: w = 2 on all sites, so that K is (G + 2 e e^T) / 2 with |e| = 1: an outlier at (4 + 1)^2 / 4 / 4."""
+    E, w, half = gaussian("E", D, D), field("w", D), field("half", D)
+    K = diag(entry(w)) @ (E + outer(w, w) / (2 * sqrt(D)))
+    equations = [Eq(half, 1), Eq(w, 2 * half)]
+    found = derive.load(Model(parameters=(), equations=equations, probe=spectrum(K.T @ K / D))).solve()
     assert found.bulk_edges == pytest.approx(np.array([[0.0, 1.0]]), abs=1e-12)
     assert found.outliers == pytest.approx([25 / 16], rel=1e-9)
+
+
+def test_a_constant_that_is_divided_by_is_not_zero():
+    E, w = gaussian("E", D, D), field("w", D)
+    K = diag(1 / w) @ E
+    model = Model(parameters=(), equations=[Eq(w, 0)], probe=spectrum(K.T @ K / D))
+    with pytest.raises(DeclarationError, match=r"diag\(1/w\), which divides by zero"):
+        derive.load(model).solve()

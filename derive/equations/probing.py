@@ -28,7 +28,7 @@ from derive.language.multiplied import Letters, dyad_words, half_product, words_
 from derive.language.symbols import Parameter
 from derive.language.traits import is_trait, traits_in
 from derive.language.vectors import PAST, Field, FieldAt, Mean, Total, shown, values
-from derive.records.system import DisorderRule, SpectralFields, Stopping, SystemField
+from derive.records.system import DisorderRule, LinearRule, SpectralFields, Stopping, SystemField
 
 WIDEST, GRID, HALVED = 8, 800, 60
 """Numbers among which zeros of divisors are looked for, at how many places, and how often these are halved."""
@@ -46,10 +46,13 @@ def with_site_values(matrix: Matrix) -> Matrix:
     return Diagonal(matrix.rows, matrix.columns, matrix.entries.xreplace({v: SiteValue(v)() for v in fields}))
 
 
-def check_diagonals(matrix: Matrix) -> None:
+def check_diagonals(matrix: Matrix, made: Made) -> None:
     """Diagonal matrices in a probed matrix are bounded functions of what has a known law."""
-    for entries in _diagonals(matrix):
-        where = f"spectrum(...) has diag({shown(entries)})"
+    for written in _diagonals(matrix):
+        where = f"spectrum(...) has diag({shown(written)})"
+        entries = sp.sympify(written.xreplace(_constants(written, made)))
+        if entries.has(sp.zoo, sp.nan):
+            raise DeclarationError(f"{where}, which divides by zero; take a field that is not zero everywhere")
         if entries.has(Mean):
             raise DeclarationError(f"{where}, which holds a mean; make it a parameter")
         for value in (value for value in values(entries) if not is_trait(value)):
@@ -74,9 +77,27 @@ def check_diagonals(matrix: Matrix) -> None:
                 )
 
 
-def _check_between(name: str, matrix: Matrix) -> None:
+def _constants(entries: sp.Expr, made: Made) -> dict[FieldAt, sp.Expr]:
+    """Fields without a clock that are one number on all sites, with that number."""
+    found = {value: _constant(value.field, made) for value in values(entries) if value.field.clock is None}
+    return {value: number for value, number in found.items() if number is not None}
+
+
+def _constant(field: Field, made: Made) -> sp.Expr | None:
+    if field.role == "constant":
+        return sp.S.One
+    rule = made.rules[field].rule if field in made.rules else None
+    if not isinstance(rule, LinearRule) or any(term.pair or term.past or term.mixing for term in rule.terms):
+        return None
+    parts = [(term.coefficient, _constant(term.vector.field, made)) for term in rule.terms]
+    if any(number is None for _, number in parts):
+        return None
+    return sp.Add(*(coefficient * number for coefficient, number in parts))
+
+
+def _check_between(name: str, matrix: Matrix, made: Made) -> None:
     """Between resolvents stand diagonals of traits only: training fields there are not projected."""
-    check_diagonals(matrix)
+    check_diagonals(matrix, made)
     for entries in _diagonals(matrix):
         for value in (value for value in values(entries) if not is_trait(value)):
             raise DeclarationError(
@@ -195,9 +216,9 @@ class Probing:
 
         The next probed matrix finds their names free. between: matrices A, which get fields A psi0 beside them.
         """
-        check_diagonals(matrix)
+        check_diagonals(matrix, self.made)
         for name, other in between:
-            _check_between(name, other)
+            _check_between(name, other, self.made)
         self._check_symmetric(matrix)
         matrix = with_site_values(self._prepared(matrix))
         root = self.made.probe_field(matrix.rows)
