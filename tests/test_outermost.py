@@ -189,3 +189,29 @@ def test_commands_ask_for_what_they_show(monkeypatch):
     assert [one["eigenvalues"] for one in asked] == ["ends", None, None, "ends", "all", None]
     told = CliRunner().invoke(main, ["simulate", "spiked_wigner", "--eigenvalues", "ends", "--plot", "x.png"])
     assert told.exit_code == 2 and "histogram" in told.stderr
+
+
+def test_outliers_beside_a_bulk_that_is_one_point_are_compared():
+    """What training has added is of finite rank: all other eigenvalues are zero, and there is no edge."""
+    c, T = derive.parameter("c", default=1.0), derive.parameter("T", default=2, domain=derive.whole_positive)
+    D, N = derive.sectors("D", N=1.5)
+    t = derive.training_clock("t", steps=T)
+    W0, v = derive.gaussian("W0", N, D, variance=1 / D), derive.normal("v", D)
+    h, W = derive.field("h", N, t), derive.weights("W", N, D, t)
+    model = derive.Model(
+        parameters=(c, T),
+        equations=[
+            derive.Eq(h(t), W(t) @ v),
+            derive.Eq(W(0), W0),
+            derive.Eq(W(t + 1), W(t) + c / D * derive.outer(h(t), v)),
+        ],
+        observe={"along": derive.alignment(v)},
+        probe=derive.spectrum((W(T) - W0).T @ (W(T) - W0)),
+    )
+    m = derive.load(model)
+    rows = derive.compare(m.solve(), m.simulate(size=100, seeds=6)).rows
+    told, simulated = ({row.quantity: getattr(row, kind) for row in rows} for kind in ("theory", "simulation"))
+    assert told["outlier 1 above the bulk"] == pytest.approx(1.5 * (1 + 2) ** 2)
+    assert told["along (right) of outlier 1 above the bulk"] == pytest.approx(1)
+    assert not any("edge" in name for name in told)
+    assert simulated["along (right) of outlier 1 above the bulk"] == pytest.approx(1)

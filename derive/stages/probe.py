@@ -406,10 +406,7 @@ class _Projection:
                 for probe in (p for p, noise in wanted if noise == column):
                     answers = ((response, self._drive(other, column)) for response, other in self.answers(probe))
                     total = self.averaged(sp.Add(*(response * drive for response, drive in answers)))
-                    equation = self._response_symbol(probe, column) - total
-                    if not total.has(SiteAverage):  # sites are alike after all, as a constant field is
-                        equation = sp.expand(sp.fraction(sp.together(equation))[0])
-                    equations.append(equation)
+                    equations.append(self._response_symbol(probe, column) - total)
                 continue
             rows = self._connected(column, table)
             for i in rows:
@@ -420,6 +417,9 @@ class _Projection:
                         response = self._response_symbol(self.probes[j], column)
                         parts += [term * response for term in terms[i, j]]
                 equations.append(sp.Add(*parts))
+        if self.differing and not any(equation.has(SiteAverage) for equation in equations):
+            # sites are alike after all, as where a constant field is on the diagonal
+            equations = [sp.expand(sp.fraction(sp.together(equation))[0]) for equation in equations]
         return tuple(equations)
 
     def _drive(self, probe: Field, column: Field | None) -> sp.Expr:

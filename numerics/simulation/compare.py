@@ -81,6 +81,13 @@ def bulk_intervals(edges: Sequence[Sequence[float]]) -> list[tuple[float, float]
     return sorted((float(low), float(high)) for low, high in edges if high > low)
 
 
+def bulk_ends(layer: Layer) -> tuple[float, float] | None:
+    """Where the bulk begins and ends: its intervals, or the points that it is where there are none."""
+    places = [end for pair in bulk_intervals(layer.bulk_edges) for end in pair]
+    places = places or [float(atom["at"]) for atom in layer.atoms]
+    return (min(places), max(places)) if places else None
+
+
 def without_null_space(eigenvalues: np.ndarray) -> np.ndarray:
     """The eigenvalues that are not zero to rounding: a product of rectangular matrices has an exact null space."""
     found: np.ndarray = eigenvalues[_beside_null_space(eigenvalues)]
@@ -118,11 +125,12 @@ def match_outliers(
 
     grouped_by: spectra whose spread says which outliers are too near to each other to be told apart.
     """
-    intervals = [(low + shift, high + shift) for low, high in bulk_intervals(layer.bulk_edges)]
-    if not intervals:
+    ends = bulk_ends(layer)
+    if ends is None:
         return Matches((), ())
-    low, high = intervals[0][0], intervals[-1][1]
-    base = layer.shift + shift
+    low, high = (end + shift for end in ends)
+    alone = not layer.bulk_edges  # the bulk is a few points, and a null space one of them
+    base = None if alone else layer.shift + shift
     draws, others = ([_inwards(np.asarray(e), base, whole) for e in s] for s in (spectra, grouped_by))
     above, below = ([pairs[k] for k in ranks] for ranks in beyond([value for value, _ in pairs], low, high))
     inside = [p for p in pairs if low < p[0] < high]
@@ -140,7 +148,8 @@ def match_outliers(
             left_out.append(f"outliers {end} the bulk")
             continue
         found += _ranked(ranked, end, [one[side] for one in draws], [one[side] for one in others])
-        edges.append((what, edge, np.array([one[side][len(ranked)] for one in draws])))
+        if not alone:
+            edges.append((what, edge, np.array([one[side][len(ranked)] for one in draws])))
     if whole:
         found += [
             (f"outlier {k + 1} in a gap", value, error, np.array([up[np.abs(up - value).argmin()] for up, _ in draws]))
@@ -151,10 +160,11 @@ def match_outliers(
     return Matches(tuple(found), tuple(edges), tuple(left_out))
 
 
-def _inwards(eigenvalues: np.ndarray, base: float, whole: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues from the lowest upwards and from the highest downwards, without a null space. Of a spectrum that is
-    not whole each has the eigenvalues of its own end; none, if the null space is there: what is behind is not known."""
-    kept = _beside_null_space(eigenvalues - base)
+def _inwards(eigenvalues: np.ndarray, base: float | None, whole: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues from the lowest upwards and from the highest downwards, without a null space, which is at `base`
+    unless that is None. Of a spectrum that is not whole each has the eigenvalues of its own end; none, if the null
+    space is there: what is behind is not known."""
+    kept = np.ones(len(eigenvalues), bool) if base is None else _beside_null_space(eigenvalues - base)
     if whole:
         return eigenvalues[kept], eigenvalues[kept][::-1]
     half = len(eigenvalues) // 2
@@ -432,13 +442,17 @@ def _vector_groups(
 ) -> Iterator[tuple[list[int], str, np.ndarray]]:
     """Outliers above and below the bulk that stand together: their places, what they are called, and of numbers that
     each eigenvalue of each seed has the mean over them."""
-    if not layer.bulk_edges:
+    ends = bulk_ends(layer)
+    if ends is None:
         return
-    low, high = layer.bulk_edges[0][0], layer.bulk_edges[-1][1]
-    kept = [_beside_null_space(np.asarray(e) - layer.shift) for e in simulated.eigenvalues]
-    others = [layer.shift + without_null_space(np.asarray(e) - layer.shift) for e in grouped_by.eigenvalues]
+    low, high = ends
+    if layer.bulk_edges:
+        kept = [_beside_null_space(np.asarray(e) - layer.shift) for e in simulated.eigenvalues]
+        others = [layer.shift + without_null_space(np.asarray(e) - layer.shift) for e in grouped_by.eigenvalues]
+        spectra = [np.asarray(s)[nonzero] for s, nonzero in zip(squares, kept, strict=True)]
+    else:
+        spectra, others = ([np.asarray(x) for x in some] for some in (squares, grouped_by.eigenvalues))
     pairs = _with_errors(layer)
-    spectra = [np.asarray(s)[nonzero] for s, nonzero in zip(squares, kept, strict=True)]
     for above in (True, False):
         ranked = beyond(layer.outliers, low, high)[0 if above else 1]
         for group in _groups([pairs[k] for k in ranked], [e[::-1] for e in others] if above else others):
