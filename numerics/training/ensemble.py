@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
 
-from numerics.matrices import Columns as SomeColumns, Dense, Matrix, Sum, Traced
+from numerics.matrices import Columns as SomeColumns, Constant, Dense, Matrix, Sum, Traced
 from numerics.nearby import Moved, ReadTogether
 from numerics.products import unfinished
 from numerics.runtime.interface import Key, SampledTraining
@@ -178,13 +178,13 @@ class Ensemble:
         return self.narrow[part]
 
     def sum_of(self, terms: Sequence[Term], key: MomentKey) -> Matrix:
-        """A moment of a sum, which is not written down."""
-        return Sum(
-            tuple(
-                (factor, self.matrix(one, key) if isinstance(one, int) else Dense(one.moments((key,))[key]))
-                for one, factor in _together_in(terms).items()
-            )
+        """A moment of a sum, which is not written down; of none, or of terms that cancel, zeros."""
+        parts = tuple(
+            (factor, self.matrix(one, key) if isinstance(one, int) else Dense(one.moments((key,))[key]))
+            for one, factor in _together_in(terms).items()
         )
+        rows, columns = dict(self.shapes)[key]
+        return Sum(parts) if parts else Constant((rows, columns), 0.0)
 
     @cached_property
     def of_order(self) -> dict[Key, tuple[int, ...]]:
