@@ -225,6 +225,20 @@ def test_outliers_that_are_nearly_equal_are_off_by_their_errors(apart, symmetric
     assert np.all(abs(np.mean(off, axis=0)) < 0.55 * np.mean(errors**2, axis=0) ** 0.5)
 
 
+def test_an_outlier_that_is_known_well_keeps_its_error_beside_one_that_is_not():
+    """At 28 and 5, with errors of 8 and 0.5: three errors of their distance apart."""
+    rng, count = np.random.default_rng(3), 20
+    for _ in range(20):
+        noise = rng.standard_normal((count, 2)) * (8, 0.5)
+        noise = (noise - noise.mean(0)) * math.sqrt((count - 1) / count) / noise.std(0, ddof=1) * (8, 0.5) / count**0.5
+        others = [(np.array([28.0, 5.0]) + one * math.sqrt(count / (count - 1))).tolist() for one in noise]
+        (high, wide), (low, narrow) = estimated_outliers(
+            [28.0, 5.0], others, Nearby(({},) * count, (1.0,) * count, replicas=count)
+        )
+        assert (high, low) == pytest.approx((28, 5), abs=1.5)
+        assert wide == pytest.approx(8, rel=0.15) and narrow < 2
+
+
 def test_noise_adds_its_second_order_to_a_result():
     values = np.random.default_rng(0).standard_normal(20)
     moves = (values - values.mean()) / math.sqrt(20 * 19)

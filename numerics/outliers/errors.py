@@ -71,7 +71,9 @@ def _apart(
     Noise is added to the mean square of those distances, which is smooth where outliers are equal and distances are
     not. Without it distances are smaller by a common factor, zero where noise explains all that is seen. Errors are
     those of distances as they are seen: a smaller one cannot be told from none. For the same reason bias is not taken
-    off distances: they are those of order parameters without it, which have the noise that replicas show.
+    off distances: they are those of order parameters without it, which have the noise that replicas show. The less
+    distances are changed by all this, the more the error of an outlier is its own: one that is known well may stand
+    beside one that is not.
     """
     count = len(group)
 
@@ -98,8 +100,14 @@ def _apart(
         ]
     unbiased = sum(distance**2 for distance in distances) / count
     left = math.sqrt(min(1.0, max(0.0, 1 - added / unbiased))) if unbiased else 0.0
-    along = sum(error**2 for error in off) / count
-    return [(value + left * distance, math.sqrt(error**2 + along)) for distance in distances]
+    shared = error**2 + sum(one**2 for one in off) / count
+    own = [nearby.estimate(outliers[k], table[k])[1] ** 2 for k in group]
+    if not all(map(math.isfinite, (shared, *own))):
+        return [(value + left * distance, math.inf) for distance in distances]
+    kept = left * math.sqrt(unbiased / seen) if seen else 0.0
+    sure = min(kept, 1 / kept) if kept else 0.0
+    errors = [math.sqrt(sure * one + (1 - sure) * shared) for one in own]
+    return [(value + left * distance, one) for distance, one in zip(distances, errors, strict=True)]
 
 
 def estimated_path(
