@@ -45,7 +45,8 @@ def weighted_rows_edges(rows: float, values: np.ndarray, weights: np.ndarray, ga
         return -1 / m + rows * np.sum(weights * values / (1 + values * m))
 
     def slope(m: float) -> float:
-        return 1 / m**2 - rows * np.sum(weights * values**2 / (1 + values * m) ** 2)
+        with np.errstate(divide="ignore"):  # minus infinity at a pole
+            return 1 / m**2 - rows * np.sum(weights * values**2 / (1 + values * m) ** 2)
 
     poles = np.sort([-1 / t for t in values])
     found = []
