@@ -27,6 +27,7 @@ from derive import (
     whole_positive,
 )
 from derive.errors import DeclarationError, NumericalError
+from derive.pipeline import derive_model as derivation_of
 from derive.plain_words import in_plain_words
 from numerics.bulk.branch import Branch
 from numerics.outliers.linear import long_eigenvalues, resolution
@@ -179,3 +180,17 @@ def test_a_constant_that_is_divided_by_is_not_zero():
     model = Model(parameters=(), equations=[Eq(w, 0)], probe=spectrum(K.T @ K / D))
     with pytest.raises(DeclarationError, match=r"diag\(1/w\), which divides by zero"):
         derive.load(model).solve()
+
+
+def test_a_field_that_is_never_negative_has_no_pole_below_zero():
+    """1/f with f = 1 + v^2 is between 0 and 1, and 1/(f - 2) is not bounded."""
+    E, square, f = gaussian("E", D, D), field("square", D), field("f", D)
+    equations = [Eq(square, v**2), Eq(f, square + 1)]
+
+    def probed(entry):
+        K = diag(entry) @ E
+        return Model(parameters=(), equations=equations, probe=spectrum(K.T @ K / D))
+
+    assert derivation_of(probed(1 / f)).probe.differing and derivation_of(probed(1 / (1 + square))).probe.differing
+    with pytest.raises(DeclarationError, match=r"diag\(1/\(f - 2\)\), which is unbounded at some sites"):
+        derivation_of(probed(1 / (f - 2)))

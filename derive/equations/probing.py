@@ -27,8 +27,15 @@ from derive.language.matrices import (
 from derive.language.multiplied import Letters, dyad_words, half_product, words_of
 from derive.language.symbols import Parameter
 from derive.language.traits import is_trait, traits_in
-from derive.language.vectors import PAST, Field, FieldAt, Mean, Total, shown, values
-from derive.records.system import DisorderRule, LinearRule, SpectralFields, Stopping, SystemField
+from derive.language.vectors import PAST, Apply, Field, FieldAt, Mean, PastSum, Total, shown, values
+from derive.records.system import (
+    DisorderRule,
+    ElementwiseRule,
+    LinearRule,
+    SpectralFields,
+    Stopping,
+    SystemField,
+)
 
 WIDEST, GRID, HALVED = 8, 800, 60
 """Numbers among which zeros of divisors are looked for, at how many places, and how often these are halved."""
@@ -48,11 +55,8 @@ def with_site_values(matrix: Matrix) -> Matrix:
 
 def check_diagonals(matrix: Matrix, made: Made) -> None:
     """Diagonal matrices in a probed matrix are bounded functions of what has a known law."""
-    for written in _diagonals(matrix):
-        where = f"spectrum(...) has diag({shown(written)})"
-        entries = sp.sympify(written.xreplace(_constants(written, made)))
-        if entries.has(sp.zoo, sp.nan):
-            raise DeclarationError(f"{where}, which divides by zero; take a field that is not zero everywhere")
+    for entries in _diagonals(matrix):
+        where = f"spectrum(...) has diag({shown(entries)})"
         if entries.has(Mean):
             raise DeclarationError(f"{where}, which holds a mean; make it a parameter")
         for value in (value for value in values(entries) if not is_trait(value)):
@@ -62,37 +66,58 @@ def check_diagonals(matrix: Matrix, made: Made) -> None:
                 raise DeclarationError(
                     f"{where}, and the values of {trait} are data; write them into the declaration, values=[...]"
                 )
-        for value in values(entries):
-            place = _pole(entries, value)
-            if place is not None:
-                raise DeclarationError(
-                    f"{where}, which is unbounded next to {shown(value)} = {place:.3g}, so the bulk would have "
-                    "no edge; take a bounded function of it"
-                )
-        for value, sign in _infinite_ends(entries):
-            if _grows(entries, value, sign):
-                raise DeclarationError(
-                    f"{where}, which is unbounded because {shown(value)} is, so the bulk would have no edge; take a "
-                    "bounded function of it, or a density that is cut off"
-                )
+        _check_bounded(entries, _written_out(entries, made), where, made)
 
 
-def _constants(entries: sp.Expr, made: Made) -> dict[FieldAt, sp.Expr]:
-    """Fields without a clock that are one number on all sites, with that number."""
-    found = {value: _constant(value.field, made) for value in values(entries) if value.field.clock is None}
-    return {value: number for value, number in found.items() if number is not None}
+def _check_bounded(entries: sp.Expr, written: sp.Expr, where: str, made: Made) -> None:
+    """written: the entries in terms of what they are made of."""
+    if written.has(sp.zoo, sp.nan):
+        raise DeclarationError(f"{where}, which divides by zero; take a field that is not zero everywhere")
+    for value in (value for value in values(written) if is_trait(value) or _takes_all_numbers(value, made)):
+        place = _pole(written, value)
+        if place is not None:
+            there = f"next to {shown(value)} = {place:.3g}" if value in values(entries) else "at some sites"
+            raise DeclarationError(
+                f"{where}, which is unbounded {there}, so the bulk would have no edge; take a bounded function of it"
+            )
+    for value, sign in _infinite_ends(written):
+        if _grows(written, value, sign):
+            told = value if value in values(entries) else values(entries)[0]
+            raise DeclarationError(
+                f"{where}, which is unbounded because {shown(told)} is, so the bulk would have no edge; take a "
+                "bounded function of it, or a density that is cut off"
+            )
 
 
-def _constant(field: Field, made: Made) -> sp.Expr | None:
-    if field.role == "constant":
-        return sp.S.One
-    rule = made.rules[field].rule if field in made.rules else None
-    if not isinstance(rule, LinearRule) or any(term.pair or term.past or term.mixing for term in rule.terms):
-        return None
-    parts = [(term.coefficient, _constant(term.vector.field, made)) for term in rule.terms]
-    if any(number is None for _, number in parts):
-        return None
-    return sp.Add(*(coefficient * number for coefficient, number in parts))
+def _written_out(entries: sp.Expr, made: Made) -> sp.Expr:
+    """Entries with what fields are made of entry by entry, at the same time: a square is not negative, and a constant
+    field is its number."""
+    known: dict[FieldAt, sp.Expr] = {}
+    for value in values(entries):
+        whole = made.rules.get(value.field)
+        if value.field.role == "constant":
+            known[value] = sp.S.One
+        if whole is None or whole.shift or whole.starts:
+            continue
+        law = whole.rule.expression(value.time)
+        if value.field.clock is not None:
+            law = law.xreplace({value.field.clock: value.time})
+        if law.has(Mean, Apply, PastSum) or any(
+            x.field.clock is not None and x.time != value.time for x in values(law)
+        ):
+            continue
+        written = _written_out(law, made)
+        if isinstance(whole.rule, ElementwiseRule) or written != law or not values(law):
+            known[value] = written  # else it is a sum of normal fields, which says no more
+    return sp.sympify(entries.xreplace(known))
+
+
+def _takes_all_numbers(value: FieldAt, made: Made) -> bool:
+    """Whether a field is made by sums with normal parts, so that it may be any number at some sites."""
+    whole = made.rules.get(value.field)
+    if whole is None:
+        return bool(value.field.role == "normal")
+    return not (whole.starts and value.time == 0) and isinstance(whole.rule, (DisorderRule, LinearRule))
 
 
 def _check_between(name: str, matrix: Matrix, made: Made) -> None:
