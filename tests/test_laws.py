@@ -287,12 +287,16 @@ def test_a_terminated_run_says_what_it_found(number, lost, monkeypatch):
         raise AssertionError("it goes on")
 
     monkeypatch.setattr("derive.selftest.running.run", terminated)
+    outside = signal.signal(number, signal.default_int_handler)  # a shell may have started the tests to ignore it
     before = signal.getsignal(number)
-    done = CliRunner().invoke(main, ["selftest", "--declarations", "50", "--json"])
+    try:
+        done = CliRunner().invoke(main, ["selftest", "--declarations", "50", "--json"])
+        assert signal.getsignal(number) is before
+    finally:
+        signal.signal(number, outside)
     assert done.exit_code == 130 and "--first 3" in done.stderr
     told = json.loads(done.stdout)
     assert told["checked"] == 3 and told["refusals"] == {"no": 2}
-    assert signal.getsignal(number) is before
 
 
 def test_refusals_are_counted_by_their_sentence(monkeypatch):
