@@ -64,7 +64,7 @@ class ProbedMatrix:
     @property
     def moves(self) -> bool:
         """Whether the bulk takes numbers of the training level."""
-        return bool(self.bulk.spreads or self.probe.measured)
+        return self.bulk.moves or bool(self.probe.measured)
 
     def recalled(self, p: Point, given: Mapping[str, Any]) -> Point:
         """A point with the numbers of the training level that were kept of it, as `given_to` has them."""

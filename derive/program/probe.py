@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import sympy as sp
@@ -37,9 +38,11 @@ from derive.program.nodes import (
     Transposed,
     Tuple,
     Value,
+    Whole,
     symbols_in,
 )
 from derive.program.recurrences import Coefficients
+from derive.program.text import MACHINE
 from derive.records.probe import (
     MAP,
     Aligned,
@@ -101,9 +104,18 @@ def _squares(aligned: Aligned) -> Letter:
 
 
 class _Spectral(AtSites):
-    """What functions of z, of the bulk responses and of the order parameters share."""
+    """What functions of z, of the bulk responses and of the order parameters share. gains: coefficients of updated
+    weights that functions are given as numbers. of_bulk: functions of the bulk alone, which sees no fields, so that
+    what is made of traits has their law there."""
 
-    def __init__(self, projected: ProjectedProbe, layout: Layout, means: tuple[Mean, ...]):
+    def __init__(
+        self,
+        projected: ProjectedProbe,
+        layout: Layout,
+        means: tuple[Mean, ...],
+        gains: Mapping[AppliedUndef, sp.Symbol] = MappingProxyType({}),
+        of_bulk: bool = False,
+    ):
         self.projected, self.means = projected, means
         self.clock = layout.clock
         self.r, self.order, self.s = Symbol("r"), Symbol("order"), Symbol("s", SCALAR)
@@ -115,14 +127,18 @@ class _Spectral(AtSites):
         found = {value.field for average in _averages(projected) for value in traits_in(average.expression)}
         made = tuple(normal for spread in projected.spreads for normal in spread.normals)
         traits = (trait for trait in (*atoms(projected.system.model, Trait), *made) if trait in found)
-        super().__init__(traits, {self.r: projected.bulk_symbols})
+        self.gained = Symbol("gained")
+        self.gains = dict(gains)
+        super().__init__(traits, {self.r: projected.bulk_symbols, self.gained: gains.values()})
         self.leaves |= {MAP: Slot(Ref(self.s), "s"), PAST: Slot(Ref(self.when), "s")}
         self.values |= {entry: at_groups(entry) for sites in projected.sampled for entry in sites.entries}
-        self.law |= {sites: Symbol(f"law_{sites.sector}") for sites in projected.sampled}
+        drawn = (sites for sites in projected.sampled if not (of_bulk and sites.of_traits))
+        self.law |= {sites: Symbol(f"law_{sites.sector}") for sites in drawn}
 
     def number(self, expression: sp.Expr) -> Formula:
         """A scalar, or weights over the times before the last update."""
         expression = sp.sympify(expression)
+        expression = expression.xreplace(self.gains)
         over = expression.has(PAST)
         inner: dict[sp.Basic, sp.Expr] = {}
         for node in outermost(expression, (SiteAverage, Mean, Total, AppliedUndef)):
@@ -282,7 +298,7 @@ def _measure(work: _Spectral) -> Definition:
     return work.function("measure", (work.order,), f"{doc}.", Tuple(tuple(work.taken(x.average) for x in numbers)))
 
 
-def _as_name(key: Key) -> str:
+def _as_name(key: Iterable[Any]) -> str:
     """A key as a name of a variable."""
     return "".join(c if c.isalnum() else "_" for c in "_".join(map(str, key)))
 
@@ -497,17 +513,25 @@ def _ring(work: _Spectral, blocks: BlockMatrix, number: int, cycle: Cycle) -> Re
 def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Record:
     """The law of the bulk."""
     projected = bulk.projected
-    work = _Spectral(projected, layout, means)
+    gains = _gains(bulk)
+    work = _Spectral(projected, layout, means, gains, of_bulk=True)
     symbols, given = projected.bulk_symbols, (work.z, work.r, *work.given)
     named: dict[str, Any] = {"responses": tuple(s.name for s in symbols)}
     named["resolvent"] = symbols.index(projected.resolvent)
 
     def function(name: str, given: tuple[Symbol, ...], doc: str, result: Value, body: tuple[Let, ...] = ()) -> None:
-        named[name] = work.function(name, given, doc, result, body)
+        named[name] = work.function(name, (*given, *((work.gained,) if gains else ())), doc, result, body)
 
     def tables(rows: Iterable[Iterable[sp.Expr]]) -> Tuple:
         return Tuple(tuple(map(work.numbers, rows)))
 
+    def exact_tables(rows: Iterable[Iterable[sp.Expr]]) -> Tuple:
+        return tables([[_to_the_last_digit(entry) for entry in row] for row in rows])
+
+    if gains:
+        doc = f"What weights have gained by their updates: {', '.join(map(text, gains))}."
+        before = _Spectral(projected, layout, means)
+        named["coefficients"] = before.function("coefficients", (), doc, before.numbers(gains))
     if work.law:
         named |= {"sites": work.site_laws(), "settles": any(not trait.discrete for trait in work.traits)}
     spreads = [_spread(work, *numbered) for numbered in enumerate(projected.spreads)]
@@ -523,9 +547,9 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
         top = poly.degree(projected.resolvent), poly.degree(Z)
         powers = [[projected.resolvent**i * Z**j for j in range(top[1] + 1)] for i in range(top[0] + 1)]
         doc = "Table c with sum_ij c[i][j] G^i z^j = 0 on the curve of the resolvent."
-        function("curve", (), doc, tables(map(poly.coeff_monomial, row) for row in powers))
+        function("curve", (), doc, exact_tables(map(poly.coeff_monomial, row) for row in powers))
         doc = "Polynomials in z, highest power first: every edge of the support is a real root of one of them."
-        function("edge_polynomials", (), doc, tables(sp.Poly(f, Z).all_coeffs() for f in bulk.edge_factors))
+        function("edge_polynomials", (), doc, exact_tables(sp.Poly(f, Z).all_coeffs() for f in bulk.edge_factors))
     if projected.sources:
         named["images"] = tuple((name, symbols.index(symbol)) for name, symbol in projected.images)
         names = ", ".join(name for name, _ in projected.images)
@@ -537,6 +561,23 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
         doc = f"How each equation changes with responses that vanish at epsilon = 0: {names}."
         function("slopes", given, doc, tables(some for _, some in projected.slopes))
     return Record("BulkLaw", (), named)
+
+
+def _to_the_last_digit(expression: sp.Expr) -> sp.Expr:
+    """An expression whose large whole numbers stay what they are."""
+    large = (number for number in expression.atoms(sp.Integer) if abs(number) >= MACHINE)
+    return expression.xreplace({number: Slot(Whole(int(number)), str(number)) for number in large})
+
+
+def _gains(bulk: Bulk) -> dict[AppliedUndef, sp.Symbol]:
+    """Symbols for the coefficients of updated weights in a bulk, none of which depends on when a dyad was added."""
+    projected = bulk.projected
+    slopes = (value for _, some in projected.slopes for value in some)
+    curves = (*(() if bulk.curve is None else (bulk.curve,)), *bulk.edge_factors)
+    values = (*projected.bulk_equations, *(value for some in projected.sources for value in some), *slopes, *curves)
+    found = {node for value in values for node in sp.sympify(value).atoms(AppliedUndef)}
+    names = {node: _as_name((node.func.__name__, *map(text, node.args))) for node in found}
+    return {node: sp.Dummy(names[node]) for node in sorted(found, key=sp.default_sort_key)}
 
 
 def _spread(work: _Spectral, number: int, spread: Spread) -> Record:
@@ -552,4 +593,4 @@ def _spread(work: _Spectral, number: int, spread: Spread) -> Record:
 
 def _sampled(sites: SampledSites) -> Record:
     steady = all(value.time is None for value in sites.values)
-    return Record("SampledSites", (sites.law.name, sites.key, steady))
+    return Record("SampledSites", (sites.law.name, sites.key, steady, *((True,) if sites.of_traits else ())))

@@ -21,6 +21,7 @@ from derive.program.nodes import (
     SCALAR,
     Call,
     Formula,
+    Function,
     Item,
     Let,
     MatMul,
@@ -30,6 +31,7 @@ from derive.program.nodes import (
     Sum,
     Symbol,
     Transposed,
+    Tuple,
     Value,
     alive,
     alive_always,
@@ -50,8 +52,12 @@ from derive.program.sampled_records import (
 )
 from derive.program.sites import Channel
 from derive.program.training import apart, labels_in
+from derive.program.traits import law_of
 from derive.records.probe import SampledSites
 from derive.records.system import weighing
+
+FEWEST = 64
+"""Values of a density of which the smallest and the largest are as good as its ends."""
 
 
 def sampled_pass(
@@ -227,7 +233,11 @@ class Build(Fields):
             tuple((key_of(x), (x.a, x.b)) for x in self.letters),
             tuple(dict.fromkeys(m.noise.name for m in self.layout.saddle.memories if m.target in self.done)),
             fields,
-            tuple((sites.reach.name, ("S", sites.sector.name, "reach"), len(sites.entries)) for sites in self.sampled),
+            tuple(
+                (sites.reach.name, ("S", sites.sector.name, "reach"), len(sites.entries))
+                for sites in self.sampled
+                if not sites.bounded
+            ),
         )
 
     def _rows_before(self, field: Field) -> Value:
@@ -289,16 +299,24 @@ class Build(Fields):
         found: list[tuple[MomentKey, Value]] = []
         weights: dict[Sector, Ref] = {}
         for sites in self.sampled:
+            if sites.known:
+                values = (self._taken(value) for value in sites.values)
+                belonging = Call("belonging_to", (_groups_of(sites), *values), None)
+                weights[sites.sector] = self._known_last(f"belonging_{sites.sector}", belonging)
+                shares = Call("shares_seen", (weights[sites.sector],), None)
+                found.append((("S", sites.sector.name), self._known_last(f"shares_{sites.sector}", shares)))
+                continue
             known = {v: Slot(self._taken(v), shown(v)) for v in sites.values}
             shape = (self.sites_slot, sp.S.One)
             made_of = [(entry.name, self.formula(entry.function, shape, known=known)) for entry in sites.entries]
-            entries, reach = tuple(self._known_last(*entry) for entry in made_of), Formula(sites.reach, None)
+            entries, reach = tuple(self._known_last(*entry) for entry in made_of), _reach_of(sites)
             weights[sites.sector] = self._known_last(
                 f"belonging_{sites.sector}", Call("belonging", (entries, reach), None)
             )
             shares = Call("shares_of", (weights[sites.sector], entries, reach), None)
-            within = self._known_last(f"reach_{sites.sector}", Call("reach_of", (entries,), None))
-            found.append((("S", sites.sector.name, "reach"), within))
+            if not sites.bounded:
+                within = self._known_last(f"reach_{sites.sector}", Call("reach_of", (entries,), None))
+                found.append((("S", sites.sector.name, "reach"), within))
             found.append((("S", sites.sector.name), self._known_last(f"shares_{sites.sector}", shares)))
         made: dict[MomentKey, Ref] = {}
         for table in self.site_tables:
@@ -360,12 +378,22 @@ class Build(Fields):
         lines: list[Let] = []
         order: list[tuple[Key, Value]] = []
         made: dict[MomentKey, Symbol] = {}
+        groups: dict[Sector, Value] = {}
         for sites in self.sampled:
             shares = Item(MOMENTS, ("S", sites.sector.name))
-            order.append((sites.key, Call("law_of_sites", (shares, Formula(sites.reach, None)), None)))
+            if sites.known:
+                symbol = Symbol(f"groups_{sites.sector}")
+                lines.append(Let(symbol, _groups_of(sites)))
+                groups[sites.sector] = Ref(symbol)
+                order.append((sites.key, Call("law_of_known", (Ref(symbol), _entries_of(sites)), None)))
+                continue
+            order.append((sites.key, Call("law_of_sites", (shares, _reach_of(sites)), None)))
         for table in self.site_tables:
             key = self._site_key(table)
+            shares = Item(MOMENTS, ("S", table.sector.name))
             seen: Value = Item(MOMENTS, key)
+            if table.sector in groups:
+                seen = Call("as_shared", (seen, shares, groups[table.sector]), None)
             channels = [self.sharing.channel_of(f) for kind, f in _ends(table) if kind == "R"]
             if not channels:
                 order.append((table.key, seen))
@@ -375,7 +403,9 @@ class Build(Fields):
                 covariances = [Item(MOMENTS, ("G", self.kinds[channel].key)) for channel in channels]
                 pairs = tuple(x for pair in zip(covariances, noises, strict=True) for x in pair)
                 twice = len(channels) == 2
-                of_sites = (Item(MOMENTS, ("S", table.sector.name)),) if twice else ()
+                of_sites: tuple[Value, ...] = (shares,) if twice else ()
+                if twice and table.sector in groups:
+                    of_sites = (Call("shares_known", (groups[table.sector],), None),)
                 given = (seen, *of_sites, *pairs, Formula(self.points), Ref(TOLERANCE))
                 call = Call("twice_by_value" if twice else "responses_by_value", given, None)
                 made[key] = Symbol("_".join(map(_as_word, key)))
@@ -446,6 +476,26 @@ class Build(Fields):
                 inner[node] = Slot(self.number(node), shown(node))
         moved = {self.clock: self.now_slot} if self.clock is not None else {}
         return Formula(value.xreplace(inner).xreplace(moved))
+
+
+def _groups_of(sites: SampledSites) -> Call:
+    """Sites by the values of the traits on diagonals."""
+    return Call("grouped", tuple(law_of(value.field, (FEWEST,)) for value in sites.values), None)
+
+
+def _reach_of(sites: SampledSites) -> Value:
+    """Between which numbers lies what stands on diagonals: as traits say, or as it is found in one pass."""
+    if not sites.bounded:
+        return Formula(sites.reach, None)
+    return Call("reach_known", (_groups_of(sites), _entries_of(sites)), None)
+
+
+def _entries_of(sites: SampledSites) -> Function:
+    """What stands on diagonals, as a function of the traits that it is made of."""
+    symbols = {value: Symbol(value.field.name) for value in sites.values}
+    slots = {value: Slot(Ref(symbol), symbol.hint) for value, symbol in symbols.items()}
+    made = (Formula(entry.function.xreplace(slots), None) for entry in sites.entries)
+    return Function(tuple(symbols.values()), Tuple(tuple(made)))
 
 
 def _ends(table: SiteTable) -> tuple[tuple[str, Field], tuple[str, Field]]:

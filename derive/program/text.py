@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import keyword
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -40,6 +41,7 @@ from derive.program.nodes import (
     Transposed,
     Tuple,
     Value,
+    Whole,
     shape_of,
     symbols_in,
 )
@@ -51,6 +53,8 @@ PARAMETERS = Symbol("p")
 _RUNTIME = Path(__file__).parents[2] / "numerics" / "runtime"
 ARRAY_FUNCTIONS = ("arange", "eye")
 """Functions that NumPy and JAX have; all others are the runtime's."""
+MACHINE, SHORT = 2**63, 10**40
+"""Whole numbers that are no machine integers, and those that are written in base sixteen: it is read at any length."""
 
 
 @cache
@@ -118,7 +122,18 @@ class _Arithmetic(CodePrinter):
 
     def _print_Integer(self, expr: sp.Basic) -> str:
         # a larger whole number is no machine integer
-        return str(expr) if abs(int(expr)) < 2**63 else repr(float(expr))
+        return str(expr) if abs(int(expr)) < MACHINE else self._decimal(expr)
+
+    def _print_Rational(self, expr: sp.Basic) -> str:
+        if max(abs(expr.p), expr.q) < MACHINE:
+            return str(super()._print_Rational(expr))
+        return self._decimal(expr)
+
+    def _decimal(self, number: sp.Basic) -> str:
+        found = float(number)
+        if math.isinf(found):
+            raise NoCode.of(number)
+        return repr(found)
 
     def _print_Pow(self, expr: sp.Basic, rational: bool = False) -> str:
         if expr.exp.is_Integer and expr.exp < 0:
@@ -213,6 +228,8 @@ class Text:
             return self.names.of(value.symbol)
         if isinstance(value, Quoted):
             return repr(value.word)
+        if isinstance(value, Whole):
+            return repr(value.number) if abs(value.number) < SHORT else hex(value.number)
         if isinstance(value, Attribute):
             return f"{self.names.of(value.owner)}.{value.name}"
         if isinstance(value, Item):

@@ -130,10 +130,21 @@ class SampledSites:
         return ("S", self.sector.name)
 
     @property
+    def of_traits(self) -> bool:
+        """Whether it is made of traits alone, so that its law is known; what fields are beside it is sampled still."""
+        return all(isinstance(value.field, Trait) for value in self.values)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether these traits say between which ends it lies."""
+        fields = [value.field for value in self.values]
+        return self.of_traits and all(f.discrete or f.low.is_finite and f.high.is_finite for f in fields)
+
+    @property
     def known(self) -> bool:
-        """Whether it is made of traits that have few values: then each makes a group of sites, and nothing is sampled
-        where fields are normal in each."""
-        return all(isinstance(value.field, Trait) and value.field.discrete for value in self.values)
+        """Whether these traits have few values: then each makes a group of sites, and nothing is sampled where fields
+        are normal in each."""
+        return self.of_traits and all(value.field.discrete for value in self.values)
 
     @property
     def values(self) -> tuple[FieldAt, ...]:

@@ -314,9 +314,12 @@ class _Projection:
                 fields = sorted(found, key=sp.default_sort_key)
                 self.held[sector] = _Held(system, order, sector, fields, self.taken)
         self.given = {value: made for held in self.held.values() for value, made in held.given.items()}
+        # a law that traits make is known: only what fields are beside them is sampled
+        sites = (some.sites for some in self.sampled.values() if some.sites.of_traits)
+        self.given |= {entry(): entry.function for one in sites for entry in one.entries}
 
     def averaged(self, expression: sp.Expr) -> sp.Expr:
-        """The average over sites, training fields on diagonals written as what they are made of."""
+        """The average over sites, what stands on diagonals written as what it is made of."""
         return averaged(sp.sympify(expression).xreplace(self.given))
 
     def _respond(self, probe: Field, noise: Field) -> EngineSymbol:

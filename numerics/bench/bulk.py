@@ -48,7 +48,7 @@ def fixed_point(branch: Branch, damping: float = 0.5) -> Any:
         """Response i minus its value from its own equation, which is linear in it."""
 
         def equation(x: Array) -> Array:
-            return branch.law.equations(branch.p, z, [*r[:i], x, *r[i + 1 :]])[owner[i]]
+            return branch.law.residual(branch.p, z, [*r[:i], x, *r[i + 1 :]])[owner[i]]
 
         value, rate = jax.jvp(equation, (r[i],), (jnp.ones_like(r[i]),))
         return value / rate

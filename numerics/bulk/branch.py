@@ -42,6 +42,9 @@ GROUPS = 2**18
 """Groups of sites at all points of a batch together, at most."""
 BETWEEN, SURE = 4, 0.03
 """Of many real points one in so many is followed, and those between them are guessed, if the guess is as good."""
+AROUND = (1.0, 0.1, 10.0)
+"""Points that were not reached on one straight line are tried on two, by way of a point so high above, in units of
+their size."""
 SMALL, GROUP = 30, 4
 """Systems of more equations than the first, or of fewer with averages over many groups of sites, are followed to many
 points together: groups of the second share the way."""
@@ -272,7 +275,37 @@ class Branch:
     def _from_infinity(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         heights = np.maximum(self.start.height, np.abs(z))
         r, tangent = begun(self.kernel, 1j * heights, self.start.above(heights))
-        return follow(self.kernel, 1j * heights, z, r, tangent, self.resolvent_index, by_factors=self.by_factors)
+        found = follow(self.kernel, 1j * heights, z, r, tangent, self.resolvent_index, by_factors=self.by_factors)
+        for share in AROUND:
+            lost = np.flatnonzero(~np.isfinite(found[1]))
+            if not lost.size:
+                break
+            above = z[lost] + 1j * share * np.abs(z[lost])
+            begin, known = follow(
+                self.kernel,
+                1j * heights[lost],
+                above,
+                r[lost],
+                tangent[lost],
+                self.resolvent_index,
+                0.4,
+                self.by_factors,
+            )
+            with np.errstate(all="ignore"):
+                begin, _, last, along = self.kernel(above, begin, np.abs(begin))
+            sure = np.isfinite(known) & (last < 1e-6)
+            places = lost[sure]
+            found[0][places], found[1][places] = follow(
+                self.kernel,
+                above[sure],
+                z[places],
+                begin[sure],
+                along[sure],
+                self.resolvent_index,
+                0.4,
+                self.by_factors,
+            )
+        return found
 
     def _together(self, z: np.ndarray, tell: Report | None = None, what: str = "") -> tuple[np.ndarray, np.ndarray]:
         """Neighbours are followed as one to a point above them, as high as they are apart, and only then each."""

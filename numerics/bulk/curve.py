@@ -13,6 +13,7 @@ import numpy as np
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Improved, Kernel
+from numerics.bulk.parameters import exactly, updated
 from numerics.runtime.interface import BulkLaw, Coefficients
 from numerics.runtime.point import Point, exact as exact_point
 
@@ -21,15 +22,18 @@ def _exact(number: Any) -> Fraction:
     return Fraction(number) if isinstance(number, int | float | Fraction) else Fraction(float(number))
 
 
-def _evaluated(function: Callable[[Point], Coefficients], p: Point) -> tuple[tuple[tuple[Fraction, ...], ...], bool]:
-    """Coefficients as fractions, and whether they are exact: so if they are rational in the parameters."""
+def _evaluated(
+    function: Callable[..., Coefficients], law: BulkLaw, p: Point
+) -> tuple[tuple[tuple[Fraction, ...], ...], bool]:
+    """Coefficients as fractions, and whether they are exact: so if they are rational in the parameters, and in what
+    updates make of these."""
     try:
-        table = function(exact_point(p))
+        table = function(exact_point(p), *exactly(updated(law, p)))
         return _fractions(table), _rational(table)
-    except (TypeError, ValueError):  # a root of a parameter, or coefficients stepped in time
+    except (TypeError, ValueError):  # a root of a parameter
         pass
     try:
-        return _fractions(function(p)), False
+        return _fractions(function(p, *updated(law, p))), False
     except (OverflowError, ValueError):
         raise NumericalError(
             "the coefficients of the bulk's curve are not finite at these parameters; take less extreme ones"
@@ -60,7 +64,7 @@ def singular_points(law: BulkLaw, p: Point) -> tuple[complex, ...] | None:
     if law.edge_polynomials is None:
         return None
     found: list[complex] = []
-    polynomials, exact = _evaluated(law.edge_polynomials, p)
+    polynomials, exact = _evaluated(law.edge_polynomials, law, p)
     if not exact:
         return None
     for polynomial in polynomials:
@@ -146,7 +150,7 @@ class Curve:
 def _curve(law: BulkLaw, p: Point) -> Curve | None:
     if law.curve is None:
         return None
-    exact, _ = _evaluated(law.curve, p)
+    exact, _ = _evaluated(law.curve, law, p)
     largest = max((abs(c) for row in exact for c in row), default=Fraction(0))
     if largest == 0 or not any(c != 0 for row in exact[1:] for c in row):
         return None

@@ -17,7 +17,7 @@ import numpy as np
 
 from numerics.bulk.polynomials import Monomial, Terms, terms_of
 from numerics.runtime.interface import BulkLaw
-from numerics.runtime.point import Point, exact
+from numerics.runtime.point import Point
 
 BITS = 400
 """Of a number while equations are solved."""
@@ -114,9 +114,9 @@ def long_system(law: BulkLaw, p: Point) -> LongSystem:
     """The equations at the fractions that the parameters are, or with coefficients that are rounded where they have
     roots of them."""
     try:
-        found = terms_of(law, exact(p), Fraction(1))
+        found = terms_of(law, p, in_fractions=True)
     except (TypeError, ValueError):
-        found = terms_of(law, p, 1.0)
+        found = terms_of(law, p)
     residual, rate, slope = ([(place, _long(c), monomial) for place, c, monomial in part] for part in found)
     return LongSystem(len(law.responses), (residual, rate, slope))
 

@@ -15,6 +15,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from numerics.bulk.parameters import updated
 from numerics.compiling import compiled
 from numerics.precision import in_float64
 from numerics.runtime.interface import BulkLaw, Sites
@@ -86,7 +87,7 @@ class SiteSystem:
 
     law: BulkLaw
     p: Point
-    sites: tuple[Law, ...]
+    given: tuple[Any, ...]
     count: int
     groups: int
 
@@ -99,7 +100,7 @@ class SiteSystem:
             slopes = np.zeros((len(variables), 1, 1), kind)
             slopes[number] = 1.0
             jets.append(Jet(np.asarray(values, kind)[None], slopes))
-        found: Sequence[Any] = by_numpy(self.law.equations)(self.p, jets[0], jets[1:], self.sites)
+        found: Sequence[Any] = by_numpy(self.law.equations)(self.p, jets[0], jets[1:], *self.given)
         shape = (len(variables), 1, z.size)
         residual = np.stack([np.broadcast_to(e.value, shape[1:])[0] for e in found], axis=-1)
         slopes = np.stack([np.broadcast_to(e.slopes, shape)[:, 0] for e in found], axis=-1)
@@ -123,7 +124,7 @@ def site_system(law: BulkLaw, p: Point) -> SiteSystem:
     assert law.sites is not None
     sites = site_laws(law.sites, p, law.nodes)
     groups = int(np.prod([len(one.weights) for one in sites]))
-    return SiteSystem(law, p, sites, len(law.responses), groups)
+    return SiteSystem(law, p, (sites, *updated(law, p)), len(law.responses), groups)
 
 
 @lru_cache(maxsize=64)

@@ -13,9 +13,10 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from numerics.bulk.parameters import exactly, updated
 from numerics.precision import in_float64
 from numerics.runtime.interface import BulkLaw
-from numerics.runtime.point import Point
+from numerics.runtime.point import Point, exact
 
 Monomial = tuple[int, ...]
 """Numbers of the factors, ascending and repeated by power: 0 is z, 1 the first response."""
@@ -172,12 +173,13 @@ class System:
         return slope.reshape(-1, self.count, self.count)
 
 
-def terms_of(law: BulkLaw, p: Point, one: Number) -> tuple[Terms, Terms, Terms]:
-    """The terms of the generated equations, of their derivatives by z, and of those by the responses; one: as a number
-    of the kind that coefficients shall have."""
-    count = len(law.responses)
-    z, *r = (Polynomial({(k,): one}) for k in range(count + 1))
-    equations = [_as_polynomial(e) for e in law.equations(p, z, r)]
+def terms_of(law: BulkLaw, p: Point, in_fractions: bool = False) -> tuple[Terms, Terms, Terms]:
+    """The terms of the generated equations, of their derivatives by z, and of those by the responses. in_fractions:
+    with coefficients that are fractions, as the parameters are."""
+    count, given = len(law.responses), updated(law, p)
+    z, *r = (Polynomial({(k,): Fraction(1) if in_fractions else 1.0}) for k in range(count + 1))
+    made = law.equations(exact(p), z, r, *exactly(given)) if in_fractions else law.equations(p, z, r, *given)
+    equations = [_as_polynomial(e) for e in made]
     residual: Terms = []
     rate: Terms = []
     slope: Terms = []
@@ -196,5 +198,5 @@ def terms_of(law: BulkLaw, p: Point, one: Number) -> tuple[Terms, Terms, Terms]:
 def polynomial_system(law: BulkLaw, p: Point) -> System:
     """The generated equations at these parameters."""
     count = len(law.responses)
-    made = [Sums.of(terms, count + 1) for terms in terms_of(law, p, 1.0)]
+    made = [Sums.of(terms, count + 1) for terms in terms_of(law, p)]
     return System(count, made[0], made[1], made[2])

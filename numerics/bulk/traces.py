@@ -59,7 +59,7 @@ def _traced(branch: Branch, z: np.ndarray) -> list[Traced]:
     z = np.asarray(z, complex)
     r = branch.responses(z).T
     _, _, slope = branch.equations(z, r)
-    given = () if law.sites is None else (law.sites(branch.p, law.nodes),)
+    given = (*(() if law.sites is None else (law.sites(branch.p, law.nodes),)), *law.updated(branch.p))
     rates = law.sources(branch.p, z, list(r.T), *given)
     right = np.array([[np.broadcast_to(np.asarray(e), z.shape) for e in one] for one in rates])
     slope = np.array(slope, complex)

@@ -10,6 +10,7 @@ what jumps between two numbers is exact.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -17,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .sampled import Entries, responses
+from .traits import Law
 
 Array = Any
 CELLS = (32, 8)
@@ -102,6 +104,51 @@ def _positive(shares: Array) -> Array:
     part = jax.lax.stop_gradient(part)
     found = jnp.maximum((1 - part) * cubics + part * hats, 0.0)
     return found / jnp.sum(found)
+
+
+def grouped(*laws: Law) -> Law:
+    """Sites by the values of independent traits: a column of values for each, and the share of the sites."""
+    values, weights = jnp.meshgrid(*(law.values for law in laws), indexing="ij"), laws[0].weights
+    for law in laws[1:]:
+        weights = weights[..., None] * law.weights
+    return Law(jnp.stack([x.ravel() for x in values], axis=1), weights.ravel())
+
+
+def belonging_to(groups: Law, *values: Array) -> Array:
+    """The group of each site: sites x groups. Groups with the same values share their sites evenly."""
+    found = jnp.ones((values[0].shape[0], groups.weights.shape[0]))
+    for k, value in enumerate(values):
+        off = jnp.abs(jnp.reshape(value, (-1, 1)) - groups.values[:, k])
+        found = found * (off == jnp.min(off, axis=1, keepdims=True))
+    return found / jnp.sum(found, axis=1, keepdims=True)
+
+
+def shares_seen(weights: Array) -> Array:
+    """The share of the sites in each group, as it happens to be."""
+    return jnp.mean(weights, axis=0)
+
+
+def shares_known(groups: Law) -> Array:
+    """The shares of groups as those of values are: of one kind."""
+    return groups.weights[None]
+
+
+def as_shared(seen: Array, shares: Array, groups: Law) -> Array:
+    """What was seen of each group, for as many sites as it has: a group of which none was drawn has nothing."""
+    missing = shares <= 0
+    return seen * jnp.where(missing, 0.0, groups.weights / jnp.where(missing, 1.0, shares))[:, None, None]
+
+
+def reach_known(groups: Law, entries: Callable[..., tuple[Array, ...]]) -> Array:
+    """The smallest and the largest of each number over the sites."""
+    made = jnp.stack([jnp.broadcast_to(x, groups.weights.shape) for x in entries(*groups.values.T)], axis=1)
+    return jnp.stack([jnp.min(made, axis=0), jnp.max(made, axis=0)])
+
+
+def law_of_known(groups: Law, entries: Callable[..., tuple[Array, ...]]) -> Array:
+    """What stands on diagonals in each group, and behind it its share of the sites: one row for each."""
+    made = entries(*groups.values.T)
+    return jnp.stack([*(jnp.broadcast_to(x, groups.weights.shape) for x in made), groups.weights], axis=1)
 
 
 def by_value(weights: Array, left: Array, right: Array) -> Array:

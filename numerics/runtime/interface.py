@@ -346,14 +346,18 @@ class Spread:
 @dataclass(frozen=True)
 class SampledSites:
     """What stands on diagonals at the sites of a sector, where its law is sampled. law: under which name a point has
-    its values and shares; key: under which order parameters have them. steady: whether it has no times."""
+    its values and shares; key: under which order parameters have them. steady: whether it has no times. known: whether
+    it is made of traits, so that the bulk has their law and only A(z) this one."""
 
     law: str
     key: tuple[str, str]
     steady: bool
+    known: bool = False
 
     def at(self, p: Point, order: Order) -> Point:
-        """The point with these numbers."""
+        """The point with these numbers; without them where there are none and the bulk needs none."""
+        if self.known and self.key not in order:
+            return p
         return replaced(p, **{self.law: Table(np.asarray(order[self.key], float))})
 
 
@@ -367,7 +371,11 @@ class BulkLaw:
     first, that have the edges among their real roots; both exact if the numbers are fractions, and None where the
     responses could not be eliminated. curve_text: the curve as text, with {z} for z.
 
-    sites(p, nodes): the laws of what differs from site to site, which the equations take last where there are any;
+    coefficients(p): those that weights have gained by their updates, where these have no closed form; all functions of
+    the bulk take them last where there are any. Found once they are numbers like parameters, so that a curve is as
+    exact in them.
+
+    sites(p, nodes): the laws of what differs from site to site, which the equations take behind the responses;
     settles: whether a density is among them, so that the number of its values matters. spreads: what the laws need of
     the training level.
 
@@ -380,8 +388,9 @@ class BulkLaw:
     resolvent: int
     equations: Callable[..., Array]
     curve_text: str | None = None
-    curve: Callable[[Point], Coefficients] | None = None
-    edge_polynomials: Callable[[Point], Coefficients] | None = None
+    curve: Callable[..., Coefficients] | None = None
+    edge_polynomials: Callable[..., Coefficients] | None = None
+    coefficients: Callable[[Point], tuple[Array, ...]] | None = None
     sites: Sites | None = None
     settles: bool = False
     nodes: int = NODES
@@ -398,11 +407,20 @@ class BulkLaw:
     @property
     def sampled(self) -> bool:
         """Whether the law of what differs from site to site is sampled, so that the bulk has an error."""
-        return any(isinstance(one, SampledSites) for one in self.spreads)
+        return any(isinstance(one, SampledSites) and not one.known for one in self.spreads)
+
+    @property
+    def moves(self) -> bool:
+        """Whether the bulk takes numbers of the training level."""
+        return any(not (isinstance(one, SampledSites) and one.known) for one in self.spreads)
 
     def residual(self, p: Point, z: Array, r: Array) -> Array:
         """One number per equation, zero at the bulk responses."""
-        return self.equations(p, z, r, *_laws(self.sites, p, self.nodes))
+        return self.equations(p, z, r, *_laws(self.sites, p, self.nodes), *self.updated(p))
+
+    def updated(self, p: Point) -> tuple[tuple[Array, ...], ...]:
+        """What functions of the bulk take last."""
+        return () if self.coefficients is None else (self.coefficients(p),)
 
 
 def _plain(number: Array) -> Array:
