@@ -62,12 +62,17 @@ def _told() -> Iterator[None]:
         raise Broken(f"{type(error).__name__}: {what} ({' <- '.join(reversed(places))})") from None
 
 
+Edges = tuple[tuple[float, float], ...]
+
+
 @dataclass(frozen=True)
 class Spectrum:
-    """One probed matrix: intervals of its bulk and outliers, at every time before the last one too where asked for."""
+    """One probed matrix: intervals of its bulk with the errors of their ends, where these are sampled, and outliers, at
+    every time before the last one too where asked for."""
 
     label: str
     edges: tuple[tuple[float, float], ...]
+    edge_errors: tuple[tuple[float, float], ...] | None
     outliers: tuple[float, ...]
     errors: tuple[float, ...] | None
     condition: float
@@ -158,6 +163,7 @@ def solved(text: str, path: bool = False, samples: int = SAMPLES, seed: int = 0)
                 Spectrum(
                     layer.label,
                     tuple((float(a), float(b)) for a, b in layer.bulk_edges),
+                    _edge_errors(layer.diagnostics.get("edge_errors")),
                     tuple(layer.outliers),
                     None if layer.outlier_errors is None else tuple(layer.outlier_errors),
                     float(layer.diagnostics["eigenvalue_condition"]),
@@ -166,6 +172,22 @@ def solved(text: str, path: bool = False, samples: int = SAMPLES, seed: int = 0)
                 for layer in solution.layers
             ),
         )
+
+
+def _edge_errors(found: list[list[float | None]] | None) -> tuple[tuple[float, float], ...] | None:
+    """An end that cannot be moved has no error."""
+    return None if found is None else tuple((low or 0.0, high or 0.0) for low, high in found)
+
+
+def edges_in_two_ways(text: str) -> list[tuple[Edges, Edges]]:
+    """Of each probed matrix whose bulk has a curve: its intervals by this and by the equations of the responses."""
+    solver, values = _solver(text), _values(text)
+    with _told():
+        from numerics.bulk.support import law_of, law_without_curve
+
+        known = [matrix for matrix in solver.matrices if matrix.bulk.eliminated and not matrix.moves]
+        branches = [solver.branch(values, matrix) for matrix in known]
+        return [(tuple(law_of(one).edges), tuple(law_without_curve(one).edges)) for one in branches]
 
 
 def simulated(text: str, size: int, seeds: int, seed: int) -> tuple[list[Any], list[list[Any]]]:

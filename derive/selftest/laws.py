@@ -20,7 +20,17 @@ from typing import Any
 from derive.selftest import partners
 from derive.selftest.cavity import cavity_disagrees
 from derive.selftest.drafts import Draft
-from derive.selftest.engine import Broken, Numbers, Refused, Spectrum, exact_observables, load, solved, words_of_code
+from derive.selftest.engine import (
+    Broken,
+    Numbers,
+    Refused,
+    Spectrum,
+    edges_in_two_ways,
+    exact_observables,
+    load,
+    solved,
+    words_of_code,
+)
 from derive.selftest.writing import write
 
 HELD, IDLE, UNDECIDED, ALONE, BROKE = "held", "does not apply", "not decided", "one is refused", "broke"
@@ -95,8 +105,11 @@ def same_numbers(left: Numbers, right: Numbers, tolerance: float) -> str:
 def _same_spectrum(one: Spectrum, two: Spectrum, tolerance: float) -> str:
     width = max((b for _, b in one.edges), default=1.0) - min((a for a, _ in one.edges), default=0.0) or 1.0
     edges = [[e for pair in s.edges for e in pair] for s in (one, two)]
+    errors = [[e for pair in s.edge_errors or () for e in pair] or [0.0] * len(edges[0]) for s in (one, two)]
     loose = max(tolerance, 1e-9) * max(1.0, width)
-    if len(edges[0]) != len(edges[1]) or any(abs(a - b) > loose for a, b in zip(*edges, strict=True)):
+    if len(edges[0]) != len(edges[1]) or any(
+        abs(a - b) > loose + SAMPLED_ERRORS * math.hypot(e, f) for a, b, e, f in zip(*edges, *errors, strict=True)
+    ):
         return f"edges {_list(edges[0])} against {_list(edges[1])}"
     return same_outliers(one, two, tolerance)
 
@@ -313,6 +326,23 @@ def _exact_quotients(draft: Draft, rng: Random) -> Outcome:
     return Outcome(BROKE, reason, (text,)) if reason else Outcome(HELD)
 
 
+def _two_ways_to_edges(draft: Draft, rng: Random) -> Outcome:
+    """The bulk by its curve, in exact arithmetic, against the bulk by the equations of its responses."""
+    text = write(draft)
+    try:
+        found = edges_in_two_ways(text)
+    except Refused as refusal:
+        return Outcome(UNDECIDED, str(refusal))
+    except Broken as failure:
+        return Outcome(BROKE, str(failure), (text,))
+    for one, two in found:
+        ends = [[e for pair in some for e in pair] for some in (one, two)]
+        scale = max([1.0, *map(abs, ends[0])])
+        if len(ends[0]) != len(ends[1]) or any(abs(a - b) > 1e-8 * scale for a, b in zip(*ends, strict=True)):
+            return Outcome(BROKE, f"edges {_list(ends[0])} by the curve and {_list(ends[1])} without it", (text,))
+    return Outcome(HELD if found else IDLE)
+
+
 def _no_traceback(draft: Draft, rng: Random) -> Outcome:
     """Solved, or refused in a sentence."""
     text = write(draft)
@@ -359,6 +389,7 @@ LAWS = (
     Law("exact against sampled", _sampled),
     Law("more steps, the same before", _longer),
     Law("W^T W against W W^T", _other_side),
+    Law("the curve of the bulk against its equations", _two_ways_to_edges),
     Law("the averaged action against the cavity argument", _cavity, compiled=False),
     Law("generated code against exact arithmetic", _exact_quotients),
 )
