@@ -51,6 +51,7 @@ from numerics.runtime.gaussian import SMOOTH, SPLIT, Law, columns, facts, integr
 from numerics.runtime.interface import GaussianTraining, SampledTraining
 from numerics.runtime.point import replaced
 from numerics.solver import load_solver, solve, solve_many
+from numerics.training.quadrature import OF_LAWS, settle
 
 sys.path.insert(0, str(Path(__file__).parent / "reference_formulas"))
 from gaussian_by_hand import erf_kernel, online_perceptron, recurrent_network, relu_kernel, trained_readout
@@ -536,3 +537,15 @@ def test_points_side_by_side_and_derivatives():
     slope = in_float64(jax.grad(last))(1.5)
     near = [solve(solver, {**points[1], "g": 1.5 + step}).observables["square"][-1] for step in (-1e-4, 1e-4)]
     assert float(slope) == pytest.approx((near[1] - near[0]) / 2e-4, rel=1e-7)
+
+
+def test_results_that_are_all_zero_but_for_rounding_have_settled():
+    def zero(nodes):
+        return {}, {"mean": np.array([1e-17 * np.sin(nodes), 0.0])}, np.array(2)
+
+    def growing(nodes):
+        return {}, {"mean": np.array([1e-17 * np.sin(nodes), 1e-3 * nodes])}, np.array(2)
+
+    for run, good in ((zero, True), (growing, False)):
+        _, (how,) = settle(run, OF_LAWS)
+        assert (how["quadrature_error"] == 0) is good and ("trouble" not in how) is good

@@ -299,6 +299,21 @@ def test_a_terminated_run_says_what_it_found(number, lost, monkeypatch):
     assert told["checked"] == 3 and told["refusals"] == {"no": 2}
 
 
+def test_what_breaks_a_law_is_printed_before_it_is_made_smaller(monkeypatch):
+    """Making it smaller may take longer than there is."""
+
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    breaking = Law("breaks", lambda draft, rng: Outcome(BROKE, "1 against 2", (write(draft),)), compiled=False)
+    monkeypatch.setattr("derive.selftest.running.SYMBOLIC", (breaking,))
+    monkeypatch.setattr("derive.selftest.running.smallest", interrupted)
+    done = CliRunner().invoke(main, ["selftest", "--seed", "4", "--declarations", "3", "--laws", "0", "--no-simulate"])
+    assert done.exit_code == 130
+    for printed in (done.stderr, done.stdout):
+        assert "1 against 2" in printed and write(draft_of(4, 0)).strip() in printed
+
+
 def test_refusals_are_counted_by_their_sentence(monkeypatch):
     draft = draft_of(0, 0)
     names = [v.name for v in draft.fields[:2]]

@@ -15,7 +15,7 @@ from derive.cli.output import json_option, print_json, print_table, progress_bar
 from derive.cli.problem import seed_option
 
 if TYPE_CHECKING:
-    from derive.selftest.running import Tally
+    from derive.selftest.running import Tally, Violation
 
 QUICK = 40
 """Declarations of the short mode."""
@@ -113,16 +113,12 @@ def selftest(
     from derive.selftest.running import Tally, run
 
     keep_nothing()
-    tally, began, interrupted, told = Tally(), time.monotonic(), False, 0
+    tally, began, interrupted = Tally(), time.monotonic(), False
     last = began
     with progress_bar("selftest", as_json) as progress, _ended_by_signals() as check:
 
         def tell(number: int, so_far: Tally) -> None:
-            nonlocal told, last
-            for violation in so_far.violations[told:]:
-                what = f"broken: {violation.law} (declaration {violation.declaration}): {violation.reason}"
-                click.echo(what, err=True)
-            told = len(so_far.violations)
+            nonlocal last
             done, left, now = number + 1 - first, declarations - number - 1, time.monotonic()
             text = (
                 f"{number + 1} of {declarations}, {_duration((now - began) / done * left)} left, {so_far.broken} broken"
@@ -133,6 +129,10 @@ def selftest(
                 last = now
                 click.echo(text, err=True)
             check()
+
+        def tell_broken(violation: Violation) -> None:
+            what = f"broken: {violation.law} (declaration {violation.declaration}): {violation.reason}"
+            click.echo("\n\n".join((what, *violation.texts)), err=True)
 
         if progress is not None:
             progress(0.0, f"{first} of {declarations}")
@@ -145,6 +145,7 @@ def selftest(
                 simulate=simulate,
                 shrinking=shrinking,
                 tell=tell,
+                tell_broken=tell_broken,
                 tally=tally,
             )
         except KeyboardInterrupt:

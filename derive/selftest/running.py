@@ -151,15 +151,23 @@ def run(
     simulate: bool = True,
     shrinking: int = 120,
     tell: Callable[[int, Tally], None] | None = None,
+    tell_broken: Callable[[Violation], None] | None = None,
     tally: Tally | None = None,
 ) -> Tally:
     """Declarations `first` to `declarations` of a seed.
 
     compiled: laws per declaration that need solvers to be compiled, none at all if 0; shrinking: how many smaller
-    declarations are tried for each kind of violation; tell: is called after every declaration; tally: what to count
-    in, a new one if None.
+    declarations are tried for each kind of violation; tell: is called after every declaration, and tell_broken with a
+    violation as it was met, before it is made smaller, which may take long; tally: what to count in, a new one if None.
     """
     tally = tally if tally is not None else Tally()
+
+    def found(violation: Violation) -> None:
+        """A run that ends while it is made smaller has the violation as it was met."""
+        tally.violations.append(violation)
+        if tell_broken is not None:
+            tell_broken(violation)
+
     for number in range(first, declarations):
         draft = draft_of(seed, number)
         broken, refused = False, False
@@ -170,10 +178,11 @@ def run(
             broken = broken or (law is LAWS[0] and outcome.status == BROKE)
             if tally.count(law.name, outcome):
                 kind = kind_of(outcome)
+                found(Violation(law.name, number, outcome.reason, outcome.texts))
                 small = smallest(draft, law, kind, start, shrinking) or outcome
-                tally.violations.append(Violation(law.name, number, small.reason, small.texts))
+                tally.violations[-1] = Violation(law.name, number, small.reason, small.texts)
         if simulate and not broken:
-            _simulate(draft, seed, number, declarations, shrinking, tally)
+            _simulate(draft, seed, number, declarations, shrinking, tally, found)
         tally.checked += 1
         if tally.checked % FORGET_AFTER == 0:
             forget()
@@ -185,11 +194,19 @@ def run(
             f"the mean of {len(tally.differences)} normalised differences is {bias[0]:+.1f} standard errors from zero"
         )
         tally.count(SIMULATION, Outcome(BROKE, told))
-        tally.violations.append(Violation(SIMULATION, declarations, told, ()))
+        found(Violation(SIMULATION, declarations, told, ()))
     return tally
 
 
-def _simulate(draft: Draft, seed: int, number: int, declarations: int, shrinking: int, tally: Tally) -> None:
+def _simulate(
+    draft: Draft,
+    seed: int,
+    number: int,
+    declarations: int,
+    shrinking: int,
+    tally: Tally,
+    tell: Callable[[Violation], None],
+) -> None:
     start = random_of(seed, number, "simulation").randrange(2**31)
 
     def check(smaller: Draft) -> tuple[Outcome, tuple[Difference, ...]]:
@@ -205,6 +222,7 @@ def _simulate(draft: Draft, seed: int, number: int, declarations: int, shrinking
             again = check(smaller)[0]
             return again.status == BROKE and kind_of(again) == kind
 
+        tell(Violation(SIMULATION, number, outcome.reason, outcome.texts))
         small = check(shrink(draft, breaks, shrinking))[0]
         small = small if small.status == BROKE else outcome
-        tally.violations.append(Violation(SIMULATION, number, small.reason, small.texts))
+        tally.violations[-1] = Violation(SIMULATION, number, small.reason, small.texts)

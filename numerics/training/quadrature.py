@@ -67,6 +67,9 @@ FASTER = 4.0
 ROUNDING = 1e-14
 """What moves by less than this, relative to the largest of all results, may be zero but for rounding."""
 
+UNIT = 1.0
+"""The size that bounded functions of normal numbers have."""
+
 Results = tuple[Any, Any, Any]
 """Order parameters, observables, number of finite times; of several points side by side along the first axis."""
 
@@ -79,17 +82,20 @@ def settle(
     points: how many there are side by side; None for one that stands alone.
     """
     nodes, moved = integrals.first, math.inf
+    which = [None] if points is None else list(range(points))
     before = _fetched(run(nodes))
     while True:
         nodes = integrals.more(nodes)
         now = _fetched(run(nodes))
-        each = [_moved(_one(before, k), _one(now, k)) for k in ([None] if points is None else range(points))]
+        each = [_moved(_one(before, k), _one(now, k)) for k in which]
         earlier, moved = moved, max(each)
         rounding = moved < SETTLED * 1e2 and moved > earlier / FASTER
         hopeless = moved > HOPELESS and nodes > 4 * integrals.first
         if moved < SETTLED or nodes >= integrals.most or rounding or hopeless:
             break
         before = now
+    if moved > USABLE:  # results may all be zero but for the rounding of what is integrated, which has its own size
+        each = [min(change, _moved(_one(before, k), _one(now, k), UNIT)) for k, change in zip(which, each, strict=True)]
     return now, [_method(integrals, nodes, change) for change in each]
 
 
@@ -114,11 +120,12 @@ def _one(results: Results, point: int | None) -> Results:
     return results if point is None else jax.tree.map(lambda x: x[point], results)
 
 
-def _moved(before: Results, now: Results) -> float:
-    """The largest change of anything, relative to its own size; what has overflowed is judged elsewhere."""
+def _moved(before: Results, now: Results, unit: float = 0.0) -> float:
+    """The largest change of anything, relative to its own size; what has overflowed is judged elsewhere. unit: the size
+    of what is integrated, if that is larger than all results."""
     worst = 0.0
     sizes = [float(np.max(np.abs(x))) for table in now[:2] for x in table.values() if x.size and np.all(np.isfinite(x))]
-    rounding = ROUNDING * max(sizes, default=0.0)
+    rounding = ROUNDING * max([unit, *sizes])
     for table, other in zip(before[:2], now[:2], strict=True):
         for name, new in other.items():
             if new.size and np.all(np.isfinite(new)):
