@@ -153,6 +153,18 @@ def test_groups_of_sampled_sites_give_the_outliers_of_exact_ones():
         assert 0 < error < 0.05 * expected and abs(value - expected) < 4 * error
 
 
+def test_a_density_on_a_diagonal_beside_linear_fields_is_as_exact_as_groups():
+    """Against the nodes of Gauss, which are groups of sites like any others."""
+    places, shares = np.polynomial.legendre.leggauss(40)
+    groups = {"values": [*map(float, 0.05 + 2.95 * (places + 1) / 2)], "weights": [*map(float, shares / 2)]}
+    found, expected = (
+        solve(weighted(law, 2, lambda level, own: level * own), {"T": 2}).layers[0] for law in (LAWS["flat"], groups)
+    )
+    assert found.outlier_errors is None
+    np.testing.assert_allclose(found.outliers, expected.outliers, rtol=1e-10)
+    np.testing.assert_allclose(found.bulk_edges, expected.bulk_edges, rtol=1e-10)
+
+
 def test_numbers_beyond_machine_integers_are_written_to_the_last_digit_or_as_decimals():
     text = Text(Names())
     assert text.value(Formula(sp.Integer(3) ** 50)) == repr(float(3**50))

@@ -81,7 +81,7 @@ def _written(model: Model, derivation: Derivation, runtime: str) -> dict[str, st
     means = tuple(dict.fromkeys(mean for _, some in found for mean in some))
     exact = True
     sampled, tables = _sampled_sites(derivation)
-    if derivation.system.linear and all(sites.known for sites in sampled):
+    if derivation.system.linear and all(sites.of_traits for sites in sampled):
         training = ExactText(exact_pass(layout, letters, means, sampled, tables), runtime).module()
         two_time = ExactText(exact_two_time(layout), runtime).module() if layout.named else ""
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -67,6 +67,10 @@ FASTER = 4.0
 ROUNDING = 1e-14
 """What moves by less than this, relative to the largest of all results, may be zero but for rounding."""
 
+BY_VALUE = ("S", "W")
+"""Kinds of order parameters that there are for each value of something on a diagonal."""
+BESIDE, WEIGHING = 0.05, 1e-8
+"""How far a pole is from the ends of these values, in units of their range, and what a value weighs that counts."""
 UNIT = 1.0
 """The size that bounded functions of normal numbers have."""
 
@@ -116,6 +120,23 @@ def _fetched(results: Results) -> Results:
     return order, observables, finite
 
 
+def _without_nodes(order: Mapping[Any, np.ndarray]) -> dict[Any, np.ndarray]:
+    """Order parameters that can be compared however many values a density is taken at: of what there is for each value
+    of something on a diagonal, averages with functions of that value that are as steep as a resolvent near the bulk."""
+    found = {key: value for key, value in order.items() if key[0] not in BY_VALUE}
+    for key, value in order.items():
+        if key[0] in BY_VALUE:
+            law = order["S", key[1]]
+            weights = law[:, -1] if key[0] == "S" else value
+            for k, entry in enumerate(law[:, :-1].T):
+                seen = entry[law[:, -1] > WEIGHING * np.max(law[:, -1])]
+                low, high = float(np.min(seen)), float(np.max(seen))
+                off = BESIDE * (high - low) * (1 + 1j) or 1.0
+                for end, pole in enumerate((low - off, high + off)):
+                    found[(*key, k, end)] = np.tensordot(1 / (entry - pole), weights, axes=1)
+    return found
+
+
 def _one(results: Results, point: int | None) -> Results:
     return results if point is None else jax.tree.map(lambda x: x[point], results)
 
@@ -124,6 +145,7 @@ def _moved(before: Results, now: Results, unit: float = 0.0) -> float:
     """The largest change of anything, relative to its own size; what has overflowed is judged elsewhere. unit: the size
     of what is integrated, if that is larger than all results."""
     worst = 0.0
+    before, now = ((_without_nodes(some[0]), *some[1:]) for some in (before, now))
     sizes = [float(np.max(np.abs(x))) for table in now[:2] for x in table.values() if x.size and np.all(np.isfinite(x))]
     rounding = ROUNDING * max([unit, *sizes])
     for table, other in zip(before[:2], now[:2], strict=True):
