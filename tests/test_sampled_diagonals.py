@@ -70,11 +70,11 @@ def law_of(entries, reach):
 def test_cubics_of_cells_have_the_means_of_functions():
     entries = (np.random.default_rng(0).uniform(-1, 2, 4000),)
     reach = diagonals.widened(np.asarray(diagonals.reach_of(entries)))
-    assert np.allclose(reach[:, 0], [np.min(entries), np.max(entries)])
+    assert np.allclose(reach[:2, 0], [np.min(entries), np.max(entries)]) and np.all(np.isnan(reach[2:]))
     values = law_of(entries, reach)[:, 0]
     off = np.mean(diagonals.belonging(entries, reach), axis=0) @ (1 / (3 - values)) - np.mean(1 / (3 - entries[0]))
     # the product of a point's distances to the four values of a cell of half the width w is at most w^4 / 5
-    widest = np.max(np.diff(reach[0] + diagonals._ends(diagonals.CELLS[0]) * np.diff(reach, axis=0)[0])) / 2
+    widest = np.max(np.diff(reach[0] + diagonals._ends(diagonals.CELLS[0]) * np.diff(reach[:2], axis=0)[0])) / 2
     assert abs(off) < widest**4 / 5 * np.mean((3 - entries[0] - 2 * widest) ** -5.0)
 
 
@@ -91,7 +91,43 @@ def test_jumps_are_values_themselves():
     reach = diagonals.widened(np.asarray(diagonals.reach_of(entries)))
     law = law_of(entries, reach)
     kept = law[np.abs(law[:, 2]) > 1e-12]
-    assert np.allclose(kept, [[0, 2, 0.3], [1, -1, 0.2], [1, 2, 0.5]])
+    assert np.allclose(kept[np.lexsort(kept.T[1::-1])], [[0, 2, 0.3], [1, -1, 0.2], [1, 2, 0.5]])
+
+
+@in_float64
+def test_numbers_that_many_sites_have_are_values_wherever_they_are():
+    """In cells they would be spread: the bulk had edges that were off by many of their errors."""
+    rng = np.random.default_rng(0)
+    spread = rng.uniform(0, 4, 4000)
+    entries = (np.where(spread < 1, 1 / 3, np.where(spread < 1.5, np.pi / 2, spread)),)
+    reach = diagonals.widened(np.asarray(diagonals.reach_of(entries)))
+    law = law_of(entries, reach)
+    for number, share in ((1 / 3, np.mean(spread < 1)), (np.pi / 2, np.mean((spread >= 1) & (spread < 1.5)))):
+        assert np.sum(law[law[:, 0] == number, 1]) == pytest.approx(share, rel=1e-12)
+    assert law[:, 1] @ (1 / (5 - law[:, 0])) == pytest.approx(np.mean(1 / (5 - entries[0])), rel=1e-4)
+    # the same in another pass, and one number alone
+    again = law_of((np.full(7, np.pi / 2),), reach)
+    assert np.sum(again[again[:, 0] == np.pi / 2, 1]) == 1
+    alone = diagonals.widened(np.asarray(diagonals.reach_of((np.full(7, 0.3),))))
+    assert law_of((np.full(7, 0.3),), alone)[:, :2][-16].tolist() == [0.3, 1.0]
+    with pytest.raises(ValueError, match="20 different numbers"):
+        diagonals.widened(np.asarray(diagonals.reach_of((rng.integers(0, 20, 4000) / 7,))))
+
+
+@pytest.mark.slow
+def test_jumps_between_several_numbers_have_the_bulk_of_these():
+    levels = np.array([0.2, 1, 2])
+    level = trait("level", N, values=[0.2, 1, 2], weights=[0.5, 0.3, 0.2])
+    n, A, g = normal("n", N), gaussian("A", N, N), field("g", N, t)
+    V = weights("V", N, D, t)
+    matrix = diag(level * Heaviside(g(T - 1))) @ V(T)
+    rules = [Eq(V(0), W), Eq(V(t + 1), V(t) + outer(u, x) / (100 * sqrt(D)))]
+    rules += [Eq(g(0), n), Eq(g(t + 1), A @ tanh(g(t)) / sqrt(N) + tanh(g(t)) / 2)]
+    model = Model(parameters=(nu, T), equations=rules, probe=spectrum(matrix.T @ matrix / D))
+    found = solve(load_solver(solver_files(model)), {"nu": 4.0, "T": 3}, samples=FEW, seed=3).layers[0]
+    expected = [2 * e for e in by_hand.weighted_rows_edges(2, levels**2, np.array([0.5, 0.3, 0.2]))]
+    for value, error, right in zip(found.bulk_edges[0], found.diagnostics["edge_errors"][0], expected, strict=True):
+        assert 0 < error < 0.05 * right and abs(value - right) < 4 * error, (value, error, right)
 
 
 @pytest.mark.slow

@@ -3,8 +3,10 @@
 Between the smallest and the largest number on a diagonal there are cells, each with four values, its ends among them. A
 site stands for the values of its cell, with the weights of the cubic through them, so that a mean over sites with a
 weight that is a function of the number is a sum over values, to fourth order in the width of the cells. Means over
-sites and passes are taken before there is a weight. The smallest and the largest number are values themselves, so that
-what jumps between two numbers is exact.
+sites and passes are taken before there is a weight. Numbers that many sites have alike, as of what jumps, are values of
+their own.
+
+`reach` has a column for each number: its smallest and its largest, and behind them the numbers that many sites have.
 """
 
 from __future__ import annotations
@@ -26,6 +28,9 @@ CELLS = (32, 8)
 SAME, FEW, BEYOND = 1e-3, 2, 0.25
 """Shares of the whole reach of a number: if more than a few sites are so close to an end it is one, and if not it is
 that of a tail, which may go so much farther."""
+ALIKE, OFTEN, MOST_ALIKE = 1e-10, 1e-3, (16, 8)
+"""Numbers as close as this, in units of the reach, are one if such a share of the sites has it; how many of these there
+may be, of one number on the diagonals of a sector and of each of two."""
 SEEN = 1e-4
 """A smaller share may be nothing but the noise of sampling."""
 WITHIN = np.array([-1.0, -1 / np.sqrt(5), 1 / np.sqrt(5), 1.0])
@@ -38,27 +43,64 @@ def _ends(count: int) -> np.ndarray:
     return found
 
 
-def _places(reach: Array) -> Array:
-    """Values of each number, one column for each."""
+def _in_cells(reach: Array) -> Array:
+    """Values of each number in its cells, one column for each."""
     ends = _ends(CELLS[reach.shape[1] - 1])
     inside = ends[:-1, None] + np.diff(ends)[:, None] * (WITHIN[:-1] + 1) / 2
     share = np.append(inside.ravel(), 1.0)
     return reach[0] + jnp.asarray(share)[:, None] * (reach[1] - reach[0])
 
 
+def _places(reach: Array) -> Array:
+    """All values of each number, one column for each: those of cells, and those that many sites have."""
+    return jnp.concatenate([_in_cells(reach), jnp.where(jnp.isnan(reach[2:]), reach[0], reach[2:])])
+
+
+def _alike(entry: Array, reach: Array, k: int) -> Array:
+    """Which sites have one of the numbers that many have: sites x these numbers."""
+    off = jnp.abs(jnp.reshape(entry, (-1, 1)) - reach[2:, k])
+    return jnp.where(off <= ALIKE * (reach[1, k] - reach[0, k]), 1.0, 0.0)
+
+
+def no_reach(count: int) -> np.ndarray:
+    """What stands for the reach of so many numbers before it is known."""
+    return np.concatenate([np.zeros((2, count)), np.full((MOST_ALIKE[count - 1], count), np.nan)])
+
+
 def reach_of(entries: tuple[Array, ...]) -> Array:
-    """The smallest and the largest of each number over the sites, and how many sites are as good as there."""
+    """The smallest and the largest of each number over the sites, and how many sites are as good as there; how many
+    numbers there are that many sites have, and the most frequent of these."""
     whole = jnp.concatenate([jnp.reshape(x, (-1, 1)) for x in entries], axis=1)
     low, high = jnp.min(whole, axis=0), jnp.max(whole, axis=0)
     near = SAME * (high - low)
-    return jnp.stack([low, high, jnp.sum(whole <= low + near, axis=0), jnp.sum(whole >= high - near, axis=0)])
+    ends = [low, high, jnp.sum(whole <= low + near, axis=0), jnp.sum(whole >= high - near, axis=0)]
+    most = MOST_ALIKE[len(entries) - 1]
+    often = [_often(column, most) for column in whole.T]
+    return jnp.concatenate([jnp.stack(ends), jnp.stack(often, axis=1)])
+
+
+def _often(numbers: Array, most: int) -> Array:
+    """How many numbers many sites have, and the most frequent of them; the others are not numbers."""
+    ordered = jnp.sort(numbers)
+    first = jnp.searchsorted(ordered, ordered - ALIKE / 2 * (ordered[-1] - ordered[0]), side="left")
+    places = jnp.arange(ordered.size)
+    begins = first == places
+    count = jnp.zeros(ordered.size).at[first].add(1.0) * begins
+    enough = count >= jnp.maximum(OFTEN * ordered.size, FEW + 1)
+    order = jnp.argsort(-jnp.where(enough, count, 0.0))[:most]
+    found = jnp.where(enough[order], ordered[order], jnp.nan)
+    room = jnp.full(max(0, most - ordered.size), jnp.nan)
+    return jnp.concatenate([jnp.sum(enough)[None].astype(float), found, room])
 
 
 def widened(reach: np.ndarray) -> np.ndarray:
-    """The ends for all passes from those of one: where hardly a site is at an end, others may lie beyond it."""
-    low, high, lowest, highest = np.asarray(reach)
+    """The reach for all passes from that of one: where hardly a site is at an end, others may lie beyond it."""
+    low, high, lowest, highest, often, *alike = np.asarray(reach)
+    if np.any(often > len(alike)):
+        raise ValueError(f"{int(np.max(often))} different numbers")
     more = BEYOND * (high - low)
-    return np.stack([low - np.where(lowest > FEW, 0.0, more), high + np.where(highest > FEW, 0.0, more)])
+    ends = low - np.where(lowest > FEW, 0.0, more), high + np.where(highest > FEW, 0.0, more)
+    return np.stack([*ends, *alike])
 
 
 def belonging(entries: tuple[Array, ...], reach: Array) -> Array:
@@ -75,14 +117,20 @@ def belonging(entries: tuple[Array, ...], reach: Array) -> Array:
         for j, own in enumerate(WITHIN):
             others = [other for other in WITHIN if other != own]
             made = made.at[rows, 3 * cell + j].add(math.prod((place - other) / (own - other) for other in others))
+        made = _with_alike(made, _alike(entry, reach, k))
         found = made if found is None else (found[:, :, None] * made[:, None, :]).reshape(share.shape[0], -1)
     return found
+
+
+def _with_alike(in_cells: Array, alike: Array) -> Array:
+    """Sites that have a number which many have belong to that alone."""
+    return jnp.concatenate([in_cells * (1 - jnp.sum(alike, axis=1, keepdims=True)), alike], axis=1)
 
 
 def shares_of(weights: Array, entries: tuple[Array, ...], reach: Array) -> Array:
     """The share of the sites that has each value: by cubics, and by hats, where every site belongs to the two values
     next to its own, to each by how near it is. The former are more exact, and the latter are positive."""
-    places = _places(reach)
+    places = _in_cells(reach)
     found: Array = None
     for k, entry in enumerate(entries):
         column = places[:, k]
@@ -92,6 +140,7 @@ def shares_of(weights: Array, entries: tuple[Array, ...], reach: Array) -> Array
         share = jnp.where(width > 0, (one - column[upper - 1]) / jnp.where(width > 0, width, 1.0), 0.0)
         rows = jnp.arange(one.shape[0])
         made = jnp.zeros((one.shape[0], len(column))).at[rows, upper - 1].add(1 - share).at[rows, upper].add(share)
+        made = _with_alike(made, _alike(entry, reach, k))
         found = made if found is None else (found[:, :, None] * made[:, None, :]).reshape(one.shape[0], -1)
     return jnp.stack([jnp.mean(weights, axis=0), jnp.mean(found, axis=0)])
 

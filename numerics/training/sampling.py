@@ -26,7 +26,7 @@ import numpy as np
 from derive.errors import NumericalError, ParameterError
 from numerics.nearby import Nearby
 from numerics.progress import Report
-from numerics.runtime.diagonals import widened
+from numerics.runtime.diagonals import no_reach, widened
 from numerics.runtime.interface import SampledTraining
 from numerics.runtime.point import Point, replaced
 from numerics.runtime.sampled import Carried
@@ -240,10 +240,16 @@ def _within(
     training: SampledTraining, p: Point, forward: Callable[..., Any], normals: Mapping[str, Any], rank: int | None
 ) -> Point:
     """The point that says between which ends numbers on sampled diagonals lie, as they do in one pass."""
-    p = replaced(p, **{name: np.zeros((2, count)) for name, _, count in training.ranges})
+    p = replaced(p, **{name: no_reach(count) for name, _, count in training.ranges})
     kept, *_ = forward(p, normals, rank=rank, tolerance=np.full(2, ROUNDING))
     seen = compiled(training.moments_of)(p, kept)
-    return replaced(p, **{name: widened(np.asarray(seen[key])) for name, key, _ in training.ranges})
+    try:
+        return replaced(p, **{name: widened(np.asarray(seen[key])) for name, key, _ in training.ranges})
+    except ValueError as many:
+        raise NumericalError(
+            f"what stands on a diagonal jumps between {many}, which are too many to be kept apart; use functions that "
+            "have fewer steps, or that are smooth"
+        ) from None
 
 
 @dataclass(frozen=True)
