@@ -76,6 +76,7 @@ def ends(edges):
     return [end for pair in edges for end in pair]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "ratio"), [(2, 1), (2, 0.98), (5, 1), (6, 2), (9, 1), (40, 1), (40, 0.5)])
 def test_edges_of_few_and_many_groups_are_those_by_hand(count, ratio):
     """With few groups the curve is exact, its coefficients beyond all doubles; with many there is none."""
@@ -153,6 +154,7 @@ def test_groups_of_sampled_sites_give_the_outliers_of_exact_ones():
         assert 0 < error < 0.05 * expected and abs(value - expected) < 4 * error
 
 
+@pytest.mark.slow
 def test_a_density_on_a_diagonal_beside_linear_fields_is_as_exact_as_groups():
     """Against the nodes of Gauss, which are groups of sites like any others."""
     places, shares = np.polynomial.legendre.leggauss(40)
