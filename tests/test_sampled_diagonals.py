@@ -60,7 +60,7 @@ def near(value, error, expected):
 
 
 def law_of(entries, reach):
-    shares = diagonals.shares_of(diagonals.belonging(entries, reach), entries, reach)
+    shares = diagonals.shares_of(entries, reach)
     law = np.asarray(diagonals.law_of_sites(shares, reach))
     assert np.all(law[:, -1] >= 0) and np.sum(law[:, -1]) == pytest.approx(1, rel=1e-12)
     return law

@@ -313,7 +313,7 @@ class Build(Fields):
             weights[sites.sector] = self._known_last(
                 f"belonging_{sites.sector}", Call("belonging", (entries, reach), None)
             )
-            shares = Call("shares_of", (weights[sites.sector], entries, reach), None)
+            shares = Call("shares_of", (entries, reach), None)
             if not sites.bounded:
                 within = self._known_last(f"reach_{sites.sector}", Call("reach_of", (entries,), None))
                 found.append((("S", sites.sector.name, "reach"), within))
@@ -403,9 +403,7 @@ class Build(Fields):
                 covariances = [Item(MOMENTS, ("G", self.kinds[channel].key)) for channel in channels]
                 pairs = tuple(x for pair in zip(covariances, noises, strict=True) for x in pair)
                 twice = len(channels) == 2
-                of_sites: tuple[Value, ...] = (shares,) if twice else ()
-                if twice and table.sector in groups:
-                    of_sites = (Call("shares_known", (groups[table.sector],), None),)
+                of_sites = (self._shares(table.sector, groups),) if twice else ()
                 given = (seen, *of_sites, *pairs, Formula(self.points), Ref(TOLERANCE))
                 call = Call("twice_by_value" if twice else "responses_by_value", given, None)
                 made[key] = Symbol("_".join(map(_as_word, key)))
@@ -414,6 +412,13 @@ class Build(Fields):
             places = tuple(c.products.index(f) for c, f in zip(channels, fields, strict=True))
             order.append((table.key, Item(made[key], places)))
         return lines, order
+
+    def _shares(self, sector: Sector, groups: dict[Sector, Value]) -> Call:
+        """The share of the sites that has each value of what stands on diagonals."""
+        if sector in groups:
+            return Call("shares_known", (groups[sector],), None)
+        sites = next(sites for sites in self.sampled if sites.sector == sector)
+        return Call("shares_by_cubics", (Item(MOMENTS, ("S", sector.name)), _reach_of(sites)), None)
 
     def _known_last(self, hint: str, value: Value) -> Ref:
         """What is found from the sites after the last time."""

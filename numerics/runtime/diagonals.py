@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,8 +31,6 @@ that of a tail, which may go so much farther."""
 ALIKE, OFTEN, MOST_ALIKE = 1e-10, 1e-3, (16, 8)
 """Numbers as close as this, in units of the reach, are one if such a share of the sites has it; how many of these there
 may be, of one number on the diagonals of a sector and of each of two."""
-SEEN = 1e-4
-"""A smaller share may be nothing but the noise of sampling."""
 WITHIN = np.array([-1.0, -1 / np.sqrt(5), 1 / np.sqrt(5), 1.0])
 """Where the values of a cell lie between its ends."""
 
@@ -54,12 +52,6 @@ def _in_cells(reach: Array) -> Array:
 def _places(reach: Array) -> Array:
     """All values of each number, one column for each: those of cells, and those that many sites have."""
     return jnp.concatenate([_in_cells(reach), jnp.where(jnp.isnan(reach[2:]), reach[0], reach[2:])])
-
-
-def _alike(entry: Array, reach: Array, k: int) -> Array:
-    """Which sites have one of the numbers that many have: sites x these numbers."""
-    off = jnp.abs(jnp.reshape(entry, (-1, 1)) - reach[2:, k])
-    return jnp.where(off <= ALIKE * (reach[1, k] - reach[0, k]), 1.0, 0.0)
 
 
 def no_reach(count: int) -> np.ndarray:
@@ -103,55 +95,97 @@ def widened(reach: np.ndarray) -> np.ndarray:
     return np.stack([*ends, *alike])
 
 
+class _Slots(NamedTuple):
+    """Of a number at every site: the first of the four slots of its cell, and how much the site belongs to each by the
+    cubic through them and by hats, where it belongs to the two values next to its own, to each by how near it is. The
+    former are more exact, and the latter are positive. A number that many sites have takes the first slot of a cell of
+    its own."""
+
+    first: Array
+    by_cubics: Array
+    by_hats: Array
+
+
+def _slots(entry: Array, reach: Array, k: int) -> _Slots:
+    ends = jnp.asarray(_ends(CELLS[reach.shape[1] - 1]))
+    width = reach[1, k] - reach[0, k]
+    share = jnp.clip((jnp.reshape(entry, (-1,)) - reach[0, k]) / jnp.where(width > 0, width, 1.0), 0.0, 1.0)
+    cell = jnp.clip(jnp.searchsorted(ends, share, side="right") - 1, 0, len(ends) - 2)
+    place = 2 * (share - ends[cell]) / (ends[cell + 1] - ends[cell]) - 1
+    cubics, hats = [], []
+    for j, own in enumerate(WITHIN):
+        cubics.append(math.prod((place - other) / (own - other) for other in WITHIN if other != own))
+        hats.append(jnp.interp(place, WITHIN, np.eye(len(WITHIN))[j]))
+    by_cubics, by_hats = (jnp.stack(some, axis=1) for some in (cubics, hats))
+    if reach.shape[0] > 2:
+        off = jnp.abs(jnp.reshape(entry, (-1, 1)) - reach[2:, k])
+        alike = off <= ALIKE * width
+        some, alone = jnp.any(alike, axis=1), jnp.eye(len(WITHIN))[0]
+        cell = jnp.where(some, len(ends) - 1 + jnp.argmax(alike, axis=1), cell)
+        by_cubics, by_hats = (jnp.where(some[:, None], alone, x) for x in (by_cubics, by_hats))
+    return _Slots(len(WITHIN) * cell, by_cubics, by_hats)
+
+
+def _value_of_slot(reach: Array) -> np.ndarray:
+    """The place among all values of a number that each slot has: neighbouring cells share one."""
+    cells, alike = CELLS[reach.shape[1] - 1], reach.shape[0] - 2
+    inside = 3 * np.arange(cells)[:, None] + np.arange(len(WITHIN))
+    own = np.repeat(3 * cells + 1 + np.arange(alike), len(WITHIN))
+    return np.concatenate([inside.ravel(), own])
+
+
 def belonging(entries: tuple[Array, ...], reach: Array) -> Array:
     """How much each site stands for each value, or pair of values: sites x values."""
-    ends = jnp.asarray(_ends(CELLS[len(entries) - 1]))
-    found = None
+    value, found = jnp.asarray(_value_of_slot(reach)), None
     for k, entry in enumerate(entries):
-        width = reach[1, k] - reach[0, k]
-        share = jnp.clip((jnp.reshape(entry, (-1,)) - reach[0, k]) / jnp.where(width > 0, width, 1.0), 0.0, 1.0)
-        cell = jnp.clip(jnp.searchsorted(ends, share, side="right") - 1, 0, len(ends) - 2)
-        place = 2 * (share - ends[cell]) / (ends[cell + 1] - ends[cell]) - 1
-        rows = jnp.arange(share.shape[0])
-        made = jnp.zeros((share.shape[0], 3 * len(ends) - 2))
-        for j, own in enumerate(WITHIN):
-            others = [other for other in WITHIN if other != own]
-            made = made.at[rows, 3 * cell + j].add(math.prod((place - other) / (own - other) for other in others))
-        made = _with_alike(made, _alike(entry, reach, k))
-        found = made if found is None else (found[:, :, None] * made[:, None, :]).reshape(share.shape[0], -1)
+        slots = _slots(entry, reach, k)
+        rows = jnp.arange(slots.first.shape[0])
+        made = jnp.zeros((rows.size, _in_cells(reach).shape[0] + reach.shape[0] - 2))
+        for j in range(len(WITHIN)):
+            made = made.at[rows, value[slots.first + j]].add(slots.by_cubics[:, j])
+        found = made if found is None else (found[:, :, None] * made[:, None, :]).reshape(rows.size, -1)
     return found
 
 
-def _with_alike(in_cells: Array, alike: Array) -> Array:
-    """Sites that have a number which many have belong to that alone."""
-    return jnp.concatenate([in_cells * (1 - jnp.sum(alike, axis=1, keepdims=True)), alike], axis=1)
+def shares_of(entries: tuple[Array, ...], reach: Array) -> Array:
+    """The share of the sites in each slot, or pair of slots: by cubics, and by hats."""
+    slots = [_slots(entry, reach, k) for k, entry in enumerate(entries)]
+    size, count = _value_of_slot(reach).size, slots[0].first.shape[0]
+    place: Array = jnp.zeros((count, 1), int)
+    weights: list[Array] = [jnp.ones((count, 1))] * 2
+    for one in slots:
+        place = (place[:, :, None] * size + one.first[:, None, None] + jnp.arange(len(WITHIN))).reshape(count, -1)
+        weights = [
+            (before[:, :, None] * by[:, None, :]).reshape(count, -1)
+            for before, by in zip(weights, (one.by_cubics, one.by_hats), strict=True)
+        ]
+    return jnp.stack([jnp.zeros(size ** len(slots)).at[place].add(by / count) for by in weights])
 
 
-def shares_of(weights: Array, entries: tuple[Array, ...], reach: Array) -> Array:
-    """The share of the sites that has each value: by cubics, and by hats, where every site belongs to the two values
-    next to its own, to each by how near it is. The former are more exact, and the latter are positive."""
-    places = _in_cells(reach)
-    found: Array = None
-    for k, entry in enumerate(entries):
-        column = places[:, k]
-        one = jnp.clip(jnp.reshape(entry, (-1,)), column[0], column[-1])
-        upper = jnp.clip(jnp.searchsorted(column, one, side="right"), 1, len(column) - 1)
-        width = column[upper] - column[upper - 1]
-        share = jnp.where(width > 0, (one - column[upper - 1]) / jnp.where(width > 0, width, 1.0), 0.0)
-        rows = jnp.arange(one.shape[0])
-        made = jnp.zeros((one.shape[0], len(column))).at[rows, upper - 1].add(1 - share).at[rows, upper].add(share)
-        made = _with_alike(made, _alike(entry, reach, k))
-        found = made if found is None else (found[:, :, None] * made[:, None, :]).reshape(one.shape[0], -1)
-    return jnp.stack([jnp.mean(weights, axis=0), jnp.mean(found, axis=0)])
+def _by_value(shares: Array, reach: Array) -> Array:
+    """Shares of slots as shares of values."""
+    value = _value_of_slot(reach)
+    count = _in_cells(reach).shape[0] + reach.shape[0] - 2
+    for _ in range(reach.shape[1] - 1):
+        value = (value[:, None] * count + _value_of_slot(reach)).ravel()
+    return jnp.zeros(count ** reach.shape[1]).at[jnp.asarray(value)].add(shares)
 
 
-def _positive(shares: Array) -> Array:
-    """Shares by cubics with as much of those by hats as makes them positive: a bulk is that of a law."""
-    cubics, hats = shares
-    wanting = (cubics < 0) & (hats > SEEN)
-    part = jnp.max(jnp.where(wanting, -cubics / jnp.where(wanting, hats - cubics, 1.0), 0.0))
-    part = jax.lax.stop_gradient(part)
-    found = jnp.maximum((1 - part) * cubics + part * hats, 0.0)
+def shares_by_cubics(shares: Array, reach: Array) -> Array:
+    """The share of the sites that has each value; some may be negative."""
+    return _by_value(shares[0], reach)
+
+
+def _positive(shares: Array, reach: Array) -> Array:
+    """Shares of values by cubics, with as much of those by hats in each cell as makes them positive, since a bulk is
+    that of a law. Cells with many sites need none."""
+    axes = reach.shape[1]
+    each = (_value_of_slot(reach).size // len(WITHIN), len(WITHIN)) * axes
+    cubics, hats = (part.reshape(each) for part in shares)
+    wanting = cubics < 0
+    needed = jnp.where(wanting, -cubics / jnp.where(wanting, hats - cubics, 1.0), 0.0)
+    part = jax.lax.stop_gradient(jnp.max(needed, axis=tuple(range(1, 2 * axes, 2)), keepdims=True))
+    found = jnp.maximum(_by_value(((1 - part) * cubics + part * hats).ravel(), reach), 0.0)
     return found / jnp.sum(found)
 
 
@@ -178,8 +212,8 @@ def shares_seen(weights: Array) -> Array:
 
 
 def shares_known(groups: Law) -> Array:
-    """The shares of groups as those of values are: of one kind."""
-    return groups.weights[None]
+    """The share of the sites in each group, as it was declared."""
+    return groups.weights
 
 
 def as_shared(seen: Array, shares: Array, groups: Law) -> Array:
@@ -217,7 +251,7 @@ def law_of_sites(shares: Array, reach: Array) -> Array:
     columns = [places[:, k] for k in range(places.shape[1])]
     if len(columns) > 1:
         columns = [x.reshape(-1) for x in jnp.meshgrid(*columns, indexing="ij")]
-    return jnp.stack([*columns, _positive(shares)], axis=1)
+    return jnp.stack([*columns, _positive(shares, reach)], axis=1)
 
 
 def responses_by_value(
@@ -242,7 +276,7 @@ def twice_by_value(
 ) -> dict[tuple[int, int], Array]:
     """Second mean derivatives by the noises of two random matrices, or of one, for each value: by the places of both
     noises. What the products of noises are at all sites alike is no derivative of anything."""
-    beyond = seen - shares[0][:, None, None] * jnp.sum(seen, axis=0)
+    beyond = seen - shares[:, None, None] * jnp.sum(seen, axis=0)
     by_right = responses_by_value(beyond, right, right_noises, last, tolerance)
     found = {}
     for j, one in enumerate(by_right):
