@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from conftest import solver_and_values
 from reference_formulas import sites_by_hand as by_hand
 from scipy.special import erf
-from sympy import Heaviside, log, sqrt, tanh
+from sympy import Heaviside, Max, Min, Rational, log, sqrt, tanh
 
 import derive
 from derive import (
@@ -165,6 +167,18 @@ def test_a_jump_may_be_anywhere():
         groups = trait("groups", N, values=[1, 2], weights=[1 - share, share])
         expected = theory([], W.T @ diag(groups) @ W / N).solve()
         assert np.allclose(found.bulk_edges, expected.bulk_edges, rtol=1e-9)
+
+
+def test_functions_that_bend_may_stand_inside_each_other():
+    """A piece at a time by hand: one place at which it bends is where a function inside bends."""
+    found = theory(H, W.T @ diag(2 + Max(Min(h, Rational(1, 2)), -1)) @ W / N).solve()
+    places, shares = np.polynomial.legendre.leggauss(120)
+    ends = (-9, -1, 0.5, 9)
+    parts = [(low + (high - low) * (places + 1) / 2, shares * (high - low) / 2) for low, high in pairwise(ends)]
+    numbers, weights = (np.concatenate(some) for some in zip(*parts, strict=True))
+    weights = weights * np.exp(-(numbers**2) / 2) / np.sqrt(2 * np.pi)
+    expected = by_hand.weighted_rows_edges(2.0, 2 + np.clip(numbers, -1, 0.5), weights, gaps=False)
+    assert np.allclose(found.bulk_edges, [expected], rtol=1e-8)
 
 
 def test_names_and_the_way_it_is_written_make_no_difference():

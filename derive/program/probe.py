@@ -61,6 +61,8 @@ from derive.records.system import Stopping, weighing
 
 _BROKEN = (sp.Abs, sp.sign, sp.Heaviside, sp.Max, sp.Min, sp.Piecewise, sp.floor, sp.ceiling)
 """Functions that are not smooth everywhere."""
+MOST_PIECES = 64
+"""Of an expression with such functions inside each other."""
 
 
 def letters_needed(blocks: BlockMatrix) -> tuple[tuple[Letter, ...], tuple[Mean, ...]]:
@@ -318,7 +320,7 @@ def _breaks(expressions: Iterable[sp.Expr], trait: Trait) -> list[sp.Expr]:
     found: dict[sp.Expr, None] = {}
     value, mark = trait(), sp.Dummy("value")
     for node in sorted({n for e in expressions for n in e.atoms(*_BROKEN)}, key=sp.default_sort_key):
-        for crossed in _crossed(node):
+        for crossed in (piece for whole in _crossed(node) for piece in _pieces(whole)):
             if traits_in(crossed) != (value,):
                 continue
             line = crossed.xreplace({value: mark})
@@ -336,6 +338,28 @@ def _crossed(node: sp.Basic) -> list[sp.Expr]:
         conditions = (c for _, condition in node.args for c in condition.atoms(sp.core.relational.Relational))
         return [c.lhs - c.rhs for c in conditions]
     return [node.args[0]]
+
+
+def _pieces(expression: sp.Expr) -> list[sp.Expr]:
+    """What an expression may be between the places at which functions in it jump or bend: each in place of one of them
+    may be any of its own pieces. Not all need be taken anywhere."""
+    inner = next(iter(sorted(expression.atoms(*_BROKEN), key=sp.default_sort_key)), None)
+    if inner is None:
+        return [expression]
+    found = [p for piece in _pieces_of(inner) for p in _pieces(expression.xreplace({inner: piece}))]
+    return list(dict.fromkeys(found))[:MOST_PIECES]
+
+
+def _pieces_of(node: sp.Basic) -> list[sp.Expr]:
+    if isinstance(node, (sp.Max, sp.Min)):
+        return list(node.args)
+    if isinstance(node, sp.Piecewise):
+        return [value for value, _ in node.args]
+    if isinstance(node, sp.Abs):
+        return [node.args[0], -node.args[0]]
+    if isinstance(node, sp.sign):
+        return [sp.S.One, sp.S.NegativeOne]
+    return [sp.S.Zero, sp.S.One] if isinstance(node, sp.Heaviside) else []
 
 
 def _steady(blocks: BlockMatrix, clock: Clock | None) -> bool:
