@@ -111,6 +111,7 @@ def test_a_long_run_ends_there():
         assert np.allclose(found[name], run[name][-1], rtol=1e-5), name
 
 
+@pytest.mark.slow
 def test_what_does_not_come_to_rest_is_refused():
     for values in ({"eta": 3.0}, {"ridge": 0, "alpha": 1}):
         found = classes(False).limit(**GIVEN, **values)

@@ -215,6 +215,7 @@ def test_factors_are_the_same_block_by_block(setting, values, monkeypatch):
         monkeypatch.undo()
 
 
+@pytest.mark.slow
 @in_float64
 def test_responses_need_only_the_noises_that_carry_them(monkeypatch):
     """Moments over noises with a few columns give the same order parameters as with all."""

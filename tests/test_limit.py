@@ -217,6 +217,7 @@ def test_simulation_at_two_sizes(case, simulation_seed):
         assert abs(difference) < BOUND * np.hypot(1.5 * errors[1], 0.5 * errors[0]) + abs(means[1] - means[0]) / 20
 
 
+@pytest.mark.slow
 def test_what_does_not_come_to_rest():
     """Stable rates are told from unstable ones: for isotropic inputs they end at 2 (1 + mu) / (upper edge + ridge)."""
     theory = regression()
@@ -302,6 +303,7 @@ def test_results_convert_save_and_print(tmp_path):
         found["risk"]
 
 
+@pytest.mark.slow
 def test_the_command_line(tmp_path):
     words = ["limit", "structured_regression", "spectrum=isotropic", "ridge=0", "sigma=0.5", "eta=0.05"]
     run = CliRunner().invoke(main, [*words, "alpha=0.5,1,2", "--json"], catch_exceptions=False)

@@ -172,6 +172,7 @@ def test_zeros_of_a_matrix_that_does_not_reduce_are_followed_too():
     assert np.allclose(followed, followed_outliers(one, ring_spectra(one), here, orders_of(0)), rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_large_matrices_are_followed_in_parts(monkeypatch):
     assert apart([3.0, 1.0, 1.1, 7.0], 2) == [[1.0, 1.1], [3.0], [7.0]] and apart([2.0], 1) == [[2.0]]
     one = problem(0)

@@ -66,6 +66,7 @@ def law_of(entries, reach):
     return law
 
 
+@pytest.mark.slow
 @in_float64
 def test_cubics_of_cells_have_the_means_of_functions():
     entries = (np.random.default_rng(0).uniform(-1, 2, 4000),)
@@ -85,6 +86,7 @@ def test_ends_of_tails_leave_room():
     assert reach[0, 0] < np.min(entries) - 1 and reach[1, 0] > np.max(entries) + 1
 
 
+@pytest.mark.slow
 @in_float64
 def test_jumps_are_values_themselves():
     entries = (np.repeat([0.0, 1.0], [30, 70]), np.repeat([2.0, -1.0, 2.0], [30, 20, 50]))
@@ -94,6 +96,7 @@ def test_jumps_are_values_themselves():
     assert np.allclose(kept[np.lexsort(kept.T[1::-1])], [[0, 2, 0.3], [1, -1, 0.2], [1, 2, 0.5]])
 
 
+@pytest.mark.slow
 @in_float64
 def test_numbers_that_many_sites_have_are_values_wherever_they_are():
     """In cells they would be spread: the bulk had edges that were off by many of their errors."""

@@ -88,6 +88,7 @@ def test_edges_of_few_and_many_groups_are_those_by_hand(count, ratio):
         np.testing.assert_allclose(ends(found.edges), expected, rtol=1e-8, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_every_point_next_to_a_hard_edge_is_reached():
     """One in two hundred was lost on the straight way from infinity."""
     branch = weighted({"values": [0.5, 1], "weights": [0.5, 0.5]}, 1).branch({"T": 2})
