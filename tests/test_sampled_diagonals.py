@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 from reference_formulas import sites_by_hand as by_hand
@@ -59,21 +60,30 @@ def near(value, error, expected):
     assert 0 < error < 0.02 * abs(expected) and abs(value - expected) < 4 * error, (value, error, expected)
 
 
+@jax.jit
+def _law(entries, reach):
+    return diagonals.law_of_sites(diagonals.shares_of(entries, reach), reach)
+
+
+def reached(entries):
+    return diagonals.widened(np.asarray(jax.jit(diagonals.reach_of)(entries)))
+
+
 def law_of(entries, reach):
-    shares = diagonals.shares_of(entries, reach)
-    law = np.asarray(diagonals.law_of_sites(shares, reach))
+    law = np.asarray(_law(entries, reach))
     assert np.all(law[:, -1] >= 0) and np.sum(law[:, -1]) == pytest.approx(1, rel=1e-12)
     return law
 
 
-@pytest.mark.slow
 @in_float64
 def test_cubics_of_cells_have_the_means_of_functions():
     entries = (np.random.default_rng(0).uniform(-1, 2, 4000),)
-    reach = diagonals.widened(np.asarray(diagonals.reach_of(entries)))
+    reach = reached(entries)
     assert np.allclose(reach[:2, 0], [np.min(entries), np.max(entries)]) and np.all(np.isnan(reach[2:]))
     values = law_of(entries, reach)[:, 0]
-    off = np.mean(diagonals.belonging(entries, reach), axis=0) @ (1 / (3 - values)) - np.mean(1 / (3 - entries[0]))
+    off = np.mean(jax.jit(diagonals.belonging)(entries, reach), axis=0) @ (1 / (3 - values)) - np.mean(
+        1 / (3 - entries[0])
+    )
     # the product of a point's distances to the four values of a cell of half the width w is at most w^4 / 5
     widest = np.max(np.diff(reach[0] + diagonals._ends(diagonals.CELLS[0]) * np.diff(reach[:2], axis=0)[0])) / 2
     assert abs(off) < widest**4 / 5 * np.mean((3 - entries[0] - 2 * widest) ** -5.0)
@@ -82,28 +92,26 @@ def test_cubics_of_cells_have_the_means_of_functions():
 @in_float64
 def test_ends_of_tails_leave_room():
     entries = (np.random.default_rng(0).standard_normal(4000),)
-    reach = diagonals.widened(np.asarray(diagonals.reach_of(entries)))
+    reach = reached(entries)
     assert reach[0, 0] < np.min(entries) - 1 and reach[1, 0] > np.max(entries) + 1
 
 
-@pytest.mark.slow
 @in_float64
 def test_jumps_are_values_themselves():
     entries = (np.repeat([0.0, 1.0], [30, 70]), np.repeat([2.0, -1.0, 2.0], [30, 20, 50]))
-    reach = diagonals.widened(np.asarray(diagonals.reach_of(entries)))
+    reach = reached(entries)
     law = law_of(entries, reach)
     kept = law[np.abs(law[:, 2]) > 1e-12]
     assert np.allclose(kept[np.lexsort(kept.T[1::-1])], [[0, 2, 0.3], [1, -1, 0.2], [1, 2, 0.5]])
 
 
-@pytest.mark.slow
 @in_float64
 def test_numbers_that_many_sites_have_are_values_wherever_they_are():
     """In cells they would be spread: the bulk had edges that were off by many of their errors."""
     rng = np.random.default_rng(0)
     spread = rng.uniform(0, 4, 4000)
     entries = (np.where(spread < 1, 1 / 3, np.where(spread < 1.5, np.pi / 2, spread)),)
-    reach = diagonals.widened(np.asarray(diagonals.reach_of(entries)))
+    reach = reached(entries)
     law = law_of(entries, reach)
     for number, share in ((1 / 3, np.mean(spread < 1)), (np.pi / 2, np.mean((spread >= 1) & (spread < 1.5)))):
         assert np.sum(law[law[:, 0] == number, 1]) == pytest.approx(share, rel=1e-12)
@@ -111,10 +119,10 @@ def test_numbers_that_many_sites_have_are_values_wherever_they_are():
     # the same in another pass, and one number alone
     again = law_of((np.full(7, np.pi / 2),), reach)
     assert np.sum(again[again[:, 0] == np.pi / 2, 1]) == 1
-    alone = diagonals.widened(np.asarray(diagonals.reach_of((np.full(7, 0.3),))))
+    alone = reached((np.full(7, 0.3),))
     assert law_of((np.full(7, 0.3),), alone)[:, :2][-16].tolist() == [0.3, 1.0]
     with pytest.raises(ValueError, match="20 different numbers"):
-        diagonals.widened(np.asarray(diagonals.reach_of((rng.integers(0, 20, 4000) / 7,))))
+        reached((rng.integers(0, 20, 4000) / 7,))
 
 
 @pytest.mark.slow
