@@ -63,6 +63,18 @@ def test_roots_of_numbers_beside_squares(factor):
     assert found.outliers == pytest.approx([9 + width / 9], rel=1e-9)
 
 
+@pytest.mark.parametrize("factor", [sqrt(2) / 4, (1 + sqrt(3)) / 3, Rational(1, 2) ** Rational(3, 4)])
+def test_roots_of_numbers_in_powers_of_the_number_of_steps(factor):
+    """Weights that shrink by the factor at every step, next to the factor itself: nothing is left of its name."""
+    V, Q = weights("V", D, D, t), goe("Q", D)
+    equations = [Eq(V(0), Q), Eq(V(t + 1), factor * V(t))]
+    probe = spectrum(V(T) + factor * Q + c / D * outer(v, v))
+    found = derive.load(Model(parameters=(c, T), equations=equations, probe=probe)).solve(c=9, T=3)
+    width = float(factor) ** 3 + float(factor)
+    assert found.bulk_edges == pytest.approx(np.array([[-2, 2]]) * width, rel=1e-9)
+    assert found.outliers == pytest.approx([9 + width**2 / 9], rel=1e-9)
+
+
 def test_overlaps_of_outliers_on_either_side_of_a_null_space():
     """Zeros of a product stand above a negative outlier here; they are not to be taken for the smallest eigenvalues."""
     X = gaussian("X", N, D, variance=1 / D)

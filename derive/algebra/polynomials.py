@@ -37,7 +37,7 @@ class Ring:
             for node in sp.preorder_traversal(expression):
                 if node.is_Pow and node.base.is_Symbol and node.exp.is_Rational and not node.exp.is_Integer:
                     powers[node.base] = int(sp.ilcm(powers.get(node.base, 1), node.exp.q))
-                elif node.is_Pow and not node.exp.is_Rational or node.is_Function:
+                elif _is_opaque(node):
                     opaque.setdefault(node, EngineSymbol(f"_opaque{len(opaque)}"))
         roots = {base: EngineSymbol(f"_root_{base}", base, positive=True) for base in sorted(powers, key=str)}
         replaced = tuple((base, root ** powers[base]) for base, root in roots.items())
@@ -92,6 +92,11 @@ class Ring:
 
     def degree(self, polynomial: flint.fmpz_mpoly, symbol: sp.Symbol) -> int:
         return int(polynomial.degrees()[self.symbols.index(symbol)]) if symbol in self.symbols else 0
+
+
+def _is_opaque(node: sp.Basic) -> bool:
+    """Whether a node is a generator as a whole: a power with a symbolic exponent, or a function."""
+    return bool(node.is_Pow and not node.exp.is_Rational or node.is_Function)
 
 
 def _named(
@@ -312,14 +317,19 @@ def _without_irrational_numbers(
 ) -> tuple[list[sp.Expr], list[sp.Symbol], PhysicalPoint]:
     """Roots of numbers, such as sqrt(2), as unknowns with an equation of their own.
 
-    Only the roots themselves are replaced: the 2 of a square is no power of sqrt(2).
+    Only the roots themselves are replaced: the 2 of a square is no power of sqrt(2), and what stands inside a generator
+    is put back with it.
     """
     named: dict[tuple[sp.Rational, int], sp.Symbol] = {}
     roots: dict[sp.Basic, sp.Expr] = {}
     for e in equations:
-        for node in sp.preorder_traversal(sp.sympify(e)):
-            if node.is_Pow and node.base.is_Rational and node.exp.is_Rational and not node.exp.is_Integer:
-                number = sp.Symbol(f"_number{len(named)}", positive=True)
+        walk = sp.preorder_traversal(sp.sympify(e))
+        for node in walk:
+            if _is_opaque(node):
+                roots[node] = node
+                walk.skip()
+            elif node.is_Pow and node.base.is_Rational and node.exp.is_Rational and not node.exp.is_Integer:
+                number = EngineSymbol(f"_number{len(named)}", positive=True)
                 roots[node] = named.setdefault((node.base, node.exp.q), number) ** node.exp.p
     equations = [sp.sympify(e).xreplace(roots) for e in equations]
     for (base, degree), symbol in named.items():
