@@ -33,7 +33,7 @@ def checked_array(name: str, axes: tuple[str, ...], values: dict[str, Any]) -> n
     except (TypeError, ValueError):
         raise ParameterError(f"the data {name} is not an array of numbers") from None
     if not np.all(np.isfinite(array)):
-        raise ParameterError(f"the data {name} has an entry that is not a finite number; mend the data")
+        raise ParameterError(f"the data {name} has an entry that is not a finite number; fix the data")
     wanted = tuple(size_of(values, axis) for axis in axes)
     if array.shape != wanted:
         shown = ", ".join(f"{axis} = {n}" for axis, n in zip(axes, wanted, strict=True))

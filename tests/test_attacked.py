@@ -30,6 +30,7 @@ from derive import (
     spectrum,
     training_clock,
     weights,
+    whole_nonnegative,
     whole_positive,
 )
 from derive.api.example import SPIKE
@@ -419,3 +420,26 @@ def test_factors_that_change_in_time_scale_a_product_when_they_are_written(fresh
     found = derive.load(Model(parameters=(a, T), equations=equations, observe=observe)).solve(a=4, T=2)
     assert found["x"] == pytest.approx([1, 1 / 4, 16 / 25])
     assert found["y"] == pytest.approx([1, 1 / 9, (2 / 9 + 1 / 2) ** -2])
+
+
+def test_before_the_first_step_no_contour_is_drawn():
+    """A probe without an eigenproblem: A(z) has no rows where no step was made."""
+    whole = parameter("T", default=0, domain=whole_nonnegative)
+    clock = training_clock("t", steps=whole)
+    V, Q = weights("V", D, D, clock), goe("Q", D)
+    equations = [Eq(V(0), Q), Eq(V(clock + 1), V(clock) / 2 + 8 / D * outer(v, v))]
+    probe = spectrum(V(whole) @ V(whole) + V(whole))
+    m = derive.load(Model(parameters=(whole,), equations=equations, probe=probe))
+    start, later = m.solve(path=True), m.solve(T=1)
+    assert not later.diagnostics["reduced"] and len(start.outliers) == 0 < len(later.outliers)
+    assert [len(found) for found in start.layers[0].outlier_path] == [0]
+    assert start.bulk_edges == pytest.approx(np.array([[-0.25, 6.0]]), rel=1e-9)
+
+
+@pytest.mark.parametrize("steps", [10**18, 10**30])
+def test_sizes_that_no_array_has_are_refused(steps):
+    x, J = field("x", D, t), goe("J", D)
+    equations = [Eq(x(0), v), Eq(x(t + 1), J @ x(t))]
+    m = derive.load(Model(parameters=(T,), equations=equations, observe={"norm": mean(x(t) ** 2)}))
+    with pytest.raises(ParameterError, match="needs about .* GB"):
+        m.solve(T=steps)

@@ -28,7 +28,7 @@ from numerics.outliers.linear import (
     smallest_singular_value,
 )
 from numerics.outliers.panels import Evaluate, Panel, crossings, intervals_outside, panels
-from numerics.outliers.problem import SpikedProblem, a_matrices, with_slope
+from numerics.outliers.problem import SpikedProblem, a_matrices, rows_of, with_slope
 from numerics.precision import in_float64
 from numerics.products import Blocks, Leaf, unfinished
 from numerics.runtime.interface import Key, Order, Probe, Ring
@@ -477,6 +477,8 @@ def _residuals(problem: SpikedProblem, points: list[float]) -> list[float]:
 @in_float64
 def by_contour(problem: SpikedProblem) -> list[float]:
     """Real zeros of det A(z) outside the bulk, by contour integrals around panels; repeated by multiplicity."""
+    if rows_of(problem) == 0:
+        return []
     atoms = [low for low, high in problem.excluded if high == low]
     intervals = sorted((low, high) for low, high in problem.excluded if high > low)
     radius = (intervals[-1][1] - intervals[0][0]) / 2 if intervals else max(map(abs, atoms), default=0.0) or 1.0

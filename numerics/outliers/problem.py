@@ -97,6 +97,13 @@ def a_matrices(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:
     return np.asarray(_assembler(problem.probe)(problem.p, jnp.asarray(z), responses, read(problem.order)))
 
 
+def rows_of(problem: SpikedProblem) -> int:
+    """How many rows A(z) has: none where nothing has been added yet."""
+    order, count = read(problem.order), len(problem.branch.law.responses)
+    made = jax.eval_shape(lambda z, r: problem.probe.at(problem.p, z, r, order), 1.0, np.ones(count))
+    return int(made.shape[0])
+
+
 @lru_cache(maxsize=64)
 def _assembler(probe: Probe) -> Callable[..., Any]:
     """A(z) at many points, compiled once for each setting and set of whole numbers."""

@@ -27,6 +27,8 @@ GROWTH = 1e25
 """Observables and variances that exceed so many times their first value have diverged: double precision is used up."""
 MOST_BYTES = 8e9
 """Order parameters larger than this are refused."""
+LONGEST = 10**12
+"""An axis longer than this, or a product of a few of them, is that of no array: what it takes cannot even be asked."""
 BATCH_BYTES = 1e9
 WORKING_COPIES = 8
 """A batch of forward passes may take the first, and each takes about so many times its order parameters."""
@@ -126,6 +128,10 @@ def most_together(entries: int) -> int:
 def check_memory(solver: Solver, values: dict[str, Any]) -> int:
     """How many numbers the order parameters are; sizes that cannot be meant are refused before any array is made."""
     p = solver.point(values)
+    sizes = {solver.setting.steps, *solver.setting.labels}
+    longest = max((int(value) for name, value in values.items() if name in sizes), default=0)
+    if longest > LONGEST:
+        _check_entries(solver, values, longest)
     if isinstance(solver.training, SampledTraining):
         steps = 1 if solver.setting.steps is None else int(values[solver.setting.steps])
         sides = [[max(1, stride * steps) for stride in axes] for axes in solver.training.strides(p).values()]
@@ -140,12 +146,17 @@ def check_memory(solver: Solver, values: dict[str, Any]) -> int:
         if isinstance(solver.training, TraitTraining):  # rows of a field at all values of a trait
             labels = labels_in(values, solver.setting.labels)
             entries += OF_TRAITS.most // 2 * (solver.times(values) * labels) ** 2
+    _check_entries(solver, values, entries)
+    return int(entries)
+
+
+def _check_entries(solver: Solver, values: dict[str, Any], entries: int) -> None:
+    """Refuse order parameters of so many numbers."""
     if 8 * entries > MOST_BYTES:
         whole = ", ".join(f"{q.name}={values[q.name]}" for q in solver.setting.parameters if q.whole)
         raise ParameterError(
             f"{whole} needs about {8 * entries / 1e9:.0f} GB for its order parameters; take smaller numbers"
         )
-    return int(entries)
 
 
 def check_finite(trained: Trained) -> None:
