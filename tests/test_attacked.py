@@ -13,6 +13,7 @@ from sympy import Piecewise, Rational, log, sqrt, tanh
 
 import derive
 from derive import (
+    Domain,
     Eq,
     Model,
     axis,
@@ -434,6 +435,21 @@ def test_before_the_first_step_no_contour_is_drawn():
     assert not later.diagnostics["reduced"] and len(start.outliers) == 0 < len(later.outliers)
     assert [len(found) for found in start.layers[0].outlier_path] == [0]
     assert start.bulk_edges == pytest.approx(np.array([[-0.25, 6.0]]), rel=1e-9)
+
+
+@pytest.mark.parametrize("default", [0, 1, 2])
+def test_what_coincides_at_the_defaults_alone_is_not_taken_for_equal(default):
+    """By hand: V(T) - Q/2 + S is a semicircle; at T = 1 nothing of Q is left in it, and at rho = 1 nothing of S."""
+    whole = parameter("T", default=default, domain=whole_nonnegative)
+    rho = parameter("rho", default=1.0, domain=Domain(0, 1, high_included=True))
+    clock = training_clock("t", steps=whole)
+    V, Q, S = weights("V", D, D, clock), goe("Q", D), goe("S", D)
+    probe = spectrum(V(whole) - Q / 2 + S - rho * S)
+    equations = [Eq(V(0), Q), Eq(V(clock + 1), V(clock) / 2)]
+    m = derive.load(Model(parameters=(whole, rho), equations=equations, probe=probe))
+    for steps, share in ((0, 0.5), (1, 0.5), (3, 0.25), (3, 1.0)):
+        edge = 2 * np.hypot(0.5**steps - 0.5, 1 - share)
+        assert m.solve(T=steps, rho=share).bulk_edges == pytest.approx(np.array([[-edge, edge]]), rel=1e-9)
 
 
 @pytest.mark.parametrize("steps", [10**18, 10**30])

@@ -24,18 +24,21 @@ DIGITS = 60
 
 
 def sample_point(expressions: Iterable[sp.Expr], attempt: int = 0) -> dict[sp.Symbol, sp.Rational]:
-    """Generic rational values for every parameter in the expressions, inside their domains."""
+    """Generic rational values for every parameter in the expressions, inside their domains.
+
+    None is its default: there, as at the first steps of weights that shrink, numbers coincide that differ elsewhere.
+    """
     found = sorted({p for e in expressions for p in e.atoms(Parameter)}, key=symbol_order)
     values = {}
     for i, parameter in enumerate(found):
         if parameter.domain.whole:
-            values[parameter] = sp.Integer(int(parameter.default))
+            fitting = (n for n in range(7 + 2 * i + attempt, 0, -1) if parameter.domain.contains(n))
+            values[parameter] = sp.Integer(next(fitting, int(parameter.default)))
             continue
         shift = sp.Rational(2 * i + 3 + attempt, 7 * i + 41)
-        value = sp.nsimplify(parameter.default, rational=True) * (1 + shift) + (shift if parameter.default == 0 else 0)
-        values[parameter] = (
-            value if parameter.domain.contains(float(value)) else sp.nsimplify(parameter.default, rational=True)
-        )
+        default = sp.nsimplify(parameter.default, rational=True)
+        beside = (default + sign * shift * (default or 1) for sign in (1, -1))
+        values[parameter] = next((x for x in beside if parameter.domain.contains(float(x))), default)
     functions = sorted({f for e in expressions for f in e.atoms(AppliedUndef)}, key=str)
     return {**values, **{f: sp.Rational(7 + 2 * i + attempt, 8 + 3 * i) for i, f in enumerate(functions)}}
 
