@@ -431,8 +431,8 @@ def test_before_the_first_step_no_contour_is_drawn():
     equations = [Eq(V(0), Q), Eq(V(clock + 1), V(clock) / 2 + 8 / D * outer(v, v))]
     probe = spectrum(V(whole) @ V(whole) + V(whole))
     m = derive.load(Model(parameters=(whole,), equations=equations, probe=probe))
-    start, later = m.solve(path=True), m.solve(T=1)
-    assert not later.diagnostics["reduced"] and len(start.outliers) == 0 < len(later.outliers)
+    start = m.solve(path=True)
+    assert not start.diagnostics["reduced"] and len(start.outliers) == 0
     assert [len(found) for found in start.layers[0].outlier_path] == [0]
     assert start.bulk_edges == pytest.approx(np.array([[-0.25, 6.0]]), rel=1e-9)
 
