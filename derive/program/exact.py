@@ -143,7 +143,8 @@ def exact_pass(
 
     grouped: what stands on diagonals and differs by traits, and tables: what is averaged in each group of sites.
     """
-    return ExactBuild(layout).program(tuple(letters), tuple(means), tuple(grouped), tuple(tables))
+    diagonals = tuple(grouped)
+    return ExactBuild(layout, grouped=diagonals).program(tuple(letters), tuple(means), tuple(tables))
 
 
 def exact_two_time(layout: Layout) -> ExactPass:
@@ -154,15 +155,16 @@ def exact_two_time(layout: Layout) -> ExactPass:
 class ExactBuild(Training):
     """Makes the program; the pass by quadrature adds to it what laws need that are not linear.
 
-    kicked: whether there are sources in the equations of all fields.
+    kicked: whether there are sources in the equations of all fields. grouped: what stands on diagonals, made of traits,
+    so that sites differ by these too.
     """
 
     nodes: Symbol | None = None
 
-    def __init__(self, layout: Layout, kicked: bool = False):
+    def __init__(self, layout: Layout, kicked: bool = False, grouped: tuple[SampledSites, ...] = ()):
         self.times = Symbol("times", SCALAR)
         super().__init__(layout, Slot(Ref(self.times), "times"))
-        self.kicked = kicked
+        self.kicked, self.grouped = kicked, grouped
         self.sites = tuple(map(self._site, layout.sectors))
         self.home = {site.sector: site for site in self.sites}
         self.place = {field: symbol for site in self.sites for field, symbol in site.blocks}
@@ -190,9 +192,10 @@ class ExactBuild(Training):
         drawn = tuple((s, Symbol(f"in_{s}")) for s in self.layout.system.sources if s.sector == sector)
         silent = [f.field for f in self.layout.fields if not isinstance(f.rule, DisorderRule)] if self.kicked else []
         kicks = tuple((f, Symbol(f"kick_{f}")) for f in silent if f.sector == sector)
+        standing = (value for sites in self.grouped for value in sites.values)
         traits = tuple(
             (trait, Symbol(f"law_{trait.name}"), Symbol(trait.name, (sp.S.One, size)))
-            for trait in self.layout.system.trained_traits
+            for trait in self.layout.system.traits_beside(standing)
             if trait.sector == sector
         )
         return SiteLayout(sector, symbol, tuple(made), drawn, kicks, traits, size)
@@ -203,19 +206,18 @@ class ExactBuild(Training):
         self,
         letters: tuple[Letter, ...],
         means: tuple[Mean, ...],
-        grouped: tuple[SampledSites, ...] = (),
         tables: tuple[SiteTable, ...] = (),
     ) -> ExactPass:
         start, step = self._through_time()
         order: list[tuple[Key, Value]] = [(key_of(x), self._letter(x)) for x in letters]
         order += [(mean_key(m, i, self.clock), self._mean_before(m)) for i, m in enumerate(means)]
-        order += [(sites.key, self._law_of_groups(sites)) for sites in grouped]
+        order += [(sites.key, self._law_of_groups(sites)) for sites in self.grouped]
         order += [(table.key, self._by_group(table)) for table in tables]
         observed = self.layout.system.model.observe
         observables = [(name, self._observed(value), self.observed(name)) for name, value in observed]
         made = self._alive(start, step, [*(v for _, v in order), *(v for _, v, _ in observables)])
         ends: list[tuple[Key, Ends]] = [(key_of(x), _ends(x)) for x in letters]
-        ends += [(sites.key, (None, None)) for sites in grouped]
+        ends += [(sites.key, (None, None)) for sites in self.grouped]
         ends += [(table.key, (None, table.left[1], table.right[1])) for table in tables]
         return replace(made, order=tuple(order), ends=tuple(ends), observables=tuple(observables))
 

@@ -193,9 +193,7 @@ class Values(Training):
     @property
     def drawn_traits(self) -> tuple[Trait, ...]:
         """Traits that fields, means, observables or sampled diagonals depend on."""
-        standing = {value.field for sites in self.sampled for value in sites.values}
-        trained = self.layout.system.trained_traits
-        return tuple(trait for trait in self.layout.system.traits if trait in trained or trait in standing)
+        return self.layout.system.traits_beside(value for sites in self.sampled for value in sites.values)
 
     # -- numbers
 

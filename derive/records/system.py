@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field as data_field, replace
 from functools import cached_property
 
@@ -207,6 +208,11 @@ class System(Record):
         probing = [f.rule for probe in self.probes for f in probe.fields if isinstance(f.rule, LinearRule)]
         laws += [m for rule in probing for term in rule.terms for m in term.coefficient.atoms(Mean)]
         found = {trait for law in laws for trait in law.atoms(Trait)}
+        return tuple(trait for trait in self.traits if trait in found)
+
+    def traits_beside(self, standing: Iterable[FieldAt]) -> tuple[Trait, ...]:
+        """Those that sites of the training level differ by where these values stand on diagonals of what is probed."""
+        found = {*self.trained_traits, *(value.field for value in standing)}
         return tuple(trait for trait in self.traits if trait in found)
 
     @cached_property

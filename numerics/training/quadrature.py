@@ -120,19 +120,32 @@ def _fetched(results: Results) -> Results:
     return order, observables, finite
 
 
-def _without_nodes(order: Mapping[Any, np.ndarray]) -> dict[Any, np.ndarray]:
+def _poles(order: Mapping[Any, np.ndarray]) -> dict[str, list[tuple[complex, complex]]]:
+    """For each sector with differing sites, and each number on its diagonals, where to set it against functions as
+    steep as a resolvent near the bulk. The ends of the values that count depend on how many there are."""
+    found = {}
+    for kind, sector, *_ in order:
+        if kind == "S":
+            law = order[kind, sector]
+            counts = law[:, -1] > WEIGHING * np.max(law[:, -1])
+            ends = [(float(np.min(entry)), float(np.max(entry))) for entry in law[counts, :-1].T]
+            offs = [BESIDE * (high - low) * (1 + 1j) or 1.0 for low, high in ends]
+            found[sector] = [(low - off, high + off) for (low, high), off in zip(ends, offs, strict=True)]
+    return found
+
+
+def _without_nodes(
+    order: Mapping[Any, np.ndarray], poles: Mapping[str, list[tuple[complex, complex]]]
+) -> dict[Any, np.ndarray]:
     """Order parameters that can be compared however many values a density is taken at: of what there is for each value
-    of something on a diagonal, averages with functions of that value that are as steep as a resolvent near the bulk."""
+    of something on a diagonal, averages with functions of that value with these poles."""
     found = {key: value for key, value in order.items() if key[0] not in BY_VALUE}
     for key, value in order.items():
         if key[0] in BY_VALUE:
             law = order["S", key[1]]
             weights = law[:, -1] if key[0] == "S" else value
-            for k, entry in enumerate(law[:, :-1].T):
-                seen = entry[law[:, -1] > WEIGHING * np.max(law[:, -1])]
-                low, high = float(np.min(seen)), float(np.max(seen))
-                off = BESIDE * (high - low) * (1 + 1j) or 1.0
-                for end, pole in enumerate((low - off, high + off)):
+            for k, (entry, beside) in enumerate(zip(law[:, :-1].T, poles[key[1]], strict=True)):
+                for end, pole in enumerate(beside):
                     found[(*key, k, end)] = np.tensordot(1 / (entry - pole), weights, axes=1)
     return found
 
@@ -145,7 +158,8 @@ def _moved(before: Results, now: Results, unit: float = 0.0) -> float:
     """The largest change of anything, relative to its own size; what has overflowed is judged elsewhere. unit: the size
     of what is integrated, if that is larger than all results."""
     worst = 0.0
-    before, now = ((_without_nodes(some[0]), *some[1:]) for some in (before, now))
+    poles = _poles(now[0])
+    before, now = ((_without_nodes(some[0], poles), *some[1:]) for some in (before, now))
     sizes = [float(np.max(np.abs(x))) for table in now[:2] for x in table.values() if x.size and np.all(np.isfinite(x))]
     rounding = ROUNDING * max([unit, *sizes])
     for table, other in zip(before[:2], now[:2], strict=True):
