@@ -90,8 +90,7 @@ def _of_outliers(
     p: Point, matrix: ProbedMatrix, shapes: dict[Key, tuple[int, ...]], steps: int, replicas: int, last: bool
 ) -> float:
     """What the eigenproblems of a matrix take. last: whether large ones are solved for the last time only."""
-    stopping = matrix.probe.stopping
-    p = p if stopping is None else stopping.begun(p)
+    p = matrix.probe.begun(p)
     if not (matrix.probe.unknowns and matrix.probe.reduced) or matrix.probe.measured:
         return 0.0
     struct: Any = jax.ShapeDtypeStruct

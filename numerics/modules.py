@@ -57,9 +57,10 @@ class ProbedMatrix:
     @in_float64
     def completed(self, p: Point, order: Order) -> Point:
         """The point with the numbers that the training level gives to the bulk and to A(z)."""
+        p = self.probe.begun(p)
         for spread in self.bulk.spreads:
             p = spread.at(p, order)
-        return self.probe.completed(p, order)
+        return self.probe.measured_at(p, order)
 
     @property
     def moves(self) -> bool:
@@ -68,8 +69,7 @@ class ProbedMatrix:
 
     def recalled(self, p: Point, given: Mapping[str, Any]) -> Point:
         """A point with the numbers of the training level that were kept of it, as `given_to` has them."""
-        begun = p if self.probe.stopping is None else self.probe.stopping.begun(p)
-        return replaced(begun, **{name: Table(x) if isinstance(x, np.ndarray) else x for name, x in given.items()})
+        return replaced(self.probe.begun(p), **{name: Table(x) if isinstance(x, np.ndarray) else x for name, x in given.items()})
 
     def given_to(self, p: Point, completed: Point) -> dict[str, Any]:
         """The numbers of the training level in a completed point, as plain data."""

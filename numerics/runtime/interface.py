@@ -288,7 +288,11 @@ class Probe:
 
     def completed(self, p: Point, order: Order) -> Point:
         """The point with the numbers that the training level gives, after its last step."""
-        return self.measured_at(p if self.stopping is None else self.stopping.begun(p), order)
+        return self.measured_at(self.begun(p), order)
+
+    def begun(self, p: Point) -> Point:
+        """A point of the training level as functions of the matrix take it."""
+        return p if self.stopping is None else self.stopping.begun(p)
 
     def taken_at(self, p: Point, order: Order, steps: str, time: int) -> Point:
         """A completed point as it is for the matrix at an earlier time."""

@@ -24,7 +24,7 @@ class Aligning:
     ) -> None:
         self.asked: dict[str, tuple[Direction, ...]] = {m.label: m.probe.directions for m in matrices}
         asked = [m for m in matrices if m.probe.directions]
-        self.points = {m.label: p if m.probe.stopping is None else m.probe.stopping.begun(p) for m in asked}
+        self.points = {m.label: m.probe.begun(p) for m in asked}
         self.steps, self.convert = steps, convert
         self.vectors: dict[tuple[str, Named], np.ndarray] = {}
         self.kept: dict[tuple[str, int], dict[str, np.ndarray]] = {}
