@@ -69,7 +69,9 @@ class ProbedMatrix:
 
     def recalled(self, p: Point, given: Mapping[str, Any]) -> Point:
         """A point with the numbers of the training level that were kept of it, as `given_to` has them."""
-        return replaced(self.probe.begun(p), **{name: Table(x) if isinstance(x, np.ndarray) else x for name, x in given.items()})
+        return replaced(
+            self.probe.begun(p), **{name: Table(x) if isinstance(x, np.ndarray) else x for name, x in given.items()}
+        )
 
     def given_to(self, p: Point, completed: Point) -> dict[str, Any]:
         """The numbers of the training level in a completed point, as plain data."""

@@ -219,6 +219,16 @@ def learned(probe):
     )
 
 
+def test_alignments_beside_a_trained_field_at_the_last_time():
+    """They have the matrix at every time, where its field was asked for before there was a time: a traceback."""
+    f, A = field("f", N, t), weights("A", N, D, t)
+    equations = [Eq(A(0), W), Eq(f(t), A(t) @ x / sqrt(D)), Eq(A(t + 1), A(t) + strength / sqrt(D) * outer(f(t), x))]
+    matrix = A(T).T @ diag(1 + Heaviside(f(T))) @ A(T) / N
+    found = theory(equations, matrix, along=alignment(x)).solve(T=1)
+    assert len(found.outliers) == 1
+    np.testing.assert_allclose(found.alignments["along"]["right"].ravel(), found.layers[0].overlaps["right"], rtol=1e-8)
+
+
 def test_a_trained_field_is_taken_at_its_time():
     """With one step f(T - 1) is what it started from, which has no clock."""
     timed = derive.load(learned(lambda f, A: A(T) + 2 * diag(tanh(f(T - 1))))).solve(T=1, strength=1.5)
