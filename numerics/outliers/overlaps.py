@@ -51,6 +51,11 @@ def span_sizes(problem: SpikedProblem) -> dict[str, str]:
     return sizes
 
 
+def directions_counted(size: str) -> float:
+    """How many directions such words say."""
+    return float(size.split()[0])
+
+
 def _spikes(problem: SpikedProblem, side: Side, z: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The right-hand side at z for sources along the spikes of a side, the rows that see them, and their Gram matrix,
     which does not depend on z."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from derive.errors import NumericalError, ParameterError
 from numerics.labelled import single_draws, single_series, with_none
+from numerics.outliers.overlaps import directions_counted
 from numerics.progress import handful
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ TRACY_WIDOM_MEAN = 1.2065335745820
 """Minus the mean of the Tracy-Widom law of real symmetric matrices."""
 THRESHOLD = 3.0
 """How many standard errors count as agreement."""
+ANOTHER_SPAN = 1.0
+"""So many directions more than the theory counts make another span: those that are shared count in part, here less and
+there more, by up to about half of one."""
 REPEL = 4.0
 """Outliers nearer to each other than so many times their spread over the seeds repel by more than a correction to each:
 which eigenvalue belongs to which cannot be told, and only their mean is compared."""
@@ -391,11 +395,17 @@ def mean_at_edge(layer: Layer, edge: float, size: int) -> float | None:
 
 def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by: SimulatedLayer) -> list[Row]:
     """Squared overlaps of the outliers above and below the bulk, together where the outliers stand together; what a
-    span of so many directions holds by chance at this size is taken off."""
+    span of so many directions holds by chance at this size is taken off.
+
+    Spikes that are dependent at infinite size, as those of parallel teachers, are not at a finite one: their small
+    differences span directions of their own, which are those of another span, however large the size."""
     if layer.overlaps is None:
         return []
     rows = []
+    sizes = layer.diagnostics.get("spike_directions", {})
     for side, squared in simulated.overlaps.items():
+        theirs = directions_counted(sizes[side]) if side in sizes else math.inf
+        same = float(np.mean(simulated.counted[side])) - theirs < ANOTHER_SPAN
         draws = [
             simulated.without_excess(side, np.asarray(s), k)
             for s, k in zip(squared, simulated.counted[side], strict=True)
@@ -405,7 +415,7 @@ def _overlap_rows(name: str, layer: Layer, simulated: SimulatedLayer, grouped_by
             if len(theory) < len(group):
                 continue
             error = max(layer.overlap_errors[k][side] or 0.0 for k in group) if layer.overlap_errors else None
-            rows.append(_row(f"{name}{side} overlap of {called}", float(np.mean(theory)), error, taken))
+            rows.append(_row(f"{name}{side} overlap of {called}", float(np.mean(theory)), error, taken, compared=same))
     return rows
 
 
