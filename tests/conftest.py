@@ -30,7 +30,7 @@ LONG = frozenset((HERE / "long.txt").read_text().splitlines())
 HEAVY = (
     "manual laws strange_declarations program_sampled generated alignments two_time architecture api agreement "
     "gaussian wide_network honest claims diagonals notebooks traits deep_linear extensive_agreement expansions "
-    "examples store"
+    "examples store site_bulks sampling limit report large"
 ).split()
 """Files of tests that take longest. They begin first, so that no worker waits for another at the end."""
 SHIPPED = tuple(sorted(p.stem for p in (HERE.parent / "derive" / "models").glob("*.py") if p.stem != "__init__"))
