@@ -157,6 +157,7 @@ def test_a_jump_is_two_groups_of_sites():
     assert not len(solution.outliers)
 
 
+@pytest.mark.slow
 def test_a_jump_may_be_anywhere():
     """At sites where a normal number is above one, and where a trait is above three tenths."""
     upper = (1 - erf(1 / np.sqrt(2))) / 2
@@ -169,6 +170,7 @@ def test_a_jump_may_be_anywhere():
         assert np.allclose(found.bulk_edges, expected.bulk_edges, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_functions_that_bend_may_stand_inside_each_other():
     """A piece at a time by hand: one place at which it bends is where a function inside bends."""
     found = theory(H, W.T @ diag(2 + Max(Min(h, Rational(1, 2)), -1)) @ W / N).solve()

@@ -51,6 +51,7 @@ def test_outliers_beside_an_inverse_cube_root(theory, strength):
     assert list(solution.outliers) == pytest.approx([hard_edges_by_hand.beside_identity(strength)], rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["square", "beside identity"])
 def test_law_without_a_curve_is_the_same(theory, name, monkeypatch):
     seen = []
@@ -89,6 +90,7 @@ def many_values():
     return squares(VALUES).solve(k=4.0)
 
 
+@pytest.mark.slow
 def test_square_with_many_values_on_a_diagonal_reaches_zero(many_values):
     assert many_values.bulk_edges[0, 0] == 0
     top = sites_by_hand.weighted_rows_edges(1.0, VALUES, SHARES, gaps=False)[-1]

@@ -104,6 +104,7 @@ def test_without_a_ridge_each_class_has_its_interpolator(samples):
     assert np.allclose(found["risk"], risk, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_long_run_ends_there():
     found = classes(True).limit(**GIVEN, ridge=0.5, alpha=2, eta=0.1, mu=0.3)
     run = classes(True).solve(**GIVEN, ridge=0.5, alpha=2, eta=0.1, mu=0.3, T=120)
@@ -146,6 +147,7 @@ def test_a_table_joins_labels_as_by_hand():
     assert np.allclose(found["common"], 3 * inverse.sum(axis=1), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_symmetric_network_ends_where_a_long_run_does():
     table = np.array([[0.3, 0.2], [0.2, -0.4]])
     found, run = network(True).limit(C=2, table=table, g=0.2), network(True).solve(C=2, table=table, g=0.2, T=130)
@@ -153,6 +155,7 @@ def test_a_symmetric_network_ends_where_a_long_run_does():
     assert not network(True).limit(C=2, table=table, g=0.5)
 
 
+@pytest.mark.slow
 def test_results_have_labels(tmp_path):
     found = classes(False).limit(**GIVEN)
     again = derive.open(found.save(tmp_path / "limit.nc"))

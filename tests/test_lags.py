@@ -55,6 +55,7 @@ def test_matrices_some_steps_late_are_products_with_fields_of_their_own():
     assert compared.to_frame()["difference"].abs().max() < 6
 
 
+@pytest.mark.slow
 def test_what_stands_at_the_start_is_what_its_equation_says():
     spiked = X / sqrt(D) + gaussian("Y", D, D) / sqrt(2 * D)
     learning = (Eq(W(0), spiked), Eq(W(t + 1), (1 - a) * W(t) + a * W(0) + a / D * outer(u(t), u(0))))

@@ -89,6 +89,7 @@ def test_a_scaled_matrix_has_the_scaled_spectrum():
     assert scaled.resolvent(2j) == pytest.approx(plain.resolvent(2j / q[-1]) / q[-1], rel=1e-10)
 
 
+@pytest.mark.slow
 def test_a_mean_is_the_parameter_that_has_its_value(nonlinear):
     """The same matrix with numbers in place of the means has the same bulk, outlier and traces."""
     s = nonlinear.solve(nu=1.3, theta=2.5)

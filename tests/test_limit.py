@@ -140,6 +140,7 @@ def test_double_descent_without_a_ridge(alpha):
     assert found["train_loss"] == pytest.approx(max(0.0, 0.25 * (1 - 1 / alpha)), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_random_features():
     """Few features are least squares with what they miss as noise; many are ridge regression on the inputs."""
     theory = random_features()
@@ -150,6 +151,7 @@ def test_random_features():
     assert wide[1] + (wide[1] - wide[0]) / 9 == pytest.approx(ridge_test_loss(2, 0.1, 0.3, one, one), rel=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "nu"), [(2.0, 1.5), (0.5, 1.5), (0.8, 0.5)])
 def test_the_risk_of_random_features_is_a_trace_of_the_resolvent(alpha, nu):
     """What noise adds is sigma^2 (nu/alpha) (-tr R A - ridge tr R A R) at z = -ridge, A the covariance of features:

@@ -186,6 +186,7 @@ def test_traces_against_simulation_at_two_sizes(case, request, simulation_seed):
             assert np.all(np.abs(difference) < BOUND * error), (kind, name, difference / error)
 
 
+@pytest.mark.slow
 def test_the_command_line_gives_all_traces(declared, tmp_path):
     path = declared(
         "from sympy import sqrt\n"

@@ -106,6 +106,7 @@ def test_every_point_next_to_a_hard_edge_is_reached():
     )
 
 
+@pytest.mark.slow
 def test_the_numbers_that_updates_give_are_found_once_and_make_an_exact_curve():
     solver = weighted({"values": [0.3, 1.7], "weights": [0.4, 0.6]}, 2)
     law = solver.matrices[0].bulk

@@ -92,6 +92,7 @@ def test_an_outlier_at_zero_has_no_left_vector():
     assert np.isnan(found.overlaps["left"]).all()
 
 
+@pytest.mark.slow
 def test_a_bulk_that_cancels():
     """W^T W - W0^T W0 has two eigenvalues besides zero: those of [[c^2 nu, c sqrt(nu)], [c sqrt(nu), 0]]."""
     W = W0 + c / D * outer(u, v)
