@@ -92,3 +92,9 @@ class NumericalError(DeriveError):
     """A computation diverged, did not converge, or met a NaN."""
 
     exit_code = 3
+
+
+class InternalError(DeriveError):
+    """A check of the engine on its own work failed: no result is given."""
+
+    exit_code = 3

@@ -30,7 +30,6 @@ from derive import (
     whole_positive,
 )
 from derive.algebra.nodes import TAU, Z
-from derive.algebra.scaling import BASE
 from derive.codegen import generate_files
 from derive.errors import DeclarationError
 from derive.language.multiplied import half_product
@@ -358,7 +357,7 @@ def test_names_do_not_matter(turn):
 
 
 def test_engine_symbols_are_no_declared_ones():
-    for symbol in (PAST, TAU, Z, MAP, BASE):
+    for symbol in (PAST, TAU, Z, MAP):
         assert symbol != sp.Symbol(symbol.name, **symbol.assumptions0)
         assert symbol != parameter(symbol.name, default=1.0)
     clock = training_clock("s", steps=T)

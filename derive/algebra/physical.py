@@ -5,9 +5,9 @@ Used only to recognise which factor of an eliminated polynomial is the right one
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,8 +16,10 @@ import mpmath
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
+from derive.algebra.generators import Generator, Generators, decode, generic_value
 from derive.algebra.nodes import Z
-from derive.errors import NumericalError
+from derive.algebra.recheck import domain_points
+from derive.errors import InternalError, NumericalError
 from derive.language.symbols import Parameter, symbol_order
 
 DIGITS = 60
@@ -40,7 +42,12 @@ def sample_point(expressions: Iterable[sp.Expr], attempt: int = 0) -> dict[sp.Sy
         beside = (default + sign * shift * (default or 1) for sign in (1, -1))
         values[parameter] = next((x for x in beside if parameter.domain.contains(float(x))), default)
     functions = sorted({f for e in expressions for f in e.atoms(AppliedUndef)}, key=str)
-    return {**values, **{f: sp.Rational(7 + 2 * i + attempt, 8 + 3 * i) for i, f in enumerate(functions)}}
+    generators = {g: generic_value(g) for e in expressions for g in e.atoms(Generator)}
+    return {
+        **values,
+        **{f: sp.Rational(7 + 2 * i + attempt, 8 + 3 * i) for i, f in enumerate(functions)},
+        **dict(sorted(generators.items(), key=lambda item: symbol_order(item[0]))),
+    }
 
 
 def plain_names(unknowns: Iterable[sp.Symbol]) -> dict[sp.Symbol, sp.Symbol]:
@@ -113,6 +120,8 @@ class _Polynomials:
                 row = []
                 for monomial, c in poly.terms():
                     inside = tuple(i for i, power in enumerate(monomial[:-1]) for _ in range(power))
+                    if not c.is_real:
+                        raise NumericalError(f"a coefficient of the bulk equations is {sp.N(c, 6)}, not a real number")
                     number = flint.arb(int(c.p)) / int(c.q) if c.is_Rational else flint.arb(str(sp.N(c, digits)))
                     row.append((number, monomial[-1], inside))
                 rows.append(tuple(row))
@@ -162,31 +171,99 @@ def _mpc(value: flint.acb) -> mpmath.mpc:
 
 
 @dataclass(frozen=True)
-class PhysicalPoint:
-    """One point of the physical branch: parameters, and the values of z and of all unknowns there."""
+class Sample:
+    """The physical branch at one point of the declared domains: values of parameters, of z and of all unknowns."""
 
-    point: dict[sp.Symbol, Any]
+    point: dict[sp.Basic, Any]
     values: dict[sp.Symbol, Any]
-
-    @staticmethod
-    @lru_cache(maxsize=64)
-    def of(equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...]) -> PhysicalPoint:
-        point = sample_point(equations)
-        return PhysicalPoint(point, physical_values(equations, unknowns, point))
 
     def value(self, expression: sp.Expr) -> mpmath.mpc:
         """An expression at this point."""
         with mpmath.workdps(DIGITS):
             return sp.lambdify(list(self.values), expression.subs(self.point), "mpmath")(*self.values.values())
 
+    def joined_by(self, symbol: sp.Symbol, expression: sp.Expr) -> Sample:
+        """The same point with one more symbol, defined by an expression."""
+        return replace(self, values={**self.values, symbol: self.value(expression)})
+
+    def vanishes(self, polynomial: sp.Expr) -> bool:
+        """Whether the terms of a polynomial cancel here, to far more digits than chance allows."""
+        with mpmath.workdps(DIGITS):
+            terms = [mpmath.mpmathify(self.value(term)) for term in sp.Add.make_args(polynomial)]
+            return bool(abs(sum(terms)) <= sum(map(abs, terms)) * mpmath.mpf(10) ** (-DIGITS // 3))
+
+
+def check_vanishes(polynomial: sp.Expr, samples: Iterable[Sample], stage: str, what: str) -> None:
+    """Raise InternalError where an eliminated polynomial is zero as a whole, or not zero on the physical branch."""
+    expanded = sp.expand(polynomial)
+    if expanded == 0 or not all(sample.vanishes(expanded) for sample in samples):
+        raise InternalError(
+            f"{what} that the stage {stage} eliminated does not hold on the physical branch. This is a fault of the "
+            "engine, so no result is given; please report the declaration"
+        )
+
+
+@lru_cache(maxsize=64)
+def physical_samples(equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...]) -> tuple[Sample, ...]:
+    """The physical branch at points with all signs that the domains allow, where it can be followed."""
+    parameters = {p for e in equations for p in e.atoms(Parameter)}
+    functions = sorted({f for e in equations for f in e.atoms(AppliedUndef)}, key=str)
+    found = []
+    for number, point in enumerate(domain_points(parameters)):
+        given = {**point, **{f: sp.Rational(7 + 2 * i + number, 8 + 3 * i) for i, f in enumerate(functions)}}
+        with suppress(NumericalError):
+            found.append(Sample(given, physical_values(equations, unknowns, given)))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class PhysicalPoint:
+    """One point of the physical branch: parameters, and the values of z and of all unknowns there.
+
+    Functions of the parameters that are not polynomials have values of their own, unrelated to those of the parameters.
+    What vanishes here vanishes for independent indeterminates, and so for every function that they may stand for.
+    """
+
+    point: dict[sp.Symbol, Any]
+    values: dict[sp.Symbol, Any]
+    generators: Generators
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def of(equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...]) -> PhysicalPoint:
+        """The branch at a generic point of the parameters."""
+        return PhysicalPoint.at(equations, unknowns, {})
+
+    @staticmethod
+    def at(
+        equations: tuple[sp.Expr, ...], unknowns: tuple[sp.Symbol, ...], given: Mapping[sp.Symbol, Any]
+    ) -> PhysicalPoint:
+        """The branch where some symbols have given values and all other parameters are generic."""
+        generators = Generators.of(equations)
+        encoded = tuple(map(generators.encode, equations))
+        point = {**sample_point(encoded), **given}
+        return PhysicalPoint(point, physical_values(encoded, unknowns, point), generators)
+
+    def value(self, expression: sp.Expr) -> mpmath.mpc:
+        """An expression at this point."""
+        with mpmath.workdps(DIGITS):
+            return sp.lambdify(list(self.values), self._plain(expression), "mpmath")(*self.values.values())
+
+    def _plain(self, expression: sp.Expr) -> sp.Expr:
+        """An expression at the parameters of this point."""
+        expression = decode(expression.xreplace({g: v for g, v in self.point.items() if isinstance(g, Generator)}))
+        encoded = self.generators.encode(expression)
+        others = {g: generic_value(g) for g in encoded.free_symbols if isinstance(g, Generator) and g not in self.point}
+        return encoded.subs({**self.point, **others})
+
     def joined_by(self, symbol: sp.Symbol, expression: sp.Expr) -> PhysicalPoint:
         """The same point with one more symbol, defined by an expression."""
-        return PhysicalPoint(self.point, {**self.values, symbol: self.value(expression)})
+        return replace(self, values={**self.values, symbol: self.value(expression)})
 
     def accepts(self, expression: sp.Expr) -> bool:
         """Whether an expression is zero here, to far more digits than chance allows."""
         with mpmath.workdps(DIGITS):
-            plain = sp.expand(expression.subs(self.point))
+            plain = sp.expand(self._plain(expression))
             symbols = sorted(plain.free_symbols, key=symbol_order)
             if any(s not in self.values for s in symbols):
                 return False

@@ -1,7 +1,7 @@
 """Exact elimination with python-flint: resultants, discriminants and factors of multivariate polynomials.
 
-SymPy expressions go in and come out. Anything that is not a polynomial in symbols (a square root, a power with a
-symbolic exponent) becomes a generator of its own on the way in and is put back on the way out.
+SymPy expressions go in and come out. Anything that is not a polynomial in symbols (a root, a power with a symbolic
+exponent, a function) becomes an indeterminate on the way in and is put back on the way out.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import flint
 import mpmath
 import sympy as sp
 
+from derive.algebra.generators import Generators, decode
 from derive.algebra.nodes import Z
 from derive.algebra.physical import DIGITS, PhysicalPoint
 from derive.language.symbols import EngineSymbol, symbol_order
@@ -22,30 +23,17 @@ from derive.language.symbols import EngineSymbol, symbol_order
 
 @dataclass(frozen=True)
 class Ring:
-    """Integer polynomials in a fixed list of symbols, with what the symbols stand for."""
+    """Integer polynomials in a fixed list of symbols, and the functions of parameters that some of them stand for."""
 
     symbols: tuple[sp.Symbol, ...]
-    meaning: tuple[tuple[sp.Symbol, sp.Expr], ...]
-    roots: tuple[tuple[sp.Symbol, sp.Expr], ...]
+    generators: Generators
 
     @staticmethod
     def of(expressions: tuple[sp.Expr, ...]) -> Ring:
         """The smallest ring that holds all numerators and denominators of the expressions."""
-        powers: dict[sp.Symbol, int] = {}
-        opaque: dict[sp.Expr, sp.Symbol] = {}
-        for expression in expressions:
-            for node in sp.preorder_traversal(expression):
-                if node.is_Pow and node.base.is_Symbol and node.exp.is_Rational and not node.exp.is_Integer:
-                    powers[node.base] = int(sp.ilcm(powers.get(node.base, 1), node.exp.q))
-                elif _is_opaque(node):
-                    opaque.setdefault(node, EngineSymbol(f"_opaque{len(opaque)}"))
-        roots = {base: EngineSymbol(f"_root_{base}", base, positive=True) for base in sorted(powers, key=str)}
-        replaced = tuple((base, root ** powers[base]) for base, root in roots.items())
-        meaning = tuple((root, base ** sp.Rational(1, powers[base])) for base, root in roots.items())
-        meaning += tuple((symbol, node) for node, symbol in opaque.items())
-        named = [_named(e, opaque, replaced) for e in expressions]
-        found = sorted({s for e in named for s in e.free_symbols}, key=symbol_order)
-        return Ring(tuple(found), meaning, replaced + tuple((node, symbol) for node, symbol in opaque.items()))
+        generators = Generators.of(expressions)
+        found = {s for e in expressions for s in generators.encode(e).free_symbols}
+        return Ring(tuple(sorted(found, key=symbol_order)), generators)
 
     @property
     def context(self) -> Any:
@@ -53,12 +41,11 @@ class Ring:
 
     def encode(self, expression: sp.Expr) -> flint.fmpz_mpoly:
         """The numerator of an expression, with integer coefficients."""
-        plain = self._monomials(sp.sympify(expression)) if not self.roots else None
+        encoded = self.generators.encode(expression)
+        plain = self._monomials(encoded)
         if plain is not None:
             return self.context.from_dict(plain)
-        opaque = {a: b for a, b in self.roots if not a.is_Symbol}
-        replaced = tuple((a, b) for a, b in self.roots if a.is_Symbol)
-        numerator = sp.fraction(sp.together(_named(expression, opaque, replaced)))[0]
+        numerator = sp.fraction(sp.together(encoded))[0]
         poly = sp.Poly(numerator, *self.symbols, domain="QQ")
         _, poly = poly.clear_denoms(convert=True)
         return self.context.from_dict({monomial: int(c) for monomial, c in poly.terms() if c != 0})
@@ -85,25 +72,13 @@ class Ring:
             sp.Integer(int(c)) * sp.Mul(*(s ** int(p) for s, p in zip(self.symbols, m, strict=True)))
             for m, c in polynomial.to_dict().items()
         ]
-        return sp.Add(*terms).xreplace(dict(self.meaning))
+        return decode(sp.Add(*terms))
 
     def variable(self, symbol: sp.Symbol) -> str:
         return f"x{self.symbols.index(symbol)}"
 
     def degree(self, polynomial: flint.fmpz_mpoly, symbol: sp.Symbol) -> int:
         return int(polynomial.degrees()[self.symbols.index(symbol)]) if symbol in self.symbols else 0
-
-
-def _is_opaque(node: sp.Basic) -> bool:
-    """Whether a node is a generator as a whole: a power with a symbolic exponent, or a function."""
-    return bool(node.is_Pow and not node.exp.is_Rational or node.is_Function)
-
-
-def _named(
-    expression: sp.Expr, opaque: dict[sp.Basic, sp.Symbol], replaced: tuple[tuple[sp.Expr, sp.Expr], ...]
-) -> sp.Expr:
-    expression = sp.sympify(expression).xreplace(opaque)
-    return sp.powdenest(expression.subs(dict(replaced)), force=True) if replaced else expression
 
 
 def solve_linear_unknowns(
@@ -233,7 +208,9 @@ class _Elimination:
     ) -> _Elimination:
         check_size(unknowns)
         count = len(equations)
-        given, unknowns, physical = _without_irrational_numbers([*equations, extra], unknowns, physical)
+        generators = Generators.of([*equations, extra])
+        encoded = [generators.encode(e) for e in (*equations, extra)]
+        given, unknowns, physical = _without_irrational_numbers(encoded, unknowns, physical)
         equations, extra = [*given[:count], *given[count + 1 :]], given[count]
         same = _coincidences(unknowns, equations, physical)
         reduced = [sp.expand(sp.sympify(e).xreplace(same)) for e in equations]
@@ -315,23 +292,14 @@ def _coefficient(ring: Ring, polynomial: flint.fmpz_mpoly, place: int, degree: i
 def _without_irrational_numbers(
     equations: list[sp.Expr], unknowns: list[sp.Symbol], physical: PhysicalPoint
 ) -> tuple[list[sp.Expr], list[sp.Symbol], PhysicalPoint]:
-    """Roots of numbers, such as sqrt(2), as unknowns with an equation of their own.
-
-    Only the roots themselves are replaced: the 2 of a square is no power of sqrt(2), and what stands inside a generator
-    is put back with it.
-    """
+    """Roots of numbers, such as sqrt(2), as unknowns with an equation of their own."""
     named: dict[tuple[sp.Rational, int], sp.Symbol] = {}
     roots: dict[sp.Basic, sp.Expr] = {}
-    for e in equations:
-        walk = sp.preorder_traversal(sp.sympify(e))
-        for node in walk:
-            if _is_opaque(node):
-                roots[node] = node
-                walk.skip()
-            elif node.is_Pow and node.base.is_Rational and node.exp.is_Rational and not node.exp.is_Integer:
-                number = EngineSymbol(f"_number{len(named)}", positive=True)
-                roots[node] = named.setdefault((node.base, node.exp.q), number) ** node.exp.p
-    equations = [sp.sympify(e).xreplace(roots) for e in equations]
+    for node in (node for e in equations for node in sp.preorder_traversal(e)):
+        if node.is_Pow and node.base.is_Rational and node.exp.is_Rational and not node.exp.is_Integer:
+            number = EngineSymbol(f"_number{len(named)}", positive=True)
+            roots[node] = named.setdefault((node.base, node.exp.q), number) ** node.exp.p
+    equations = [e.xreplace(roots) for e in equations]
     for (base, degree), symbol in named.items():
         equations.append(sp.fraction(sp.together(symbol**degree - base))[0])
         physical = physical.joined_by(symbol, base ** sp.Rational(1, degree))
@@ -369,8 +337,7 @@ class _Evaluation:
 
     @staticmethod
     def of(ring: Ring, physical: PhysicalPoint) -> _Evaluation:
-        meaning = dict(ring.meaning)
-        return _Evaluation(tuple(mpmath.mpmathify(physical.value(meaning.get(s, s))) for s in ring.symbols))
+        return _Evaluation(tuple(mpmath.mpmathify(physical.value(s)) for s in ring.symbols))
 
     def accepts(self, polynomial: flint.fmpz_mpoly) -> bool:
         """Whether a polynomial is zero at the physical point, to far more digits than chance allows."""

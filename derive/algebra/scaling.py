@@ -5,56 +5,78 @@ from __future__ import annotations
 from functools import lru_cache
 
 import sympy as sp
+from sympy.core.relational import Relational
 
+from derive.algebra.recheck import check_same
 from derive.errors import DeclarationError, SizeError
 from derive.language.diagonals import Diagonal
 from derive.language.matrices import Atom, Disorder, Dyad, Matrix, Product, Sum
-from derive.language.symbols import EngineSymbol, Sector
+from derive.language.symbols import Sector
 from derive.language.vectors import shown
-
-BASE = EngineSymbol("base_size", positive=True)
-
-
-def in_base_size(expression: sp.Expr) -> sp.Expr:
-    """The expression with every size written as ratio times the base size."""
-    return _in_base_size(sp.sympify(expression))
-
-
-@lru_cache(maxsize=1000)  # the same few coefficients are asked about at every stage
-def _in_base_size(expression: sp.Expr) -> sp.Expr:
-    sizes = {sector: sector.ratio * BASE for sector in expression.atoms(Sector)}
-    return sp.powdenest(sp.powsimp(expression.xreplace(sizes)), force=True) if sizes else expression
 
 
 def size_order(expression: sp.Expr, where: str) -> sp.Rational:
     """The power of the base size with which a scalar coefficient grows."""
-    scaled = sp.expand_power_base(sp.expand_mul(in_base_size(expression)), force=True)
-    parts = [term.as_coeff_exponent(BASE) for term in sp.Add.make_args(scaled)]
-    if any(factor.has(BASE) for factor, _ in parts):  # log(D) or 1/(1 + D), whose order is none
+    order = _degree(expression)
+    if order is None:
+        order = _degree(sp.expand_mul(expression))
+    if order is None:
         raise SizeError(
-            f"{where}: {shown(expression)} is not a power of a size; take powers; a function of a ratio of sizes "
-            "is a parameter of its own"
+            f"{where}: {shown(expression)} is not a power of a size; give each term its own power of a size (a "
+            "function of a ratio of sizes is a parameter of its own)"
         )
-    orders = {order for _, order in parts}
-    if len(orders) != 1 or not next(iter(orders)).is_Rational:
-        raise SizeError(
-            f"{where}: the coefficient {shown(expression)} has parts that grow differently with the sizes; give each "
-            "term its own power of a size"
-        )
-    return next(iter(orders))
+    return order
 
 
 def size_free(expression: sp.Expr, where: str) -> sp.Expr:
-    """The expression in terms of ratios; an error if it still grows or shrinks with the size."""
-    scaled = sp.powsimp(sp.expand_power_base(sp.factor_terms(in_base_size(expression)), force=True))
-    if scaled.has(BASE):
-        order = size_order(expression, where)
-        size = min(expression.atoms(Sector), key=lambda sector: sector.name)
+    """The expression in terms of ratios; an error if it still grows or shrinks with the size.
+
+    A homogeneous function of degree zero has the same value for the sizes and for their ratios to the base size.
+    """
+    sizes = {sector: sector.ratio for sector in expression.atoms(Sector)}
+    if not sizes:
+        return expression
+    order = size_order(expression, where)
+    if order != 0:
+        size = min(sizes, key=lambda sector: sector.name)
         raise SizeError(
             f"{where} {growth(order, size)} and has no limit at large size; {cure(order, size)}, for instance W @ x / "
             "sqrt(columns) for entries of variance 1, or outer(a, b) / size"
         )
+    scaled = sp.powsimp(sp.expand_power_base(sp.factor_terms(expression.xreplace(sizes))))
+    check_same(expression, scaled, "system", where)
     return scaled
+
+
+@lru_cache(maxsize=1000)  # the same few coefficients are asked about at every stage
+def _degree(expression: sp.Basic) -> sp.Rational | None:
+    """The degree of a function of the sizes that is homogeneous: f(x D, x N, ...) = x^degree f(D, N, ...) for x > 0.
+
+    None for any other function. The rules hold whatever the signs of the other symbols are.
+    """
+    if not expression.atoms(Sector):
+        return sp.S.Zero
+    if isinstance(expression, Sector):
+        return sp.S.One
+    if isinstance(expression, sp.Pow) and expression.exp.is_Rational:
+        inner = _degree(expression.base)
+        return None if inner is None else inner * expression.exp
+    if isinstance(expression, sp.Piecewise):
+        degrees = {_degree(value) for value, _ in expression.args}
+        decided = all(_degree(condition) == 0 for _, condition in expression.args)
+        return degrees.pop() if decided and len(degrees) == 1 else None
+    parts = [_degree(arg) for arg in expression.args]
+    if any(part is None for part in parts):
+        return None
+    if isinstance(expression, sp.Mul):
+        return sp.Add(*parts)
+    if isinstance(expression, (sp.Add, sp.Min, sp.Max, sp.Abs)):
+        return parts[0] if len(set(parts)) == 1 else None
+    if isinstance(expression, (sp.sign, sp.Heaviside)):  # the second argument of Heaviside is its value at zero
+        return sp.S.Zero if all(part == 0 for part in parts[1:]) else None
+    if isinstance(expression, Relational):
+        return sp.S.Zero if len(set(parts)) == 1 else None
+    return sp.S.Zero if all(part == 0 for part in parts) else None
 
 
 def growth(order: sp.Rational, size: Sector) -> str:
@@ -73,7 +95,7 @@ def split_sizes(coefficient: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     SymPy multiplies denominators out: a size is taken out of sqrt(D)*t + sqrt(D) first, or t would count as a size.
     """
     sizes, rest = sp.S.One, sp.S.One
-    for factor in sp.Mul.make_args(sp.expand_power_base(sp.factor_terms(coefficient), force=True)):
+    for factor in sp.Mul.make_args(sp.expand_power_base(sp.factor_terms(coefficient))):
         if factor.atoms(Sector):
             sizes *= factor
         else:

@@ -55,8 +55,8 @@ class Edges:
             ) from None
         try:
             middle = {**self.point, SMALL: sp.Rational(3, 29)}
-            values = physical_values(self.case.equations, self.case.unknowns, middle)
-            curve = eliminate(list(self.case.equations), others, PhysicalPoint(middle, values))
+            physical = PhysicalPoint.at(tuple(self.case.equations), self.case.unknowns, middle)
+            curve = eliminate(list(self.case.equations), others, physical)
             singular, poles = branch_points(curve, projected.resolvent)
         except TooLarge as reason:
             raise DeriveError(f"the bulk is too large to eliminate ({reason}); {self.case.advice}") from None

@@ -81,7 +81,7 @@ class Scalars:
                 for base, exponent in _radicals(node):
                     powers[base] = int(sp.ilcm(powers.get(base, 1), exponent.q))
         roots = {
-            base: sp.Symbol(f"_radical{i}", positive=True)
+            base: sp.Symbol(f"_radical{i}")
             for i, base in enumerate(sorted(powers, key=sp.default_sort_key))
         }
         self.roots = {base: (root, powers[base]) for base, root in roots.items()}

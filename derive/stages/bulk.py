@@ -8,8 +8,9 @@ import mpmath
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.algebra.physical import PhysicalPoint, plain_names
+from derive.algebra.physical import PhysicalPoint, Sample, check_vanishes, physical_samples, plain_names
 from derive.algebra.polynomials import TooLarge, branch_points, check_size, eliminate
+from derive.algebra.recheck import check_same
 from derive.language.symbols import Parameter
 from derive.records.base import gathered
 from derive.records.probe import Bulk, ProjectedProbe
@@ -41,6 +42,8 @@ def _eliminated(
         check_size(list(others))
         physical = PhysicalPoint.of(equations, (resolvent, *others))
         curve = sp.collect(sp.expand(eliminate(list(equations), list(others), physical)), resolvent)
+        samples = physical_samples(equations, (resolvent, *others))
+        check_vanishes(curve, samples, "bulk", "the curve P(z, G) = 0")
         poly = sp.Poly(curve, resolvent)
         singular, poles = branch_points(curve, resolvent)
     except TooLarge:
@@ -54,13 +57,18 @@ def _eliminated(
     return (
         curve,
         tuple(candidates),
-        tuple(sorted(closed, key=lambda e: (float(mpmath.re(physical.value(e))), str(e)))),
-        _closed_resolvent(poly, physical),
+        tuple(sorted(closed, key=lambda e: (_place(e, samples), str(e)))),
+        _closed_resolvent(poly, samples),
     )
 
 
-def _closed_resolvent(poly: sp.Poly, physical: PhysicalPoint) -> sp.Expr | None:
-    """The root that the physical values satisfy, for curves of degree two or less.
+def _place(edge: sp.Expr, samples: tuple[Sample, ...]) -> float:
+    """Where an edge lies at a generic point of the parameters."""
+    return float(mpmath.re(samples[0].value(edge))) if samples else 0.0
+
+
+def _closed_resolvent(poly: sp.Poly, samples: tuple[Sample, ...]) -> sp.Expr | None:
+    """The root that is the physical one at all points, for curves of degree two or less.
 
     The square root is written as sqrt(z - e1) sqrt(z - e2) with the edges e1, e2, whose principal values make the
     formula right in the whole complex plane.
@@ -79,14 +87,25 @@ def _closed_resolvent(poly: sp.Poly, physical: PhysicalPoint) -> sp.Expr | None:
             root = sp.sqrt(lead) * sp.sqrt(Z - _tidy(ends[0])) * sp.sqrt(Z - _tidy(ends[1]))
     for sign in (-1, 1):
         candidate = (-b + sign * root) / (2 * a)
-        if mpmath.almosteq(physical.value(candidate), physical.values[poly.gen], rel_eps=mpmath.mpf(10) ** -12):
+        if samples and all(_is_physical(candidate, poly.gen, sample) for sample in samples):
             return candidate
     return None
+
+
+def _is_physical(candidate: sp.Expr, resolvent: sp.Symbol, sample: Sample) -> bool:
+    """Whether a formula has the value of the resolvent, or none because its leading coefficient vanishes."""
+    try:
+        value = mpmath.mpmathify(sample.value(candidate))
+    except ZeroDivisionError:
+        return True
+    return mpmath.isnan(value) or mpmath.almosteq(value, sample.values[resolvent], rel_eps=mpmath.mpf(10) ** -12)
 
 
 def _tidy(root: sp.Expr) -> sp.Expr:
     """A root factorised in the square roots of the parameters it holds, so that squares show."""
     positive = sorted((p for p in root.atoms(Parameter) if p.is_positive), key=lambda p: p.name)
     roots = {p: sp.Symbol(f"root_{p}", positive=True) for p in positive}
-    plain = sp.powdenest(root.subs({p: r**2 for p, r in roots.items()}), force=True)
-    return sp.factor(sp.cancel(plain)).subs({r: sp.sqrt(p) for p, r in roots.items()})
+    plain = sp.powdenest(root.subs({p: r**2 for p, r in roots.items()}))
+    tidied = sp.factor(sp.cancel(plain)).subs({r: sp.sqrt(p) for p, r in roots.items()})
+    check_same(root, tidied, "bulk", "an edge of the bulk")
+    return tidied

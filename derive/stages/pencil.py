@@ -15,8 +15,9 @@ from functools import lru_cache
 import sympy as sp
 
 from derive.algebra.nodes import Z
-from derive.algebra.physical import PhysicalPoint, plain_names
+from derive.algebra.physical import PhysicalPoint, check_vanishes, physical_samples, plain_names
 from derive.algebra.polynomials import TooLarge, eliminate, factors
+from derive.algebra.recheck import check_same
 from derive.algebra.sites import SiteAverage, without_averages
 from derive.algebra.words import Letter, Weighed
 from derive.records.probe import MAP, Block, BlockMatrix, Cycle, Pencil
@@ -158,10 +159,13 @@ def _inverted(
         relation = eliminate([*equations, MAP - product], list(unknowns), physical)
     except TooLarge:
         return None
+    samples = [sample.joined_by(MAP, product) for sample in physical_samples(equations, unknowns)]
+    check_vanishes(relation, samples, "pencil", "the relation between z and the scalar map")
     poly = sp.Poly(relation, Z)
     if poly.degree() != 1:
         return relation, None, ()
     inverse = sp.factor(-poly.coeff_monomial(1) / poly.coeff_monomial(Z))
+    check_vanishes(sp.fraction(sp.together(Z - inverse))[0], samples, "pencil", "z as a function of the scalar map")
     return relation, inverse, tuple(_critical_points(inverse))
 
 
@@ -171,7 +175,10 @@ def _critical_points(inverse: sp.Expr) -> list[sp.Expr]:
     found: list[sp.Expr] = []
     for factor in factors(numerator):
         if factor.has(MAP) and sp.Poly(factor, MAP).degree() <= 2:
-            found += [sp.simplify(r) for r in sp.roots(sp.Poly(factor, MAP))]
+            roots = list(sp.roots(sp.Poly(factor, MAP)))
+            found += [sp.simplify(r) for r in roots]
+            for root, simple in zip(roots, found[-len(roots) :], strict=True):
+                check_same(root, simple, "pencil", "a critical value of the scalar map")
     return sorted(found, key=lambda r: (str(r).startswith("-"), str(r)), reverse=True)
 
 

@@ -1,0 +1,134 @@
+"""Algebra checked by numbers: what a rewrite gives must have the values that it had before.
+
+Stages compare scalar expressions before and after they rewrite them, at a few points of the declared domains with
+negative values, zeros and ends among them, in fifty-digit arithmetic. A difference is a fault of the engine and stops
+the derivation; no number leaves it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import sympy as sp
+from sympy.core.relational import Relational
+from sympy.functions.elementary.piecewise import ExprCondPair
+from sympy.logic.boolalg import Boolean
+
+from derive.errors import InternalError
+from derive.language.symbols import Clock, Domain, Parameter, Sector, symbol_order
+
+DIGITS = 50
+POINTS = 4
+"""Points at which two expressions are compared."""
+AGREEMENT = sp.Float(10) ** -30
+"""The relative difference that two equal expressions may have after cancellations, at fifty digits."""
+
+Point = dict[sp.Symbol, Any]
+
+_COMPOSED = (
+    sp.Add, sp.Mul, sp.Pow, sp.Abs, sp.sign, sp.Heaviside, sp.Min, sp.Max, sp.Piecewise, sp.KroneckerDelta, sp.exp,
+    sp.log, sp.sin, sp.cos, sp.tan, sp.sinh, sp.cosh, sp.tanh, sp.erf, sp.atan, Relational, ExprCondPair, Boolean,
+)  # fmt: skip
+"""Nodes whose value follows from those of their arguments."""
+
+
+def domain_points(symbols: Iterable[sp.Basic], count: int = POINTS) -> list[Point]:
+    """Rational values of parameters inside their domains, of times, and of sizes at their ratios to the base size.
+
+    The first point is generic; then come points with other signs, with zeros and ends of the domains, and larger ones.
+    """
+    named = sorted({s for s in symbols if isinstance(s, sp.Symbol)}, key=symbol_order)
+    parameters = {s for s in named if isinstance(s, Parameter)}
+    sizes = [s for s in named if isinstance(s, Sector)]
+    parameters |= {p for size in sizes for p in size.ratio.free_symbols}
+    found: list[Point] = []
+    for number in range(count):
+        point: Point = {p: _inside(p.domain, p.name, number) for p in sorted(parameters, key=symbol_order)}
+        base = sp.Integer(7**2 * (number + 1))
+        point.update({size: base * size.ratio.xreplace(point) for size in sizes})
+        for symbol in named:
+            if symbol not in point:
+                point[symbol] = _other(symbol, number)
+        found.append(point)
+    return found
+
+
+def _inside(domain: Domain, name: str, number: int) -> sp.Rational:
+    """A value of a domain: generic, of the other sign, at zero or an end, or large, in turn."""
+    draw = _fraction(f"{name} {number}")
+    low, high = (None if abs(end) == float("inf") else sp.Rational(str(end)) for end in (domain.low, domain.high))
+    if domain.whole:
+        wishes = [[4], [-2, 2], [0, low, high], [7]]
+    else:
+        wishes = [
+            [draw + sp.Rational(1, 3)],
+            [-draw - sp.Rational(1, 4), draw / 3],
+            [0, low, high],
+            [-3 - draw, 5 + draw],
+        ]
+    inside = [low + (high - low) * draw] if low is not None and high is not None else []
+    inside += [low + draw] if low is not None else []
+    inside += [high - draw] if high is not None else []
+    candidates = [sp.sympify(x) for x in (*wishes[number % len(wishes)], *inside, *range(50)) if x is not None]
+    return next((x for x in candidates if domain.contains(int(x) if x.is_Integer else float(x))), sp.S.One)
+
+
+def _other(symbol: sp.Symbol, number: int) -> sp.Rational:
+    """A value for a time, an index, or a number that the derivation names itself, with the assumptions that it has."""
+    if symbol.is_integer:
+        values = (5, 0, 1, 2) if isinstance(symbol, Clock) else (2, 0, 0, 1)  # a time, and one before it
+        return sp.Integer(values[number % 4] + (1 if symbol.is_positive else 0))
+    value = sp.Rational(1, 4) + _fraction(f"{symbol.name} {number}")
+    return value if number % 2 == 0 or symbol.is_nonnegative else -value
+
+
+def _fraction(text: str) -> sp.Rational:
+    """A rational number in (0, 1), the same in every run."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return sp.Rational(1 + int.from_bytes(digest[:2], "big"), 2**16 + 1)
+
+
+def check_same(before: sp.Expr, after: sp.Expr, stage: str, where: str) -> None:
+    """Raise InternalError where two scalar expressions that a stage takes for equal differ at some point.
+
+    Means, data and functions without a definition are numbers here. A point at which the first expression has no value
+    shows nothing.
+    """
+    if before == after:
+        return
+    for point, left, right in _values(before, after):
+        if not right.is_finite or abs(left - right) > AGREEMENT * (1 + abs(left)):
+            told = ", ".join(f"{symbol} = {value}" for symbol, value in point)
+            raise InternalError(
+                f"{where}: the stage {stage} turned {sp.N(left, 6)} into {sp.N(right, 6)} at {told}. This is a fault "
+                "of the engine, so no result is given; please report the declaration"
+            )
+
+
+Pairs = tuple[tuple[sp.Symbol, sp.Rational], ...]
+
+
+@lru_cache(maxsize=4000)
+def _values(before: sp.Expr, after: sp.Expr) -> tuple[tuple[Pairs, sp.Expr, sp.Expr], ...]:
+    """Both expressions at points where the first has a value."""
+    opaque = sorted({n for e in (before, after) for n in _opaque(e)}, key=sp.default_sort_key)
+    numbers = {node: _fraction(str(node)) for node in opaque}
+    before, after = before.xreplace(numbers), after.xreplace(numbers)
+    found = []
+    for point in domain_points((*before.free_symbols, *after.free_symbols)):
+        left, right = (sp.N(e.xreplace(point), DIGITS) for e in (before, after))
+        if left.is_number and left.is_finite:
+            found.append((tuple(point.items()), left, right))
+    return tuple(found)
+
+
+def _opaque(expression: sp.Basic) -> list[sp.Basic]:
+    """The outermost nodes that are not scalar functions of symbols."""
+    if isinstance(expression, (sp.Number, sp.NumberSymbol, sp.Symbol)):
+        return []
+    if isinstance(expression, _COMPOSED):
+        return [node for arg in expression.args for node in _opaque(arg)]
+    return [expression]
