@@ -218,7 +218,9 @@ class Fields(Values):
                 continue
             done.add((m.a, other))
             span = Ref(self.home[self.sharing.channel_span(other)].symbol)
-            scale = self.number(sp.powsimp(sp.simplify(m.coefficient / self.sharing.strength(m.noise))))
+            # a multiple of the strength, and so finite where the variance of the matrix vanishes
+            deviation = self.sharing.strength(m.noise)
+            scale = self.number(sp.powsimp(sp.simplify(m.coefficient / deviation**2) * deviation))
             answers = self._answers(m.a, other)
             terms.append((scale, Call("expressed", (span, answers), self.shape(field))))
             if self.pathwise:

@@ -91,8 +91,7 @@ class Sharing:
         """The standard deviation of the noise in a product, for an argument of norm one; it carries the sign."""
         rule = self._disorder(product)
         columns = rule.matrix.rows if rule.transposed else rule.matrix.columns
-        squared = size_free(rule.coefficient**2 * rule.matrix.variance * columns, f"the noise of {product}")
-        return sp.sqrt(squared) * (-1 if rule.coefficient.could_extract_minus_sign() else 1)
+        return size_free(rule.coefficient * sp.sqrt(rule.matrix.variance * columns), f"the noise of {product}")
 
     def _disorder(self, product: Field) -> DisorderRule:
         rule = self.rules[product].rule
