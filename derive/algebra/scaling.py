@@ -93,13 +93,20 @@ def split_sizes(coefficient: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """A product as (powers of sizes, the rest).
 
     SymPy multiplies denominators out: a size is taken out of sqrt(D)*t + sqrt(D) first, or t would count as a size.
+    A factor with sizes and other symbols is a power of one of its sizes times what it is at the ratios to that size.
     """
     sizes, rest = sp.S.One, sp.S.One
     for factor in sp.Mul.make_args(sp.expand_power_base(sp.factor_terms(coefficient))):
-        if factor.atoms(Sector):
+        inside = sorted(factor.atoms(Sector), key=lambda sector: sector.name)
+        degree = _degree(factor) if inside and factor.free_symbols - set(inside) else None
+        if degree is not None:
+            sizes *= inside[0] ** degree
+            rest *= factor.xreplace({sector: sector.ratio / inside[0].ratio for sector in inside})
+        elif inside:
             sizes *= factor
         else:
             rest *= factor
+    check_same(coefficient, sizes * rest, "system", shown(coefficient))
     return sizes, rest
 
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import sympy as sp
 
+from derive.algebra.recheck import check_same
 from derive.algebra.scaling import cure, growth, norm_order, size_free, size_order
 from derive.errors import DeclarationError, SizeError, blaming
 from derive.language.contents import declared_names
@@ -233,10 +234,18 @@ def _closed_form(
         alone = all(matrix[i][j] == 0 or i == j or not _reached(matrix, entry, forcing)[j] for j in range(len(order)))
         factor = matrix[i][i]
         if alone and forcing[i] == 0 and not factor.has(clocks[w]):
-            forms.append((lambda a, e: lambda n: e if a == 1 else e * a**n)(factor, entry[i]))
+            form = _power_of(factor, entry[i])
+            for step in range(3):
+                check_same(factor * form(sp.Integer(step)), form(sp.Integer(step + 1)), "system", f"the update of {w}")
+            forms.append(form)
         else:
             forms.append(None)
     return forms
+
+
+def _power_of(factor: sp.Expr, entry: sp.Expr) -> Coefficient:
+    """entry * factor^n as a function of n."""
+    return lambda steps: entry if factor == 1 else entry * factor**steps
 
 
 def _is_start(equation: Eq) -> bool:

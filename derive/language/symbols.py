@@ -147,6 +147,10 @@ class Domain:
             known["positive"] = True
         elif self.low == 0:
             known["nonnegative"] = True
+        if self.high < 0 or (self.high == 0 and not self.high_included):
+            known["negative"] = True
+        elif self.high == 0:
+            known["nonpositive"] = True
         return known
 
 

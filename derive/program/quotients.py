@@ -80,10 +80,7 @@ class Scalars:
             for node in filter(_is_root, sp.preorder_traversal(e.subs(substitution))):
                 for base, exponent in _radicals(node):
                     powers[base] = int(sp.ilcm(powers.get(base, 1), exponent.q))
-        roots = {
-            base: sp.Symbol(f"_radical{i}")
-            for i, base in enumerate(sorted(powers, key=sp.default_sort_key))
-        }
+        roots = {base: sp.Symbol(f"_radical{i}") for i, base in enumerate(sorted(powers, key=sp.default_sort_key))}
         self.roots = {base: (root, powers[base]) for base, root in roots.items()}
         self.meaning = {root: base ** sp.Rational(1, q) for base, (root, q) in self.roots.items()}
         symbols = {s for e in given for s in e.free_symbols if isinstance(s, Parameter) and s not in substitution}

@@ -1,0 +1,211 @@
+"""No rewrite uses more than the declared domains: signs, zeros and powers of parameters and times."""
+
+from __future__ import annotations
+
+import pytest
+import sympy as sp
+
+from derive import (
+    Domain,
+    Eq,
+    Model,
+    gaussian,
+    goe,
+    nonnegative,
+    normal,
+    outer,
+    parameter,
+    positive,
+    sectors,
+    spectrum,
+    training_clock,
+    weights,
+    whole_positive,
+)
+from derive.algebra.generators import Generator, Generators, decode
+from derive.algebra.physical import Sample, check_vanishes
+from derive.algebra.recheck import check_same, domain_points
+from derive.algebra.scaling import size_free, size_order, split_sizes
+from derive.errors import DeclarationError, InternalError, SizeError
+from derive.pipeline import derive_model
+from derive.records.probe import MAP
+
+k, a = parameter("k", default=-1.5), parameter("a", default=0.5)
+nu = parameter("nu", default=1.5, domain=positive)
+T = parameter("T", default=5, domain=whole_positive)
+D, N = sectors("D", N=nu)
+t = training_clock("t", steps=T)
+g = normal("g", N)
+
+
+# -- sizes leave a coefficient because it is homogeneous
+
+
+@pytest.mark.parametrize(
+    ("coefficient", "order"),
+    [
+        (sp.Abs(k) / D, -1),
+        (sp.sqrt(N + a**2 * D), sp.Rational(1, 2)),
+        (sp.sqrt(k**2 * D**2 + N**2), 1),
+        (sp.Max(N, 2 * D) / sp.sqrt(D), sp.Rational(1, 2)),
+        (sp.Piecewise((D, N > D), (N, True)), 1),
+        (sp.Heaviside(N - D) + sp.sign(k * D), 0),
+        (sp.KroneckerDelta(t, 0) / sp.sqrt(N), -sp.Rational(1, 2)),
+        (sp.log(N / D), 0),
+    ],
+)
+def test_a_homogeneous_coefficient_has_the_power_of_its_degree(coefficient, order):
+    assert size_order(coefficient, "here") == order
+
+
+@pytest.mark.parametrize("coefficient", [sp.log(D), 1 + D, D ** sp.Symbol("x"), sp.Max(N, 1), D + sp.sqrt(D)])
+def test_a_coefficient_that_is_not_homogeneous_is_refused(coefficient):
+    with pytest.raises(SizeError, match="is not a power of a size"):
+        size_order(coefficient, "here")
+
+
+@pytest.mark.parametrize(
+    ("coefficient", "at", "value"),
+    [
+        (sp.Abs(k) * N / D, {k: -2, nu: 3}, 6),
+        (sp.sqrt(k**2 * N) / sp.sqrt(D), {k: -2, nu: 4}, 4),
+        (sp.sign(k) * sp.sqrt(N * D) / D, {k: -2, nu: 4}, -2),
+        ((1 + sp.Heaviside(k)) * D / N, {k: -2, nu: 4}, sp.Rational(1, 4)),
+        (sp.KroneckerDelta(t, 0) * N / D, {t: 0, nu: 4}, 4),
+        (sp.Abs(t - 1) * N / D, {t: 0, nu: 4}, 4),
+        (sp.S.Zero**t * N / D, {t: 0, nu: 4}, 4),
+    ],
+)
+def test_sizes_leave_a_coefficient_without_assuming_signs(coefficient, at, value):
+    assert size_free(coefficient, "here").subs(at) == value
+
+
+def test_only_powers_of_sizes_are_taken_out_of_a_coefficient():
+    coefficient = k * sp.sqrt(N + k * D) / D
+    sizes, rest = split_sizes(coefficient)
+    assert not sizes.atoms(type(k)) & {k}
+    check_same(coefficient, sizes * rest, "test", "here")
+
+
+# -- indeterminates
+
+
+def test_powers_of_one_base_share_an_indeterminate():
+    shrink = sp.Rational(9, 10)
+    generators = Generators.of((shrink**T * nu + shrink ** (2 * T) + shrink ** (T + 1),))
+    encoded = generators.encode(shrink**T * nu + shrink ** (2 * T) + shrink ** (T + 1))
+    (power,) = (s for s in encoded.free_symbols if isinstance(s, Generator))
+    assert sp.expand(encoded - (power * nu + power**2 + shrink * power)) == 0
+
+
+def test_a_base_that_may_be_zero_is_not_divided_by():
+    """k**(T - 1) is 1 at k = 0 and T = 1; k**T / k is not."""
+    expression = k ** (T - 1) + k**T
+    assert decode(Generators.of((expression,)).encode(expression)).subs({T: 1, k: 0}) == 1
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        sp.sqrt(1 + a) * k + sp.Abs(k),
+        sp.sqrt(nu) * nu + nu ** sp.Rational(1, 3),
+        sp.exp(-k) / (1 + sp.pi * a),
+        (1 + a) ** sp.Rational(3, 2) * sp.Piecewise((1, k > 0), (2, True)),
+    ],
+)
+def test_functions_of_parameters_survive_the_way_into_a_ring(expression):
+    check_same(expression, decode(Generators.of((expression,)).encode(expression)), "test", "here")
+
+
+# -- every stage checks itself
+
+
+def test_a_rewrite_that_drops_an_absolute_value_is_an_internal_error():
+    with pytest.raises(InternalError, match="the stage test turned"):
+        check_same(sp.Abs(k), k, "test", "here")
+
+
+def test_a_rewrite_that_divides_by_zero_is_an_internal_error():
+    with pytest.raises(InternalError):
+        check_same(k ** (T - 1), k**T / k, "test", "here")
+
+
+def test_a_relation_that_vanishes_as_a_whole_is_an_internal_error():
+    shrink = sp.Rational(9, 10) ** T
+    sample = Sample({T: 3}, {MAP: sp.Integer(2)})
+    with pytest.raises(InternalError, match="does not hold"):
+        check_vanishes(MAP * (shrink**2 - sp.Rational(9, 10) ** (2 * T)), [sample], "test", "a relation")
+
+
+def test_points_of_a_domain_have_all_signs_zero_and_ends():
+    values = [point[k] for point in domain_points([k])]
+    assert min(values) < 0 < max(values) and 0 in values
+    inside = parameter("rho", default=0.5, domain=Domain(-1, 1, low_included=True))
+    assert -1 <= min(p[inside] for p in domain_points([inside])) < 0
+    assert all(
+        point[a_ratio] >= 0 for a_ratio in [parameter("x", 1.0, nonnegative)] for point in domain_points([a_ratio])
+    )
+    assert any(point[t] == 0 for point in domain_points([t]))
+
+
+# -- the classes of wrong numbers that forced rewrites made
+
+
+def outlier(coefficient: sp.Expr, **values: float) -> sp.Expr:
+    """The outlier of a GOE matrix with a spike, from its derived record, at values of the parameters."""
+    model = Model(parameters=(k, a, nu), equations=[], probe=spectrum(goe("S", N) + coefficient / N * outer(g, g)))
+    (cycle,) = derive_model(model).first.pencil.cycles
+    return cycle.inverse.subs(MAP, cycle.eigenvalue).subs({k: -1.5, a: 0.5, nu: 2, **values})
+
+
+@pytest.mark.parametrize(
+    ("coefficient", "strength"),
+    [
+        (sp.Abs(k), 1.5),
+        (sp.sqrt(k**2), 1.5),
+        (2 * sp.sign(k), -2),
+        (2 + sp.Heaviside(k), 2),
+        (sp.Min(k, 0), -1.5),
+        (sp.Max(-k, 0), 1.5),
+        (sp.Piecewise((3, k < 0), (2, True)), 3),
+        (2 * sp.sqrt(1 + a), 2 * 1.5**0.5),
+        (k * sp.Abs(k), -2.25),
+        (sp.pi * sp.sqrt(1 - a**2), sp.pi * 0.75**0.5),
+    ],
+)
+def test_a_spike_has_the_strength_that_is_declared(coefficient, strength):
+    assert float(outlier(coefficient)) == pytest.approx(float(strength + 1 / strength))
+
+
+def test_weights_that_shrink_beside_a_ratio_have_a_relation():
+    """Elimination once returned the zero polynomial where (9/10)**T stood beside nu."""
+    x, W, W0 = normal("x", D), weights("W", N, D, t), gaussian("W0", N, D)
+    update = sp.Rational(9, 10) * W(t) + 2 / sp.sqrt(D) * outer(g, x)
+    model = Model(
+        parameters=(T, nu),
+        equations=[Eq(W(0), W0), Eq(W(t + 1), update)],
+        probe=spectrum(W(T).T @ W(T) / N + goe("B", D)),
+    )
+    (cycle,) = derive_model(model).first.pencil.cycles
+    assert sp.expand(cycle.relation) != 0 and cycle.relation.has(MAP)
+
+
+def test_a_root_of_a_sum_may_scale_a_random_matrix():
+    model = Model(parameters=(a,), equations=[], probe=spectrum(sp.sqrt(1 + a) * goe("S", D)))
+    edges = [e.subs(a, 3) for e in derive_model(model).first.bulk.edges]
+    assert sorted(edges) == [-4, 4]
+
+
+def test_a_sign_may_scale_a_wishart_matrix():
+    W = gaussian("W", N, D)
+    model = Model(parameters=(k, nu), equations=[], probe=spectrum(sp.sign(k) * W.T @ W / N))
+    curve = derive_model(model).first.bulk.curve
+    assert sp.expand(curve.subs({k: -2, nu: 1}) - curve.subs({k: -5, nu: 1})) == 0 and curve.has(sp.sign(k))
+
+
+def test_a_declared_domain_is_what_sympy_may_assume():
+    below = parameter("below", default=-1.0, domain=Domain(high=0))
+    assert below.is_negative and parameter("x", default=0.0, domain=Domain(high=0, high_included=True)).is_nonpositive
+    assert k.is_positive is None and k.is_real and sp.sqrt(k**2) == sp.Abs(k)
+    with pytest.raises(DeclarationError):
+        parameter("y", default=1.0, domain=Domain(high=0))
