@@ -117,7 +117,7 @@ def _demands(model: Model) -> list[str]:
             if not fine[kind]:
                 found.append(_demand(f"{what} (drawn {vector})", text.formula(value), kind, text))
     found += _demands_of_times(model, text)
-    return [*found, *_demands_of_functions(model, text)]
+    return [*found, *_demands_of_coefficients(model, text), *_demands_of_functions(model, text)]
 
 
 def _demand(what: str, code: str, kind: str, text: PlainNumpyText) -> str:
@@ -158,6 +158,20 @@ def _demands_of_law(trait: Trait, text: PlainNumpyText) -> list[str]:
     if total != 1 and len(trait.weights):
         found.append(_demand(f"the sum of the weights of trait {trait}", text.formula(total), "one", text))
     return found
+
+
+def _demands_of_coefficients(model: Model, text: PlainNumpyText) -> list[str]:
+    """Functions of the parameters that are not real at all of their values, such as sqrt(1 + a) or 1 / a."""
+    nodes: dict[sp.Basic, None] = {}
+    for expression in everything(model):
+        for node in sp.preorder_traversal(expression):
+            inside = node.free_symbols if isinstance(node, (sp.Pow, sp.Function)) else ()
+            if inside and all(isinstance(symbol, Parameter) for symbol in inside) and not node.is_real:
+                nodes.setdefault(node)
+    return [
+        _demand(f"the value of {shown(node)}", text.formula(node), "finite", text)
+        for node in sorted(nodes, key=sp.default_sort_key)
+    ]
 
 
 def _demands_of_functions(model: Model, text: PlainNumpyText) -> list[str]:
