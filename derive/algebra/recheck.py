@@ -60,15 +60,10 @@ def _inside(domain: Domain, name: str, number: int) -> sp.Rational:
     """A value of a domain: generic, of the other sign, at zero or an end, or large, in turn."""
     draw = _fraction(f"{name} {number}")
     low, high = (None if abs(end) == float("inf") else sp.Rational(str(end)) for end in (domain.low, domain.high))
+    small = sp.Rational(1, 5) + draw / 2
+    wishes: tuple[tuple[Any, ...], ...] = ((small,), (-small, small / 3), (0, low, high), (-3 - draw, 5 + draw))
     if domain.whole:
-        wishes = [[4], [-2, 2], [0, low, high], [7]]
-    else:
-        wishes = [
-            [draw + sp.Rational(1, 3)],
-            [-draw - sp.Rational(1, 4), draw / 3],
-            [0, low, high],
-            [-3 - draw, 5 + draw],
-        ]
+        wishes = ((4,), (-2, 2), (0, low, high), (7,))
     inside = [low + (high - low) * draw] if low is not None and high is not None else []
     inside += [low + draw] if low is not None else []
     inside += [high - draw] if high is not None else []

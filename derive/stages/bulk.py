@@ -98,7 +98,7 @@ def _is_physical(candidate: sp.Expr, resolvent: sp.Symbol, sample: Sample) -> bo
         value = mpmath.mpmathify(sample.value(candidate))
     except ZeroDivisionError:
         return True
-    return mpmath.isnan(value) or mpmath.almosteq(value, sample.values[resolvent], rel_eps=mpmath.mpf(10) ** -12)
+    return bool(mpmath.isnan(value) or mpmath.almosteq(value, sample.values[resolvent], rel_eps=mpmath.mpf(10) ** -12))
 
 
 def _tidy(root: sp.Expr) -> sp.Expr:
