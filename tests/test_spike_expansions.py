@@ -11,11 +11,13 @@ import sympy as sp
 from click.testing import CliRunner
 from conftest import derivation_of, model_named, solver_and_values, target_of
 
+from derive import Model, diag, goe, normal, outer, parameter, positive, sectors, spectrum, trait
 from derive.cli import main
 from derive.errors import ParameterError
 from derive.expansions.exact_level import ExactLevel
 from derive.expansions.limits import Limit
 from derive.expansions.quantities import expand_quantity
+from derive.pipeline import derive_model
 from derive.records.probe import MAP
 from numerics.precision import in_float64
 from numerics.solver import solve
@@ -275,3 +277,22 @@ def test_limits_must_be_inside_the_domain():
         Limit.of("nu+1", model_named("extensive_two_layer").parameters)
     gamma0, *_ = model_named("anti_hebbian").parameters
     assert Limit.of("gamma0+1", (gamma0,)).parameter == gamma0
+
+
+@pytest.mark.parametrize(
+    "b", ["3/2", pytest.param("1/2", marks=pytest.mark.long), pytest.param("3", marks=pytest.mark.long)]
+)
+def test_the_threshold_is_that_of_the_upper_edge_where_the_bulk_has_a_gap(b):
+    """Beside a gap the map takes critical values at regular points too, which are not edges.
+
+    G = w / (w^2 - b^2) and z = w + G with w = z - G: the bulk ends where dz/dw = 0, and a spike leaves it at 1 / G.
+    """
+    level, strength = parameter("b", default=2.0, domain=positive), parameter("k", default=3.0, domain=positive)
+    D = sectors("D")
+    g, s = normal("g", D), trait("s", D, values=[-1, 1], weights=[0.5, 0.5])
+    matrix = goe("S", D) + level * diag(s) + strength / D * outer(g, g)
+    probed = derive_model(Model(parameters=(level, strength), equations=[], probe=spectrum(matrix))).first
+    (found,) = expand_quantity(probed, "threshold", None, sp.S.Zero, {level: sp.Rational(b)}, "k").expansion.numbers({})
+    x = float(sp.Rational(b)) ** 2
+    squared = max(np.roots([1, -2 * x - 1, x * x - x]))  # (w^2 - b^2)^2 = w^2 + b^2
+    assert found == pytest.approx((squared - x) / np.sqrt(squared), abs=1e-12)

@@ -272,11 +272,16 @@ class Spikes:
         return expand_root(option[2], parameter, SMALL, order, near, point), point
 
     def _edges(self, problem: Eigenproblem, given: dict[sp.Symbol, Any]) -> list[Any]:
-        """Critical values of the map on the physical branch, those of the upper edge first."""
+        """Critical values of the map on the physical branch, those of the upper edge first.
+
+        The map may take such a value at a regular point too; only where dz/ds = 0 does the bulk end.
+        """
+        slope = sp.diff(problem.relation, MAP)
         found = []
         for critical in problem.critical:
             for level in real_roots(critical.subs(given)):
-                found += [(z, level) for z in self._places(problem, level, given, mpmath.mpf(10) ** -7)]
+                places = self._places(problem, level, given, mpmath.mpf(10) ** -7)
+                found += [(z, level) for z in places if vanishes(slope, {**given, MAP: level, Z: z})]
         return [level for _, level in sorted(found, reverse=True)]
 
 
