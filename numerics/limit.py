@@ -46,6 +46,10 @@ SETTLED, MOST = 1e-10, 4096
 """How far results may move with twice as many values of a density, and the most that are tried."""
 
 
+class Growing(NumericalError):
+    """Training is seen to grow without bound; any other error leaves open whether it does."""
+
+
 @dataclass(frozen=True)
 class AtRest:
     """Observables by name at the end of long training. radius: of the circle that they are means over; error: how far
@@ -60,7 +64,7 @@ class AtRest:
 @in_float64
 def at_rest(limit: LimitOf | LabelledLimitOf, p: Point) -> AtRest:
     """The observables after arbitrarily many steps."""
-    found = _way(limit, p, NODES).rested()
+    found = way_at(limit, p, NODES).rested()
     nodes, moved = NODES, 0.0
     while limit.settles:
         if nodes >= MOST:
@@ -69,13 +73,13 @@ def at_rest(limit: LimitOf | LabelledLimitOf, p: Point) -> AtRest:
                 f"{moved:.1e}; cut its density off, or take values and weights instead"
             )
         nodes *= 2
-        finer = _way(limit, p, nodes).rested()
+        finer = way_at(limit, p, nodes).rested()
         now, before = (np.concatenate([np.ravel(x) for x in one.observables.values()]) for one in (finer, found))
         moved = float(np.max(np.abs(now - before) / np.maximum(np.abs(now), 1e-3 * np.max(np.abs(now)))))
         found = replace(finer, error=max(finer.error, moved))
         if moved <= SETTLED:
             break
-    way = _way(limit, p, nodes)
+    way = way_at(limit, p, nodes)
     way.check_stable(found.radius)
     if limit.forgotten and way.remembers(found.radius):
         raise NumericalError(
@@ -85,9 +89,9 @@ def at_rest(limit: LimitOf | LabelledLimitOf, p: Point) -> AtRest:
     return replace(found, nodes=nodes if limit.settles else None)
 
 
-def _way(limit: LimitOf | LabelledLimitOf, p: Point, nodes: int) -> _Way:
+def way_at(limit: LimitOf | LabelledLimitOf, p: Point, nodes: int) -> Way:
     laws = tuple(Law(np.asarray(law.values), np.asarray(law.weights)) for law in limit.sites(p, nodes))
-    return _Way(_Labelled(limit, p, laws) if isinstance(limit, LabelledLimitOf) else _Plain(limit, p, laws))
+    return Way(_Labelled(limit, p, laws) if isinstance(limit, LabelledLimitOf) else _Plain(limit, p, laws))
 
 
 @dataclass(frozen=True)
@@ -169,7 +173,7 @@ class _Plain:
 
 
 @dataclass(frozen=True)
-class _Way:
+class Way:
     """Responses at parameters, followed along ways in the complex plane."""
 
     equations: _Equations
@@ -312,9 +316,12 @@ class _Way:
             ) from None
         defect = -(small + large).imag / np.pi - right
         if not np.all(np.abs(defect - defect[-1]) <= STABLE * usual):
-            raise NumericalError(
-                "training does not come to rest: it grows without bound at these parameters; lower the rate"
-            )
+            raise Growing("training does not come to rest: it grows without bound at these parameters; lower the rate")
+
+    def on_circle(self, radius: float) -> Reached:
+        """The responses where the circle |1 + z| = 1 is left by one around z = 0, on the way from large z."""
+        turn = np.arccos(-radius / 2)
+        return self.along(radius * np.exp(1j * np.linspace(0.0, turn, POINTS)), self.inward(radius))[-1]
 
     def _integrated(
         self, centre: float, radius: float, ends: tuple[float, float], tried: np.ndarray, here: Reached

@@ -1,10 +1,11 @@
 """How large a rate may be: until the dynamics itself diverges, and until the sharpest direction of a kernel does.
 
-Whether the loss stays bounded as the number of steps grows is read off how its increments grow at late times: far below
-the limit they shrink by a factor per step, far above they grow by one, whatever the loss has done before (a loss that
-falls faster and faster leaves a saddle, and is bounded). The rate at
-which that factor passes 1 hardly depends on the number of steps; what is left is extrapolated from a half and a quarter
-of them.
+The limit of linear training with fixed data comes from the equations of its limit of many steps, without running a
+step. Elsewhere whether the loss stays bounded as the number of steps grows is read off how its increments grow at late
+times: far below the limit they shrink by a factor per step, far above they grow by one, whatever the loss has done
+before (a loss that falls faster and faster leaves a saddle, and is bounded). The rate at which that factor passes 1
+hardly depends on the number of steps; what is left is extrapolated from a half and a quarter of them, each searched by
+itself.
 
 A step of gradient descent with rate eta along a direction of curvature lambda overshoots when eta * lambda > 2. The
 curvature is the largest eigenvalue of a probed matrix along the training, which itself depends on the rate.
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from derive.errors import NumericalError, ParameterError
+from numerics.critical import CriticalRate, critical_rate
 from numerics.solver import Solution, Solver, solve_many
 
 GROWTH = 100.0
@@ -50,9 +52,11 @@ class Horizon:
 class StableRate:
     """The largest rate with a bounded loss, and the smallest at which a direction overshoots within the same steps.
 
-    by_divergence is for any number of steps, extrapolated from the horizons, with an estimate of its error. Where late
-    growth has not settled at these steps (training that still learns features, say), it is the limit within the steps
-    that were run, and its error is what late growth would make of it.
+    by_divergence is for any number of steps. It is exact where there are no horizons: then `angle` is that of the mode
+    on the unit circle that lasts for ever, pi for one that changes its sign at every step. Elsewhere it is extrapolated
+    from the horizons, with an estimate of its error. Where late growth has not settled at these steps (training that
+    still learns features, say), or contradicts the run itself, it is the limit within the steps that were run, and its
+    error is what late growth would make of it.
     size is how large a simulation must be to follow the theory at SHARES[-2] of that limit, and noisy_above the rate
     beyond which it would have to be larger than LARGEST_SIZE (None where no rate below the limit needs that).
     by_curvature and at_start are None where no matrix stands for the curvature, the former also where the loss
@@ -67,6 +71,7 @@ class StableRate:
     horizons: tuple[Horizon, ...]
     size: float | None
     noisy_above: float | None
+    angle: float | None = None
 
 
 def stable_rate(
@@ -119,21 +124,19 @@ def stable_rate(
         raise ParameterError(
             f"{loss} is observed at one time only; observe it along the training to ask for its growth"
         )
-    horizons: list[tuple[int, float]] = []
-    start, spread = values, 64.0
-    for count in (steps, steps // 2, steps // 4):
-        if count < 2 and horizons:
-            continue
-        limit = _limit(run, start, rate, partial(bounded, steps=count), tolerance / 4, spread)
-        start, spread = {**values, rate: limit}, 2.0  # the next limit is near
-        horizons.append((count, limit))
-    whole = _limit(run, start, rate, within, tolerance, spread)
-    found = tuple(Horizon(n, limit, whole if n == steps else None) for n, limit in horizons)
-    by_divergence, error = _extrapolated(found, tolerance)
-    if error is None or error > SETTLED * by_divergence:  # late growth does not tell yet: the run itself stands
-        by_divergence, error = whole, abs(whole - by_divergence) + tolerance * whole
+    exact = _exact(solver, values, rate)
+    if exact is not None:
+        by_divergence, error, found, angle = exact.rate, exact.error, (), exact.angle
+    else:
+        search = partial(_limit, run, values, rate)
+        counts = [steps, *(n for n in (steps // 2, steps // 4) if n >= 2)]
+        horizons = [(n, search(partial(bounded, steps=n), tolerance / 4)) for n in counts]
+        whole = search(within, tolerance)
+        found = tuple(Horizon(n, limit, whole if n == steps else None) for n, limit in horizons)
+        by_divergence, error = _given_limit(found, whole, tolerance)
+        angle = None
     size, noisy_above = _noise(run, values, rate, loss, by_divergence)
-    told = (error, found, size, noisy_above)
+    told = (error, found, size, noisy_above, angle)
     if layer is None:
         return StableRate(by_divergence, None, None, tolerance, *told)
     tell(0.5, "where the sharpest direction overshoots")
@@ -146,6 +149,25 @@ def stable_rate(
     tell(1.0, "done")
     reached = isinstance(near, Solution) and sharpest(near) > 0.95 * OVERSHOOT
     return StableRate(by_divergence, by_curvature if reached else None, at_start, tolerance, *told)
+
+
+def _exact(solver: Solver, values: dict[str, Any], rate: str) -> CriticalRate | None:
+    """The limit from the equations of the limit of many steps, where training is linear with fixed data."""
+    if solver.limit is None:
+        return None
+    return critical_rate(solver.limit, lambda x: solver.point({**values, rate: x}), float(values[rate]))
+
+
+def _given_limit(horizons: tuple[Horizon, ...], whole: float, tolerance: float) -> tuple[float, float]:
+    """The extrapolated limit with its error, or that of the run where late growth does not tell or contradicts it.
+
+    Beyond the limit a loss grows at least by the factor that makes it exceed GROWTH within twice the excess rate.
+    """
+    limit, error = _extrapolated(horizons, tolerance)
+    excess = 2 * GROWTH ** (1 / horizons[0].steps)
+    if error is None or error > SETTLED * limit or whole > excess * limit:
+        return whole, abs(whole - limit) + tolerance * whole
+    return limit, error
 
 
 def late_growth(series: np.ndarray, noise: float = 0.0) -> float:

@@ -14,9 +14,10 @@ from conftest import solver_and_values
 import derive
 from derive.cli import main
 from derive.errors import NumericalError, ParameterError
+from numerics.critical import critical_rate
 from numerics.simulation.samples import simulate
 from numerics.solver import solve
-from numerics.stability import GROWTH, SHARES, late_growth, stable_rate
+from numerics.stability import GROWTH, SHARES, Horizon, _given_limit, late_growth, stable_rate
 
 ONLINE = {"L": 1, "data": "online", "T": 6, "C": 1, "alpha": 50.0, "nu": 2.0, "gamma0": 1.0, "sigma": 0.1}
 
@@ -162,3 +163,31 @@ def test_a_curvature_over_a_parameter_is_its_largest_eigenvalue_over_that_number
     assert over.at_start == pytest.approx(4.0 * plain.at_start, rel=1e-12)
     with pytest.raises(ParameterError, match="no other parameter 'eta'"):
         theory.stable_rate(values, curvature="ntk/eta")
+
+
+HEAVY_BALL = [
+    pytest.param(8.0, 0.0, 0.9, id="momentum"),
+    pytest.param(2.0, 0.3, 0.5, marks=pytest.mark.long, id="ridge"),
+    pytest.param(0.5, 0.0, 0.3, marks=pytest.mark.long, id="few samples"),
+    pytest.param(1.0, 0.0, 0.0, marks=pytest.mark.long, id="no gap"),
+]
+
+
+@pytest.mark.parametrize(("alpha", "ridge", "mu"), HEAVY_BALL)
+def test_the_stable_rate_of_the_heavy_ball_is_exact(alpha, ridge, mu):
+    """A mode of curvature x obeys w'' = (1 + mu - eta x) w' - mu w: it is stable up to eta x = 2 (1 + mu)."""
+    solver, values = solver_and_values(
+        "structured_regression", spectrum="isotropic", alpha=alpha, ridge=ridge, mu=mu, T=4
+    )
+    found = critical_rate(solver.limit, lambda eta: solver.point({**values, "eta": eta}), 0.1)
+    assert found.rate == pytest.approx(2 * (1 + mu) / ((1 + alpha**-0.5) ** 2 + ridge), rel=1e-10)
+    assert found.angle == math.pi and found.error < 1e-10 * found.rate
+
+
+def test_a_limit_that_contradicts_the_run_is_not_given():
+    """Weakly damped oscillations look like growth to two horizons alike; the run itself does not diverge there."""
+    horizons = (Horizon(30, 0.0272, 2.09), Horizon(15, 0.0271, None))
+    limit, error = _given_limit(horizons, 2.09, 1e-3)
+    assert limit == 2.09 and error > 2.0
+    agreeing = (Horizon(30, 2.0, 2.2), Horizon(15, 1.99, None))
+    assert _given_limit(agreeing, 2.2, 1e-3)[0] == 2.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import pi
 from typing import Any
 
 import click
@@ -50,10 +51,12 @@ def stability(
 ) -> None:
     """Find the largest stable learning rate, at one point or on a grid of the other parameters.
 
-    Two limits are found to one part in a thousand. The first is the rate beyond which the loss does not stay bounded
-    however many steps are taken: where the increments of the loss, at late times, pass from shrinking to growing. It is
-    found for T, T/2 and T/4 steps and extrapolated where the changes shrink; the error is the change over the last
-    doubling. Where that is more than five percent, the limit within the T steps is given instead: take a larger T.
+    Two limits are found. The first is the rate beyond which the loss does not stay bounded however many steps are
+    taken. For linear training with fixed data it is exact: a singularity of the responses reaches the unit circle, and
+    no step is run. Elsewhere it is where the increments of the loss, at late times, pass from shrinking to growing, to
+    one part in a thousand. It is found for T, T/2 and T/4 steps and extrapolated where the changes shrink; the error is
+    the change over the last doubling. Where that is more than five percent, or contradicts the run, the limit within
+    the T steps is given instead: take a larger T.
 
     The second is the rate beyond which rate times the largest eigenvalue of the curvature exceeds 2 at some step, so
     that its direction overshoots. The curvature depends on the rate, because training sharpens it; the limit from the
@@ -70,11 +73,13 @@ def stability(
     \b
     Keys of --json:
       setting, rate, axes, points
-                               each point: parameters, by_divergence (extrapolated where late growth has settled, else
-                               within the steps that were run), by_divergence_error, by_curvature, at_start (null
-                               without a curvature), tolerance
-      horizons of a point      steps that were run, by_growth (the limit from the late growth of the loss there) and
-                               within (from where the loss exceeds 100 times its initial value in those steps)
+                               each point: parameters, by_divergence (exact, or extrapolated where late growth has
+                               settled, else within the steps that were run), by_divergence_error, by_curvature,
+                               at_start (null without a curvature), tolerance; angle of the critical mode (null
+                               unless exact)
+      horizons of a point      empty if exact; steps that were run, by_growth (the limit from the late growth of the
+                               loss there) and within (from where the loss exceeds 100 times its initial value in
+                               those steps)
       size, noisy_above        how large a simulation must be at 0.95 of the limit, and the rate above which it would
                                have to exceed 10000 (null if none has to)
 
@@ -139,14 +144,7 @@ def _remarks(point: dict[str, Any], rate: str) -> list[str]:
     """What was run for a point, and where no simulation can follow."""
     if "error" in point:
         return []
-    horizons = point["horizons"]
-    runs = ", ".join(f"{number(h['by_growth'])} from {h['steps']} steps" for h in horizons)
-    last = horizons[0]
-    inside = f"within {last['steps']} steps it exceeds 100 times its start only above {number(last['within'])}"
-    if point["by_divergence"] == last["within"]:
-        found = [f"late growth of the loss: {runs}; not settled, so that of the steps that were run is given: {inside}"]
-    else:
-        found = [f"late growth of the loss: {runs}; extrapolated {number(point['by_divergence'])} ({inside})"]
+    found = _found_by(point)
     if point["noisy_above"] is not None:
         found.append(
             f"warning: above {rate} = {number(point['noisy_above'])} no simulation below size 10000 can follow"
@@ -158,3 +156,18 @@ def _remarks(point: dict[str, Any], rate: str) -> list[str]:
             "simulation sees it early"
         )
     return found
+
+
+def _found_by(point: dict[str, Any]) -> list[str]:
+    """How the limit of a point was found."""
+    horizons = point["horizons"]
+    if not horizons:
+        turn = point["angle"]
+        kind = "" if turn is None else ", where a mode changes its sign at every step" if abs(turn - pi) < 1e-6 else ""
+        return [f"exact: from the equations of the limit of many steps{kind}"]
+    runs = ", ".join(f"{number(h['by_growth'])} from {h['steps']} steps" for h in horizons)
+    last = horizons[0]
+    inside = f"within {last['steps']} steps it exceeds 100 times its start only above {number(last['within'])}"
+    if point["by_divergence"] == last["within"]:
+        return [f"late growth of the loss: {runs}; not settled, so that of the steps that were run is given: {inside}"]
+    return [f"late growth of the loss: {runs}; extrapolated {number(point['by_divergence'])} ({inside})"]
