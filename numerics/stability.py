@@ -125,8 +125,10 @@ def stable_rate(
             f"{loss} is observed at one time only; observe it along the training to ask for its growth"
         )
     exact = _exact(solver, values, rate)
+    found: tuple[Horizon, ...] = ()
+    angle = None
     if exact is not None:
-        by_divergence, error, found, angle = exact.rate, exact.error, (), exact.angle
+        by_divergence, error, angle = exact.rate, exact.error, exact.angle
     else:
         search = partial(_limit, run, values, rate)
         counts = [steps, *(n for n in (steps // 2, steps // 4) if n >= 2)]
@@ -134,7 +136,6 @@ def stable_rate(
         whole = search(within, tolerance)
         found = tuple(Horizon(n, limit, whole if n == steps else None) for n, limit in horizons)
         by_divergence, error = _given_limit(found, whole, tolerance)
-        angle = None
     size, noisy_above = _noise(run, values, rate, loss, by_divergence)
     told = (error, found, size, noisy_above, angle)
     if layer is None:
