@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from derive.plain_words import plain_objects
+from derive.plain_words import one_sentence, plain_objects
 from derive.source_lines import Place, declaring_place
 
 
 class DeriveError(Exception):
-    """An error the user can act on. `exit_code` is what the command line returns."""
+    """An error the user can act on: one printable line. `exit_code` is what the command line returns."""
 
     exit_code = 2
+
+    def __init__(self, sentence: str = "") -> None:
+        super().__init__(one_sentence(sentence))
 
 
 class DeclarationError(DeriveError):
@@ -39,7 +42,9 @@ class DeclarationError(DeriveError):
             self.place, self.blamed = place, True
 
     def __str__(self) -> str:
-        return self.sentence if self.place is None else f"{self.place.before(self.sentence)}: {self.sentence}"
+        if self.place is None:
+            return one_sentence(self.sentence)
+        return one_sentence(f"{self.place.before(self.sentence)}: {self.sentence}")
 
 
 class NotANumber(DeclarationError, TypeError):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable
+
+from derive.bounds import SENTENCE
 
 _KINDS = {
     "FieldAt": "a field", "Field": "a field", "Evolving": "a weight matrix", "Atom": "a matrix", "Sum": "a matrix",
@@ -129,3 +132,32 @@ def plain_objects(text: str) -> str:
     text = re.sub(r"<module '([\w.]+)'[^>]*>", r"\1", text)
     text = re.sub(r"<([\w.]*\.)?(\w+) object at 0x[0-9a-f]+>", lambda m: kind_named(m[2]), text)
     return re.sub(r"np\.(?:float|int|bool)\w*\(([^()]*)\)", r"\1", text)
+
+
+def printable(text: str) -> str:
+    """A text without control characters, format characters and lone surrogates, which stand there as escapes.
+
+    Line ends and tabs stay. Names out of files go through this before a terminal sees them.
+    """
+    if text.isprintable():
+        return text
+    kept = (letter if letter in "\n\t" or _is_shown(letter) else _escaped(letter) for letter in text)
+    return "".join(kept)
+
+
+def _is_shown(letter: str) -> bool:
+    return letter.isprintable() or unicodedata.category(letter) == "Zs"
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+def one_sentence(text: str) -> str:
+    """A text as one printable line of at most `SENTENCE` characters; the middle is left out of a longer one."""
+    line = " ".join(printable(text).split())
+    if len(line) > SENTENCE.most:
+        line = re.sub(r"\S{61,}", lambda word: f"{word[0][:40]}...{word[0][-12:]}", line)
+    if len(line) > SENTENCE.most:
+        line = f"{line[: SENTENCE.most - 115].rstrip()} ... {line[-105:].lstrip()}"
+    return line

@@ -7,12 +7,17 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from contextlib import suppress
+from typing import Any
 
 import click
 
+from derive import interrupts
+from derive.cli.terminal import printable_streams
 from derive.errors import DeriveError
+from derive.plain_words import one_sentence
 
+INTERRUPTED = interrupts.EXIT_CODE
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
@@ -45,20 +50,39 @@ class DeriveGroup(click.Group):
 
             switch_on()
         warnings.simplefilter("ignore", RuntimeWarning)  # overflow ends in a sentence of ours, not in NumPy's
+        with interrupts.handled(alone=standalone_mode and args is None), printable_streams():
+            code = self._ended(args, prog_name, complete_var, extra)
+        sys.exit(code)
+
+    def _ended(
+        self, args: Sequence[str] | None, prog_name: str | None, complete_var: str | None, extra: dict[str, Any]
+    ) -> int:
+        """Run a command, say what went wrong, and return the exit code."""
         try:
             result = super().main(args, prog_name or "derive", complete_var, standalone_mode=False, **extra)
         except DeriveError as error:
-            _fail(str(error), error.exit_code)
+            return _failed(str(error), error.exit_code)
         except click.UsageError as error:
             path = error.ctx.command_path if error.ctx is not None else "derive"
-            _fail(f"{error.format_message().rstrip('.')} (see {path} --help)", 2)
+            return _failed(f"{error.format_message().rstrip('.')} (see {path} --help)", 2)
         except click.ClickException as error:
-            _fail(error.format_message(), 2)
+            return _failed(error.format_message(), 2)
         except click.Abort as abort:
-            _fail(str(abort.__cause__ or "") or "interrupted", 130)
-        sys.exit(result if isinstance(result, int) else 0)
+            return _failed(str(abort.__cause__ or "") or "interrupted", INTERRUPTED)
+        except OSError as error:
+            return _failed(f"cannot write ({error.strerror or error}); make room, or write elsewhere", 2)
+        except Exception:
+            if not interrupts.happened():
+                raise
+            return _failed("interrupted", INTERRUPTED)  # a library has made another exception of it
+        return result if isinstance(result, int) else 0
 
 
-def _fail(sentence: str, code: int) -> NoReturn:
-    click.echo(f"error: {' '.join(sentence.split())}", err=True)
-    sys.exit(code)
+def _failed(sentence: str, code: int) -> int:
+    """Say what went wrong; the exit code that belongs to it."""
+    if interrupts.happened():
+        interrupts.told()
+        code = INTERRUPTED
+    with suppress(OSError):
+        click.echo(f"error: {one_sentence(sentence)}", err=True)
+    return code

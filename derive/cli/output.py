@@ -12,7 +12,9 @@ from typing import Any
 
 import click
 
+from derive.cli.terminal import raw_stream
 from derive.errors import NumericalError
+from derive.plain_words import printable
 
 Progress = Callable[[float, str], None]
 
@@ -56,7 +58,7 @@ def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]],
 
     if title:
         click.echo(title)
-    cells = [list(row) for row in rows]
+    cells = [[printable(cell) for cell in row] for row in rows]
     widths = [max([0, *(len(row[i]) for row in cells if i < len(row))]) for i in range(len(heads))]
     between = 3
     whole = sum(max(width, len(name)) + between for width, name in zip(widths, heads, strict=True))
@@ -79,7 +81,8 @@ def print_rich(renderable: Any, least: int = 0) -> None:
     """Print as wide as the terminal, or wider if less than `least` would not do."""
     from rich.console import Console
 
-    Console(highlight=False, markup=False, width=max(columns(), least)).print(renderable)
+    out = raw_stream(sys.stdout)
+    Console(file=out, highlight=False, markup=False, width=max(columns(), least)).print(renderable)
 
 
 def columns() -> int:
@@ -154,11 +157,12 @@ def progress_bar(title: str, quiet: bool) -> Iterator[Progress | None]:
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     left = (TextColumn("left"), TimeRemainingColumn(elapsed_when_finished=False))
-    with Bar(*columns, *left, console=Console(stderr=True), transient=True) as bar:
+    title = printable(title)
+    with Bar(*columns, *left, console=Console(file=raw_stream(sys.stderr)), transient=True) as bar:
         task, shown = bar.add_task(title, total=None), [title]
 
         def report(fraction: float, text: str) -> None:
-            shown[0] = f"{title}: {text}" if text else title
+            shown[0] = f"{title}: {printable(text)}" if text else title
             bar.update(task, total=1.0, completed=min(max(fraction, 0.0), 1.0), description=shown[0])
 
         def compiling(now: bool) -> None:

@@ -1,0 +1,182 @@
+"""Ctrl-C ends a command within two seconds, also where Python does not get to handle it.
+
+Python handles a signal between two of its own instructions. Three things can go wrong. The KeyboardInterrupt is raised
+inside a callback of the garbage collector, as JAX has one, and is dropped: it is raised again. A library computes
+without holding Python's lock and does not come back: a thread ends the process, with exit code 130. A library computes
+while it holds the lock: a second process, which is told of the signal by a pipe, ends this one.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import select
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+PATIENCE = 1.2
+"""Seconds that a command has to end by itself."""
+LAST_PATIENCE = 1.7
+"""Seconds after which the second process ends it."""
+EXIT_CODE = 130
+_SHOW_CURSOR = b"\x1b[?25h"
+
+
+class _State:
+    """What is known of the interrupt of this process."""
+
+    happened = False
+    told = False
+    sentence: Callable[[], str] | None = None
+    unfinished: set[Path] = set()
+
+
+def happened() -> bool:
+    """Whether Ctrl-C was pressed."""
+    return _State.happened
+
+
+def told() -> None:
+    """Say that the user has been told."""
+    _State.told = True
+
+
+@contextmanager
+def saying(sentence: Callable[[], str]) -> Iterator[None]:
+    """What a process that is ended meanwhile says: what is kept, and how to go on."""
+    before, _State.sentence = _State.sentence, sentence
+    try:
+        yield
+    finally:
+        _State.sentence = before
+
+
+@contextmanager
+def removing(path: Path) -> Iterator[None]:
+    """A file or directory that is unfinished meanwhile, and removed if the process is ended."""
+    _State.unfinished.add(path)
+    try:
+        yield
+    finally:
+        _State.unfinished.discard(path)
+
+
+@contextmanager
+def handled(alone: bool) -> Iterator[None]:
+    """Handle Ctrl-C in this block. alone: whether the process is this command's own, so that it may be ended."""
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield  # ignored, as under nohup, or somebody else's
+        return
+    hook, end = sys.unraisablehook, _second_process() if alone else None
+
+    def again(unraisable: Any) -> None:
+        """A KeyboardInterrupt that was dropped comes back at the next instruction."""
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            _thread.interrupt_main()
+        else:
+            hook(unraisable)
+
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        if alone and not _State.happened:
+            _thread.start_new_thread(
+                _end_later, ()
+            )  # without the locks of `threading`, which this may have interrupted
+        _State.happened = True
+        raise KeyboardInterrupt
+
+    sys.unraisablehook = again
+    signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield
+    finally:
+        if not _State.happened:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            sys.unraisablehook = hook
+            if end is not None:
+                end()
+
+
+@contextmanager
+def not_for_children() -> Iterator[None]:
+    """Processes that are started in this block never get Ctrl-C: it is their parent's to handle."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_later() -> None:
+    time.sleep(PATIENCE)
+    sentence = "interrupted"
+    with suppress(Exception):
+        sentence = sentence if _State.sentence is None else _State.sentence()
+    for path in tuple(_State.unfinished):
+        with suppress(OSError):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    if not _State.told:
+        with suppress(OSError):
+            os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + f"error: {sentence}\n".encode(errors="replace"))
+    os._exit(EXIT_CODE)
+
+
+def _second_process() -> Callable[[], None] | None:
+    """Start the process that ends this one if it does not end after a signal; what stops it again.
+
+    The signal handler of C writes to a pipe as soon as the signal comes. The end of the pipe closes with this process.
+    """
+    if not hasattr(os, "fork") or threading.active_count() > 1 or {"jax", "numpy"} & set(sys.modules):
+        return None
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    parent = os.getpid()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        with suppress(BaseException):
+            os.close(writing)
+            _guard(reading, parent)
+        os._exit(0)
+    os.close(reading)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+
+    def end() -> None:
+        signal.set_wakeup_fd(-1)
+        os.close(writing)
+        with suppress(ChildProcessError):
+            os.waitpid(child, 0)
+
+    return end
+
+
+def _guard(reading: int, parent: int) -> None:
+    """Wait for the signal, then for the end of the parent, which is killed if it does not come."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for handle in (0, 1):
+        os.close(handle)
+    while True:
+        content = os.read(reading, 1)
+        if not content:
+            return
+        if content[0] == signal.SIGINT:
+            break
+    deadline = time.monotonic() + LAST_PATIENCE
+    while (left := deadline - time.monotonic()) > 0:
+        if select.select([reading], [], [], left)[0] and not os.read(reading, 64):
+            return
+    if os.getppid() == parent:
+        os.write(2, b"error: interrupted\n")
+        os.kill(parent, signal.SIGKILL)
