@@ -86,7 +86,7 @@ def test_zarr_is_refused_where_it_cannot_be_written(monkeypatch, tmp_path):
     command = ["solve", "spiked_wigner", "gamma0=2", "--out"]
     told = CliRunner().invoke(main, [*command, str(tmp_path / "mine.zarr")])
     assert told.exit_code == 2 and "choose another name" in told.stderr
-    with pytest.raises(DeriveError, match="choose another name"):
+    with pytest.raises(DeriveError, match="is not a result"):
         derive.open(tmp_path / "mine.zarr")
     assert (tmp_path / "mine.zarr" / "thesis.tex").read_text() == "years of work"
     monkeypatch.setattr("derive.results.saving.importlib.util.find_spec", lambda name: None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from derive.api.cutting import SMALLER, Cut, sample_name
-from derive.errors import NumericalError
+from derive.errors import DeriveError, NumericalError
 from derive.results import Comparison, Simulation, Solution, Sweep, compare
 from derive.sweeps.journal import Journal
 from derive.sweeps.units import Found, read, simulation_of, solution_of
@@ -19,8 +19,25 @@ def solutions(cut: Cut, journal: Journal) -> dict[int, Found]:
         place: found
         for chunk in cut.chunks
         if chunk.name in journal.done
-        for place, found in zip(chunk.places, read(journal.done[chunk.name]), strict=True)
+        for place, found in zip(chunk.places, _results(journal, chunk.name, len(chunk.places)), strict=True)
     }
+
+
+def _results(journal: Journal, name: str, count: int = 1) -> list[Found]:
+    """The results of a unit that is there, one for each of its points."""
+    try:
+        found = read(journal.done[name])
+        if len(found) != count:
+            raise ValueError(f"{len(found)} results for {count} points")
+    except ValueError:
+        raise _malformed(journal, name) from None
+    return found
+
+
+def _malformed(journal: Journal, name: str) -> DeriveError:
+    return DeriveError(
+        f"{journal.place(name)} holds no result of this version; remove the line, and it is computed again"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +69,13 @@ class Gathered:
     def solution(self, place: int) -> Solution:
         problem = self.cut.grid.problems[place]
         made = self.cut.source.made("solve", problem, self.cut.asked.options("solve"))
+        name = next(chunk.name for chunk in self.cut.chunks if place in chunk.places)
         if place not in self.solved:
-            name = next(chunk.name for chunk in self.cut.chunks if place in chunk.places)
             return Solution(made, None, (_missing(name in self.lost),))
-        found = solution_of(self.solved[place], self.cut.solver(problem), problem.inputs)
+        try:
+            found = solution_of(self.solved[place], self.cut.solver(problem), problem.inputs)
+        except ValueError:
+            raise _malformed(self.journal, name) from None
         return Solution(made, None, (str(found),)) if isinstance(found, NumericalError) else Solution.of(made, found)
 
     def simulation(self, place: int, kind: str = "", size: int | None = None) -> Simulation:
@@ -66,8 +86,11 @@ class Gathered:
         absent = {name for name in names if name not in self.journal.done}
         if absent:
             return Simulation(made, None, (_missing(bool(self.lost & absent)),))
-        parts = [read(self.journal.done[name])[0] for name in names]
-        found = simulation_of(parts, self.cut.solver(problem), problem.inputs)
+        parts = [_results(self.journal, name)[0] for name in names]
+        try:
+            found = simulation_of(parts, self.cut.solver(problem), problem.inputs)
+        except ValueError:
+            raise _malformed(self.journal, names[0]) from None
         return Simulation(made, None, (str(found),)) if isinstance(found, NumericalError) else Simulation(made, found)
 
     def comparison(self, place: int) -> Comparison:

@@ -15,6 +15,7 @@ from derive.api.options import several, wanted_kernels
 from derive.api.solvers import Source
 from derive.api.wishes import CORES, Wish, Workers, shard_of
 from derive.errors import ParameterError
+from derive.interrupts import saying
 from derive.language.family import Family
 from derive.language.model import Model
 from derive.problems import aligned, array_names, grid_of
@@ -138,17 +139,19 @@ class Sweeping:
         if cut.asked.of != "solve":
             self._check_memory()
         journal = opened(workers.journal, cut.about)
-        watch = Watch(progress, sum(name not in journal.done for name in names_of(share)))
+        names = names_of(share)
+        watch = Watch(progress, sum(name not in journal.done for name in names))
         try:
-            lost = self._compute(cut.solving(share), journal, workers, watch)
-            if cut.asked.of == "simulate":
-                lost |= self._compute(cut.sampling(share, {}), journal, workers, watch)
-            elif cut.asked.of == "compare":
-                solved = solutions(cut, journal)
-                units = [*cut.sampling(share, solved), *cut.smaller(share, solved)]
-                lost |= self._compute(units, journal, workers, watch)
+            with saying(lambda: _how_to_go_on(journal, names)):
+                lost = self._compute(cut.solving(share), journal, workers, watch)
+                if cut.asked.of == "simulate":
+                    lost |= self._compute(cut.sampling(share, {}), journal, workers, watch)
+                elif cut.asked.of == "compare":
+                    solved = solutions(cut, journal)
+                    units = [*cut.sampling(share, solved), *cut.smaller(share, solved)]
+                    lost |= self._compute(units, journal, workers, watch)
         except KeyboardInterrupt:
-            raise Interrupted(_how_to_go_on(journal, names_of(share))) from None
+            raise Interrupted(_how_to_go_on(journal, names)) from None
         finally:
             journal.close()
         return Gathered(cut, journal, frozenset(lost)).sweep()

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import json
+import math
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from derive.bounds import RESULT_SIZE
 from derive.errors import DeriveError
+from derive.guarded import parsed_json, read_bytes
 from derive.places import path_of
+from derive.plain_words import printable
 from derive.results.comparison import Comparison
 from derive.results.limit import Limit
 from derive.results.made import Made
-from derive.results.saving import ENGINES, FORMAT, Saved, check_zarr
+from derive.results.saving import FORMAT, NUMBERS, SKELETON, Saved
+from derive.results.sealing import check_seal
 from derive.results.simulation import Simulation
 from derive.results.solution import Solution
 from derive.results.sweep import Sweep
+from derive.results.typed import built
 from numerics.bulk.law import Law, Panel, Panelled, Piece
 from numerics.outliers.alignments import Alignment
 from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
@@ -68,50 +74,86 @@ def open_result(path: str | os.PathLike[str]) -> Any:
     ...     derive.open(file).outliers
     array([2.5])
     """
-    import xarray
-
     file = path_of(path)
-    zarr = file.is_dir() and file.suffix == ".zarr"
-    if zarr:
-        check_zarr(file)
-    elif not file.is_file():
+    if not os.path.lexists(file):
         raise DeriveError(f"there is no file {file}; results are written with .save({str(file)!r})")
+    if file.is_dir() and file.suffix != ".zarr":
+        raise DeriveError(f"{file} is a directory and no saved result; give a .nc file or a .zarr directory")
+    check_seal(file)
     try:
-        with xarray.open_dataset(file, group="record", engine=ENGINES[".zarr" if zarr else ".nc"]) as record:
-            version = int(record.attrs["format"])
-            skeleton, numbers = record["skeleton"].values.tobytes(), np.asarray(record["numbers"].values, float)
-    except Exception as error:  # noqa: BLE001 - whatever the library raises on a damaged or foreign file
-        what = " ".join(f"{type(error).__name__}: {error}".split())[:120]
-        raise DeriveError(f"{file} is not a result saved by this package, or is damaged ({what})") from None
-    if version > FORMAT:
-        raise DeriveError(f"{file} was saved by a later version (format {version}); install that version to open it")
-    try:
-        result = decoded(json.loads(skeleton), numbers)
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise DeriveError(f"{file} is damaged or of another version ({type(error).__name__}); make it again") from None
+        skeleton, numbers = _of_directory(file) if file.is_dir() else _of_file(file)
+        held = parsed_json(skeleton)
+        if not isinstance(held, dict) or held.get("format") != FORMAT:
+            raise DeriveError(f"{file} was saved by another version; make it again with this one")
+        result = decoded(held.get("result"), numbers)
+    except DeriveError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever HDF5 raises on a damaged or foreign file
+        what = f"{type(error).__name__}: {error}"[:120]
+        raise DeriveError(
+            f"{file} is not a result saved by this version, or is damaged ({what}); make it again"
+        ) from None
     if not isinstance(result, Saved):
         raise DeriveError(f"{file} holds no result")
     return result
 
 
+def _of_file(path: Path) -> tuple[bytes, np.ndarray]:
+    """The record of a netCDF file: its text and its numbers, which take no more than the file does."""
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        if not isinstance(file.get("record", getlink=True), h5py.HardLink):
+            raise ValueError("no record")
+        parts = []
+        for name, dtype in (("skeleton", np.uint8), ("numbers", np.float64)):
+            if not isinstance(file["record"].get(name, getlink=True), h5py.HardLink):
+                raise ValueError(f"no {name}")
+            part = file["record"][name]
+            if not isinstance(part, h5py.Dataset) or part.ndim != 1 or part.dtype != dtype:
+                raise ValueError(f"no {name}")
+            plain = part.chunks is None and not part.is_virtual and not part.external
+            if not plain or part.nbytes > path.stat().st_size:
+                raise ValueError(f"{name} takes more than the file has")
+            parts.append(part[()])
+    return parts[0].tobytes(), parts[1]
+
+
+def _of_directory(path: Path) -> tuple[bytes, np.ndarray]:
+    return read_bytes(path / SKELETON, RESULT_SIZE), np.frombuffer(read_bytes(path / NUMBERS, RESULT_SIZE), "<f8")
+
+
 def decoded(value: Any, numbers: np.ndarray) -> Any:
-    """What `derive.results.saving.Pool` encoded; `numbers` are all its numbers in one row."""
+    """What `derive.results.saving.Pool` encoded; `numbers` are all its numbers in one row.
+
+    What it never encodes is a ValueError.
+    """
     if isinstance(value, list):
         return [decoded(part, numbers) for part in value]
+    if isinstance(value, str):
+        return printable(value)
     if not isinstance(value, dict):
         return value
-    ((kind, content),) = value.items()
-    if kind == "object":
-        name, parts = content
-        return _NAMED[name](**{key: decoded(part, numbers) for key, part in parts.items()})
-    if kind == "mapping":
-        return {decoded(key, numbers): decoded(part, numbers) for key, part in content}
-    if kind == "tuple":
-        return tuple(decoded(part, numbers) for part in content)
-    if kind == "float":
-        return float(content)
-    start, shape, dtype = content
-    count = int(np.prod(shape, dtype=int))
-    if kind != "array" or start + count > len(numbers):
-        raise ValueError(kind)
-    return numbers[start : start + count].astype(dtype).reshape(shape)
+    try:
+        ((kind, content),) = value.items()
+        if kind == "object":
+            name, parts = content
+            made = {key: decoded(part, numbers) for key, part in parts.items()}
+            if isinstance(parts.get("declaration"), str):
+                made["declaration"] = parts["declaration"]  # a text with its own line ends, which nobody prints
+            return built(_NAMED[name], made)
+        if kind == "mapping":
+            return {decoded(key, numbers): decoded(part, numbers) for key, part in content}
+        if kind == "tuple":
+            return tuple(decoded(part, numbers) for part in content)
+        if kind == "float":
+            return float(content)
+        start, shape, dtype = content
+        if kind != "array" or np.dtype(dtype).kind not in "fiub" or not all(type(n) is int and n >= 0 for n in shape):
+            raise ValueError(kind)
+        count = math.prod(shape)
+        if type(start) is not int or not 0 <= start <= start + count <= len(numbers):
+            raise ValueError(kind)
+        return numbers[start : start + count].astype(dtype).reshape(shape)
+    except (TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from None

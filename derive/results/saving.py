@@ -1,8 +1,9 @@
 """Results as files: a labelled tree for people and other programs, and beside it the whole result as plain data.
 
 A file is netCDF, or a directory in the format of Zarr. The groups `theory`, `simulation` and `sweep` are what
-`to_xarray()` gives. The group `record` holds the result itself, for `derive.open`: one array of all its numbers and one
-text that says what they are. Nothing in it is code, and nothing is pickled.
+`to_xarray()` gives. The group `record`, in a directory two files of that name, holds the result itself, for
+`derive.open`: all its numbers in one row and one text that says what they are. Nothing in it is code, and nothing is
+pickled. Digests say whether anything was changed since.
 """
 
 from __future__ import annotations
@@ -21,15 +22,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derive.errors import DeriveError
+from derive.interrupts import removing
 from derive.places import path_of
+from derive.results.sealing import seal
 
 if TYPE_CHECKING:
     import xarray
 
-FORMAT = 1
-"""Version of the group `record`; files of a later one are refused."""
-ENGINES = {".nc": "h5netcdf", ".zarr": "zarr"}
-"""What reads and writes a result, by how its name ends."""
+FORMAT = 2
+"""Version of the record; files of another one are refused."""
+SUFFIXES = (".nc", ".zarr")
+SKELETON, NUMBERS = "record-skeleton.json", "record-numbers.f8"
+"""The record in a directory: what the numbers are, and the numbers themselves, in eight bytes each."""
 
 
 class Saved(ABC):
@@ -48,30 +52,37 @@ def write_result(result: Saved, path: Path) -> Path:
     """Write a result, whole or not at all."""
     import xarray
 
-    if path.suffix not in ENGINES:
+    if path.suffix not in SUFFIXES:
         raise DeriveError(f"{path}: end the name in .nc or .zarr; results are saved as netCDF or Zarr")
     if path.suffix == ".zarr":
         check_zarr(path)
     pool = Pool()
-    skeleton = json.dumps(pool.encoded(result), allow_nan=False).encode()
-    record = xarray.Dataset(
-        {"skeleton": ("byte", np.frombuffer(skeleton, np.uint8)), "numbers": ("number", pool.numbers())},
-        attrs={"format": FORMAT},
-    )
+    skeleton = json.dumps({"format": FORMAT, "result": pool.encoded(result)}, allow_nan=False).encode()
     tree = as_tree(result.to_xarray())
-    tree["record"] = xarray.DataTree(record)
     try:
-        with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as directory:
+        with (
+            tempfile.TemporaryDirectory(prefix=f".{path.name[:100]}-", dir=path.parent) as directory,
+            removing(Path(directory)),
+        ):
             unfinished = Path(directory) / f"new{path.suffix}"
             if path.suffix == ".nc":
+                record = {
+                    "skeleton": ("byte", np.frombuffer(skeleton, np.uint8)),
+                    "numbers": ("number", pool.numbers()),
+                }
+                tree["record"] = xarray.DataTree(xarray.Dataset(record))
                 tree.to_netcdf(unfinished, engine="h5netcdf")
             else:
                 tree.to_zarr(unfinished, zarr_format=2)  # the version whose texts every reader knows
-                if path.exists():
-                    os.replace(path, Path(directory) / "old")
+                (unfinished / SKELETON).write_bytes(skeleton)
+                (unfinished / NUMBERS).write_bytes(pool.numbers().astype("<f8").tobytes())
+            seal(unfinished)
+            if path.is_dir():
+                os.replace(path, Path(directory) / "old")
             os.replace(unfinished, path)
-    except OSError as error:
-        raise DeriveError(f"{path}: cannot be written ({error.strerror or error}); choose another file") from None
+    except (OSError, RuntimeError) as error:  # HDF5 tells a full disk as a RuntimeError
+        what = getattr(error, "strerror", None) or str(error)[:100]
+        raise DeriveError(f"{path}: cannot be written ({what}); make room, or choose another file") from None
     return path
 
 

@@ -1,24 +1,29 @@
 """What a sweep has computed so far, on disk: a line for each finished unit, written when it is finished.
 
 The first line says what the sweep is: declaration, parameters, options and versions. Each other line holds a
-fingerprint of that, the name of a unit and its results. Lines come in the order in which units were finished; sorted,
-they are the same bytes however the work was done. A line that a crash has cut off is computed again.
+fingerprint of that, the name of a unit and its results. Every line ends with a digest of its own, so that a line that
+was changed is refused by its number. Lines come in the order in which units were finished; sorted, they are the same
+bytes however the work was done. A line that a crash or a full disk has cut off is computed again.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
+import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from derive.bounds import JOURNAL_LINE, JOURNAL_SIZE
 from derive.errors import DeriveError
+from derive.guarded import digest, parsed_json, read_bytes, write_whole
 
-FORMAT = 1
+FORMAT = 2
 SYNCED_EVERY = 2.0
 """Seconds that a crash of the whole machine may cost."""
 About = Mapping[str, Any]
@@ -27,44 +32,56 @@ About = Mapping[str, Any]
 
 def fingerprint(about: About) -> str:
     """A digest of what a sweep is."""
-    return hashlib.sha256(_text(about).encode()).hexdigest()[:32]
+    return digest(_text(about).encode())[:32]
 
 
 @dataclass
 class Journal:
-    """The finished units of one sweep; kept in memory alone if there is no path."""
+    """The finished units of one sweep; kept in memory alone if there is no path. places: the lines where they stand."""
 
     path: Path | None
     about: About
     done: dict[str, str]
-    _file: IO[bytes] | None = None
+    places: dict[str, int] = field(default_factory=dict)
+    _file: FileIO | None = None
     _synced: float = 0.0
 
     def add(self, unit: str, line: str) -> None:
         """Keep the results of a unit: once this returns, a crash of this process does not lose them."""
-        self.done[unit] = line
         if self._file is not None:
             try:
-                self._file.write(_line(fingerprint(self.about), unit, line))
-                self._file.flush()  # beyond the reach of whatever happens to this process
+                _append(self._file, _line(fingerprint(self.about), unit, line))  # no crash of this process undoes it
                 if time.monotonic() - self._synced > SYNCED_EVERY:
-                    os.fsync(self._file.fileno())  # and to the machine
+                    os.fsync(self._file.fileno())  # nor one of the machine
                     self._synced = time.monotonic()
             except OSError as error:
-                raise DeriveError(
-                    f"{self.path}: cannot be written ({error.strerror}); make room and run the same again to go on"
-                ) from None
+                raise self._full(error) from None
+        self.done[unit] = line
+
+    def place(self, unit: str) -> str:
+        """Where a unit stands, for a sentence."""
+        return f"{self.path}, line {self.places[unit]}," if unit in self.places else f"the part {unit}"
 
     def close(self) -> None:
         if self._file is not None:
-            self._file.close()
-            self._file = None
+            file, self._file = self._file, None
+            try:
+                with file:
+                    os.fsync(file.fileno())
+            except OSError as error:
+                raise self._full(error) from None
 
     def remove(self) -> None:
         """Remove the file: everything in it is elsewhere."""
         self.close()
         if self.path is not None:
             self.path.unlink(missing_ok=True)
+
+    def _full(self, error: OSError) -> DeriveError:
+        return DeriveError(
+            f"{self.path}: cannot be written ({error.strerror}); the {len(self.done)} finished parts are kept, so make "
+            "room and run the same again to go on"
+        )
 
 
 def opened(path: Path | None, about: About, write: bool = True) -> Journal:
@@ -74,27 +91,44 @@ def opened(path: Path | None, about: About, write: bool = True) -> Journal:
     """
     if path is None:
         return Journal(None, about, {})
-    done, good = {}, 0
-    if path.exists():
-        found, good = _read(path)
+    journal, good = Journal(path, about, {}), 0
+    if os.path.lexists(path):
+        found = _read(path)
         if found is not None:
-            why = _differs(found[0], about)
+            why = _differs(found.about, about)
             if why:
                 raise DeriveError(f"{path} is the journal of another sweep: {why}; name another --journal")
-            done = found[1]
+            journal, good = Journal(path, about, found.units, found.places), found.length
     if not write:
-        return Journal(path, about, done)
+        return journal
     try:
-        file = open(path, "r+b" if path.exists() else "x+b")  # noqa: SIM115 - closed with the journal
-        _lock(file, path)
-        file.truncate(good)  # what was cut off
-        file.seek(0, os.SEEK_END)
+        journal._file = _opened_alone(path)
+        journal._file.truncate(good)  # what was cut off
         if not good:
-            file.write(_head(about))
-            file.flush()
+            _append(journal._file, _head(about))
     except OSError as error:
         raise DeriveError(f"{path}: cannot be written ({error.strerror}); name another --journal") from None
-    return Journal(path, about, done, file)
+    return journal
+
+
+def _opened_alone(path: Path) -> FileIO:
+    """The file, which no other process writes, without a buffer: what a full disk does not take is known at once."""
+    file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+")
+    _lock(file, path)
+    return file
+
+
+def _append(file: FileIO, content: bytes) -> None:
+    """Add to the end of a file, all or nothing."""
+    start = file.seek(0, os.SEEK_END)
+    left = memoryview(content)
+    try:
+        while left:
+            left = left[file.write(left) :]
+    except OSError:
+        with suppress(OSError):
+            file.truncate(start)
+        raise
 
 
 def merged(paths: Iterable[Path]) -> tuple[About, dict[str, str]]:
@@ -102,16 +136,14 @@ def merged(paths: Iterable[Path]) -> tuple[About, dict[str, str]]:
     about: About | None = None
     first, units = Path(), dict[str, str]()
     for path in paths:
-        if not path.is_file():
-            raise DeriveError(f"there is no file {path}; give the journals of all shards")
-        found, _ = _read(path)
+        found = _read(path)
         if found is None:
             raise DeriveError(f"{path} is empty: nothing of its shard is done")
         if about is None:
-            about, first = found[0], path
-        elif why := _differs(found[0], about):
+            about, first = found.about, path
+        elif why := _differs(found.about, about):
             raise DeriveError(f"{path} and {first} are journals of different sweeps: {why}")
-        for unit, line in found[1].items():
+        for unit, line in found.units.items():
             if units.setdefault(unit, line) != line:
                 raise DeriveError(
                     f"{path} has other numbers for {unit} than a journal before it, so that one of them was made with "
@@ -124,12 +156,9 @@ def merged(paths: Iterable[Path]) -> tuple[About, dict[str, str]]:
 
 def write_merged(path: Path, about: About, units: Mapping[str, str]) -> None:
     """One journal of all units, in the order of their names; whole or not at all."""
-    unfinished = path.with_name(f".{path.name}-unfinished")
+    lines = (_line(fingerprint(about), unit, units[unit]) for unit in sorted(units))
     try:
-        with open(unfinished, "wb") as file:
-            file.write(_head(about))
-            file.writelines(_line(fingerprint(about), unit, units[unit]) for unit in sorted(units))
-        os.replace(unfinished, path)
+        write_whole(path, b"".join([_head(about), *lines]))
     except OSError as error:
         raise DeriveError(f"{path}: cannot be written ({error.strerror}); choose another file") from None
 
@@ -139,54 +168,104 @@ def _text(about: About) -> str:
 
 
 def _head(about: About) -> bytes:
-    return f'{{"journal":{FORMAT},"sweep":"{fingerprint(about)}","about":{_text(about)}}}\n'.encode()
+    return _signed(f'{{"journal":{FORMAT},"sweep":"{fingerprint(about)}","about":{_text(about)}')
 
 
 def _line(sweep: str, unit: str, line: str) -> bytes:
-    return f'{{"sweep":"{sweep}","unit":{json.dumps(unit)},"found":{line}}}\n'.encode()
+    return _signed(f'{{"sweep":"{sweep}","unit":{json.dumps(unit)},"found":{line}')
 
 
-def _read(path: Path) -> tuple[tuple[About, dict[str, str]] | None, int]:
-    """What a journal says that it is and its units, None if not even its first line is whole; and the bytes that count.
+_SIGNED = re.compile(rb',"digest":"([0-9a-f]{64})"}')
+
+
+def _signed(record: str) -> bytes:
+    """A record, which is still open, as a whole line with its digest."""
+    content = record.encode()
+    return content + f',"digest":"{digest(content)}"}}\n'.encode()
+
+
+def _unsigned(line: bytes) -> bytes | None:
+    """The record of a line, closed; None where its digest is another one."""
+    tail = line[-len(_signed("")) :]
+    content, signed = line[: -len(tail)], _SIGNED.fullmatch(tail[:-1])
+    if signed is None or not tail.endswith(b"\n") or signed[1] != digest(content).encode():
+        return None
+    return content + b"}"
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What a journal says that it is, its units, the lines where they stand, and the bytes of all whole lines."""
+
+    about: About
+    units: dict[str, str]
+    places: dict[str, int]
+    length: int
+
+
+def _read(path: Path) -> _Content | None:
+    """The content of a journal; None if not even its first line is whole.
 
     Only a last line may be cut off, by a crash or a full disk.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DeriveError(f"{path}: cannot be read ({error.strerror}); name another --journal") from None
-    lines = list(_whole_lines(content))
+    *lines, rest = read_bytes(path, JOURNAL_SIZE).split(b"\n")
     if not lines:
-        if content and not b'{"journal":'.startswith(content[:11]) and not content.startswith(b'{"journal":'):
+        if rest and not rest.startswith(b'{"journal":') and not b'{"journal":'.startswith(rest):
             raise DeriveError(f"{path} is no journal of a sweep; name another --journal")
-        return None, 0
-    head = _parsed(lines[0])
-    if head is None or "journal" not in head or "about" not in head:
-        raise DeriveError(f"{path} is no journal of a sweep; name another --journal")
-    if head["journal"] != FORMAT:
-        raise DeriveError(f"{path} was written by another version; name another --journal")
-    about, sweep, good = head["about"], head["sweep"], len(lines[0])
-    if fingerprint(about) != sweep:
-        raise DeriveError(f"the first line of {path} was changed; name another --journal")
+        return None
+    about, sweep = _about(path, lines[0] + b"\n")
     units: dict[str, str] = {}
+    places: dict[str, int] = {}
+    length = len(lines[0]) + 1
     for number, line in enumerate(lines[1:], start=2):
-        start = f'{{"sweep":"{sweep}","unit":'.encode()
-        held = _parsed(line) if line.startswith(start) else None
-        if held is None or not isinstance(held.get("unit"), str) or "found" not in held:
-            raise DeriveError(f"{path}, line {number}, is damaged; remove the line, and it is computed again")
-        unit = held["unit"]
-        units[unit] = line[len(start) + len(json.dumps(unit).encode()) + len(b',"found":') : -2].decode()
-        good += len(line)
-    return (about, units), good
+        unit, found = _unit(line + b"\n", sweep) or ("", None)
+        if found is None or units.setdefault(unit, found) != found:
+            raise _changed(path, number)
+        places.setdefault(unit, number)
+        length += len(line) + 1
+    if (end := _SIGNED.search(rest)) and (end.end() < len(rest) or _unit(rest + b"\n", sweep) is None):
+        raise _changed(path, len(lines) + 1)  # a whole line whose end was changed, not one that was cut off
+    return _Content(about, units, places, length)
 
 
-def _whole_lines(content: bytes) -> Iterator[bytes]:
-    return (line for line in content.splitlines(keepends=True) if line.endswith(b"\n"))
+def _about(path: Path, line: bytes) -> tuple[About, str]:
+    """What the first line says that the sweep is, and its fingerprint."""
+    if not line.startswith(b'{"journal":'):
+        raise DeriveError(f"{path} is no journal of a sweep; name another --journal")
+    if line.endswith(b"\r\n"):
+        raise DeriveError(
+            f"{path}, line 1, ends as lines of Windows do: a program has rewritten it; restore the original"
+        )
+    if not line.startswith(f'{{"journal":{FORMAT},'.encode()):
+        raise DeriveError(f"{path} is a journal of another version; remove it and run the sweep again")
+    content = _unsigned(line)
+    head = None if content is None else _parsed(content)
+    if head is None or not isinstance(head.get("about"), dict) or fingerprint(head["about"]) != head.get("sweep"):
+        raise DeriveError(f"the first line of {path} was changed; name another --journal")
+    return head["about"], head["sweep"]
 
 
-def _parsed(line: bytes) -> dict[str, Any] | None:
+def _unit(line: bytes, sweep: str) -> tuple[str, str] | None:
+    """The name and the results of a unit; None where the line is not as it was written."""
+    start = f'{{"sweep":"{sweep}","unit":'.encode()
+    content = _unsigned(line) if line.startswith(start) and len(line) <= JOURNAL_LINE.most else None
+    held = None if content is None else _parsed(content)
+    if content is None or held is None or not isinstance(held.get("unit"), str) or "found" not in held:
+        return None
+    before = start + json.dumps(held["unit"]).encode() + b',"found":'
+    return (held["unit"], content[len(before) : -1].decode()) if content.startswith(before) else None
+
+
+def _changed(path: Path, number: int) -> DeriveError:
+    return DeriveError(
+        f"{path}, line {number}, is damaged or was changed after it was written; remove the line, and it is computed "
+        "again"
+    )
+
+
+def _parsed(content: bytes) -> dict[str, Any] | None:
     try:
-        held = json.loads(line)
+        held = parsed_json(content)
     except ValueError:
         return None
     return held if isinstance(held, dict) else None
@@ -216,7 +295,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-def _lock(file: IO[bytes], path: Path) -> None:
+def _lock(file: FileIO, path: Path) -> None:
     """Two processes must not write one journal."""
     try:
         import fcntl

@@ -17,6 +17,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from derive.errors import DeriveError, NumericalError
+from derive.guarded import parsed_json
 from derive.sweeps.threads import one_thread
 
 if TYPE_CHECKING:
@@ -96,14 +97,18 @@ def written(unit: Unit, tell: Tell | None = None) -> str:
 
 
 def read(line: str) -> list[Found]:
-    """What `computed` wrote."""
+    """What `computed` wrote; ValueError for anything else."""
     import numpy as np
 
     from derive.results.files import decoded
 
-    held = json.loads(line)
-    numbers = np.frombuffer(base64.b64decode(held["numbers"]), "<f8")
-    found: list[Found] = decoded(held["results"], numbers)
+    held = parsed_json(line)
+    if not isinstance(held, dict) or not isinstance(held.get("numbers"), str):
+        raise ValueError("no numbers")
+    numbers = np.frombuffer(base64.b64decode(held["numbers"], validate=True), "<f8")
+    found: list[Found] = decoded(held.get("results"), numbers)
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise ValueError("no results")
     return found
 
 
@@ -155,18 +160,22 @@ def _solver(code: Code) -> Solver:
 
 def solution_of(found: Found, solver: Solver, point: Mapping[str, Any]) -> Solution | NumericalError:
     """A solution of a unit, with what is known elsewhere; its order parameters are not kept."""
+    from derive.results.typed import built
     from numerics.solver import Solution
 
     if "error" in found:
-        return NumericalError(found["error"])
-    return Solution(**found, parameters=dict(point), order=None, about=solver.about, solver=solver)
+        return NumericalError(str(found["error"]))
+    known = {"parameters": dict(point), "order": None, "about": solver.about, "solver": solver}
+    return built(Solution, {**found, **known})
 
 
 def simulation_of(found: Sequence[Found], solver: Solver, point: Mapping[str, Any]) -> Simulation | NumericalError:
     """All samples of one point as one simulation; if some diverged, the reason of the first."""
+    from derive.results.typed import built
     from numerics.simulation.samples import Simulation, joined
 
     wrong = next((one["error"] for one in found if "error" in one), None)
     if wrong is not None:
-        return NumericalError(wrong)
-    return joined([Simulation(**one, parameters=dict(point), about=solver.about) for one in found])
+        return NumericalError(str(wrong))
+    known = {"parameters": dict(point), "about": solver.about}
+    return joined([built(Simulation, {**one, **known}) for one in found])

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Protocol
 
 from derive.errors import DeriveError
+from derive.interrupts import not_for_children
 from derive.sweeps.threads import environment_of_one_thread
 from derive.sweeps.units import Tell, Unit, computed, written
 
@@ -112,7 +113,7 @@ class Processes:
         pool = self.idle.pop()
         if pool is None:
             pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=follow_parent)
-            with environment_of_one_thread(), _without_script():
+            with environment_of_one_thread(), _without_script(), not_for_children():
                 pool.submit(os.getpid)  # starts the process
         future = pool.submit(computed, unit)
         self.busy[future] = pool
