@@ -3,16 +3,16 @@
 `.npz` is read with pickles refused, `.safetensors` by the reader below (eight bytes of header length, a JSON header,
 one buffer), and PyTorch files by torch itself where it is installed, restricted to weights. Every file is checked as a
 whole before the first array is read, an array that is damaged is told with what is wrong with it, and the others are
-read one at a time, when they are asked for.
+read one at a time, when they are asked for. An array takes no memory before its size is known to be within bounds.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
 import math
+import struct
 import zipfile
-import zlib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +20,17 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from derive.errors import CheckpointError
-
-LONGEST_HEADER = 100_000_000
-"""The longest safetensors header, in bytes, that the format allows."""
+from derive.bounds import (
+    ARCHIVE_COUNT,
+    ARCHIVE_HEADER,
+    ARCHIVE_SIZE,
+    ARRAY_EXPANSION,
+    ARRAY_FREE_SIZE,
+    ARRAY_SIZE,
+)
+from derive.errors import CheckpointError, DeriveError
+from derive.guarded import opened_file, parsed_json
+from derive.plain_words import printable
 
 NEWEST_UNSAFE_TORCH = (2, 5)
 """Up to this version of torch, loading weights only could be tricked into running code."""
@@ -54,6 +61,9 @@ BITS_OF_OTHERS = {
 }
 """Types whose size is known, so that the file can be checked, but which hold no weights that are read here."""
 
+NOT_HERE = 0xFFFFFFFF
+"""A number that the end of a zip archive gives elsewhere, because it has more than 32 bits."""
+
 TORCH_SUFFIXES = (".pt", ".pth", ".bin")
 
 
@@ -74,26 +84,42 @@ class Entry:
 
 def read_checkpoint(path: Path) -> tuple[Entry, ...]:
     """All the arrays of a checkpoint, in the order of the file."""
-    if path.is_dir():
-        raise CheckpointError(f"{path} is a directory; give the checkpoint file itself")
-    if not path.is_file():
-        raise CheckpointError(f"there is no file {path}; give a .npz, .safetensors or PyTorch checkpoint")
     suffix = path.suffix.lower()
     readers = {".npz": _read_npz, ".safetensors": _read_safetensors, **dict.fromkeys(TORCH_SUFFIXES, _read_torch)}
-    if suffix not in readers:
-        raise CheckpointError(
-            f"{path} is not one of .npz, .safetensors, .pt, .pth, .bin; save the arrays as one of these"
-        )
-    try:
-        if path.stat().st_size == 0:
+    return _entries(path, readers.get(suffix))
+
+
+def read_npz(path: Path) -> tuple[Entry, ...]:
+    """All the arrays of a NumPy archive, whatever its name ends in."""
+    return _entries(path, _read_npz)
+
+
+def _entries(path: Path, reader: Callable[[Path], tuple[Entry, ...]] | None) -> tuple[Entry, ...]:
+    """What a reader finds in a file; what it raises about foreign bytes is one sentence."""
+    with opened_file(path, ARCHIVE_SIZE, CheckpointError) as (_, size):
+        if reader is None:
+            raise CheckpointError(
+                f"{path} is not one of .npz, .safetensors, .pt, .pth, .bin; save the arrays as one of these"
+            )
+        if size == 0:
             raise CheckpointError(f"{path} is empty; save the checkpoint again")
-        entries = readers[suffix](path)
+    try:
+        entries = reader(path)
+    except DeriveError:
+        raise
     except OSError as error:
         raise CheckpointError(f"cannot read {path} ({error.strerror or error}); check the file") from None
     except MemoryError:
         raise CheckpointError(f"{path} does not fit into memory; save fewer arrays to a file") from None
+    except Exception as error:  # noqa: BLE001 - what decompressors and parsers raise on foreign bytes has no common kind
+        raise CheckpointError(f"{path} is damaged or of another format ({_first_line(error)}); save it again") from None
     if not entries:
         raise CheckpointError(f"{path} holds no arrays; save the weights as named arrays")
+    if len(entries) > ARCHIVE_COUNT.most:
+        raise CheckpointError(f"{path} holds {len(entries)} arrays, and at most {ARCHIVE_COUNT} are read")
+    twice = [name for name, count in Counter(entry.name for entry in entries).items() if count > 1]
+    if twice:
+        raise CheckpointError(f"{path} holds {twice[0]} twice; save each array under a name of its own")
     return entries
 
 
@@ -103,38 +129,64 @@ def load(path: Path, entry: Entry) -> np.ndarray:
         raise CheckpointError(f"{path}: {entry.name}: {entry.broken}")
     try:
         return entry.read()
+    except DeriveError:
+        raise
     except OSError as error:
         raise CheckpointError(
             f"cannot read {entry.name} of {path} ({error.strerror or error}); check the file"
         ) from None
     except MemoryError:
         raise CheckpointError(f"{path}: {entry.name} does not fit into memory; leave it out with --exclude") from None
+    except Exception as error:  # noqa: BLE001 - foreign bytes, as above
+        raise CheckpointError(f"{path}: {entry.name} cannot be read ({_first_line(error)}); save it again") from None
+
+
+def _too_large(size: int, stored: int) -> str | None:
+    """Why an array of so many bytes, which takes `stored` of them in the file, is not read; None where it is."""
+    if size > ARRAY_SIZE.most:
+        return f"has {size} bytes, and at most {ARRAY_SIZE} are read"
+    if size > max(ARRAY_FREE_SIZE.most, ARRAY_EXPANSION.most * stored):
+        return f"{stored} bytes would expand to {size}, more than {ARRAY_EXPANSION}; save it with numpy.savez"
+    return None
 
 
 # NumPy
 
 
 def _read_npz(path: Path) -> tuple[Entry, ...]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-            names = [member.filename for member in members]
-            if len(set(names)) < len(names):
-                twice = next(name for name in names if names.count(name) > 1)
-                raise CheckpointError(f"{path} holds {twice} twice; save each array under a name of its own")
-            return tuple(_npz_entry(path, archive, member) for member in members if not member.is_dir())
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise CheckpointError(f"{path} is damaged or no .npz file ({error}); save it again with numpy.savez") from None
+    with opened_file(path, ARCHIVE_SIZE, CheckpointError) as (file, size):
+        _check_directory(path, file, size)
+        with zipfile.ZipFile(file) as archive:
+            members = [member for member in archive.infolist() if not member.is_dir()]
+            return tuple(_npz_entry(path, archive, member) for member in members)
+
+
+def _check_directory(path: Path, file: BinaryIO, size: int) -> None:
+    """Refuse a list of arrays that is too long, before the reader of the archive takes it into memory as a whole."""
+    if file.read(6) == b"\x93NUMPY":
+        raise CheckpointError(f"{path} holds one array without a name; save named arrays with numpy.savez")
+    file.seek(max(0, size - (1 << 16) - 22))
+    end = file.read()
+    place = end.rfind(b"PK\x05\x06")
+    if place < 0 or place + 22 > len(end):
+        raise CheckpointError(f"{path} is damaged or no .npz file; save it again with numpy.savez")
+    (length,) = struct.unpack_from("<I", end, place + 12)
+    longer = end.rfind(b"PK\x06\x06", 0, place)
+    if length == NOT_HERE and 0 <= longer <= place - 48:
+        (length,) = struct.unpack_from("<Q", end, longer + 40)
+    if length > ARCHIVE_HEADER.most:
+        raise CheckpointError(f"{path} has a list of arrays of {length} bytes, and at most {ARCHIVE_HEADER} are read")
+    file.seek(0)
 
 
 def _npz_entry(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Entry:
-    name = member.filename.removesuffix(".npy")
-    if name == member.filename:
+    name = printable(member.filename).removesuffix(".npy")
+    if not member.filename.endswith(".npy"):
         return Entry(name, (), "file", _nothing, unusable="not an array")
     try:
         with archive.open(member) as stream:
             shape, dtype, offset = _npy_header(stream)
-    except (ValueError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+    except Exception as error:  # noqa: BLE001 - foreign bytes: what a decompressor or a parser raises has no common kind
         return Entry(name, (), "unknown", _nothing, broken=f"not a NumPy array ({_first_line(error)})")
     kind = str(dtype)
     if dtype.hasobject:
@@ -142,13 +194,19 @@ def _npz_entry(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) ->
     if math.prod(shape) * dtype.itemsize != member.file_size - offset:
         reason = f"says {_times(shape)} numbers of type {kind}, but {member.file_size - offset} bytes are there"
         return Entry(name, shape, kind, _nothing, broken=f"truncated or damaged: {reason}")
+    if (too_large := _too_large(member.file_size, member.compress_size)) is not None:
+        return Entry(name, shape, kind, _nothing, broken=too_large)
 
     def read() -> np.ndarray:
-        try:
-            with zipfile.ZipFile(path) as again, again.open(member) as stream:
-                return np.lib.format.read_array(stream, allow_pickle=False)
-        except (ValueError, zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise CheckpointError(f"{path}: {name} cannot be read ({_first_line(error)}); save it again") from None
+        with (
+            opened_file(path, ARCHIVE_SIZE, CheckpointError) as (file, _),
+            zipfile.ZipFile(file) as again,
+            again.open(member) as stream,
+        ):
+            array: np.ndarray = np.lib.format.read_array(stream, allow_pickle=False)
+            if stream.read(1):  # at the end the archive's checksum is compared
+                raise ValueError("more bytes than the array has")
+            return array
 
     return Entry(name, shape, kind, read, unusable=_unusable(dtype))
 
@@ -187,11 +245,12 @@ class _Tensor:
 
 
 def _read_safetensors(path: Path) -> tuple[Entry, ...]:
-    size = path.stat().st_size
-    with path.open("rb") as stream:
+    with opened_file(path, ARCHIVE_SIZE, CheckpointError) as (stream, size):
         header, start = _safetensors_header(path, stream, size)
     header.pop("__metadata__", None)
-    described = {name: _described(name, entry) for name, entry in header.items()}
+    described = {printable(name): _described(printable(name), entry) for name, entry in header.items()}
+    if len(described) < len(header):
+        raise CheckpointError(f"{path} holds names that look alike; save each array under a name of its own")
     tensors = [tensor for tensor in described.values() if isinstance(tensor, _Tensor)]
     broken = {name: tensor for name, tensor in described.items() if isinstance(tensor, str)}
     broken |= _misplaced(tensors, size - start)
@@ -210,9 +269,9 @@ def _safetensors_header(path: Path, stream: BinaryIO, size: int) -> tuple[dict[s
     if size < 8:
         raise CheckpointError(f"{path} is truncated: {size} bytes are no safetensors file; save it again")
     length = int.from_bytes(stream.read(8), "little")
-    if length > LONGEST_HEADER:
+    if length > ARCHIVE_HEADER.most:
         raise CheckpointError(
-            f"{path} says its header has {length} bytes, and safetensors allows {LONGEST_HEADER}; this is no "
+            f"{path} says its header has {length} bytes, and safetensors allows {ARCHIVE_HEADER.most}; this is no "
             "safetensors file, or a damaged one"
         )
     if length > size - 8:
@@ -223,19 +282,12 @@ def _safetensors_header(path: Path, stream: BinaryIO, size: int) -> tuple[dict[s
     try:
         if not raw.startswith(b"{"):
             raise ValueError("it does not begin with a brace")
-        header = json.loads(raw.decode("utf-8"), object_pairs_hook=_once)
-    except (ValueError, RecursionError) as error:
+        header: dict[str, Any] = parsed_json(raw)
+    except ValueError as error:
         raise CheckpointError(
             f"{path} has a header that is not as safetensors has it ({error}); save it again"
         ) from None
     return header, 8 + length
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        raise ValueError("a name stands there twice")
-    return result
 
 
 def _described(name: str, entry: Any) -> _Tensor | str:
@@ -247,7 +299,7 @@ def _described(name: str, entry: Any) -> _Tensor | str:
     if not _whole(shape) or not _whole(offsets) or len(offsets) != 2 or len(shape) > 64:
         return f"{wrong}: shape and data_offsets are lists of whole numbers"
     if not isinstance(kind, str) or (kind not in SAFETENSORS_TYPES and kind not in BITS_OF_OTHERS):
-        return f"{wrong}: there is no type {kind!r}; save the weights as F32 or BF16"
+        return f"{wrong}: there is no type {str(kind)[:40]!r}; save the weights as F32 or BF16"
     bits = BITS_OF_OTHERS[kind] if kind in BITS_OF_OTHERS else 8 * np.dtype(SAFETENSORS_TYPES[kind]).itemsize
     begin, end = offsets
     if 8 * (end - begin) != math.prod(shape) * bits:
@@ -293,7 +345,7 @@ def _safetensors_entry(path: Path, tensor: _Tensor, start: int, broken: str | No
     name, kind, shape, length = tensor.name, tensor.kind, tensor.shape, tensor.end - tensor.begin
 
     def read() -> np.ndarray:
-        with path.open("rb") as stream:
+        with opened_file(path, ARCHIVE_SIZE, CheckpointError) as (stream, _):
             stream.seek(start + tensor.begin)
             raw = stream.read(length)
         if len(raw) != length:
@@ -305,7 +357,7 @@ def _safetensors_entry(path: Path, tensor: _Tensor, start: int, broken: str | No
         unusable: str | None = f"type {kind} is not read; save it as BF16 or F32"
     else:
         unusable = "true or false, no weights" if kind == "BOOL" else None
-    return Entry(name, shape, kind, read, unusable, broken)
+    return Entry(name, shape, kind, read, unusable, broken or _too_large(length, length))
 
 
 def from_bfloat16(bits: np.ndarray) -> np.ndarray:
@@ -331,14 +383,26 @@ def _read_torch(path: Path) -> tuple[Entry, ...]:
             "state dict as .safetensors"
         )
     try:
+        _check_expansion(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError:
+    except (OSError, DeriveError):
         raise
     except Exception as error:  # torch raises what its restricted loader meets: nothing narrower covers it
         raise CheckpointError(
             f"{path} cannot be loaded as weights only ({_first_line(error)}); save model.state_dict() by itself"
         ) from None
-    return tuple(_torch_entry(name, tensor) for name, tensor in _flat(content, "") if isinstance(tensor, torch.Tensor))
+    leaves = _flat(content, "")
+    return tuple(_torch_entry(printable(name), tensor) for name, tensor in leaves if isinstance(tensor, torch.Tensor))
+
+
+def _check_expansion(path: Path) -> None:
+    """Refuse a PyTorch file whose parts would take more memory than its bytes allow."""
+    if not zipfile.is_zipfile(path):
+        return  # as torch wrote them before version 1.6: the bytes stand there as they are
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            if (too_large := _too_large(member.file_size, member.compress_size)) is not None:
+                raise CheckpointError(f"{path}: {member.filename}: {too_large}")
 
 
 def _version(text: str) -> tuple[int, ...]:
@@ -375,4 +439,4 @@ def _times(shape: Any) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
+    return printable((str(error).strip().splitlines() or [type(error).__name__])[0][:100])

@@ -8,13 +8,13 @@ epoch, or all together.
 
 from __future__ import annotations
 
-import zipfile
-import zlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from derive.errors import ParameterError
+from derive.errors import CheckpointError, ParameterError
+from derive.guarded import parsed_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,8 +68,6 @@ def read_arrays(data: str | Mapping[str, Any], model: Model) -> dict[str, Any]:
 
 def array_of(d: Data, given: Any) -> Any:
     """An array that is given by its name: as numbers, as their text in square brackets, or as a file that holds it."""
-    import json
-
     import numpy as np
 
     if isinstance(given, tuple) and all(isinstance(part, str) for part in given):
@@ -90,7 +88,7 @@ def array_of(d: Data, given: Any) -> Any:
             "archive (.npz) that holds it"
         )
     try:
-        return np.asarray(json.loads(given), float)
+        return np.asarray(parsed_json(given), float)
     except (TypeError, ValueError):
         raise ParameterError(
             f"{d.name}={given} is not an array of numbers; its axes are {_shape_of(d)}, so write it as {_example(d)}"
@@ -129,21 +127,18 @@ def check_roots(arrays: dict[str, Any], model: Model) -> None:
 
 def _archive(path: str, wanted: set[str], names: str) -> dict[str, Any]:
     """The wanted arrays of a file."""
-    import numpy as np
+    from derive.checkpoints import load, read_npz
 
-    if not Path(path).is_file():
+    if not os.path.lexists(path):
         raise ParameterError(f"data={path}: there is no such file; give a NumPy archive (.npz) with {names}")
     try:
-        archive = np.load(path, allow_pickle=False)
-        if isinstance(archive, np.ndarray):
-            raise ParameterError(f"data={path} holds one array without a name; save {names} with numpy.savez")
-        with archive:
-            found = {name: archive[name] for name in archive.files if name in wanted}
-    except (OSError, ValueError, EOFError, KeyError, MemoryError, NotImplementedError, zipfile.BadZipFile, zlib.error):
-        raise ParameterError(f"data={path} is no NumPy archive of numbers; save {names} with numpy.savez") from None
-    if not all(isinstance(array, np.ndarray) for array in found.values()):
-        raise ParameterError(f"data={path} is no NumPy archive of numbers; save {names} with numpy.savez")
-    return found
+        entries = read_npz(Path(path))
+        return {entry.name: load(Path(path), entry) for entry in entries if entry.name in wanted}
+    except CheckpointError as error:
+        reason = str(error).removeprefix(f"{path}: ").removeprefix(f"{path} ")
+        raise ParameterError(
+            f"data={path} is no NumPy archive of numbers; save {names} with numpy.savez ({reason})"
+        ) from None
 
 
 def _numbers(array: np.ndarray, d: Data, where: str) -> np.ndarray:

@@ -464,8 +464,10 @@ def test_other_ways_to_name_no_archive(tmp_path):
     np.save(tmp_path / "one.npy", np.ones(3))
     with pytest.raises(ParameterError, match="holds one array without a name"):
         taken(f"data={tmp_path / 'one.npy'}")
-    with pytest.raises(ParameterError, match="there is no such file"):
+    with pytest.raises(ParameterError, match="is a directory"):
         taken(f"data={tmp_path}")
+    with pytest.raises(ParameterError, match="there is no such file"):
+        taken(f"data={tmp_path / 'none.npz'}")
     with pytest.raises(ParameterError, match="data= names no file"):
         taken("data=")
 

@@ -10,6 +10,7 @@ import re
 import struct
 import sys
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +21,7 @@ from click.testing import CliRunner, Result
 from derive.checkpoints import from_bfloat16, load, read_checkpoint
 from derive.cli import main
 from derive.errors import CheckpointError
+from derive.guarded import with_digest
 from numerics.spectra import fitting as spectra
 from numerics.spectra.extensive import fit_extensive
 from numerics.spectra.fitting import EXTENSIVE, FITS, NEARLY, NOT, SPATIAL_FIRST, STANDARD, analyse
@@ -600,7 +602,7 @@ def test_torch_that_is_too_old_or_refuses(monkeypatch):
 def solution(**changes: object) -> dict:
     """What `derive solve --json` prints, for a square matrix with one spike of twice the critical strength."""
     solved = {"setting": "square", "parameters": {}, "bulk_edges": [[0.0, 4.0]], "outliers": [6.25]}
-    return {**solved, "outlier_errors": None, "observables": {}, "diagnostics": {}, **changes}
+    return with_digest({**solved, "outlier_errors": None, "observables": {}, "diagnostics": {}, **changes})
 
 
 def test_theory_and_matrix_agree_where_they_should():
@@ -657,7 +659,10 @@ def test_a_layer_of_a_theory_file_is_chosen():
         ('{"bulk_edges": [[0, 4, 5]], "outliers": []}', "list of [low, high]"),
         ('{"bulk_edges": [], "outliers": []}', "no bulk"),
         ('{"bulk_edges": [[-2, 2]], "outliers": []}', "negative eigenvalues"),
-        ('{"bulk_edges": [[0, 4]], "outliers": [NaN]}', "finite"),
+        ('{"bulk_edges": [[0, 4]], "outliers": [NaN]}', "NaN is not a number of JSON"),
+        ('{"bulk_edges": [[0, 4]], "outliers": [1e400]}', "too large"),
+        ('{"bulk_edges": [[0, 4]], "outliers": [' + "9" * 400 + "]}", "400 digits"),
+        ("[" * 500 + "]" * 500, "in one another"),
         ('{"bulk_edges": [[0, 4]], "outliers": ["a"]}', "finite"),
         ('{"bulk_edges": [[0, 4]], "outliers": [5], "outlier_errors": [1, 2]}', "as many"),
         ('{"bulk_edges": [[0, 4]], "outliers": 5}', "list of numbers"),
@@ -665,8 +670,19 @@ def test_a_layer_of_a_theory_file_is_chosen():
 )
 def test_bad_theory_files(text, word):
     np.savez("w.npz", W=noise(30, 30, 0))
+    with suppress(ValueError, TypeError):
+        text = json.dumps(with_digest(json.loads(text)))
     Path("t.json").write_text(text)
     assert word in refused("w.npz", "--theory", "t.json")
+
+
+def test_a_theory_file_that_was_changed_is_refused():
+    np.savez("w.npz", W=noise(30, 30, 0))
+    text = json.dumps(solution())
+    Path("t.json").write_text(text.replace("6.25", "9.25"))
+    assert "t.json was changed after it was printed" in refused("w.npz", "--theory", "t.json")
+    Path("t.json").write_text(text.replace("digest", "digits"))
+    assert "has no digest" in refused("w.npz", "--theory", "t.json")
 
 
 @pytest.mark.slow

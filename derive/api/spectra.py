@@ -9,16 +9,19 @@ import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from derive.bounds import THEORY_SIZE
 from derive.checkpoints import Entry, load, read_checkpoint
 from derive.errors import CheckpointError, DeriveError, ParameterError
+from derive.guarded import DIGEST, has_its_digest, parsed_json, read_text
 from derive.places import path_of
 from derive.results.spectra import Skipped, Spectra
 from numerics.spectra.changes import Change, change_of
 from numerics.spectra.fitting import LAYOUTS, Spectrum, analyse, layout_of
-from numerics.spectra.theory import Comparison, compare_with_theory, read_theory
+from numerics.spectra.theory import Comparison, compare_with_theory, theory_of
 
 Progress = Callable[[float, str], None]
 
@@ -53,7 +56,8 @@ def spectra(
     patterns = tuple((given,) if isinstance(given, str) else tuple(given) for given in (include, exclude))
     solved = None
     if theory is not None:
-        solved = read_theory(path_of(theory, "theory"), layer)
+        file_of_theory = path_of(theory, "theory")
+        solved = theory_of(_solved(file_of_theory), file_of_theory, layer)
     paths = [path_of(file, "file"), *([] if after is None else [path_of(after, "after")])]
     read = [_Chosen(path, patterns[0], patterns[1], layout) for path in paths]
     found, now = {}, read[-1]
@@ -102,6 +106,24 @@ def _with_another_law(one: Spectrum) -> Spectrum:
     from numerics.spectra.extensive import with_another_law  # brings JAX, which most matrices do not need
 
     return with_another_law(one)
+
+
+def _solved(path: Path) -> Any:
+    """What `derive solve --json` printed into a file, or several of these under names, as it was printed."""
+    make = f"make it with derive solve SETTING --json > {path.name}"
+    text = read_text(path, THEORY_SIZE, CheckpointError)
+    try:
+        content = parsed_json(text)
+    except ValueError as error:
+        raise CheckpointError(f"the theory file {path} is not JSON ({error}); {make}") from None
+    whole = content if isinstance(content, dict) else {}
+    parts = [content] if DIGEST in whole or "bulk_edges" in whole else whole.get("layers", content)
+    for part in parts.values() if isinstance(parts, dict) else parts if isinstance(parts, list) else []:
+        if not isinstance(part, dict) or DIGEST not in part:
+            raise CheckpointError(f"the theory file {path} has no digest, so that nobody knows who changed it; {make}")
+        if not has_its_digest(part):
+            raise CheckpointError(f"the theory file {path} was changed after it was printed; {make}")
+    return content
 
 
 class _Chosen:

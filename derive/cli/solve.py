@@ -93,6 +93,7 @@ def solve(
     \b
     Keys of --json:
       setting, parameters      what was solved
+      digest                   of all other keys; --theory of derive spectrum refuses what was changed
       bulk_edges               list of [low, high], ascending; of the first layer where there are several
       outliers                 floats, descending, above and below the bulk
       outlier_errors           one standard error each, null where exact

@@ -15,6 +15,7 @@ import click
 from derive.cli import completion
 from derive.cli.output import columns, plain, print_json, print_table, progress_bar
 from derive.cli.problem import check_plot, loaded, save_plot
+from derive.guarded import with_digest
 
 if TYPE_CHECKING:
     from derive.api import Theory
@@ -121,7 +122,8 @@ def computed(
         save_plot(result.plot(), flags.plot)
     if flags.as_json:
         data = result.as_dict() if several or as_data is None else as_data(result)
-        print_json(plain({**data, "points": asked} if asked else data))
+        printed = plain({**data, "points": asked} if asked else data)
+        print_json(with_digest(printed) if verb == "solve" else printed)
     elif several:
         print_grid(result, flags.out is not None)
         for point in result.points if each is not None else ():

@@ -7,7 +7,6 @@ both bulks coincide, and the factor is reported. Everything else is then compare
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,16 +65,8 @@ class Comparison:
     verdict: str
 
 
-def read_theory(path: Path, layer: str | None = None) -> Theory:
-    """The theory of a file, or of one layer in it."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise CheckpointError(f"cannot read the theory file {path} ({error.strerror}); check its name") from None
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(
-            f"the theory file {path} is not JSON ({error}); make it with derive solve SETTING --json > {path.name}"
-        ) from None
+def theory_of(content: Any, path: Path, layer: str | None = None) -> Theory:
+    """The theory that the content of a file describes, or that of one layer in it."""
     solved, name = _layer(path, content, layer)
     edges, outliers = solved["bulk_edges"], solved.get("outliers", [])
     errors = solved.get("outlier_errors")
