@@ -23,6 +23,7 @@ from derive.claims.outlier_claims import (
     decide_scalar_map,
     decide_threshold,
 )
+from derive.claims.patience import within_time
 from derive.claims.process_claims import decide_covariance, decide_kernel
 from derive.claims.reading import Claim, ClaimsFile
 from derive.claims.series_claims import decide_series
@@ -99,14 +100,18 @@ def _verdict(work: Work, claim: Claim) -> Verdict:
             f"{work.place(claim)}: the bulk of {work.file.model} is too large to eliminate to a curve; claim "
             "moments and equations between its responses instead"
         )
-    work.bench = work.bench_of(claim)
     try:
-        status, detail = _DECIDE[claim.kind](work, claim)
+        status, detail = within_time(lambda: _decided(work, claim))
     except NumericalError as error:
         status, detail = UNDECIDED, str(error)
     if claim.region and status != FAILED:
         detail += f", for {' and '.join(claim.region)}"
     return Verdict(claim.name, status, detail, claim.kind, claim.where)
+
+
+def _decided(work: Work, claim: Claim) -> tuple[str, str]:
+    work.bench = work.bench_of(claim)
+    return _DECIDE[claim.kind](work, claim)
 
 
 def model_of(file: ClaimsFile) -> Model:

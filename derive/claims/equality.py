@@ -15,6 +15,7 @@ from sympy.core.function import AppliedUndef
 from derive.algebra.nodes import Z
 from derive.algebra.physical import PhysicalPoint, physical_values, sample_point
 from derive.algebra.polynomials import proves_zero, solve_linear_unknowns
+from derive.bounds import EXPONENT
 from derive.claims.radicals import tidy_roots
 from derive.claims.region import Interval, Point, Region
 from derive.errors import ClaimError, NumericalError
@@ -33,17 +34,33 @@ def number(expression: sp.Expr, values: dict[sp.Symbol, Any]) -> mpmath.mpc:
         try:
             symbols, function = _function(expression)
             given = [values[s] if not isinstance(values[s], sp.Basic) else _mp(values[s]) for s in symbols]
-            return mpmath.mpmathify(function(*given))
+            found = mpmath.mpmathify(function(*given))
+            if mpmath.isfinite(found) and found and abs(mpmath.mag(found)) > EXPONENT.most:
+                raise OverflowError
+            return found
         except ZeroDivisionError:
             return mpmath.nan
-        except OverflowError:
+        except (OverflowError, MemoryError):
             raise ClaimError(f"{expression} is too large to be evaluated; check the exponents") from None
 
 
 @lru_cache(maxsize=500)  # a formula is asked for its value at several points
 def _function(expression: sp.Expr) -> tuple[list[sp.Symbol], Callable[..., Any]]:
     symbols = sorted(expression.free_symbols, key=lambda s: s.name)
-    return symbols, sp.lambdify(symbols, expression, "mpmath")
+    power = sp.Function("bounded_power")
+    bounded = expression.replace(lambda e: e.is_Pow and not e.exp.is_number, lambda e: power(e.base, e.exp))
+    return symbols, sp.lambdify(symbols, bounded, [{"exp": _exp, "bounded_power": _power}, "mpmath"])
+
+
+def _exp(x: Any) -> Any:
+    """The exponential, where its exponent is one that somebody can mean."""
+    if abs(x) > EXPONENT.most:
+        raise OverflowError
+    return mpmath.exp(x)
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    return mpmath.power(base, exponent) if not base else _exp(exponent * mpmath.log(base))
 
 
 def _mp(value: sp.Basic) -> mpmath.mpc:

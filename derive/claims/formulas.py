@@ -10,11 +10,11 @@ from typing import Any
 import sympy as sp
 
 from derive.algebra.words import Letter
+from derive.bounds import FORMULA_LENGTH, FORMULA_NODES, NUMBER_DIGITS
 from derive.errors import ClaimError
 from derive.language.vectors import Field
 
 FUNCTIONS = {"sqrt": sp.sqrt, "exp": sp.exp, "log": sp.log}
-LONGEST = 4000
 LARGEST_POWER = 64
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
@@ -116,11 +116,31 @@ class Reader:
         return found
 
     def _read(self, text: str) -> sp.Expr | Matrix:
-        return self._evaluated(self._parsed(text), text)
+        node = self._parsed(text)
+        if not self.within:
+            self._check_work(node, text)
+        return self._evaluated(node, text)
+
+    def _check_work(self, node: ast.expr, text: str) -> None:
+        """Refuse a formula that is too long with its definitions put in, which is counted without putting them in."""
+        known: dict[str, int] = {}
+
+        def size(part: ast.AST, within: tuple[str, ...]) -> int:
+            if isinstance(part, ast.Name) and part.id in self.define and part.id not in within:
+                if part.id not in known:
+                    known[part.id] = size(self._parsed(self.define[part.id]), (*within, part.id))
+                return known[part.id]
+            return 1 + sum(size(inner, within) for inner in ast.iter_child_nodes(part))
+
+        try:
+            if size(node, self.within) > FORMULA_NODES.most:
+                raise self.error(text, f"has more than {FORMULA_NODES} with its definitions put in; define less")
+        except RecursionError:
+            raise self.error(text, "is nested too deeply; split it with define") from None
 
     def _parsed(self, text: str) -> ast.expr:
-        if len(text) > LONGEST:
-            raise self.error(text, f"is longer than {LONGEST} characters; split it with define")
+        if len(text) > FORMULA_LENGTH.most:
+            raise self.error(text, f"is longer than {FORMULA_LENGTH}; split it with define")
         try:
             return ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -138,7 +158,9 @@ class Reader:
 
     def _value(self, node: ast.AST, text: str) -> sp.Expr | Matrix:
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-            written = ast.get_source_segment(text, node) or str(node.value)
+            written = ast.get_source_segment(text.strip(), node) or str(node.value)
+            if len(written) > NUMBER_DIGITS.most:
+                raise self.error(written, f"has more than {NUMBER_DIGITS}")
             mantissa = written.lower().split("e")[0]
             lost = node.value == 0 and any(digit in mantissa for digit in "123456789")
             if node.value == float("inf") or lost:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from derive.bounds import CLAIMS_COUNT, CLAIMS_DEPTH, CLAIMS_SIZE, NUMBER_DIGITS
 from derive.errors import ClaimError
+from derive.guarded import check_depth, read_text
 from derive.places import checkout
 
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -65,15 +67,13 @@ class ClaimsFile:
 def load_claims(path: str | Path) -> ClaimsFile:
     """The claims of a file; ClaimError, in one sentence, if it is not a claims file."""
     path = Path(path)
+    text = read_text(path, CLAIMS_SIZE, ClaimError)
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ClaimError(f"{path}: cannot be read ({error.strerror}); check the path") from None
-    except UnicodeDecodeError:
-        raise ClaimError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
+        data = tomllib.loads(text.replace("\r\n", "\n"))
+        check_depth(data, CLAIMS_DEPTH)
     except RecursionError:
-        raise ClaimError(f"{path}: the file is nested too deeply to be read as claims") from None
-    except tomllib.TOMLDecodeError as error:
+        raise ClaimError(f"{path}: more than {CLAIMS_DEPTH} tables and lists are in one another") from None
+    except ValueError as error:  # whatever is no TOML, or has a number of thousands of digits
         raise ClaimError(f"{path}: is not TOML ({error}); quote formulas as strings") from None
     _only(data, ("model", "choices", "layer", "claim", "define"), str(path))
     model = data.get("model")
@@ -85,6 +85,8 @@ def load_claims(path: str | Path) -> ClaimsFile:
     tables = data.get("claim", [])
     if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
         raise ClaimError(f"{path}: there are no claims; add [[claim]] tables with name, kind and value")
+    if len(tables) > CLAIMS_COUNT.most:
+        raise ClaimError(f"{path}: has {len(tables)} claims, and a file has at most {CLAIMS_COUNT}; split it")
     shared = _definitions(data.get("define", {}), str(path))
     claims = tuple(_claim(table, number, shared, path) for number, table in enumerate(tables, start=1))
     names = [claim.name for claim in claims]
@@ -153,6 +155,8 @@ def _checked(key: str, kind: str, value: Any, place: str) -> Any:
 
 def _formula(value: Any, place: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
+        if abs(value) >= 10**NUMBER_DIGITS.most:
+            raise ClaimError(f"{place} has more than {NUMBER_DIGITS}; no paper has such a number")
         return str(value)
     if not isinstance(value, str) or not value.strip():
         raise ClaimError(f"{place} must be a formula in quotes, not {value!r}")

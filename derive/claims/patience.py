@@ -1,0 +1,42 @@
+"""A bound on the processor time of one claim: algebra on a formula that nobody meant need not end by itself."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from derive.bounds import CLAIM_TIME, Bound
+from derive.errors import NumericalError
+
+T = TypeVar("T")
+LOOK_EVERY = 0.2
+"""Seconds between two looks at the clock."""
+
+
+class OutOfTime(BaseException):
+    """Raised inside the work that took too long; not an Exception, so that no library keeps it."""
+
+
+def within_time(work: Callable[[], T], bound: Bound = CLAIM_TIME) -> T:
+    """What `work` returns; NumericalError if it takes more processor time than the bound."""
+    done, thread, start = threading.Event(), threading.get_ident(), time.process_time()
+
+    def watch() -> None:
+        while not done.wait(LOOK_EVERY):
+            if time.process_time() - start > bound.most:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(OutOfTime))
+                return
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        try:
+            return work()
+        finally:
+            done.set()
+            watcher.join()
+    except OutOfTime:
+        raise NumericalError(f"not decided within {bound}") from None
