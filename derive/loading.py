@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import difflib
 import importlib
+import os
 import re
 import sys
 import traceback
@@ -19,7 +20,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from derive.bounds import DECLARATION_SIZE
 from derive.errors import DeclarationError, DeriveError, ParameterError
+from derive.guarded import read_bytes
 
 if TYPE_CHECKING:
     from derive.language.family import Family
@@ -99,7 +102,7 @@ def declaration_sources(target: str) -> tuple[tuple[str, str], ...]:
         path = waiting.pop(0)
         if path.name in found or not path.is_file():
             continue
-        found[path.name] = source = path.read_bytes().decode("utf-8", errors="replace")
+        found[path.name] = source = read_bytes(path, DECLARATION_SIZE).decode("utf-8", errors="replace")
         for node in ast.walk(ast.parse(source)):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -109,12 +112,9 @@ def declaration_sources(target: str) -> tuple[tuple[str, str], ...]:
 
 def _load_file(target: str) -> Declared:
     path = Path(target)
-    if not path.exists():
+    if not os.path.lexists(path):
         raise DeclarationError(f"there is no file {target}; check the path, or start one with `derive new {path.stem}`")
-    try:
-        source = path.read_bytes()
-    except OSError as error:
-        raise DeclarationError(f"{target} cannot be read ({error.strerror}); give the path of a .py file") from None
+    source = read_bytes(path, DECLARATION_SIZE, DeclarationError)
     name = re.sub(r"\W", "_", path.stem)
     name = name if name.isidentifier() else f"model_{name}"
     module = ModuleType(_PRIVATE + name)

@@ -32,6 +32,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from derive.bounds import KEPT_SIZE
 from derive.errors import ParameterError
 
 PROJECT = "two-level-dmft"
@@ -213,6 +214,8 @@ def _read(path: Path, readable: bool = True) -> bytes | None:
     with os.fdopen(handle, "rb") as file:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode) or not _mine(status, 0o022 if readable else 0o077):
+            return None
+        if status.st_size > KEPT_SIZE.most:
             return None
         content = file.read()
         if time.time() - status.st_mtime > DAY:

@@ -258,7 +258,7 @@ def test_malformed_claims_are_refused_in_one_sentence(body, told, tmp_path, reco
 
 
 def test_a_missing_file_and_two_claims_of_one_name_are_refused(tmp_path):
-    with pytest.raises(ClaimError, match="cannot be read"):
+    with pytest.raises(ClaimError, match="there is no file"):
         load_claims(tmp_path / "nowhere.toml")
     one = '[[claim]]\nname = "a"\nkind = "outlier"\nvalue = "1"\n'
     with pytest.raises(ClaimError, match="two claims are named 'a'"):

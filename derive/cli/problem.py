@@ -189,10 +189,15 @@ def check_plot(plot: str | None) -> None:
 
 def save_plot(figure: Figure, plot: str) -> None:
     """Write a picture; the file type follows the name."""
-    from derive.errors import DeriveError
+    import io
 
+    from derive.errors import DeriveError
+    from derive.guarded import write_whole
+
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=150, format=Path(plot).suffix.lower().removeprefix("."))
     try:
-        figure.savefig(plot, dpi=150)
+        write_whole(Path(plot), drawn.getvalue())
     except OSError as error:
         raise DeriveError(f"cannot write {plot} ({error.strerror}); choose another file for --plot") from None
 

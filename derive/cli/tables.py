@@ -6,13 +6,13 @@ import csv
 import io
 import json
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from derive.cli.output import plain
 from derive.errors import DeriveError
+from derive.guarded import write_whole
 
 if TYPE_CHECKING:
     from derive.results import Comparison, Simulation, Solution, Sweep
@@ -56,11 +56,7 @@ def write_rows(out: str, rows: list[dict[str, Any]]) -> None:
     path = Path(out)
     text = _csv(rows) if path.suffix == ".csv" else "".join(json.dumps(r, allow_nan=False) + "\n" for r in rows)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
+        write_whole(path, text.encode(errors="backslashreplace"))
     except OSError as error:
         raise DeriveError(f"--out {out}: cannot be written ({error.strerror}); choose another file") from None
 

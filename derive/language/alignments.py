@@ -11,6 +11,7 @@ from typing import Any, Self
 import sympy as sp
 from sympy.printing.str import StrPrinter
 
+from derive.bounds import ALIGNMENT_LENGTH, ALIGNMENTS
 from derive.errors import DeclarationError
 from derive.language.contents import Declaration, atoms, everything
 from derive.language.cures import word
@@ -116,6 +117,11 @@ def with_alignments(model: Any, texts: Iterable[str]) -> Any:
     because other code is generated from it."""
     known = {name for name, _ in (*model.observe, *model.alignments)}
     asked = {text.strip(): None for text in texts}
+    if len(asked) > ALIGNMENTS.most:
+        raise DeclarationError(f"align: {len(asked)} directions are asked for, and at most {ALIGNMENTS} are taken")
+    long = next((text for text in asked if len(text) > ALIGNMENT_LENGTH.most), None)
+    if long is not None:
+        raise DeclarationError(f"align={long[:40]}... is longer than {ALIGNMENT_LENGTH}; name a field and its time")
     more = tuple((text, _typed(model, text)) for text in asked if text not in dict(model.alignments))
     if not more:
         return model
@@ -138,7 +144,7 @@ def _typed(model: Declaration, text: str) -> Alignment:
     symbols = {s.name: s for s in (*atoms(model, (Clock, Parameter)),)}
     try:
         node: ast.AST = ast.parse(text, mode="eval").body
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         node = ast.Pass()
     owner = node.func if isinstance(node, ast.Call) else node
     if not isinstance(owner, ast.Name) or (isinstance(node, ast.Call) and (len(node.args) != 1 or node.keywords)):
