@@ -1,9 +1,10 @@
 """Ctrl-C ends a command within two seconds, also where Python does not get to handle it.
 
-Python handles a signal between two of its own instructions. Three things can go wrong. The KeyboardInterrupt is raised
-inside a callback of the garbage collector, as JAX has one, and is dropped: it is raised again. A library computes
-without holding Python's lock and does not come back: a thread ends the process, with exit code 130. A library computes
-while it holds the lock: a second process, which is told of the signal by a pipe, ends this one.
+SIGTERM, which `timeout` and batch systems send, is handled in the same way. Python handles a signal between two of its
+own instructions, and three things can go wrong. The KeyboardInterrupt is raised inside a callback of the garbage
+collector, as JAX has one, and is dropped: it is raised again. A library computes without holding Python's lock and does
+not come back: a thread ends the process, with exit code 130. A library computes while it holds the lock: a second
+process, which is told of the signal by a pipe, ends this one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ PATIENCE = 1.2
 """Seconds that a command has to end by itself."""
 LAST_PATIENCE = 1.7
 """Seconds after which the second process ends it."""
+BETWEEN = 0.02
+"""Seconds after which a KeyboardInterrupt that was dropped comes back: the callback that dropped it is over then."""
 EXIT_CODE = 130
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_TOLD = b"\0"
+"""What the second process is sent when the user has been told; no signal has this number."""
 _SHOW_CURSOR = b"\x1b[?25h"
 
 
@@ -35,6 +41,7 @@ class _State:
 
     happened = False
     told = False
+    pipe: int | None = None
     sentence: Callable[[], str] | None = None
     unfinished: set[Path] = set()
 
@@ -44,9 +51,27 @@ def happened() -> bool:
     return _State.happened
 
 
+def check() -> None:
+    """Raise the KeyboardInterrupt that somebody has dropped; for loops, between two rounds."""
+    if _State.happened:
+        raise KeyboardInterrupt
+
+
 def told() -> None:
     """Say that the user has been told."""
     _State.told = True
+    if _State.pipe is not None:
+        with suppress(OSError):
+            os.write(_State.pipe, _TOLD)
+
+
+def end(code: int) -> None:
+    """End an interrupted process at once: what libraries do at its end takes seconds."""
+    if _State.happened:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
 
 
 @contextmanager
@@ -73,15 +98,17 @@ def removing(path: Path) -> Iterator[None]:
 def handled(alone: bool) -> Iterator[None]:
     """Handle Ctrl-C in this block. alone: whether the process is this command's own, so that it may be ended."""
     ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    known = [number for number in SIGNALS if before[number] in (signal.default_int_handler, signal.SIG_DFL)]
+    if not ours or not known:
         yield  # ignored, as under nohup, or somebody else's
         return
     hook, end = sys.unraisablehook, _second_process() if alone else None
 
     def again(unraisable: Any) -> None:
-        """A KeyboardInterrupt that was dropped comes back at the next instruction."""
+        """A KeyboardInterrupt that was dropped comes back."""
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
-            _thread.interrupt_main()
+            _thread.start_new_thread(_interrupt_again, ())
         else:
             hook(unraisable)
 
@@ -94,12 +121,15 @@ def handled(alone: bool) -> Iterator[None]:
         raise KeyboardInterrupt
 
     sys.unraisablehook = again
-    signal.signal(signal.SIGINT, interrupted)
+    for number in known:
+        signal.signal(number, interrupted)
     try:
         yield
     finally:
-        if not _State.happened:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if not alone or not _State.happened:
+            _State.happened = _State.told = False
+            for number in known:
+                signal.signal(number, before[number])
             sys.unraisablehook = hook
             if end is not None:
                 end()
@@ -116,6 +146,11 @@ def not_for_children() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _interrupt_again() -> None:
+    time.sleep(BETWEEN)
+    _thread.interrupt_main()
 
 
 def _end_later() -> None:
@@ -152,9 +187,11 @@ def _second_process() -> Callable[[], None] | None:
         os._exit(0)
     os.close(reading)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    _State.pipe = writing
 
     def end() -> None:
         signal.set_wakeup_fd(-1)
+        _State.pipe = None
         os.close(writing)
         with suppress(ChildProcessError):
             os.waitpid(child, 0)
@@ -164,19 +201,24 @@ def _second_process() -> Callable[[], None] | None:
 
 def _guard(reading: int, parent: int) -> None:
     """Wait for the signal, then for the end of the parent, which is killed if it does not come."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
     for handle in (0, 1):
         os.close(handle)
     while True:
         content = os.read(reading, 1)
         if not content:
             return
-        if content[0] == signal.SIGINT:
+        if content[0] in SIGNALS:
             break
-    deadline = time.monotonic() + LAST_PATIENCE
+    deadline, told = time.monotonic() + LAST_PATIENCE, False
     while (left := deadline - time.monotonic()) > 0:
-        if select.select([reading], [], [], left)[0] and not os.read(reading, 64):
-            return
+        if select.select([reading], [], [], left)[0]:
+            content = os.read(reading, 64)
+            told = told or _TOLD in content
+            if not content:
+                return
     if os.getppid() == parent:
-        os.write(2, b"error: interrupted\n")
+        if not told:
+            os.write(2, b"error: interrupted\n")
         os.kill(parent, signal.SIGKILL)

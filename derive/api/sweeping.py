@@ -15,7 +15,7 @@ from derive.api.options import several, wanted_kernels
 from derive.api.solvers import Source
 from derive.api.wishes import CORES, Wish, Workers, shard_of
 from derive.errors import ParameterError
-from derive.interrupts import saying
+from derive.interrupts import check, saying
 from derive.language.family import Family
 from derive.language.model import Model
 from derive.problems import aligned, array_names, grid_of
@@ -170,6 +170,7 @@ class Sweeping:
         def kept(unit: Unit, line: str) -> None:
             journal.add(unit.name, line)
             watch.finished(unit)
+            check()
 
         if workers.jobs == CORES:
             start = time.perf_counter()

@@ -50,8 +50,11 @@ class DeriveGroup(click.Group):
 
             switch_on()
         warnings.simplefilter("ignore", RuntimeWarning)  # overflow ends in a sentence of ours, not in NumPy's
-        with interrupts.handled(alone=standalone_mode and args is None), printable_streams():
+        alone = standalone_mode and args is None  # not where a program calls this function
+        with interrupts.handled(alone), printable_streams():
             code = self._ended(args, prog_name, complete_var, extra)
+        if alone:
+            interrupts.end(code)
         sys.exit(code)
 
     def _ended(

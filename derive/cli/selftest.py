@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from derive import interrupts
 from derive.cli.output import json_option, print_json, print_table, progress_bar
 from derive.cli.problem import seed_option
 
@@ -115,7 +112,7 @@ def selftest(
     keep_nothing()
     tally, began, interrupted = Tally(), time.monotonic(), False
     last = began
-    with progress_bar("selftest", as_json) as progress, _ended_by_signals() as check:
+    with progress_bar("selftest", as_json) as progress:
 
         def tell(number: int, so_far: Tally) -> None:
             nonlocal last
@@ -128,7 +125,7 @@ def selftest(
             elif now - last > TELL_AFTER:
                 last = now
                 click.echo(text, err=True)
-            check()
+            interrupts.check()
 
         def tell_broken(violation: Violation) -> None:
             what = f"broken: {violation.law} (declaration {violation.declaration}): {violation.reason}"
@@ -161,38 +158,6 @@ def selftest(
         click.get_current_context().exit(130)
     if tally.broken:
         click.get_current_context().exit(1)
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[Callable[[], None]]:
-    """SIGTERM, which `timeout` and batch systems send, ends a run as Ctrl-C does: with what it has found.
-
-    What is given is to be called between declarations: Python drops an exception that a signal raises in a callback
-    of the garbage collector, of which JAX has one.
-    """
-    asked = False
-
-    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
-        nonlocal asked
-        asked = True
-        raise KeyboardInterrupt
-
-    def check() -> None:
-        if asked:
-            raise KeyboardInterrupt
-
-    before = {}
-    try:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
-                before[number] = signal.signal(number, interrupt)
-    except ValueError:  # not the main thread
-        pass
-    try:
-        yield check
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _duration(seconds: float) -> str:

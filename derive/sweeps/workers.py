@@ -24,6 +24,9 @@ from derive.sweeps.units import Tell, Unit, computed, written
 MOST_LOSSES = 3
 """A unit that so many workers did not survive is given up."""
 
+LONGEST_END = 0.5
+"""Seconds that the end of a pool whose processes are gone is waited for."""
+
 Done = Callable[[Unit, str], None]
 
 
@@ -132,10 +135,13 @@ class Processes:
         for pool in (*self.idle, *self.busy.values()):
             if pool is None:
                 continue
-            processes = list((pool._processes or {}).values())
+            processes, manager = list((pool._processes or {}).values()), pool._executor_manager_thread
             pool.shutdown(wait=False, cancel_futures=True)
             for process in processes:
                 process.kill()
+            if manager is not None:
+                manager.join(LONGEST_END)  # it gives the semaphores of the pool back
+        self.idle, self.busy = [], {}
 
 
 def follow_parent() -> None:
