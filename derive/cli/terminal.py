@@ -32,7 +32,7 @@ class PrintableStream:
 def printable_streams() -> Iterator[None]:
     """Let this process write printable text only."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (PrintableStream(raw_stream(one)) for one in before)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = (PrintableStream(raw_stream(one)) for one in before)
     try:
         yield
     finally:

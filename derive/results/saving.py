@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derive.errors import DeriveError
+from derive.guarded import write_whole
 from derive.interrupts import removing
 from derive.places import path_of
-from derive.results.sealing import seal
+from derive.results.sealing import sealed, sealed_files
 
 if TYPE_CHECKING:
     import xarray
@@ -60,30 +61,35 @@ def write_result(result: Saved, path: Path) -> Path:
     skeleton = json.dumps({"format": FORMAT, "result": pool.encoded(result)}, allow_nan=False).encode()
     tree = as_tree(result.to_xarray())
     try:
-        with (
-            tempfile.TemporaryDirectory(prefix=f".{path.name[:100]}-", dir=path.parent) as directory,
-            removing(Path(directory)),
-        ):
-            unfinished = Path(directory) / f"new{path.suffix}"
-            if path.suffix == ".nc":
-                record = {
-                    "skeleton": ("byte", np.frombuffer(skeleton, np.uint8)),
-                    "numbers": ("number", pool.numbers()),
-                }
-                tree["record"] = xarray.DataTree(xarray.Dataset(record))
-                tree.to_netcdf(unfinished, engine="h5netcdf")
-            else:
-                tree.to_zarr(unfinished, zarr_format=2)  # the version whose texts every reader knows
-                (unfinished / SKELETON).write_bytes(skeleton)
-                (unfinished / NUMBERS).write_bytes(pool.numbers().astype("<f8").tobytes())
-            seal(unfinished)
-            if path.is_dir():
-                os.replace(path, Path(directory) / "old")
-            os.replace(unfinished, path)
-    except (OSError, RuntimeError) as error:  # HDF5 tells a full disk as a RuntimeError
-        what = getattr(error, "strerror", None) or str(error)[:100]
-        raise DeriveError(f"{path}: cannot be written ({what}); make room, or choose another file") from None
+        if path.suffix == ".nc":
+            record = {"skeleton": ("byte", np.frombuffer(skeleton, np.uint8)), "numbers": ("number", pool.numbers())}
+            tree["record"] = xarray.DataTree(xarray.Dataset(record))
+            write_whole(path, sealed(bytes(tree.to_netcdf(None, engine="h5netcdf"))))  # HDF5 never sees a full disk
+        else:
+            _write_directory(tree, skeleton, pool.numbers(), path)
+    except OSError as error:
+        raise DeriveError(
+            f"{path}: cannot be written ({error.strerror or error}); make room, or choose another file"
+        ) from None
     return path
+
+
+def _write_directory(tree: xarray.DataTree, skeleton: bytes, numbers: np.ndarray, path: Path) -> None:
+    from zarr.storage import MemoryStore
+
+    held: dict[str, Any] = {}
+    tree.to_zarr(MemoryStore(held), zarr_format=2)  # the version whose texts every reader knows
+    contents = {name: content.to_bytes() for name, content in held.items()}
+    contents |= {SKELETON: skeleton, NUMBERS: numbers.astype("<f8").tobytes()}
+    name = f".{path.name[:100]}-"
+    with tempfile.TemporaryDirectory(prefix=name, dir=path.parent) as made, removing(Path(made)):
+        unfinished = Path(made) / "new.zarr"
+        for file, content in sealed_files(contents).items():
+            (unfinished / file).parent.mkdir(parents=True, exist_ok=True)
+            (unfinished / file).write_bytes(content)
+        if path.exists():
+            os.replace(path, Path(made) / "old")
+        os.replace(unfinished, path)
 
 
 def check_zarr(path: Path) -> None:

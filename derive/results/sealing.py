@@ -8,16 +8,17 @@ was changed.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 from derive.bounds import RESULT_FILES, RESULT_SIZE, THEORY_SIZE
 from derive.errors import DeriveError
-from derive.guarded import opened_file, parsed_json, read_bytes
+from derive.guarded import digest, opened_file, parsed_json, read_bytes
 
 BLOCKS = 64
 """So many parts of a file have a digest of their own."""
@@ -30,18 +31,14 @@ _READ = 1 << 20
 """Bytes that are read at a time."""
 
 
-def seal(path: Path) -> None:
-    """Append the digest of a file to it, or put those of all files of a directory into it."""
-    if path.is_dir():
-        names = {name: _whole_digest(path / name) for name in _names(path)}
-        (path / LIST).write_bytes(_listed(names))
-        return
-    with path.open("r+b") as file:
-        trailer = _trailer(file, file.seek(0, os.SEEK_END))
-        file.seek(0, os.SEEK_END)
-        file.write(trailer)
-        file.flush()
-        os.fsync(file.fileno())
+def sealed(content: bytes) -> bytes:
+    """The content of a file with its digest at the end."""
+    return content + _trailer(io.BytesIO(content), len(content))
+
+
+def sealed_files(contents: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files of a directory, by name, with one that has their digests."""
+    return {**contents, LIST: _listed({name: digest(content) for name, content in contents.items()})}
 
 
 def check_seal(path: Path) -> None:

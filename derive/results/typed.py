@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 def built(kind: type[T], parts: dict[str, Any]) -> T:
     """A record of a class; ValueError that names a part which is missing, unknown or of another type."""
-    hints = _hints(kind)
+    hints = _hints(kind)  # type: ignore[arg-type]  # a class can be hashed
     for name, part in parts.items():
         if name not in hints or not fits(part, hints[name]):
             raise ValueError(f"{kind.__name__}.{name}")
@@ -28,7 +28,7 @@ def built(kind: type[T], parts: dict[str, Any]) -> T:
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(kind: Any) -> dict[str, Any]:
     """The types of the parts of a class; of those that are known to type checkers alone, anything."""
     names = vars(sys.modules[kind.__module__])
     found = {}

@@ -135,7 +135,7 @@ class Processes:
         for pool in (*self.idle, *self.busy.values()):
             if pool is None:
                 continue
-            processes, manager = list((pool._processes or {}).values()), pool._executor_manager_thread
+            processes, manager = list((pool._processes or {}).values()), getattr(pool, "_executor_manager_thread", None)
             pool.shutdown(wait=False, cancel_futures=True)
             for process in processes:
                 process.kill()
