@@ -150,7 +150,11 @@ def not_for_children() -> Iterator[None]:
 
 def _interrupt_again() -> None:
     time.sleep(BETWEEN)
-    _thread.interrupt_main()
+    main = threading.main_thread().ident
+    if main is not None and hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(main, signal.SIGINT)  # wakes a thread that waits, too
+    else:
+        _thread.interrupt_main()
 
 
 def _end_later() -> None:

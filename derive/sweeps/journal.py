@@ -107,6 +107,8 @@ def opened(path: Path | None, about: About, write: bool = True) -> Journal:
         if not good:
             _append(journal._file, _head(about))
     except OSError as error:
+        if journal._file is not None:
+            journal._file.close()
         raise DeriveError(f"{path}: cannot be written ({error.strerror}); name another --journal") from None
     return journal
 
