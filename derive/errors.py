@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from derive.plain_words import one_sentence, plain_objects
+from derive.plain_words import one_sentence, plain_objects, printable
 from derive.source_lines import Place, declaring_place
 
 
@@ -42,9 +42,8 @@ class DeclarationError(DeriveError):
             self.place, self.blamed = place, True
 
     def __str__(self) -> str:
-        if self.place is None:
-            return one_sentence(self.sentence)
-        return one_sentence(f"{self.place.before(self.sentence)}: {self.sentence}")
+        said = one_sentence(self.sentence)
+        return said if self.place is None else f"{printable(self.place.before(self.sentence))}: {said}"
 
 
 class NotANumber(DeclarationError, TypeError):

@@ -228,6 +228,7 @@ def test_solve_prints_exactly_the_promised_keys():
         "trouble",
         "diagnostics",
         "spike_norm",
+        "digest",
     ]
     assert solved["parameters"] == {"gamma0": 2.0}
     assert solved["outliers"] == pytest.approx([2.5], abs=1e-12)
