@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from derive.errors import NumericalError
+from numerics.lifting import lifted
 from numerics.modules import Solver
 from numerics.outliers.largest import largest_outlier_program, upper_edge_of
-from numerics.precision import in_float64
 from numerics.runtime.interface import Array, Order
 from numerics.runtime.point import Point, replaced
 from numerics.training.trained import Trained
@@ -73,7 +73,7 @@ def pure_function(
         whole = value + jnp.atleast_1d(forward(p)[1][shift])[-1] if shift else value
         return whole * jnp.where(inside(x), 1.0, jnp.nan)  # a factor, so that slopes have it too
 
-    in_doubles = _lifted(of_vector)
+    in_doubles = lifted(of_vector)
 
     def quantity_of(*parameters: Any) -> Array:
         return in_doubles(jnp.stack([jnp.asarray(value, float) for value in parameters]))
@@ -86,29 +86,3 @@ def pure_function(
 def is_traced(value: Any) -> bool:
     """Whether JAX is about to transform or compile what is done with a value."""
     return isinstance(value, jax.core.Tracer)
-
-
-def _lifted(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """A function of a vector that is computed in double precision, and so are its derivatives of any order.
-
-    A caller in single precision transposes and batches what it sees: a function, and matrices of slopes. It is compiled
-    as one program: operation by operation, each is compiled by itself, which takes ten times as long.
-    """
-    whole = jax.jit(function)
-
-    @cache
-    def slopes() -> Callable[[Array], Array]:
-        """Made once: what is made anew at each call is compiled anew."""
-        return _lifted(jax.jacfwd(function))
-
-    @jax.custom_jvp
-    def lifted(x: Array) -> Array:
-        result = in_float64(lambda y: whole(jnp.asarray(y, jnp.float64)))(x)
-        return jax.lax.convert_element_type(result, x.dtype)
-
-    @lifted.defjvp
-    def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-        return lifted(*primals), slopes()(*primals) @ tangents[0]
-
-    made: Callable[[Array], Array] = lifted
-    return made

@@ -71,9 +71,31 @@ def largest_outlier_program(matrix: ProbedMatrix, forward: Callable[[Point], Ord
         weights = jax.lax.stop_gradient(jnp.where(both, jnp.linalg.inv(block), 0.0))
         u, v, frozen = jax.lax.stop_gradient((u, v, frozen))
         moved = -jnp.trace(weights @ (u.T @ (a_matrix(p, here) - frozen) @ v.T)) / count
-        return top + moved + jnp.abs(moved) ** 1.5  # zero with its first derivative; its second is not a number
+        return top + _first_order(moved)
 
     return largest
+
+
+@jax.custom_jvp
+def _first_order(x: Array) -> Array:
+    """x, with its first derivative; higher ones are NaN."""
+    return x
+
+
+@_first_order.defjvp
+def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return primals[0], tangents[0] * _constant_slope(primals[0])
+
+
+@jax.custom_jvp
+def _constant_slope(x: Array) -> Array:
+    """One, with the derivative NaN."""
+    return jnp.ones_like(x)
+
+
+@_constant_slope.defjvp
+def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return jnp.ones_like(primals[0]), jnp.nan * tangents[0]
 
 
 def _roots(coefficients: Array) -> Array:

@@ -1,0 +1,88 @@
+"""Functions of a vector in double precision, as one JAX primitive under transformations of any precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from numerics.precision import in_float64
+from numerics.runtime.interface import Array
+
+
+def lifted(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """The function, and its derivatives of any order, computed in double precision and rounded to the caller's.
+
+    Rules of JAX for derivatives, batches and lowering trace again what they act on. Operations traced in double
+    precision must not meet rules that run in single precision, so a caller sees one primitive and double precision is
+    switched on inside each of its rules.
+    """
+    inner = _Lifted(function)
+    return lambda x: _apply(x, inner)
+
+
+class _Lifted:
+    """A function of vectors x[k], mapped over all axes in front of the last."""
+
+    def __init__(self, function: Callable[[Array], Array]) -> None:
+        self.function = function
+
+    @cached_property
+    def slopes(self) -> _Lifted:
+        """The derivatives, along a last axis k. Made once: what is made anew is compiled anew."""
+        return _Lifted(jax.jacfwd(self.function))
+
+    @cached_property
+    def compiled(self) -> Callable[[Array], Array]:
+        """As one program: operation by operation, each is compiled by itself, which takes ten times as long."""
+        return jax.jit(self._mapped)
+
+    def _mapped(self, x: Array) -> Array:
+        whole: Any = self.function
+        for _ in x.shape[:-1]:
+            whole = jax.vmap(whole)
+        return jax.lax.convert_element_type(whole(jnp.asarray(x, jnp.float64)), x.dtype)
+
+
+_primitive: Any = Primitive("lifted_to_float64")
+_instantiate: Callable[[Any], Array] = ad.instantiate_zeros
+
+
+def _apply(x: Array, inner: _Lifted) -> Array:
+    value: Array = _primitive.bind(x, inner=inner)
+    return value
+
+
+@in_float64
+def _evaluate(x: Array, *, inner: _Lifted) -> Array:
+    return inner.compiled(x)
+
+
+@in_float64
+def _shape(x: Any, *, inner: _Lifted) -> Any:
+    result = jax.eval_shape(inner.compiled, x)
+    return jax.core.ShapedArray(result.shape, result.dtype)
+
+
+def _derivative(primals: tuple[Array], tangents: tuple[Any], *, inner: _Lifted) -> tuple[Array, Array]:
+    """The slopes, which the caller transposes and batches as a plain array, times the tangent."""
+    (x,), tangent = primals, _instantiate(tangents[0])
+    slopes = _apply(x, inner.slopes)
+    behind = slopes.ndim - x.ndim
+    return _apply(x, inner), jnp.sum(slopes * jnp.expand_dims(tangent, range(x.ndim - 1, x.ndim - 1 + behind)), -1)
+
+
+def _batch(arrays: tuple[Array], axes: tuple[int], *, inner: _Lifted) -> tuple[Array, int]:
+    return _apply(jnp.moveaxis(arrays[0], axes[0], 0), inner), 0
+
+
+_primitive.def_impl(_evaluate)
+_primitive.def_abstract_eval(_shape)
+ad.primitive_jvps[_primitive] = _derivative
+batching.primitive_batchers[_primitive] = _batch
+mlir.register_lowering(_primitive, in_float64(mlir.lower_fun(_evaluate, False)))

@@ -1,0 +1,78 @@
+"""Public functions under transformations of JAX, in either precision of the caller."""
+
+from itertools import product
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import derive
+from derive import Eq, Model, field, mean, normal, parameter, sectors, training_clock, whole_positive
+from numerics.lifting import lifted
+
+LARGE = 1e9
+"""A number that float32 cannot tell from its neighbours: what is computed there loses all digits."""
+
+
+def cube(x):
+    """x^3 by a loop that stores its steps, as a forward pass does, and by a difference of large numbers."""
+
+    def step(k, past):
+        return jax.lax.dynamic_update_slice_in_dim(past, (past[k] * x[0])[None], k + 1, axis=0)
+
+    past = jax.lax.fori_loop(0, 3, step, jnp.zeros(4).at[0].set(1.0))
+    return (LARGE + past[3]) - LARGE
+
+
+IN_DOUBLE_PRECISION = lifted(cube)
+
+
+def lifted_cube(x):
+    return IN_DOUBLE_PRECISION(jnp.stack([x]))
+
+
+def mapped(function):
+    return lambda x: jax.vmap(function)(jnp.stack([x, x]))
+
+
+def differentiated(function):
+    return jax.grad(lambda x: jnp.sum(function(x)))
+
+
+TRANSFORMATIONS = {"jit": jax.jit, "vmap": mapped, "grad": differentiated}
+
+
+@pytest.mark.parametrize(
+    ("names", "double"),
+    [(names, False) for depth in (1, 2, 3) for names in product(TRANSFORMATIONS, repeat=depth)]
+    + [(names, True) for names in product(TRANSFORMATIONS, repeat=2)],
+)
+def test_compositions_of_transformations_compute_in_double_precision(names, double):
+    """By hand: derivatives of x^3 at 2; the gradient of a sum over two equal values is twice that of one."""
+    transformed, copies, expected = lifted_cube, 1, [8.0, 12.0, 12.0, 6.0][names.count("grad")]
+    for name in reversed(names):
+        transformed = TRANSFORMATIONS[name](transformed)
+        if name == "vmap":
+            copies *= 2
+        elif name == "grad":
+            copies, expected = 1, expected * copies
+    for dtype in (np.float32, np.float64) if double else (np.float32,):
+        with jax.enable_x64(double):
+            result = transformed(jnp.asarray(2.0, dtype))
+        assert result.dtype == dtype
+        np.testing.assert_allclose(result, expected, rtol=1e-6, err_msg="as exact as 1e9 + x^3 in float64")
+
+
+def test_a_forward_pass_is_mapped_and_compiled_in_single_precision():
+    """By hand: x(t + 1) = a x(t) has the norm a^(2t)."""
+    a, T = parameter("a", default=0.5), parameter("T", default=2, domain=whole_positive)
+    D = sectors("D")
+    t = training_clock("t", steps=T)
+    x = field("x", D, t)
+    equations = [Eq(x(0), normal("start", D)), Eq(x(t + 1), a * x(t))]
+    norm = derive.load(Model(parameters=(a, T), equations=equations, observe={"norm": mean(x(t) ** 2)})).function(
+        "norm", of="a"
+    )
+    for transformed in (jax.jit(jax.vmap(norm)), jax.vmap(jax.jit(norm))):
+        np.testing.assert_allclose(transformed(jnp.array([2.0, 3.0])), [[1, 4, 16], [1, 9, 81]], rtol=1e-6)
