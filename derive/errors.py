@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -41,6 +41,11 @@ class DeclarationError(DeriveError):
         if not self.blamed:
             self.place, self.blamed = place, True
 
+    def reword(self, in_words: Callable[[str], str]) -> None:
+        """Write the sentence in other words."""
+        self.sentence = in_words(self.sentence)
+        self.args = (self.sentence,)
+
     def __str__(self) -> str:
         said = one_sentence(self.sentence)
         return said if self.place is None else f"{printable(self.place.before(self.sentence))}: {said}"
@@ -77,6 +82,16 @@ def blaming(part: Placed | None) -> Iterator[None]:
     except DeclarationError as error:
         if part is not None and part.place is not None:
             error.blame(part.place)
+        raise
+
+
+@contextmanager
+def wording(in_words: Callable[[], Callable[[str], str]]) -> Iterator[None]:
+    """Declaration errors raised here are written in the words that this gives when it is asked."""
+    try:
+        yield
+    except DeclarationError as error:
+        error.reword(in_words())
         raise
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
 from derive.display import Displayed
 from derive.equations.dependence import UnknownLaw
-from derive.errors import DeclarationError, blaming
+from derive.equations.wording import as_declared
+from derive.errors import DeclarationError, blaming, wording
 from derive.language.model import Model
 from derive.language.symbols import Sector
 from derive.language.vectors import Field
@@ -43,11 +44,12 @@ def derive_model(model: Model) -> Derivation:
     the pencil or the bulk of a probed matrix is first asked for, and kept.
     """
     derivation = Derivation(model)
-    _ = derivation.saddle
     spectra = dict(model.probes)
-    for label, probed in derivation.probes.items():
-        with blaming(spectra[label]):
-            _ = probed.blocks
+    with wording(derivation.as_declared):
+        _ = derivation.saddle
+        for label, probed in derivation.probes.items():
+            with blaming(spectra[label]):
+                _ = probed.blocks
     return derivation
 
 
@@ -88,7 +90,13 @@ class Derivation(Displayed):
     @cached_property
     def limit(self) -> Limit | LabelledLimit:
         """Where training comes to rest, if its laws are linear and the same at all times; refused otherwise."""
-        return find_limit(self.saddle, self.order)
+        with wording(self.as_declared):
+            return find_limit(self.saddle, self.order)
+
+    def as_declared(self) -> Callable[[str], str]:
+        """A function that writes a sentence with declared expressions in place of fields that the engine made."""
+        system = self.system
+        return as_declared(system.model, (*system.fields, *(f for probe in system.probes for f in probe.fields)))
 
     @cached_property
     def probes(self) -> Mapping[str, ProbedMatrix]:

@@ -69,8 +69,8 @@ def at_rest(limit: LimitOf | LabelledLimitOf, p: Point) -> AtRest:
     while limit.settles:
         if nodes >= MOST:
             raise NumericalError(
-                f"the means over a trait have not settled: with {nodes} of its values results still move by "
-                f"{moved:.1e}; cut its density off, or take values and weights instead"
+                f"the averages over the density of a trait have not converged: with {nodes} of its values results "
+                f"still move by {moved:.1e}; cut its density off, or take values and weights instead"
             )
         nodes *= 2
         finer = way_at(limit, p, nodes).rested()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from derive.errors import DeclarationError, blaming
+from derive.errors import DeclarationError, blaming, wording
 from derive.language.contents import atoms, expressions
 from derive.language.equations import Spectrum
 from derive.language.model import Model
@@ -53,7 +53,8 @@ def solver_files(model: Model, derivation: Derivation | None = None, runtime: st
 
     derivation = derive_model(model) if derivation is None else derivation
     try:
-        return _written(model, derivation, runtime)
+        with wording(derivation.as_declared):
+            return _written(model, derivation, runtime)
     except NoCode as error:
         users = (e for e in model.equations if any(x.has(*error.functions) for x in expressions(e.value)))
         with blaming(next(users, None) if error.functions else None):

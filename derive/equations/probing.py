@@ -7,13 +7,13 @@ import itertools
 import sympy as sp
 
 from derive.algebra.nodes import outermost
-from derive.algebra.scaling import norm_order
+from derive.algebra.scaling import cure, growth, norm_order, size_order
 from derive.algebra.sites import SiteValue
 from derive.equations.history import History
 from derive.equations.made import Made
 from derive.equations.rules import Rules
 from derive.equations.stopping import stopped, without_later
-from derive.errors import DeclarationError
+from derive.errors import DeclarationError, SizeError
 from derive.language.diagonals import Diagonal
 from derive.language.matrices import (
     Atom,
@@ -247,8 +247,11 @@ class Probing:
         self._check_symmetric(matrix)
         matrix = with_site_values(self._prepared(matrix))
         root = self.made.probe_field(matrix.rows)
-        expression = self._applied(matrix, root)
-        rule = self.rules.rule(expression, None, root, "the probed matrix")
+        try:
+            rule = self.rules.rule(self._applied(matrix, root), None, root, "the probed matrix")
+        except SizeError:
+            self._check_sizes(matrix, sp.S.Zero)
+            raise
         images = tuple((name, self._image(name, other, root)) for name, other in between)
         fields = (SystemField(root, rule, derivative=True), *self.made.take_spectral())
         if self.times is not None:
@@ -259,6 +262,20 @@ class Probing:
                 "add one, or look at the law of the trait"
             )
         return SpectralFields(label, fields, self._middle(matrix, root), images)
+
+    def _check_sizes(self, matrix: Matrix, wanted: sp.Expr) -> None:
+        """Raise SizeError for the first term whose norm grows with another power of the size than is wanted."""
+        for scale, part in matrix.terms if isinstance(matrix, Sum) else ((sp.S.One, matrix),):
+            for factor in factors_of(part):
+                if isinstance(factor, Sum):
+                    self._check_sizes(factor, norm_order(self._at_start(factor)))
+            order = size_order(scale, "the probed matrix") + norm_order(self._at_start(part)) - wanted
+            if order != 0:
+                term = Sum(part.rows, part.columns, ((scale, part),))
+                raise SizeError(
+                    f"the probed matrix: the term {term} {growth(order, part.columns)} and has no limit at large size; "
+                    f"{cure(order, part.columns)}"
+                )
 
     def _image(self, name: str, matrix: Matrix, root: Field) -> Field:
         image = self.made.probe_field(matrix.rows)

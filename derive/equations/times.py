@@ -29,6 +29,11 @@ class Moment:
     def of(time: sp.Expr, where: str) -> Moment:
         """The time t + n as t and n."""
         variables = [s for s in time.free_symbols if isinstance(s, Clock) or s == PAST]
+        if not variables:
+            raise DeclarationError(
+                f"{where} uses a law of values at the single time {shown(time)}; add what it makes to weights by an "
+                "update rule, and use the weights"
+            )
         shift = sp.expand(time - variables[0]) if len(variables) == 1 else time
         if not shift.is_Integer:
             raise DeclarationError(

@@ -109,7 +109,7 @@ class DrawnLaw(sp.Basic):
             found.append((f"the sum of the weights of {self}", sp.Add(*(s for s, _ in self.parts)), "one"))
             return (*found, *(demand for _, one in self.parts for demand in one.demands))
         if self.kind == "uniform":
-            return ((f"the distance from low to high of {self}", self.args[2] - self.args[1], "positive"),)
+            return ((f"the distance from low to high of {self}", self.args[2] - self.args[1], "not negative"),)
         scale = self.args[-1]
         return ((f"the scale of {self}", scale, "not negative"),)
 

@@ -12,10 +12,11 @@ from sympy.core.function import AppliedUndef
 from derive.algebra.nodes import Z, index_size, outermost
 from derive.algebra.sites import SiteAverage, SiteEntry, SiteNormal
 from derive.algebra.words import Combination, Diagonal, Letter, SiteTable, Weighed, Word
+from derive.equations.wording import as_declared
 from derive.language.contents import atoms
 from derive.language.symbols import Clock
 from derive.language.traits import Trait, traits_in
-from derive.language.vectors import PAST, Field, Mean, Total
+from derive.language.vectors import PAST, Field, Mean, Total, shown
 from derive.printing import text
 from derive.program.at_sites import AtSites, at_groups
 from derive.program.exact import Key, key_of
@@ -557,7 +558,7 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
         before = _Spectral(projected, layout, means)
         named["coefficients"] = before.function("coefficients", (), doc, before.numbers(gains))
     if work.law:
-        named |= {"sites": work.site_laws(), "settles": any(not trait.discrete for trait in work.traits)}
+        named |= {"sites": work.site_laws(), "densities": _densities(work.traits, projected)}
     spreads = [_spread(work, *numbered) for numbered in enumerate(projected.spreads)]
     if spreads or projected.sampled:
         named["spreads"] = (*spreads, *map(_sampled, projected.sampled))
@@ -585,6 +586,22 @@ def bulk_record(bulk: Bulk, layout: Layout, means: tuple[Mean, ...] = ()) -> Rec
         doc = f"How each equation changes with responses that vanish at epsilon = 0: {names}."
         function("slopes", given, doc, tables(some for _, some in projected.slopes))
     return Record("BulkLaw", (), named)
+
+
+def _densities(traits: Iterable[Trait], projected: ProjectedProbe) -> tuple[tuple[str, str], ...]:
+    """What averages over sites are taken over that has a density, by kind and as it was declared."""
+    in_words = as_declared(projected.system.model, projected.system.fields)
+    found: dict[tuple[str, str], None] = {}
+    for trait in (trait for trait in traits if not trait.discrete):
+        if isinstance(trait, SiteNormal):
+            values = [value for spread in projected.spreads if trait in spread.normals for value in spread.values]
+            names = " and ".join(in_words(shown(value)) for value in values)
+            found["field", f"the Gaussian field {names} on a diagonal"] = None
+        elif isinstance(trait, SiteEntry):
+            found["field", f"the sampled entries {in_words(shown(trait.function))} of a diagonal"] = None
+        else:
+            found["trait", f"the density of the trait {trait}"] = None
+    return tuple(found)
 
 
 def _to_the_last_digit(expression: sp.Expr) -> sp.Expr:

@@ -22,7 +22,8 @@ from derive.equations.probing import Probing
 from derive.equations.rules import Rules
 from derive.equations.stopping import stopping
 from derive.equations.times import from_time
-from derive.errors import DeclarationError, SizeError, blaming
+from derive.equations.wording import as_declared
+from derive.errors import DeclarationError, SizeError, blaming, wording
 from derive.language.equations import Eq
 from derive.language.laws import Drawn
 from derive.language.matrices import Disorder, DisorderAt, Matrix, WeightsAt
@@ -47,12 +48,13 @@ def expand_declaration(model: Model) -> System:
     model = with_labels_alike(model)
     history = write_out(model)
     made = Made(model)
-    try:
-        times = stopping(model, made, history)
-        probes, traces = _taken_apart(model, made, history, times)
-    except SizeError:
-        check_sizes_of_updates(model)  # what an update adds shows only where the weights are used
-        raise
+    with wording(lambda: as_declared(model, made.rules.values())):
+        try:
+            times = stopping(model, made, history)
+            probes, traces = _taken_apart(model, made, history, times)
+        except SizeError:
+            check_sizes_of_updates(model)  # what an update adds shows only where the weights are used
+            raise
     fields = tuple(made.rules.values())
     spectral = [f for probe in (*probes, *traces) for f in probe.fields]
     valued = [v for f in (*fields, *spectral) for v in _rule_values(f)]
@@ -81,7 +83,8 @@ def expand_declaration(model: Model) -> System:
     found = system(_by_moments)
     if not found.linear:
         found = system(_by_law)
-    check_moments(found)
+    with wording(lambda: as_declared(model, found.fields)):
+        check_moments(found)
     return found
 
 

@@ -17,8 +17,9 @@ from derive.algebra.nodes import Z
 from derive.algebra.sites import averaged, site_responses
 from derive.errors import DeclarationError, blaming
 from derive.language.data import DataAt
+from derive.language.laws import Drawn
 from derive.language.symbols import Clock, EngineSymbol, Sector
-from derive.language.vectors import PAST, Field, FieldAt, Mean, Mix, Total
+from derive.language.vectors import PAST, Field, FieldAt, Mean, Mix, Total, shown
 from derive.records.base import gathered
 from derive.records.limit import LabelledLimit, Limit, OrderSymbol, Part
 from derive.records.saddle import SaddlePoint, TimeOrder
@@ -60,6 +61,12 @@ def _has_labels(system: System) -> bool:
     return given or any(f.labelled for f in (*(f.field for f in system.training), *system.sources))
 
 
+def _bent_part(law: sp.Expr) -> sp.Expr:
+    """The terms of a law that are not a field value times a number."""
+    parts = [part for part in sp.Add.make_args(law) if not isinstance(part.as_independent(FieldAt)[1], FieldAt)]
+    return sp.Add(*parts)
+
+
 class _AtRest:
     labelled = False
     """Whether fields have labels and data stand in equations."""
@@ -92,6 +99,8 @@ class _AtRest:
     def _check(self) -> None:
         """Refuse what is not linear with constant coefficients."""
         for f in self.system.training:
+            if isinstance(f.field, Drawn):
+                continue  # drawn by its moments, unless something that follows is not linear
             with blaming(f.origin):
                 for rule in (f.rule, *f.starts):
                     self._check_rule(f.field, rule)
@@ -111,8 +120,8 @@ class _AtRest:
             return
         if not isinstance(rule, LinearRule):
             raise DeclarationError(
-                f"the equation of {field} is not linear, and the limit of many steps is derived for linear training; "
-                "solve it at a large T"
+                f"{shown(_bent_part(rule.law))} is not linear, and the limit of many steps is derived for linear "
+                "training; solve it at a large T"
             )
         for term in rule.terms:
             inside = term.coefficient

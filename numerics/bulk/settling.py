@@ -54,21 +54,30 @@ def _settled(law: BulkLaw, p: Point) -> tuple[int, float]:
 @in_float64
 def _found(law: BulkLaw, p: Point) -> tuple[int, float]:
     most = _most(law, p)
-    nodes, moved, failure = _first_guess(law, p, most), np.inf, ""
+    nodes, moved = _first_guess(law, p, most), np.inf
+    failure: NumericalError | None = None
     while nodes <= most:
         branch = Branch(replace(law, nodes=nodes), p)
         try:
             moved = _moved(branch, law_of(branch), Branch(replace(law, nodes=2 * nodes), p))
         except NumericalError as error:
-            moved, failure = np.inf, f" ({error})"
+            moved, failure = np.inf, error
         if moved <= TOLERANCE:
             return nodes, float(moved)
         nodes *= 2
-    raise NumericalError(
-        f"the averages over a trait have not settled: with {most} of its values the bulk "
-        + (f"still moves by {moved:.1e}" if np.isfinite(moved) else f"is not found{failure}")
-        + "; its density may be singular where an edge of the bulk comes from, so take values and weights instead"
-    )
+    told = f"the bulk still moves by {moved:.1e}" if np.isfinite(moved) else "the bulk is not found"
+    raise not_converged(law.densities, f"with {most} values {told}") from failure
+
+
+def not_converged(densities: tuple[tuple[str, str], ...], told: str) -> NumericalError:
+    """The error that names the averages which have not converged. densities: as of BulkLaw; told: how far they came."""
+    names = " and ".join(name for _, name in densities)
+    cures = {
+        "trait": "take values and weights instead of a density, or cut it off where it is thin",
+        "field": "take a smoother function of it there",
+    }
+    cure = " or ".join(cures[kind] for kind in dict.fromkeys(kind for kind, _ in densities))
+    return NumericalError(f"the average over {names} has not converged: {told}; {cure}")
 
 
 def _most(law: BulkLaw, p: Point) -> int:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from derive.errors import NumericalError
 from numerics.bulk.branch import Branch, solved
+from numerics.bulk.settling import not_converged
 from numerics.precision import in_float64
 from numerics.runtime.interface import BulkLaw
 
@@ -41,10 +41,7 @@ def traced(law: BulkLaw, branch: Branch, z: np.ndarray) -> list[Traced]:
         if moved <= SETTLED:
             break
         if nodes >= MOST:
-            raise NumericalError(
-                f"the averages over a trait have not settled: with {nodes} of its values traces still move by "
-                f"{moved:.1e}; take values and weights instead of a density"
-            )
+            raise not_converged(law.densities, f"with {nodes} values traces still move by {moved:.1e}")
     return found
 
 

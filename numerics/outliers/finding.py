@@ -227,18 +227,21 @@ def candidates(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> l
 
 
 def _along_the_axis(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> list[list[float]]:
-    """Where the map takes each value, from the map itself. Its inverse has no poles outside the bulk."""
-
-    def inverse(z: np.ndarray) -> np.ndarray:
-        return _inverse_map(problem.probe, ring, problem.branch, problem.p, z)
-
+    """Where the map takes each value, from the map itself: its inverse has no poles outside the bulk but at atoms."""
     places: list[list[float]] = [[] for _ in values]
     wanted = [k for k, s in enumerate(values) if s != 0]
     if not wanted:
         return places
     floor = 10.0 ** np.floor(np.log10(NOTHING / max(abs(values[k]) for k in wanted)))
-    pieces = _panels_of_map(problem.probe, ring, *_place(problem), float(floor))
-    found = crossings(inverse, [1 / values[k] for k in wanted], pieces)
+    top = np.inf
+    if any(low == high for low, high in problem.excluded):
+        top = 10.0 ** np.ceil(-np.log10(min(abs(values[k]) for k in wanted)))
+
+    def inverse(z: np.ndarray) -> np.ndarray:
+        return _inverse_map(problem.probe, ring, problem.branch, problem.p, float(top), z)
+
+    pieces = _panels_of_map(problem.probe, ring, *_place(problem), float(floor), float(top))
+    found = crossings(inverse, list(_saturated(1 / np.array([values[k] for k in wanted]), float(top))), pieces)
     for k, zs in zip(wanted, found, strict=True):
         places[k] = zs
     return places
@@ -250,10 +253,16 @@ def _place(problem: SpikedProblem) -> tuple[Branch, Point, tuple[tuple[float, fl
 
 @lru_cache(maxsize=64)
 def _panels_of_map(
-    probe: Probe, ring: Ring, branch: Branch, p: Point, excluded: tuple[tuple[float, float], ...], floor: float
+    probe: Probe,
+    ring: Ring,
+    branch: Branch,
+    p: Point,
+    excluded: tuple[tuple[float, float], ...],
+    floor: float,
+    top: float,
 ) -> list[Panel]:
     """The inverse of a map, on panels; found once for all values of it. floor: what is smaller counts as nothing."""
-    return panels(partial(_inverse_map, probe, ring, branch, p), intervals_outside(excluded), floor)
+    return panels(partial(_inverse_map, probe, ring, branch, p, top), intervals_outside(excluded), floor)
 
 
 def mapped(probe: Probe, ring: Ring, p: Point, z: np.ndarray, r: np.ndarray) -> np.ndarray:
@@ -262,10 +271,20 @@ def mapped(probe: Probe, ring: Ring, p: Point, z: np.ndarray, r: np.ndarray) -> 
     return np.asarray(ring.scalar_map(p, z, r, *laws)) * np.ones(z.shape)
 
 
-def _inverse_map(probe: Probe, ring: Ring, branch: Branch, p: Point, z: np.ndarray) -> np.ndarray:
+def _inverse_map(probe: Probe, ring: Ring, branch: Branch, p: Point, top: float, z: np.ndarray) -> np.ndarray:
+    """The inverse of the map; with poles where there are atoms, unless top is finite."""
     with np.errstate(divide="ignore"):
         found: np.ndarray = np.real(1 / mapped(probe, ring, p, z, branch.responses(z)))
-    return found
+    return _saturated(found, top)
+
+
+def _saturated(values: np.ndarray, top: float) -> np.ndarray:
+    """Values that stay below top: smooth next to a pole, and nearly the same where they are much smaller."""
+    return (
+        values
+        if np.isinf(top)
+        else np.where(np.isinf(values), np.sign(values) * top, values / np.hypot(1, values / top))
+    )
 
 
 def physical(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> list[list[float]]:
@@ -510,7 +529,10 @@ def _bounded_rows(problem: SpikedProblem, unit: float) -> Evaluate:
     beside = _ends_outside(problem, 1e-4 * unit)
     away = [at + side * share * unit for at, side in beside for share in (1e-4, 1e-6)]
     problem.branch.ask(np.array(away))
-    far = growth(1e4 * unit, 1e6 * unit)
+    try:
+        far = growth(1e4 * unit, 1e6 * unit)
+    except NumericalError:  # responses that are small there are lost in rounding
+        far = growth(1e2 * unit, 1e4 * unit)
     poles: list[tuple[float, np.ndarray]] = []
     for at, side in beside:
         with suppress(NumericalError):

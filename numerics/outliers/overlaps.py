@@ -34,7 +34,7 @@ def spike_overlaps(found: Sequence[Pole]) -> list[Sides]:
 def are_resolved(problem: SpikedProblem, noise: float) -> bool:
     """Whether every direction that unit spikes span weighs more than the noise in their Gram matrix."""
     for side in problem.probe.sides:
-        _, weights, shares, _ = _spanned(_spikes(problem, side)[2])
+        _, weights, shares, _ = _spanned(_gram(problem, side))
         counted = weights[shares > 0.5]
         if len(counted) and counted[0] <= noise * counted[-1]:
             return False
@@ -46,7 +46,7 @@ def span_sizes(problem: SpikedProblem) -> dict[str, str]:
     """On each side how many directions of how many spikes are counted, those in part in part."""
     sizes = {}
     for side in problem.probe.sides:
-        gram = _spikes(problem, side)[2]
+        gram = _gram(problem, side)
         sizes[side.name] = f"{float(np.sum(_spanned(gram)[2])):.3g} of {len(gram)}"
     return sizes
 
@@ -56,9 +56,13 @@ def directions_counted(size: str) -> float:
     return float(size.split()[0])
 
 
-def _spikes(problem: SpikedProblem, side: Side, z: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The right-hand side at z for sources along the spikes of a side, the rows that see them, and their Gram matrix,
-    which does not depend on z."""
+def _gram(problem: SpikedProblem, side: Side) -> np.ndarray:
+    """The Gram matrix of the spikes of a side, which does not depend on z: at a point away from the bulk."""
+    return _spikes(problem, side, 1.0 + 2 * max((abs(e) for pair in problem.excluded for e in pair), default=0.0))[2]
+
+
+def _spikes(problem: SpikedProblem, side: Side, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The right-hand side at z for sources along the spikes of a side, rows that see them, and their Gram matrix."""
     r = responses_at(problem, z) if side.sited else np.zeros(0)
     driven, seen, gram = (np.asarray(x) for x in driver(problem.probe, side)(problem.p, z, r, dict(problem.order)))
     if problem.probe.stopping is not None:  # spikes that are not there yet have no length

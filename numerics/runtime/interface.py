@@ -380,8 +380,8 @@ class BulkLaw:
     exact in them.
 
     sites(p, nodes): the laws of what differs from site to site, which the equations take behind the responses;
-    settles: whether a density is among them, so that the number of its values matters. spreads: what the laws need of
-    the training level.
+    densities: those among them that are densities, so that the number of their values matters, by kind ("trait" or
+    "field") and as text. spreads: what the laws need of the training level.
 
     images: by the name of a matrix A the place of tr R A among the responses. sources(p, z, r): for each of them how
     the equations change with epsilon in M + epsilon A. vanishing: places of responses that are zero at epsilon = 0, and
@@ -396,7 +396,7 @@ class BulkLaw:
     edge_polynomials: Callable[..., Coefficients] | None = None
     coefficients: Callable[[Point], tuple[Array, ...]] | None = None
     sites: Sites | None = None
-    settles: bool = False
+    densities: tuple[tuple[str, str], ...] = ()
     nodes: int = NODES
     spreads: tuple[Spread | SampledSites, ...] = ()
     images: tuple[tuple[str, int], ...] = ()
@@ -407,6 +407,11 @@ class BulkLaw:
     @property
     def eliminated(self) -> bool:
         return self.curve is not None
+
+    @property
+    def settles(self) -> bool:
+        """Whether a density is among the laws of sites."""
+        return bool(self.densities)
 
     @property
     def sampled(self) -> bool:

@@ -37,16 +37,16 @@ OF_LAWS = Integrals(
     486,
     Fraction(3, 2),  # as integrals over three variables become expensive quickly
     "Gaussian quadrature, {nodes} nodes per axis, moved by {moved:.1e} from {before}",
-    "the Gaussian integrals have not settled: with {nodes} nodes an axis results still move by {moved:.1e}; try "
-    "smaller couplings, or fewer steps",
+    "the averages over Gaussian fields have not converged: with {nodes} nodes an axis results still move by "
+    "{moved:.1e}; try smaller couplings, or fewer steps",
 )
 OF_TRAITS = Integrals(
     32,
     1024,
     Fraction(2),
     "exact forward pass for each of {nodes} values of a trait, moved by {moved:.1e} from {before}",
-    "the means over a trait have not settled: with {nodes} of its values results still move by {moved:.1e}; if its "
-    "density has no such moment, cut it off with low=... and high=..., or take fewer steps",
+    "the averages over the density of a trait have not converged: with {nodes} of its values results still move by "
+    "{moved:.1e}; if its density has no such moment, cut it off with low=... and high=..., or take fewer steps",
 )
 
 
