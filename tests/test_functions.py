@@ -10,6 +10,7 @@ import pytest
 import derive
 from derive import Eq, Model, field, mean, normal, parameter, sectors, training_clock, whole_positive
 from numerics.lifting import lifted
+from numerics.outliers.largest import first_order
 
 LARGE = 1e9
 """A number that float32 cannot tell from its neighbours: what is computed there loses all digits."""
@@ -76,3 +77,10 @@ def test_a_forward_pass_is_mapped_and_compiled_in_single_precision():
     )
     for transformed in (jax.jit(jax.vmap(norm)), jax.vmap(jax.jit(norm))):
         np.testing.assert_allclose(transformed(jnp.array([2.0, 3.0])), [[1, 4, 16], [1, 9, 81]], rtol=1e-6)
+
+
+def test_what_is_differentiable_once_has_no_second_derivative():
+    """A slope that rounding made would be a number without meaning."""
+    square = lambda x: first_order(x**2)  # noqa: E731
+    assert jax.grad(square)(3.0) == 6.0
+    assert np.isnan(jax.jit(jax.grad(jax.grad(square)))(3.0))

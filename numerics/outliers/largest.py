@@ -71,18 +71,18 @@ def largest_outlier_program(matrix: ProbedMatrix, forward: Callable[[Point], Ord
         weights = jax.lax.stop_gradient(jnp.where(both, jnp.linalg.inv(block), 0.0))
         u, v, frozen = jax.lax.stop_gradient((u, v, frozen))
         moved = -jnp.trace(weights @ (u.T @ (a_matrix(p, here) - frozen) @ v.T)) / count
-        return top + _first_order(moved)
+        return top + first_order(moved)
 
     return largest
 
 
 @jax.custom_jvp
-def _first_order(x: Array) -> Array:
+def first_order(x: Array) -> Array:
     """x, with its first derivative; higher ones are NaN."""
     return x
 
 
-@_first_order.defjvp
+@first_order.defjvp
 def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     return primals[0], tangents[0] * _constant_slope(primals[0])
 
