@@ -1,8 +1,28 @@
 """Expressions and values that stand in everyday declarations, against closed forms."""
 
+import math
+
 import numpy as np
 import pytest
-from sympy import Abs, Heaviside, Max, Min, Piecewise, Rational, cos, floor, pi, sign, sqrt, tanh
+from sympy import (
+    Abs,
+    And,
+    Heaviside,
+    KroneckerDelta,
+    Max,
+    Min,
+    Piecewise,
+    Rational,
+    ceiling,
+    cos,
+    factorial,
+    floor,
+    log,
+    pi,
+    sign,
+    sqrt,
+    tanh,
+)
 
 import derive
 from derive import (
@@ -24,10 +44,14 @@ from derive import (
     uniform,
     whole_positive,
 )
+from derive.errors import DeclarationError
 
 k, a = parameter("k", default=1.5), parameter("a", default=0.5)
 D = sectors("D")
 B, g = goe("B", D), normal("g", D)
+T = parameter("T", default=3, domain=whole_positive)
+t = training_clock("t", steps=T)
+x = field("x", D, t)
 
 
 @pytest.mark.parametrize(
@@ -50,23 +74,56 @@ def test_coefficients_are_what_they_are_at_negative_values(strength, values, num
 
 
 def test_a_bulk_of_point_masses_alone_has_outliers_beside_and_between():
-    """By hand, at k = 0: <1/(z - x)> = z/(z^2 - 1) is 1/2 at 1 + sqrt(2) and 1 - sqrt(2)."""
-    x = trait("x", D, values=[-1, 1])
-    spiked = derive.load(Model(parameters=(k,), probe=spectrum(k * B + diag(x) + 2 / D * outer(g, g))))
+    """By hand, at k = 0: <1/(z - s)> = z/(z^2 - 1) is 1/2 at 1 + sqrt(2) and 1 - sqrt(2)."""
+    s = trait("s", D, values=[-1, 1])
+    spiked = derive.load(Model(parameters=(k,), probe=spectrum(k * B + diag(s) + 2 / D * outer(g, g))))
     np.testing.assert_allclose(spiked.solve(k=0).outliers, [1 + 2**0.5, 1 - 2**0.5], rtol=1e-9)
 
 
 def test_a_term_that_hardly_counts_hides_no_outlier():
-    x, W = trait("x", D, values=[-1, 1]), gaussian("W", D, D, variance=1 / D)
-    spiked = derive.load(Model(parameters=(k,), probe=spectrum(W.T @ diag(k * x) @ W + B + 2 / D * outer(g, g))))
+    s, W = trait("s", D, values=[-1, 1]), gaussian("W", D, D, variance=1 / D)
+    spiked = derive.load(Model(parameters=(k,), probe=spectrum(W.T @ diag(k * s) @ W + B + 2 / D * outer(g, g))))
     np.testing.assert_allclose(spiked.solve(k=1e-6).outliers, [2.5], rtol=1e-9)
 
 
 def test_a_uniform_law_may_have_no_width():
     """As other laws may: the vector is its middle everywhere."""
-    T = parameter("T", default=1, domain=whole_positive)
-    t = training_clock("t", steps=T)
-    x = field("x", D, t)
     equations = [Eq(x(0), drawn("start", D, uniform(1 - k, 1 + k))), Eq(x(t + 1), tanh(x(t)))]
-    both = derive.load(Model(parameters=(k, T), equations=equations, observe={"norm": mean(x(t) ** 2)})).solve(k=0)
+    both = derive.load(Model(parameters=(k, T), equations=equations, observe={"norm": mean(x(t) ** 2)})).solve(k=0, T=1)
     np.testing.assert_allclose(both["norm"], [1, np.tanh(1) ** 2], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("coefficient", "numbers"),
+    [
+        (-KroneckerDelta(t, 1), [0, -1, 0]),
+        (1 / factorial(t), [1, 1, 1 / 2]),
+        (ceiling(t / 2), [0, 1, 1]),
+        (Piecewise((1 / t, t > 0), (0, True)), [0, 1, 1 / 2]),
+        (Piecewise((2, And(t > 0, k < 0)), (1, True)), [1, 2, 2]),
+    ],
+)
+def test_coefficients_in_time_are_what_they_are(coefficient, numbers):
+    """By hand: x(t + 1) = c(t) A(t) x(t) + x(t)/2, A drawn afresh, has the norm q(t + 1) = (c(t)^2 + 1/4) q(t)."""
+    A = gaussian("A", D, D, variance=1 / D, fresh=t)
+    equations = [Eq(x(0), g), Eq(x(t + 1), coefficient * (A(t) @ x(t)) + x(t) / 2)]
+    norm = derive.load(Model(parameters=(k, T), equations=equations, observe={"norm": mean(x(t) ** 2)}))
+    expected = np.cumprod([1, *(c**2 + 1 / 4 for c in numbers)])
+    np.testing.assert_allclose(norm.solve(k=-1)["norm"], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("coefficient", [1 / t, log(t), sqrt(t - 1)])
+def test_a_coefficient_that_is_not_finite_at_the_first_time_is_refused(coefficient):
+    """It is not the step that is too large."""
+    with pytest.raises(DeclarationError, match="at t = 0, the first time it is used"):
+        Model(parameters=(T,), equations=[Eq(x(0), g), Eq(x(t + 1), coefficient * x(t))])
+
+
+def test_conditions_on_fields_and_on_parameters_may_stand_together():
+    """By hand: the mean square of a standard normal that is clipped at |a| = 1/2."""
+    A = gaussian("A", D, D, variance=1 / D)
+    equations = [Eq(x(0), g), Eq(x(t + 1), A @ Min(Max(x(t), -Abs(a)), Abs(a)))]
+    norm = derive.load(Model(parameters=(a, T), equations=equations, observe={"norm": mean(x(t) ** 2)}))
+    pdf, share = np.exp(-1 / 8) / np.sqrt(2 * np.pi), math.erf(0.5 / 2**0.5)
+    expected = share * (1 - 1 / 4) + 1 / 4 - pdf
+    np.testing.assert_allclose(norm.solve(a=-0.5, T=1)["norm"], [1, expected], rtol=1e-8)

@@ -73,7 +73,11 @@ def physical_values(
     """
     goal = mpmath.mpc(3, "1.5") if at is None else mpmath.mpc(at)
     few, all_bits = max(120, 2 * _bits_of(goal)), int(digits * 3.33) + 120
-    system = _Polynomials.of([sp.sympify(e).subs(point) for e in equations], unknowns, digits + 36)
+    try:
+        given = [sp.sympify(e).subs(point) for e in equations]
+    except (TypeError, ValueError) as error:  # SymPy compares real numbers only
+        raise NumericalError("the bulk equations are not real at these parameters; take others") from error
+    system = _Polynomials.of(given, unknowns, digits + 36)
     with mpmath.workdps(digits), _precision(few):
         z = mpmath.mpc(goal.real, 10**6 * (1 + abs(goal.real)))
         values = [flint.acb(0)] * len(unknowns)

@@ -120,10 +120,15 @@ def _values(before: sp.Expr, after: sp.Expr) -> tuple[tuple[Pairs, sp.Expr, sp.E
     return tuple(found)
 
 
+def _is_defined(function: sp.Function) -> bool:
+    """Whether a function is one of SymPy's, with values of its own."""
+    return str(type(function).__module__).startswith("sympy.")
+
+
 def _opaque(expression: sp.Basic) -> list[sp.Basic]:
     """The outermost nodes that are not scalar functions of symbols."""
     if isinstance(expression, (sp.Number, sp.NumberSymbol, sp.Symbol)):
         return []
-    if isinstance(expression, _COMPOSED):
+    if isinstance(expression, _COMPOSED) or (isinstance(expression, sp.Function) and _is_defined(expression)):
         return [node for arg in expression.args for node in _opaque(arg)]
     return [expression]

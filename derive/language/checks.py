@@ -299,6 +299,7 @@ def _check_times(model: Declaration) -> None:
         with blaming(equation):
             _check_times_of(model, equation)
             _check_before_start(model, equation)
+            _check_first_time(model, equation)
     clocks = atoms(model, Clock)
     if len(clocks) > 1:
         owner = next(s for s in atoms(model, (Field, Weights, Disorder, Data)) if clocks[1] in s.payload)
@@ -309,6 +310,33 @@ def _check_times(model: Declaration) -> None:
         with blaming(probe):
             for matrix in probe.matrices:
                 _check_times_of_probe(expressions(matrix))
+
+
+def _check_first_time(model: Declaration, equation: Eq) -> None:
+    """Coefficients are finite at the first time at which a rule is used, as 1/t is not at 0."""
+    if equation.time is None or equation.time.is_Integer:
+        return
+    clock = _clock(equation)
+    assert clock is not None, "a rule in time has a clock"
+    shift = equation.time - clock
+    starts = sum(e.name == equation.name and e is not equation for e in model.equations)
+    first = sp.Max(shift, starts) - shift
+    if first + shift > 1:
+        return  # there may be fewer steps
+    for node in (n for e in expressions(equation.value) for n in _of_time_alone(e, clock)):
+        value = node.subs(clock, first)
+        if value.has(sp.zoo, sp.oo, -sp.oo, sp.nan) or value.is_real is False:
+            raise DeclarationError(
+                f"the equation of {equation.name}: {shown(node)} is {shown(value)} at {clock} = {first}, the first "
+                "time it is used; write it so that it is finite there, as 1/(1 + t) is"
+            )
+
+
+def _of_time_alone(expression: sp.Basic, clock: Clock) -> list[sp.Basic]:
+    """The largest parts of an expression that are functions of the clock and nothing else."""
+    if isinstance(expression, sp.Expr) and expression.free_symbols == {clock}:
+        return [] if expression == clock or expression.has(FieldAt, WeightsAt, DisorderAt, DataAt) else [expression]
+    return [node for arg in expression.args for node in _of_time_alone(arg, clock)]
 
 
 def _check_times_of_probe(probed: list[sp.Basic]) -> None:

@@ -6,6 +6,7 @@ import ast
 import builtins
 import keyword
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -154,8 +155,18 @@ class _Arithmetic(CodePrinter):
     def _print_Min(self, expr: sp.Basic) -> str:
         return self._nested(f"{self.module}.minimum", expr.args)
 
+    def _print_And(self, expr: sp.Basic) -> str:
+        return self._nested(f"{self.module}.logical_and", sorted(expr.args, key=sp.default_sort_key))
+
+    def _print_Or(self, expr: sp.Basic) -> str:
+        return self._nested(f"{self.module}.logical_or", sorted(expr.args, key=sp.default_sort_key))
+
     def _print_KroneckerDelta(self, expr: sp.Basic) -> str:
-        return f"({self._print(expr.args[0])} == {self._print(expr.args[1])})"
+        # a number, since arrays of truth values have no negative
+        return f"(1 * ({self._print(expr.args[0])} == {self._print(expr.args[1])}))"
+
+    def _print_factorial(self, expr: sp.Basic) -> str:
+        return str(self._print(expr.rewrite(sp.gamma)))
 
     def _special(self, expr: sp.Basic) -> str:
         self.text.special = True
@@ -196,6 +207,10 @@ class _PlainNumpy(_Arithmetic, NumPyPrinter):
     _kc = {name: value.replace("numpy.", "np.") for name, value in NumPyPrinter._kc.items()}
 
 
+_FOREIGN = re.compile(r"(?<![\w.])(?:math|cmath|scipy|numpy|jax|builtins)\.")
+"""Modules that generated code does not import: SymPy prints functions of theirs where an array library has none."""
+
+
 class Text:
     """Prints values as array code; `bound` says what the declaration's own symbols are called, where they may stand."""
 
@@ -216,7 +231,7 @@ class Text:
             raise NoCode.of(expression) from error
         except KeyError as error:  # SymPy looks some functions up in a table
             raise NoCode.of(expression) from error
-        if "Not supported" in code:
+        if "Not supported" in code or _FOREIGN.search(code):
             raise NoCode.of(expression)
         return str(code)
 
