@@ -44,6 +44,7 @@ from derive import (
     uniform,
     whole_positive,
 )
+from derive.codegen import solver_files
 from derive.errors import DeclarationError
 
 k, a = parameter("k", default=1.5), parameter("a", default=0.5)
@@ -119,6 +120,7 @@ def test_a_coefficient_that_is_not_finite_at_the_first_time_is_refused(coefficie
         Model(parameters=(T,), equations=[Eq(x(0), g), Eq(x(t + 1), coefficient * x(t))])
 
 
+@pytest.mark.long
 def test_conditions_on_fields_and_on_parameters_may_stand_together():
     """By hand: the mean square of a standard normal that is clipped at |a| = 1/2."""
     A = gaussian("A", D, D, variance=1 / D)
@@ -127,3 +129,12 @@ def test_conditions_on_fields_and_on_parameters_may_stand_together():
     pdf, share = np.exp(-1 / 8) / np.sqrt(2 * np.pi), math.erf(0.5 / 2**0.5)
     expected = share * (1 - 1 / 4) + 1 / 4 - pdf
     np.testing.assert_allclose(norm.solve(a=-0.5, T=1)["norm"], [1, expected], rtol=1e-8)
+
+
+def test_conditions_of_different_shapes_are_joined():
+    """Those on fields are arrays over nodes of quadrature, those on parameters are numbers."""
+    A = gaussian("A", D, D, variance=1 / D)
+    equations = [Eq(x(0), g), Eq(x(t + 1), A @ Min(Max(x(t), -Abs(a)), Abs(a)))]
+    code = solver_files(Model(parameters=(a, T), equations=equations, observe={"norm": mean(x(t) ** 2)}))["training.py"]
+    assert "jnp.logical_and(" in code
+    assert "jnp.all(" not in code

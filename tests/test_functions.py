@@ -1,6 +1,6 @@
 """Public functions under transformations of JAX, in either precision of the caller."""
 
-from itertools import product
+from itertools import permutations, product
 
 import jax
 import jax.numpy as jnp
@@ -46,8 +46,9 @@ TRANSFORMATIONS = {"jit": jax.jit, "vmap": mapped, "grad": differentiated}
 
 @pytest.mark.parametrize(
     ("names", "double"),
-    [(names, False) for depth in (1, 2, 3) for names in product(TRANSFORMATIONS, repeat=depth)]
-    + [(names, True) for names in product(TRANSFORMATIONS, repeat=2)],
+    [(names, False) for names in (*product(TRANSFORMATIONS, repeat=2), *permutations(TRANSFORMATIONS))]
+    + [(names, True) for names in permutations(TRANSFORMATIONS)]
+    + [pytest.param(names, False, marks=pytest.mark.long) for names in product(TRANSFORMATIONS, repeat=3)],
 )
 def test_compositions_of_transformations_compute_in_double_precision(names, double):
     """By hand: derivatives of x^3 at 2; the gradient of a sum over two equal values is twice that of one."""
