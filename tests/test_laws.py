@@ -22,6 +22,7 @@ from derive.selftest import partners
 from derive.selftest.agreement import SIZES, agreement, bound, differences
 from derive.selftest.drafts import pruned
 from derive.selftest.drawing import draw, drawn, shortened
+from derive.selftest.drawing_probes import EARLY
 from derive.selftest.engine import Broken, Refused, load, solved
 from derive.selftest.laws import (
     ALONE,
@@ -39,6 +40,8 @@ from derive.selftest.laws import (
 )
 from derive.selftest.running import Tally, checks, draft_of, kind_of, run, sentence_of
 from derive.selftest.shrinking import shrink, smaller_drafts
+from derive.selftest.sketch import LAWS
+from derive.selftest.vocabulary import counted, features_of
 from derive.selftest.writing import write
 
 MANY = settings(
@@ -125,36 +128,47 @@ def test_what_is_drawn_is_mostly_accepted():
     assert accepted >= 45
 
 
-WORDS = ("fresh=", "axes=along_C", "past_sum", "goe(", "endpoint=False", "softmax(", "tanh", "Max", "probe={", "- 5")
-WORDS += (".T @", "m(0), 0)", "mean(", "variance=", "scale=", "erf", "axes=along_K1", "data(", "clock=t)", "arrays=")
-WORDS += ("Piecewise(", "sign(", "Abs(", "cos(", "exp(", "(t + 2)", "mean(x(s)", "1 / sqrt(1 + mean(", "/ (1 + t)")
-WORDS += (
-    "sqrt(2) *",
-    "sqrt(3) *",
-    "sqrt(N / D)",
-    "0.5 * N / D",
-    "total(",
-    "each(",
-    "total(mean(",
-    ", along_K1)",
-    "b1 *",
-    "b3 @",
-    "b3(t - 1)",
-    "b3.T @",
-    "trait(",
-    "sqrt(l1) *",
-    "outer(l1 *",
-    "drawn(",
-    "mixture(",
-    "exponential(",
-    "uniform(",
-    "discrete(",
-)
+@pytest.fixture(scope="module")
+def vocabulary():
+    return counted(write(draft_of(0, number)) for number in range(400))
 
 
-@pytest.mark.parametrize("word", WORDS)
-def test_every_word_of_the_language_is_drawn(word):
-    assert any(word in write(draft_of(0, number)) for number in range(120))
+def test_every_feature_of_the_language_is_drawn(vocabulary):
+    """Every word, optional argument, function of vectors, of parameters and of time, and kind of value."""
+    assert not vocabulary.missing
+
+
+def test_every_function_that_may_be_typed_is_drawn():
+    from derive.language.formulas import FUNCTIONS
+
+    typed = {name[0].upper() + name[1:] if name in ("abs", "max", "min") else name for name in FUNCTIONS}
+    assert typed <= set(LAWS)
+
+
+def test_most_pairs_of_features_are_drawn(vocabulary):
+    """A draft for each pair in turn: 400 of them meet most of some two thousand pairs."""
+    met, every = vocabulary.coverage()
+    assert met > 0.75 * every
+
+
+def test_features_are_read_from_the_text():
+    text = """
+from sympy import Abs, KroneckerDelta, Rational, tanh
+from derive import goe, normal, outer, parameter, sectors, spectrum, training_clock
+k = parameter("k", default=-1.5)
+T = parameter("T", default=1)
+D, N = sectors("D", N=0.1)
+t = training_clock("t", steps=T)
+v = normal("v", D, t)
+S = goe("S", D, variance=k**2)
+value = Abs(k) * KroneckerDelta(t, 0) * Rational(0, 1)**t * tanh(v(t))
+spectrum(S + outer(v(1), v(T - 1)))
+"""
+    values = {"a negative parameter", "T = 1", "a huge or tiny ratio", "a variance with a parameter", *EARLY}
+    functions = {"Abs of a parameter", "KroneckerDelta of time", "0**t of time", "tanh of a vector"}
+    found = features_of(text)
+    assert values | functions | {"goe(variance=)", "normal(clock=)"} <= found
+    assert not found & {"a parameter at zero", "c**t of time", "goe(latex=)", "field", "Abs of time"}
 
 
 def test_a_wrong_factor_is_seen_and_shrunk():
@@ -257,6 +271,8 @@ def test_command_says_what_it_did():
     told = json.loads(done.stdout)
     assert done.exit_code == (1 if told["violations"] else 0)
     assert told["checked"] == 2 and set(told["laws"]) >= {law.name for law in SYMBOLIC}
+    counts = CliRunner().invoke(main, ["selftest", "--vocabulary", "--declarations", "5", "--json"])
+    assert json.loads(counts.stdout)["frequencies"]["sectors"] == 1 and counts.exit_code == 0
     refused = CliRunner().invoke(main, ["selftest", "--declarations", "2", "--first", "2"])
     assert refused.exit_code == 2 and "--first" in refused.stderr
 

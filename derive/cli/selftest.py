@@ -61,6 +61,11 @@ TELL_AFTER = 60.0
     help="How many smaller declarations to try for each kind of violation.",
 )
 @click.option("--quick", is_flag=True, help=f"Short: {QUICK} declarations, nothing compiled, no simulation; a minute.")
+@click.option(
+    "--vocabulary",
+    is_flag=True,
+    help="Only count in how many of the declarations each word, argument, function and kind of value stands.",
+)
 @json_option
 def selftest(
     declarations: int,
@@ -70,6 +75,7 @@ def selftest(
     simulate: bool,
     shrinking: int,
     quick: bool,
+    vocabulary: bool,
     as_json: bool,
 ) -> None:
     """Try the laws that every declaration must obey, on declarations drawn at random.
@@ -77,12 +83,16 @@ def selftest(
     Each is solved as it stands, or must be refused in a sentence. Then partners with the same numbers are made: every
     symbol under another name, equations in another order, an intermediate named or written out, a Gaussian matrix as
     the sum of two, another sector as the base, a transpose declared, a parameter at zero against the term left out,
-    one class against none, more steps, a sampled pass against the exact one. The averaged action is set against the
-    cavity argument, generated code against exact arithmetic, and the theory against simulations at two sizes.
+    one class against none, more steps, a sampled pass against the exact one, numbers instead of parameters, functions
+    of time written out step by step. The averaged action is set against the cavity argument, generated code against
+    exact arithmetic, and the theory against simulations at two sizes. `derive check FILE` tries them on your own file.
 
     What only rewrites a declaration is tried at once, in an order drawn at random, and one way at a time where that
     breaks a law or is refused. What breaks a law is told at once, made smaller until nothing can be left out, and
     printed as declarations that `derive solve` runs, with the two numbers. Exit code 1 if any law broke.
+
+    Each declaration is drawn for a pair of features, such as a parameter at zero and a probe at the first step, all
+    pairs in turn. With --vocabulary nothing is solved: a table says how often each feature stands in the declarations.
 
     A declaration takes some five seconds, and less than half a second with --laws 0 --no-simulate, where all is exact
     arithmetic. A run that Ctrl-C or `timeout` ends says what it has found and how to go on. Simulations raise a false
@@ -95,17 +105,25 @@ def selftest(
       violations               law, declaration, reason, texts: the smallest of each kind, shortest first
       refusals                 sentence, without names and numbers, to how many declarations were refused with it
       differences              number, mean (in its standard errors) and spread of theory minus simulation
+    With --vocabulary:
+      seed, declarations       which declarations were drawn
+      frequencies              feature to the share of declarations that have it
+      pairs                    how many pairs of features were met, and how many there are
 
     \b
     Examples:
       derive selftest --quick
       derive selftest --declarations 5000 --seed 3
       derive selftest --seed 3 --first 117 --declarations 118      one declaration of that run again
+      derive selftest --vocabulary --declarations 300              what is drawn, and how often
     """
     if quick:
         declarations, compiled, simulate = min(declarations, first + QUICK), 0, False
     if first >= declarations:
         raise click.UsageError(f"--first {first} leaves nothing of --declarations {declarations}; take a smaller one")
+    if vocabulary:
+        _count(declarations, seed, first, as_json)
+        return
     from derive.selftest.engine import keep_nothing
     from derive.selftest.running import Tally, run
 
@@ -158,6 +176,24 @@ def selftest(
         click.get_current_context().exit(130)
     if tally.broken:
         click.get_current_context().exit(1)
+
+
+def _count(declarations: int, seed: int, first: int, as_json: bool) -> None:
+    """Print how often each feature stands in the declarations of a seed."""
+    from derive.selftest.running import draft_of
+    from derive.selftest.vocabulary import counted, features
+    from derive.selftest.writing import write
+
+    found = counted(write(draft_of(seed, number)) for number in range(first, declarations))
+    shares = {feature: found.counts[feature] / found.declarations for feature in features()}
+    met, every = found.coverage()
+    if as_json:
+        pairs = {"met": met, "of": every}
+        print_json({"seed": seed, "declarations": found.declarations, "frequencies": shares, "pairs": pairs})
+        return
+    rows = [(feature, f"{100 * share:.1f} %") for feature, share in shares.items()]
+    print_table(f"{found.declarations} declarations of seed {seed}", ("feature", "have it"), rows)
+    click.echo(f"{met} of {every} pairs of features were met; {len(found.missing)} features never")
 
 
 def _duration(seconds: float) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Self
 
 Leaf = str | int | Fraction | None
 
@@ -17,16 +18,22 @@ Leaf = str | int | Fraction | None
 class Node:
     """An operation and its arguments. What there is, with what the arguments are:
 
-    scalars: number (value), name (of a parameter or of a sector, whose size is meant).
-    vectors: at (name, delay or None where there is no clock).
-    both: sum, product, power (base, exponent), root (of a scalar), call (function, argument), mean (vector),
-    past (vector, in which the delay counts from the index of the sum), now (vector inside it, in which it does not).
-    matrices: matrix (name), fresh (name, delay), weights (name, time as text), turned (matrix), outer (left, right),
-    matmul (matrices), weighed (vector, matrix: its rows times the entries), also sum, and product with scalars; apply
-    (matrix, vector) is a vector.
-    labels: data (name, delay or None) is a number per label, mix (name, delay or None, transposed or not, vector) a
-    table of data times a vector, total (vector or number) the sum over labels, each (number) all of them, observed;
-    total_over (vector or number, parameter) and softmax (number, parameter) act along the axis that it counts.
+    scalars: number (value), name (of a parameter, of a clock, or of a sector, whose size is meant), index (the time of
+    a sum over the past), compare (relation, two scalars or vectors).
+    vectors: at (name, time). A time is None where there is no clock, a delay (2 is t - 2), or a scalar.
+    both: sum, product, power (base, whole number or scalar), root (of a scalar), call (function, arguments), cases
+    (value, condition, ..., value otherwise), mean (vector), overlap (two vectors), past (vector, in which a delay
+    counts from the index of the sum, and how many steps later than usual the sum ends), now (vector inside it, in which
+    it does not), relabel (vector or number, old axis, new axis).
+    matrices: matrix (name), fresh (name, time), weights (name, time), turned (matrix), outer (left, right), matmul
+    (matrices), diag (vector), weighed (vector, matrix: its rows times the entries), also sum, and product with
+    scalars; apply (matrix, vector) is a vector.
+    labels: data (name, time) is a number per label, entries (name, time) one per pair of labels, mix (name, time,
+    transposed or not, vector, "root" or nothing) a table of data times a vector, total (vector or number) the sum over
+    labels, each (number) all of them, observed; total_over (vector or number, axis) and softmax (number, axis) act
+    along one axis.
+    at the top: alignment (vector) is observed, probe (matrix, observable that is added, names and matrices that stand
+    between resolvents) is probed. law (kind, numbers) and list (items) tell how a vector is drawn.
     """
 
     op: str
@@ -49,7 +56,7 @@ class Node:
     @property
     def leaf(self) -> str:
         """The name that the node holds, if it holds one."""
-        holds = self.op in ("name", "at", "matrix", "fresh", "weights", "data", "mix")
+        holds = self.op in ("name", "at", "matrix", "fresh", "weights", "data", "mix", "entries")
         return str(self.args[0]) if holds else ""
 
 
@@ -61,8 +68,12 @@ def name(word: str) -> Node:
     return Node("name", (word,))
 
 
-def at(word: str, delay: int | None = 0) -> Node:
+def at(word: str, delay: int | Node | None = 0) -> Node:
     return Node("at", (word, delay))
+
+
+def weights_at(word: str, delay: int | Node = 0) -> Node:
+    return Node("weights", (word, delay))
 
 
 def add(*terms: Node) -> Node:
@@ -78,8 +89,8 @@ def times(*factors: Node) -> Node:
     return Node("product", tuple(kept)) if len(kept) > 1 else (kept or [ONE])[0]
 
 
-def power(base: Node, exponent: int) -> Node:
-    return base if exponent == 1 else Node("power", (base, exponent))
+def power(base: Node, exponent: int | Node) -> Node:
+    return base if exponent in (1, ONE) else Node("power", (base, exponent))
 
 
 def over(top: Node, *bottom: Node) -> Node:
@@ -90,8 +101,17 @@ def root(inner: Node) -> Node:
     return Node("root", (inner,))
 
 
-def call(function: str, inner: Node) -> Node:
-    return Node("call", (function, inner))
+def call(function: str, *arguments: Node) -> Node:
+    return Node("call", (function, *arguments))
+
+
+def cases(*parts: Node) -> Node:
+    """Values and their conditions in turn, the last value without one."""
+    return Node("cases", parts)
+
+
+def compare(relation: str, left: Node, right: Node) -> Node:
+    return Node("compare", (relation, left, right))
 
 
 def mean(inner: Node) -> Node:
@@ -120,9 +140,16 @@ ONE = number(1)
 
 @dataclass(frozen=True)
 class Parameter:
+    """A number; `domain` is written as it stands."""
+
     name: str
     value: Fraction
     domain: str = "real"
+    doc: str = ""
+
+    @property
+    def whole(self) -> bool:
+        return "whole" in self.domain
 
 
 @dataclass(frozen=True)
@@ -135,12 +162,20 @@ class Sector:
 
 @dataclass(frozen=True)
 class Clock:
-    """`classes` is the parameter that counts the classes that everything on the clock has, if there are any."""
-
     name: str
     steps: str
-    classes: str = ""
     endpoint: bool = True
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of labels. Results have theirs in the order of these names, which no law changes.
+
+    size: the parameter that counts the labels, or a number.
+    """
+
+    name: str
+    size: str | int
 
 
 @dataclass(frozen=True)
@@ -151,43 +186,73 @@ class Matrix:
     kind: str
     rows: str
     columns: str
-    variance: Fraction = Fraction(1)
+    variance: Node = ONE
+
+    def mapped(self, change: Callable[[Node], Node]) -> Matrix:
+        return replace(self, variance=self.variance.mapped(change))
 
 
 @dataclass(frozen=True)
 class Vector:
-    """A normal vector or a field; `kind` is static, timed or by_class, which is for normal vectors only: one
-    per class, at all times.
+    """A normal vector or a field; `kind` is static or timed, `axes` are the axes of its labels.
 
-    `labels` is the parameter that counts its labels, if they are not those of the clock.
+    `law` is that of a vector which is drawn from another one than the normal one.
     """
 
     name: str
     sector: str
     kind: str = "timed"
-    scale: Fraction = Fraction(1)
-    labels: str = ""
-    law: str = ""
-    """Of a vector that is drawn from another law than the normal one, as it is written."""
+    scale: Node = ONE
+    axes: tuple[str, ...] = ()
+    law: Node | None = None
+
+    def trees(self) -> tuple[Node, ...]:
+        """What it is drawn with."""
+        return (self.scale, *(() if self.law is None else (self.law,)))
+
+    def mapped(self, change: Callable[[Node], Node]) -> Self:
+        """The same with every node changed."""
+        law = None if self.law is None else self.law.mapped(change)
+        return replace(self, scale=self.scale.mapped(change), law=law)
 
 
 @dataclass(frozen=True)
 class Trait(Vector):
-    """A vector that differs from site to site by a known law: values and the shares of sites that have them."""
+    """A vector that differs from site to site by a known law.
+
+    That is values and the shares of sites that have them (equal ones if there are none), data, a density (of `index`)
+    with its ends, or one of the laws that vectors are drawn from.
+    """
 
     kind: str = "static"
-    values: tuple[Fraction, ...] = ()
-    shares: tuple[Fraction, ...] = ()
+    values: tuple[Node, ...] = ()
+    shares: tuple[Node, ...] = ()
+    given: str = ""
+    density: tuple[Node, ...] = ()
+
+    def trees(self) -> tuple[Node, ...]:
+        return (*super().trees(), *self.values, *self.shares, *self.density)
+
+    def mapped(self, change: Callable[[Node], Node]) -> Self:
+        values, shares, density = (
+            tuple(node.mapped(change) for node in some) for some in (self.values, self.shares, self.density)
+        )
+        return replace(super().mapped(change), values=values, shares=shares, density=density)
+
+
+Numbers = float | tuple["Numbers", ...]
 
 
 @dataclass(frozen=True)
 class Data:
-    """An array that is given: the parameters that its axes count, after time if it is timed; `phase` tells numbers."""
+    """An array that is given: its axes, after time if it is timed; `phase` tells drawn numbers, `values` are others."""
 
     name: str
     axes: tuple[str, ...]
     timed: bool
-    phase: int
+    phase: int = 0
+    values: Numbers | None = None
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -205,6 +270,10 @@ class Equation:
     time: str
     value: Node
 
+    @property
+    def starts(self) -> bool:
+        return self.time.isdigit()
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -220,11 +289,21 @@ class Draft:
     probes: tuple[tuple[str, Node], ...] = ()
     data: tuple[Data, ...] = ()
     traits: tuple[Trait, ...] = ()
+    axes: tuple[Axis, ...] = ()
+    latex: tuple[tuple[str, str], ...] = ()
+    """How formulas write a name."""
+    style: tuple[str, ...] = ()
+    """Ways to write the same: "fields" declares several at once, "family" a member of a family."""
+    responses: str = ""
 
     def trees(self) -> Iterator[Node]:
         """Every expression, in the order of the file."""
         for sector in self.sectors:
             yield sector.ratio
+        for matrix in self.matrices:
+            yield matrix.variance
+        for vector in self.vectors():
+            yield from vector.trees()
         for equation in self.equations:
             yield equation.value
         for _, value in self.observables:
@@ -241,8 +320,19 @@ class Draft:
             probes=tuple((label, value.mapped(change)) for label, value in self.probes),
         )
 
+    def mapped_everywhere(self, change: Callable[[Node], Node]) -> Draft:
+        """Every node changed, those of ratios, variances, scales and laws too."""
+        return replace(
+            self.mapped(change),
+            sectors=tuple(Sector(s.name, s.ratio.mapped(change)) for s in self.sectors),
+            matrices=tuple(m.mapped(change) for m in self.matrices),
+            normals=tuple(v.mapped(change) for v in self.normals),
+            fields=tuple(v.mapped(change) for v in self.fields),
+            traits=tuple(v.mapped(change) for v in self.traits),
+        )
+
     def names(self) -> list[str]:
-        """Every name that is declared, observables included."""
+        """Every name that is declared but those of axes, observables included."""
         found = [s.name for s in self.sectors] + [p.name for p in self.parameters]
         found += list(self.shapes()) + [v.name for v in self.vectors()]
         found += [d.name for d in self.data]
@@ -255,7 +345,7 @@ class Draft:
 
     def free_name(self, wish: str) -> str:
         """A name like the one wished for that nothing has yet."""
-        taken = set(self.names())
+        taken = {*self.names(), *(axis.name for axis in self.axes)}
         return next(n for n in (wish, *(f"{wish}{k}" for k in range(2, 1000))) if n not in taken)
 
     def value(self, parameter: str) -> Fraction:
@@ -265,6 +355,15 @@ class Draft:
         """The same declaration with another default of one parameter."""
         kept = tuple(replace(p, value=Fraction(value)) if p.name == parameter else p for p in self.parameters)
         return replace(self, parameters=kept)
+
+    def size(self, axis: str) -> str | int:
+        """What counts the labels of an axis."""
+        return next(a.size for a in self.axes if a.name == axis)
+
+    def counters(self) -> set[str]:
+        """The parameters that count steps or labels: whole numbers that a declaration cannot say otherwise."""
+        found = {str(axis.size) for axis in self.axes if isinstance(axis.size, str)}
+        return found | ({self.clock.steps} if self.clock is not None else set())
 
     def vectors(self) -> tuple[Vector, ...]:
         return (*self.normals, *self.fields, *self.traits)
@@ -285,21 +384,29 @@ def pruned(draft: Draft) -> Draft:
                 break
             wanted |= more
         equations = tuple(e for e in draft.equations if e.target in wanted)
-        vectors = draft.vectors()
-        used = {v.sector for v in vectors if v.name in wanted}
+        vectors = [v for v in draft.vectors() if v.name in wanted]
+        used = {v.sector for v in vectors}
         used |= {sector for word, shape in draft.shapes().items() if word in wanted for sector in shape} | wanted
-        wanted |= {n.leaf for s in draft.sectors if s.name in used for n in s.ratio.walk()}
+        inner = [s.ratio for s in draft.sectors if s.name in used]
+        inner += [m.variance for m in draft.matrices if m.name in wanted]
+        inner += [tree for v in vectors for tree in v.trees()]
+        wanted |= {n.leaf for tree in inner for n in tree.walk()}
+        wanted |= {v.given for v in vectors if isinstance(v, Trait)}
         clocked = (
-            any(v.kind != "static" and v.name in wanted for v in vectors)
+            any(v.kind != "static" for v in vectors)
             or any(w.name in wanted for w in draft.weights)
             or any(m.kind == "fresh" and m.name in wanted for m in draft.matrices)
             or any(d.timed and d.name in wanted for d in draft.data)
         )
         clock = draft.clock if clocked else None
         if clock is not None:
-            wanted |= {clock.steps, clock.classes}
-        wanted |= {v.labels for v in vectors if v.name in wanted}
-        wanted |= {axis for d in draft.data if d.name in wanted for axis in d.axes}
+            wanted |= {clock.steps}
+        lines = {axis for v in vectors for axis in v.axes}
+        lines |= {axis for d in draft.data if d.name in wanted for axis in d.axes}
+        nodes = [n for e in equations for n in e.value.walk()] + [n for tree in roots for n in tree.walk()]
+        lines |= {str(axis) for n in nodes if n.op == "relabel" for axis in n.args[1:]}
+        axes = tuple(axis for axis in draft.axes if axis.name in lines)
+        wanted |= {str(axis.size) for axis in axes}
         made = replace(
             draft,
             sectors=(draft.sectors[0], *(s for s in draft.sectors[1:] if s.name in used)),
@@ -312,6 +419,7 @@ def pruned(draft: Draft) -> Draft:
             equations=equations,
             data=tuple(d for d in draft.data if d.name in wanted),
             traits=tuple(v for v in draft.traits if v.name in wanted),
+            axes=axes,
         )
         if made == draft:
             return draft

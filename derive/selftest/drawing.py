@@ -12,6 +12,7 @@ from random import Random
 
 from derive.selftest.drafts import (
     ONE,
+    Axis,
     Clock,
     Draft,
     Equation,
@@ -35,38 +36,59 @@ from derive.selftest.drafts import (
     root,
     times,
     turned,
+    weights_at,
 )
-from derive.selftest.drawing_labels import draw_labels
-from derive.selftest.drawing_probes import draw_probes
-from derive.selftest.drawing_traits import draw_laws, draw_traits, weigh_rows
-from derive.selftest.sketch import LAWS, Sketch, operators_into, symmetric_start, usable_values, value_of, weight_scale
+from derive.selftest.drawing_labels import LABELS, draw_labels
+from derive.selftest.drawing_probes import EARLY, draw_alignments, draw_probes, with_more
+from derive.selftest.drawing_traits import DRAWN, TRAITS, draw_laws, draw_traits, weigh_rows
+from derive.selftest.sketch import (
+    LAWS,
+    OF_TIME,
+    OF_VECTOR,
+    TIMES,
+    Sketch,
+    of_time,
+    operators_into,
+    symmetric_start,
+    usable_values,
+    value_of,
+    weight_scale,
+)
 
+_BENT = tuple(f"{word}{OF_VECTOR}" for word in LAWS)
+_TIMES = tuple(f"{word}{OF_TIME}" for word in TIMES)
 VARIANCES = (Fraction(1), Fraction(1), Fraction(1), Fraction(4, 9), Fraction(9, 4), Fraction(1, 4))
 RATIOS = (Fraction(1, 2), Fraction(3, 2), Fraction(2), Fraction(1))
+FAR_RATIOS = (Fraction(1, 8), Fraction(8))
 
 
-def draw(rng: Random, linear: bool | None = None, probes: bool = True) -> Draft:
-    """A declaration. `linear`: whether all laws are linear, drawn if None; `probes`: whether a matrix is probed."""
-    linear = rng.random() < 0.6 if linear is None else linear
-    sketch = Sketch(rng, linear, [Sector("D")], [], None, [], [], [], [], [])
+def draw(rng: Random, linear: bool | None = None, probes: bool = True, wanted: frozenset[str] = frozenset()) -> Draft:
+    """A declaration. `linear`: whether all laws are linear, drawn if None; `probes`: whether a matrix is probed;
+    `wanted`: features that it should have."""
+    if linear is None:
+        linear = rng.random() < 0.6 and not any(feature.endswith(OF_VECTOR) for feature in wanted)
+    sketch = Sketch(rng, linear, [Sector("D")], [], None, [], [], [], [], [], wanted=wanted)
     _draw_sectors(sketch)
-    if sketch.chance(0.85):
+    if sketch.chance(0.85, "T = 1", "training_clock(endpoint=)", *_TIMES):
         _draw_clock(sketch)
     _draw_disorder(sketch)
     _draw_fields(sketch)
     if sketch.clock is not None:
-        for word in ("W", "V")[: rng.choice((0, 1, 1, 1, 2))]:
+        early = any(feature in wanted for feature in ("weights", *EARLY))
+        for word in ("W", "V")[: rng.choice((1, 1, 2) if early else (0, 1, 1, 1, 2))]:
             _draw_weights(sketch, word)
     _draw_equations(sketch)
     observables = _observables(sketch)
-    if not sketch.labelled() and sketch.chance(0.3):
+    if not sketch.labelled() and sketch.chance(0.3, *LABELS):
         observables += draw_labels(sketch)
     found = draw_probes(sketch) if probes else []
-    if sketch.chance(0.3):
+    if sketch.chance(0.3, *TRAITS):
         observables += draw_traits(sketch)
-    if sketch.chance(0.15):
+    if sketch.chance(0.15, *DRAWN):
         draw_laws(sketch)
     found = [weigh_rows(sketch, probe) for probe in found]
+    labels = [""] if len(found) == 1 else [str(k) for k in range(len(found))]
+    observed = tuple((f"o{k + 1}", value) for k, value in enumerate(observables))
     draft = Draft(
         tuple(sketch.sectors),
         tuple(sketch.parameters),
@@ -76,18 +98,31 @@ def draw(rng: Random, linear: bool | None = None, probes: bool = True) -> Draft:
         tuple(sketch.fields),
         tuple(sketch.weights),
         tuple(sketch.equations),
-        tuple((f"o{k + 1}", value) for k, value in enumerate(observables)),
-        tuple((str(k), value) for k, value in enumerate(found)),
+        (*observed, *draw_alignments(sketch, found)),
+        tuple((label, with_more(sketch, probe, observed)) for label, probe in zip(labels, found, strict=True)),
         tuple(sketch.data),
         tuple(sketch.traits),
+        tuple(sketch.axes),
+        _latex(sketch),
+        tuple(word for word in ("fields", "family", "doc", "refuses", "real") if sketch.chance(0.1, word)),
+        rng.choice(("pathwise", "stein")) if sketch.chance(0.05, "Model(responses=)") else "",
     )
     return pruned(draft)
 
 
+def _latex(sketch: Sketch) -> tuple[tuple[str, str], ...]:
+    """Names that formulas write in another way."""
+    if not sketch.chance(0.15):
+        return ()
+    named = [*sketch.parameters, *sketch.normals, *sketch.fields, *sketch.weights, *sketch.matrices, *sketch.data]
+    words = [thing.name for thing in (*named, *sketch.traits, *sketch.axes)] + (["t"] if sketch.clock else [])
+    return tuple((word, rf"\hat{{q}}_{{{k}}}") for k, word in enumerate(words) if sketch.chance(0.3))
+
+
 def _draw_sectors(sketch: Sketch) -> None:
     for word, ratio in (("N", "nu"), ("P", "alpha"))[: sketch.rng.choice((0, 1, 1, 2))]:
-        value = sketch.rng.choice(RATIOS)
-        if sketch.chance(0.5):
+        value = sketch.rng.choice(FAR_RATIOS if sketch.chance(0.1, "a huge or tiny ratio") else RATIOS)
+        if sketch.chance(0.5, "a ratio with a parameter"):
             sketch.parameters.append(Parameter(ratio, value, "positive"))
             sketch.sectors.append(Sector(word, name(ratio)))
         else:
@@ -95,21 +130,29 @@ def _draw_sectors(sketch: Sketch) -> None:
 
 
 def _draw_clock(sketch: Sketch) -> None:
-    sketch.parameters.append(Parameter("T", Fraction(sketch.rng.choice((1, 2, 2, 2, 3, 3))), "whole_positive"))
-    classes = ""
-    if sketch.chance(0.2):
-        classes = "C"
-        sketch.parameters.append(Parameter("C", Fraction(sketch.rng.choice((1, 2, 2, 3))), "whole_positive"))
-    sketch.clock = Clock("t", "T", classes, not sketch.chance(0.15))
+    steps = 1 if sketch.chance(0.15, "T = 1") else sketch.rng.choice((2, 2, 3))
+    sketch.parameters.append(Parameter("T", Fraction(steps), "whole_positive"))
+    if sketch.chance(0.2, "axis"):
+        size: str | int = 2
+        if sketch.chance(0.8):
+            size = "C"
+            sketch.parameters.append(Parameter("C", Fraction(sketch.rng.choice((1, 2, 2, 3))), "whole_positive"))
+        sketch.axes.append(Axis("along_classes", size))
+        sketch.classes = ("along_classes",)
+    sketch.clock = Clock("t", "T", not sketch.chance(0.15, "training_clock(endpoint=)"))
 
 
 def _draw_disorder(sketch: Sketch) -> None:
     names = [s.name for s in sketch.sectors]
     for word in "ABE"[: sketch.rng.choice((1, 2, 2, 3))]:
         kinds = ("gaussian", "gaussian", "goe") + (("fresh",) if sketch.clock is not None else ())
-        kind = sketch.rng.choice(kinds)
+        kind = sketch.pick(kinds)
         rows, columns = sketch.rng.choice(names), sketch.rng.choice(names)
-        variance = sketch.rng.choice(VARIANCES)
+        variance = number(sketch.rng.choice(VARIANCES))
+        if sketch.chance(0.1, "a variance with a parameter"):
+            variance = sketch.rng.choice(
+                (power(sketch.parameter("kappa"), 2), sketch.parameter("beta", None, "positive"))
+            )
         sketch.matrices.append(Matrix(word, kind, rows, rows if kind == "goe" else columns, variance))
     for k, word in enumerate(names):
         kinds = ("static",)
@@ -117,8 +160,13 @@ def _draw_disorder(sketch: Sketch) -> None:
             kinds += ("timed",)
         if sketch.labelled():
             kinds += ("by_class", "by_class")
-        scale = sketch.rng.choice((Fraction(1), Fraction(1), Fraction(1, 2)))
-        sketch.normals.append(Vector(f"n{k + 1}", word, sketch.rng.choice(kinds), scale))
+        kind = sketch.rng.choice(kinds)
+        axes = sketch.classes if kind != "static" else ()
+        scale = number(sketch.rng.choice((Fraction(1), Fraction(1), Fraction(1, 2))))
+        if sketch.chance(0.05, "a scale with a parameter"):
+            scale = sketch.parameter("kappa")
+        made = Vector(f"n{k + 1}", word, "timed" if kind == "timed" else "static", scale, axes)
+        sketch.normals.append(made)
     if sketch.chance(0.4):
         sketch.normals.append(Vector(f"n{len(names) + 1}", sketch.rng.choice(names), "static"))
 
@@ -127,7 +175,8 @@ def _draw_fields(sketch: Sketch) -> None:
     names = [s.name for s in sketch.sectors]
     for word in "xyuvw"[: sketch.rng.choice((2, 3, 3, 4))]:
         kind = "timed" if sketch.clock is not None and sketch.chance(0.85) else "static"
-        sketch.fields.append(Vector(word, sketch.rng.choice(names), kind))
+        axes = sketch.classes if kind == "timed" else ()
+        sketch.fields.append(Vector(word, sketch.rng.choice(names), kind, axes=axes))
 
 
 def _draw_weights(sketch: Sketch, word: str) -> None:
@@ -181,9 +230,8 @@ def _late(sketch: Sketch, product: Node) -> Node:
     steps = sketch.rng.choice((1, 2, 3))
 
     def moved(old: Node) -> Node:
-        if old.op == "weights":
-            return Node("weights", (old.leaf, f"t - {steps}"))
-        return Node(old.op, (old.leaf, int(str(old.args[1])) + steps)) if old.op in ("at", "fresh") else old
+        delay = old.args[1] if old.op in ("at", "fresh", "weights") else None
+        return Node(old.op, (old.leaf, delay + steps)) if isinstance(delay, int) else old
 
     return product.mapped(moved)
 
@@ -191,6 +239,12 @@ def _late(sketch: Sketch, product: Node) -> Node:
 def _term(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) -> Node | None:
     usable = usable_values(sketch, sector, rank, static, later)
     kind = sketch.rng.random()
+    if sketch.chance(0.0, *_BENT) and not sketch.linear:
+        kind = 0.7
+    elif sketch.chance(0.0, *_TIMES):
+        kind = 0.65
+    elif sketch.chance(0.0, "past_sum"):
+        kind = 0.45
     if kind < 0.4:
         made = _applied(sketch, sector, rank, static, later)
         if made is not None:
@@ -212,7 +266,7 @@ def _term(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) -> 
     if kind < 0.62:
         return times(sketch.coefficient(), number(1)) if sketch.chance(0.5) else number(Fraction(1, 2))
     if kind < 0.66 and not static and sketch.clock is not None:
-        return times(sketch.coefficient(), _of_time(sketch), value)
+        return times(sketch.coefficient(), of_time(sketch), value)
     if kind < 0.8 and not sketch.linear:
         other = sketch.rng.choice(usable)
         inner = add(times(sketch.coefficient(), value), other) if sketch.chance(0.5) else value
@@ -222,7 +276,7 @@ def _term(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) -> 
             return times(number(Fraction(1, 4)), value, call("tanh", other))
         if sketch.chance(0.3):
             inner = add(inner, sketch.coefficient())
-        return times(sketch.coefficient(), call(sketch.rng.choice(LAWS), inner))
+        return times(sketch.coefficient(), sketch.law(inner))
     return times(sketch.coefficient(), value)
 
 
@@ -238,14 +292,7 @@ def _of_means(sketch: Sketch, one: Node, two: Node) -> Node:
     if sketch.linear:
         return sketch.rng.choice((times(number(Fraction(1, 4)), strength), times(number(Fraction(1, 2)), bounded)))
     rooted = over(ONE, root(add(ONE, mean(power(one, 2)))))
-    return sketch.rng.choice((bounded, rooted, call(sketch.rng.choice(("tanh", "cos", "gate")), strength)))
-
-
-def _of_time(sketch: Sketch) -> Node:
-    """A coefficient that changes in time, also one that is zero at first."""
-    assert sketch.clock is not None
-    now = name(sketch.clock.name)
-    return sketch.rng.choice((over(ONE, add(ONE, now)), times(number(Fraction(1, 2)), now), add(ONE, power(now, 2))))
+    return sketch.rng.choice((bounded, rooted, LAWS[sketch.rng.choice(("tanh", "cos", "Piecewise"))](strength)))
 
 
 def _right_side(sketch: Sketch, sector: str, rank: int, static: bool, later: bool) -> Node:
@@ -258,7 +305,7 @@ def _right_side(sketch: Sketch, sector: str, rank: int, static: bool, later: boo
 
 def _source(sketch: Sketch, sector: str, static: bool = True) -> Node:
     """A normal vector over a sector, made where there is none."""
-    fitting = [v for v in sketch.normals if v.sector == sector and (v.kind == "static" or not static)]
+    fitting = [v for v in sketch.normals if v.sector == sector and ((v.kind == "static" and not v.axes) or not static)]
     if not fitting:
         fitting = [Vector(f"m{len(sketch.normals) + 1}", sector, "static")]
         sketch.normals += fitting
@@ -297,7 +344,7 @@ def _spike(sketch: Sketch, w: Weights) -> Node | None:
         values += [value_of(sketch, v, delay) for v in timed for delay in (1, 2)]
         values += [value_of(sketch, v, 0) for v in sketch.normals if v.sector == sector]
         if sketch.labelled():  # labels are summed over together: both sides need them
-            plain = {v.name for v in (*sketch.fields, *sketch.normals) if v.kind == "static"}
+            plain = {v.name for v in (*sketch.fields, *sketch.normals) if not v.axes}
             values = [v for v in values if v.leaf not in plain]
         if not values:
             return None
@@ -305,15 +352,15 @@ def _spike(sketch: Sketch, w: Weights) -> Node | None:
         if sketch.chance(0.2):
             side = add(side, times(sketch.coefficient(), sketch.rng.choice(values)))
         elif not sketch.linear and sketch.chance(0.3):
-            side = call(sketch.rng.choice(LAWS), side)
+            side = sketch.law(side)
         sides.append(side)
     small = weight_scale(sketch, w) == ONE
     scale = over(ONE, name(w.columns)) if small else over(ONE, root(name(w.columns)))
     parts = [times(sketch.coefficient(), scale)]
     if sketch.chance(0.15):
         parts.append(mean(power(_plain_field(sketch, w.rows) or sides[0], 2)))
-    elif sketch.chance(0.1):
-        parts.append(over(ONE, add(ONE, name("t"))))
+    elif sketch.chance(0.15, *_TIMES):
+        parts.append(of_time(sketch))
     spike = outer(*sides)
     if symmetric_start(sketch, w):
         kind = sketch.rng.choice(("square", "square", "pair", "pair", "skewed"))
@@ -330,17 +377,17 @@ def _plain_field(sketch: Sketch, sector: str) -> Node | None:
 
 
 def _draw_update(sketch: Sketch, w: Weights) -> None:
-    old = Node("weights", (w.name, "t"))
+    old = weights_at(w.name)
     count = sketch.rng.choice((0, *(1,) * 12, *(2,) * 6))
     spikes = [s for s in (_spike(sketch, w) for _ in range(count)) if s is not None]
     kept = times(sketch.rng.choice((number(Fraction(9, 10)), sketch.coefficient())), old) if sketch.chance(0.3) else old
     if spikes and sketch.chance(0.2):
         buffer = f"{w.name}m"
         sketch.weights.append(Weights(buffer, w.rows, w.columns))
-        before = Node("weights", (buffer, "t"))
+        before = weights_at(buffer)
         sketch.equations.append(Equation(buffer, "0", number(0)))
         sketch.equations.append(Equation(buffer, "t + 1", add(times(number(Fraction(1, 2)), before), *spikes)))
-        spikes = [Node("weights", (buffer, "t + 1"))]
+        spikes = [weights_at(buffer, -1)]
     if sketch.chance(0.15):
         start = next(e.value for e in sketch.equations if e.target == w.name and e.time == "0")
         spikes.append(times(number(Fraction(1, 10)), start))
@@ -356,7 +403,9 @@ def _observables(sketch: Sketch) -> list[Node]:
         if mates and sketch.chance(0.5):
             mate = sketch.rng.choice(mates)
             lag = sketch.rng.choice((0, 0, 1, 5)) if v.kind == "timed" else 0
-            found.append(mean(times(value, value_of(sketch, mate, lag if mate in sketch.fields else 0))))
+            other = value_of(sketch, mate, lag if mate in sketch.fields else 0)
+            shared = Node("overlap", (value, other)) if sketch.chance(0.2, "overlap") else mean(times(value, other))
+            found.append(shared)
         if v.kind == "timed" and sketch.chance(0.2):
             found.append(mean(times(value, value_of(sketch, v, sketch.rng.choice((1, 2, 5))))))
         if sketch.chance(0.15):  # a term without a field inside a mean

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from derive.selftest.drafts import (
     ONE,
+    Axis,
     Data,
     Equation,
     Node,
@@ -27,7 +28,6 @@ from derive.selftest.drafts import (
     total,
 )
 from derive.selftest.sketch import (
-    LAWS,
     Sketch,
     operators_into,
     rooted,
@@ -37,24 +37,31 @@ from derive.selftest.sketch import (
     weight_scale,
 )
 
+LABELS = ("data", "axis", "each", "total", "softmax", "relabel", "entries", "root", "data(clock=)", "data(optional=)")
+
 
 def draw_labels(sketch: Sketch) -> list[Node]:
     """Vectors with labels of their own and arrays of data, in equations and updates; what is observed of them."""
     rng, timed = sketch.rng, sketch.clock is not None
-    for word, value in (("P", 2), ("K", 3))[: rng.choice((1, 2))]:
+    asked = any(word in sketch.wanted for word in ("softmax", "relabel", "entries"))
+    for word, value in (("P", 2), ("K", 3))[: 2 if asked else rng.choice((1, 2))]:
         sketch.parameters.append(Parameter(f"{word}1", Fraction(value), "whole_positive"))
-    labels = [p.name for p in sketch.parameters if p.name in ("P1", "K1")]
+        sketch.axes.append(Axis(f"along{value}_{word}1", f"{word}1"))
+    labels = [axis.name for axis in sketch.axes]
+    first, last = labels[0], labels[-1]
     sectors = [s.name for s in sketch.sectors]
-    sketch.data.append(Data("b1", ("P1",), False, 1))
+    optional = sketch.chance(0.15, "data(optional=)")
+    sketch.data.append(Data("b1", (first,), False, 1, optional=optional))
     if timed:
-        sketch.data.append(Data("b2", ("P1",), True, 2))
-    sketch.data.append(Data("b3", ("P1", labels[-1]), timed and sketch.chance(0.5), 3))
+        sketch.data.append(Data("b2", (first,), True, 2, optional=optional))
+    again = timed and sketch.chance(0.5, "data(clock=)")
+    sketch.data.append(Data("b3", (first, last), again and first != last, 3, optional=optional))
     sector = rng.choice(sectors)
     for k, label in enumerate(labels):
-        sketch.normals.append(Vector(f"k{k + 1}", sector, "static", labels=label))
+        sketch.normals.append(Vector(f"k{k + 1}", sector, "static", axes=(label,)))
     known = len(sketch.fields)
     kind = "timed" if timed and sketch.chance(0.85) else "static"
-    field = Vector("f", sector, kind, labels="P1")
+    field = Vector("f", sector, kind, axes=(first,))
     sketch.equations.append(Equation("f", "t" if kind == "timed" else "", _labelled_side(sketch, field, known)))
     sketch.fields.append(field)
     now = value_of(sketch, field, 0)
@@ -63,9 +70,18 @@ def draw_labels(sketch: Sketch) -> list[Node]:
     observed = rng.choice((now, at("k1", None)))
     numbers = mean(times(now, observed))
     found = [numbers, Node("each", (numbers,)), total(times(_given(sketch), numbers))]
-    if "K1" in labels:
+    if first != last:
         pairs = mean(times(now, at("k2", None)))
-        found += [Node("each", (pairs,)), total(power(Node("softmax", (pairs, "K1")), 2))]
+        found += [Node("each", (pairs,)), total(power(Node("softmax", (pairs, last)), 2))]
+        table = sketch.data[-1]
+        seen = Node("entries", (table.name, 0 if table.timed else None))
+        found.append(total(times(seen, pairs)))
+    if sketch.chance(0.15, "relabel"):
+        sketch.axes.append(Axis(f"also{first}", "P1"))
+        other = Node("relabel", (now, first, f"also{first}"))
+        return [*rng.sample(found, 1), Node("each", (mean(times(now, other)),))]
+    if first != last and sketch.chance(0.2, "entries"):
+        return found[-1:]
     return rng.sample(found, rng.choice((1, 2, 3)))
 
 
@@ -90,45 +106,46 @@ def _labelled_side(sketch: Sketch, field: Vector, rank: int) -> Node:
         terms.append(times(number(Fraction(1, 4)), mean(times(past, rng.choice(plain))), value))
     if not (static and table.timed):
         delay = rng.choice((0, 1)) if table.timed else None
-        last = [v.name for v in sketch.normals if v.labels == table.axes[1]]
+        last = [v.name for v in sketch.normals if v.axes == table.axes[1:]]
         terms.append(times(number(Fraction(1, 2)), Node("mix", (table.name, delay, 0, at(last[-1], None)))))
         if table.axes[0] == table.axes[1]:
-            terms.append(times(number(Fraction(1, 4)), Node("mix", (table.name, delay, 1, past))))
-    if any(v.labels == "K1" for v in sketch.normals):
-        terms += _along_two_axes(own, past)
+            how = ("root",) if sketch.chance(0.3, "root") else ()
+            terms.append(times(number(Fraction(1, 4)), Node("mix", (table.name, delay, 1, past, *how))))
+    if any(v.name == "k2" for v in sketch.normals):
+        terms += _along_two_axes(own, past, sketch.data[-1].axes[1])
     operators = [o for o in operators_into(sketch, field.sector, static) if o[1] == field.sector]
     if operators:
         matrix, _, scale = rng.choice(operators)
         inner = rng.choice((own, past, add(own, past)))
         terms.append(times(sketch.coefficient(), scale, apply(matrix, inner)))
     if not sketch.linear:
-        terms.append(times(sketch.coefficient(), call(rng.choice(LAWS), add(own, past))))
+        terms.append(times(sketch.coefficient(), sketch.law(add(own, past))))
         terms.append(call("tanh", times(_given(sketch, static), own)))
     return add(*rng.sample(terms, min(len(terms), rng.choice((2, 2, 3)))))
 
 
-def _along_two_axes(own: Node, past: Node) -> list[Node]:
-    """Vectors along P1 made of numbers along P1 and K1, and of vectors along K1 alone."""
+def _along_two_axes(own: Node, past: Node, axis: str) -> list[Node]:
+    """Vectors along one axis made of numbers along this and another one, and of vectors along that one alone."""
     other = at("k2", None)
     outputs = mean(times(past, other))
-    shares = Node("softmax", (mean(times(add(own, past), other)), "K1"))
+    shares = Node("softmax", (mean(times(add(own, past), other)), axis))
     return [
-        times(number(Fraction(1, 2)), Node("total_over", (times(shares, other), "K1"))),
-        times(number(Fraction(1, 4)), Node("total_over", (power(outputs, 2), "K1")), own),
-        times(number(Fraction(1, 4)), Node("total_over", (times(outputs, own, ONE), "K1"))),
+        times(number(Fraction(1, 2)), Node("total_over", (times(shares, other), axis))),
+        times(number(Fraction(1, 4)), Node("total_over", (power(outputs, 2), axis)), own),
+        times(number(Fraction(1, 4)), Node("total_over", (times(outputs, own, ONE), axis))),
     ]
 
 
 def _has_labels(sketch: Sketch, value: Node) -> bool:
     """Whether a value has labels of its own."""
-    return any(v.labels and v.name == value.leaf for v in (*sketch.fields, *sketch.normals))
+    return any(v.axes and v.name == value.leaf for v in (*sketch.fields, *sketch.normals))
 
 
 def _feed_back(sketch: Sketch, field: Vector) -> None:
     """Sums over labels in the equation of a plain field, and outer products with labels in an update."""
     rng = sketch.rng
     late = at(field.name, 1)
-    plain = {v.name for v in sketch.fields if v.sector == field.sector and v.kind == "timed" and not v.labels}
+    plain = {v.name for v in sketch.fields if v.sector == field.sector and v.kind == "timed" and not v.axes}
     for k, e in enumerate(sketch.equations):
         if e.target in plain and e.time == "t" and sketch.chance(0.5):
             inner = rng.choice((late, times(_given(sketch), late), times(mean(power(late, 2)), late)))

@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
-from derive.selftest.drafts import ONE, Matrix, Node, add, mean, name, number, outer, over, power, root, times, turned
+from derive.selftest.drafts import (
+    ONE,
+    Matrix,
+    Node,
+    add,
+    at,
+    call,
+    mean,
+    name,
+    number,
+    outer,
+    over,
+    power,
+    root,
+    times,
+    turned,
+    weights_at,
+)
 from derive.selftest.sketch import Sketch, rooted, symmetric_start, value_of, weight_scale
+
+EARLY = ("a probe at the first step", "a probe before the last step")
 
 
 def draw_probes(sketch: Sketch) -> list[Node]:
@@ -12,7 +31,7 @@ def draw_probes(sketch: Sketch) -> list[Node]:
     for w in sketch.weights:
         if not rooted(sketch, w.name):
             continue
-        last = Node("weights", (w.name, "T"))
+        last = weights_at(w.name, name("T"))
         size = ONE if weight_scale(sketch, w) == ONE else name(w.columns)
         sector = w.columns
         if w.name in sketch.skewed and sketch.chance(0.5):
@@ -28,10 +47,58 @@ def draw_probes(sketch: Sketch) -> list[Node]:
                 probe = _with_shared(sketch, probe, last, size, (w.rows, w.columns))
         else:
             probe, sector = over(Node("matmul", (last, turned(last))), size), w.rows
-        found.append(_with_another(sketch, probe, sector) if sketch.chance(0.15) else probe)
+        more = _with_another if sketch.chance(0.15) else _with_spike if sketch.chance(0.1, *EARLY) else _with_diagonal
+        found.append(more(sketch, probe, sector))
     if not found or sketch.chance(0.15):
         found += [m for m in map(lambda m: _fixed_probe(sketch, m), sketch.matrices) if m is not None][:1]
     return found[: sketch.rng.choice((1, 1, 2))]
+
+
+def _with_spike(sketch: Sketch, probe: Node, sector: str) -> Node:
+    """The probe plus a planted direction: a field at an early time, or at the last one."""
+    fitting = [v for v in sketch.fields if v.sector == sector and v.kind == "timed" and not v.axes]
+    if not fitting or sketch.clock is None:
+        return probe
+    last = name(sketch.clock.steps)
+    times_of = {EARLY[0]: number(1), EARLY[1]: add(last, number(-1)), "": last}
+    if not sketch.clock.endpoint:
+        times_of = {EARLY[0]: number(0), EARLY[1]: add(last, number(-1))}
+    side = at(sketch.rng.choice(fitting).name, times_of[sketch.pick(tuple(times_of))])
+    if sketch.linear and sketch.chance(0.2, "diag"):
+        return add(probe, Node("diag", (call("tanh", side),)))
+    return add(probe, times(number(2), sketch.coefficient(), over(ONE, name(sector)), outer(side, side)))
+
+
+def with_more(sketch: Sketch, probe: Node, observed: tuple[tuple[str, Node], ...]) -> Node:
+    """A probed matrix plus a multiple of the identity, or with others between its resolvents."""
+    plain = [label for label, value in observed if value.op == "mean" and not sketch.labelled()]
+    plus = sketch.rng.choice(plain) if plain and sketch.chance(0.06, "spectrum(plus=)") else ""
+    between: tuple[Node | str, ...] = ()
+    if sketch.chance(0.06, "spectrum(between=)"):
+        fitting = [m for m in sketch.matrices if m.kind == "goe" and m.rows == _sector(sketch, probe)]
+        between = ("other", Node("matrix", (fitting[0].name,))) if fitting else ()
+    return Node("probe", (probe, plus, *between)) if plus or between else probe
+
+
+def draw_alignments(sketch: Sketch, probes: list[Node]) -> tuple[tuple[str, Node], ...]:
+    """Directions over the sector of a probed matrix, to set the vectors of outliers against."""
+    if not probes or not sketch.chance(0.12, "alignment"):
+        return ()
+    sector = _sector(sketch, probes[0])
+    fitting = [v for v in (*sketch.fields, *sketch.normals) if v.sector == sector and not v.axes]
+    return tuple((f"a{k + 1}", Node("alignment", (value_of(sketch, v, 0),))) for k, v in enumerate(fitting[:1]))
+
+
+def _sector(sketch: Sketch, probe: Node) -> str:
+    """The sector of a probed matrix, told by the first of its parts."""
+    if probe.op in ("sum", "product"):
+        return next(filter(None, (_sector(sketch, part) for part in probe.children)), "")
+    if probe.op == "matmul":
+        return _sector(sketch, turned(probe.children[0]))
+    if probe.op == "turned":
+        inner = probe.children[0]
+        return {x.name: x.columns for x in (*sketch.matrices, *sketch.weights)}.get(inner.leaf, "")
+    return {x.name: x.rows for x in (*sketch.matrices, *sketch.weights)}.get(probe.leaf, "")
 
 
 def _with_another(sketch: Sketch, probe: Node, sector: str) -> Node:
@@ -43,6 +110,14 @@ def _with_another(sketch: Sketch, probe: Node, sector: str) -> Node:
         if m.kind == "gaussian" and m.columns == sector
     ]
     return add(probe, sketch.rng.choice(others)) if others else probe
+
+
+def _with_diagonal(sketch: Sketch, probe: Node, sector: str) -> Node:
+    """The probe plus a diagonal matrix of a bounded function of a vector, where there is one."""
+    fitting = [v for v in (*sketch.normals, *sketch.fields) if v.sector == sector and v.kind == "static" and not v.axes]
+    if not fitting or not sketch.linear or not sketch.chance(0.05, "diag"):
+        return probe
+    return add(probe, Node("diag", (call("tanh", at(sketch.rng.choice(fitting).name, None)),)))
 
 
 def _through_another(sketch: Sketch, half: Node, rows: str) -> Node:
@@ -87,13 +162,13 @@ def _fixed_probe(sketch: Sketch, m: Matrix) -> Node | None:
         return None
     start = Node("matrix", (m.name,))
     sides = [
-        [v for v in (*sketch.fields, *sketch.normals) if v.sector == s and v.kind == "static" and not v.labels]
+        [v for v in (*sketch.fields, *sketch.normals) if v.sector == s and v.kind == "static" and not v.axes]
         for s in (m.rows, m.columns)
     ]
     if all(sides):
         left, right = (value_of(sketch, sketch.rng.choice(side), 0) for side in sides)
         scale = over(ONE, name(m.columns)) if m.kind == "goe" else over(ONE, root(name(m.columns)))
-        coefficient = times(number(2), sketch.coefficient(), scale)
+        coefficient = times(number(sketch.rng.choice((2, 2, 4, 8))), sketch.coefficient(), scale)
         if sketch.chance(0.3):
             coefficient = times(coefficient, mean(power(left, 2)))
         if m.kind == "goe":

@@ -17,29 +17,48 @@ SHARES: tuple[tuple[Fraction, ...], ...] = (
 )
 
 
-LAWS: dict[str, tuple[Fraction, Fraction]] = {
-    "discrete([-1, 0.5], [0.25, 0.75])": (Fraction(1, 8), Fraction(27, 64)),
-    "uniform(-1, 2)": (Fraction(1, 2), Fraction(3, 4)),
-    "exponential(0.5)": (Fraction(1, 2), Fraction(1, 4)),
-    "mixture([0.25, 0.75], [normal_law(-1, 0.5), normal_law(0.5, 1)])": (Fraction(1, 8), Fraction(79, 64)),
+def _law(kind: str, *numbers: Fraction | int | Node | list[Fraction] | list[Node]) -> Node:
+    def part(given: Fraction | int | Node | list[Fraction] | list[Node]) -> Node:
+        if isinstance(given, list):
+            return Node("list", tuple(map(part, given)))
+        return given if isinstance(given, Node) else number(given)
+
+    return Node("law", (kind, *map(part, numbers)))
+
+
+_QUARTERS = [Fraction(1, 4), Fraction(3, 4)]
+LAWS: dict[Node, tuple[Fraction, Fraction]] = {
+    _law("discrete", [Fraction(-1), Fraction(1, 2)], _QUARTERS): (Fraction(1, 8), Fraction(27, 64)),
+    _law("discrete", [Fraction(-1), Fraction(1)]): (Fraction(0), Fraction(1)),
+    _law("uniform", -1, 2): (Fraction(1, 2), Fraction(3, 4)),
+    _law("exponential", Fraction(1, 2)): (Fraction(1, 2), Fraction(1, 4)),
+    _law("exponential"): (Fraction(1), Fraction(1)),
+    _law("mixture", _QUARTERS, [_law("normal_law", -1, Fraction(1, 2)), _law("normal_law", Fraction(1, 2), 1)]): (
+        Fraction(1, 8),
+        Fraction(79, 64),
+    ),
 }
-"""Other laws than the normal one, as they are written, with mean and variance."""
+"""Other laws than the normal one, with mean and variance."""
+FURTHER = (_law("half_normal", Fraction(1, 2)), _law("half_normal"), _law("log_normal", 0, Fraction(1, 2)))
+"""Laws whose moments are not rational."""
+DRAWN = ("drawn", "discrete", "uniform", "exponential", "mixture", "normal_law", "half_normal", "log_normal")
+TRAITS = ("trait", "trait(values=)", "trait(weights=)", "trait(density=)", "trait(law=)", "diag")
 
 
 def draw_laws(sketch: Sketch) -> None:
     """Some of the vectors that are drawn get a law."""
     for k, v in enumerate(sketch.normals):
-        if sketch.chance(0.4):
-            sketch.normals[k] = replace(v, scale=Fraction(1), law=sketch.rng.choice(tuple(LAWS)))
+        if sketch.chance(0.4, *DRAWN):
+            kind = sketch.pick([str(law.args[0]) for law in (*LAWS, *FURTHER)])
+            fitting = [law for law in (*LAWS, *FURTHER) if law.args[0] == kind]
+            sketch.normals[k] = replace(v, scale=ONE, law=sketch.rng.choice(fitting))
 
 
 def draw_traits(sketch: Sketch) -> list[Node]:
     """One or two traits as factors of terms, of sides of updates and in sums; what is observed with them."""
     rng = sketch.rng
     for k in range(rng.choice((1, 1, 2))):
-        shares = rng.choice(SHARES)
-        values = tuple(rng.choice(VALUES) for _ in shares)
-        sketch.traits.append(Trait(f"l{k + 1}", rng.choice(sketch.fields).sector, values=values, shares=shares))
+        sketch.traits.append(_trait(sketch, f"l{k + 1}", rng.choice(sketch.fields).sector))
     sectors = {v.name: v.sector for v in sketch.fields}
     sides = {w.name: (w.rows, w.columns) for w in sketch.weights}
     for k, equation in enumerate(sketch.equations):
@@ -58,6 +77,20 @@ def draw_traits(sketch: Sketch) -> list[Node]:
     return found
 
 
+def _trait(sketch: Sketch, word: str, sector: str) -> Trait:
+    """A trait with values and weights, with values alone, with a density, or with a named law."""
+    kind = sketch.pick(("trait(weights=)",) * 5 + ("trait(values=)", "trait(density=)", "trait(law=)"))
+    if kind == "trait(density=)":
+        return Trait(word, sector, density=(add(ONE, Node("index", ())), number(0), ONE))
+    if kind == "trait(law=)":
+        return Trait(word, sector, law=_law("uniform", Fraction(1, 4), 1))
+    shares = sketch.rng.choice(SHARES)
+    values = tuple(number(sketch.rng.choice(VALUES)) for _ in shares)
+    if sketch.chance(0.1, "a parameter in a trait"):
+        values = (sketch.parameter("beta", None, "positive"), *values[1:])
+    return Trait(word, sector, values=values, shares=tuple(map(number, shares)) if kind == "trait(weights=)" else ())
+
+
 def weigh_rows(sketch: Sketch, probe: Node) -> Node:
     """K^T K with the rows of K weighed by a trait, or by a bounded function of a field without a clock."""
 
@@ -67,10 +100,10 @@ def weigh_rows(sketch: Sketch, probe: Node) -> Node:
         matrix = old.children[1]
         rows = _rows(sketch, matrix)
         factor = _of(sketch, rows) if rows else None
-        fields = [v for v in sketch.fields if v.sector == rows and v.kind == "static" and not v.labels]
+        fields = [v for v in sketch.fields if v.sector == rows and v.kind == "static" and not v.axes]
         if factor is None and fields and sketch.linear and sketch.chance(0.3):
             factor = over(ONE, add(ONE, power(value_of(sketch, sketch.rng.choice(fields), 0), 2)))
-        if factor is None or not sketch.chance(0.7):
+        if factor is None or not sketch.chance(0.7, "diag"):
             return old
         weighed = Node("weighed", (factor, matrix))
         return Node("matmul", (turned(weighed), weighed))
@@ -104,10 +137,10 @@ def _in_terms(sketch: Sketch, value: Node, sector: str) -> Node:
         return value
     if sketch.chance(0.15):
         return add(value, times(sketch.coefficient(), factor))
-    calls = [node for node in value.walk() if node.op == "call"]
+    calls = [n for n in value.walk() if n.op == "call" and any(inner.op == "at" for inner in n.walk())]
     if calls and sketch.chance(0.5):  # a threshold inside a law
         chosen = sketch.rng.choice(calls)
-        moved = Node("call", (chosen.args[0], add(chosen.children[0], factor)))
+        moved = Node("call", (*chosen.args[:-1], add(chosen.children[-1], factor)))
         return value.mapped(lambda old: moved if old == chosen else old)
     if value.op != "sum":
         return times(factor, value)

@@ -39,11 +39,15 @@ class Refused(Exception):
 
 
 class Broken(Exception):
-    """The engine failed without a sentence; the text is the end of the traceback."""
+    """The engine failed without a sentence; the message is the end of the traceback, `text` the declaration."""
+
+    def __init__(self, message: str, text: str = ""):
+        super().__init__(message)
+        self.text = text
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def told(text: str = "") -> Iterator[None]:
     """Tell refusals from failures. A sentence that only wraps an exception of Python's own is a failure too."""
     try:
         yield
@@ -53,13 +57,13 @@ def _told() -> Iterator[None]:
         sentence = _FOLDER.sub("", " ".join(str(error).split()))
         told_for = error.told_for if isinstance(error, DeclarationError) else None
         if told_for is not None or _PYTHON.search(sentence) or not sentence:
-            raise Broken(f"{type(told_for or error).__name__}: {sentence}") from None
+            raise Broken(f"{type(told_for or error).__name__}: {sentence}", text) from None
         raise Refused(sentence, isinstance(error, NumericalError)) from None
     except Exception as error:  # noqa: BLE001 - whatever the engine raises
         frames = traceback.extract_tb(error.__traceback__)
         places = [f"{Path(f.filename).parent.name}/{Path(f.filename).name}:{f.lineno} in {f.name}" for f in frames[-3:]]
         what = " ".join(str(error).split())[:300]
-        raise Broken(f"{type(error).__name__}: {what} ({' <- '.join(reversed(places))})") from None
+        raise Broken(f"{type(error).__name__}: {what} ({' <- '.join(reversed(places))})", text) from None
 
 
 Edges = tuple[tuple[float, float], ...]
@@ -97,7 +101,7 @@ def load(text: str) -> Model:
     """The model that a declaration declares."""
     from derive.loading import load_model
 
-    with tempfile.TemporaryDirectory() as folder, _told():
+    with tempfile.TemporaryDirectory() as folder, told(text):
         path = Path(folder) / "declaration.py"
         path.write_text(text, encoding="utf-8")
         return load_model(str(path))
@@ -106,7 +110,7 @@ def load(text: str) -> Model:
 @lru_cache(maxsize=4)
 def _files(text: str) -> dict[str, str]:
     model = load(text)
-    with _told():
+    with told(text):
         from derive.codegen import solver_files
 
         return solver_files(model)
@@ -115,7 +119,7 @@ def _files(text: str) -> dict[str, str]:
 @lru_cache(maxsize=4)
 def _solver(text: str) -> Solver:
     files = _files(text)
-    with _told():
+    with told(text):
         from numerics.solver import load_solver
 
         return load_solver(files)
@@ -150,28 +154,43 @@ def _series(values: Any) -> tuple[float, ...]:
 def solved(text: str, path: bool = False, samples: int = SAMPLES, seed: int = 0) -> Numbers:
     """The theory at the default values of the parameters."""
     solver, values = _solver(text), _values(text)
-    with _told():
-        from numerics.solver import solve
+    with told(text):
+        return numbers_of(solver, load(text), values, path=path, samples=samples, seed=seed)
 
-        solution = solve(solver, values, samples=samples, seed=seed, path=path)
-        names = [name for name, _ in load(text).observe]
-        errors = solution.observable_errors
-        return Numbers(
-            tuple(_series(solution.observables[name]) for name in names),
-            None if errors is None else tuple(_series(errors[name]) for name in names),
-            tuple(
-                Spectrum(
-                    layer.label,
-                    tuple((float(a), float(b)) for a, b in layer.bulk_edges),
-                    _edge_errors(layer.diagnostics.get("edge_errors")),
-                    tuple(layer.outliers),
-                    None if layer.outlier_errors is None else tuple(layer.outlier_errors),
-                    float(layer.diagnostics["eigenvalue_condition"]),
-                    None if layer.outlier_path is None else tuple(tuple(now) for now in layer.outlier_path),
-                )
-                for layer in solution.layers
-            ),
-        )
+
+def numbers_of(
+    solver: Solver,
+    model: Model,
+    values: dict[str, Any],
+    *,
+    labels: tuple[str, ...] | None = None,
+    path: bool = False,
+    samples: int = SAMPLES,
+    seed: int = 0,
+) -> Numbers:
+    """The theory of a model by its solver, at values of its parameters and arrays; `labels` are the matrices probed."""
+    from numerics.solver import solve
+
+    solution = solve(solver, values, samples=samples, seed=seed, path=path)
+    names = [name for name, _ in model.observe]
+    errors = solution.observable_errors
+    return Numbers(
+        tuple(_series(solution.observables[name]) for name in names),
+        None if errors is None else tuple(_series(errors[name]) for name in names),
+        tuple(
+            Spectrum(
+                layer.label,
+                tuple((float(a), float(b)) for a, b in layer.bulk_edges),
+                _edge_errors(layer.diagnostics.get("edge_errors")),
+                tuple(layer.outliers),
+                None if layer.outlier_errors is None else tuple(layer.outlier_errors),
+                float(layer.diagnostics["eigenvalue_condition"]),
+                None if layer.outlier_path is None else tuple(tuple(now) for now in layer.outlier_path),
+            )
+            for layer in solution.layers
+            if labels is None or layer.label in labels
+        ),
+    )
 
 
 def _edge_errors(found: list[list[float | None]] | None) -> tuple[tuple[float, float], ...] | None:
@@ -182,7 +201,7 @@ def _edge_errors(found: list[list[float | None]] | None) -> tuple[tuple[float, f
 def edges_in_two_ways(text: str) -> list[tuple[Edges, Edges]]:
     """Of each probed matrix whose bulk has a curve: its intervals by this and by the equations of the responses."""
     solver, values = _solver(text), _values(text)
-    with _told():
+    with told(text):
         from numerics.bulk.support import law_of, law_without_curve
 
         known = [matrix for matrix in solver.matrices if matrix.bulk.eliminated and not matrix.moves]
@@ -193,7 +212,7 @@ def edges_in_two_ways(text: str) -> list[tuple[Edges, Edges]]:
 def simulated(text: str, size: int, seeds: int, seed: int) -> tuple[list[Any], list[list[Any]]]:
     """Observables (draws by times) and spectra (one array of eigenvalues per draw) of a finite-size simulation."""
     solver, values = _solver(text), _values(text)
-    with _told():
+    with told(text):
         from numerics.simulation.samples import simulate
 
         found = simulate(solver, values, size, seeds, seed=seed)
@@ -207,10 +226,10 @@ def training_level(text: str) -> Derivation:
     from dataclasses import replace
 
     model = load(text)
-    with _told():
+    with told(text):
         from derive.pipeline import derive_model
 
-        return derive_model(replace(model, probe=None, observe=dict(model.observe)))
+        return derive_model(replace(model, probe=None, observe=dict(model.observe), alignments=()))
 
 
 @lru_cache(maxsize=512)  # a few numbers each, and every law begins with the same declarations
@@ -220,7 +239,7 @@ def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
     import sympy as sp
 
     derivation = training_level(text)
-    with _told():
+    with told(text):
         from derive.algebra.polynomials import TooLarge
         from derive.program.exact import exact_pass
         from derive.program.layout import Layout
@@ -231,11 +250,11 @@ def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
         program = exact_pass(Layout(derivation.order, derivation.saddle), ())
         values = {p: sp.Rational(repr(float(p.default))) for p in derivation.model.parameters}
         arrays = {} if derivation.model.arrays is None else derivation.model.arrays(_values(text))
-        machine = ExactRun.of(program, values, arrays=arrays)
         try:
+            machine = ExactRun.of(program, values, arrays=arrays)
             machine.order(program)
             found = machine.observables(program)
-        except TooLarge:
+        except (TooLarge, DeriveError):  # not an algebraic number, or too many terms
             return None
         return tuple(
             tuple(float(machine.scalars.expression(x).evalf(30)) for x in found[name].ravel())

@@ -6,14 +6,15 @@ to change in this way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from derive.selftest.drafts import (
-    Clock,
+    ONE,
+    Axis,
     Draft,
     Equation,
     Node,
@@ -37,6 +38,9 @@ from derive.selftest.drafts import (
 from derive.selftest.drawing_traits import LAWS
 
 Partner = Callable[[Draft, Random], Draft | None]
+V = TypeVar("V", bound=Vector)
+NONLINEAR = 99
+"""The order of what is not a polynomial."""
 
 WORDS = (
     "s tau row psi psi0 vector order u_1 jax np jnp jsp label labels when time times now steps step state rank size "
@@ -55,7 +59,9 @@ def renamed(draft: Draft, rng: Random, words: Iterable[str] = ()) -> Draft | Non
     old = draft.names()
     made = [f"{word}{end}" for word in old for end in ("_1", "_each", "_late1", "_new", "_now", "T", "_0")]
     made += [f"{start}_{word}" for word in old for start in ("u", "R", "C", "hat", "row", "mean", "d")]
-    pool = list(dict.fromkeys([*words, *WORDS, *old, *rng.sample(made, min(len(made), 30))]))
+    taken = {axis.name for axis in draft.axes}  # these stay as they are
+    some = dict.fromkeys([*words, *WORDS, *old, *rng.sample(made, min(len(made), 30))])
+    pool = [word for word in some if word not in taken]
     new = dict(zip(old, rng.sample(pool, len(old)), strict=True))
     if draft.observables and rng.random() < 0.3:  # what is observed may be called like anything else
         new[rng.choice(draft.observables)[0]] = new[rng.choice(old)]
@@ -66,38 +72,38 @@ def renamed(draft: Draft, rng: Random, words: Iterable[str] = ()) -> Draft | Non
 def with_names(draft: Draft, new: dict[str, str]) -> Draft:
     """The draft with names replaced as the table says."""
 
-    def node(old: Node) -> Node:
-        if old.op == "weights":
-            return Node("weights", (new.get(old.leaf, old.leaf), new.get(str(old.args[1]), old.args[1])))
-        if old.op in ("softmax", "total_over"):
-            return Node(old.op, (old.args[0], new.get(str(old.args[1]), old.args[1])))
-        return Node(old.op, (new.get(old.leaf, old.leaf), *old.args[1:])) if old.leaf else old
-
     def word(old: str) -> str:
         return new.get(old, old)
 
-    def vector(old: Vector) -> Vector:
-        return replace(old, name=word(old.name), sector=word(old.sector), labels=word(old.labels))
+    def node(old: Node) -> Node:
+        if old.op == "probe":
+            return Node("probe", (old.args[0], word(str(old.args[1])), *old.args[2:]))
+        return Node(old.op, (word(old.leaf), *old.args[1:])) if old.leaf else old
+
+    def vector(old: V) -> V:
+        return replace(old, name=word(old.name), sector=word(old.sector))
 
     clock = draft.clock
     if clock is not None:
-        clock = replace(clock, name=word(clock.name), steps=word(clock.steps), classes=word(clock.classes))
-    changed = draft.mapped(node)
+        clock = replace(clock, name=word(clock.name), steps=word(clock.steps))
+    changed = draft.mapped_everywhere(node)
     return replace(
         changed,
-        sectors=tuple(Sector(word(s.name), s.ratio.mapped(node)) for s in draft.sectors),
+        sectors=tuple(Sector(word(s.name), s.ratio) for s in changed.sectors),
         parameters=tuple(replace(p, name=word(p.name)) for p in draft.parameters),
         clock=clock,
         matrices=tuple(
-            replace(m, name=word(m.name), rows=word(m.rows), columns=word(m.columns)) for m in draft.matrices
+            replace(m, name=word(m.name), rows=word(m.rows), columns=word(m.columns)) for m in changed.matrices
         ),
-        normals=tuple(map(vector, draft.normals)),
-        fields=tuple(map(vector, draft.fields)),
-        data=tuple(replace(d, name=word(d.name), axes=tuple(map(word, d.axes))) for d in draft.data),
-        traits=tuple(replace(v, name=word(v.name), sector=word(v.sector)) for v in draft.traits),
+        normals=tuple(map(vector, changed.normals)),
+        fields=tuple(map(vector, changed.fields)),
+        data=tuple(replace(d, name=word(d.name)) for d in draft.data),
+        traits=tuple(replace(vector(v), given=word(v.given)) for v in changed.traits),
         weights=tuple(replace(w, name=word(w.name), rows=word(w.rows), columns=word(w.columns)) for w in draft.weights),
         equations=tuple(replace(e, target=word(e.target)) for e in changed.equations),
         observables=tuple((word(label), value) for label, value in changed.observables),
+        axes=tuple(replace(a, size=word(a.size) if isinstance(a.size, str) else a.size) for a in draft.axes),
+        latex=tuple((word(name), text) for name, text in draft.latex),
     )
 
 
@@ -135,7 +141,7 @@ def _places(draft: Draft, fits: Callable[[Node], bool]) -> list[tuple[int, Node]
     def look(node: Node, index: int) -> None:
         if fits(node):
             found.append((index, node))
-        if node.op != "past":
+        if node.op not in ("past", "cases"):
             for child in node.children:
                 look(child, index)
 
@@ -160,21 +166,27 @@ def _sector(draft: Draft, node: Node) -> str | None:
         return draft.vector(node.leaf).sector
     if node.op == "apply":
         return _shape(draft, node.children[0])[0]
-    if node.op == "mean":
+    if node.op in ("mean", "overlap", "softmax", "index"):
         return None
     return next((found for found in (_sector(draft, child) for child in node.children) if found is not None), None)
 
 
-def _labels(draft: Draft, node: Node) -> set[str]:
-    """The parameters that count the labels of a vector or number, if they are not those of the classes."""
+def _axes(draft: Draft, node: Node) -> set[str]:
+    """The axes of a vector or number."""
     if node.op == "at":
-        return {draft.vector(node.leaf).labels} - {""}
-    if node.op in ("data", "mix"):
-        axes = next(d.axes for d in draft.data if d.name == node.leaf)
-        return {axes[-1] if node.op == "mix" and node.args[2] else axes[0]}
+        return set(draft.vector(node.leaf).axes)
+    if node.op in ("data", "entries"):
+        return set(next(d.axes for d in draft.data if d.name == node.leaf))
+    if node.op == "mix":
+        rows, columns = next(d.axes for d in draft.data if d.name == node.leaf)[:: -1 if node.args[2] else 1]
+        return (_axes(draft, node.children[-1]) - {columns}) | {rows}
     if node.op == "total":
         return set()
-    found = set().union(*(_labels(draft, child) for child in node.children))
+    if node.op == "apply" and node.children[0].op == "outer":  # labels of the outer product are summed over
+        return _axes(draft, node.children[1])
+    found = set().union(*(_axes(draft, child) for child in node.children))
+    if node.op == "relabel":
+        return (found - {str(node.args[1])}) | {str(node.args[2])}
     return found - {str(node.args[1])} if node.op == "total_over" else found
 
 
@@ -191,24 +203,26 @@ def _shape(draft: Draft, node: Node) -> tuple[str, str]:
         return str(left), str(right)
     if node.op == "weighed":
         return _shape(draft, node.children[1])
+    if node.op == "diag":
+        sector = str(_sector(draft, node.children[0]))
+        return sector, sector
     return _shape(draft, next(filter(_is_matrix, node.children)))
 
 
 def _is_matrix(node: Node) -> bool:
     if node.op in ("sum", "product"):
         return any(map(_is_matrix, node.children))
-    return node.op in ("turned", "matrix", "fresh", "weights", "matmul", "outer", "weighed")
+    return node.op in ("turned", "matrix", "fresh", "weights", "matmul", "outer", "weighed", "diag")
 
 
 def named(draft: Draft, rng: Random) -> Draft | None:
     """A part of an equation as a field of its own."""
-    kinds = ("sum", "product", "call", "power")  # a product with a matrix has its size beside it: the two go together
+    # a product with a matrix has its size beside it: the two go together
+    kinds = ("sum", "product", "call", "cases", "power")
     places = [
         (index, node)
         for index, node in _places(draft, lambda n: n.op in kinds)
-        if _sector(draft, node) is not None
-        and draft.equations[index].time not in ("0", "1")
-        and len(_labels(draft, node)) < 2
+        if not _is_matrix(node) and _sector(draft, node) is not None and not draft.equations[index].starts
     ]
     if not places:
         return None
@@ -218,7 +232,7 @@ def named(draft: Draft, rng: Random) -> Draft | None:
     timed = equation.time != ""
     made = at(word, 0 if timed else None)
     kind = "timed" if timed else "static"
-    vector = Vector(word, str(_sector(draft, node)), kind, labels="".join(_labels(draft, node)))
+    vector = Vector(word, str(_sector(draft, node)), kind, axes=tuple(sorted(_axes(draft, node))))
     value = made if node == equation.value else _swapped(equation.value, node, made)
     equations = (
         *draft.equations[:index],
@@ -239,6 +253,8 @@ def inlined(draft: Draft, rng: Random) -> Draft | None:
             continue
         if _has(equation.value, "past") or _sector(draft, equation.value) is None:
             continue
+        if _axes(draft, equation.value) != set(draft.vector(word).axes):  # it is spread over labels
+            continue
         used = at(word, 0 if equation.time == "t" else None)
         here = [e for e in draft.equations if used in e.value.walk() and _may_inline(draft, e, used, equation.value)]
         if here:
@@ -253,9 +269,11 @@ def inlined(draft: Draft, rng: Random) -> Draft | None:
 
 def _may_inline(draft: Draft, where: Equation, used: Node, value: Node) -> bool:
     """Products with matrices may only be added and scaled; nothing is put into sums over the past or starts."""
-    if where.time in ("0", "1") or where.target not in {v.name for v in draft.fields}:
+    if where.starts or where.target not in {v.name for v in draft.fields}:
         return False
-    closed = ("past", "mean") if not _has(value, "apply") else ("past", "mean", "call", "power")
+    closed = ("past", "mean", "overlap", "total", "total_over", "relabel", "mix")
+    if _has(value, "apply"):
+        closed += ("call", "cases", "power", "root")
 
     def fits(node: Node) -> bool:
         if node == used:
@@ -295,28 +313,22 @@ def copied(draft: Draft, rng: Random) -> Draft | None:
         return None
     chosen = rng.choice(candidates)
     word = draft.free_name("copy")
-    timed = draft.clock is not None and chosen.kind != "static"
-    delay = 0 if chosen.kind == "timed" else None
-    made = Vector(word, chosen.sector, "timed" if timed else "static", labels=chosen.labels)
+    made = replace(chosen, name=word, scale=ONE, law=None)
+    used = [n for tree in draft.trees() for n in tree.walk() if n.op == "at" and n.leaf == chosen.name]
+    if any(isinstance(n.args[1], Node) for n in used):  # one time alone
+        return None
 
     def node(old: Node) -> Node:
-        if old.op == "at" and old.leaf == chosen.name:
-            kept = old.args[1]
-            assert kept is None or isinstance(kept, int)
-            return at(word, kept if chosen.kind == "timed" else (0 if timed else None))
-        return old
+        return Node("at", (word, old.args[1])) if old in used else old
 
-    # a vector drawn once per class is there at all times, but a copy of it has times, and none before the first
-    if chosen.kind == "by_class" and any(_has(e.value, "past") or e.time == "0" for e in draft.equations):
-        return None
+    delay = 0 if chosen.kind == "timed" else None
     equations = tuple(
-        replace(e, value=e.value.mapped(node)) if rng.random() < 0.5 and (e.time != "" or not timed) else e
-        for e in draft.equations
+        replace(e, value=e.value.mapped(node)) if rng.random() < 0.5 and not e.starts else e for e in draft.equations
     )
     return replace(
         draft,
         fields=(*draft.fields, made),
-        equations=(Equation(word, "t" if timed else "", at(chosen.name, delay)), *equations),
+        equations=(Equation(word, "t" if delay == 0 else "", at(chosen.name, delay)), *equations),
     )
 
 
@@ -340,7 +352,8 @@ def two_matrices(draft: Draft, rng: Random) -> Draft | None:
     words = [draft.free_name(f"{chosen.name}a"), draft.free_name(f"{chosen.name}b")]
     share = rng.choice((Fraction(1, 4), Fraction(16, 25)))
     made = [
-        replace(chosen, name=w, variance=chosen.variance * v) for w, v in zip(words, (share, 1 - share), strict=True)
+        replace(chosen, name=w, variance=times(number(v), chosen.variance))
+        for w, v in zip(words, (share, 1 - share), strict=True)
     ]
     changed = _substituted(
         draft, chosen.name, lambda n: Node("sum", tuple(Node(n.op, (w, *n.args[1:])) for w in words))
@@ -354,7 +367,7 @@ def variance_moved(draft: Draft, rng: Random) -> Draft | None:
         return None
     chosen = rng.choice(draft.matrices)
     factor = rng.choice((Fraction(1, 2), Fraction(3), Fraction(2, 3)))
-    made = replace(chosen, variance=chosen.variance / factor**2)
+    made = replace(chosen, variance=times(number(1 / factor**2), chosen.variance))
     changed = _substituted(draft, chosen.name, lambda n: Node("product", (number(factor), n)))
     return replace(changed, matrices=tuple(made if m is chosen else m for m in draft.matrices))
 
@@ -387,15 +400,106 @@ def other_base(draft: Draft, rng: Random) -> Draft | None:
 
 def groups_split(draft: Draft, rng: Random) -> Draft | None:
     """The sites with one value of a trait as two groups with the same value."""
-    if not draft.traits:
+    fitting = [v for v in draft.traits if v.values]
+    if not fitting:
         return None
-    chosen = rng.choice(draft.traits)
+    chosen = rng.choice(fitting)
     k = rng.randrange(len(chosen.values))
     values = (*chosen.values, chosen.values[k])
-    shares = list((*chosen.shares, chosen.shares[k] / 4))
-    shares[k] *= Fraction(3, 4)
+    equal = (number(Fraction(1, len(chosen.values))),) * len(chosen.values)
+    shares = list(chosen.shares or equal)
+    shares.append(times(number(Fraction(1, 4)), shares[k]))
+    shares[k] = times(number(Fraction(3, 4)), shares[k])
     made = replace(chosen, values=values, shares=tuple(shares))
     return replace(draft, traits=tuple(made if v is chosen else v for v in draft.traits))
+
+
+# coefficients
+
+
+def with_numbers(draft: Draft, words: Collection[str]) -> Draft:
+    """The draft with the values of some parameters written as numbers."""
+    values = {p.name: number(p.value) for p in draft.parameters if p.name in words}
+
+    def node(old: Node) -> Node:
+        return values.get(old.leaf, old) if old.op == "name" else old
+
+    filled = draft.mapped_everywhere(node)
+    return pruned(replace(filled, parameters=tuple(p for p in draft.parameters if p.name not in values)))
+
+
+def numbers(draft: Draft, rng: Random) -> Draft | None:
+    """Numbers instead of parameters, but for those that count steps and labels."""
+    return with_numbers(draft, {p.name for p in draft.parameters} - draft.counters())
+
+
+def some_numbers(draft: Draft, rng: Random) -> Draft | None:
+    """Numbers instead of some of the parameters."""
+    free = sorted({p.name for p in draft.parameters} - draft.counters())
+    return with_numbers(draft, rng.sample(free, rng.randint(1, len(free)))) if free else None
+
+
+def steps_written_out(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
+    """Two or three steps, and the same with functions of time as the polynomials through their values."""
+    clock = draft.clock
+    if clock is None or any(d.timed and d.values is not None for d in draft.data):
+        return None
+    steps = min(int(draft.value(clock.steps)), 3)
+    short = draft.with_value(clock.steps, steps)
+    times_of_steps = range(steps + 1)
+
+    def at_time(node: Node, time: int) -> Node:
+        return node.mapped(lambda old: number(time) if old == name(clock.name) else old)
+
+    def polynomial(node: Node) -> Node:
+        """Lagrange's polynomial in the clock through the values at all times."""
+        terms = []
+        for k in times_of_steps:
+            others = [j for j in times_of_steps if j != k]
+            below = Fraction(1)
+            for j in others:
+                below *= k - j
+            factors = [add(name(clock.name), number(-j)) for j in others]
+            terms.append(times(number(1 / below), at_time(node, k), *factors))
+        return add(*terms)
+
+    def written(node: Node) -> Node:
+        """The largest scalars that depend on time through more than a polynomial."""
+        if node.op in ("at", "weights", "fresh", "data", "past"):
+            return node
+        if _is_scalar(node) and any(inner == name(clock.name) for inner in node.walk()):
+            return node if node == name(clock.name) else polynomial(node)
+        return Node(node.op, tuple(written(arg) if isinstance(arg, Node) else arg for arg in node.args))
+
+    equations = tuple(replace(e, value=written(e.value)) for e in short.equations)
+    return None if equations == short.equations else (short, replace(short, equations=equations))
+
+
+def _is_scalar(node: Node) -> bool:
+    """Whether a node is made of numbers, parameters, sizes and time alone."""
+    kept = ("number", "name", "sum", "product", "power", "root", "call", "cases", "compare")
+    return all(inner.op in kept for inner in node.walk())
+
+
+def near_zero(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
+    """A parameter at zero, and at a number so small that nothing can be seen of it."""
+    domains = ("real", "nonnegative")
+    fitting = [p.name for p in draft.parameters if p.domain in domains or p.domain.startswith("Domain(-")]
+    jumping = {n.leaf for tree in draft.trees() for jump in tree.walk() if _jumps(jump) for n in jump.walk()}
+    fitting = [word for word in fitting if word not in jumping]
+    if not fitting:
+        return None
+    word = rng.choice(fitting)
+    return draft.with_value(word, 0), draft.with_value(word, Fraction(1, 10**9))
+
+
+def _jumps(node: Node) -> bool:
+    return (
+        node.op in ("cases", "compare")
+        or (node.op == "call" and node.args[0] in ("sign", "Heaviside", "KroneckerDelta", "Min", "Max"))
+        or (node.op == "power" and node.args[1] != 2)
+        or node.op == "root"
+    )
 
 
 # two drafts that are both new
@@ -403,16 +507,17 @@ def groups_split(draft: Draft, rng: Random) -> Draft | None:
 
 def one_value(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
     """A trait whose values are all the same, and that number."""
-    if not draft.traits:
+    fitting = [v for v in draft.traits if v.values]
+    if not fitting:
         return None
-    chosen = rng.choice(draft.traits)
+    chosen = rng.choice(fitting)
     value = chosen.values[0]
     made = replace(chosen, values=(value,) * len(chosen.values))
 
     def node(old: Node) -> Node:
         if old.op == "mean" and not any(n.op == "at" for n in old.walk()):  # it was of this trait alone
             return old.children[0]
-        return number(value) if old.op == "at" and old.leaf == chosen.name else old
+        return value if old.op == "at" and old.leaf == chosen.name else old
 
     plain = pruned(replace(draft.mapped(node), traits=tuple(v for v in draft.traits if v is not chosen)))
     return replace(draft, traits=tuple(made if v is chosen else v for v in draft.traits)), plain
@@ -420,17 +525,17 @@ def one_value(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
 
 def by_moments(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
     """Vectors with another law, and normal ones with the same means and variances, where everything is linear."""
-    chosen = {v.name: v for v in draft.normals if v.law}
-    if not chosen or not _linear(draft):
+    chosen = {v.name: v.law for v in draft.normals if v.law is not None}
+    if not chosen or not set(chosen.values()) <= set(LAWS) or not _linear(draft):
         return None
 
     def node(old: Node) -> Node:
         if old.op != "at" or old.leaf not in chosen:
             return old
-        center, variance = LAWS[chosen[old.leaf].law]
+        center, variance = LAWS[chosen[old.leaf]]
         return add(number(center), times(root(number(variance)), old))
 
-    normals = tuple(replace(v, law="") for v in draft.normals)
+    normals = tuple(replace(v, law=None) for v in draft.normals)
     equations = tuple(replace(e, value=e.value.mapped(node)) for e in draft.equations)
     probes = tuple((label, value.mapped(node)) for label, value in draft.probes)
     kept = tuple((label, value) for label, value in draft.observables if not set(chosen) & _leaves(value))
@@ -451,24 +556,26 @@ def _linear(draft: Draft) -> bool:
         """How often vectors of one site stand in a product."""
         if node.op == "at":
             return int(not any(node.leaf == v.name for v in draft.traits))
-        if node.op in ("mean", "number", "name"):
+        if node.op in ("mean", "overlap", "number", "name"):
             return 0
         below = [order(child) for child in node.children]
         if node.op == "product":
             return sum(below)
+        if any(below) and node.op in ("call", "cases", "compare", "root", "diag"):
+            return NONLINEAR
         if node.op == "power":
-            return below[0] * (abs(int(str(node.args[1]))) if below[0] else 1)
+            exponent = node.args[1]
+            return below[0] * (exponent if isinstance(exponent, int) and exponent > 0 else NONLINEAR)
         if node.op == "outer":
             return max(below)
         return max(below, default=0)
 
-    trees = list(draft.trees())
-    if any(node.op == "call" for tree in trees for node in tree.walk()):
-        return False
-    means = [node.children[0] for tree in trees for node in tree.walk() if node.op == "mean"]
-    within = [part for inner in means for part in (inner.children if inner.op == "sum" else (inner,))]
+    trees = [e.value for e in draft.equations] + [value for _, value in (*draft.observables, *draft.probes)]
+    means = [node for tree in trees for node in tree.walk() if node.op in ("mean", "overlap")]
+    inside = [node.children[0] if node.op == "mean" else times(*node.children) for node in means]
+    within = [part for inner in inside for part in (inner.children if inner.op == "sum" else (inner,))]
     fine = all(order(part) in (0, 2) for part in within)
-    return fine and all(order(e.value) <= 1 for e in draft.equations)
+    return fine and all(order(e.value) <= 1 for e in draft.equations) and all(order(p) <= 1 for _, p in draft.probes)
 
 
 def zero_parameter(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
@@ -492,43 +599,83 @@ def zero_parameter(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
     with_zero = replace(draft, equations=put(switched), parameters=(*draft.parameters, Parameter(word, Fraction(0))))
     left_out = pruned(replace(draft, equations=put(without)))
     kept = {v.name for v in left_out.vectors()}
-    if not all({n.leaf for n in value.walk() if n.op == "at"} <= kept for _, value in draft.observables):
+    kept |= {d.name for d in left_out.data}
+    held = ("at", "data", "mix", "entries")
+    if not all({n.leaf for n in value.walk() if n.op in held} <= kept for _, value in draft.observables):
         return None
     return with_zero, left_out
+
+
+def without_axis(draft: Draft, axis: str) -> Draft:
+    """The draft without the labels along an axis that no data have; what acts along it alone goes with it."""
+
+    def vector(old: V) -> V:
+        return replace(old, axes=tuple(a for a in old.axes if a != axis))
+
+    def node(old: Node) -> Node:
+        if old.op == "softmax" and old.args[1] == axis:
+            return ONE
+        if old.op in ("total_over", "relabel") and axis in old.args[1:]:
+            return old.children[0]
+        inner = old.children[0] if old.op in ("total", "each") else None
+        return inner if inner is not None and not _axes(plain, inner) else old
+
+    plain = replace(
+        draft,
+        axes=tuple(a for a in draft.axes if a.name != axis),
+        normals=tuple(map(vector, draft.normals)),
+        fields=tuple(map(vector, draft.fields)),
+    )
+    return pruned(plain.mapped(node))
 
 
 def one_class(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
     """One class, and none."""
     clock = draft.clock
-    if clock is None or any(v.labels for v in (*draft.normals, *draft.fields)):
+    if clock is None or len(draft.axes) > 1 or draft.data:
         return None
-    if clock.classes:
-        plain = replace(
-            draft,
-            clock=replace(clock, classes=""),
-            parameters=tuple(p for p in draft.parameters if p.name != clock.classes),
-            normals=tuple(replace(v, kind="static") if v.kind == "by_class" else v for v in draft.normals),
-        )
-        return draft.with_value(clock.classes, 1), plain
-    unlabelled = {v.name for v in draft.vectors() if v.kind == "static"}
-    for node in (n for tree in draft.trees() for n in tree.walk() if n.op == "outer"):
-        sides = [{n.leaf for n in child.walk() if n.op == "at"} <= unlabelled for child in node.children]
-        if any(sides):  # labels are summed over together: a side without them is another matrix
+    for axis in draft.axes:
+        if isinstance(axis.size, int):
             return None
-    word = draft.free_name("C")
-    labelled = replace(
+        return draft.with_value(axis.size, 1), without_axis(draft, axis.name)
+    unlabelled = {v.name for v in draft.vectors() if v.kind == "static"}
+    for node in (n for tree in draft.trees() for n in tree.walk()):
+        sides = [{n.leaf for n in child.walk() if n.op == "at"} <= unlabelled for child in node.children]
+        if node.op == "outer" and any(sides):  # labels are summed over together: a side without them is another matrix
+            return None
+        if node.op in ("alignment", "diag", "probe"):
+            return None
+    word, along = draft.free_name("C"), draft.free_name("along_classes")
+
+    def labelled(v: Vector) -> Vector:
+        return replace(v, axes=(along,)) if v.kind == "timed" else v
+
+    made = replace(
         draft,
-        clock=Clock(clock.name, clock.steps, word, clock.endpoint),
         parameters=(*draft.parameters, Parameter(word, Fraction(1), "whole_positive")),
+        axes=(Axis(along, word),),
+        normals=tuple(map(labelled, draft.normals)),
+        fields=tuple(map(labelled, draft.fields)),
     )
-    return labelled, draft
+    return made, draft
 
 
 def longer(draft: Draft, rng: Random) -> Draft | None:
-    """Two steps more."""
-    if draft.clock is None:
+    """Two steps more; a probe at a fixed time or data that end would not be the same."""
+    early = any(isinstance(n.args[1], Node) and n.args[1].op != "name" for n in _timed(draft))
+    if draft.clock is None or early or any(d.timed and d.values is not None for d in draft.data):
         return None
     return draft.with_value(draft.clock.steps, draft.value(draft.clock.steps) + rng.choice((1, 2)))
+
+
+def without_alignments(draft: Draft) -> tuple[tuple[str, Node], ...]:
+    """What is observed of the training level alone."""
+    return tuple((label, value) for label, value in draft.observables if value.op != "alignment")
+
+
+def _timed(draft: Draft) -> list[Node]:
+    """Everything that is taken at a time in a probe."""
+    return [n for _, value in draft.probes for n in value.walk() if n.op in ("at", "weights", "fresh")]
 
 
 def sampled(draft: Draft, rng: Random) -> Draft | None:
@@ -558,7 +705,9 @@ def other_side(draft: Draft, rng: Random) -> Draft | None:
         return old
 
     def alone(value: Node) -> bool:
-        return value.op != "sum" and (value.op != "product" or all(map(alone, filter(_is_matrix, value.children))))
+        if value.op in ("sum", "probe"):
+            return False
+        return value.op != "product" or all(map(alone, filter(_is_matrix, value.children)))
 
     probes = tuple((label, value.mapped(node) if alone(value) else value) for label, value in draft.probes)
     return None if probes == draft.probes else replace(draft, probes=probes)

@@ -19,6 +19,7 @@ from derive.selftest.drawing import draw
 from derive.selftest.engine import forget
 from derive.selftest.laws import ALONE, AT_ONCE, BROKE, LAWS, SINGLE, SYMBOLIC, UNDECIDED, Law, Outcome
 from derive.selftest.shrinking import shrink
+from derive.selftest.vocabulary import wanted_of
 from derive.selftest.writing import write
 
 _EXCEPTION = re.compile(r"(\w+(?:Error|Exception))\b")
@@ -105,8 +106,8 @@ def random_of(seed: int, number: int, what: str = "") -> Random:
 
 
 def draft_of(seed: int, number: int) -> Draft:
-    """The declaration of a number in the run of a seed."""
-    return draw(random_of(seed, number))
+    """The declaration of a number in the run of a seed: drawn for a pair of features, all of these in turn."""
+    return draw(random_of(seed, number), wanted=wanted_of(seed, number))
 
 
 def checks(draft: Draft, seed: int, number: int, compiled: int) -> Iterator[tuple[Law, Outcome, int]]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from fractions import Fraction
 
 from derive.selftest.drafts import ONE, Draft, Node, Sector, number, pruned
-from derive.selftest.partners import with_names
+from derive.selftest.partners import with_names, with_numbers, without_axis
 
 
 def shrink(draft: Draft, breaks: Callable[[Draft], bool], most: int = 400) -> Draft:
@@ -57,9 +56,13 @@ def _smaller(draft: Draft) -> Iterator[Draft]:
             yield draft.with_value(clock.steps, steps)
         if not clock.endpoint:
             yield replace(draft, clock=replace(clock, endpoint=True))
-        if clock.classes:
-            normals = tuple(replace(v, kind="static") if v.kind == "by_class" else v for v in draft.normals)
-            yield replace(draft, clock=replace(clock, classes=""), normals=normals)
+    given = {axis for d in draft.data for axis in d.axes}
+    for axis in draft.axes:
+        if axis.name not in given:
+            yield without_axis(draft, axis.name)
+    for label in ("latex", "style"):
+        if getattr(draft, label):
+            yield replace(draft, **{label: ()})
     for k, equation in enumerate(draft.equations):
         for value in _smaller_nodes(equation.value):
             changed = replace(equation, value=value)
@@ -75,8 +78,8 @@ def _smaller(draft: Draft) -> Iterator[Draft]:
 
 def _plainer_symbols(draft: Draft) -> Iterator[Draft]:
     for m in draft.matrices:
-        if m.variance != 1:
-            made = tuple(replace(x, variance=Fraction(1)) if x is m else x for x in draft.matrices)
+        if m.variance != ONE:
+            made = tuple(replace(x, variance=ONE) if x is m else x for x in draft.matrices)
             yield replace(draft, matrices=made)
     for trait in draft.traits:
 
@@ -85,11 +88,11 @@ def _plainer_symbols(draft: Draft) -> Iterator[Draft]:
 
         yield draft.mapped(even)
         if len(trait.values) > 1:
-            one = replace(trait, values=trait.values[:1], shares=(Fraction(1),))
+            one = replace(trait, values=trait.values[:1], shares=(ONE,))
             yield replace(draft, traits=tuple(one if x is trait else x for x in draft.traits))
     for v in draft.normals:
-        if v.scale != 1:
-            yield replace(draft, normals=tuple(replace(x, scale=Fraction(1)) if x is v else x for x in draft.normals))
+        if v.scale != ONE:
+            yield replace(draft, normals=tuple(replace(x, scale=ONE) if x is v else x for x in draft.normals))
         if v.kind == "timed":
             plain = tuple(replace(x, kind="static") if x is v else x for x in draft.normals)
 
@@ -101,14 +104,9 @@ def _plainer_symbols(draft: Draft) -> Iterator[Draft]:
             if other.name < v.name and replace(other, name=v.name) == v:
                 merged = with_names(draft, {v.name: other.name})
                 yield replace(merged, normals=tuple(x for x in draft.normals if x is not v))
-    held = {n.leaf for s in draft.sectors for n in s.ratio.walk()}
     for p in draft.parameters:
-        if p.domain == "real" and p.name not in held:
-
-            def filled(node: Node, word: str = p.name, value: Fraction = p.value) -> Node:
-                return Node("number", (value,)) if node.op == "name" and node.leaf == word else node
-
-            yield draft.mapped(filled)
+        if p.name not in draft.counters():
+            yield with_numbers(draft, {p.name})
 
 
 def _smaller_nodes(node: Node) -> Iterator[Node]:
@@ -119,8 +117,8 @@ def _smaller_nodes(node: Node) -> Iterator[Node]:
             if node.op == "product" and (child.op in ("power", "root") or child.op not in ("number", "name", "mean")):
                 continue  # sizes stay where they are: without them there is no limit
             yield rest[0] if len(rest) == 1 else Node(node.op, rest)
-    if node.op in ("call", "past") or (node.op == "power" and node.args[1] != -1):
-        yield node.children[0]
+    if node.op in ("call", "past", "probe", "cases") or (node.op == "power" and node.args[1] != -1):
+        yield from node.children[:1]
     if node.op == "at" and isinstance(node.args[1], int) and node.args[1] > 1:
         yield Node("at", (node.args[0], 1))
     if node.op == "number" and node != ONE and node.args[0] != 0:

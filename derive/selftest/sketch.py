@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from random import Random
 
 from derive.selftest.drafts import (
     ONE,
+    Axis,
     Clock,
     Data,
     Equation,
@@ -18,17 +21,38 @@ from derive.selftest.drafts import (
     Trait,
     Vector,
     Weights,
+    add,
     at,
+    call,
+    cases,
+    compare,
     name,
     number,
     over,
+    power,
     root,
     times,
     turned,
+    weights_at,
 )
 
 COEFFICIENTS = (Fraction(1, 2), Fraction(-1, 2), Fraction(1, 4), Fraction(3, 4), Fraction(-1, 4), Fraction(1))
-LAWS = ("tanh", "tanh", "erf", "relu", "sin", "cos", "Abs", "sign", "gate", "bump")
+HALF, QUARTER = number(Fraction(1, 2)), number(Fraction(1, 4))
+LAWS: dict[str, Callable[[Node], Node]] = {
+    **{word: partial(call, word) for word in ("tanh", "erf", "sin", "cos", "atan", "Abs", "sign", "Heaviside")},
+    "Max": lambda x: call("Max", number(0), x),
+    "Min": lambda x: call("Min", ONE, x),
+    "Piecewise": lambda x: cases(x, compare("Gt", x, number(Fraction(1, 5))), number(Fraction(-1, 2))),
+    "exp": lambda x: call("exp", times(number(-1), power(x, 2))),
+    "log": lambda x: call("log", add(ONE, power(x, 2))),
+    "sqrt": lambda x: root(add(ONE, power(x, 2))),
+    "sinh": lambda x: call("sinh", call("tanh", x)),
+    "cosh": lambda x: over(ONE, call("cosh", x)),
+}
+"""Functions of a vector, entry by entry, none of which grows faster than linearly."""
+OF_VECTOR, OF_PARAMETER, OF_TIME = " of a vector", " of a parameter", " of time"
+LIKELY = 0.8
+"""Chance of a feature that a draft is asked for, wherever it could be drawn."""
 
 
 @dataclass
@@ -47,38 +71,140 @@ class Sketch:
     equations: list[Equation]
     data: list[Data] = field(default_factory=list)
     traits: list[Trait] = field(default_factory=list)
+    axes: list[Axis] = field(default_factory=list)
     skewed: set[str] = field(default_factory=set)
     """Weights that begin symmetric and are updated in another way."""
+    classes: tuple[str, ...] = ()
+    """The axis that everything on the clock has, if there is one."""
+    wanted: frozenset[str] = frozenset()
+    """Features that are drawn wherever they can be."""
 
-    def chance(self, probability: float) -> bool:
-        return self.rng.random() < probability
+    def chance(self, probability: float, *features: str) -> bool:
+        """Whether something is drawn; likely if it is one of the features asked for."""
+        asked = any(feature in self.wanted for feature in features)
+        return self.rng.random() < (LIKELY if asked else probability)
+
+    def pick(self, options: Sequence[str], what: str = "") -> str:
+        """One of several; likely one whose feature is asked for. `what` follows the words in names of features."""
+        asked = [option for option in options if f"{option}{what}" in self.wanted]
+        return self.rng.choice(asked if asked and self.rng.random() < LIKELY else options)
+
+    def law(self, inner: Node) -> Node:
+        """A function of a vector."""
+        return LAWS[self.pick((*LAWS, "tanh", "tanh"), OF_VECTOR)](inner)
 
     def coefficient(self) -> Node:
-        """A number of order one, sometimes as a parameter, a root or a ratio of sizes."""
+        """A number of order one, sometimes as a parameter, a function of one, a root or a ratio of sizes."""
         if self.chance(0.1):
             return self._root_or_ratio()
+        if self.chance(0.12, *(f"{word}{OF_PARAMETER}" for word in PARAMETERS)):
+            return PARAMETERS[self.pick(tuple(PARAMETERS), OF_PARAMETER)](self)
         value = self.rng.choice(COEFFICIENTS)
-        if not self.chance(0.5):
+        if not self.chance(0.5, "parameter", "a parameter at zero", "a negative parameter"):
             return number(value)
         old = [p for p in self.parameters if p.domain == "real"]
         if old and self.chance(0.4):
             return name(self.rng.choice(old).name)
-        word = f"c{len(old) + 1}"
-        self.parameters.append(Parameter(word, value))
+        if self.chance(0.08, "a parameter at zero"):
+            value = Fraction(0)
+        elif self.chance(0.0, "a negative parameter"):
+            value = Fraction(-1, 2)
+        return self.parameter("c", value)
+
+    def parameter(self, wish: str, value: Fraction | None = None, domain: str = "real") -> Node:
+        """A new parameter; its value is one that the domain has, negative and zero ones too, unless given."""
+        if value is None:
+            value = self.rng.choice(_VALUES[domain])
+        word = f"{wish}{1 + sum(p.name.startswith(wish) for p in self.parameters)}"
+        self.parameters.append(Parameter(word, value, domain, "a number" if self.chance(0.2) else ""))
         return name(word)
 
     def _root_or_ratio(self) -> Node:
-        found = [times(number(Fraction(1, 2)), root(number(2))), times(number(Fraction(-1, 4)), root(number(3)))]
+        found = [times(HALF, root(number(2))), times(number(Fraction(-1, 4)), root(number(3)))]
         if len(self.sectors) > 1:
             ratio = over(*(name(s.name) for s in self.rng.sample(self.sectors, 2)))
-            found += [times(number(Fraction(1, 2)), part) for part in (ratio, root(ratio))]
+            found += [times(HALF, part) for part in (ratio, root(ratio))]
         return self.rng.choice(found)
 
     def base(self) -> Node:
         return name(self.sectors[0].name)
 
     def labelled(self) -> bool:
-        return self.clock is not None and bool(self.clock.classes)
+        return bool(self.classes)
+
+
+_VALUES = {
+    "real": (Fraction(-1, 2), Fraction(-3, 4), Fraction(0), Fraction(1, 2), Fraction(5, 4)),
+    "nonnegative": (Fraction(0), Fraction(1, 2), Fraction(1)),
+    "positive": (Fraction(1, 4), Fraction(1), Fraction(3, 2)),
+    "whole_nonnegative": (Fraction(0), Fraction(1), Fraction(2)),
+    "Domain(-1, 1)": (Fraction(-3, 5), Fraction(0), Fraction(4, 5)),
+    "Domain(-1, 1, low_included=True, high_included=True)": (Fraction(-1), Fraction(3, 5)),
+    "Domain(0, 2, low_included=True, high_included=True, whole=True)": (Fraction(0), Fraction(2)),
+}
+PARAMETERS: dict[str, Callable[[Sketch], Node]] = {
+    "Abs": lambda s: call("Abs", s.parameter("kappa")),
+    "sign": lambda s: times(HALF, call("sign", s.parameter("kappa"))),
+    "Heaviside": lambda s: times(HALF, add(ONE, call("Heaviside", s.parameter("kappa", s.rng.choice(_AWAY))))),
+    "Min": lambda s: call("Min", s.parameter("kappa"), QUARTER),
+    "Max": lambda s: call("Max", s.parameter("kappa"), QUARTER),
+    "Piecewise": lambda s: _case_of(s.parameter("kappa")),
+    "sqrt": lambda s: _root_of(s),
+    "exp": lambda s: call("exp", times(number(-1), s.parameter("lam", domain="nonnegative"))),
+    "tanh": lambda s: call("tanh", s.parameter("kappa")),
+    "power": lambda s: power(s.parameter("beta", domain="positive"), s.parameter("whole", domain=s.rng.choice(_WHOLE))),
+    "quotient": lambda s: over(s.parameter("kappa"), add(ONE, power(s.parameter("kappa"), 2))),
+}
+"""Coefficients made of parameters with the domains that they need."""
+_WHOLE = tuple(domain for domain in _VALUES if "whole" in domain)
+_BELOW_ONE = tuple(domain for domain in _VALUES if domain.startswith("Domain(-1"))
+_AWAY = (Fraction(-1, 2), Fraction(1, 2))
+"""Values away from a jump, where conventions differ."""
+
+
+def _case_of(k: Node) -> Node:
+    return cases(k, compare("Gt", k, number(0)), QUARTER)
+
+
+def _root_of(sketch: Sketch) -> Node:
+    """A square root of a sum, or of a square."""
+    kind = sketch.rng.randrange(3)
+    if kind == 0:
+        return root(add(ONE, sketch.parameter("lam", domain="nonnegative")))
+    if kind == 1:
+        return root(
+            add(ONE, times(number(-1), power(sketch.parameter("rho", domain=sketch.rng.choice(_BELOW_ONE)), 2)))
+        )
+    return root(power(sketch.parameter("kappa"), 2))
+
+
+def _base_of_power(sketch: Sketch) -> Node:
+    return number(Fraction(9, 10)) if sketch.chance(0.5) else sketch.parameter("beta", domain="positive")
+
+
+TIMES: dict[str, Callable[[Sketch, Node], Node]] = {
+    "quotient": lambda s, now: over(ONE, add(ONE, now)),
+    "multiple": lambda s, now: times(HALF, now),
+    "square": lambda s, now: add(ONE, power(now, 2)),
+    "KroneckerDelta": lambda s, now: call("KroneckerDelta", now, number(0)),
+    "0**t": lambda s, now: power(number(0), now),
+    "c**t": lambda s, now: power(_base_of_power(s), now),
+    "Heaviside": lambda s, now: call("Heaviside", add(now, number(Fraction(-1, 2)))),
+    "sign": lambda s, now: add(ONE, times(HALF, call("sign", now))),
+    "Abs": lambda s, now: call("Abs", add(now, number(-1))),
+    "Min": lambda s, now: call("Min", now, ONE),
+    "Max": lambda s, now: over(ONE, call("Max", now, ONE)),
+    "Piecewise": lambda s, now: cases(ONE, compare("Lt", now, ONE), HALF),
+    "sqrt": lambda s, now: over(ONE, root(add(ONE, now))),
+    "exp": lambda s, now: call("exp", times(number(-1), now)),
+}
+"""Coefficients that change in time, also such that are zero at first or later, or are not smooth."""
+
+
+def of_time(sketch: Sketch) -> Node:
+    """A coefficient that changes in time."""
+    assert sketch.clock is not None
+    return TIMES[sketch.pick(tuple(TIMES), OF_TIME)](sketch, name(sketch.clock.name))
 
 
 def value_of(sketch: Sketch, vector: Vector, delay: int) -> Node:
@@ -91,7 +217,9 @@ def usable_values(sketch: Sketch, sector: str, rank: int, static: bool, later: b
     `later`: the equation is at t + 1, so that everything at t is in its past.
     """
     found = [
-        value_of(sketch, v, 0) for v in sketch.normals if v.sector == sector and not (static and v.kind != "static")
+        value_of(sketch, v, 0)
+        for v in sketch.normals
+        if v.sector == sector and not (static and (v.kind != "static" or v.axes))
     ]
     for k, v in enumerate(sketch.fields):
         if v.sector != sector or (static and v.kind != "static"):
@@ -118,7 +246,7 @@ def operators_into(sketch: Sketch, sector: str, static: bool) -> list[tuple[Node
     for w in sketch.weights:
         if static or not rooted(sketch, w.name):
             continue
-        node = Node("weights", (w.name, "t"))
+        node = weights_at(w.name)
         scale = weight_scale(sketch, w)
         if w.rows == sector:
             found += [(node, w.columns, scale)] * 2

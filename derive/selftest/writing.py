@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 import keyword
-import re
+from collections.abc import Iterable
 from fractions import Fraction
+from itertools import groupby
 
-from derive.selftest.drafts import Data, Draft, Node, Trait, Vector
+from derive.selftest.drafts import ONE, Data, Draft, Node, Numbers, Trait, Vector
 
 _SUM, _PRODUCT, _ATOM = range(3)
-_FUNCTIONS = {
-    **{word: f"{word}({{0}})" for word in ("tanh", "erf", "sin", "cos", "Abs", "sign")},
-    "relu": "Max(0, {0})",
-    "gate": "Piecewise(({0}, {0} > 0.2), (-0.5, True))",
-    "bump": "exp(-({0})**2)",
-}
-_LIBRARY = ("Abs", "Max", "Piecewise", "Rational", "cos", "erf", "exp", "sign", "sin", "sqrt", "tanh")
+_RELATIONS = {"Gt": ">", "Ge": ">=", "Lt": "<", "Le": "<="}
+_INDEX, _VARIABLE = "s", "x"
+"""How the index of a sum over the past is written, and the variable of a density."""
 
 
 class _Writer:
-    def __init__(self, draft: Draft, family: bool = False):
-        self.draft, self.family = draft, family
-        self.words = {"Eq", "Model", "sectors"}
+    def __init__(self, draft: Draft, family: bool = False, doc: str = ""):
+        self.draft, self.family, self.doc = draft, family, doc
+        self.words = {"Eq", "Model", "sectors"} if draft.equations else {"Model", "sectors"}
         self.functions: set[str] = set()
+        self.latex = dict(draft.latex)
+        functions = {str(node.args[0]) for tree in draft.trees() for node in tree.walk() if node.op == "call"}
+        self.taken = {"MODEL", "numpy", "arrays", "oo", "pi", "sqrt", "Rational", "Piecewise", "Symbol", *functions}
+        self.taken.add(_INDEX)
         self.variables: dict[str, str] = {}
+        self.axes: dict[str, str] = {}
         for name in draft.names():
             self.variables.setdefault(name, self._variable(name))
+        for axis in draft.axes:
+            self.axes[axis.name] = self._variable(f"along_{axis.name}")
 
     def _variable(self, name: str) -> str:
         """A variable for a symbol: its name, unless a word of the language has that name."""
         from derive.words import WORDS as words
 
-        while name in words or name in _LIBRARY or name in ("MODEL", "s") or keyword.iskeyword(name):
-            name += "_"
-        while name in self.variables.values():
+        taken = {*self.variables.values(), *self.axes.values(), *self.taken, *words}
+        while name in taken or keyword.iskeyword(name):
             name += "_"
         return name
 
@@ -43,7 +46,7 @@ class _Writer:
         if draft.clock is not None:
             self.words.add("training_clock")
             clock = draft.clock
-            more = "" if clock.endpoint else ", endpoint=False"
+            more = ("" if clock.endpoint else ", endpoint=False") + self._latex(clock.name)
             steps = self.variables[clock.steps]
             lines.append(f"{self.variables[clock.name]} = training_clock({clock.name!r}, steps={steps}{more})")
         lines += [
@@ -61,89 +64,103 @@ class _Writer:
         observed = [f"        {label!r}: {self.expression(value)}," for label, value in draft.observables]
         listed = "".join(f"{self.variables[p.name]}, " for p in draft.parameters).rstrip()
         probes = self._probes()
+        refused = [f"    {word}={value}," for word, value in self._further()]
         body = [
             "MODEL = Model(",
             f"    parameters=({listed}),",
-            "    equations=[",
-            *equations,
-            "    ],",
+            *(["    equations=[", *equations, "    ],"] if equations else []),
             *(["    observe={", *observed, "    },"] if observed else []),
             *probes,
             *(["    arrays=arrays,"] if draft.data else []),
+            *refused,
             ")",
         ]
-        if self.family:
+        if self.family or "family" in draft.style:
             lines, body = self._as_family([*lines, "", *body])
         lines = [*self._arrays(), *lines]
         imports = ["import numpy", ""] if draft.data else []
         if self.functions:
             imports += [f"from sympy import {', '.join(sorted(self.functions))}", ""]
         imports += [f"from derive import {', '.join(sorted(self.words))}", ""]
-        return "\n".join(['"""A declaration drawn at random."""', "", *imports, *lines, "", *body, ""])
+        return "\n".join([f'"""{self.doc}"""', "", *imports, *lines, "", *body, ""])
+
+    def _further(self) -> list[tuple[str, str]]:
+        """Arguments of the model that change no number."""
+        found = [("responses", repr(self.draft.responses))] if self.draft.responses else []
+        if "doc" in self.draft.style:
+            found.append(("doc", repr(self.doc)))
+        if self.draft.data and "refuses" in self.draft.style:
+            found.append(("refuses", 'lambda given: ""'))
+        return found
+
+    def _latex(self, name: str) -> str:
+        return f", latex={self.latex[name]!r}" if name in self.latex else ""
 
     def _parameters(self) -> list[str]:
         lines = []
         for p in self.draft.parameters:
             self.words.add("parameter")
             more = ""
-            if p.domain != "real":
-                self.words.add(p.domain)
+            if p.domain != "real" or "real" in self.draft.style:
+                self.words.add(p.domain.partition("(")[0])
                 more = f", domain={p.domain}"
-            value = int(p.value) if p.domain.startswith("whole") else float(p.value)
+            more += f", doc={p.doc!r}" if p.doc else ""
+            more += self._latex(p.name)
+            value = int(p.value) if p.whole else float(p.value)
             lines.append(f"{self.variables[p.name]} = parameter({p.name!r}, default={value}{more})")
         return lines
 
     def _as_family(self, lines: list[str]) -> tuple[list[str], list[str]]:
-        """The declaration as the first member of a family: a function of a word and of a whole number."""
-        self.words |= {"family", "one_of", "whole_choice"}
-        word, count = (self._variable(self.draft.free_name(wish)) for wish in ("kind", "members"))
+        """The declaration as the first member of a family: a function of a word, a whole number and a formula."""
+        self.words |= {"family", "formula", "one_of", "whole_choice"}
+        word, count, shape = (self._variable(self.draft.free_name(wish)) for wish in ("kind", "members", "shape"))
         made = ["    " + line if line else "" for line in lines]
         made[made.index("    MODEL = Model(")] = "    return Model("
-        choices = f'{word}=one_of("plain", "other"), {count}=whole_choice(3)'
-        return [f"def declare({word}, {count}):", *made, ""], [f"MODEL = family(declare, {choices})"]
+        choices = (
+            f'{word}=one_of("plain", "other", doc="a word"), {count}=whole_choice(3, low=2, high=4, doc="a number"), '
+            f'{shape}=formula("y", doc="a function", bent="tanh(y)")'
+        )
+        return [f"def declare({word}, {count}, {shape}):", *made, ""], [f"MODEL = family(declare, {choices})"]
 
     def _arrays(self) -> list[str]:
-        """A function that gives every array: waves in the sum of its indices, the same ones at any number of steps."""
+        """A function that gives every array: as it is, or waves in the sum of its indices, the same ones at any number
+        of steps."""
         if not self.draft.data:
             return []
         lines = ["def arrays(values):", "    return {"]
         for d in self.draft.data:
-            lengths = [f"values[{axis!r}]" for axis in d.axes]
+            if d.values is not None:
+                lines.append(f"        {d.name!r}: numpy.array({_nested(d.values)}),")
+                continue
+            lengths = [f"values[{size!r}]" if isinstance(size, str) else str(size) for size in map(self._size, d.axes)]
             if d.timed and self.draft.clock is not None:
                 more = " + 1" if self.draft.clock.endpoint else ""
                 lengths.insert(0, f"values[{self.draft.clock.steps!r}]{more}")
             terms = [f"{j + 2}*n[{j}]" for j in range(len(lengths))]
             wave = f"lambda *n: numpy.round(numpy.cos({d.phase} + {' + '.join(terms)}), 3)"
+            if len(set(d.axes)) < len(d.axes):  # a symmetric table without negative eigenvalues
+                wave = "lambda *n: 0.5 + 0.5 * (n[-1] == n[-2])"
             lines.append(f"        {d.name!r}: numpy.fromfunction({wave}, ({', '.join(lengths)},)),")
         return [*lines, "    }", "", ""]
 
-    def _size(self, v: Vector) -> str:
-        """The parameter that counts the labels of a vector; those of the classes for what has times or is by class."""
-        clock = self.draft.clock
-        return v.labels or (clock.classes if clock is not None and v.kind != "static" else "")
-
-    def _axis_name(self, size: str) -> str:
-        """The name of an axis. Results have theirs in the order of the names, which is therefore that of the numbers of
-        labels: no law changes these."""
-        return self.draft.free_name(f"along{self.draft.value(size)}_{size}")
-
-    def _axis(self, size: str) -> str:
-        """The variable of the axis that a parameter counts the labels of."""
-        return f"along_{self.variables[size]}"
+    def _size(self, axis: str) -> str | int:
+        return self.draft.size(axis)
 
     def _axes(self) -> list[str]:
-        sizes = dict.fromkeys(self._size(v) for v in (*self.draft.normals, *self.draft.fields))
-        sizes |= dict.fromkeys(size for d in self.draft.data for size in d.axes)
-        found = [size for size in sizes if size]
-        if found:
+        if self.draft.axes:
             self.words.add("axis")
-        return [f"{self._axis(size)} = axis({self._axis_name(size)!r}, {self.variables[size]})" for size in found]
+        sizes = [self.variables[a.size] if isinstance(a.size, str) else str(a.size) for a in self.draft.axes]
+        return [
+            f"{self.axes[a.name]} = axis({a.name!r}, {size}{self._latex(a.name)})"
+            for a, size in zip(self.draft.axes, sizes, strict=True)
+        ]
 
     def _data(self, d: Data) -> str:
         self.words.add("data")
-        parts = [repr(d.name), *(self._axis(size) for size in d.axes)]
+        parts = [repr(d.name), *(self.axes[axis] for axis in d.axes)]
         parts += [f"clock={self._clock()}"] if d.timed else []
-        return f"{self.variables[d.name]} = data({', '.join(parts)})"
+        parts += ["optional=True"] if d.optional else []
+        return f"{self.variables[d.name]} = data({', '.join(parts)}{self._latex(d.name)})"
 
     def _sectors(self) -> str:
         sectors = self.draft.sectors
@@ -157,42 +174,65 @@ class _Writer:
             self.words.add(word)
             parts = [repr(m.name), self.variables[m.rows]]
             parts += [] if word == "goe" else [self.variables[m.columns]]
-            parts += [f"variance={self._number(m.variance)}"] if m.variance != 1 else []
+            parts += [f"variance={self.expression(m.variance)}"] if m.variance != ONE else []
             parts += [f"fresh={self._clock()}"] if m.kind == "fresh" else []
-            lines.append(f"{self.variables[m.name]} = {word}({', '.join(parts)})")
+            lines.append(f"{self.variables[m.name]} = {word}({', '.join(parts)}{self._latex(m.name)})")
         return lines
 
+    def _along(self, v: Vector) -> str:
+        """The axes of a vector, as an argument."""
+        names = [self.axes[axis] for axis in v.axes]
+        return names[0] if len(names) == 1 else f"({', '.join(names)})"
+
     def _normal(self, v: Vector) -> str:
-        self.words |= set(re.findall(r"[a-z_]+(?=\()", v.law)) | {"drawn"} if v.law else {"normal"}
+        word = "normal" if v.law is None else "drawn"
+        self.words.add(word)
         parts = [repr(v.name), self.variables[v.sector]]
-        parts += [v.law] if v.law else []
+        parts += [] if v.law is None else [self.expression(v.law)]
         parts += [self._clock()] if v.kind == "timed" else []
-        parts += [f"scale={self._number(v.scale)}"] if v.scale != 1 else []
-        parts += [f"axes={self._axis(self._size(v))}"] if self._size(v) else []
-        return f"{self.variables[v.name]} = {'drawn' if v.law else 'normal'}({', '.join(parts)})"
+        parts += [f"scale={self.expression(v.scale)}"] if v.scale != ONE else []
+        parts += [f"axes={self._along(v)}"] if v.axes else []
+        return f"{self.variables[v.name]} = {word}({', '.join(parts)}{self._latex(v.name)})"
 
     def _trait(self, v: Trait) -> str:
         self.words.add("trait")
-        values, shares = (f"[{', '.join(map(self._number, numbers))}]" for numbers in (v.values, v.shares))
-        parts = [repr(v.name), self.variables[v.sector], f"values={values}", f"weights={shares}"]
-        return f"{self.variables[v.name]} = trait({', '.join(parts)})"
+        parts = [repr(v.name), self.variables[v.sector]]
+        if v.law is not None:
+            parts.append(f"law={self.expression(v.law)}")
+        elif v.given:
+            parts.append(f"values={self.variables[v.given]}")
+        elif v.density:
+            self.functions.add("Symbol")
+            shape, low, high = (self.expression(node, f'Symbol("{_VARIABLE}")') for node in v.density)
+            parts += [f"density={shape}", f"low={low}", f"high={high}"]
+        else:
+            parts.append(f"values=[{', '.join(map(self.expression, v.values))}]")
+            parts += [f"weights=[{', '.join(map(self.expression, v.shares))}]"] if v.shares else []
+        return f"{self.variables[v.name]} = trait({', '.join(parts)}{self._latex(v.name)})"
 
     def _fields(self) -> list[str]:
-        if self.draft.fields:
+        """One line for each field, or for several alike in a row."""
+        lines = []
+        alike = groupby(self.draft.fields, lambda v: (v.sector, v.kind, v.axes, v.name in self.latex))
+        for (sector, kind, axes, written), group in alike:
+            some = list(group)
+            rest = self.variables[sector] + (f", {self._clock()}" if kind == "timed" else "")
+            rest += f", axes={self._along(some[0])}" if axes else ""
+            if "fields" in self.draft.style and len(some) > 1 and not written:
+                self.words.add("fields")
+                names = ", ".join(self.variables[v.name] for v in some)
+                lines.append(f"{names} = fields({' '.join(v.name for v in some)!r}, {rest})")
+                continue
             self.words.add("field")
-        return [
-            f"{self.variables[v.name]} = field({v.name!r}, {self.variables[v.sector]}"
-            f"{f', {self._clock()}' if v.kind == 'timed' else ''}"
-            f"{f', axes={self._axis(self._size(v))}' if self._size(v) else ''})"
-            for v in self.draft.fields
-        ]
+            lines += [f"{self.variables[v.name]} = field({v.name!r}, {rest}{self._latex(v.name)})" for v in some]
+        return lines
 
     def _weights(self) -> list[str]:
         if self.draft.weights:
             self.words.add("weights")
         return [
             f"{self.variables[w.name]} = weights({w.name!r}, {self.variables[w.rows]}, {self.variables[w.columns]}, "
-            f"{self._clock()})"
+            f"{self._clock()}{self._latex(w.name)})"
             for w in self.draft.weights
         ]
 
@@ -200,11 +240,21 @@ class _Writer:
         probes = self.draft.probes
         if not probes:
             return []
-        self.words.add("spectrum")
-        if len(probes) == 1:
-            return [f"    probe=spectrum({self.expression(probes[0][1])}),"]
-        lines = [f"        {label!r}: spectrum({self.expression(value)})," for label, value in probes]
+        if len(probes) == 1 and not probes[0][0]:
+            return [f"    probe={self._spectrum(probes[0][1])},"]
+        lines = [f"        {label!r}: {self._spectrum(value)}," for label, value in probes]
         return ["    probe={", *lines, "    },"]
+
+    def _spectrum(self, node: Node) -> str:
+        self.words.add("spectrum")
+        if node.op != "probe":
+            return f"spectrum({self.expression(node)})"
+        matrix, plus, *between = node.args
+        assert isinstance(matrix, Node)
+        more = f", plus={plus!r}" if plus else ""
+        pairs = zip(between[::2], between[1::2], strict=True)
+        inside = ", ".join(f"{name!r}: {self.expression(m)}" for name, m in pairs if isinstance(m, Node))
+        return f"spectrum({self.expression(matrix)}{more}{f', between={{{inside}}}' if inside else ''})"
 
     def _clock(self) -> str:
         return self.variables[self.draft.clock.name] if self.draft.clock is not None else "t"
@@ -232,8 +282,14 @@ class _Writer:
         text, own = self._print(node, clock)
         return f"({text})" if own < strength else text
 
-    def _when(self, delay: object, clock: str) -> str:
-        return clock if delay == 0 else f"{clock} - {delay}"
+    def _when(self, time: object, clock: str) -> str:
+        if isinstance(time, Node):
+            return self.expression(time, clock)
+        delay = int(str(time))
+        return clock if delay == 0 else f"{clock} - {delay}" if delay > 0 else f"{clock} + {-delay}"
+
+    def _list(self, nodes: Iterable[Node], clock: str) -> str:
+        return ", ".join(self.expression(node, clock) for node in nodes)
 
     def _print(self, node: Node, clock: str) -> tuple[str, int]:
         op, args = node.op, node.args
@@ -242,48 +298,53 @@ class _Writer:
             return self._number(value), _SUM if value < 0 else _ATOM
         if op in ("name", "matrix") or (op in ("at", "data") and args[1] is None):
             return self.variables[node.leaf], _ATOM
-        if op in ("at", "fresh", "data"):
+        if op in ("at", "fresh", "data", "weights"):
             return f"{self.variables[node.leaf]}({self._when(args[1], clock)})", _ATOM
-        if op == "weights":
-            time = str(args[1])
-            time = self.variables.get(time, time.replace("t", clock) if time != "0" else "0")
-            return f"{self.variables[node.leaf]}({time})", _ATOM
+        if op == "index":
+            return clock, _ATOM
         if op == "sum":
             return " + ".join(self._inside(c, clock, _PRODUCT) for c in node.children), _SUM
         if op == "product":
             return self._product(node, clock), _PRODUCT
         if op == "power":
-            base, exponent = node.children[0], args[1]
-            if exponent == -1:
-                return f"1 / {self._inside(base, clock, _ATOM)}", _PRODUCT
-            return f"{self._inside(base, clock, _ATOM)}**{exponent}", _ATOM
+            return self._power(node, clock)
         if op == "root":
             self.functions.add("sqrt")
             return f"sqrt({self.expression(node.children[0], clock)})", _ATOM
-        if op == "call":
-            function = str(args[0])
-            pattern = _FUNCTIONS[function]
-            self.functions.add(pattern.split("(")[0])
-            return pattern.format(self.expression(node.children[0], clock)), _ATOM
+        if op in ("call", "cases", "compare"):
+            return self._call(node, clock)
         if op in ("softmax", "total_over"):
-            word, size = op.partition("_")[0], str(args[1])
+            word, axis = op.partition("_")[0], str(args[1])
             self.words.add(word)
-            return f"{word}({self.expression(node.children[0], clock)}, {self._axis(size)})", _ATOM
-        if op in ("mean", "total", "each"):
+            return f"{word}({self.expression(node.children[0], clock)}, {self.axes[axis]})", _ATOM
+        if op == "relabel":
+            self.words.add("relabel")
+            old, new = (self.axes[str(axis)] for axis in args[1:])
+            return f"relabel({self.expression(node.children[0], clock)}, {old}, {new})", _ATOM
+        if op in ("mean", "total", "each", "overlap", "outer", "diag", "alignment"):
             self.words.add(op)
-            return f"{op}({self.expression(node.children[0], clock)})", _ATOM
+            return f"{op}({self._list(node.children, clock)})", _ATOM
+        if op == "law":
+            self.words.add(str(args[0]))
+            return f"{args[0]}({self._list(node.children, clock)})", _ATOM
+        if op == "list":
+            return f"[{self._list(node.children, clock)}]", _ATOM
+        if op == "entries":
+            self.words.add("entries")
+            return f"entries({self.variables[node.leaf]}{self._time(args[1], clock)})", _ATOM
         if op == "mix":
-            time = "" if args[1] is None else f"({self._when(args[1], clock)})"
-            table = f"{self.variables[node.leaf]}{time}{'.T' if args[2] else ''}"
-            return f"({table} @ {self._inside(node.children[0], clock, _ATOM)})", _ATOM
+            table = f"{self.variables[node.leaf]}{self._time(args[1], clock)}"
+            if len(args) > 4 and args[4] == "root":
+                self.words.add("root")
+                table = f"root({table})"
+            return f"({table}{'.T' if args[2] else ''} @ {self._inside(node.children[-1], clock, _ATOM)})", _ATOM
         if op == "past":
             self.words.add("past_sum")
-            return f"past_sum(lambda s: {self.expression(node.children[0], 's')}, {self._clock()})", _ATOM
+            later = int(str(args[1])) if len(args) > 1 else 0
+            ends = self._when(-later, self._clock())
+            return f"past_sum(lambda {_INDEX}: {self.expression(node.children[0], _INDEX)}, {ends})", _ATOM
         if op == "now":
             return self._print(node.children[0], self._clock())
-        if op == "outer":
-            self.words.add("outer")
-            return f"outer({', '.join(self.expression(c, clock) for c in node.children)})", _ATOM
         if op == "turned":
             return f"{self._inside(node.children[0], clock, _ATOM)}.T", _ATOM
         if op == "weighed":
@@ -295,6 +356,37 @@ class _Writer:
         if op in ("apply", "matmul"):
             return f"({' @ '.join(self._inside(c, clock, _ATOM) for c in node.children)})", _ATOM
         raise ValueError(f"there is no operation {op}")
+
+    def _time(self, time: object, clock: str) -> str:
+        return "" if time is None else f"({self._when(time, clock)})"
+
+    def _call(self, node: Node, clock: str) -> tuple[str, int]:
+        if node.op == "compare":
+            left, right = (self._inside(c, clock, _PRODUCT) for c in node.children)
+            return f"{left} {_RELATIONS[str(node.args[0])]} {right}", _SUM
+        if node.op == "cases":
+            self.functions.add("Piecewise")
+            texts = [self.expression(c, clock) for c in node.children]
+            texts += ["True"] * (len(texts) % 2)
+            pairs = [f"({value}, {when})" for value, when in zip(texts[::2], texts[1::2], strict=True)]
+            return f"Piecewise({', '.join(pairs)})", _ATOM
+        function = str(node.args[0])
+        self.functions.add(function)
+        return (f"{function}({self._list(node.children, clock)})" if node.children else function), _ATOM
+
+    def _power(self, node: Node, clock: str) -> tuple[str, int]:
+        base, exponent = node.children[0], node.args[1]
+        if exponent == -1:
+            return f"1 / {self._inside(base, clock, _ATOM)}", _PRODUCT
+        if base.op == "number" and isinstance(exponent, Node):
+            self.functions.add("Rational")  # Python would compute a float
+            value = Fraction(str(base.args[0]))
+            shown = f"Rational({value.numerator}, {value.denominator})"
+            return f"{shown}**{self._inside(exponent, clock, _ATOM)}", _ATOM
+        text = self._inside(exponent, clock, _ATOM) if isinstance(exponent, Node) else str(exponent)
+        text = f"({text})" if text.startswith("-") else text
+        below = f"({self._print(base, clock)[0]})" if base.op == "power" else self._inside(base, clock, _ATOM)
+        return f"{below}**{text}", _ATOM
 
     def _product(self, node: Node, clock: str) -> str:
         """Factors in their order; powers of -1 are divided by."""
@@ -308,6 +400,10 @@ class _Writer:
         return text
 
 
-def write(draft: Draft, family: bool = False) -> str:
+def _nested(values: Numbers) -> str:
+    return f"[{', '.join(map(_nested, values))}]" if isinstance(values, tuple) else repr(values)
+
+
+def write(draft: Draft, family: bool = False, doc: str = "A declaration drawn at random.") -> str:
     """The text of the declaration: readable, and runnable with `derive solve FILE`; or as a member of a family."""
-    return _Writer(draft, family).text()
+    return _Writer(draft, family, doc).text()

@@ -1,0 +1,274 @@
+"""A declared model as a draft: every expression as a tree, so that laws act on users' declarations as on drawn ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import sympy as sp
+
+from derive.language.alignments import Alignment
+from derive.language.contents import atoms
+from derive.language.data import Data, DataAt, EntriesAt, RootAt
+from derive.language.diagonals import Diagonal
+from derive.language.laws import Drawn, DrawnLaw
+from derive.language.matrices import Atom, Disorder, DisorderAt, Dyad, Product, Sum, Weights, WeightsAt
+from derive.language.model import Model
+from derive.language.symbols import Axis, Clock, Domain, Sector
+from derive.language.traits import VALUE, Trait
+from derive.language.vectors import (
+    PAST,
+    Apply,
+    Each,
+    Field,
+    FieldAt,
+    Mean,
+    Mix,
+    PastSum,
+    Project,
+    Selection,
+    Softmax,
+    Total,
+)
+from derive.selftest import drafts
+from derive.selftest.drafts import Draft, Equation, Node, call, name, number, outer, power, pruned, root, turned
+from derive.words import LANGUAGE
+
+
+def draft_of_model(model: Model, values: Mapping[str, Any], layers: Iterable[str] | None = None) -> Draft:
+    """The declaration of a model as a draft, with these values of its parameters and arrays.
+
+    layers: labels of the probed matrices that are kept; all of them if None.
+    """
+    kept = [label for label, _ in model.probes] if layers is None else list(layers)
+    reader = _Reader(model)
+    return pruned(
+        Draft(
+            reader.sectors(),
+            tuple(
+                drafts.Parameter(p.name, Fraction(repr(values[p.name])), _domain(p.domain)) for p in model.parameters
+            ),
+            reader.clock(),
+            tuple(map(reader.matrix_symbol, atoms(model, Disorder))),
+            tuple(map(reader.vector, (f for f in atoms(model, Field) if f.role == "normal" or isinstance(f, Drawn)))),
+            tuple(
+                map(reader.vector, (f for f in atoms(model, Field) if f.role == "field" and not isinstance(f, Drawn)))
+            ),
+            tuple(drafts.Weights(w.name, w.shape[0].name, w.shape[1].name) for w in atoms(model, Weights)),
+            tuple(Equation(e.name, reader.target(e.time), reader.tree(e.value)) for e in model.equations),
+            tuple((label, reader.tree(value)) for label, value in (*model.observe, *model.alignments)),
+            tuple((label, reader.probe(value)) for label, value in model.probes if label in kept),
+            tuple(reader.data(d, values[d.name]) for d in atoms(model, Data)),
+            tuple(map(reader.trait, atoms(model, Trait))),
+            tuple(drafts.Axis(a.name, a.size.name if a.size.is_Symbol else int(a.size)) for a in atoms(model, Axis)),
+            responses=model.responses,
+        )
+    )
+
+
+def _domain(domain: Domain) -> str:
+    """A domain as it is written."""
+    from derive.language import symbols
+
+    for word in LANGUAGE["derive.language.symbols"]:
+        if getattr(symbols, word) == domain:
+            return word
+    ends = [f"{end!r}" if abs(end) != float("inf") else f'float("{end}")' for end in (domain.low, domain.high)]
+    more = [f"{word}=True" for word in ("low_included", "high_included", "whole") if getattr(domain, word)]
+    return f"Domain({', '.join((*ends, *more))})"
+
+
+class _Reader:
+    """What the expressions of one model mean, as trees."""
+
+    def __init__(self, model: Model):
+        self.model = model
+
+    def sectors(self) -> tuple[drafts.Sector, ...]:
+        """The base first; where nothing lives on it, a name of its own."""
+        known = [drafts.Sector(s.name, self.tree(s.ratio)) for s in atoms(self.model, Sector)]
+        base = next((s for s in known if s.ratio == drafts.ONE), None)
+        if base is None:
+            taken = {symbol.name for symbol in (*self.model.symbols, *self.model.parameters)}
+            word = next(w for w in ("base", *(f"base{k}" for k in range(2, 1000))) if w not in taken)
+            base = drafts.Sector(word)
+        return (base, *(s for s in known if s is not base))
+
+    def clock(self) -> drafts.Clock | None:
+        found = [*atoms(self.model, Clock)]
+        return drafts.Clock(found[0].name, found[0].steps.name, found[0].endpoint) if found else None
+
+    def matrix_symbol(self, m: Disorder) -> drafts.Matrix:
+        kind = "goe" if m.symmetric else "gaussian" if m.fresh is None else "fresh"
+        variance = m.variance * m.rows if m.symmetric else m.variance
+        return drafts.Matrix(m.name, kind, m.rows.name, m.columns.name, self.tree(variance))
+
+    def vector(self, f: Field) -> drafts.Vector:
+        law = self.tree(f.law) if isinstance(f, Drawn) else None
+        kind, axes = "timed" if f.timed else "static", tuple(axis.name for axis in f.axes)
+        return drafts.Vector(f.name, f.sector.name, kind, self.tree(f.scale), axes, law)
+
+    def trait(self, f: Trait) -> drafts.Trait:
+        if not f.discrete:
+            density = tuple(self.tree(part) for part in f.law)
+            return drafts.Trait(f.name, f.sector.name, density=density)
+        if isinstance(f.values, Data):
+            return drafts.Trait(f.name, f.sector.name, given=f.values.name)
+        values, shares = (tuple(map(self.tree, some)) for some in (f.values, f.weights))
+        return drafts.Trait(f.name, f.sector.name, values=values, shares=shares)
+
+    def data(self, d: Data, values: Any) -> drafts.Data:
+        def nested(numbers: Any) -> drafts.Numbers:
+            return tuple(map(nested, numbers)) if isinstance(numbers, list) else float(numbers)
+
+        axes = tuple(axis.name for axis in d.axes)
+        return drafts.Data(d.name, axes, d.clock is not None, values=nested(values.tolist()), optional=d.optional)
+
+    def probe(self, spectrum: Any) -> Node:
+        matrix, *between = map(self.tree, spectrum.matrices)
+        if not spectrum.plus and not between:
+            return matrix
+        named = [part for (word, _), other in zip(spectrum.between, between, strict=True) for part in (word, other)]
+        return Node("probe", (matrix, spectrum.plus, *named))
+
+    def target(self, time: sp.Expr | None) -> str:
+        """The time of an equation: t, t + 1, a whole number, or nothing."""
+        if time is None or time.is_Integer:
+            return "" if time is None else str(time)
+        (clock,) = time.atoms(Clock)
+        ahead = int(time - clock)
+        return f"t + {ahead}" if ahead else "t"
+
+    # expressions
+
+    def tree(self, expression: Any, past: bool = False) -> Node:
+        """An expression, a matrix or a law as a tree; `past`: inside a sum over earlier times."""
+        if isinstance(expression, (Atom, Dyad, Sum, Product, Diagonal)):
+            return self._matrix(expression)
+        for kind, read in _NODES.items():
+            if isinstance(expression, kind):
+                return read(self, expression, past)
+        if expression.is_Rational:
+            return number(Fraction(int(expression.p), int(expression.q)))
+        if expression in (PAST, VALUE):
+            return Node("index", ())
+        if expression.is_Symbol:
+            return name(expression.name)
+        arguments = [self.tree(arg, past) for arg in expression.args]
+        if expression.is_Add or expression.is_Mul:
+            return Node("sum" if expression.is_Add else "product", tuple(arguments))
+        if expression.is_Pow:
+            return self._power(*arguments)
+        word = _CONSTANTS.get(expression) or type(expression).__name__
+        return call(word, *arguments)
+
+    def _power(self, base: Node, exponent: Node) -> Node:
+        value = exponent.args[0] if exponent.op == "number" else None
+        if not isinstance(value, Fraction):
+            return power(base, exponent)
+        if value.denominator == 2:
+            return power(root(base), value.numerator)
+        return power(base, int(value)) if value.denominator == 1 else power(base, exponent)
+
+    def _matrix(self, matrix: Any) -> Node:
+        if isinstance(matrix, Sum):
+            terms = [self._scaled(scale, part) for scale, part in matrix.terms]
+            return drafts.add(*terms) if terms else number(0)
+        if isinstance(matrix, Product):
+            return Node("matmul", tuple(map(self._matrix, matrix.factors)))
+        if isinstance(matrix, Dyad):
+            return outer(self.tree(matrix.left), self.tree(matrix.right))
+        if isinstance(matrix, Diagonal):
+            return Node("diag", (self.tree(matrix.entries),))
+        found = self._symbol(matrix.symbol, False)
+        return turned(found) if matrix.transposed else found
+
+    def _scaled(self, scale: sp.Expr, part: Any) -> Node:
+        return drafts.times(self.tree(scale), self._matrix(part))
+
+    def _symbol(self, symbol: Any, past: bool) -> Node:
+        if isinstance(symbol, DisorderAt):
+            return self._timed("fresh", symbol.disorder.name, symbol.time, past)
+        if isinstance(symbol, WeightsAt):
+            return self._timed("weights", symbol.weights.name, symbol.time, past)
+        return Node("matrix", (symbol.name,))
+
+    def _timed(self, op: str, word: str, time: sp.Expr | None, past: bool, *more: Any) -> Node:
+        """Something at a time: a delay where it is the clock less a number."""
+        if time is None:
+            return Node(op, (word, None, *more))
+        for index in (PAST,) if past else tuple(time.atoms(Clock)):
+            if (time - index).is_Integer:
+                return Node(op, (word, int(index - time), *more))
+        made = Node(op, (word, self.tree(time, past), *more))
+        if past and time.atoms(Clock):
+            return Node("now", (self._timed(op, word, time, False, *more),))
+        return made
+
+    def _apply(self, node: Apply, past: bool) -> Node:
+        matrix = self._symbol(node.matrix, past)
+        return Node("apply", (turned(matrix) if node.transposed else matrix, self.tree(node.vector, past)))
+
+    def _project(self, node: Project, past: bool) -> Node:
+        left, right, vector = (self.tree(part, past) for part in node.args)
+        return Node("apply", (outer(left, right), vector))
+
+    def _mix(self, node: Mix, past: bool) -> Node:
+        inner = self.tree(node.vector, past)
+        if isinstance(node.table, Selection):
+            for old, new in zip(node.table.columns, node.table.named, strict=True):
+                inner = inner if old == new else Node("relabel", (inner, old.name, new.name))
+            return inner
+        how = ("root",) if isinstance(node.table, RootAt) else ()
+        word, time = node.table.data.name, node.table.time
+        return self._timed("mix", word, time, past, int(node.transposed), inner, *how)
+
+    def _total(self, node: Total, past: bool) -> Node:
+        inner = self.tree(node.expression, past)
+        if isinstance(node, Softmax) or node.axis is not None:
+            return Node("softmax" if isinstance(node, Softmax) else "total_over", (inner, node.axis.name))
+        return Node("each" if isinstance(node, Each) else "total", (inner,))
+
+    def _sum(self, node: PastSum, past: bool) -> Node:
+        end = node.limits[0][2] + 1
+        (clock,) = end.atoms(Clock)
+        later = int(end - clock)
+        return Node("past", (self.tree(node.function, True), *((later,) if later else ())))
+
+    def _data(self, node: DataAt, past: bool) -> Node:
+        return self._timed("entries" if isinstance(node, EntriesAt) else "data", node.data.name, node.time, past)
+
+    def _cases(self, node: sp.Piecewise, past: bool) -> Node:
+        parts = [self.tree(part, past) for pair in node.args for part in pair if part != sp.true]
+        return Node("cases", tuple(parts))
+
+    def _law(self, law: DrawnLaw, past: bool) -> Node:
+        if law.kind not in ("discrete", "mixture"):
+            return Node("law", (law.kind, *map(self.tree, law.args[1:])))
+        shares, others = (Node("list", tuple(map(self.tree, some))) for some in law.args[1:])
+        return Node("law", (law.kind, *((others, shares) if law.kind == "discrete" else (shares, others))))
+
+
+_CONSTANTS = {sp.pi: "pi", sp.E: "E", sp.oo: "oo"}
+_RELATIONS = {sp.Gt: "Gt", sp.Ge: "Ge", sp.Lt: "Lt", sp.Le: "Le"}
+_NODES: dict[type, Any] = {
+    FieldAt: lambda reader, node, past: reader._timed("at", node.field.name, node.time, past),
+    Apply: _Reader._apply,
+    Project: _Reader._project,
+    Mix: _Reader._mix,
+    Total: _Reader._total,
+    Mean: lambda reader, node, past: drafts.mean(reader.tree(node.expression, past)),
+    PastSum: _Reader._sum,
+    DataAt: _Reader._data,
+    Alignment: lambda reader, node, past: Node("alignment", (reader.tree(node.direction),)),
+    sp.Piecewise: _Reader._cases,
+    DrawnLaw: _Reader._law,
+    **{
+        kind: lambda reader, node, past, word=word: drafts.compare(
+            word, reader.tree(node.lhs, past), reader.tree(node.rhs, past)
+        )
+        for kind, word in _RELATIONS.items()
+    },
+}
+"""How each kind of node of the language is read."""

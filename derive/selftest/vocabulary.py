@@ -1,0 +1,287 @@
+"""How often words, arguments, functions and values stand in declarations, counted in their text.
+
+A feature is one of these: a word of the language, an optional argument of it such as `goe(variance=)`, a function with
+what it is of, such as `Abs of a parameter`, or a kind of value. Drafts are drawn for pairs of features in turn, because
+what is wrong with a declaration often needs two of them.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import combinations
+from random import Random
+from typing import Any
+
+from derive.selftest.sketch import LAWS, OF_PARAMETER, OF_TIME, OF_VECTOR, PARAMETERS, TIMES
+from derive.words import LANGUAGE, WORDS
+
+FILLED = {"Model": ("name", "choices", "family", "alignments")}
+"""Arguments that loading fills in and no declaration gives."""
+FUNCTIONS = (
+    *(f"{word}{OF_VECTOR}" for word in LAWS),
+    *(f"{word}{OF_PARAMETER}" for word in PARAMETERS),
+    *(f"{word}{OF_TIME}" for word in TIMES),
+)
+VALUES = (
+    "a negative parameter",
+    "a parameter at zero",
+    "a huge or tiny ratio",
+    "a ratio with a parameter",
+    "a variance with a parameter",
+    "a scale with a parameter",
+    "a parameter in a trait",
+    "T = 1",
+    "a probe at the first step",
+    "a probe before the last step",
+)
+FAR = 8.0
+"""A ratio of sizes from which on, or from whose inverse on, it counts as huge or tiny."""
+_VECTORS = ("field", "fields", "normal", "drawn", "trait")
+_MEANS = ("mean", "overlap", "total")
+
+
+@cache
+def arguments() -> dict[str, tuple[str, ...]]:
+    """The arguments of every word in their order, by its name."""
+    from importlib import import_module
+
+    found = {}
+    for module, words in LANGUAGE.items():
+        for word in words:
+            value = getattr(import_module(module), word)
+            found[word] = tuple(inspect.signature(value).parameters) if callable(value) else ()
+    return found
+
+
+@cache
+def optional() -> tuple[str, ...]:
+    """Every optional argument of every word, as goe(variance=)."""
+    from importlib import import_module
+
+    found = []
+    for module, words in LANGUAGE.items():
+        for word in words:
+            value: Any = getattr(import_module(module), word)
+            given = inspect.signature(value).parameters.values() if callable(value) else ()
+            names = [p.name for p in given if p.default is not inspect.Parameter.empty]
+            found += [f"{word}({name}=)" for name in names if name not in FILLED.get(word, ())]
+    return tuple(found)
+
+
+def features() -> tuple[str, ...]:
+    """Everything that is counted: words, optional arguments, functions and kinds of values."""
+    return (*WORDS, *optional(), *FUNCTIONS, *VALUES)
+
+
+def features_of(text: str) -> frozenset[str]:
+    """The features of a declaration, from its text."""
+    counter = _Counter()
+    counter.visit(ast.parse(text))
+    return frozenset(counter.found)
+
+
+class _Counter(ast.NodeVisitor):
+    """Walks through a declaration and notes what it has."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+        self.kinds: dict[str, str] = {}
+        self.defaults: dict[str, float] = {}
+        self.probed = False
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        """What a variable stands for: a parameter, a clock or a vector."""
+        word = _word(node.value)
+        target = node.targets[0]
+        names = target.elts if isinstance(target, ast.Tuple) else [target]
+        for name in names:
+            if isinstance(name, ast.Name):
+                self.kinds[name.id] = "vector" if word in _VECTORS else word
+        if word == "parameter" and isinstance(node.value, ast.Call):
+            self._parameter(node.value)
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        word = _word(node)
+        known = arguments().get(word)
+        if known is not None:
+            self.found.add(word)
+            self.found |= {f"{word}({name}=)" for name, _ in zip(known, node.args, strict=False)}
+            self.found |= {f"{word}({k.arg}=)" for k in node.keywords}
+            self._values(word, node)
+        elif isinstance(node.func, ast.Name) and self.kinds.get(word) == "vector":
+            if self.probed and node.args:
+                self._early(node.args[0])
+        elif isinstance(node.func, ast.Name) and word not in self.kinds and word[:1].isalpha():
+            self._function(word, node)
+        probes, self.probed = self.probed, self.probed or word == "spectrum"
+        self.generic_visit(node)
+        self.probed = probes
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if node.id in arguments():  # domains are named and not called
+            self.found.add(node.id)
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        if isinstance(node.op, ast.Pow):
+            if self._has(node.right, "training_clock"):
+                self.found.add(f"{'0**t' if _is_zero(node.left) else 'c**t'}{OF_TIME}")
+            elif self._has(node.right, "parameter"):
+                self.found.add(f"power{OF_PARAMETER}")
+            elif self._is_time(node.left):
+                self.found.add(f"square{OF_TIME}")
+        if isinstance(node.op, ast.Div):
+            if self._has(node.right, "training_clock"):
+                self.found.add(f"quotient{OF_TIME}")
+            elif self._has(node.right, "parameter"):
+                self.found.add(f"quotient{OF_PARAMETER}")
+        if isinstance(node.op, ast.Mult) and self._is_time(node.right):
+            self.found.add(f"multiple{OF_TIME}")
+        self.generic_visit(node)
+
+    def _parameter(self, call: ast.Call) -> None:
+        default = next((k.value for k in call.keywords if k.arg == "default"), None)
+        value = ast.literal_eval(default) if default is not None else 1
+        if value == 0:
+            self.found.add("a parameter at zero")
+        elif value < 0:
+            self.found.add("a negative parameter")
+        if isinstance(call.args[0], ast.Constant) and call.args[0].value == "T" and value == 1:
+            self.found.add("T = 1")
+        self.defaults[ast.literal_eval(call.args[0])] = float(value)
+
+    def _values(self, word: str, node: ast.Call) -> None:
+        given = {k.arg: k.value for k in node.keywords}
+        if word == "sectors":
+            for value in given.values():
+                number = value.value if isinstance(value, ast.Constant) else self._known(value)
+                if number is not None and not 1 / FAR < number < FAR:
+                    self.found.add("a huge or tiny ratio")
+                if self._has(value, "parameter"):
+                    self.found.add("a ratio with a parameter")
+        for name, words in (("variance", ("goe", "gaussian")), ("scale", ("normal",)), ("values", ("trait",))):
+            if word in words and name in given and self._has(given[name], "parameter"):
+                self.found.add("a parameter in a trait" if name == "values" else f"a {name} with a parameter")
+
+    def _known(self, value: ast.expr) -> float | None:
+        """The default of a parameter that stands alone."""
+        return self.defaults.get(value.id) if isinstance(value, ast.Name) else None
+
+    def _early(self, time: ast.expr) -> None:
+        if isinstance(time, ast.Constant):
+            self.found.add("a probe at the first step")
+        elif isinstance(time, ast.BinOp) and self._has(time, "parameter"):
+            self.found.add("a probe before the last step")
+
+    def _function(self, word: str, node: ast.Call) -> None:
+        """A function of SymPy, with what it is of."""
+        whole = ast.Tuple(elts=list(node.args), ctx=ast.Load())
+        if self._has(whole, "vector"):
+            self.found.add(f"{word}{OF_VECTOR}")
+        elif self._has(whole, "training_clock"):
+            self.found.add(f"{word}{OF_TIME}")
+        elif self._has(whole, "parameter"):
+            self.found.add(f"{word}{OF_PARAMETER}")
+
+    def _is_time(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and self.kinds.get(node.id) == "training_clock"
+
+    def _has(self, node: ast.expr, kind: str) -> bool:
+        """Whether something of a kind stands in an expression, times of values and what is averaged apart."""
+        if isinstance(node, ast.Name):
+            return self.kinds.get(node.id) == kind
+        if isinstance(node, ast.Call) and _word(node) in _MEANS:
+            return False
+        if isinstance(node, ast.Call) and self.kinds.get(_word(node)) == "vector":
+            return kind == "vector"
+        children = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+        return any(self._has(child, kind) for child in children)
+
+
+def _word(node: ast.AST) -> str:
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+
+
+def _is_zero(node: ast.expr) -> bool:
+    """0, or Rational(0, 1)."""
+    first = node.args[0] if isinstance(node, ast.Call) and node.args else node
+    return isinstance(first, ast.Constant) and first.value == 0
+
+
+@dataclass
+class Vocabulary:
+    """How many of some declarations have each feature, and each pair of them."""
+
+    declarations: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def count(self, text: str) -> None:
+        known = set(features())
+        present = sorted(features_of(text) & known)
+        self.declarations += 1
+        self.counts.update(present)
+        self.pairs.update(combinations(present, 2))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Features that no declaration has."""
+        return tuple(feature for feature in features() if not self.counts[feature])
+
+    def coverage(self) -> tuple[int, int]:
+        """How many pairs of the features that drafts are drawn for have been met, and how many there are."""
+        wanted = [tuple(sorted(pair)) for pair in pairs()]
+        return sum(pair in self.pairs for pair in wanted), len(wanted)
+
+
+def counted(texts: Iterable[str]) -> Vocabulary:
+    """The features of some declarations."""
+    found = Vocabulary()
+    for text in texts:
+        found.count(text)
+    return found
+
+
+@cache
+def pairs() -> tuple[tuple[str, str], ...]:
+    """The pairs of features that drafts are drawn for, in a fixed order."""
+    asked = (*FUNCTIONS, *VALUES, *STEERED)
+    return tuple(combinations(asked, 2))
+
+
+STEERED = (
+    "axis",
+    "data",
+    "diag",
+    "drawn",
+    "exponential",
+    "fresh",
+    "goe",
+    "mixture",
+    "past_sum",
+    "relabel",
+    "softmax",
+    "spectrum(plus=)",
+    "trait",
+    "trait(density=)",
+    "training_clock(endpoint=)",
+    "weights",
+)
+"""Words and arguments that drafts are drawn for, together with all functions and values."""
+
+
+def wanted_of(seed: int, number: int) -> frozenset[str]:
+    """The pair of features that a declaration of a seed is drawn for: all of them in turn, in an order of the seed."""
+    every = pairs()
+    order = _order(seed, len(every))
+    return frozenset(every[order[number % len(every)]])
+
+
+@cache
+def _order(seed: int, count: int) -> tuple[int, ...]:
+    return tuple(Random(f"pairs of {seed}").sample(range(count), count))
