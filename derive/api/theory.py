@@ -21,7 +21,7 @@ from derive.language.symbols import Parameter
 from derive.loading import is_file_target, load_declaration
 from derive.places import path_of
 from derive.problems import Problem, aligned, problem_of
-from derive.results import Comparison, Limit, Limits, Simulation, Solution, Sweep
+from derive.results import Check, Comparison, Limit, Limits, Simulation, Solution, Sweep
 from numerics.modules import Solver
 from numerics.two_time import Name
 
@@ -356,6 +356,36 @@ class Theory:
             kernels=wanted_kernels(kernels),
             progress=progress,
         )
+
+    def check(
+        self,
+        values: Values | None = None,
+        /,
+        *,
+        quick: bool = False,
+        simulate: bool = True,
+        seed: int = SEED,
+        progress: Progress | None = None,
+        **parameters: Any,
+    ) -> Check:
+        """Try the laws that every declaration must obey on this one: what must not change a number is changed.
+
+        Symbols are renamed, equations reordered, intermediates named and written out, a matrix split in two, parameters
+        replaced by numbers, and more; the theory is set against the cavity argument, exact arithmetic and simulations
+        at two sizes, extrapolated in 1/size (left out with simulate=False). The result is false in a condition if a law
+        broke. quick: the laws that say most, in less than a minute.
+
+        >>> import derive
+        >>> from derive.api.example import SPIKE
+        >>> check = derive.load(SPIKE).check(strength=2, quick=True, simulate=False)
+        >>> [law.law for law in check if law.status == "broke"]
+        []
+        """
+        from derive.api.checking import check
+
+        options = asked(seed=seed, progress=progress)
+        problem = self._problem(self._given("check", options, values, parameters))
+        return check(self._source, problem, quick, simulate, int(seed), progress)
 
     # -- what else follows
 

@@ -6,6 +6,7 @@ import click
 
 from derive.cli.bench import bench
 from derive.cli.build import build
+from derive.cli.check import check
 from derive.cli.compare import compare
 from derive.cli.declare import list_settings, new, show
 from derive.cli.expand import expand
@@ -40,6 +41,7 @@ def main(context: click.Context) -> None:
       derive show my_model.py --stage bulk             an equation on the way
       derive solve my_model.py eta=0.5 T=4             bulk edges, outliers, order parameters
       derive compare my_model.py --plot out.png        theory against simulation
+      derive check my_model.py --quick                 laws that every model must obey, on yours
       derive explore my_model.py                       a page where every parameter is a slider
       derive report my_model.py -o report.html         the whole derivation as one page, or as LaTeX
       derive expand my_model.py --of edge --in 1/nu    an edge as a series, exactly
@@ -62,6 +64,7 @@ for command in (
     solve,
     simulate,
     compare,
+    check,
     explore,
     merge,
     report,

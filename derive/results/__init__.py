@@ -1,5 +1,6 @@
 """What the verbs return: frozen results of plain data, which know how they were made, convert, save, open and draw."""
 
+from derive.results.check import Check, LawTried
 from derive.results.comparison import Comparison, compare
 from derive.results.files import open_result
 from derive.results.limit import Limit, Limits
@@ -10,7 +11,9 @@ from derive.results.spectra import Spectra
 from derive.results.sweep import Sweep
 
 __all__ = [
+    "Check",
     "Comparison",
+    "LawTried",
     "Layer",
     "Limit",
     "Limits",

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from derive.selftest.engine import Broken, Numbers, Refused, Spectrum, simulated, solved
-from derive.selftest.laws import BROKE, HELD, UNDECIDED, Outcome
+from derive.selftest.engine import Numbers, Spectrum, simulated, solved
+from derive.selftest.laws import BROKE, HELD, Outcome, outcome_of
 
 FALSE_ALARM = 1e-4
 """Chance that a run of the family reports a difference that is none."""
@@ -55,22 +55,23 @@ def bound(declarations: int) -> float:
 
 def agreement(text: str, seed: int, declarations: int = 1) -> tuple[Outcome, tuple[Difference, ...]]:
     """Whether theory and simulation agree, and all differences at the first two sizes."""
-    try:
+    found: tuple[Difference, ...] = ()
+
+    def check() -> Outcome:
+        nonlocal found
         theory = solved(text)
         found = differences(text, theory, SIZES[0], seed)
         suspects = {d.quantity: d for d in found if abs(d.normalised) > bound(declarations)}
         if not suspects:
-            return Outcome(HELD), found
+            return Outcome(HELD)
         theory = theory if theory.exact else solved(text, seed=1)
         for again in differences(text, theory, SIZES[1], seed + 1):
             first = suspects.get(again.quantity)
             if first and abs(again.normalised) > bound(declarations) and again.normalised * first.normalised > 0:
-                return Outcome(BROKE, str(again), (text,)), found
-        return Outcome(HELD), found
-    except Refused as refusal:
-        return Outcome(UNDECIDED, str(refusal)), ()
-    except Broken as failure:
-        return Outcome(BROKE, str(failure), (text,)), ()
+                return Outcome(BROKE, str(again), (text,))
+        return Outcome(HELD)
+
+    return outcome_of(check, text), found
 
 
 def differences(text: str, theory: Numbers, sizes: tuple[int, int], seed: int) -> tuple[Difference, ...]:

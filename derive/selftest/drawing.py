@@ -114,8 +114,9 @@ def _latex(sketch: Sketch) -> tuple[tuple[str, str], ...]:
     """Names that formulas write in another way."""
     if not sketch.chance(0.15):
         return ()
-    named = [*sketch.parameters, *sketch.normals, *sketch.fields, *sketch.weights, *sketch.matrices, *sketch.data]
-    words = [thing.name for thing in (*named, *sketch.traits, *sketch.axes)] + (["t"] if sketch.clock else [])
+    words = [v.name for v in (*sketch.normals, *sketch.fields, *sketch.traits)] + [p.name for p in sketch.parameters]
+    words += [m.name for m in sketch.matrices] + [w.name for w in sketch.weights] + [d.name for d in sketch.data]
+    words += [axis.name for axis in sketch.axes] + ([sketch.clock.name] if sketch.clock is not None else [])
     return tuple((word, rf"\hat{{q}}_{{{k}}}") for k, word in enumerate(words) if sketch.chance(0.3))
 
 

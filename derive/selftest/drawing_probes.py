@@ -95,10 +95,10 @@ def _sector(sketch: Sketch, probe: Node) -> str:
         return next(filter(None, (_sector(sketch, part) for part in probe.children)), "")
     if probe.op == "matmul":
         return _sector(sketch, turned(probe.children[0]))
-    if probe.op == "turned":
-        inner = probe.children[0]
-        return {x.name: x.columns for x in (*sketch.matrices, *sketch.weights)}.get(inner.leaf, "")
-    return {x.name: x.rows for x in (*sketch.matrices, *sketch.weights)}.get(probe.leaf, "")
+    shapes = {m.name: (m.rows, m.columns) for m in sketch.matrices}
+    shapes |= {w.name: (w.rows, w.columns) for w in sketch.weights}
+    inner = probe.children[0] if probe.op == "turned" else probe
+    return shapes.get(inner.leaf, ("", ""))[int(probe.op == "turned")]
 
 
 def _with_another(sketch: Sketch, probe: Node, sector: str) -> Node:

@@ -144,23 +144,27 @@ def _list(values: Iterable[object]) -> str:
 
 def compared(left: Draft, right: Draft, tolerance: float, strict: bool, read: Reading = _solved) -> Outcome:
     """Two declarations with the same numbers; `strict`: neither may be refused alone."""
-    return _judged(lambda one, _: _compared((write(one), write(right)), tolerance, strict, read))(left, Random())
+    return judged(lambda one, _: _compared((write(one), write(right)), tolerance, strict, read))(left, Random())
 
 
-def _judged(check: Check) -> Check:
-    """The check, with what the engine raises as an outcome: a refusal decides nothing, a failure breaks the law."""
+def outcome_of(check: Callable[[], Outcome], text: str) -> Outcome:
+    """The outcome, also where the engine raises: a refusal decides nothing, a failure breaks the law.
 
-    def judged(draft: Draft, rng: Random) -> Outcome:
-        try:
-            return check(draft, rng)
-        except _Inapplicable:
-            return Outcome(IDLE)
-        except Refused as refusal:
-            return Outcome(UNDECIDED, str(refusal))
-        except Broken as failure:
-            return Outcome(BROKE, str(failure), (failure.text or write(draft),))
+    text: the declaration, where a failure does not say which one it was.
+    """
+    try:
+        return check()
+    except _Inapplicable:
+        return Outcome(IDLE)
+    except Refused as refusal:
+        return Outcome(UNDECIDED, str(refusal))
+    except Broken as failure:
+        return Outcome(BROKE, str(failure), (failure.text or text,))
 
-    return judged
+
+def judged(check: Check) -> Check:
+    """The check, with what the engine raises as an outcome."""
+    return lambda draft, rng: outcome_of(lambda: check(draft, rng), write(draft))
 
 
 def _compared(texts: tuple[str, str], tolerance: float, strict: bool, read: Reading) -> Outcome:
@@ -192,7 +196,7 @@ def _partnered(partner: partners.Partner, tolerance: float, strict: bool, read: 
     return check
 
 
-@_judged
+@judged
 def _renamed(draft: Draft, rng: Random) -> Outcome:
     """Every symbol under another name, mostly one that the code generated for the draft uses itself."""
     other = partners.renamed(draft, rng, words_of_code(write(draft)))
@@ -205,7 +209,7 @@ def _rewritten(read: Reading = _solved) -> Check:
     What is compiled gets names that stand in the code generated for the declaration, if it has any.
     """
 
-    @_judged
+    @judged
     def check(draft: Draft, rng: Random) -> Outcome:
         try:
             words = words_of_code(write(draft)) if read is _solved else []
@@ -223,7 +227,7 @@ def _rewritten(read: Reading = _solved) -> Check:
 
 def _of_family(read: Reading = _solved) -> Check:
     """The declaration against the same one as the first member of a family."""
-    return _judged(lambda draft, rng: _compared((write(draft), write(draft, family=True)), 1e-12, True, read))
+    return judged(lambda draft, rng: _compared((write(draft), write(draft, family=True)), 1e-12, True, read))
 
 
 def _paired(partner: Callable[..., Any], tolerance: float, read: Reading = _solved) -> Check:
@@ -234,7 +238,7 @@ def _paired(partner: Callable[..., Any], tolerance: float, read: Reading = _solv
     return check
 
 
-@_judged
+@judged
 def _other_side(draft: Draft, rng: Random) -> Outcome:
     """W^T W against W W^T: the same outside zero, where only one of them may have an atom and an interval."""
     other = partners.other_side(draft, rng)
@@ -258,7 +262,7 @@ def _above(outliers: Sequence[float]) -> tuple[float, ...]:
     return tuple(z for z in outliers if z > 1e-9)
 
 
-@_judged
+@judged
 def _longer(draft: Draft, rng: Random) -> Outcome:
     """More steps: the same before, and the outliers of earlier times the same."""
     other = partners.longer(draft, rng)
@@ -279,7 +283,7 @@ def _longer(draft: Draft, rng: Random) -> Outcome:
     return Outcome(HELD)
 
 
-@_judged
+@judged
 def _sampled(draft: Draft, rng: Random) -> Outcome:
     """The exact pass against the sampled one, on linear laws."""
     other = partners.sampled(draft, rng)
@@ -290,7 +294,7 @@ def _sampled(draft: Draft, rng: Random) -> Outcome:
     return Outcome(IDLE) if not one.exact else _equal(one, solved(texts[1]), 1e-6, texts)
 
 
-@_judged
+@judged
 def _other_seed(draft: Draft, rng: Random) -> Outcome:
     """A sampled theory against itself with other random numbers: its errors must cover the difference."""
     text = write(draft)
@@ -303,21 +307,21 @@ def _equal(one: Numbers, two: Numbers, tolerance: float, texts: tuple[str, ...])
     return Outcome(BROKE, reason, texts) if reason else Outcome(HELD)
 
 
-@_judged
+@judged
 def _cavity(draft: Draft, rng: Random) -> Outcome:
     text = write(draft)
     apart = cavity_disagrees(text)
     return Outcome(BROKE, apart, (text,)) if apart else Outcome(HELD)
 
 
-@_judged
+@judged
 def _exact_quotients(draft: Draft, rng: Random) -> Outcome:
     """The generated code against exact arithmetic."""
     text = write(replace(draft, probes=(), observables=partners.without_alignments(draft)))
     return _equal(in_exact_arithmetic(text), solved(text), 1e-10, (text,))
 
 
-@_judged
+@judged
 def _two_ways_to_edges(draft: Draft, rng: Random) -> Outcome:
     """The bulk by its curve, in exact arithmetic, against the bulk by the equations of its responses."""
     text = write(draft)
@@ -330,7 +334,7 @@ def _two_ways_to_edges(draft: Draft, rng: Random) -> Outcome:
     return Outcome(HELD if found else IDLE)
 
 
-@_judged
+@judged
 def _no_traceback(draft: Draft, rng: Random) -> Outcome:
     """Solved, or refused in a sentence."""
     solved(write(draft))
@@ -338,6 +342,7 @@ def _no_traceback(draft: Draft, rng: Random) -> Outcome:
 
 
 RENAMED = "every symbol renamed"
+TINY = "a parameter at zero against a tiny one"
 _SAME = (
     (RENAMED, partners.renamed, 1e-12, True),
     ("equations, parameters and terms reordered", partners.reordered, 1e-12, True),
@@ -358,7 +363,7 @@ _PAIRS = (
     ("a trait with one value against the number", partners.one_value, 1e-9),
     ("a law against its mean and variance in linear laws", partners.by_moments, 1e-9),
     ("functions of time written out step by step", partners.steps_written_out, 1e-9),
-    ("a parameter at zero against a tiny one", partners.near_zero, 1e-6),
+    (TINY, partners.near_zero, 1e-6),
 )
 
 NUMBERS = "numbers instead of parameters"

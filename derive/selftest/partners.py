@@ -271,7 +271,7 @@ def _may_inline(draft: Draft, where: Equation, used: Node, value: Node) -> bool:
     """Products with matrices may only be added and scaled; nothing is put into sums over the past or starts."""
     if where.starts or where.target not in {v.name for v in draft.fields}:
         return False
-    closed = ("past", "mean", "overlap", "total", "total_over", "relabel", "mix")
+    closed: tuple[str, ...] = ("past", "mean", "overlap", "total", "total_over", "relabel", "mix")
     if _has(value, "apply"):
         closed += ("call", "cases", "power", "root")
 
@@ -481,25 +481,29 @@ def _is_scalar(node: Node) -> bool:
     return all(inner.op in kept for inner in node.walk())
 
 
-def near_zero(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
+def through_zero(draft: Draft) -> list[str]:
+    """Parameters that may be zero and in which the declaration is smooth there."""
+    free = [p for p in draft.parameters if p.domain in ("real", "nonnegative") or p.domain.startswith("Domain(-")]
+    uneven = {n.leaf for tree in draft.trees() for part in tree.walk() if _is_uneven(part) for n in part.walk()}
+    return [p.name for p in free if p.name not in uneven]
+
+
+def at_zero(draft: Draft, word: str) -> tuple[Draft, Draft]:
     """A parameter at zero, and at a number so small that nothing can be seen of it."""
-    domains = ("real", "nonnegative")
-    fitting = [p.name for p in draft.parameters if p.domain in domains or p.domain.startswith("Domain(-")]
-    jumping = {n.leaf for tree in draft.trees() for jump in tree.walk() if _jumps(jump) for n in jump.walk()}
-    fitting = [word for word in fitting if word not in jumping]
-    if not fitting:
-        return None
-    word = rng.choice(fitting)
     return draft.with_value(word, 0), draft.with_value(word, Fraction(1, 10**9))
 
 
-def _jumps(node: Node) -> bool:
-    return (
-        node.op in ("cases", "compare")
-        or (node.op == "call" and node.args[0] in ("sign", "Heaviside", "KroneckerDelta", "Min", "Max"))
-        or (node.op == "power" and node.args[1] != 2)
-        or node.op == "root"
-    )
+def near_zero(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
+    """The same for one of the parameters."""
+    fitting = through_zero(draft)
+    return at_zero(draft, rng.choice(fitting)) if fitting else None
+
+
+def _is_uneven(node: Node) -> bool:
+    """Whether an operation may jump or have a cusp."""
+    if node.op == "call":
+        return node.args[0] in ("sign", "Heaviside", "KroneckerDelta", "Min", "Max")
+    return node.op in ("cases", "compare", "root") or (node.op == "power" and node.args[1] != 2)
 
 
 # two drafts that are both new

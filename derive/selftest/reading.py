@@ -148,7 +148,8 @@ class _Reader:
             return self._matrix(expression)
         for kind, read in _NODES.items():
             if isinstance(expression, kind):
-                return read(self, expression, past)
+                found: Node = read(self, expression, past)
+                return found
         if expression.is_Rational:
             return number(Fraction(int(expression.p), int(expression.q)))
         if expression in (PAST, VALUE):

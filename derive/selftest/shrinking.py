@@ -60,9 +60,8 @@ def _smaller(draft: Draft) -> Iterator[Draft]:
     for axis in draft.axes:
         if axis.name not in given:
             yield without_axis(draft, axis.name)
-    for label in ("latex", "style"):
-        if getattr(draft, label):
-            yield replace(draft, **{label: ()})
+    if draft.latex or draft.style:
+        yield replace(draft, latex=(), style=())
     for k, equation in enumerate(draft.equations):
         for value in _smaller_nodes(equation.value):
             changed = replace(equation, value=value)

@@ -142,6 +142,10 @@ _VALUES = {
     "Domain(-1, 1, low_included=True, high_included=True)": (Fraction(-1), Fraction(3, 5)),
     "Domain(0, 2, low_included=True, high_included=True, whole=True)": (Fraction(0), Fraction(2)),
 }
+_WHOLE = tuple(domain for domain in _VALUES if "whole" in domain)
+_BELOW_ONE = tuple(domain for domain in _VALUES if domain.startswith("Domain(-1"))
+_AWAY = (Fraction(-1, 2), Fraction(1, 2))
+"""Values away from a jump, where conventions differ."""
 PARAMETERS: dict[str, Callable[[Sketch], Node]] = {
     "Abs": lambda s: call("Abs", s.parameter("kappa")),
     "sign": lambda s: times(HALF, call("sign", s.parameter("kappa"))),
@@ -156,10 +160,6 @@ PARAMETERS: dict[str, Callable[[Sketch], Node]] = {
     "quotient": lambda s: over(s.parameter("kappa"), add(ONE, power(s.parameter("kappa"), 2))),
 }
 """Coefficients made of parameters with the domains that they need."""
-_WHOLE = tuple(domain for domain in _VALUES if "whole" in domain)
-_BELOW_ONE = tuple(domain for domain in _VALUES if domain.startswith("Domain(-1"))
-_AWAY = (Fraction(-1, 2), Fraction(1, 2))
-"""Values away from a jump, where conventions differ."""
 
 
 def _case_of(k: Node) -> Node:

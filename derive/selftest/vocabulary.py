@@ -159,7 +159,7 @@ class _Counter(ast.NodeVisitor):
         given = {k.arg: k.value for k in node.keywords}
         if word == "sectors":
             for value in given.values():
-                number = value.value if isinstance(value, ast.Constant) else self._known(value)
+                number = self._known(value)
                 if number is not None and not 1 / FAR < number < FAR:
                     self.found.add("a huge or tiny ratio")
                 if self._has(value, "parameter"):
@@ -169,7 +169,9 @@ class _Counter(ast.NodeVisitor):
                 self.found.add("a parameter in a trait" if name == "values" else f"a {name} with a parameter")
 
     def _known(self, value: ast.expr) -> float | None:
-        """The default of a parameter that stands alone."""
+        """A number, or the default of a parameter that stands alone."""
+        if isinstance(value, ast.Constant):
+            return float(str(value.value))
         return self.defaults.get(value.id) if isinstance(value, ast.Name) else None
 
     def _early(self, time: ast.expr) -> None:

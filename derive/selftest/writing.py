@@ -404,6 +404,6 @@ def _nested(values: Numbers) -> str:
     return f"[{', '.join(map(_nested, values))}]" if isinstance(values, tuple) else repr(values)
 
 
-def write(draft: Draft, family: bool = False, doc: str = "A declaration drawn at random.") -> str:
+def write(draft: Draft, family: bool = False, doc: str = "A declaration, as the laws write it.") -> str:
     """The text of the declaration: readable, and runnable with `derive solve FILE`; or as a member of a family."""
     return _Writer(draft, family, doc).text()

@@ -1,0 +1,35 @@
+"""The laws that every declaration must obey, tried on one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from derive.api.solvers import Source
+from derive.problems import Problem
+from derive.results.check import Check, LawTried
+
+Progress = Callable[[float, str], None]
+
+
+def check(source: Source, problem: Problem, quick: bool, simulate: bool, seed: int, progress: Progress | None) -> Check:
+    """See `Theory.check`."""
+    from derive.selftest.checking import Subject, laws_for, tried
+    from derive.selftest.engine import Numbers, numbers_of, told
+    from derive.selftest.reading import draft_of_model
+
+    def own() -> Numbers:
+        with told():
+            solver = source.solver(problem.model, None)
+            return numbers_of(solver, problem.model, problem.inputs, labels=problem.layers)
+
+    subject = Subject(draft_of_model(problem.model, problem.inputs, problem.layers), own)
+    laws = laws_for(subject, quick, simulate)
+    found: list[LawTried] = []
+    if progress is not None:
+        progress(0.0, laws[0].name)
+    for law, outcome, seconds in tried(laws, subject.draft, seed, quick):
+        found.append(LawTried(law.name, outcome.status, outcome.reason, outcome.texts, seconds))
+        if progress is not None:
+            following = laws[len(found)].name if len(found) < len(laws) else ""
+            progress(len(found) / len(laws), following)
+    return Check(source.made("check", problem, {}), tuple(found))

@@ -1,0 +1,86 @@
+"""The command that tries the laws on a user's own declaration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from derive.cli.output import json_option, print_json, print_table, progress_bar, settings_line
+from derive.cli.problem import seed_option, target_argument, values_argument
+
+if TYPE_CHECKING:
+    from derive.results.check import Check
+
+
+@click.command(short_help="Try the laws that every declaration must obey, on your own.")
+@target_argument
+@values_argument
+@click.option("--quick", is_flag=True, help="The laws that say most, in less than a minute.")
+@click.option(
+    "--simulate/--no-simulate", default=True, show_default=True, help="Compare with simulations at two sizes."
+)
+@seed_option
+@json_option
+def check(target: str, pairs: tuple[str, ...], quick: bool, simulate: bool, seed: int, as_json: bool) -> None:
+    """Try the laws that every declaration must obey, on your own, at your own parameter values.
+
+    What must not change a number is changed, and the numbers are compared: every symbol under another name, equations
+    in another order, an intermediate named or written out, a Gaussian matrix as the sum of two, another sector as the
+    base, numbers instead of parameters, functions of time written out step by step, a parameter at zero against a tiny
+    one. The averaged action is set against the cavity argument, exact numbers against sampled ones and against exact
+    arithmetic, the curve of the bulk against its equations, and the theory against simulations at two sizes,
+    extrapolated in 1/size. This is what to run before a number is published.
+
+    A law that broke is printed with the declarations that were compared, which `derive solve` runs; please report it.
+    "does not apply" means that the declaration has nothing to change in this way; "not decided" that both ways to
+    write it are refused; "one is refused" that only one of them is, which is not wrong but may say something.
+
+    All laws take some minutes, --quick less than one; laws for which there is no time left are "not tried".
+    Exit code 1 if a law broke.
+
+    \b
+    Keys of --json:
+      setting, parameters      what was checked
+      laws                     law, status, reason, declarations: the texts that were compared
+
+    \b
+    Examples:
+      derive check my_model.py --quick
+      derive check my_model.py rate=-0.5 T=4
+      derive check SETTING L=1 data=online --no-simulate
+    """
+    from derive.api.loading import load
+    from derive.problems import load_problem
+    from derive.selftest.engine import keep_nothing
+
+    problem = load_problem(target, pairs)
+    keep_nothing()
+    with progress_bar(f"check of {problem.model.setting}", as_json) as progress:
+        from derive.api import checking
+
+        def tell(share: float, law: str) -> None:
+            if progress is not None:
+                progress(share, law)
+            elif law and not as_json:
+                click.echo(f"{100 * share:3.0f} %  {law}", err=True)
+
+        found = checking.check(load(target)._source, problem, quick, simulate, seed, tell)
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        _print(found)
+    if not found:
+        click.get_current_context().exit(1)
+
+
+def _print(found: Check) -> None:
+    rows = [(law.law, law.status, law.reason) for law in found]
+    print_table(settings_line(found.made.setting, found.made.parameters), ("law", "", "why"), rows, text_columns=3)
+    for law in found.broken:
+        click.echo(f"broke: {law.law}\n{law.reason}")
+        for text in law.declarations:
+            click.echo(f"\n{text.rstrip()}\n")
+    held = sum(law.status == "held" for law in found)
+    many = len(found.broken)
+    click.echo(f"{many} law{'s' * (many > 1)} broke" if many else f"no law was broken, {held} held")

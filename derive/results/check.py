@@ -1,0 +1,76 @@
+"""How a declaration fared with the laws that every one must obey."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from derive.results.made import Made
+from derive.results.words import html_table, table
+
+if TYPE_CHECKING:
+    import pandas
+
+BROKE = "broke"
+"""The status of a law that does not hold."""
+
+
+@dataclass(frozen=True)
+class LawTried:
+    """One law: whether it held, does not apply, was not decided, not tried or broke, why, and with which files.
+
+    `declarations` are the texts of the files that were compared; `derive solve` runs them.
+    """
+
+    law: str
+    status: str
+    reason: str = ""
+    declarations: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Check:
+    """The laws that were tried on a declaration, at some values of its parameters. It is false if one broke."""
+
+    made: Made
+    laws: tuple[LawTried, ...]
+
+    def __bool__(self) -> bool:
+        return not self.broken
+
+    def __iter__(self) -> Iterator[LawTried]:
+        return iter(self.laws)
+
+    @property
+    def broken(self) -> tuple[LawTried, ...]:
+        """The laws that do not hold."""
+        return tuple(law for law in self.laws if law.status == BROKE)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, with the keys that `derive check --json` prints."""
+        return {
+            "setting": self.made.setting,
+            "parameters": dict(self.made.parameters),
+            "laws": [
+                {"law": law.law, "status": law.status, "reason": law.reason, "declarations": list(law.declarations)}
+                for law in self.laws
+            ],
+        }
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per law: its name, how it fared, why, and the seconds that it took."""
+        import pandas
+
+        columns = ("law", "status", "reason", "seconds")
+        return pandas.DataFrame([{name: getattr(law, name) for name in columns} for law in self.laws])
+
+    def _rows(self) -> list[tuple[str, str]]:
+        return [(law.law, f"{law.status}: {law.reason}" if law.reason else law.status) for law in self.laws]
+
+    def __repr__(self) -> str:
+        return "\n".join([self.made.point, *table(self._rows())])
+
+    def _repr_html_(self) -> str:
+        return html_table(self.made.point, self._rows())

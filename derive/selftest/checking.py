@@ -1,0 +1,97 @@
+"""The laws on one declaration, at given values: what `derive check` tries on a user's own file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+
+from derive.selftest import partners
+from derive.selftest.agreement import agreement
+from derive.selftest.drafts import Draft
+from derive.selftest.engine import Numbers, solved
+from derive.selftest.laws import (
+    AT_ONCE,
+    BROKE,
+    HELD,
+    LAWS,
+    NUMBERS,
+    TINY,
+    Law,
+    Outcome,
+    compared,
+    judged,
+    named_law,
+    same_numbers,
+)
+from derive.selftest.writing import write
+
+AS_WRITTEN = "the file as it stands, and written out anew"
+SIMULATION = "theory against simulations at two sizes"
+NOT_TRIED = "not tried"
+QUICK_SECONDS = 35.0
+"""Seconds after which a quick check begins no further law."""
+FIRST = (
+    "the averaged action against the cavity argument",
+    NUMBERS,
+    "functions of time written out step by step",
+    AT_ONCE,
+)
+"""Laws of a quick check, besides a parameter at zero, the curve of the bulk and the simulation."""
+LAST = ("the curve of the bulk against its equations", "other random numbers, the same within errors")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A declaration to check: as a draft, and its numbers by the solver of the file itself."""
+
+    draft: Draft
+    own: Callable[[], Numbers]
+
+
+def laws_for(subject: Subject, quick: bool, simulate: bool) -> tuple[Law, ...]:
+    """The laws to try on a declaration, in their order; a quick check begins with those that say most."""
+    zeros = [Law(f"{TINY}: {word}", _near_zero(word), True) for word in partners.through_zero(subject.draft)]
+    first = [Law(AS_WRITTEN, _as_written(subject)), *map(named_law, FIRST)]
+    simulation = [Law(SIMULATION, _simulated)] if simulate else []
+    if quick:
+        return (*first, *simulation, *map(named_law, LAST), *zeros[:1])
+    known = {law.name for law in first} | {TINY, LAWS[0].name}
+    return (*first, *zeros, *(law for law in LAWS if law.name not in known), *simulation)
+
+
+def tried(laws: tuple[Law, ...], draft: Draft, seed: int, quick: bool) -> Iterator[tuple[Law, Outcome, float]]:
+    """Each law with its outcome and the seconds that it took."""
+    began = time.monotonic()
+    for law in laws:
+        start = time.monotonic()
+        if quick and start - began > QUICK_SECONDS:
+            yield law, Outcome(NOT_TRIED, "the time of a quick check is over"), 0.0
+            continue
+        outcome = law.check(draft, Random(f"{seed}/{law.name}"))
+        yield law, outcome, time.monotonic() - start
+
+
+def _as_written(subject: Subject) -> Callable[[Draft, Random], Outcome]:
+    """The numbers of the file itself against those of the declaration as a draft is written."""
+
+    @judged
+    def check(draft: Draft, rng: Random) -> Outcome:
+        text = write(draft)
+        reason = same_numbers(subject.own(), solved(text), 1e-9)
+        return Outcome(BROKE, reason, (text,)) if reason else Outcome(HELD)
+
+    return check
+
+
+def _near_zero(word: str) -> Callable[[Draft, Random], Outcome]:
+    def check(draft: Draft, rng: Random) -> Outcome:
+        one, two = partners.at_zero(draft, word)
+        return compared(one, two, 1e-6, False)
+
+    return check
+
+
+def _simulated(draft: Draft, rng: Random) -> Outcome:
+    return agreement(write(draft), rng.randrange(2**31))[0]
