@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         softmax as softmax,
         total as total,
     )
+    from derive.results.check import Check as Check
     from derive.results.comparison import Comparison as Comparison, compare as compare
     from derive.results.files import open_result as open  # noqa: F401 - a name of ours that is Python's inside
     from derive.results.simulation import Simulation as Simulation

@@ -48,6 +48,7 @@ VERBS = {
     "derive.api.loading": ("load",),
     "derive.api.spectra": ("spectra",),
     "derive.api.theory": ("Theory",),
+    "derive.results.check": ("Check",),
     "derive.results.comparison": ("Comparison", "compare"),
     "derive.results.files": ("open",),
     "derive.results.simulation": ("Simulation",),

@@ -15,7 +15,7 @@ from derive.cli import main
 
 OF_THE_USER = ("SETTING", "my_paper.toml", "weights.", "model.safetensors", "part1.journal")
 """Words that stand for what a user has: a name, claims, a trained network, journals of shards."""
-WITHOUT_END = ("bench", "selftest", "build --check", "explore")
+WITHOUT_END = ("bench", "check", "selftest", "build --check", "explore")
 """Examples that take minutes or do not end, and have tests of their own."""
 
 

@@ -46,6 +46,8 @@ COMMANDS = list(
 )
 ELSEWHERE = (
     "derive bench",
+    "derive check hebb.py --quick",
+    "derive check hebb.py rate=0.5 --quick",
     "derive selftest --quick",
     "derive verify",
     "derive explore anti_hebbian gamma0=4 dt=0.1 T=30",
