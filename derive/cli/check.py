@@ -52,10 +52,8 @@ def check(target: str, pairs: tuple[str, ...], quick: bool, simulate: bool, seed
     """
     from derive.api.loading import load
     from derive.problems import load_problem
-    from derive.selftest.engine import keep_nothing
 
     problem = load_problem(target, pairs)
-    keep_nothing()
     with progress_bar(f"check of {problem.model.setting}", as_json) as progress:
         from derive.api import checking
 

@@ -30,15 +30,11 @@ from derive.selftest.writing import write
 AS_WRITTEN = "the file as it stands, and written out anew"
 SIMULATION = "theory against simulations at two sizes"
 NOT_TRIED = "not tried"
-QUICK_SECONDS = 35.0
+QUICK_SECONDS = 30.0
 """Seconds after which a quick check begins no further law."""
-FIRST = (
-    "the averaged action against the cavity argument",
-    NUMBERS,
-    "functions of time written out step by step",
-    AT_ONCE,
-)
-"""Laws of a quick check, besides a parameter at zero, the curve of the bulk and the simulation."""
+CAVITY = "the averaged action against the cavity argument"
+NEXT = (NUMBERS, "functions of time written out step by step", AT_ONCE)
+"""Laws of a quick check that need further solvers; the simulation and what comes before them need one."""
 LAST = ("the curve of the bulk against its equations", "other random numbers, the same within errors")
 
 
@@ -53,12 +49,12 @@ class Subject:
 def laws_for(subject: Subject, quick: bool, simulate: bool) -> tuple[Law, ...]:
     """The laws to try on a declaration, in their order; a quick check begins with those that say most."""
     zeros = [Law(f"{TINY}: {word}", _near_zero(word), True) for word in partners.through_zero(subject.draft)]
-    first = [Law(AS_WRITTEN, _as_written(subject)), *map(named_law, FIRST)]
     simulation = [Law(SIMULATION, _simulated)] if simulate else []
+    first = [named_law(CAVITY), *simulation, Law(AS_WRITTEN, _as_written(subject)), *map(named_law, NEXT)]
     if quick:
-        return (*first, *simulation, *map(named_law, LAST), *zeros[:1])
+        return (*first, *map(named_law, LAST), *zeros[:1])
     known = {law.name for law in first} | {TINY, LAWS[0].name}
-    return (*first, *zeros, *(law for law in LAWS if law.name not in known), *simulation)
+    return (*first, *zeros, *(law for law in LAWS if law.name not in known))
 
 
 def tried(laws: tuple[Law, ...], draft: Draft, seed: int, quick: bool) -> Iterator[tuple[Law, Outcome, float]]:
