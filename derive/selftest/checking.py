@@ -17,6 +17,7 @@ from derive.selftest.laws import (
     HELD,
     LAWS,
     NUMBERS,
+    READ,
     TINY,
     Law,
     Outcome,
@@ -53,7 +54,7 @@ def laws_for(subject: Subject, quick: bool, simulate: bool) -> tuple[Law, ...]:
     first = [named_law(CAVITY), *simulation, Law(AS_WRITTEN, _as_written(subject)), *map(named_law, NEXT)]
     if quick:
         return (*first, *map(named_law, LAST), *zeros[:1])
-    known = {law.name for law in first} | {TINY, LAWS[0].name}
+    known = {law.name for law in first} | {TINY, READ, LAWS[0].name}
     return (*first, *zeros, *(law for law in LAWS if law.name not in known))
 
 

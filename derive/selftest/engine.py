@@ -137,7 +137,8 @@ def words_of_code(text: str) -> list[str]:
     return sorted(found)
 
 
-def _values(text: str) -> dict[str, Any]:
+def values_of(text: str) -> dict[str, Any]:
+    """The default values of parameters, and arrays."""
     model = load(text)
     values = {p.name: p.default for p in model.parameters}
     return values if model.arrays is None else {**values, **model.arrays(values)}
@@ -153,7 +154,7 @@ def _series(values: Any) -> tuple[float, ...]:
 @lru_cache(maxsize=16)
 def solved(text: str, path: bool = False, samples: int = SAMPLES, seed: int = 0) -> Numbers:
     """The theory at the default values of the parameters."""
-    solver, values = _solver(text), _values(text)
+    solver, values = _solver(text), values_of(text)
     with told(text):
         return numbers_of(solver, load(text), values, path=path, samples=samples, seed=seed)
 
@@ -200,7 +201,7 @@ def _edge_errors(found: list[list[float | None]] | None) -> tuple[tuple[float, f
 
 def edges_in_two_ways(text: str) -> list[tuple[Edges, Edges]]:
     """Of each probed matrix whose bulk has a curve: its intervals by this and by the equations of the responses."""
-    solver, values = _solver(text), _values(text)
+    solver, values = _solver(text), values_of(text)
     with told(text):
         from numerics.bulk.support import law_of, law_without_curve
 
@@ -211,7 +212,7 @@ def edges_in_two_ways(text: str) -> list[tuple[Edges, Edges]]:
 
 def simulated(text: str, size: int, seeds: int, seed: int) -> tuple[list[Any], list[list[Any]]]:
     """Observables (draws by times) and spectra (one array of eigenvalues per draw) of a finite-size simulation."""
-    solver, values = _solver(text), _values(text)
+    solver, values = _solver(text), values_of(text)
     with told(text):
         from numerics.simulation.samples import simulate
 
@@ -249,7 +250,7 @@ def exact_observables(text: str) -> tuple[tuple[float, ...], ...] | None:
             return None
         program = exact_pass(Layout(derivation.order, derivation.saddle), ())
         values = {p: sp.Rational(repr(float(p.default))) for p in derivation.model.parameters}
-        arrays = {} if derivation.model.arrays is None else derivation.model.arrays(_values(text))
+        arrays = {} if derivation.model.arrays is None else derivation.model.arrays(values_of(text))
         try:
             machine = ExactRun.of(program, values, arrays=arrays)
             machine.order(program)

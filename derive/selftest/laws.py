@@ -27,9 +27,12 @@ from derive.selftest.engine import (
     Spectrum,
     edges_in_two_ways,
     exact_observables,
+    load,
     solved,
+    values_of,
     words_of_code,
 )
+from derive.selftest.reading import draft_of_model
 from derive.selftest.writing import write
 
 HELD, IDLE, UNDECIDED, ALONE, BROKE = "held", "does not apply", "not decided", "one is refused", "broke"
@@ -230,6 +233,17 @@ def _of_family(read: Reading = _solved) -> Check:
     return judged(lambda draft, rng: _compared((write(draft), write(draft, family=True)), 1e-12, True, read))
 
 
+def _read_back(read: Reading = _solved) -> Check:
+    """The declaration against what is written of the model that it declares, as `derive check` does."""
+
+    @judged
+    def check(draft: Draft, rng: Random) -> Outcome:
+        text = write(draft)
+        return _compared((text, write(draft_of_model(load(text), values_of(text)))), 1e-9, True, read)
+
+    return check
+
+
 def _paired(partner: Callable[..., Any], tolerance: float, read: Reading = _solved) -> Check:
     def check(draft: Draft, rng: Random) -> Outcome:
         pair = partner(draft, rng)
@@ -366,6 +380,7 @@ _PAIRS = (
     (TINY, partners.near_zero, 1e-6),
 )
 
+READ = "read as a model, and written out anew"
 NUMBERS = "numbers instead of parameters"
 AT_ONCE = "rewritten in all these ways at once"
 
@@ -376,6 +391,7 @@ LAWS = (
     *(Law(name, _partnered(partner, tolerance, strict)) for name, partner, tolerance, strict in _SAME[1:]),
     *(Law(name, _paired(partner, tolerance)) for name, partner, tolerance in _PAIRS),
     Law("a member of a family", _of_family()),
+    Law(READ, _read_back()),
     Law(NUMBERS, _partnered(partners.numbers, 1e-9, False)),
     Law("exact against sampled", _sampled),
     Law("other random numbers, the same within errors", _other_seed),
@@ -391,6 +407,7 @@ SYMBOLIC = (
     Law("the averaged action against the cavity argument", _cavity, compiled=False),
     Law(AT_ONCE, _rewritten(in_exact_arithmetic), False),
     Law(NUMBERS, _partnered(partners.numbers, 1e-9, False, in_exact_arithmetic), False),
+    Law(READ, _read_back(in_exact_arithmetic), False),
     *(Law(name, _paired(p, tolerance, in_exact_arithmetic), False) for name, p, tolerance in _PAIRS),
 )
 """The laws that need no compiler: observables of linear laws in exact arithmetic."""
