@@ -35,6 +35,7 @@ from numerics.modules import load_solver
 from numerics.precision import in_float64
 from numerics.runtime import diagonals
 from numerics.solver import solve
+from numerics.training.ensemble import _are_moments
 
 nu = parameter("nu", default=2.0, domain=positive)
 strength = parameter("strength", default=3.0)
@@ -209,6 +210,22 @@ def test_a_network_with_memory_agrees_with_simulation():
     simulated = theory.simulate(size=300, seeds=8, strength=2.0)
     assert derive.compare(found, simulated).agrees
     assert len(found.outliers) == 1
+
+
+def test_the_law_of_sites_is_not_a_moment():
+    """Its moments are shares alone; correlations are moments as they are."""
+    correlation, law = ("C", "f", "f"), ("S", "D")
+    assert _are_moments(((correlation,), (correlation,)))
+    assert not _are_moments(((correlation, law), (correlation, law)))
+
+
+@pytest.mark.slow
+def test_a_field_without_a_clock_beside_a_trait_agrees_with_simulation():
+    """Where nothing changes in time no response is made, and all order parameters have the names of moments."""
+    s, f = trait("s", D, values=[0.5, 1.5]), field("f", D)
+    model = Model((strength,), [Eq(f, s * x + tanh(x))], probe=spectrum(M + diag(s) + strength / D * outer(f, f)))
+    theory = derive.load(model)
+    assert derive.compare(theory.solve(samples=FEW), theory.simulate(size=200, seeds=8)).agrees
 
 
 def test_a_spike_that_learned_from_a_trait_beside_it_is_sampled():

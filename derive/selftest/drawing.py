@@ -66,7 +66,7 @@ def draw(rng: Random, linear: bool | None = None, probes: bool = True, wanted: f
     """A declaration. `linear`: whether all laws are linear, drawn if None; `probes`: whether a matrix is probed;
     `wanted`: features that it should have."""
     if linear is None:
-        linear = rng.random() < 0.6 and not any(feature.endswith(OF_VECTOR) for feature in wanted)
+        linear = rng.random() < 0.85 and not any(feature.endswith(OF_VECTOR) for feature in wanted)
     sketch = Sketch(rng, linear, [Sector("D")], [], None, [], [], [], [], [], wanted=wanted)
     _draw_sectors(sketch)
     if sketch.chance(0.85, "T = 1", "training_clock(endpoint=)", *_TIMES):
@@ -416,7 +416,7 @@ def _observables(sketch: Sketch) -> list[Node]:
         if not sketch.linear and sketch.chance(0.3):
             found.append(mean(value) if sketch.chance(0.5) else mean(call("tanh", value)))
     if found and sketch.chance(0.2):
-        found.append(add(times(sketch.coefficient(), found[0]), number(1)))
+        found.append(add(times(number(Fraction(-1, 2)), found[0]), number(1)))
     return found
 
 

@@ -23,6 +23,7 @@ from numerics.products import unfinished
 from numerics.runtime.interface import Key, SampledTraining
 from numerics.runtime.point import Point
 from numerics.runtime.sampled import Carried, Noting, Resolved
+from numerics.training.quadrature import BY_VALUE
 from numerics.training.shelf import Shelf
 
 MomentKey = tuple[Any, ...]
@@ -291,7 +292,7 @@ class Near(ReadTogether):
 
     def _made(self, part: Part) -> dict[Key, np.ndarray]:
         order, moments = part
-        if order == moments:  # correlations are moments as they are
+        if _are_moments(part):
             table = _sum(self.ensemble, self.terms, moments)
             base = {} if self.mean is None else self.mean.moments(moments)
             return {key: base[key] + table[key] if base else table[key] for key in order}
@@ -331,7 +332,7 @@ class NearMean(Near, Moved):
         self.ensemble.means = {name: known for name, known in self.ensemble.means.items() if name[1] in keys}
         for part in self.ensemble.parts:
             wanted = [key for key in part[0] if key in keys]
-            if part[0] == part[1]:  # correlations are moments as they are
+            if _are_moments(part):
                 found |= {key: self._of_moment(key) for key in wanted}
             elif wanted:
                 found |= {key: self._of_columns(part, key, value) for key, value in self._few(part, change=True)}
@@ -503,6 +504,13 @@ def _parts(training: SampledTraining, p: Point, shapes: Shapes) -> tuple[Part, .
         keys = [*(name for part in sharing for name in part[0]), key]
         parts.append((keys, dict.fromkeys((*(name for part in sharing for name in part[1]), *read))))
     return tuple((tuple(keys), tuple(read)) for keys, read in parts)
+
+
+def _are_moments(part: Part) -> bool:
+    """Whether order parameters are moments as they are, as correlations are; what there is for each value of something
+    on a diagonal has the names of moments and other numbers."""
+    order, moments = part
+    return order == moments and not any(key[0] in BY_VALUE for key in order)
 
 
 def _read_by(function: Callable[[Any], Any], arguments: Mapping[K, jax.ShapeDtypeStruct]) -> dict[Key, tuple[K, ...]]:
