@@ -18,6 +18,7 @@ from derive.selftest.laws import (
     LAWS,
     NUMBERS,
     READ,
+    SEEN_OF_TINY,
     TINY,
     Law,
     Outcome,
@@ -85,7 +86,7 @@ def _as_written(subject: Subject) -> Callable[[Draft, Random], Outcome]:
 def _near_zero(word: str) -> Callable[[Draft, Random], Outcome]:
     def check(draft: Draft, rng: Random) -> Outcome:
         one, two = partners.at_zero(draft, word)
-        return compared(one, two, 1e-6, False)
+        return compared(one, two, SEEN_OF_TINY, False)
 
     return check
 

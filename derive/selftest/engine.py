@@ -71,8 +71,8 @@ Edges = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True)
 class Spectrum:
-    """One probed matrix: intervals of its bulk with the errors of their ends, where these are sampled, and outliers, at
-    every time before the last one too where asked for."""
+    """One probed matrix: intervals of its bulk with the errors of their ends, where these are sampled, outliers, at
+    every time before the last one too where asked for, and point masses."""
 
     label: str
     edges: tuple[tuple[float, float], ...]
@@ -81,6 +81,7 @@ class Spectrum:
     errors: tuple[float, ...] | None
     condition: float
     path: tuple[tuple[float, ...], ...] | None
+    atoms: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,7 @@ def numbers_of(
                 None if layer.outlier_errors is None else tuple(layer.outlier_errors),
                 float(layer.diagnostics["eigenvalue_condition"]),
                 None if layer.outlier_path is None else tuple(tuple(now) for now in layer.outlier_path),
+                tuple(float(atom["at"]) for atom in layer.atoms),
             )
             for layer in solution.layers
             if labels is None or layer.label in labels

@@ -106,9 +106,9 @@ def same_numbers(left: Numbers, right: Numbers, tolerance: float) -> str:
 
 def _same_spectrum(one: Spectrum, two: Spectrum, tolerance: float) -> str:
     width = max((b for _, b in one.edges), default=1.0) - min((a for a, _ in one.edges), default=0.0) or 1.0
-    edges = [[e for pair in s.edges for e in pair] for s in (one, two)]
-    errors = [[e for pair in s.edge_errors or () for e in pair] or [0.0] * len(edges[0]) for s in (one, two)]
     loose = max(tolerance, 1e-9) * max(1.0, width)
+    ends = [[(end, e) for pair in _wide(s, loose) for end, e in zip(*pair, strict=True)] for s in (one, two)]
+    edges, errors = ([[pair[k] for pair in some] for some in ends] for k in range(2))
     if len(edges[0]) != len(edges[1]) or any(
         abs(a - b) > loose + SAMPLED_ERRORS * math.hypot(e, f) for a, b, e, f in zip(*edges, *errors, strict=True)
     ):
@@ -116,8 +116,14 @@ def _same_spectrum(one: Spectrum, two: Spectrum, tolerance: float) -> str:
     return same_outliers(one, two, tolerance)
 
 
+def _wide(spectrum: Spectrum, least: float) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+    """Intervals with the errors of their ends; those that are narrower than can be seen are point masses."""
+    errors = spectrum.edge_errors or ((0.0, 0.0),) * len(spectrum.edges)
+    return [(pair, error) for pair, error in zip(spectrum.edges, errors, strict=True) if pair[1] - pair[0] > least]
+
+
 def same_outliers(one: Spectrum, two: Spectrum, tolerance: float) -> str:
-    """Outliers that one has and the other has not, those next to the bulk left aside."""
+    """Outliers that one has and the other has not, those next to the bulk or to a point mass left aside."""
     width = max((b for _, b in one.edges), default=1.0) - min((a for a, _ in one.edges), default=0.0) or 1.0
     far = [_far(s, NEAR_EDGE * width) for s in (one, two)]
     allowed = [tolerance * max(1.0, width, abs(z)) + ROUNDING * max(one.condition, two.condition) for z, _ in far[0]]
@@ -137,7 +143,7 @@ def _far(spectrum: Spectrum, distance: float) -> list[tuple[float, float]]:
     return [
         (z, e)
         for z, e in zip(spectrum.outliers, errors, strict=True)
-        if all(z < a - distance or z > b + distance for a, b in spectrum.edges)
+        if all(z < a - distance or z > b + distance for a, b in (*spectrum.edges, *((x, x) for x in spectrum.atoms)))
     ]
 
 
@@ -357,6 +363,8 @@ def _no_traceback(draft: Draft, rng: Random) -> Outcome:
 
 RENAMED = "every symbol renamed"
 TINY = "a parameter at zero against a tiny one"
+SEEN_OF_TINY = 1e-4
+"""What numbers may differ by, in units of their size, where a parameter is zero or tiny: a root of it may enter."""
 _SAME = (
     (RENAMED, partners.renamed, 1e-12, True),
     ("equations, parameters and terms reordered", partners.reordered, 1e-12, True),
@@ -377,7 +385,7 @@ _PAIRS = (
     ("a trait with one value against the number", partners.one_value, 1e-9),
     ("a law against its mean and variance in linear laws", partners.by_moments, 1e-9),
     ("functions of time written out step by step", partners.steps_written_out, 1e-9),
-    (TINY, partners.near_zero, 1e-6),
+    (TINY, partners.near_zero, SEEN_OF_TINY),
 )
 
 READ = "read as a model, and written out anew"

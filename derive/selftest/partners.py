@@ -490,7 +490,7 @@ def through_zero(draft: Draft) -> list[str]:
 
 def at_zero(draft: Draft, word: str) -> tuple[Draft, Draft]:
     """A parameter at zero, and at a number so small that nothing can be seen of it."""
-    return draft.with_value(word, 0), draft.with_value(word, Fraction(1, 10**9))
+    return draft.with_value(word, 0), draft.with_value(word, Fraction(1, 10**10))
 
 
 def near_zero(draft: Draft, rng: Random) -> tuple[Draft, Draft] | None:
