@@ -512,10 +512,11 @@ def test_a_law_may_be_a_field_of_its_own_or_stand_inside_another(model):
 
 
 def test_what_answers_to_itself_nonlinearly_is_sampled():
-    x, y = fields("x y", D, t)
+    (x, y), noise = fields("x y", D, t), normal("noise", D, t)
     through = [Eq(x(0), v), Eq(x(t + 1), tanh(y(t))), Eq(y(t), M0 @ x(t))]  # a symmetric matrix: memory of x
     nested = [Eq(x(0), tanh(v)), Eq(x(t + 1), tanh(x(t) + v))]
-    for equations in (through, nested):
+    each_other = [Eq(x(t), erf(noise(t)) + erf(y(t - 1)) / 2), Eq(y(t), erf(x(t)))]  # to be written out without end
+    for equations in (through, nested, each_other):
         model = Model(parameters=(T,), equations=equations, observe={"square": mean(x(t) ** 2)})
         assert pass_by_integrals(derive_model(model)) is None
         assert isinstance(load_solver(generate_files(model)).training, SampledTraining)

@@ -196,9 +196,14 @@ class Laws:
         return Parts(tuple(linear), number, tuple(laws))
 
     def _resolved(
-        self, expression: sp.Expr, where: str
+        self, expression: sp.Expr, where: str, depth: int = 0
     ) -> tuple[list[tuple[sp.Expr, FieldAt]], sp.Expr, list[tuple[sp.Expr, sp.Expr]]]:
-        """Taken apart, with fields that are not Gaussian written out inside nonlinear parts."""
+        """Taken apart, with fields that are not Gaussian written out inside nonlinear parts.
+
+        depth: how often this has been done; more often than there are fields, and one of them stands in its own law.
+        """
+        if depth > len(self.rules):
+            raise NotGaussian(f"{where} is nonlinear in a field that depends on its own past and is not Gaussian")
         linear, number, nonlinear = _taken_apart(expression)
         done: list[tuple[sp.Expr, sp.Expr]] = []
         for coefficient, core in nonlinear:
@@ -209,7 +214,7 @@ class Laws:
             inner = _outside_means(core, {v: self._written_out(v, where) for v in others})
             for v in others:
                 self.written_out.setdefault(v.field, where)
-            more, plus, rest = self._resolved(inner, where)
+            more, plus, rest = self._resolved(inner, where, depth + 1)
             linear += [(coefficient * c, v) for c, v in more]
             number += coefficient * plus
             done += [(coefficient * c, e) for c, e in rest]
