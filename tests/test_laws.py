@@ -45,7 +45,7 @@ from derive.selftest.vocabulary import counted, features_of
 from derive.selftest.writing import write
 
 MANY = settings(
-    max_examples=15,
+    max_examples=12,
     deadline=None,
     derandomize=True,
     database=None,
