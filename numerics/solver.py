@@ -18,6 +18,8 @@ from numerics.bulk.sampled import edge_errors, moment_errors
 from numerics.bulk.settling import as_settled, movement
 from numerics.bulk.support import law_of
 from numerics.bulk.traces import traced
+from numerics.certificate.checking import Certifier
+from numerics.certificate.records import Certificate
 from numerics.labelled import where_defined, with_none
 from numerics.memory import check_expected, expected_memory
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
@@ -129,6 +131,8 @@ class Solution:
     """Two-time functions that were asked for so far."""
     traces: dict[Place, dict[str, list[float]]] = field(default_factory=dict)
     """Traces of resolvents with other matrices that were asked for so far: by label, z and side; real and imaginary."""
+    certificate: Certificate | None = None
+    """What was checked, where that was asked for."""
     solver: Solver | None = field(default=None, repr=False, compare=False, metadata={"live": True})
     """What computes more of them; not part of what is pickled or saved."""
 
@@ -260,6 +264,7 @@ def solve(
     overlaps: bool = False,
     two_time: Wanted = (),
     memory: float | None = None,
+    certify: bool | None = False,
     progress: Progress = None,
 ) -> Solution:
     """Order parameters, bulk and outliers.
@@ -269,7 +274,8 @@ def solve(
     where layers have names and an eigenproblem of at most 1000 rows gives them. overlaps: of the outliers' vectors
     with the spikes. two_time: correlations and responses that are wanted at once, as ("C", "a", "b"); others are
     computed when the solution is asked for them. memory: bytes that sampling and what follows may take; most of what
-    the machine has if None.
+    the machine has if None. certify: check the solution against computations of its own; None leaves out those that
+    would take longer than it took.
     """
     tell = progress or (lambda fraction, text: None)
     tell(0.0, "training level")
@@ -287,7 +293,9 @@ def solve(
         trained.method["memory"] = expected.told
         sampling = replace(sampling, share=(trained.nearby.share, trained.nearby.doubt))
     rest = part(tell, 0.05 if solver.setting.exact else 0.7, 1.0)
-    found = spectra(solver, values, trained, layers=layers, path=path, overlaps=overlaps, progress=rest)
+    found = spectra(
+        solver, values, trained, layers=layers, path=path, overlaps=overlaps, certify=certify, progress=rest
+    )
     found = replace(found, sampling=sampling)
     found.compute_two_time(wanted)
     return found
@@ -305,6 +313,7 @@ def solve_many(
     overlaps: bool = False,
     two_time: Wanted = (),
     batch: int = 1,
+    certify: bool | None = False,
     progress: Progress = None,
 ) -> Iterator[Solution | NumericalError]:
     """A solution, or the reason why there is none, for each point. Whole numbers must be the same at all points.
@@ -314,7 +323,7 @@ def solve_many(
     it together.
     """
     tell = progress or (lambda fraction, text: None)
-    kwargs: dict[str, Any] = {"layers": layers, "path": path, "overlaps": overlaps}
+    kwargs: dict[str, Any] = {"layers": layers, "path": path, "overlaps": overlaps, "certify": certify}
     done = 0
     for chunk in chunks(solver, points):
         tables: Sequence[Trained | None] = [None] * len(chunk)
@@ -408,6 +417,7 @@ def spectra(
     path: bool | None = False,
     overlaps: bool = False,
     foreseen: Mapping[Probe, Foreseen] | None = None,
+    certify: bool | None = False,
     progress: Progress = None,
 ) -> Solution:
     """The solution that belongs to a trained level: the spectrum of every layer asked for."""
@@ -416,13 +426,14 @@ def spectra(
     chosen = [m for m in solver.matrices if layers is None or m.label in layers]
     found: list[Layer] = []
     bare: dict[Probe, Layer] = {}
+    certifier = None if certify is False else Certifier(solver, values, trained, certify is True)
     for number, matrix in enumerate(chosen):
         tell(number / len(chosen), f"spectrum of layer {matrix.label}" if matrix.label else "bulk and outliers")
         if matrix.probe not in bare:
             share = part(tell, number / len(chosen), (number + 1) / len(chosen))
             known = (foreseen or {}).get(matrix.probe)
             with threads_for(trained.rows), singular_told():
-                bare[matrix.probe] = _layer(solver, values, trained, matrix, path, overlaps, known, share)
+                bare[matrix.probe] = _layer(solver, values, trained, matrix, path, overlaps, known, share, certifier)
         layer = replace(bare[matrix.probe], label=matrix.label, curve=matrix.curve)
         found.append(_moved(layer, trained.observables[matrix.plus]) if matrix.plus else layer)
     tell(1.0, "done")
@@ -437,6 +448,7 @@ def spectra(
         trained.method,
         trained.order,
         solver.about,
+        certificate=None if certifier is None else certifier.certificate([layer.label for layer in found]),
         solver=solver,
     )
 
@@ -456,6 +468,7 @@ def _layer(
     overlaps: bool,
     known: Foreseen | None,
     tell: Report,
+    certifier: Certifier | None,
 ) -> Layer:
     if known is None:
         branch = solver.branch(values, matrix, trained.order)
@@ -519,6 +532,8 @@ def _layer(
         if course is None:
             course = outlier_path(problem, steps, tell, trained.nearby.orders, known.early)
         layer = _with_path(layer, problem, course, trained, steps)
+    if certifier is not None:
+        certifier.check_layer(matrix, problem, here, (law, layer.moments, off))
     return layer
 
 

@@ -192,6 +192,7 @@ class Cut:
             "path": path,
             "overlaps": asked.overlaps is not False,
             "two_time": asked.kernels,
+            "certify": None if asked.certify else False,
         }
 
     def _sample_options(self, place: int, found: Found | None) -> dict[str, Any]:

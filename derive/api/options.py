@@ -85,6 +85,7 @@ KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "path": (_times, "True, False or a list of times"),
     "overlaps": (_yes_or_no, "True or False"),
     "simulation": (_yes_or_no, "True or False"),
+    "certify": (_yes_or_no, "True or False"),
     "command": (_text, "text"),
     "align": (
         lambda value: _text(value) or (isinstance(value, Iterable) and all(map(_text, value))),

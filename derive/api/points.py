@@ -74,6 +74,7 @@ class Point:
         kernels: Wanted,
         progress: Progress | None,
         memory: float | None = None,
+        certify: bool | None = None,
     ) -> Solution:
         """The theory; options as for `Theory.solve`."""
         told = {"samples": samples, "seed": seed, "rank": rank, "path": path, "kernels": kernels}
@@ -91,6 +92,7 @@ class Point:
                     overlaps=overlaps,
                     two_time=kernels,
                     memory=None if memory is None else 1e9 * memory,
+                    certify=certify,
                     progress=None if progress is None else part(progress, 0.1, 1.0),
                 )
             except NumericalError as error:
@@ -142,6 +144,7 @@ class Point:
         path: Path,
         kernels: Wanted,
         progress: Progress | None,
+        certify: bool | None = None,
     ) -> Comparison:
         """Theory against samples. Where only the ends of spectra are wanted, the theory says how much of them."""
         solver, values = self.solver, self.problem.values
@@ -154,6 +157,7 @@ class Point:
             overlaps=True,
             kernels=kernels,
             progress=_part(progress, 0.05, 0.3),
+            certify=certify,
         )
         ends = {} if theory.found is None else ends_to_compare(theory.found)
         share = _part(progress, 0.3, 0.9)

@@ -206,6 +206,7 @@ def sweeping_of(
         overlaps=told["overlaps"],
         eigenvalues=told["eigenvalues"],
         kernels=wanted_kernels(told["kernels"]),
+        certify=bool(told["certify"]),
     )
     shard, journal = told["shard"], told["journal"]
     workers = Workers(

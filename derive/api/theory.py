@@ -110,6 +110,7 @@ class Theory:
         align: str | Sequence[str] = (),
         kernels: Sequence[str | Name] = (),
         memory: float | None = None,
+        certify: bool | None = None,
         progress: Progress | None = None,
         **parameters: Any,
     ) -> Solution:
@@ -123,7 +124,9 @@ class Theory:
         "v(3)". kernels: two-time functions to compute at once, as "C[a,b]"; others are computed when they are asked
         for. memory: GB that a sampled solution may take, nine tenths of what the machine has unless given; what would
         take more is refused before it starts, and `diagnostics["memory"]` says what was expected. A solution that
-        diverged is false in a condition and says why.
+        diverged is false in a condition and says why. certify: `.certificate` says what was checked of the solution
+        and how closely, by default as far as that is quick; True counts the zeros of large A(z) too, False checks
+        nothing. A solution whose certificate fails is false.
 
         >>> import derive
 
@@ -142,6 +145,7 @@ class Theory:
             align=align,
             kernels=kernels,
             memory=memory,
+            certify=certify,
             progress=progress,
         )
         point = self._point(self._given("solve", options, values, parameters), progress, align)
@@ -154,6 +158,7 @@ class Theory:
             kernels=wanted_kernels(kernels),
             progress=progress,
             memory=memory,
+            certify=certify,
         )
 
     def sweep(
@@ -178,6 +183,7 @@ class Theory:
         on: str | None = None,
         journal: str | Path | None = None,
         shard: str | None = None,
+        certify: bool | None = None,
         progress: Progress | None = None,
         **parameters: Any,
     ) -> Sweep:
@@ -185,7 +191,8 @@ class Theory:
         axis.
 
         of: "solve", "simulate" or "compare"; other options are those of the verb. A point that diverges says so, and
-        the others go on. Points keep no order parameters: solve a point again for A(z).
+        the others go on. Points keep no order parameters: solve a point again for A(z). certify: check every point as
+        `solve` does; off by default, because points that are solved side by side take less time than their checks.
 
         Who computes: this process, jobs=N processes beside it ("cores": as many as there are cores, once it pays), any
         executor=, or the Dask cluster that on="dask:tcp://HOST:PORT" names. Processes have one thread each, and numbers
@@ -209,7 +216,8 @@ class Theory:
             {"size": size, "seeds": seeds, "seed": seed},
             {"of": None if of == "solve" else of, "samples": samples, "rank": rank, "backend": backend, "path": path}
             | {"overlaps": overlaps, "eigenvalues": eigenvalues, "align": align, "kernels": kernels, "jobs": jobs}
-            | {"executor": executor, "on": on, "journal": journal, "shard": shard, "progress": progress},
+            | {"executor": executor, "on": on, "journal": journal, "shard": shard, "certify": certify}
+            | {"progress": progress},
         ).done(progress)
 
     def plan(self, values: Values | None = None, /, *, measured: bool = False, **arguments: Any) -> Plan:
@@ -238,7 +246,7 @@ class Theory:
             "executor",
             "on",
         )
-        told = {name: arguments.pop(name, None) for name in (*known, "journal", "shard", "progress")}
+        told = {name: arguments.pop(name, None) for name in (*known, "journal", "shard", "certify", "progress")}
         return self._sweeping("plan", values, arguments, numbers, told).plan(measured)
 
     def _sweeping(
@@ -318,13 +326,14 @@ class Theory:
         eigenvalues: str | None = None,
         align: str | Sequence[str] = (),
         kernels: Sequence[str | Name] = (),
+        certify: bool | None = None,
         progress: Progress | None = None,
         **parameters: Any,
     ) -> Comparison:
         """Solve the theory, simulate the declaration, and set one against the other.
 
         eigenvalues: "all" by default; "ends" computes those that are compared only, the outliers on either side and the
-        edges behind them, unless a layer needs all. There is no histogram then. align: as for `solve`.
+        edges behind them, unless a layer needs all. There is no histogram then. align, certify: as for `solve`.
 
         >>> import derive
 
@@ -342,6 +351,7 @@ class Theory:
             path=path,
             eigenvalues=eigenvalues,
             align=align,
+            certify=certify,
             progress=progress,
             kernels=kernels,
         )
@@ -355,6 +365,7 @@ class Theory:
             path=path,
             kernels=wanted_kernels(kernels),
             progress=progress,
+            certify=certify,
         )
 
     def check(

@@ -36,6 +36,7 @@ class Wish:
     overlaps: bool | None = None
     eigenvalues: str | None = None
     kernels: Wanted = ()
+    certify: bool = False
 
     def __post_init__(self) -> None:
         if self.of not in KINDS:
@@ -54,6 +55,7 @@ class Wish:
             "kernels": [list(k) for k in self.kernels],
         }
         solving = {"samples": self.samples, "rank": self.rank} if self.of != "simulate" else {}
+        solving |= {"certify": True} if self.certify else {}
         sampling: dict[str, Any] = {}
         if self.of != "solve":
             sampling = {"size": self.size, "backend": self.backend, "eigenvalues": "ends" if self.ends_only else "all"}

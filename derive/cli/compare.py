@@ -9,6 +9,7 @@ import click
 from derive.cli.output import json_option, print_table
 from derive.cli.problem import (
     align_option,
+    certify_option,
     backend_option,
     eigenvalues_option,
     kernel_option,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 @eigenvalues_option
 @align_option
 @kernel_option
+@certify_option
 @out_option
 @plot_option
 @sweep_options
@@ -60,6 +62,7 @@ def compare(
     eigenvalues: str | None,
     align: tuple[str, ...],
     kernels: tuple[str, ...],
+    certify: bool | None,
     out: str | None,
     plot: str | None,
     jobs: int | None,
@@ -109,7 +112,7 @@ def compare(
       derive compare my_model.py eta=0.1,0.2 --size 200 --seeds 4 --out compared.csv
     """
     options: dict[str, Any] = {"size": size, "seeds": seeds, "samples": samples, "rank": rank, "seed": seed}
-    options |= {"backend": backend, "path": path, "align": align, "kernels": kernels}
+    options |= {"backend": backend, "path": path, "align": align, "kernels": kernels, "certify": certify}
     options["eigenvalues"] = wanted_eigenvalues(eigenvalues, size, out, plot, pairs)
     computed(
         "compare",

@@ -142,6 +142,15 @@ path_option = click.option(
 )
 
 
+certify_option = click.option(
+    "--certify/--no-certify",
+    "certify",
+    default=None,
+    help="Check the numbers against independent computations; by default at one point, as far as that is quick, and not "
+    "on a grid, where it would take longer than solving.",
+)
+
+
 plot_option = click.option(
     "--plot",
     metavar="FILE.png",

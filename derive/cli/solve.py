@@ -11,6 +11,7 @@ from derive.cli.output import handful, json_option, print_kernel, print_table
 from derive.cli.problem import (
     OneOf,
     align_option,
+    certify_option,
     kernel_option,
     memory_option,
     out_option,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @path_option
 @align_option
 @kernel_option
+@certify_option
 @click.option("--grid", metavar="LOW:HIGH:COUNT", help="Also give the density of the bulk on so many points.")
 @click.option(
     "--resolvent",
@@ -62,6 +64,7 @@ def solve(
     path: bool | None,
     align: tuple[str, ...],
     kernels: tuple[str, ...],
+    certify: bool | None,
     grid: str | None,
     places: tuple[str, ...],
     side: str | None,
@@ -119,6 +122,7 @@ def solve(
       kernels                  with --kernel: name to axes ("t", "label of a", "s", "label of b", as far as there are
                                any), values and errors (null where nothing is sampled); a response is null where s > t
       layers                   the same for each layer, where a model names them
+      certificate              what was checked: name, layer, what, value, expected, closeness, status, note of each
       diagnostics              residuals and how the numbers were found
     On a grid: setting, axes, points (parameters and the above, or parameters and error).
 
@@ -143,7 +147,7 @@ def solve(
         if makes_a_grid(pairs):
             raise click.UsageError("--memory belongs to one point; give each parameter one value")
     options: dict[str, Any] = {"samples": samples, "seed": seed, "rank": rank, "path": path}
-    options |= {"align": align, "kernels": kernels}
+    options |= {"align": align, "kernels": kernels, "certify": certify}
 
     def solved(theory: Any, given: dict[str, Any], progress: Any) -> Solution:
         found: Solution = theory.solve(given, **options, memory=memory, progress=progress)
@@ -234,11 +238,22 @@ def _print_solution(
         for kernel in solution.found.two_time.values():
             print_kernel(kernel.name, kernel.values, kernel.errors, kernel.axes)
     click.echo(_how(solution))
+    _print_certificate(solution, verbose)
     for reason in solution.trouble:
         click.echo(f"not to be trusted: {reason}")
     if verbose:
         for name, value in solution.diagnostics.items():
             click.echo(f"{name.replace('_', ' ')}: {_readable(value)}")
+
+
+def _print_certificate(solution: Solution, verbose: bool) -> None:
+    """One line, or a table where a check failed or details are asked for."""
+    found = solution.certificate
+    if found is None:
+        return
+    click.echo(f"certificate: {found.summary}")
+    if verbose or not found:
+        print_table("", ("check", "compared", "how closely", "outcome"), found.rows(), text_columns=4)
 
 
 def _how(solution: Solution) -> str:

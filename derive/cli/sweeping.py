@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -134,8 +134,15 @@ def computed(
     for name in (flags.out, flags.plot):
         if name is not None and not flags.as_json:
             click.echo(f"wrote {name}")
-    if several and result.missing == len(result):
+    if several and result.missing == len(result) or _uncertified(result.points if several else (result,)):
         click.get_current_context().exit(3)
+
+
+def _uncertified(points: Iterable[Any]) -> bool:
+    """Whether the certificate of any solution failed."""
+    solutions = (getattr(point, "theory", point) for point in points)
+    certificates = (getattr(solution, "certificate", None) for solution in solutions)
+    return any(certificate is not None and not certificate for certificate in certificates)
 
 
 def _one_thread() -> None:

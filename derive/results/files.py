@@ -24,6 +24,7 @@ from derive.results.solution import Solution
 from derive.results.sweep import Sweep
 from derive.results.typed import built
 from numerics.bulk.law import Law, Panel, Panelled, Piece
+from numerics.certificate.records import Certificate, Check
 from numerics.outliers.alignments import Alignment
 from numerics.runtime.interface import DataOf, FieldOf, ObservableOf, ParameterOf, ProbeOf, Setting
 from numerics.simulation.compare import Row
@@ -57,6 +58,8 @@ KINDS = (
     ObservableOf,
     TwoTime,
     Sampling,
+    Certificate,
+    Check,
 )
 """What a file may hold; nothing else is ever made from one."""
 _NAMED: dict[str, type[Any]] = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in KINDS}

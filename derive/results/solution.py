@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
+    from numerics.certificate.records import Certificate
     from numerics.outliers.alignments import Alignment
     from numerics.solver import Layer as FoundLayer, Solution as Found
     from numerics.two_time import Kernels
@@ -372,6 +373,8 @@ class Solution(Saved):
             if layer.diagnostics.get("residual", 0.0) > LARGE_RESIDUAL:
                 residual = layer.diagnostics["residual"]
                 trouble.append(f"{where}A(z) is not singular at an outlier (residual {residual:.1g}); try other values")
+        for check in found.certificate.failed if found.certificate is not None else ():
+            trouble.append(f"{check.sentence}; run derive check {made.target or 'on its file'}, and do not use them")
         return Solution(made, found, tuple(trouble))
 
     def __bool__(self) -> bool:
@@ -556,6 +559,11 @@ class Solution(Saved):
         return dict(self._numbers.diagnostics)
 
     @property
+    def certificate(self) -> Certificate | None:
+        """What was checked of the numbers, and how closely; None where nothing was."""
+        return None if self.found is None else self.found.certificate
+
+    @property
     def exact(self) -> bool:
         """Whether nothing was sampled."""
         return self._numbers.observable_errors is None
@@ -585,6 +593,8 @@ class Solution(Saved):
         if self.found.two_time:
             result["kernels"] = {kernel.name: kernel.as_dict() for kernel in self.found.two_time.values()}
         result["trouble"] = list(self.trouble)
+        if self.certificate is not None:
+            result["certificate"] = [check.as_dict() for check in self.certificate]
         result["diagnostics"] = self.diagnostics
         more = {name: series for name, series in self.found.observables.items() if name not in result}
         return {**result, **more}

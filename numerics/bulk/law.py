@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,12 @@ def _exp_minus_one(x: np.ndarray) -> np.ndarray:
     return found
 
 
+@cache
+def _gauss(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of Gauss and Legendre."""
+    return np.polynomial.legendre.leggauss(count)
+
+
 @dataclass(frozen=True)
 class Panel:
     """Chebyshev series of density times dx/dt on a part [t0, t1] of a piece, and how well it has converged."""
@@ -148,7 +155,7 @@ class Panel:
         total = np.zeros(z.shape, complex)
         closest = np.full(z.shape, -1.0)
         ends = ((self.piece.low, self.t0 == 0, -1.0), (self.piece.high, self.t1 == 1, 1.0))
-        for nodes, weights in (np.polynomial.legendre.leggauss(count + k) for k in range(2 if poles else 1)):
+        for nodes, weights in (_gauss(count + k) for k in range(2 if poles else 1)):
             t = middle + half * nodes
             rest = np.polynomial.chebyshev.chebval(nodes, self.series) / self.piece.beyond(z, t)
             logarithms = np.zeros(z.shape, complex)
@@ -179,7 +186,7 @@ class Panel:
 
     def average(self, function: Callable[[Any], Any]) -> complex:
         """The integral of a smooth function of x against the density."""
-        nodes, weights = np.polynomial.legendre.leggauss(NODES + 8)
+        nodes, weights = _gauss(NODES + 8)
         t = (self.t0 + self.t1) / 2 + (self.t1 - self.t0) / 2 * nodes
         density = np.polynomial.chebyshev.chebval(nodes, self.series)
         return complex(np.sum(weights * density * function(self.piece.x(t))) * (self.t1 - self.t0) / 2)

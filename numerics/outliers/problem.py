@@ -94,7 +94,7 @@ def a_matrices(problem: SpikedProblem, z: np.ndarray) -> np.ndarray:
     responses = problem.branch.responses(z).T
     if not np.iscomplexobj(z) and np.all(responses.imag == 0):
         responses = responses.real
-    return np.asarray(_assembler(problem.probe)(problem.p, jnp.asarray(z), responses, read(problem.order)))
+    return np.asarray(assembler(problem.probe)(problem.p, jnp.asarray(z), responses, read(problem.order)))
 
 
 def rows_of(problem: SpikedProblem) -> int:
@@ -105,7 +105,7 @@ def rows_of(problem: SpikedProblem) -> int:
 
 
 @lru_cache(maxsize=64)
-def _assembler(probe: Probe) -> Callable[..., Any]:
+def assembler(probe: Probe) -> Callable[..., Any]:
     """A(z) at many points, compiled once for each setting and set of whole numbers."""
 
     def many(p: Point, z: Array, responses: Array, order: Order) -> Array:

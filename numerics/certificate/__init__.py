@@ -1,0 +1,1 @@
+"""Checks of a solution that are independent of the way in which it was found."""

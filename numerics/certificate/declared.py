@@ -1,0 +1,202 @@
+"""The declared equations on words: the simulation of a declaration, run for infinitely large matrices.
+
+The generated simulation draws the disorder, runs the equations as they stand and returns the probed matrices. Here it
+draws letters instead of arrays. Nothing of the derivation takes part: neither an action nor a saddle point, neither
+order parameters nor a resolvent.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from numerics.certificate.words import (
+    Drawn,
+    Ensemble,
+    Function,
+    LargeMatrix,
+    LargeVector,
+    NotWritten,
+    Trait,
+    outer_product,
+)
+from numerics.runtime import finite_size
+from numerics.runtime.interface import FiniteSize
+from numerics.runtime.point import Point
+from numerics.runtime.traits import density, discrete
+
+SIZE = 2**100
+"""A size so large that what falls with it is beyond rounding; a power of two, so that its roots are exact."""
+STEPS = 2
+"""Steps of training that the fields are followed for: words grow with every one."""
+NODES = 512
+"""Values that the density of a trait is taken at."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the declared equations give: the probed matrices by label, observables at each time, and fields by name."""
+
+    probed: Mapping[str, LargeMatrix]
+    observables: Mapping[str, list[Any]]
+    fields: Mapping[str, Any]
+
+
+class Past:
+    """A field at all times so far, unknown after the first steps. Before the start it is zero."""
+
+    def __init__(self, ensemble: Ensemble, size: int, labels: int = 1, kicks: Any = None) -> None:
+        self._values: list[Any] = []
+        self._unknown = LargeVector(ensemble, size, None, labels)
+
+    def append(self, value: Any) -> None:
+        self._values.append(value if len(self._values) <= STEPS else self._unknown)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, time: int) -> Any:
+        return self._values[time] if time >= 0 else 0.0
+
+
+class Functions:
+    """Functions of arrays by name, which take large vectors too."""
+
+    def __init__(self, library: Any, ensemble: Ensemble) -> None:
+        self._library, self._ensemble = library, ensemble
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(self._library, name)
+        if not callable(function):
+            return function
+
+        def applied(*given: Any, **more: Any) -> Any:
+            if any(isinstance(one, (LargeVector, Function)) for one in given):
+                return Function.of(function, *given)
+            traits = [one for one in given if isinstance(one, Trait)]
+            if traits:
+                return traits[0].combined(function, *given)
+            plain = [float(one) if isinstance(one, int) and abs(one) > 2**53 else one for one in given]
+            return function(*plain, **more)
+
+        return applied
+
+    def zeros(self, shape: tuple[int, ...]) -> Any:
+        rows, columns = shape
+        if columns > 2**53:
+            return LargeMatrix(self._ensemble, rows, columns, {})
+        return LargeVector(self._ensemble, rows, {}, columns)
+
+
+def run_declared(simulation: FiniteSize, p: Point) -> Declared:
+    """The declared equations at a point; NotWritten where they hold something that words do not reach."""
+    ensemble = Ensemble()
+    fields: dict[str, Any] = {}
+    code = simulation.simulate
+    names = {**code.__globals__, **_functions(ensemble)}  # type: ignore[attr-defined]
+    simulate = types.FunctionType(code.__code__, names, code.__name__, code.__defaults__, code.__closure__)  # type: ignore[attr-defined]
+    libraries = Functions(np, ensemble), Functions(scipy.special, ensemble)
+    try:
+        probed, _, observables = simulate(p, SIZE, None, _ignored, None, None, fields.update, *libraries)
+    except (TypeError, AttributeError, ValueError, IndexError, KeyError, OverflowError) as error:
+        raise NotWritten(f"the equations hold what words do not reach ({type(error).__name__})") from error
+    return Declared(probed, observables, fields)
+
+
+def _ignored(share: float) -> None:
+    """Nobody asks how far the run is."""
+
+
+def _functions(ensemble: Ensemble) -> dict[str, Callable[..., Any]]:
+    """What a simulation calls, on words."""
+
+    def gaussian(rng: Any, xp: Any, rows: int, columns: int) -> LargeMatrix:
+        return ensemble.matrix(rows, columns, 1.0, False)
+
+    def goe(rng: Any, xp: Any, size: int, variance: float) -> LargeMatrix:
+        return ensemble.matrix(size, size, float(variance), True)
+
+    def normal(rng: Any, xp: Any, size: int, labels: int | None = None) -> LargeVector:
+        return ensemble.vector(Drawn(size, 1 if labels is None else int(labels)))
+
+    def drawn_from(rng: Any, xp: Any, law: tuple[Any, ...], size: int, labels: int | None = None) -> LargeVector:
+        return LargeVector(ensemble, size, None, 1 if labels is None else int(labels))
+
+    def trait_of_values(rng: Any, xp: Any, size: int, values: Any, weights: Any) -> Trait:
+        law = discrete(values, weights, np)
+        return _trait(size, np.asarray(law.values, float), np.asarray(law.weights, float))
+
+    def trait_of_density(rng: Any, xp: Any, size: int, function: Any, low: Any, high: Any) -> Trait:
+        law = density(function, low, high, NODES, np)
+        return _trait(size, np.asarray(law.values, float), np.asarray(law.weights, float))
+
+    def _trait(size: int, values: np.ndarray, weights: np.ndarray) -> Trait:
+        traits.append(len(traits))
+        return Trait(size, (traits[-1],), values, {traits[-1]: weights / weights.sum()})
+
+    def labelled(function: Callable[..., Any], place: int) -> Callable[..., Any]:
+        """A function that changes labels only, on the coefficients of a vector."""
+
+        def applied(*given: Any) -> Any:
+            vector = given[place]
+            if isinstance(vector, Function):
+                vector = LargeVector(ensemble, vector.size, None, vector.labels)
+            arguments = [np if k < place else one for k, one in enumerate(given)]
+            if not isinstance(vector, LargeVector):
+                return function(*arguments)
+            return vector.mapped(lambda rows: function(*arguments[:place], rows, *arguments[place + 1 :]))
+
+        return applied
+
+    traits: list[int] = []
+    whole = {"repeated": 1, "in_order": 0, "mixed_along": 1, "total_along": 0, "total": 0}
+    return {
+        **{name: labelled(getattr(finite_size, name), place) for name, place in whole.items()},
+        "gaussian": gaussian,
+        "goe": goe,
+        "normal": normal,
+        "drawn_from": drawn_from,
+        "trait_of_values": trait_of_values,
+        "trait_of_density": trait_of_density,
+        "Past": partial(Past, ensemble),
+        "kicked": lambda value, kicks: value,
+        "mean": mean,
+        "average": average,
+        "outer": outer,
+        "project": lambda left, right, vector: outer(left, right) @ vector,
+        "diagonal_matrix": partial(diagonal_matrix, ensemble),
+        "scaled_rows": lambda entries, matrix: diagonal_matrix(ensemble, entries) @ matrix,
+        "scaled_columns": lambda matrix, entries: matrix @ diagonal_matrix(ensemble, entries),
+    }
+
+
+def mean(vector: Any) -> Any:
+    """The mean over sites: one row."""
+    if isinstance(vector, Trait):
+        return np.array([[vector.mean]])
+    return vector.mean_row() if isinstance(vector, (LargeVector, Function)) else finite_size.mean(vector)
+
+
+def average(vector: Any) -> Any:
+    """The mean over sites and labels, as a number."""
+    return float(np.mean(mean(vector)))
+
+
+def outer(left: Any, right: Any) -> LargeMatrix:
+    """left right^T; labels are summed over."""
+    if not all(isinstance(side, (LargeVector, Function)) for side in (left, right)):
+        raise NotWritten("an outer product of numbers")
+    return outer_product(left, right)
+
+
+def diagonal_matrix(ensemble: Ensemble, entries: Any) -> LargeMatrix:
+    """The matrix with a trait on its diagonal."""
+    if not isinstance(entries, Trait):
+        raise NotWritten("a field on a diagonal")
+    return LargeMatrix(ensemble, entries.size, entries.size, {(ensemble.diagonal(entries),): 1.0})

@@ -1,0 +1,123 @@
+"""What was checked of a solution, how closely, and whether it held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from time import perf_counter
+from typing import Any, Literal
+
+Status = Literal["passed", "failed", "not checked"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One comparison of a solution with a computation of its own.
+
+    name: "outliers", "bulk" or "training"; layer: the label of the probed matrix, where there are several. what: what
+    was compared. value: of the solution, expected: of the check, and closeness how far apart they may be. note: why
+    there was no comparison, or what it leaves out. seconds: what it took; not part of what is saved.
+    """
+
+    name: str
+    layer: str
+    what: str
+    value: float | None
+    expected: float | None
+    closeness: float
+    status: Status
+    note: str = ""
+    seconds: float = field(default=0.0, compare=False, metadata={"live": True})
+
+    def as_dict(self) -> dict[str, Any]:
+        """The check as plain data, without the time that it took."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "seconds"}
+
+    @property
+    def passed(self) -> bool:
+        """Whether a comparison was made and held."""
+        return self.status == "passed"
+
+    @property
+    def place(self) -> str:
+        """The name, with the layer where there are several."""
+        return f"{self.name} of layer {self.layer}" if self.layer else self.name
+
+    @property
+    def sentence(self) -> str:
+        """What failed, in one sentence."""
+        found = "nothing" if self.value is None else f"{self.value:.6g}"
+        wanted = "nothing" if self.expected is None else f"{self.expected:.6g}"
+        return f"the certificate fails: {self.place}, {self.what}, {found} where {wanted} is expected"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """All checks of a solution. It is false in a condition if one of them failed."""
+
+    checks: tuple[Check, ...]
+
+    def __bool__(self) -> bool:
+        return not self.failed
+
+    def __iter__(self) -> Iterator[Check]:
+        return iter(self.checks)
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        return tuple(check for check in self.checks if check.status == "failed")
+
+    @property
+    def seconds(self) -> float:
+        """What all checks took."""
+        return sum(check.seconds for check in self.checks)
+
+    @property
+    def summary(self) -> str:
+        """How many checks were made and held, in one line."""
+        counts = {status: sum(check.status == status for check in self.checks) for status in _TOLD}
+        parts = [f"{count} {_TOLD[status]}" for status, count in counts.items() if count]
+        passed = counts["passed"]
+        if passed:
+            parts[0] = f"{passed} check{'s' if passed > 1 else ''} passed"
+        return ", ".join(parts) or "nothing to check"
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """One row per check: its name, what was compared, how closely, and the outcome."""
+        return [(check.place, check.what, _closely(check), check.status) for check in self.checks]
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        widths = [max((len(row[k]) for row in rows), default=0) for k in range(3)]
+        lines = ["  ".join([*(row[k].ljust(widths[k]) for k in range(3)), row[3]]) for row in rows]
+        return "\n".join([f"certificate: {self.summary}", *(f"  {line}" for line in lines)])
+
+    __repr__ = __str__
+
+
+_TOLD = {"passed": "passed", "failed": "failed", "not checked": "not checked"}
+
+
+def _closely(check: Check) -> str:
+    """How closely value and expectation agree, or why they were not compared."""
+    if check.value is None or check.expected is None:
+        return check.note
+    if check.closeness == 0:
+        return (
+            f"{check.value:.6g} = {check.expected:.6g}"
+            if check.passed
+            else f"{check.value:.6g}, not {check.expected:.6g}"
+        )
+    off = abs(check.value - check.expected)
+    return f"off by {off:.1e}, at most {check.closeness:.1e}"
+
+
+class Stopwatch:
+    """The time since it was started."""
+
+    def __init__(self) -> None:
+        self.begun = perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        return perf_counter() - self.begun

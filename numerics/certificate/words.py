@@ -1,0 +1,725 @@
+"""Large random matrices and vectors as sums of words, whose traces are sums over non-crossing Wick pairings.
+
+A matrix is a sum of numbers times words in independent Gaussian matrices and diagonal ones, and outer products of
+vectors. A vector is a sum of words applied to what was drawn, or a function of such sums, entry by entry. Means over
+sites follow from Wick's theorem at leading order in the sizes: in a pairing of the Gaussian matrices of a word each pair
+encloses a word of its own, whose trace multiplies that of what is left. What this does not reach, as a random matrix
+applied to a function of itself, is unknown: a vector without terms, whose means are NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from itertools import combinations_with_replacement
+from typing import Any, Literal
+
+import numpy as np
+
+Word = tuple[int, ...]
+"""Letters: 2 k for the random matrix k, 2 k + 1 for its transpose, and -1 - k for the diagonal matrix k."""
+Terms = dict[tuple[Word, int], np.ndarray]
+"""By word and number of what it is applied to: one row per label of that, one column per label of the vector."""
+MOST_TERMS = 16
+"""Terms of a vector beyond which it counts as unknown."""
+LONGEST_WORD = 10
+"""Letters of a word in a vector beyond which it counts as unknown."""
+MOST_WORDS = 256
+"""Words of a matrix beyond which it is not written out."""
+MOST_ARGUMENTS = 3
+"""Gaussian fields in the argument of a function beyond which its mean counts as unknown."""
+NODES = ((0, 0), (70, 100), (40, 56), (20, 28))
+"""Nodes of Gaussian quadrature along each axis, fewer and more, by the number of axes."""
+CONVERGED = 1e-7
+"""How far these two may differ."""
+
+
+class NotWritten(Exception):
+    """Something cannot be written as a sum of words; the argument says what."""
+
+
+@dataclass(frozen=True)
+class Random:
+    """A matrix of independent Gaussian entries, or a symmetric one."""
+
+    rows: int
+    columns: int
+    variance: float
+    symmetric: bool
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What words are applied to: entries that are independent from site to site.
+
+    kind: "normal", "constant" for ones, or "other" for another law. by: the random matrix that makes it of a function,
+    and made_with: all random matrices that it comes from.
+    """
+
+    size: int
+    labels: int
+    kind: Literal["normal", "constant", "other"] = "normal"
+    by: int | None = None
+    made_with: frozenset[int] = frozenset()
+
+
+@dataclass
+class Ensemble:
+    """The random matrices, diagonal matrices and drawn vectors of one declaration."""
+
+    matrices: list[Random] = field(default_factory=list)
+    diagonals: list[Trait] = field(default_factory=list)
+    drawn: list[Drawn] = field(default_factory=list)
+    covariances: dict[int, np.ndarray] = field(default_factory=dict)
+    known: dict[tuple[Word, Word], float] = field(default_factory=dict)
+
+    # -- what is drawn
+
+    def matrix(self, rows: int, columns: int, variance: float, symmetric: bool) -> LargeMatrix:
+        self.matrices.append(Random(rows, columns, variance, symmetric))
+        return LargeMatrix(self, rows, columns, {(2 * len(self.matrices) - 2,): 1.0})
+
+    def vector(self, drawn: Drawn) -> LargeVector:
+        self.drawn.append(drawn)
+        return LargeVector(self, drawn.size, {((), len(self.drawn) - 1): np.eye(drawn.labels)})
+
+    def constant(self, size: int, row: Any) -> LargeVector:
+        """The vector that has the same numbers at all sites: words act on it as on one that was drawn."""
+        ones = Drawn(size, 1, "constant")
+        if ones not in self.drawn:
+            self.drawn.append(ones)
+        number = self.drawn.index(ones)
+        return LargeVector(self, size, {((), number): np.atleast_2d(np.asarray(row, float))})
+
+    def diagonal(self, trait: Trait) -> int:
+        self.diagonals.append(trait)
+        return -len(self.diagonals)
+
+    # -- words
+
+    def transposed(self, word: Word) -> Word:
+        return tuple(self.partner(letter) for letter in reversed(word))
+
+    def partner(self, letter: int) -> int:
+        """The transpose of a letter: of a random matrix, what it is paired with."""
+        return letter if letter < 0 or self.matrices[letter // 2].symmetric else letter ^ 1
+
+    def trace(self, word: Word, beside: Word = ()) -> float:
+        """The normalised trace of a word at leading order; beside: diagonal letters that multiply what is left."""
+        key = (word, beside)
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = self._trace(word, beside)
+        return found
+
+    def _trace(self, word: Word, beside: Word) -> float:
+        if not word:
+            return self._mean(beside) if beside else 1.0
+        letter, rest = word[0], word[1:]
+        if letter < 0:
+            return self.trace(rest, tuple(sorted((*beside, letter))))
+        random = self.matrices[letter // 2]
+        inner = random.rows if letter % 2 else random.columns
+        partner, total = self.partner(letter), 0.0
+        for place, other in enumerate(rest):
+            if other == partner:
+                enclosed = self.trace(rest[:place])
+                if enclosed:
+                    total += enclosed * self.trace(rest[place + 1 :], beside)
+        return random.variance * inner * total
+
+    def _mean(self, letters: Word) -> float:
+        """The mean over sites of a product of diagonal entries."""
+        whole = self.diagonals[-1 - letters[0]]
+        for letter in letters[1:]:
+            whole = whole * self.diagonals[-1 - letter]
+        return whole.mean
+
+    def covariance(self, number: int) -> np.ndarray:
+        """The covariance of the labels of what was drawn."""
+        found = self.covariances.get(number)
+        return np.eye(self.drawn[number].labels) if found is None else found
+
+    def are_independent(self, a: tuple[Word, int], b: tuple[Word, int]) -> bool:
+        """Whether terms of two drawn vectors are: the random matrix that makes one has no part in the other."""
+        drawn = [self.drawn[number] for _, number in (a, b)]
+        with_matrices = [_matrices(word) | one.made_with for (word, _), one in zip((a, b), drawn, strict=True)]
+        if drawn[0].by is None and drawn[1].by is None:
+            return True
+        return any(
+            one.by is not None and one.by not in others
+            for one, others in zip(drawn, reversed(with_matrices), strict=True)
+        )
+
+    def overlaps(self, a: LargeVector, b: LargeVector) -> np.ndarray:
+        """The means over sites of products of two vectors: one row per label of the first, one column of the second."""
+        total = np.zeros((a.labels, b.labels))
+        if a.terms is None or b.terms is None:
+            return np.full(total.shape, np.nan)
+        for (first, one), left in a.terms.items():
+            for (second, other), right in b.terms.items():
+                if one == other:
+                    share = self.trace((*self.transposed(first), *second)) * self.drawn[one].size / a.size
+                    if share:
+                        total += share * left.T @ self.covariance(one) @ right
+                elif not self.are_independent((first, one), (second, other)):
+                    return np.full(total.shape, np.nan)
+        return total
+
+
+def _matrices(word: Word) -> frozenset[int]:
+    """The random matrices in a word."""
+    return frozenset(letter // 2 for letter in word if letter >= 0)
+
+
+@dataclass(frozen=True)
+class Trait:
+    """Numbers that differ from site to site, by their values along one axis for each trait that they depend on."""
+
+    size: int
+    axes: tuple[int, ...]
+    values: np.ndarray
+    weights: Mapping[int, np.ndarray]
+
+    __array_ufunc__ = None
+
+    def aligned(self, axes: tuple[int, ...]) -> np.ndarray:
+        shape = [self.values.shape[self.axes.index(axis)] if axis in self.axes else 1 for axis in axes]
+        order = [self.axes.index(axis) for axis in axes if axis in self.axes]
+        return self.values.transpose(order).reshape(shape)
+
+    def combined(self, function: Callable[..., Any], *others: Any) -> Trait:
+        """A function of traits of the same sites, and of numbers."""
+        traits = [other for other in others if isinstance(other, Trait)]
+        axes = tuple(sorted({axis for one in (self, *traits) for axis in one.axes}))
+        values = [one.aligned(axes) if isinstance(one, Trait) else one for one in others]
+        weights = {k: w for one in (self, *traits) for k, w in one.weights.items()}
+        return Trait(self.size, axes, np.asarray(function(*values), float), weights)
+
+    @property
+    def mean(self) -> float:
+        total = self.values
+        for axis in reversed(self.axes):
+            total = total @ self.weights[axis]
+        return float(total)
+
+    def _with(self, other: Any, function: Callable[..., Any], turned: bool = False) -> Any:
+        if isinstance(other, (LargeVector, LargeMatrix)):
+            return NotImplemented
+        if not isinstance(other, Trait) and np.size(other) > 1:
+            raise NotWritten("a trait with labels")
+        number = other if isinstance(other, Trait) else float(np.asarray(other).item())
+        pair = (number, self) if turned else (self, number)
+        return self.combined(function, *pair)
+
+    def __add__(self, other: Any) -> Any:
+        return self._with(other, np.add)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._with(other, np.subtract)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._with(other, np.subtract, True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._with(other, np.multiply)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._with(other, np.divide)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._with(other, np.divide, True)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._with(other, np.power)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._with(other, np.power, True)
+
+    def __neg__(self) -> Trait:
+        return self.combined(np.negative, self)
+
+    @property
+    def T(self) -> Trait:
+        return self
+
+
+@dataclass(frozen=True)
+class LargeVector:
+    """A vector over sites, with labels. terms: None where it is unknown."""
+
+    ensemble: Ensemble
+    size: int
+    terms: Terms | None
+    width: int = 0
+
+    __array_ufunc__ = None
+
+    @property
+    def labels(self) -> int:
+        if not self.terms:
+            return max(1, self.width)
+        return int(next(iter(self.terms.values())).shape[1])
+
+    @property
+    def T(self) -> TransposedVector:
+        return TransposedVector(self)
+
+    def unknown(self, labels: int | None = None) -> LargeVector:
+        return LargeVector(self.ensemble, self.size, None, self.labels if labels is None else labels)
+
+    def mapped(self, change: Callable[[np.ndarray], np.ndarray], labels: int | None = None) -> LargeVector:
+        """The vector with its labels changed by a linear map."""
+        if self.terms is None:
+            width = change(np.zeros((1, self.labels))).shape[1] if labels is None else labels
+            return self.unknown(width)
+        return _kept(self.ensemble, self.size, {key: change(rows) for key, rows in self.terms.items()})
+
+    def within(self, word: Word, size: int, scale: float) -> LargeVector:
+        """A number times a word applied to the vector."""
+        if self.terms is None:
+            return LargeVector(self.ensemble, size, None, self.labels)
+        matrices = _matrices(word)
+        if any(matrices & self.ensemble.drawn[number].made_with for _, number in self.terms):
+            return LargeVector(self.ensemble, size, None, self.labels)
+        terms = {((*word, *old), number): scale * rows for (old, number), rows in self.terms.items()}
+        return _kept(self.ensemble, size, terms, self.labels)
+
+    @property
+    def made_with(self) -> frozenset[int]:
+        """The random matrices that it depends on."""
+        found: set[int] = set()
+        for word, number in self.terms or {}:
+            found |= _matrices(word) | self.ensemble.drawn[number].made_with
+        return frozenset(found)
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Function):
+            return NotImplemented
+        if isinstance(other, Trait):
+            other = self.ensemble.constant(self.size, 1.0).scaled_by(other)
+        if not isinstance(other, LargeVector):
+            if not np.any(other):
+                return self
+            other = self.ensemble.constant(self.size, other)
+        labels = max(self.labels, other.labels)
+        if self.terms is None or other.terms is None:
+            return self.unknown(labels)
+        terms = {key: np.broadcast_to(rows, (len(rows), labels)) for key, rows in self.terms.items()}
+        for key, rows in other.terms.items():
+            terms[key] = terms[key] + rows if key in terms else np.broadcast_to(rows, (len(rows), labels))
+        return _kept(self.ensemble, self.size, terms, labels)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return NotImplemented if isinstance(other, Function) else self + -1.0 * other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -1.0 * self + other
+
+    def __neg__(self) -> LargeVector:
+        return -1.0 * self
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, LargeVector):
+            return Function.of(np.multiply, self, other)
+        if isinstance(other, Function):
+            return NotImplemented
+        if isinstance(other, Trait):
+            return self.scaled_by(other)
+        row = np.atleast_2d(np.asarray(other, float))
+        if row.shape[0] != 1:
+            raise NotWritten("a table multiplies a vector entry by entry")
+        return self.mapped(lambda rows: rows * row)
+
+    __rmul__ = __mul__
+
+    def scaled_by(self, trait: Trait) -> LargeVector:
+        """The diagonal matrix of a trait times the vector."""
+        return self.within((self.ensemble.diagonal(trait),), self.size, 1.0)
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, (LargeVector, Function)):
+            return Function.of(np.divide, self, other)
+        return self * (1.0 / other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return Function.of(np.divide, other, self)
+
+    def __pow__(self, power: Any) -> Any:
+        return Function.of(np.multiply, self, self) if np.all(power == 2) else Function.of(np.power, self, power)
+
+    def __rpow__(self, base: Any) -> Any:
+        return Function.of(np.power, base, self)
+
+    def __matmul__(self, table: Any) -> Any:
+        if isinstance(table, TransposedVector):
+            return outer_product(self, table.vector)
+        return self.mapped(lambda rows: rows @ table)
+
+    def __lt__(self, other: Any) -> Any:
+        return Function.of(np.less, self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return Function.of(np.greater, self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return Function.of(np.less_equal, self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return Function.of(np.greater_equal, self, other)
+
+    def mean_row(self) -> np.ndarray:
+        """The means over sites, one row."""
+        return self.ensemble.overlaps(self.ensemble.constant(self.size, 1.0), self)
+
+
+@dataclass(frozen=True)
+class TransposedVector:
+    """A vector that acts from the left."""
+
+    vector: LargeVector
+
+
+def _kept(ensemble: Ensemble, size: int, terms: Terms, labels: int = 1) -> LargeVector:
+    """A vector of these terms, without those that vanish; unknown if they are too many or too long."""
+    some = {key: rows for key, rows in terms.items() if np.any(rows)}
+    width = next((rows.shape[1] for rows in terms.values()), labels)
+    if len(some) > MOST_TERMS or any(len(word) > LONGEST_WORD for word, _ in some):
+        return LargeVector(ensemble, size, None, width)
+    return LargeVector(ensemble, size, some, width)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of vectors, entry by entry. arguments: vectors that are sums of words."""
+
+    function: Callable[..., Any]
+    arguments: tuple[LargeVector, ...]
+    pair: tuple[LargeVector, LargeVector] | None = None
+    """The two factors, where it is a product."""
+
+    __array_ufunc__ = None
+
+    @staticmethod
+    def of(function: Callable[..., Any], *given: Any) -> Function:
+        """A function of vectors, of functions of them, and of numbers."""
+        arguments: list[LargeVector] = []
+        parts: list[tuple[Callable[..., Any] | None, list[int], Any]] = []
+        for one in given:
+            vectors = one.arguments if isinstance(one, Function) else (one,) if isinstance(one, LargeVector) else ()
+            if isinstance(one, (Trait, LargeMatrix)):
+                raise NotWritten("a function of a trait and a field")
+            places = []
+            for vector in vectors:
+                same = [k for k, known in enumerate(arguments) if known is vector]
+                places.append(same[0] if same else len(arguments))
+                if not same:
+                    arguments.append(vector)
+            parts.append((one.function if isinstance(one, Function) else None, places, one))
+
+        def applied(*values: Any) -> Any:
+            made = [
+                inner(*(values[k] for k in places)) if inner is not None else values[places[0]] if places else one
+                for inner, places, one in parts
+            ]
+            return function(*made)
+
+        plain = all(isinstance(one, LargeVector) for one in given)
+        pair = (given[0], given[-1]) if function is np.multiply and plain else None
+        return Function(applied, tuple(arguments), pair)
+
+    @property
+    def ensemble(self) -> Ensemble:
+        return self.arguments[0].ensemble
+
+    @property
+    def size(self) -> int:
+        return self.arguments[0].size
+
+    @property
+    def labels(self) -> int:
+        return max(vector.labels for vector in self.arguments)
+
+    @property
+    def made_with(self) -> frozenset[int]:
+        return frozenset().union(*(vector.made_with for vector in self.arguments))
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether its mean is a Gaussian integral over few variables."""
+        if len(self.arguments) > MOST_ARGUMENTS or any(vector.terms is None for vector in self.arguments):
+            return False
+        keys = [key for vector in self.arguments for key in vector.terms or {}]
+        drawn = self.ensemble.drawn
+        return all(drawn[number].kind != "other" and min(word, default=0) >= 0 for word, number in keys)
+
+    def mean_row(self) -> np.ndarray:
+        """The means over sites, one row."""
+        if self.pair is not None:
+            one, other = self.pair
+            found = np.diagonal(self.ensemble.overlaps(*_alike(one, other)))
+            return found[None]
+        return self.integrals[None]
+
+    def __add__(self, other: Any) -> Any:
+        return Function.of(np.add, self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return Function.of(np.subtract, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return Function.of(np.subtract, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return Function.of(np.multiply, self, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return Function.of(np.divide, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return Function.of(np.divide, other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return Function.of(np.power, self, other)
+
+    def __neg__(self) -> Any:
+        return Function.of(np.negative, self)
+
+    def __matmul__(self, table: Any) -> Any:
+        if isinstance(table, TransposedVector):
+            return NotImplemented
+        return LargeVector(self.ensemble, self.size, None, np.shape(table)[1])
+
+    @property
+    def T(self) -> TransposedVector:
+        return TransposedVector(LargeVector(self.ensemble, self.size, None, self.labels))
+
+    def __lt__(self, other: Any) -> Any:
+        return Function.of(np.less, self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return Function.of(np.greater, self, other)
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """The means of products of its labels."""
+        found = np.full((self.labels, self.labels), np.nan)
+        if self.labels == 1:
+            found[0, 0] = (self * self).integrals[0]
+        elif self.gaussian and 2 * len(self.arguments) <= MOST_ARGUMENTS:
+            for a, b in combinations_with_replacement(range(self.labels), 2):
+                found[a, b] = found[b, a] = self._joint(a, b)
+        return found
+
+    @cached_property
+    def integrals(self) -> np.ndarray:
+        """Its mean for each label, by Gaussian quadrature over the fields that it depends on."""
+        if not self.gaussian:
+            return np.full(self.labels, np.nan)
+        each = [self._fields([(vector, label) for vector in self.arguments]) for label in range(self.labels)]
+        return np.array([_integral(self.function, *fields, label) for label, fields in enumerate(each)])
+
+    def _joint(self, a: int, b: int) -> float:
+        """The mean of the product of two labels."""
+        count = len(self.arguments)
+
+        def both(*values: Any) -> Any:
+            return self.function(*values[:count]) * self.function(*values[count:])
+
+        return _integral(both, *self._fields([(vector, label) for label in (a, b) for vector in self.arguments]), a)
+
+    def _fields(self, pairs: Sequence[tuple[LargeVector, int]]) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and covariance of vectors at labels."""
+        split = [(*_centred(vector), min(label, vector.labels - 1)) for vector, label in pairs]
+        mean = np.array([row[0, label] for row, _, label in split])
+        overlaps = self.ensemble.overlaps
+        return mean, np.array([[overlaps(x, y)[i, j] for _, y, j in split] for _, x, i in split])
+
+
+def _centred(vector: LargeVector) -> tuple[np.ndarray, LargeVector]:
+    """The mean of a vector, as one row, and the vector without it."""
+    drawn, terms = vector.ensemble.drawn, vector.terms or {}
+    constant = [key for key in terms if not key[0] and drawn[key[1]].kind == "constant"]
+    mean = sum((terms[key] for key in constant), np.zeros((1, vector.labels)))
+    rest = {key: rows for key, rows in terms.items() if key not in constant}
+    return mean, LargeVector(vector.ensemble, vector.size, rest, vector.labels)
+
+
+def _alike(one: LargeVector, other: LargeVector) -> tuple[LargeVector, LargeVector]:
+    """Two vectors with as many labels."""
+    labels = max(one.labels, other.labels)
+
+    def widened(vector: LargeVector) -> LargeVector:
+        return vector.mapped(lambda rows: np.broadcast_to(rows, (len(rows), labels)), labels)
+
+    return widened(one), widened(other)
+
+
+def _integral(function: Callable[..., Any], mean: np.ndarray, covariance: np.ndarray, label: int) -> float:
+    """The mean of a function of Gaussian variables; numbers in it that have labels are taken at one of them. NaN where
+    fewer nodes give another number, as for a function with a kink."""
+    if not np.all(np.isfinite(covariance)):
+        return math.nan
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    found = []
+    for nodes in NODES[len(covariance)]:
+        points, weights = _normals(len(covariance), nodes)
+        with np.errstate(all="ignore"):
+            at = np.asarray(function(*(row[:, None] for row in mean[:, None] + root @ points)), float)
+        column = at[:, min(label, at.shape[1] - 1)] if at.ndim == 2 else at
+        found.append(float(np.sum(weights * np.ravel(column))))
+    return found[1] if abs(found[1] - found[0]) <= CONVERGED * (1 + abs(found[1])) else math.nan
+
+
+@cache
+def _normals(axes: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes of Gaussian quadrature, one row per axis, and their weights."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(count)
+    grids = np.meshgrid(*[nodes] * axes, indexing="ij")
+    each = np.meshgrid(*[weights / np.sqrt(2 * np.pi)] * axes, indexing="ij")
+    return np.array([grid.ravel() for grid in grids]), np.prod([grid.ravel() for grid in each], axis=0)
+
+
+Dyads = tuple[tuple[float, LargeVector, LargeVector], ...] | Literal["unknown"]
+"""Numbers times outer products of vectors."""
+UNKNOWN: Literal["unknown"] = "unknown"
+"""Outer products of vectors that are not known: a matrix of low rank all the same."""
+
+
+@dataclass(frozen=True)
+class LargeMatrix:
+    """A matrix between two sectors: numbers times words, and numbers times outer products."""
+
+    ensemble: Ensemble
+    rows: int
+    columns: int
+    words: Mapping[Word, float]
+    dyads: Dyads = ()
+
+    __array_ufunc__ = None
+
+    @property
+    def T(self) -> LargeMatrix:
+        turned = {self.ensemble.transposed(word): scale for word, scale in self.words.items()}
+        if self.dyads == UNKNOWN:
+            return LargeMatrix(self.ensemble, self.columns, self.rows, turned, UNKNOWN)
+        dyads = tuple((scale, right, left) for scale, left, right in self.dyads)
+        return LargeMatrix(self.ensemble, self.columns, self.rows, turned, dyads)
+
+    def __add__(self, other: Any) -> LargeMatrix:
+        if not isinstance(other, LargeMatrix):
+            raise NotWritten("a number is added to a matrix")
+        words = dict(self.words)
+        for word, scale in other.words.items():
+            words[word] = words.get(word, 0.0) + scale
+        dyads = UNKNOWN if UNKNOWN in (self.dyads, other.dyads) else (*self.dyads, *other.dyads)
+        return LargeMatrix(self.ensemble, self.rows, self.columns, words, dyads)
+
+    def __sub__(self, other: Any) -> LargeMatrix:
+        return self + -1.0 * other
+
+    def __neg__(self) -> LargeMatrix:
+        return -1.0 * self
+
+    def __mul__(self, other: Any) -> LargeMatrix:
+        number = float(np.asarray(other).item())
+        words = {word: number * scale for word, scale in self.words.items()}
+        if self.dyads == UNKNOWN:
+            return LargeMatrix(self.ensemble, self.rows, self.columns, words, UNKNOWN)
+        dyads = tuple((number * scale, a, b) for scale, a, b in self.dyads)
+        return LargeMatrix(self.ensemble, self.rows, self.columns, words, dyads)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> LargeMatrix:
+        return self * (1.0 / float(np.asarray(other).item()))
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, LargeMatrix):
+            return self._times(other)
+        if isinstance(other, Function):
+            return self._on_function(other)
+        if not isinstance(other, LargeVector):
+            raise NotWritten("a matrix is applied to numbers")
+        if other.terms is None or self.dyads == UNKNOWN:
+            return LargeVector(self.ensemble, self.rows, None, other.labels)
+        total = LargeVector(self.ensemble, self.rows, {}, other.labels)
+        for word, scale in self.words.items():
+            total = total + other.within(word, self.rows, scale)
+        for scale, left, right in self.dyads:
+            total = total + self._projected(scale, left, right, other)
+        return total
+
+    def _projected(self, scale: float, left: LargeVector, right: LargeVector, vector: LargeVector) -> LargeVector:
+        """An outer product applied to a vector."""
+        overlaps = scale * vector.size * self.ensemble.overlaps(right, vector)
+        if not np.all(np.isfinite(overlaps)):
+            return LargeVector(self.ensemble, self.rows, None, vector.labels)
+        return left.mapped(lambda rows: rows @ overlaps, vector.labels)
+
+    def _on_function(self, function: Function) -> LargeVector:
+        """A random matrix applied to a function that it has no part in: Gaussian, with the covariance of that."""
+        unknown = LargeVector(self.ensemble, self.rows, None, function.labels)
+        if self.dyads or len(self.words) != 1:
+            return unknown
+        ((word, scale),) = self.words.items()
+        if len(word) != 1 or word[0] < 0 or word[0] // 2 in function.made_with:
+            return unknown
+        random = self.ensemble.matrices[word[0] // 2]
+        covariance = scale**2 * random.variance * function.size * function.covariance
+        if not np.all(np.isfinite(covariance)):
+            return unknown
+        matrix = word[0] // 2
+        vector = self.ensemble.vector(
+            Drawn(self.rows, function.labels, by=matrix, made_with=function.made_with | {matrix})
+        )
+        self.ensemble.covariances[len(self.ensemble.drawn) - 1] = covariance
+        return vector
+
+    def _times(self, other: LargeMatrix) -> LargeMatrix:
+        if len(self.words) * len(other.words) > MOST_WORDS:
+            raise NotWritten(f"the probed matrix has more than {MOST_WORDS} words")
+        words: dict[Word, float] = {}
+        for one, scale in self.words.items():
+            for two, number in other.words.items():
+                words[(*one, *two)] = words.get((*one, *two), 0.0) + scale * number
+        dyads = UNKNOWN if self.dyads or other.dyads else ()
+        return LargeMatrix(self.ensemble, self.rows, other.columns, words, dyads)
+
+
+def outer_product(left: LargeVector | Function, right: LargeVector | Function) -> LargeMatrix:
+    """left right^T; labels are summed over."""
+    known = isinstance(left, LargeVector) and isinstance(right, LargeVector) and left.terms is not None
+    dyads = ((1.0, left, right),) if known and right.terms is not None else UNKNOWN
+    return LargeMatrix(left.ensemble, left.size, right.size, {}, dyads)
+
+
+def word_moments(matrix: LargeMatrix, most: int, work: int) -> list[float]:
+    """Normalised traces of the first powers of a matrix, without what has low rank. work: letters of all words of a
+    power together beyond which it is not taken."""
+    powers: dict[Word, float] = {(): 1.0}
+    found = [1.0]
+    words = {word: scale for word, scale in matrix.words.items() if scale != 0}
+    for _ in range(most):
+        if len(powers) * len(words) * max((len(word) for word in (*powers, *words)), default=0) > work:
+            break
+        nearer: dict[Word, float] = {}
+        for one, scale in powers.items():
+            for two, number in words.items():
+                nearer[(*one, *two)] = nearer.get((*one, *two), 0.0) + scale * number
+        powers = nearer
+        found.append(math.fsum(scale * matrix.ensemble.trace(word) for word, scale in powers.items()))
+    return found

@@ -1,0 +1,369 @@
+"""How many zeros det A(z) has outside the bulk, by the argument principle.
+
+A(z) is assembled from its blocks on the physical branch of the bulk equations; neither an eigenproblem nor an inverse
+map takes part. On each interval of the real axis outside the bulk a lens in the variable w, the logarithm of the
+distances to both ends, encloses every zero but those at the very ends. A(z) is real on the real axis, so that the upper
+half of the lens is enough: the argument of det A(z) changes by pi for each zero.
+
+Far out the blocks decouple: what is left of A(z) without order parameters, A0(z), is a direct sum of small matrices.
+The argument of det A(z) / det A0(z), which is one at infinity, is followed apart from those of the small matrices.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from derive.errors import NumericalError
+from numerics.bulk.branch import Branch
+from numerics.certificate.records import Check, Stopwatch
+from numerics.nearby import read
+from numerics.outliers.problem import SpikedProblem, assembler
+from numerics.precision import in_float64
+from numerics.runtime.interface import BulkLaw
+from numerics.runtime.point import Point
+from numerics.threads import threads_for
+
+NAME = "outliers"
+LARGEST_ROWS = 200
+"""Rows of A(z) above which a determinant at every node costs more than the eigenproblem that gave the outliers."""
+BESIDE = -8.0
+"""Where a lens begins in w: at 3e-4 of the unit of length from the end of its interval."""
+BEYOND = 3.0
+"""Where a lens ends in w if its interval is infinite and no zero is known farther out: at twenty units of length."""
+AROUND = 2.0
+"""How far in w a lens reaches beyond a zero that is known."""
+OPENING = 1.2
+"""Half the opening of a lens, in radians."""
+THINNER = 8.0
+"""A lens that is thinner by this factor leaves out pairs of zeros that sampling noise has moved off the real axis."""
+STEP = 1.0
+"""Distance in w between the first nodes."""
+TURN = 1.5
+"""Neighbouring nodes between which log det changes by more, in its argument or modulus, get a node between them."""
+MOST_NODES = 1024
+"""Nodes of one lens beyond which the number of zeros is not decided."""
+BATCH = 32
+"""Nodes at which A(z) is assembled together: one shape, compiled once."""
+FARTHER = 2.0
+"""How much farther out in w log(det A / det A0) is looked at again: it falls like 1/z if no zero is left."""
+SMALL, FALLING = 3.0, 0.4
+"""What this logarithm may be at the end of a lens, and the factor that it falls by at least farther out."""
+FARTHEST = 300.0
+"""A lens that would have to end beyond this w is not followed."""
+TIGHTEST = 1e-9
+"""Nodes that are as close to each other in w have a zero beside them."""
+
+
+class Undecided(Exception):
+    """The number of zeros could not be told; the argument says why."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """An open interval of the real axis outside the bulk, infinite at one end or both, and the unit of length."""
+
+    low: float
+    high: float
+    unit: float
+
+    def holds(self, z: float) -> bool:
+        return self.low < z < self.high
+
+    @property
+    def shown(self) -> str:
+        if math.isinf(self.low):
+            return f"below {self.high:.6g}"
+        return f"above {self.low:.6g}" if math.isinf(self.high) else f"between {self.low:.6g} and {self.high:.6g}"
+
+    def z(self, w: np.ndarray) -> np.ndarray:
+        """The point that w stands for: w is the logarithm of the distance to a finite end, over that to the other."""
+        grown = np.exp(w)
+        if math.isinf(self.high):
+            return self.low + self.unit * grown
+        if math.isinf(self.low):
+            return self.high - self.unit * grown.conj()
+        # measured from the nearer end
+        near = (self.high - self.low) * grown / (1 + grown)
+        far = (self.high - self.low) / (1 + grown)
+        return np.where(w.real < 0, self.low + near, self.high - far)
+
+    def w(self, z: float) -> float:
+        """The real w of a point inside."""
+        if math.isinf(self.high):
+            return math.log((z - self.low) / self.unit)
+        if math.isinf(self.low):
+            return math.log((self.high - z) / self.unit)
+        return math.log((z - self.low) / (self.high - z))
+
+    @property
+    def infinite(self) -> bool:
+        return math.isinf(self.low) or math.isinf(self.high)
+
+
+@dataclass(frozen=True)
+class Lens:
+    """The upper half of a contour around a part of a gap, from one real w to another."""
+
+    gap: Gap
+    first: float
+    last: float
+    opening: float
+
+    @staticmethod
+    def around(gap: Gap, known: Sequence[float], opening: float = OPENING) -> Lens:
+        """A lens that reaches beyond all known zeros, by whole steps, so that lenses of one gap are mostly the same."""
+        places = [gap.w(z) for z in known]
+        first = min([BESIDE, *(math.floor(w - AROUND) for w in places)])
+        far = BEYOND if gap.infinite else -BESIDE
+        return Lens(gap, first, max([far, *(math.ceil(w + AROUND) for w in places)]), opening)
+
+    @property
+    def nodes(self) -> np.ndarray:
+        return np.linspace(self.first, self.last, 1 + round((self.last - self.first) / STEP))
+
+    def z(self, w: np.ndarray) -> np.ndarray:
+        """The points of the contour above w; on the real axis at its ends, and beyond them."""
+        share = np.clip((w - self.first) / (self.last - self.first), 0.0, 1.0)
+        height = self.opening * np.sqrt(4 * share * (1 - share))
+        z = self.gap.z(w + 1j * height)
+        found: np.ndarray = np.where(height == 0, z.real + 0j, z)
+        return found
+
+
+def gaps_outside(problem: SpikedProblem) -> list[Gap]:
+    """The intervals of the real axis on which outliers are looked for, ascending."""
+    taken = sorted(problem.searched)
+    if not taken:
+        return [Gap(-math.inf, 0.0, 1.0), Gap(0.0, math.inf, 1.0)]
+    lowest, highest = taken[0][0], max(high for _, high in taken)
+    unit = highest - lowest or abs(highest) or 1.0
+    found, reached = [Gap(-math.inf, lowest, unit)], taken[0][1]
+    for low, high in taken[1:]:
+        if low - reached > 1e-9 * unit:
+            found.append(Gap(reached, low, unit))
+        reached = max(reached, high)
+    return [*found, Gap(highest, math.inf, unit)]
+
+
+class Determinant:
+    """log det A(z) at nodes in the upper half plane or on the real axis, in two parts: of det A(z) / det A0(z), and of
+    each of the small matrices that A0(z) is the direct sum of."""
+
+    def __init__(self, problem: SpikedProblem) -> None:
+        self.problem = problem
+        self.order = read(problem.order)
+        self.empty = {key: np.zeros_like(value) for key, value in self.order.items()}
+        self.assemble = assembler(problem.probe)
+        self.parts: list[np.ndarray] | None = None
+        self.count = 0
+
+    @cached_property
+    def rows(self) -> int:
+        """How many rows A(z) has."""
+        z, count = jnp.zeros(BATCH, complex), len(self.problem.branch.law.responses)
+        made = jax.eval_shape(self.assemble, self.problem.p, z, np.zeros((BATCH, count), complex), self.order)
+        return int(made.shape[-1])
+
+    def _matrices(self, z: np.ndarray, responses: np.ndarray, order: object) -> np.ndarray:
+        filled = -(-z.size // BATCH) * BATCH - z.size
+        points = np.concatenate([z, np.full(filled, z[0])])
+        known = np.concatenate([responses, np.tile(responses[:1], (filled, 1))])
+        made = [
+            np.asarray(self.assemble(self.problem.p, jnp.asarray(points[k : k + BATCH]), known[k : k + BATCH], order))
+            for k in range(0, points.size, BATCH)
+        ]
+        found: np.ndarray = np.concatenate(made)[: z.size]
+        return found
+
+    def __call__(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """For each node the logarithm of det A / det A0, and a row with those of the parts of A0."""
+        self.count += z.size
+        responses = _responses(self.problem.branch, z)
+        whole = self._matrices(z, responses, self.order)
+        bare = self._matrices(z, responses, self.empty)
+        if not (np.all(np.isfinite(whole)) and np.all(np.isfinite(bare))):
+            raise Undecided("A(z) is not finite")
+        if self.parts is None:
+            self.parts = _components(bare)
+        logs = []
+        for group in self.parts:  # indices of the rows of all components of one size
+            blocks = bare[:, group[:, :, None], group[:, None, :]]
+            sign, size = np.linalg.slogdet(blocks)
+            logs.append(size + 1j * np.angle(sign))
+        apart = np.concatenate(logs, axis=1)
+        sign, size = np.linalg.slogdet(whole)
+        together = size + 1j * np.angle(sign) - apart.sum(axis=1)
+        if not (np.all(np.isfinite(together)) and np.all(np.isfinite(apart))):
+            raise Undecided("A(z) is singular on the contour")
+        return _wrapped(together), apart
+
+
+def _responses(branch: Branch, z: np.ndarray) -> np.ndarray:
+    """The bulk responses at nodes, one row each; kept, because lenses around one bulk are mostly the same."""
+    return _kept_responses(branch.law, branch.own, tuple(z.tolist()))
+
+
+@lru_cache(maxsize=64)
+def _kept_responses(law: BulkLaw, p: Point, z: tuple[complex, ...]) -> np.ndarray:
+    found: np.ndarray = Branch(law, p).responses(np.array(z)).T.astype(complex)
+    return found
+
+
+def _components(matrices: np.ndarray) -> list[np.ndarray]:
+    """Rows of a direct sum of small matrices: for each size one array, with the rows of each matrix in a row."""
+    joined = np.any(matrices != 0, axis=0)
+    count, label = connected_components(csr_array(joined), directed=False)
+    by_size: dict[int, list[np.ndarray]] = {}
+    order = np.argsort(label, kind="stable")
+    for rows in np.split(order, np.cumsum(np.bincount(label, minlength=count))[:-1]):
+        by_size.setdefault(rows.size, []).append(rows)
+    return [np.array(rows) for rows in by_size.values()]
+
+
+def _wrapped(logarithms: np.ndarray) -> np.ndarray:
+    """Logarithms with arguments between -pi and pi."""
+    found: np.ndarray = logarithms.real + 1j * _turned(logarithms.imag)
+    return found
+
+
+def _turned(angles: np.ndarray) -> np.ndarray:
+    found: np.ndarray = angles - 2 * np.pi * np.round(angles / (2 * np.pi))
+    return found
+
+
+@dataclass(frozen=True)
+class Traced:
+    """log det A(z) along a lens: of det A / det A0 and, one column each, of the parts of A0."""
+
+    lens: Lens
+    nodes: np.ndarray
+    together: np.ndarray
+    apart: np.ndarray
+
+    @property
+    def unresolved(self) -> np.ndarray:
+        """Between which neighbouring nodes there must be another one."""
+        found: np.ndarray = _too_far(self.together[:, None]) | _too_far(self.apart)
+        return found
+
+    @property
+    def ends_far_out(self) -> bool:
+        """Whether no zero is left beyond the last node but one; that one ends the lens, the last is farther out."""
+        end, beyond = self.together[-2:]
+        real = abs(end.imag) < 1e-6 and abs(beyond.imag) < 1e-6
+        return real and abs(end) < SMALL and abs(beyond) < FALLING * abs(end) + 1e-9
+
+    @property
+    def zeros(self) -> int:
+        """How many zeros the lens and its mirror image enclose."""
+        turns = np.sum(_turned(np.diff(self.together.imag))) + np.sum(_turned(np.diff(self.apart.imag, axis=0)))
+        # with w the contour runs clockwise, unless z falls where w grows
+        zeros = float(turns) / np.pi * (1 if math.isinf(self.lens.gap.low) else -1)
+        if abs(zeros - round(zeros)) > 0.05:
+            raise Undecided("det A(z) is not real on the real axis")
+        return round(zeros)
+
+
+def trace(determinant: Determinant, lenses: Sequence[Lens]) -> list[Traced]:
+    """log det A(z) along several lenses, with as many nodes as it takes; Undecided where that is too many."""
+    nodes = [np.append(lens.nodes, lens.last + FARTHER) if lens.gap.infinite else lens.nodes for lens in lenses]
+    found = _together(determinant, lenses, nodes)
+    for k, one in enumerate(found):
+        while one.lens.gap.infinite and not one.ends_far_out:
+            lens = replace(one.lens, last=one.lens.last + FARTHER)
+            if lens.last > FARTHEST:
+                raise Undecided("the blocks of A(z) do not decouple far out")
+            (one,) = _together(determinant, [lens], [np.append(lens.nodes, lens.last + FARTHER)])
+        if one.lens.gap.infinite:
+            one = Traced(one.lens, one.nodes[:-1], one.together[:-1], one.apart[:-1])
+        found[k] = _refined(determinant, one)
+    return found
+
+
+def _together(determinant: Determinant, lenses: Sequence[Lens], nodes: Sequence[np.ndarray]) -> list[Traced]:
+    """All lenses at their nodes: the bulk equations are solved at many points for little more than at one."""
+    together, apart = determinant(np.concatenate([lens.z(w) for lens, w in zip(lenses, nodes, strict=True)]))
+    cuts = np.cumsum([w.size for w in nodes])[:-1]
+    pieces = zip(lenses, nodes, np.split(together, cuts), np.split(apart, cuts), strict=True)
+    return [Traced(*piece) for piece in pieces]
+
+
+def _refined(determinant: Determinant, one: Traced) -> Traced:
+    while (wide := one.unresolved).any():
+        if one.nodes.size + wide.sum() > MOST_NODES:
+            raise Undecided(f"{MOST_NODES} nodes do not resolve the argument of det A(z)")
+        if np.min(np.diff(one.nodes)[wide]) < TIGHTEST:
+            raise Undecided("a zero of det A(z) is too close to the end of a contour")
+        between = (one.nodes[:-1][wide] + one.nodes[1:][wide]) / 2
+        together, apart = determinant(one.lens.z(between))
+        order = np.argsort(np.concatenate([one.nodes, between]), kind="stable")
+        one = Traced(
+            one.lens,
+            np.concatenate([one.nodes, between])[order],
+            np.concatenate([one.together, together])[order],
+            np.concatenate([one.apart, apart])[order],
+        )
+    return one
+
+
+def _too_far(logarithms: np.ndarray) -> np.ndarray:
+    """Between which neighbours any of the logarithms, one per column, changes too much, and where next to those."""
+    step = np.diff(logarithms, axis=0)
+    change = np.max(np.maximum(np.abs(step.real), np.abs(_turned(step.imag))), axis=1)
+    found, far = change > TURN, change > 2 * TURN
+    found[1:] |= far[:-1]
+    found[:-1] |= far[1:]
+    return found
+
+
+def _counted(
+    determinant: Determinant, gaps: Sequence[Gap], known: Sequence[Sequence[float]], sampled: bool
+) -> list[int]:
+    """The number of zeros in each gap; known: those that are reported there."""
+    lenses = [Lens.around(gap, zs) for gap, zs in zip(gaps, known, strict=True)]
+    counts = [one.zeros for one in trace(determinant, lenses)]
+    for k, (gap, zs) in enumerate(zip(gaps, known, strict=True)):
+        if sampled and counts[k] != len(zs):
+            (thin,) = trace(determinant, [Lens.around(gap, zs, OPENING / THINNER)])
+            counts[k] = thin.zeros
+    return counts
+
+
+@in_float64
+def check_outliers(
+    problem: SpikedProblem, outliers: Sequence[float], label: str = "", sampled: bool = False, most: int = LARGEST_ROWS
+) -> Check:
+    """Whether A(z) has as many zeros outside the bulk as outliers are reported, interval by interval.
+
+    outliers: at the order parameters of the problem. sampled: whether these carry noise. most: rows of A(z) above which
+    nothing is checked.
+    """
+    watch = Stopwatch()
+    check = Check(NAME, label, "zeros of det A(z) outside the bulk", float(len(outliers)), None, 0.0, "not checked")
+    determinant = Determinant(problem) if problem.probe.unknowns else None
+    rows = 0 if determinant is None else determinant.rows
+    if determinant is None or rows == 0:
+        return replace(check, expected=0.0, status="failed" if outliers else "passed", seconds=watch.seconds)
+    if rows > most:
+        return replace(check, note=f"A(z) has {rows} rows, more than {most}", seconds=watch.seconds)
+    gaps = gaps_outside(problem)
+    known = [[z for z in outliers if gap.holds(z)] for gap in gaps]
+    try:
+        with threads_for(rows):
+            counts = _counted(determinant, gaps, known, sampled)
+    except (Undecided, NumericalError, np.linalg.LinAlgError) as error:
+        return replace(check, note=f"not decided: {error}", seconds=watch.seconds)
+    wrong = [gap.shown for gap, count, zs in zip(gaps, counts, known, strict=True) if count != len(zs)]
+    check = replace(check, expected=float(sum(counts)), note=f"{determinant.count} nodes", seconds=watch.seconds)
+    if wrong:
+        return replace(check, what=f"zeros of det A(z) {wrong[0]}", status="failed")
+    return replace(check, status="passed")
