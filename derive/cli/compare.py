@@ -9,8 +9,8 @@ import click
 from derive.cli.output import json_option, print_table
 from derive.cli.problem import (
     align_option,
-    certify_option,
     backend_option,
+    certify_option,
     eigenvalues_option,
     kernel_option,
     out_option,

@@ -146,8 +146,8 @@ certify_option = click.option(
     "--certify/--no-certify",
     "certify",
     default=None,
-    help="Check the numbers against independent computations; by default at one point, as far as that is quick, and not "
-    "on a grid, where it would take longer than solving.",
+    help="Check the numbers against independent computations; by default at one point, as far as that is quick, and "
+    "not on a grid, where it would take longer than solving.",
 )
 
 

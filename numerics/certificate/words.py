@@ -2,9 +2,9 @@
 
 A matrix is a sum of numbers times words in independent Gaussian matrices and diagonal ones, and outer products of
 vectors. A vector is a sum of words applied to what was drawn, or a function of such sums, entry by entry. Means over
-sites follow from Wick's theorem at leading order in the sizes: in a pairing of the Gaussian matrices of a word each pair
-encloses a word of its own, whose trace multiplies that of what is left. What this does not reach, as a random matrix
-applied to a function of itself, is unknown: a vector without terms, whose means are NaN.
+sites follow from Wick's theorem at leading order in the sizes: each pair of Gaussian matrices in a word encloses a word
+of its own, whose trace multiplies that of what is left. What this does not reach, as a random matrix applied to a
+function of itself, is unknown: a vector without terms, whose means are NaN.
 """
 
 from __future__ import annotations

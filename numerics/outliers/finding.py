@@ -222,7 +222,10 @@ def candidates(problem: SpikedProblem, ring: Ring, values: Sequence[float]) -> l
     if ring.inverse is None and (ring.relation is None or problem.probe.sites is not None):
         places = _along_the_axis(problem, ring, values)
     else:
-        places = [_preimages(problem.p, ring, s) for s in values]
+        roots = [_preimages(problem.p, ring, s) for s in values]
+        open_ = [k for k, zs in enumerate(roots) if zs is None]
+        found = dict(zip(open_, _along_the_axis(problem, ring, [values[k] for k in open_]), strict=True))
+        places = [found[k] if zs is None else zs for k, zs in enumerate(roots)]
     return [(k, z) for k, zs in enumerate(places) for z in zs if abs(z) < LARGEST and problem.outside(z)]
 
 
@@ -456,7 +459,9 @@ def _with_conditions(spectrum: RingSpectrum) -> list[tuple[float, float, float]]
     return [(z, float(c), s) for (z, s), c in zip(found, conditions, strict=True)]
 
 
-def _preimages(p: Point, ring: Ring, s: float) -> list[float]:
+def _preimages(p: Point, ring: Ring, s: float) -> list[float] | None:
+    """Where a branch of the map takes a value; None where the relation does not tell, because it vanishes there for
+    every z or overflows."""
     if s == 0:
         return []
     value = np.float64(s)  # NumPy's number: where a quotient or a power is infinite, no error of Python's
@@ -470,13 +475,14 @@ def _preimages(p: Point, ring: Ring, s: float) -> list[float]:
         return real_roots([float(c) for c in ring.relation(p, value)])
 
 
-def real_roots(coefficients: Sequence[float]) -> list[float]:
-    """Real roots of a polynomial, highest power first. A leading coefficient next to which others would overflow stands
-    for roots at infinity, as for values of a map that are all but zero."""
+def real_roots(coefficients: Sequence[float]) -> list[float] | None:
+    """Real roots of a polynomial, highest power first; None for one that vanishes identically, which has every root, or
+    is not finite. A leading coefficient next to which others would overflow stands for roots at infinity, as for values
+    of a map that are all but zero."""
     shares = np.array(coefficients)
     size = float(np.max(np.abs(shares), initial=0.0))
     if not 0 < size < np.inf:
-        return []
+        return None
     shares /= size
     roots = np.roots(shares[int(np.argmax(np.abs(shares) > SMALLEST_LEADING)) :])
     return [float(root.real) for root in roots if abs(root.imag) <= 1e-9 * (1 + abs(root))]
