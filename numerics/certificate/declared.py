@@ -7,6 +7,7 @@ order parameters nor a resolvent.
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import numpy as np
 import scipy.special
 
 from numerics.certificate.words import (
+    UNKNOWN,
     Drawn,
     Ensemble,
     Function,
@@ -196,7 +198,9 @@ def outer(left: Any, right: Any) -> LargeMatrix:
 
 
 def diagonal_matrix(ensemble: Ensemble, entries: Any) -> LargeMatrix:
-    """The matrix with a trait on its diagonal."""
+    """The matrix with a trait on its diagonal; with a field there it is no sum of words, and unknown."""
+    if isinstance(entries, (LargeVector, Function)):
+        return LargeMatrix(ensemble, entries.size, entries.size, {(): math.nan}, UNKNOWN)
     if not isinstance(entries, Trait):
-        raise NotWritten("a field on a diagonal")
+        raise NotWritten("numbers on a diagonal")
     return LargeMatrix(ensemble, entries.size, entries.size, {(ensemble.diagonal(entries),): 1.0})

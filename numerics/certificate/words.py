@@ -713,6 +713,8 @@ def word_moments(matrix: LargeMatrix, most: int, work: int) -> list[float]:
     powers: dict[Word, float] = {(): 1.0}
     found = [1.0]
     words = {word: scale for word, scale in matrix.words.items() if scale != 0}
+    if not all(map(math.isfinite, words.values())):
+        return found
     for _ in range(most):
         if len(powers) * len(words) * max((len(word) for word in (*powers, *words)), default=0) > work:
             break
