@@ -29,6 +29,7 @@ from numerics.outliers.finding import Eigenvalues, find_outliers, ring_eigenvalu
 from numerics.outliers.following import Lost
 from numerics.outliers.large import is_large, large_spectrum
 from numerics.outliers.overlaps import are_resolved, span_sizes, spike_overlaps
+from numerics.outliers.edges import undecided_edges
 from numerics.outliers.paths import Course, Early, early_eigenvalues, outlier_path, places_to_ask, taken_at
 from numerics.outliers.poles import poles, replica_poles
 from numerics.outliers.problem import SpikedProblem, a_matrices as assembled
@@ -74,7 +75,8 @@ class Layer:
     and left vector with the span of the spikes; overlap_errors: theirs where the theory is sampled. alignments: with
     each direction that the declaration asks about, of the vectors that live on its sector; alignment_path: the same at
     each time, of the outliers that are there. law: of the bulk; moments: its own, from order 0, and moment_errors
-    theirs where it depends on what is sampled; curve: the polynomial in the resolvent G and z that is zero on it, None
+    theirs where it depends on what is sampled, as edge_errors are those of the edges, None for an edge at which responses
+    are infinite; curve: the polynomial in the resolvent G and z that is zero on it, None
     if it was too large to find. shift: what was added to the diagonal, also at all times. given: numbers of the
     training level that the bulk takes as parameters.
     """
@@ -97,6 +99,7 @@ class Layer:
     alignments: list[Alignment] = field(default_factory=list)
     alignment_path: list[list[Alignment]] | None = None
     moment_errors: list[float] | None = None
+    edge_errors: list[list[float | None]] | None = None
     given: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -491,21 +494,27 @@ def _layer(
         "spiked": bool(matrix.probe.unknowns),
         "bulk": _way_to_the_bulk(branch),
     }
-    off = None
+    off, blurred = None, None
     if problem.moves and trained.nearby.orders:
         others = [problem.with_order(order).branch for order in trained.nearby.orders]
-        diagnostics["edge_errors"] = edge_errors(branch, others, law, trained.nearby)
+        blurred = edge_errors(branch, others, law, trained.nearby)
         off = moment_errors(branch, others, MOMENTS, trained.nearby)
+    blurs = Blurs.of(law, blurred)
     here = [float(o.z) for o in found]
     without_bias, errors = here, None
     if trained.nearby.orders:
         replicas = replica_outliers(problem, rings, here, trained.nearby) if large is None else large.replicas
         diagnostics["outlier_errors"] = replicas.method
         estimates = estimated_outliers(here, replicas.positions, trained.nearby)
-        settled = [_settled(problem, z, *one) for z, one in zip(here, estimates, strict=True)]
+        settled = [_settled(problem, blurs, z, *one) for z, one in zip(here, estimates, strict=True)]
         without_bias, errors = [value for value, _, _ in settled], [error for _, error, _ in settled]
         if not all(sure for _, _, sure in settled) or any(len(one) != len(here) for one in replicas.positions):
             diagnostics["unsettled"] = "an outlier is so close to the edge that not all replicas have it; raise samples"
+        elif unsure := undecided_edges(problem, blurs.errors, here):
+            diagnostics["unsettled"] = (
+                f"whether there is an outlier at the edge {unsure[0]:.6g} is not decided: that is known to "
+                f"{blurs.errors[unsure[0]]:.1g}; raise samples"
+            )
     layer = Layer(
         matrix.label,
         law,
@@ -514,6 +523,7 @@ def _layer(
         diagnostics,
         moments(branch, MOMENTS),
         moment_errors=off,
+        edge_errors=blurred,
         given=matrix.given_to(solver.numbers(values), branch.p),
     )
     if large is not None and not here:
@@ -563,13 +573,35 @@ def _steps(solver: Solver, p: Point, values: Mapping[str, Any]) -> Steps:
     return Steps(name, int(values[name]), solver.training.strides(p))
 
 
-def _settled(problem: SpikedProblem, z: float, value: float, error: float) -> tuple[float, float, bool]:
-    """An outlier, its error, and whether it is one for sure: where it is lost, or without its bias inside of the bulk,
-    it stays where it was found, and the way to the edge is an error."""
-    if math.isfinite(error) and problem.outside(value):
+@dataclass(frozen=True)
+class Blurs:
+    """The standard error of each edge of a bulk that depends on what is sampled; no edges where it does not."""
+
+    errors: dict[float, float]
+
+    @staticmethod
+    def of(law: Law, found: list[list[float | None]] | None) -> Blurs:
+        """An edge without an error of its own is blurred as much as the one that is known worst."""
+        if found is None:
+            return Blurs({})
+        worst = max((error for pair in found for error in pair if error is not None), default=0.0)
+        pairs = [(edge, error) for ends, some in zip(law.edges, found, strict=True) for edge, error in zip(ends, some)]
+        return Blurs({edge: worst if error is None else error for edge, error in pairs})
+
+    def at(self, edge: float) -> float:
+        return self.errors.get(edge, 0.0)
+
+
+def _settled(problem: SpikedProblem, blurs: Blurs, z: float, value: float, error: float) -> tuple[float, float, bool]:
+    """An outlier, its error, and whether it is one for sure. Where it is lost, or without its bias inside of the bulk or
+    closer to the edge than that is known, it stays where it was found; the way to the edge and the error of that are
+    errors then."""
+    edge = problem.nearest_edge(z)
+    blur = blurs.at(edge)
+    if math.isfinite(error) and problem.outside(value) and abs(value - edge) > blur:
         return value, error, True
-    way = abs(z - problem.nearest_edge(z))
-    return z, way if not math.isfinite(error) else math.hypot(way, error), False
+    way = abs(z - edge)
+    return z, math.hypot(way, blur, error if math.isfinite(error) else 0.0), False
 
 
 def _with_path(layer: Layer, problem: SpikedProblem, course: Course, trained: Trained, steps: Steps) -> Layer:

@@ -138,7 +138,7 @@ def test_jumps_between_several_numbers_have_the_bulk_of_these():
     model = Model(parameters=(nu, T), equations=rules, probe=spectrum(matrix.T @ matrix / D))
     found = solve(load_solver(solver_files(model)), {"nu": 4.0, "T": 3}, samples=FEW, seed=3).layers[0]
     expected = [2 * e for e in by_hand.weighted_rows_edges(2, levels**2, np.array([0.5, 0.3, 0.2]))]
-    for value, error, right in zip(found.bulk_edges[0], found.diagnostics["edge_errors"][0], expected, strict=True):
+    for value, error, right in zip(found.bulk_edges[0], found.edge_errors[0], expected, strict=True):
         assert 0 < error < 0.05 * right and abs(value - right) < 4 * error, (value, error, right)
 
 
@@ -150,7 +150,7 @@ def test_sampled_sites_have_the_outlier_by_conditioning():
     factor = (1 - np.tanh(PLACES) ** 2) ** 2
     place, cosine = by_hand.weighted_by_field(2.0, factor, PLACES**2 + 9, SHARES, 1.75, 9.0)
     near(layer.outliers[0], layer.outlier_errors[0], place)
-    (low, high), (low_error, high_error) = layer.bulk_edges[0], layer.diagnostics["edge_errors"][0]
+    (low, high), (low_error, high_error) = layer.bulk_edges[0], layer.edge_errors[0]
     expected = by_hand.weighted_rows_edges(2.0, factor, SHARES, gaps=False)
     near(low, low_error, expected[0])
     near(high, high_error, expected[1])
@@ -165,7 +165,7 @@ def test_sampled_sites_of_a_square_jacobian_reach_zero():
     factor = (1 - np.tanh(PLACES) ** 2) ** 2
     place, _ = by_hand.weighted_by_field(1.0, factor, PLACES**2 + 9, SHARES, 2.6, 20.0)
     near(layer.outliers[0], layer.outlier_errors[0], place)
-    (low, high), (_, error) = layer.bulk_edges[0], layer.diagnostics["edge_errors"][0]
+    (low, high), (_, error) = layer.bulk_edges[0], layer.edge_errors[0]
     assert low == 0
     near(high, error, by_hand.weighted_rows_edges(1.0, factor, SHARES, gaps=False)[-1])
     # of twenty thousand sites a share of 0.4 is known to 3.5e-3

@@ -105,6 +105,12 @@ class Layer:
         return read_only(np.reshape(self.found.bulk_edges, (-1, 2)))
 
     @property
+    def edge_errors(self) -> np.ndarray | None:
+        """One standard error for each edge, NaN where there is none; None where the bulk is exact."""
+        errors = self.found.edge_errors
+        return None if errors is None else read_only(np.reshape(np.array(errors, float), (-1, 2)))
+
+    @property
     def atoms(self) -> tuple[tuple[float, float], ...]:
         """Point masses of the bulk: place and weight."""
         return self.found.law.atoms
@@ -322,6 +328,7 @@ class Layer:
         found = self.found
         data: dict[str, Any] = {
             "bulk_edges": found.bulk_edges,
+            "edge_errors": found.edge_errors,
             "outliers": found.outliers,
             "outlier_errors": found.outlier_errors,
             "overlaps": found.overlaps,

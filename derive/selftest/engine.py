@@ -183,7 +183,7 @@ def numbers_of(
             Spectrum(
                 layer.label,
                 tuple((float(a), float(b)) for a, b in layer.bulk_edges),
-                _edge_errors(layer.diagnostics.get("edge_errors")),
+                _edge_errors(layer.edge_errors),
                 tuple(layer.outliers),
                 None if layer.outlier_errors is None else tuple(layer.outlier_errors),
                 float(layer.diagnostics["eigenvalue_condition"]),

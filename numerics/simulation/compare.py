@@ -305,8 +305,7 @@ def _edge_rows(name: str, layer: Layer, matches: Matches, simulated: SimulatedLa
 
 def _edge_error(layer: Layer, edge: float) -> float | None:
     """The error of an edge of a bulk that depends on what is sampled."""
-    errors = layer.diagnostics.get("edge_errors", [])
-    pairs = zip(layer.bulk_edges, errors, strict=True) if errors else ()
+    pairs = zip(layer.bulk_edges, layer.edge_errors, strict=True) if layer.edge_errors else ()
     found = {place: off for ends, offs in pairs for place, off in zip(ends, offs, strict=True)}
     known: float | None = found.get(edge)
     return known
