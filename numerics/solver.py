@@ -24,12 +24,12 @@ from numerics.labelled import where_defined, with_none
 from numerics.memory import check_expected, expected_memory
 from numerics.modules import ProbedMatrix, Solver, load_built, load_solver
 from numerics.outliers.alignments import Alignment, alignments, unknown_errors, with_errors
+from numerics.outliers.edges import undecided_edges
 from numerics.outliers.errors import estimated_outliers, estimated_overlaps, estimated_path
 from numerics.outliers.finding import Eigenvalues, find_outliers, ring_eigenvalues, ring_spectra
 from numerics.outliers.following import Lost
 from numerics.outliers.large import is_large, large_spectrum
 from numerics.outliers.overlaps import are_resolved, span_sizes, spike_overlaps
-from numerics.outliers.edges import undecided_edges
 from numerics.outliers.paths import Course, Early, early_eigenvalues, outlier_path, places_to_ask, taken_at
 from numerics.outliers.poles import poles, replica_poles
 from numerics.outliers.problem import SpikedProblem, a_matrices as assembled
@@ -75,8 +75,8 @@ class Layer:
     and left vector with the span of the spikes; overlap_errors: theirs where the theory is sampled. alignments: with
     each direction that the declaration asks about, of the vectors that live on its sector; alignment_path: the same at
     each time, of the outliers that are there. law: of the bulk; moments: its own, from order 0, and moment_errors
-    theirs where it depends on what is sampled, as edge_errors are those of the edges, None for an edge at which responses
-    are infinite; curve: the polynomial in the resolvent G and z that is zero on it, None
+    theirs where it depends on what is sampled, as edge_errors are those of the edges, None for an edge at which
+    responses are infinite; curve: the polynomial in the resolvent G and z that is zero on it, None
     if it was too large to find. shift: what was added to the diagonal, also at all times. given: numbers of the
     training level that the bulk takes as parameters.
     """
@@ -585,17 +585,17 @@ class Blurs:
         if found is None:
             return Blurs({})
         worst = max((error for pair in found for error in pair if error is not None), default=0.0)
-        pairs = [(edge, error) for ends, some in zip(law.edges, found, strict=True) for edge, error in zip(ends, some)]
-        return Blurs({edge: worst if error is None else error for edge, error in pairs})
+        edges, errors = np.ravel(law.edges).tolist(), [error for pair in found for error in pair]
+        return Blurs({e: worst if error is None else error for e, error in zip(edges, errors, strict=True)})
 
     def at(self, edge: float) -> float:
         return self.errors.get(edge, 0.0)
 
 
 def _settled(problem: SpikedProblem, blurs: Blurs, z: float, value: float, error: float) -> tuple[float, float, bool]:
-    """An outlier, its error, and whether it is one for sure. Where it is lost, or without its bias inside of the bulk or
-    closer to the edge than that is known, it stays where it was found; the way to the edge and the error of that are
-    errors then."""
+    """An outlier, its error, and whether it is one for sure. Where it is lost, or without its bias inside of the bulk,
+    or closer to the edge than that is known, it stays where it was found; the way to the edge and the error of that
+    are errors then."""
     edge = problem.nearest_edge(z)
     blur = blurs.at(edge)
     if math.isfinite(error) and problem.outside(value) and abs(value - edge) > blur:

@@ -140,7 +140,7 @@ def _functions(ensemble: Ensemble) -> dict[str, Callable[..., Any]]:
 
     def _trait(size: int, values: np.ndarray, weights: np.ndarray) -> Trait:
         traits.append(len(traits))
-        return Trait(size, (traits[-1],), values, {traits[-1]: weights / weights.sum()})
+        return Trait(ensemble, size, (traits[-1],), values, {traits[-1]: weights / weights.sum()})
 
     def labelled(function: Callable[..., Any], place: int) -> Callable[..., Any]:
         """A function that changes labels only, on the coefficients of a vector."""

@@ -178,6 +178,7 @@ def _matrices(word: Word) -> frozenset[int]:
 class Trait:
     """Numbers that differ from site to site, by their values along one axis for each trait that they depend on."""
 
+    ensemble: Ensemble
     size: int
     axes: tuple[int, ...]
     values: np.ndarray
@@ -196,7 +197,7 @@ class Trait:
         axes = tuple(sorted({axis for one in (self, *traits) for axis in one.axes}))
         values = [one.aligned(axes) if isinstance(one, Trait) else one for one in others]
         weights = {k: w for one in (self, *traits) for k, w in one.weights.items()}
-        return Trait(self.size, axes, np.asarray(function(*values), float), weights)
+        return Trait(self.ensemble, self.size, axes, np.asarray(function(*values), float), weights)
 
     @property
     def mean(self) -> float:
@@ -206,13 +207,24 @@ class Trait:
         return float(total)
 
     def _with(self, other: Any, function: Callable[..., Any], turned: bool = False) -> Any:
-        if isinstance(other, (LargeVector, LargeMatrix)):
+        if isinstance(other, (LargeVector, LargeMatrix, Function)):
             return NotImplemented
         if not isinstance(other, Trait) and np.size(other) > 1:
-            raise NotWritten("a trait with labels")
+            return self._with_labels(np.atleast_2d(other), function, turned)
         number = other if isinstance(other, Trait) else float(np.asarray(other).item())
         pair = (number, self) if turned else (self, number)
         return self.combined(function, *pair)
+
+    def _with_labels(self, row: np.ndarray, function: Callable[..., Any], turned: bool) -> LargeVector:
+        """The same with one number for each label."""
+        constant = self.ensemble.constant(self.size, row)
+        here = self.ensemble.constant(self.size, np.ones(row.shape)).scaled_by(self)
+        if function is np.add or function is np.subtract:
+            pair = (constant, here) if turned else (here, constant)
+            return pair[0] + pair[1] if function is np.add else pair[0] - pair[1]
+        if function is np.multiply:
+            return here * row
+        return here / row if function is np.divide and not turned else here.unknown()
 
     def __add__(self, other: Any) -> Any:
         return self._with(other, np.add)
@@ -414,9 +426,9 @@ class Function:
         arguments: list[LargeVector] = []
         parts: list[tuple[Callable[..., Any] | None, list[int], Any]] = []
         for one in given:
+            if isinstance(one, Trait):  # what depends on a trait besides is no Gaussian integral
+                one = LargeVector(one.ensemble, one.size, None, 1)
             vectors = one.arguments if isinstance(one, Function) else (one,) if isinstance(one, LargeVector) else ()
-            if isinstance(one, (Trait, LargeMatrix)):
-                raise NotWritten("a function of a trait and a field")
             places = []
             for vector in vectors:
                 same = [k for k, known in enumerate(arguments) if known is vector]
@@ -481,6 +493,8 @@ class Function:
         return Function.of(np.subtract, other, self)
 
     def __mul__(self, other: Any) -> Any:
+        if self.pair is not None and isinstance(other, (Trait, float, int)):
+            return Function.of(np.multiply, self.pair[0] * other, self.pair[1])
         return Function.of(np.multiply, self, other)
 
     __rmul__ = __mul__

@@ -45,10 +45,13 @@ OPENING = 1.2
 """Half the opening of a lens, in radians."""
 THINNER = 8.0
 """A lens that is thinner by this factor leaves out pairs of zeros that sampling noise has moved off the real axis."""
-STEP = 1.0
-"""Distance in w between the first nodes."""
+UNREPORTED = 4
+"""So many zeros beside those that are known may lie together without being overlooked."""
 TURN = 1.5
 """Neighbouring nodes between which log det changes by more, in its argument or modulus, get a node between them."""
+MOST_TURN = 2.9
+"""What all zeros together may turn the argument by from one of the first nodes to the next: less than pi, so that no
+turn is taken for one in the other direction."""
 MOST_NODES = 1024
 """Nodes of one lens beyond which the number of zeros is not decided."""
 BATCH = 32
@@ -117,6 +120,8 @@ class Lens:
     first: float
     last: float
     opening: float
+    known: int
+    """How many zeros are known inside."""
 
     @staticmethod
     def around(gap: Gap, known: Sequence[float], opening: float = OPENING) -> Lens:
@@ -124,11 +129,12 @@ class Lens:
         places = [gap.w(z) for z in known]
         first = min([BESIDE, *(math.floor(w - AROUND) for w in places)])
         far = BEYOND if gap.infinite else -BESIDE
-        return Lens(gap, first, max([far, *(math.ceil(w + AROUND) for w in places)]), opening)
+        return Lens(gap, first, max([far, *(math.ceil(w + AROUND) for w in places)]), opening, len(known))
 
     @property
     def nodes(self) -> np.ndarray:
-        return np.linspace(self.first, self.last, 1 + round((self.last - self.first) / STEP))
+        step = MOST_TURN * self.opening / (self.known + UNREPORTED)
+        return np.linspace(self.first, self.last, 2 + int((self.last - self.first) / step))
 
     def z(self, w: np.ndarray) -> np.ndarray:
         """The points of the contour above w; on the real axis at its ends, and beyond them."""
@@ -319,9 +325,10 @@ def _too_far(logarithms: np.ndarray) -> np.ndarray:
     """Between which neighbours any of the logarithms, one per column, changes too much, and where next to those."""
     step = np.diff(logarithms, axis=0)
     change = np.max(np.maximum(np.abs(step.real), np.abs(_turned(step.imag))), axis=1)
-    found, far = change > TURN, change > 2 * TURN
-    found[1:] |= far[:-1]
-    found[:-1] |= far[1:]
+    wide = change > TURN
+    found = wide.copy()
+    found[1:] |= wide[:-1]
+    found[:-1] |= wide[1:]
     return found
 
 
