@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -9,15 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from derive.errors import DeriveError
+from derive.errors import DeriveError, NumericalError
 from numerics.bulk.law import Law
 from numerics.certificate.declared import STEPS, Declared, Past, run_declared
 from numerics.certificate.records import Certificate, Check, Status, Stopwatch
-from numerics.certificate.words import LargeVector, NotWritten, word_moments
+from numerics.certificate.words import UNKNOWN, LargeVector, NotWritten, word_moments
 from numerics.certificate.zeros import LARGEST_ROWS, check_outliers
 from numerics.modules import ProbedMatrix, Solver
-from numerics.outliers.problem import SpikedProblem
-from numerics.runtime.interface import ExactTraining, FiniteSize, TraitTraining
+from numerics.nearby import read
+from numerics.outliers.problem import SpikedProblem, driver, responses_at, with_slope
+from numerics.precision import in_float64
+from numerics.runtime.interface import ExactTraining, FiniteSize, Side, TraitTraining
 from numerics.runtime.point import Point
 from numerics.training.trained import Trained
 
@@ -32,6 +35,9 @@ EXACT, BY_QUADRATURE = 1e-9, 1e-5
 and where averages of functions are taken by quadrature."""
 ZERO = 1e-3
 """What counts as small beside the other observables, or beside one: it may be nothing but rounding."""
+FAR, ALONG = 1e3, 1e-5
+"""Where the resolvent between spikes is looked at, in units of the largest eigenvalue, and how far its moments may be
+off."""
 ERRORS = 6.0
 """How far what is sampled may be off, in standard errors."""
 
@@ -58,7 +64,10 @@ class Certifier:
         bulk: its law, its moments, and the errors of these."""
         sampled = bool(self.trained.nearby.orders)
         zeros = check_outliers(problem, outliers, matrix.label, sampled, self.most_rows)
-        self.checks[matrix.label] = (zeros, check_bulk(self.declared, matrix.label, *bulk))
+        found = [zeros, check_bulk(self.declared, matrix.label, *bulk)]
+        if not sampled:
+            found += check_spikes(self.declared, problem, matrix.label, outliers)
+        self.checks[matrix.label] = tuple(found)
 
     @cached_property
     def declared(self) -> Declared | str:
@@ -118,6 +127,55 @@ def check_bulk(
         "bulk", label, what, float(values[way, order]), float(expected[order]), float(allowed[order]), status, note,
         watch.seconds,
     )  # fmt: skip
+
+
+@in_float64
+def check_spikes(
+    declared: Declared | str, problem: SpikedProblem, label: str, outliers: Sequence[float]
+) -> list[Check]:
+    """Whether A(z) knows the matrix along its spikes: the first two moments of H^T (z - M)^-1 H, the resolvent between
+    them, against the matrix applied to them. Nothing where they are not all known, as after many steps."""
+    watch = Stopwatch()
+    sides = [side for side in problem.probe.sides if side.name == "right"]
+    if isinstance(declared, str) or not sides or "right" not in declared.spikes.get(label, {}):
+        return []
+    matrix, vectors = declared.probed[label], declared.spikes[label]["right"]()
+    if matrix.dyads == UNKNOWN or not all(isinstance(u, LargeVector) and u.terms is not None for u in vectors):
+        return []
+    pairs = [(u, matrix @ u) for u in vectors]
+    overlaps = matrix.ensemble.overlaps
+    weight, first, second = (
+        math.fsum(np.trace(overlaps(a, b)) for a, b in some)
+        for some in ([(u, u) for u in vectors], pairs, [(v, v) for _, v in pairs])
+    )
+    if not (math.isfinite(second) and weight > 0):
+        return []
+    ends = [abs(end) for pair in problem.excluded for end in pair]
+    unit = max([*ends, *map(abs, outliers), math.sqrt(second / weight)])
+    z = FAR * unit
+    try:
+        (above, gram), (below, _) = (_between_spikes(problem, sides[0], x) for x in (z, -z))
+    except (NumericalError, np.linalg.LinAlgError):
+        return []
+    if abs(gram - weight) > ALONG * weight:
+        return []  # the same span, but written with other vectors
+    found = {1: (above - below) * z / 2, 2: ((above + below) / 2 - gram) * z**2}
+    expected, allowed = {1: first, 2: second}, {k: ALONG * weight * unit**k for k in (1, 2)}
+    order = max(found, key=lambda k: abs(found[k] - expected[k]) / allowed[k])
+    status: Status = "passed" if abs(found[order] - expected[order]) <= allowed[order] else "failed"
+    what = "moments 1 and 2 along the spikes" if status == "passed" else f"moment {order} along the spikes"
+    values = found[order] / weight, expected[order] / weight, allowed[order] / weight
+    return [Check("A(z)", label, what, *values, status, seconds=watch.seconds)]
+
+
+def _between_spikes(problem: SpikedProblem, side: Side, z: float) -> tuple[float, float]:
+    """z times the trace of the resolvent between the spikes, and the trace of their Gram matrix."""
+    responses = responses_at(problem, z)
+    driven, seen, gram = (
+        np.asarray(x) for x in driver(problem.probe, side)(problem.p, z, responses, read(problem.order))
+    )
+    found = np.trace(seen @ np.linalg.solve(with_slope(problem, z, responses)[0], driven))
+    return z * float(found), float(np.trace(gram))
 
 
 def check_training(declared: Declared | str, solver: Solver, trained: Trained) -> Check:

@@ -43,9 +43,11 @@ NODES = 512
 
 @dataclass(frozen=True)
 class Declared:
-    """What the declared equations give: the probed matrices by label, observables at each time, and fields by name."""
+    """What the declared equations give: the probed matrices by label, for each and either side a function that gives
+    the vectors of its outer products, observables at each time, and fields by name."""
 
     probed: Mapping[str, LargeMatrix]
+    spikes: Mapping[str, Mapping[str, Callable[[], list[Any]]]]
     observables: Mapping[str, list[Any]]
     fields: Mapping[str, Any]
 
@@ -105,10 +107,10 @@ def run_declared(simulation: FiniteSize, p: Point) -> Declared:
     simulate = types.FunctionType(code.__code__, names, code.__name__, code.__defaults__, code.__closure__)  # type: ignore[attr-defined]
     libraries = Functions(np, ensemble), Functions(scipy.special, ensemble)
     try:
-        probed, _, observables = simulate(p, SIZE, None, _ignored, None, None, fields.update, *libraries)
+        probed, spikes, observables = simulate(p, SIZE, None, _ignored, None, None, fields.update, *libraries)
     except (TypeError, AttributeError, ValueError, IndexError, KeyError, OverflowError) as error:
         raise NotWritten(f"the equations hold what words do not reach ({type(error).__name__})") from error
-    return Declared(probed, observables, fields)
+    return Declared(probed, spikes, observables, fields)
 
 
 def _ignored(share: float) -> None:
@@ -170,6 +172,7 @@ def _functions(ensemble: Ensemble) -> dict[str, Callable[..., Any]]:
         "kicked": lambda value, kicks: value,
         "mean": mean,
         "average": average,
+        "columns": columns,
         "outer": outer,
         "project": lambda left, right, vector: outer(left, right) @ vector,
         "diagonal_matrix": partial(diagonal_matrix, ensemble),
@@ -188,6 +191,12 @@ def mean(vector: Any) -> Any:
 def average(vector: Any) -> Any:
     """The mean over sites and labels, as a number."""
     return float(np.mean(mean(vector)))
+
+
+def columns(xp: Any, size: int, *vectors: Any) -> list[Any]:
+    """All vectors, and all in series of them."""
+    one = (LargeVector, Function, Trait)
+    return [vector for each in vectors for vector in ([each] if isinstance(each, one) else each)]
 
 
 def outer(left: Any, right: Any) -> LargeMatrix:

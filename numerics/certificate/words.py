@@ -639,8 +639,7 @@ class LargeMatrix:
         words = dict(self.words)
         for word, scale in other.words.items():
             words[word] = words.get(word, 0.0) + scale
-        dyads = UNKNOWN if UNKNOWN in (self.dyads, other.dyads) else (*self.dyads, *other.dyads)
-        return LargeMatrix(self.ensemble, self.rows, self.columns, words, dyads)
+        return LargeMatrix(self.ensemble, self.rows, self.columns, words, _joined(self.dyads, other.dyads))
 
     def __sub__(self, other: Any) -> LargeMatrix:
         return self + -1.0 * other
@@ -710,8 +709,28 @@ class LargeMatrix:
         for one, scale in self.words.items():
             for two, number in other.words.items():
                 words[(*one, *two)] = words.get((*one, *two), 0.0) + scale * number
-        dyads = UNKNOWN if self.dyads or other.dyads else ()
-        return LargeMatrix(self.ensemble, self.rows, other.columns, words, dyads)
+        return LargeMatrix(self.ensemble, self.rows, other.columns, words, self._low_rank_of_product(other))
+
+    def _low_rank_of_product(self, other: LargeMatrix) -> Dyads:
+        """The outer products in a product of two matrices."""
+        if self.dyads == UNKNOWN or other.dyads == UNKNOWN:
+            return UNKNOWN
+        turned, bare = other.T, LargeMatrix(self.ensemble, self.rows, self.columns, self.words)
+        found = [(scale, left, turned @ right) for scale, left, right in self.dyads]
+        found += [(scale, bare @ left, right) for scale, left, right in other.dyads]
+        known = all(side.terms is not None for _, *sides in found for side in sides)
+        return tuple(found) if known else UNKNOWN
+
+
+def _joined(one: Dyads, other: Dyads) -> Dyads:
+    """Outer products of both; those of the same vectors once."""
+    if one == UNKNOWN or other == UNKNOWN:
+        return UNKNOWN
+    found: dict[tuple[int, int], tuple[float, LargeVector, LargeVector]] = {}
+    for scale, left, right in (*one, *other):
+        key = (id(left), id(right))
+        found[key] = (scale + found[key][0] if key in found else scale, left, right)
+    return tuple(found.values())
 
 
 def outer_product(left: LargeVector | Function, right: LargeVector | Function) -> LargeMatrix:
