@@ -381,7 +381,7 @@ class Solution(Saved):
                 residual = layer.diagnostics["residual"]
                 trouble.append(f"{where}A(z) is not singular at an outlier (residual {residual:.1g}); try other values")
         for check in found.certificate.failed if found.certificate is not None else ():
-            trouble.append(f"{check.sentence}; run derive check {made.target or 'on its file'}, and do not use them")
+            trouble.append(f"{check.sentence}; do not use these numbers, and run derive check {made.target or 'FILE'}")
         return Solution(made, found, tuple(trouble))
 
     def __bool__(self) -> bool:

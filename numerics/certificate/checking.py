@@ -15,10 +15,10 @@ from numerics.bulk.law import Law
 from numerics.certificate.declared import STEPS, Declared, Past, run_declared
 from numerics.certificate.records import Certificate, Check, Status, Stopwatch
 from numerics.certificate.words import UNKNOWN, LargeVector, NotWritten, word_moments
-from numerics.certificate.zeros import LARGEST_ROWS, check_outliers
+from numerics.certificate.zeros import LARGEST_ROWS, check_outliers, responses_along
 from numerics.modules import ProbedMatrix, Solver
 from numerics.nearby import read
-from numerics.outliers.problem import SpikedProblem, driver, responses_at, with_slope
+from numerics.outliers.problem import SpikedProblem, driver, with_slope
 from numerics.precision import in_float64
 from numerics.runtime.interface import ExactTraining, FiniteSize, Side, TraitTraining
 from numerics.runtime.point import Point
@@ -112,7 +112,7 @@ def check_bulk(
         expected = found[: next((k for k, m in enumerate(found) if not np.isfinite(m)), len(found))]
     count = len(expected)
     unit = max([*(abs(end) for pair in law.edges for end in pair), *(abs(at) for at, _ in law.atoms)], default=1.0)
-    allowed = MOMENT * np.maximum(unit ** np.arange(count), np.abs(expected))
+    allowed = MOMENT * np.maximum(max(unit, ZERO) ** np.arange(count), np.abs(expected))
     if errors is not None:
         allowed = allowed + ERRORS * np.array(errors[:count])
     integrated = np.array([law.moment(k) for k in range(count)])
@@ -151,29 +151,28 @@ def check_spikes(
     if not (math.isfinite(second) and weight > 0):
         return []
     ends = [abs(end) for pair in problem.excluded for end in pair]
-    unit = max([*ends, *map(abs, outliers), math.sqrt(second / weight)])
+    unit = 2.0 ** math.ceil(math.log2(max([ZERO, *ends, *map(abs, outliers), math.sqrt(second / weight)])))
     z = FAR * unit
     try:
-        (above, gram), (below, _) = (_between_spikes(problem, sides[0], x) for x in (z, -z))
+        at = responses_along(problem.branch, np.array([z, -z])).real
+        (above, gram), (below, _) = (_between_spikes(problem, sides[0], x, r) for x, r in zip((z, -z), at, strict=True))
     except (NumericalError, np.linalg.LinAlgError):
         return []
-    if abs(gram - weight) > ALONG * weight:
+    copies = round(gram / weight) if len(vectors) == vectors[0].labels == 1 else 1  # one for each time
+    if abs(gram - copies * weight) > ALONG * gram:
         return []  # the same span, but written with other vectors
-    found = {1: (above - below) * z / 2, 2: ((above + below) / 2 - gram) * z**2}
-    expected, allowed = {1: first, 2: second}, {k: ALONG * weight * unit**k for k in (1, 2)}
+    found = {1: (above - below) * z / (2 * gram), 2: ((above + below) / (2 * gram) - 1) * z**2}
+    expected, allowed = {1: first / weight, 2: second / weight}, {k: ALONG * unit**k for k in (1, 2)}
     order = max(found, key=lambda k: abs(found[k] - expected[k]) / allowed[k])
     status: Status = "passed" if abs(found[order] - expected[order]) <= allowed[order] else "failed"
     what = "moments 1 and 2 along the spikes" if status == "passed" else f"moment {order} along the spikes"
-    values = found[order] / weight, expected[order] / weight, allowed[order] / weight
-    return [Check("A(z)", label, what, *values, status, seconds=watch.seconds)]
+    return [Check("A(z)", label, what, found[order], expected[order], allowed[order], status, seconds=watch.seconds)]
 
 
-def _between_spikes(problem: SpikedProblem, side: Side, z: float) -> tuple[float, float]:
+def _between_spikes(problem: SpikedProblem, side: Side, z: float, responses: np.ndarray) -> tuple[float, float]:
     """z times the trace of the resolvent between the spikes, and the trace of their Gram matrix."""
-    responses = responses_at(problem, z)
-    driven, seen, gram = (
-        np.asarray(x) for x in driver(problem.probe, side)(problem.p, z, responses, read(problem.order))
-    )
+    drive = driver(problem.probe, side)(problem.p, z, responses, read(problem.order))
+    driven, seen, gram = (np.asarray(x) for x in drive)
     found = np.trace(seen @ np.linalg.solve(with_slope(problem, z, responses)[0], driven))
     return z * float(found), float(np.trace(gram))
 

@@ -193,7 +193,7 @@ class Determinant:
     def __call__(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """For each node the logarithm of det A / det A0, and a row with those of the parts of A0."""
         self.count += z.size
-        responses = _responses(self.problem.branch, z)
+        responses = responses_along(self.problem.branch, z)
         whole = self._matrices(z, responses, self.order)
         bare = self._matrices(z, responses, self.empty)
         if not (np.all(np.isfinite(whole)) and np.all(np.isfinite(bare))):
@@ -213,7 +213,7 @@ class Determinant:
         return _wrapped(together), apart
 
 
-def _responses(branch: Branch, z: np.ndarray) -> np.ndarray:
+def responses_along(branch: Branch, z: np.ndarray) -> np.ndarray:
     """The bulk responses at nodes, one row each; kept, because lenses around one bulk are mostly the same."""
     return _kept_responses(branch.law, branch.own, tuple(z.tolist()))
 
