@@ -13,12 +13,13 @@ import numpy as np
 from derive.errors import DeriveError, NumericalError
 from numerics.bulk.law import Law
 from numerics.certificate.declared import STEPS, Declared, Past, run_declared
+from numerics.certificate.plain import in_numpy
 from numerics.certificate.records import Certificate, Check, Status, Stopwatch
 from numerics.certificate.words import UNKNOWN, LargeVector, NotWritten, word_moments
 from numerics.certificate.zeros import LARGEST_ROWS, check_outliers, responses_along
 from numerics.modules import ProbedMatrix, Solver
 from numerics.nearby import read
-from numerics.outliers.problem import SpikedProblem, driver, with_slope
+from numerics.outliers.problem import SpikedProblem
 from numerics.precision import in_float64
 from numerics.runtime.interface import ExactTraining, FiniteSize, Side, TraitTraining
 from numerics.runtime.point import Point
@@ -139,6 +140,8 @@ def check_spikes(
     sides = [side for side in problem.probe.sides if side.name == "right"]
     if isinstance(declared, str) or not sides or "right" not in declared.spikes.get(label, {}):
         return []
+    if problem.probe.sites is not None:
+        return []
     matrix, vectors = declared.probed[label], declared.spikes[label]["right"]()
     if matrix.dyads == UNKNOWN or not all(isinstance(u, LargeVector) and u.terms is not None for u in vectors):
         return []
@@ -171,10 +174,10 @@ def check_spikes(
 
 def _between_spikes(problem: SpikedProblem, side: Side, z: float, responses: np.ndarray) -> tuple[float, float]:
     """z times the trace of the resolvent between the spikes, and the trace of their Gram matrix."""
-    drive = driver(problem.probe, side)(problem.p, z, responses, read(problem.order))
-    driven, seen, gram = (np.asarray(x) for x in drive)
-    found = np.trace(seen @ np.linalg.solve(with_slope(problem, z, responses)[0], driven))
-    return z * float(found), float(np.trace(gram))
+    order = {key: np.asarray(value) for key, value in read(problem.order).items()}
+    driven, seen, gram = in_numpy(side.spikes)(problem.p, order)
+    matrix = in_numpy(problem.probe.a_matrix)(problem.p, z, responses, order)
+    return z * float(np.trace(seen @ np.linalg.solve(matrix, driven))), float(np.trace(gram))
 
 
 def check_training(declared: Declared | str, solver: Solver, trained: Trained) -> Check:

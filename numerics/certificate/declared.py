@@ -8,7 +8,6 @@ order parameters nor a resolvent.
 from __future__ import annotations
 
 import math
-import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
+from numerics.certificate.plain import with_names
 from numerics.certificate.words import (
     UNKNOWN,
     Drawn,
@@ -102,9 +102,7 @@ def run_declared(simulation: FiniteSize, p: Point) -> Declared:
     """The declared equations at a point; NotWritten where they hold something that words do not reach."""
     ensemble = Ensemble()
     fields: dict[str, Any] = {}
-    code = simulation.simulate
-    names = {**code.__globals__, **_functions(ensemble)}  # type: ignore[attr-defined]
-    simulate = types.FunctionType(code.__code__, names, code.__name__, code.__defaults__, code.__closure__)  # type: ignore[attr-defined]
+    simulate = with_names(simulation.simulate, _functions(ensemble))
     libraries = Functions(np, ensemble), Functions(scipy.special, ensemble)
     try:
         probed, spikes, observables = simulate(p, SIZE, None, _ignored, None, None, fields.update, *libraries)

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.sparse import csr_array
@@ -24,11 +23,12 @@ from scipy.sparse.csgraph import connected_components
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
+from numerics.certificate.plain import in_numpy
 from numerics.certificate.records import Check, Stopwatch
 from numerics.nearby import read
-from numerics.outliers.problem import SpikedProblem, assembler
+from numerics.outliers.problem import SpikedProblem, assembler, rows_of
 from numerics.precision import in_float64
-from numerics.runtime.interface import BulkLaw
+from numerics.runtime.interface import BulkLaw, Order
 from numerics.runtime.point import Point
 from numerics.threads import threads_for
 
@@ -55,7 +55,7 @@ turn is taken for one in the other direction."""
 MOST_NODES = 1024
 """Nodes of one lens beyond which the number of zeros is not decided."""
 BATCH = 32
-"""Nodes at which A(z) is assembled together: one shape, compiled once."""
+"""Nodes at which A(z) is assembled together where sites differ: one shape, compiled once."""
 FARTHER = 2.0
 """How much farther out in w log(det A / det A0) is looked at again: it falls like 1/z if no zero is left."""
 SMALL, FALLING = 3.0, 0.4
@@ -166,25 +166,29 @@ class Determinant:
 
     def __init__(self, problem: SpikedProblem) -> None:
         self.problem = problem
-        self.order = read(problem.order)
+        self.order = {key: np.asarray(value) for key, value in read(problem.order).items()}
         self.empty = {key: np.zeros_like(value) for key, value in self.order.items()}
-        self.assemble = assembler(problem.probe)
         self.parts: list[np.ndarray] | None = None
         self.count = 0
 
     @cached_property
     def rows(self) -> int:
         """How many rows A(z) has."""
-        z, count = jnp.zeros(BATCH, complex), len(self.problem.branch.law.responses)
-        made = jax.eval_shape(self.assemble, self.problem.p, z, np.zeros((BATCH, count), complex), self.order)
-        return int(made.shape[-1])
+        if self.problem.probe.sites is not None:
+            return rows_of(self.problem)
+        return len(self._matrices(np.ones(1), np.ones((1, len(self.problem.branch.law.responses))), self.empty)[0])
 
-    def _matrices(self, z: np.ndarray, responses: np.ndarray, order: object) -> np.ndarray:
+    def _matrices(self, z: np.ndarray, responses: np.ndarray, order: Order) -> np.ndarray:
+        probe, p = self.problem.probe, self.problem.p
+        if probe.sites is None:
+            a_matrix = in_numpy(probe.a_matrix)
+            return np.array([a_matrix(p, x, r, order) for x, r in zip(z, responses, strict=True)])
         filled = -(-z.size // BATCH) * BATCH - z.size
         points = np.concatenate([z, np.full(filled, z[0])])
         known = np.concatenate([responses, np.tile(responses[:1], (filled, 1))])
+        assemble = assembler(probe)
         made = [
-            np.asarray(self.assemble(self.problem.p, jnp.asarray(points[k : k + BATCH]), known[k : k + BATCH], order))
+            np.asarray(assemble(p, jnp.asarray(points[k : k + BATCH]), known[k : k + BATCH], order))
             for k in range(0, points.size, BATCH)
         ]
         found: np.ndarray = np.concatenate(made)[: z.size]
