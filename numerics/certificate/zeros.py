@@ -23,7 +23,7 @@ from scipy.sparse.csgraph import connected_components
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
-from numerics.certificate.plain import in_numpy
+from numerics.certificate.plain import in_numpy, stacked
 from numerics.certificate.records import Check, Stopwatch
 from numerics.nearby import read
 from numerics.outliers.problem import SpikedProblem, assembler, rows_of
@@ -33,19 +33,19 @@ from numerics.runtime.point import Point
 from numerics.threads import threads_for
 
 NAME = "outliers"
-LARGEST_ROWS = 200
+LARGEST_ROWS = 150
 """Rows of A(z) above which a determinant at every node costs more than the eigenproblem that gave the outliers."""
-BESIDE = -8.0
-"""Where a lens begins in w: at 3e-4 of the unit of length from the end of its interval."""
+BESIDE = -7.0
+"""Where a lens begins in w: at 1e-3 of the unit of length from the end of its interval."""
 BEYOND = 3.0
 """Where a lens ends in w if its interval is infinite and no zero is known farther out: at twenty units of length."""
 AROUND = 2.0
 """How far in w a lens reaches beyond a zero that is known."""
-OPENING = 1.2
+OPENING = 1.5
 """Half the opening of a lens, in radians."""
 THINNER = 8.0
 """A lens that is thinner by this factor leaves out pairs of zeros that sampling noise has moved off the real axis."""
-UNREPORTED = 4
+UNREPORTED = 3
 """So many zeros beside those that are known may lie together without being overlooked."""
 TURN = 1.5
 """Neighbouring nodes between which log det changes by more, in its argument or modulus, get a node between them."""
@@ -168,7 +168,7 @@ class Determinant:
         self.problem = problem
         self.order = {key: np.asarray(value) for key, value in read(problem.order).items()}
         self.empty = {key: np.zeros_like(value) for key, value in self.order.items()}
-        self.parts: list[np.ndarray] | None = None
+        self.parts: list[Part] | None = None
         self.count = 0
 
     @cached_property
@@ -178,9 +178,21 @@ class Determinant:
             return rows_of(self.problem)
         return len(self._matrices(np.ones(1), np.ones((1, len(self.problem.branch.law.responses))), self.empty)[0])
 
+    @property
+    def counts(self) -> np.ndarray:
+        """How often A0 has each of its parts."""
+        return np.array([part.count for part in self.parts or ()])
+
     def _matrices(self, z: np.ndarray, responses: np.ndarray, order: Order) -> np.ndarray:
         probe, p = self.problem.probe, self.problem.p
         if probe.sites is None:
+            last = in_numpy(probe.a_matrix)(p, z[-1], responses[-1], order)
+            try:
+                many = stacked(probe.a_matrix)(p, z[:, None, None], responses.T[:, :, None, None], order)
+                if many.shape == (z.size, *last.shape) and np.array_equal(many[-1], last):
+                    return np.asarray(many)
+            except (TypeError, ValueError, AttributeError, IndexError):
+                pass  # a function of the point that knows one point only
             a_matrix = in_numpy(probe.a_matrix)
             return np.array([a_matrix(p, x, r, order) for x, r in zip(z, responses, strict=True)])
         filled = -(-z.size // BATCH) * BATCH - z.size
@@ -205,13 +217,12 @@ class Determinant:
         if self.parts is None:
             self.parts = _components(bare)
         logs = []
-        for group in self.parts:  # indices of the rows of all components of one size
-            blocks = bare[:, group[:, :, None], group[:, None, :]]
-            sign, size = np.linalg.slogdet(blocks)
+        for part in self.parts:
+            sign, size = np.linalg.slogdet(bare[:, part.rows[:, None], part.rows[None, :]])
             logs.append(size + 1j * np.angle(sign))
-        apart = np.concatenate(logs, axis=1)
+        apart = np.array(logs).T
         sign, size = np.linalg.slogdet(whole)
-        together = size + 1j * np.angle(sign) - apart.sum(axis=1)
+        together = size + 1j * np.angle(sign) - apart @ self.counts
         if not (np.all(np.isfinite(together)) and np.all(np.isfinite(apart))):
             raise Undecided("A(z) is singular on the contour")
         return _wrapped(together), apart
@@ -228,15 +239,22 @@ def _kept_responses(law: BulkLaw, p: Point, z: tuple[complex, ...]) -> np.ndarra
     return found
 
 
-def _components(matrices: np.ndarray) -> list[np.ndarray]:
-    """Rows of a direct sum of small matrices: for each size one array, with the rows of each matrix in a row."""
-    joined = np.any(matrices != 0, axis=0)
-    count, label = connected_components(csr_array(joined), directed=False)
-    by_size: dict[int, list[np.ndarray]] = {}
-    order = np.argsort(label, kind="stable")
-    for rows in np.split(order, np.cumsum(np.bincount(label, minlength=count))[:-1]):
-        by_size.setdefault(rows.size, []).append(rows)
-    return [np.array(rows) for rows in by_size.values()]
+@dataclass(frozen=True)
+class Part:
+    """The rows of a small matrix in a direct sum, and how often the sum has it."""
+
+    rows: np.ndarray
+    count: int
+
+
+def _components(matrices: np.ndarray) -> list[Part]:
+    """The small matrices that each of several is the direct sum of; equal ones once."""
+    count, label = connected_components(csr_array(np.any(matrices != 0, axis=0)), directed=False)
+    found: dict[bytes, Part] = {}
+    for rows in np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label, minlength=count))[:-1]):
+        key = matrices[:, rows[:, None], rows[None, :]].tobytes()
+        found[key] = Part(rows, 1 + (found[key].count if key in found else 0))
+    return list(found.values())
 
 
 def _wrapped(logarithms: np.ndarray) -> np.ndarray:
@@ -258,6 +276,8 @@ class Traced:
     nodes: np.ndarray
     together: np.ndarray
     apart: np.ndarray
+    counts: np.ndarray
+    """How often each of these parts occurs."""
 
     @property
     def unresolved(self) -> np.ndarray:
@@ -275,7 +295,8 @@ class Traced:
     @property
     def zeros(self) -> int:
         """How many zeros the lens and its mirror image enclose."""
-        turns = np.sum(_turned(np.diff(self.together.imag))) + np.sum(_turned(np.diff(self.apart.imag, axis=0)))
+        turns = np.sum(_turned(np.diff(self.together.imag)))
+        turns += np.sum(_turned(np.diff(self.apart.imag, axis=0)) @ self.counts)
         # with w the contour runs clockwise, unless z falls where w grows
         zeros = float(turns) / np.pi * (1 if math.isinf(self.lens.gap.low) else -1)
         if abs(zeros - round(zeros)) > 0.05:
@@ -294,7 +315,7 @@ def trace(determinant: Determinant, lenses: Sequence[Lens]) -> list[Traced]:
                 raise Undecided("the blocks of A(z) do not decouple far out")
             (one,) = _together(determinant, [lens], [np.append(lens.nodes, lens.last + FARTHER)])
         if one.lens.gap.infinite:
-            one = Traced(one.lens, one.nodes[:-1], one.together[:-1], one.apart[:-1])
+            one = replace(one, nodes=one.nodes[:-1], together=one.together[:-1], apart=one.apart[:-1])
         found[k] = _refined(determinant, one)
     return found
 
@@ -304,7 +325,7 @@ def _together(determinant: Determinant, lenses: Sequence[Lens], nodes: Sequence[
     together, apart = determinant(np.concatenate([lens.z(w) for lens, w in zip(lenses, nodes, strict=True)]))
     cuts = np.cumsum([w.size for w in nodes])[:-1]
     pieces = zip(lenses, nodes, np.split(together, cuts), np.split(apart, cuts), strict=True)
-    return [Traced(*piece) for piece in pieces]
+    return [Traced(*piece, determinant.counts) for piece in pieces]
 
 
 def _refined(determinant: Determinant, one: Traced) -> Traced:
@@ -316,11 +337,11 @@ def _refined(determinant: Determinant, one: Traced) -> Traced:
         between = (one.nodes[:-1][wide] + one.nodes[1:][wide]) / 2
         together, apart = determinant(one.lens.z(between))
         order = np.argsort(np.concatenate([one.nodes, between]), kind="stable")
-        one = Traced(
-            one.lens,
-            np.concatenate([one.nodes, between])[order],
-            np.concatenate([one.together, together])[order],
-            np.concatenate([one.apart, apart])[order],
+        one = replace(
+            one,
+            nodes=np.concatenate([one.nodes, between])[order],
+            together=np.concatenate([one.together, together])[order],
+            apart=np.concatenate([one.apart, apart])[order],
         )
     return one
 
