@@ -12,6 +12,7 @@ import numpy as np
 from derive.errors import DeriveError
 from numerics.bench import (
     bulk as bench_bulk,
+    certificates,
     networks,
     processes,
     recurrent,
@@ -110,6 +111,7 @@ MEASUREMENTS: tuple[Callable[[Path | None], list[Figure]], ...] = (
     sweeps.side_by_side,
     sweeps.ends_of_spectra,
     sweeps.workers,
+    certificates.certificates,
     processes.compiling,
     processes.second_solves,
     processes.depth,
