@@ -276,13 +276,15 @@ def test_of_two_equally_near_outliers_of_a_replica_the_one_of_the_same_rank_is_t
         ([1e300, -3e300], [3]),
         ([1.0, 0.0, 1.0], []),
         ([5e-324], []),
-        ([0.0, 0.0], []),
-        ([np.inf, 1.0], []),
-        ([1.0, np.nan], []),
+        ([0.0, 0.0], None),
+        ([np.inf, 1.0], None),
+        ([1.0, np.nan], None),
     ],
 )
 def test_real_roots_of_polynomials_with_coefficients_of_any_size(coefficients, roots):
-    assert sorted(finding.real_roots(coefficients), reverse=True) == pytest.approx(roots, rel=1e-12)
+    """What vanishes identically or is not finite says nothing about roots."""
+    found = finding.real_roots(coefficients)
+    assert found is None if roots is None else sorted(found, reverse=True) == pytest.approx(roots, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", ["spiked_wigner", "anti_hebbian", "coupled_spikes", "deep_linear"])

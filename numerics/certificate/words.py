@@ -215,7 +215,7 @@ class Trait:
         pair = (number, self) if turned else (self, number)
         return self.combined(function, *pair)
 
-    def _with_labels(self, row: np.ndarray, function: Callable[..., Any], turned: bool) -> LargeVector:
+    def _with_labels(self, row: np.ndarray, function: Callable[..., Any], turned: bool) -> Any:
         """The same with one number for each label."""
         constant = self.ensemble.constant(self.size, row)
         here = self.ensemble.constant(self.size, np.ones(row.shape)).scaled_by(self)
@@ -337,7 +337,7 @@ class LargeVector:
         return -1.0 * self + other
 
     def __neg__(self) -> LargeVector:
-        return -1.0 * self
+        return self.mapped(lambda rows: -rows)
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, LargeVector):
@@ -642,10 +642,10 @@ class LargeMatrix:
         return LargeMatrix(self.ensemble, self.rows, self.columns, words, _joined(self.dyads, other.dyads))
 
     def __sub__(self, other: Any) -> LargeMatrix:
-        return self + -1.0 * other
+        return self + (-other)
 
     def __neg__(self) -> LargeMatrix:
-        return -1.0 * self
+        return self * -1.0
 
     def __mul__(self, other: Any) -> LargeMatrix:
         number = float(np.asarray(other).item())
@@ -735,8 +735,9 @@ def _joined(one: Dyads, other: Dyads) -> Dyads:
 
 def outer_product(left: LargeVector | Function, right: LargeVector | Function) -> LargeMatrix:
     """left right^T; labels are summed over."""
-    known = isinstance(left, LargeVector) and isinstance(right, LargeVector) and left.terms is not None
-    dyads = ((1.0, left, right),) if known and right.terms is not None else UNKNOWN
+    dyads: Dyads = UNKNOWN
+    if isinstance(left, LargeVector) and isinstance(right, LargeVector):
+        dyads = UNKNOWN if left.terms is None or right.terms is None else ((1.0, left, right),)
     return LargeMatrix(left.ensemble, left.size, right.size, {}, dyads)
 
 

@@ -89,15 +89,15 @@ class Gap:
 
     def z(self, w: np.ndarray) -> np.ndarray:
         """The point that w stands for: w is the logarithm of the distance to a finite end, over that to the other."""
-        grown = np.exp(w)
+        grown: np.ndarray = np.exp(w)
         if math.isinf(self.high):
-            return self.low + self.unit * grown
+            return np.asarray(self.low + self.unit * grown)
         if math.isinf(self.low):
-            return self.high - self.unit * grown.conj()
+            return np.asarray(self.high - self.unit * grown.conj())
         # measured from the nearer end
         near = (self.high - self.low) * grown / (1 + grown)
         far = (self.high - self.low) / (1 + grown)
-        return np.where(w.real < 0, self.low + near, self.high - far)
+        return np.asarray(np.where(w.real < 0, self.low + near, self.high - far))
 
     def w(self, z: float) -> float:
         """The real w of a point inside."""
@@ -290,7 +290,7 @@ class Traced:
         """Whether no zero is left beyond the last node but one; that one ends the lens, the last is farther out."""
         end, beyond = self.together[-2:]
         real = abs(end.imag) < 1e-6 and abs(beyond.imag) < 1e-6
-        return real and abs(end) < SMALL and abs(beyond) < FALLING * abs(end) + 1e-9
+        return bool(real and abs(end) < SMALL and abs(beyond) < FALLING * abs(end) + 1e-9)
 
     @property
     def zeros(self) -> int:
@@ -351,7 +351,7 @@ def _too_far(logarithms: np.ndarray) -> np.ndarray:
     step = np.diff(logarithms, axis=0)
     change = np.max(np.maximum(np.abs(step.real), np.abs(_turned(step.imag))), axis=1)
     wide = change > TURN
-    found = wide.copy()
+    found: np.ndarray = wide.copy()
     found[1:] |= wide[:-1]
     found[:-1] |= wide[1:]
     return found
