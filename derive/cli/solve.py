@@ -98,6 +98,7 @@ def solve(
       setting, parameters      what was solved
       digest                   of all other keys; --theory of derive spectrum refuses what was changed
       bulk_edges               list of [low, high], ascending; of the first layer where there are several
+      edge_errors              one standard error for each of them, null where the bulk is exact
       outliers                 floats, descending, above and below the bulk
       outlier_errors           one standard error each, null where exact
       overlaps                 for each outlier its squared overlap with the span of the spikes, right and left

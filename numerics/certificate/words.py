@@ -642,7 +642,7 @@ class LargeMatrix:
         return LargeMatrix(self.ensemble, self.rows, self.columns, words, _joined(self.dyads, other.dyads))
 
     def __sub__(self, other: Any) -> LargeMatrix:
-        return self + (-other)
+        return self.__add__(-other)
 
     def __neg__(self) -> LargeMatrix:
         return self * -1.0
