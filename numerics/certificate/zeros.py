@@ -18,8 +18,6 @@ from functools import cached_property, lru_cache
 
 import jax.numpy as jnp
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
@@ -249,9 +247,13 @@ class Part:
 
 def _components(matrices: np.ndarray) -> list[Part]:
     """The small matrices that each of several is the direct sum of; equal ones once."""
-    count, label = connected_components(csr_array(np.any(matrices != 0, axis=0)), directed=False)
+    joined = np.any(matrices != 0, axis=0)
+    joined = joined | joined.T | np.eye(len(joined), dtype=bool)
+    label, before = np.arange(len(joined)), np.full(len(joined), -1)
+    while not np.array_equal(label, before):  # the smallest label spreads through its component
+        label, before = np.where(joined, label, len(joined)).min(axis=1), label
     found: dict[bytes, Part] = {}
-    for rows in np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label, minlength=count))[:-1]):
+    for rows in (np.flatnonzero(label == one) for one in np.unique(label)):
         key = matrices[:, rows[:, None], rows[None, :]].tobytes()
         found[key] = Part(rows, 1 + (found[key].count if key in found else 0))
     return list(found.values())
