@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from numerics.certificate.plain import with_names
+from numerics.certificate.plain import UNUSUAL, with_names
 from numerics.certificate.words import (
     UNKNOWN,
     Drawn,
@@ -106,7 +106,7 @@ def run_declared(simulation: FiniteSize, p: Point) -> Declared:
     libraries = Functions(np, ensemble), Functions(scipy.special, ensemble)
     try:
         probed, spikes, observables = simulate(p, SIZE, None, _ignored, None, None, fields.update, *libraries)
-    except (TypeError, AttributeError, ValueError, IndexError, KeyError, OverflowError) as error:
+    except UNUSUAL as error:
         raise NotWritten(f"the equations hold what words do not reach ({type(error).__name__})") from error
     return Declared(probed, spikes, observables, fields)
 

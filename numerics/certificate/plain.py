@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+UNUSUAL = (TypeError, ValueError, AttributeError, IndexError, KeyError, ArithmeticError)
+"""What a generated function raises where it is given other arrays than it was written for."""
+
 
 def with_names(function: Callable[..., Any], names: Mapping[str, Any]) -> Callable[..., Any]:
     """The same function, with other things under some of the names that its module gives it."""

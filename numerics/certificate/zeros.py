@@ -21,7 +21,7 @@ import numpy as np
 
 from derive.errors import NumericalError
 from numerics.bulk.branch import Branch
-from numerics.certificate.plain import in_numpy, stacked
+from numerics.certificate.plain import UNUSUAL, in_numpy, stacked
 from numerics.certificate.records import Check, Stopwatch
 from numerics.nearby import read
 from numerics.outliers.problem import SpikedProblem, assembler, rows_of
@@ -53,7 +53,7 @@ turn is taken for one in the other direction."""
 MOST_NODES = 1024
 """Nodes of one lens beyond which the number of zeros is not decided."""
 BATCH = 32
-"""Nodes at which A(z) is assembled together where sites differ: one shape, compiled once."""
+"""Nodes at which A(z) is assembled together where it is compiled: one shape, compiled once."""
 FARTHER = 2.0
 """How much farther out in w log(det A / det A0) is looked at again: it falls like 1/z if no zero is left."""
 SMALL, FALLING = 3.0, 0.4
@@ -172,9 +172,18 @@ class Determinant:
     @cached_property
     def rows(self) -> int:
         """How many rows A(z) has."""
+        return rows_of(self.problem) if self.single is None else int(self.single.shape[-1])
+
+    @cached_property
+    def single(self) -> np.ndarray | None:
+        """A(z) without order parameters at one point, with NumPy; None where it calls what NumPy does not have."""
+        count = len(self.problem.branch.law.responses)
         if self.problem.probe.sites is not None:
-            return rows_of(self.problem)
-        return len(self._matrices(np.ones(1), np.ones((1, len(self.problem.branch.law.responses))), self.empty)[0])
+            return None
+        try:
+            return np.asarray(in_numpy(self.problem.probe.a_matrix)(self.problem.p, 1j, np.ones(count), self.empty))
+        except UNUSUAL:
+            return None
 
     @property
     def counts(self) -> np.ndarray:
@@ -183,13 +192,13 @@ class Determinant:
 
     def _matrices(self, z: np.ndarray, responses: np.ndarray, order: Order) -> np.ndarray:
         probe, p = self.problem.probe, self.problem.p
-        if probe.sites is None:
+        if self.single is not None:
             last = in_numpy(probe.a_matrix)(p, z[-1], responses[-1], order)
             try:
                 many = stacked(probe.a_matrix)(p, z[:, None, None], responses.T[:, :, None, None], order)
                 if many.shape == (z.size, *last.shape) and np.array_equal(many[-1], last):
                     return np.asarray(many)
-            except (TypeError, ValueError, AttributeError, IndexError):
+            except UNUSUAL:
                 pass  # a function of the point that knows one point only
             a_matrix = in_numpy(probe.a_matrix)
             return np.array([a_matrix(p, x, r, order) for x, r in zip(z, responses, strict=True)])
