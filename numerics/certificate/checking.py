@@ -12,7 +12,7 @@ import numpy as np
 
 from derive.errors import DeriveError, NumericalError
 from numerics.bulk.law import Law
-from numerics.certificate.declared import STEPS, Declared, Past, run_declared
+from numerics.certificate.declared import MORE_STEPS, STEPS, Declared, Past, run_declared
 from numerics.certificate.plain import UNUSUAL, in_numpy
 from numerics.certificate.records import Certificate, Check, Status, Stopwatch
 from numerics.certificate.words import UNKNOWN, LargeVector, NotWritten, word_moments
@@ -46,12 +46,12 @@ ERRORS = 6.0
 class Certifier:
     """Collects the checks of one solution.
 
-    thorough: count the zeros of large A(z) too, whatever that takes.
+    thorough: count the zeros of large A(z) too, and follow fields for more steps, whatever that takes.
     """
 
     def __init__(self, solver: Solver, values: dict[str, Any], trained: Trained, thorough: bool = False) -> None:
         self.solver, self.values, self.trained = solver, values, trained
-        self.most_rows = MOST_ROWS if thorough else LARGEST_ROWS
+        self.most_rows, self.steps = (MOST_ROWS, MORE_STEPS) if thorough else (LARGEST_ROWS, STEPS)
         self.checks: dict[str, tuple[Check, ...]] = {}
 
     def check_layer(
@@ -76,11 +76,11 @@ class Certifier:
         p = self.solver.point(self.values)
         try:
             simulation = self.solver.simulation
-            return _kept_run(simulation, p)
+            return _kept_run(simulation, p, self.steps)
         except DeriveError as error:  # written by another version
             return str(error)
         except TypeError:  # arrays of data are not hashed
-            return _run(simulation, p)
+            return _run(simulation, p, self.steps)
 
     def certificate(self, labels: Sequence[str]) -> Certificate:
         """All checks, of probed matrices in this order; of one that is the same as another once."""
@@ -91,9 +91,9 @@ class Certifier:
         return Certificate((*spectra, check_training(self.declared, self.solver, self.trained)))
 
 
-def _run(simulation: FiniteSize, p: Point) -> Declared | str:
+def _run(simulation: FiniteSize, p: Point, steps: int) -> Declared | str:
     try:
-        return run_declared(simulation, p)
+        return run_declared(simulation, p, steps)
     except (NotWritten, DeriveError) as error:
         return str(error)
 
@@ -215,7 +215,7 @@ def _observed(declared: Declared, trained: Trained, share: float) -> list[Pair]:
     unit = ZERO * max([1.0, *first])
     for name, series in declared.observables.items():
         values = np.atleast_1d(trained.observables[name])
-        for time, expected in enumerate(series[: STEPS + 1]):
+        for time, expected in enumerate(series[: MORE_STEPS + 1]):
             here = np.ravel(np.asarray(expected, float))
             there = np.ravel(values[time])
             if here.shape != there.shape or not np.all(np.isfinite(here)):

@@ -35,8 +35,8 @@ from numerics.runtime.traits import density, discrete
 
 SIZE = 2**100
 """A size so large that what falls with it is beyond rounding; a power of two, so that its roots are exact."""
-STEPS = 2
-"""Steps of training that the fields are followed for: words grow with every one."""
+STEPS, MORE_STEPS = 1, 3
+"""Steps that fields are followed for, where that is to be quick and where it need not be: words grow with every one."""
 NODES = 512
 """Values that the density of a trait is taken at."""
 
@@ -55,12 +55,13 @@ class Declared:
 class Past:
     """A field at all times so far, unknown after the first steps. Before the start it is zero."""
 
-    def __init__(self, ensemble: Ensemble, size: int, labels: int = 1, kicks: Any = None) -> None:
+    def __init__(self, ensemble: Ensemble, steps: int, size: int, labels: int = 1, kicks: Any = None) -> None:
         self._values: list[Any] = []
+        self._steps = steps
         self._unknown = LargeVector(ensemble, size, None, labels)
 
     def append(self, value: Any) -> None:
-        self._values.append(value if len(self._values) <= STEPS else self._unknown)
+        self._values.append(value if len(self._values) <= self._steps else self._unknown)
 
     def __len__(self) -> int:
         return len(self._values)
@@ -98,11 +99,12 @@ class Functions:
         return LargeVector(self._ensemble, rows, {}, columns)
 
 
-def run_declared(simulation: FiniteSize, p: Point) -> Declared:
-    """The declared equations at a point; NotWritten where they hold something that words do not reach."""
+def run_declared(simulation: FiniteSize, p: Point, steps: int = STEPS) -> Declared:
+    """The declared equations at a point, with fields that are known for the first steps; NotWritten where they hold
+    something that words do not reach."""
     ensemble = Ensemble()
     fields: dict[str, Any] = {}
-    simulate = with_names(simulation.simulate, _functions(ensemble))
+    simulate = with_names(simulation.simulate, _functions(ensemble, steps))
     libraries = Functions(np, ensemble), Functions(scipy.special, ensemble)
     try:
         probed, spikes, observables = simulate(p, SIZE, None, _ignored, None, None, fields.update, *libraries)
@@ -115,7 +117,7 @@ def _ignored(share: float) -> None:
     """Nobody asks how far the run is."""
 
 
-def _functions(ensemble: Ensemble) -> dict[str, Callable[..., Any]]:
+def _functions(ensemble: Ensemble, steps: int) -> dict[str, Callable[..., Any]]:
     """What a simulation calls, on words."""
 
     def gaussian(rng: Any, xp: Any, rows: int, columns: int) -> LargeMatrix:
@@ -166,7 +168,7 @@ def _functions(ensemble: Ensemble) -> dict[str, Callable[..., Any]]:
         "drawn_from": drawn_from,
         "trait_of_values": trait_of_values,
         "trait_of_density": trait_of_density,
-        "Past": partial(Past, ensemble),
+        "Past": partial(Past, ensemble, steps),
         "kicked": lambda value, kicks: value,
         "mean": mean,
         "average": average,
