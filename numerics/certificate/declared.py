@@ -61,7 +61,12 @@ class Past:
         self._unknown = LargeVector(ensemble, size, None, labels)
 
     def append(self, value: Any) -> None:
-        self._values.append(value if len(self._values) <= self._steps else self._unknown)
+        if len(self._values) > self._steps:
+            value = self._unknown
+        elif isinstance(value, (int, float, np.ndarray)):  # a number counts for all sites, a row for all of them
+            row = np.broadcast_to(np.atleast_2d(np.asarray(value, float)), (1, self._unknown.labels))
+            value = self._unknown.ensemble.constant(self._unknown.size, row)
+        self._values.append(value)
 
     def __len__(self) -> int:
         return len(self._values)
