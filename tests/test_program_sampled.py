@@ -104,6 +104,24 @@ def test_extended_span_is_orthonormal_and_gives_the_values_back():
     close(run.seen_from(span, second), more)
 
 
+def test_directions_of_a_slow_motion_are_orthonormal():
+    rate, noise, span = random(SITES, 1), random(SITES, 30, seed=1), run.empty_span(SITES, 30)
+    for step in range(30):
+        _, _, span = extend(span, np.exp(-0.05 * step * rate) + 1e-4 * noise[:, step : step + 1], 1e-12)
+    close(run.between(span, span), np.eye(30))
+
+
+def test_a_direction_that_no_field_has_much_of_carries_no_response():
+    first, other = random(SITES, 1), random(SITES, 1, seed=1)
+    _, _, span = extend(run.empty_span(SITES, 2), first, 1e-12)
+    _, _, slight = extend(span, first + 0.5 * SITES**-0.5 * other, 1e-12)
+    _, _, more = extend(slight, first + 2 * SITES**-0.5 * other, 1e-12)
+    normals = random(SITES, 2, seed=2)
+    seen = normals.T @ first / SITES
+    close(run.answers(first, normals, slight), [[seen[0, 0], 0.0]])
+    close(run.answers(first, normals, more), seen.T)
+
+
 @pytest.mark.slow
 def test_what_is_known_already_takes_no_direction():
     values = random(SITES, 2)
@@ -222,9 +240,9 @@ def test_numbers_are_recorded_by_time():
 
 
 def test_answers_to_a_noise_are_its_coordinates():
-    """With exact second moments; normals of directions that are not used yet carry no answer."""
+    """With exact second moments; normals of directions that no field has had carry no answer."""
     normals = in_float64(draw)((("J",),), {"J": (3,)}, SITES, (1,), "matched")["J"]
-    span = run.empty_span(SITES, 3)._replace(used=2)
+    span = run.empty_span(SITES, 3)._replace(reach=np.array([1.0, 0.5, 0.0]))
     rows = random(2, 3)
     close(run.answers(run.noise(normals, rows), normals, span), np.asarray(rows) * [1, 1, 0])
 

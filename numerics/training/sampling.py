@@ -7,8 +7,9 @@ replica show the bias, which is taken off results, not off order parameters: twi
 of halves are not the moments of anything, and matrices made of them need not be positive. How much of the difference to
 halves is bias is read off how the variance falls. Errors need derivatives only: each replica moves the moments of all
 sites a little, by what it has, with its halves, on a result without bias. Where there is no room for all directions of
-the past, what is left out is drawn as independent noise, and passes that leave out more show what that does, which is
-counted as an error; so is what leaving out fewer responses does.
+the past, what is left out is drawn as independent noise; along directions that fields hardly have, responses are left
+out. Passes that leave out more show what both do, which is counted as an error; so is what leaving out fewer responses
+of order parameters does.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ WORKING_COPIES = 3
 ROUNDING = 1e-12
 """Share of its variance below which a direction is rounding error."""
 SITES_WANTED, FEWEST_SITES = 16, 4
-"""Sites per direction of the past: as many as one wants, and fewer than which one must not have."""
+"""Sites per normal of a site: as many as one wants, and per direction of the past: fewer than which one must not
+have."""
 SITES_AT_LEAST = 256
 """However few samples are asked for: with fewer, what halves show is not yet a bias of order 1/sites."""
 COARSE = (1e-6, 1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
@@ -73,6 +75,11 @@ far leaving out moves observables; with three, chance made errors a third larger
 three fourths of it if it grows in proportion."""
 BEYOND_DOUBT = 25.0
 """Squares of what such passes move one observable by count for it alone beyond so many times what chance gives them."""
+OVERFLOW = 1e25
+"""Observables that exceed this have diverged."""
+MORE_SITES, LATER = 4, 0.1
+"""A pass that overflows is repeated with so many times the sites: where it then overflows later by more than this share
+of the steps, noise has diverged and not the model."""
 FINER = 4.0
 """What so many times smaller a share would change counts as an error: in small networks a tenth changed no more than a
 fourth."""
@@ -143,6 +150,11 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
         fine, rough = (passing(wide, normals, tolerance / COARSER, times) for times in (1.0, COARSER))
         return {name: value - rough.observables[name] for name, value in fine.observables.items()}
 
+    def enlarged(plan: _Plan, tolerance: float) -> _Pass:
+        """A pass over more sites."""
+        wide = _Plan(MORE_SITES * plan.sites, 1, plan.rank)
+        return passing(wide, drawn(wide, plan.replicas), tolerance)
+
     plans = plans_for(training, p, how)
     if training.ranges:
         p = _within(training, p, forward, drawn(plans[0], 0), plans[0].rank)
@@ -155,18 +167,24 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
     wholes: list[int] = []
     halved: list[list[int]] = []
     coarser: list[tuple[int, int]] = []
+    truncated, overflow = True, None
     reports: list[_Pass] = []
     for number in range(plan.replicas):
         normals = drawn(plan, number)
         passes = [run(normals, tolerance)]
         wholes.append(ensemble.add(passes[0].kept, passes[0].observables))
-        if number < COARSER_REPLICAS and tolerance > ROUNDING:
+        if number < COARSER_REPLICAS and truncated:
             rough = run(normals, tolerance, COARSER)
-            coarser.append((ensemble.add(rough.kept, rough.observables), wholes[-1]))
+            truncated = not rough.equals(passes[0])
+            if truncated:
+                coarser.append((ensemble.add(rough.kept, rough.observables), wholes[-1]))
         if how.debias:
             both = [run(half, tolerance) for half in halves(training.groups, normals, how.draws)]
             halved.append([ensemble.add(one.kept, one.observables) for one in both])
             passes += both
+        if overflow is None and not all(one.is_finite for one in passes):
+            overflow = min(one.finite for one in passes)
+            _check_noise(overflow, plan.sites, enlarged(plan, tolerance))
         reports += [replace(one, kept=Carried(), observables={}) for one in passes]
         tell((number + 1) / plan.replicas, f"sampling, replica {number + 1} of {plan.replicas}")
     give_back()
@@ -252,6 +270,17 @@ def _within(
         ) from None
 
 
+def _check_noise(overflow: int, sites: int, enlarged: _Pass) -> None:
+    """Refuse passes that overflow where one over more sites does not: then the noise of sampling has diverged, and
+    the model has not."""
+    if enlarged.finite > (1 + LATER) * overflow:
+        later = "does not overflow" if enlarged.is_finite else f"overflows at step {enlarged.finite}"
+        raise NumericalError(
+            f"the noise of sampled responses has diverged at step {overflow} with {sites} sites; with "
+            f"{MORE_SITES * sites} the same pass {later}, so that the model has not; raise --samples {MORE_SITES} times"
+        )
+
+
 @dataclass(frozen=True)
 class _Plan:
     """rank: most directions, None where there is room for all."""
@@ -271,13 +300,18 @@ def plans_for(training: SampledTraining, p: Point, how: Sampling) -> list[_Plan]
         shapes = training.shapes(p, rank)
         return max((math.prod(shapes[name]) for group in training.groups for name in group), default=1)
 
+    def together(rank: int | None) -> int:
+        """Normals of one site, of all kinds: noise in responses comes from all of them."""
+        shapes = training.shapes(p, rank)
+        return max((sum(math.prod(shapes[name]) for name in group) for group in training.groups), default=1)
+
     def most(rank: int | None) -> float:
         """Sites that memory has room for."""
         normals = sum(map(math.prod, training.shapes(p, rank).values()))
         return SITES_BYTES / (8 * (WORKING_COPIES * training.footprint(p, rank) + normals))
 
     def sites(rank: int | None, least: int = SITES_AT_LEAST) -> int:
-        wanted = max(budget / REPLICAS, min(budget / FEWEST_REPLICAS, SITES_WANTED * width(rank)), least)
+        wanted = max(budget / REPLICAS, min(budget / FEWEST_REPLICAS, SITES_WANTED * together(rank)), least)
         return 1 << max(4, math.floor(math.log2(min(1.42 * wanted, most(rank)))))
 
     def fits(rank: int | None) -> bool:
@@ -332,6 +366,16 @@ class _Pass:
     directions: int
     full: bool
     """Whether something found no room."""
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether nothing has overflowed, or grown beyond all measure."""
+        return all(np.all(np.abs(x) < OVERFLOW) for x in self.observables.values())
+
+    def equals(self, other: _Pass) -> bool:
+        """Whether both give the same numbers."""
+        pairs = zip(*(jax.tree.leaves((one.kept, one.observables)) for one in (self, other)), strict=True)
+        return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 
     @staticmethod
     def of(result: Any) -> _Pass:
