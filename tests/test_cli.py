@@ -502,7 +502,7 @@ def row(difference: float | None) -> Row:
 
 
 @pytest.mark.parametrize(
-    ("difference", "seeds", "word"), [(2.9, 5, "agree"), (3.5, 5, "more --seeds"), (9.0, 50, "larger --size")]
+    ("difference", "seeds", "word"), [(2.9, 5, "agree"), (3.5, 5, "more --seeds"), (9.0, 50, "derive check FILE")]
 )
 def test_the_verdict_says_what_to_try(difference: float, seeds: int, word: str):
     assert word in verdict([row(difference)], seeds)[1]

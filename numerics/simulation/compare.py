@@ -573,7 +573,7 @@ def verdict(rows: Sequence[Row], seeds: int) -> tuple[bool, str]:
     if all(row.difference is not None and abs(row.difference) <= chance for row in apart):
         advice = f"with {seeds} seeds up to {chance:.1f} is still chance, so repeat with more --seeds"
     else:
-        advice = "corrections fall with the size, so repeat with a larger --size before doubting the theory"
+        advice = "run `derive check FILE` first; a difference that falls as --size grows is a finite-size correction"
     return False, (
         f"{len(apart)} of {len(compared)} quantities differ by more than {THRESHOLD:g} standard errors ({names}), "
         f"where chance makes {expected:.1g} of them on average; {advice}"
