@@ -217,6 +217,7 @@ class Build(Fields):
             tuple(self.kinds.values()),
             tuple(normals.key for kind, normals in self.kinds.items() if isinstance(kind, Channel)),
             self._groups(),
+            self.sharing.has_mean_of_product,
             self._footprint(),
             self.coefficients.statements(used),
             begun,

@@ -75,6 +75,8 @@ class SampledPass:
     channels: tuple[str, ...]
     """Keys of the normals of random matrices."""
     groups: tuple[tuple[str, ...], ...]
+    paired: bool
+    """Whether sites are drawn in pairs that differ by a sign."""
     footprint: Formula
     tables: tuple[Let, ...]
     start: tuple[Statement, ...]

@@ -110,11 +110,12 @@ class SampledText(PassText):
         if program.fields:
             refused = [f"{key!r}: {why!r}," for key, why in self.refused]
             always = f"({joined(map(repr, program.remembered))}),"
-            parts = ("forward_pass,", "shapes,", "footprint,", f"{groups},", always, "{", *indented(refused), "},")
+            own = ("forward_pass,", "shapes,", "footprint,", f"{groups},", f"{program.paired},", always)
+            parts = (*own, "{", *indented(refused), "},")
             offer = ["TWO_TIME = SampledTwoTime(", *indented(parts), ")"]
             return self.whole(f"{TWO_TIME_DOC}.", [*body, *offer], ["SampledTwoTime"])
         functions = "forward_pass, strides, shapes, moments_of, order_parameters, footprint"
-        named = [f"groups={groups}", f"responses={program.method!r}"]
+        named = [f"groups={groups}", f"paired={program.paired}", f"responses={program.method!r}"]
         named += [f"ranges={program.ranges!r}"] if program.ranges else []
         offer = [f"TRAINING = SampledTraining({functions}, {', '.join(named)})"]
         body += [*self._moments(), *self._order(), *self.strides(program.ends), *offer]

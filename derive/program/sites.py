@@ -219,6 +219,13 @@ class Sharing:
         observed = [m for _, value in self.layout.system.model.observe for m in sorted(value.atoms(Mean), key=str)]
         return [*found, *observed, *self.means]
 
+    @cached_property
+    def has_mean_of_product(self) -> bool:
+        """Whether an equation has a mean of a product of fields, as the output of a network is one: it may vanish by a
+        symmetry, and its noise drives everything."""
+        rules = [rule for f in self.layout.fields for rule in (f.rule, *f.starts)]
+        return any(len({v.field for v in m.atoms(FieldAt)}) > 1 for rule in rules for m in _means(rule))
+
     def group_of(self, field: Field) -> tuple[Field, ...]:
         return next(members for members in self.groups if field in members)
 

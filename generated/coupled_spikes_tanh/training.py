@@ -240,5 +240,6 @@ TRAINING = SampledTraining(
     order_parameters,
     footprint,
     groups=(("W0T", "a"), ("W0", "b")),
+    paired=False,
     responses="stein",
 )

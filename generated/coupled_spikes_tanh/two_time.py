@@ -253,6 +253,7 @@ TWO_TIME = SampledTwoTime(
         ("kick_a",),
         ("kick_b",),
     ),
+    False,
     ("xi", "chi"),
     {},
 )

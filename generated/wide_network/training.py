@@ -530,5 +530,6 @@ TRAINING = SampledTraining(
     order_parameters,
     footprint,
     groups=(("J2", "w0"), ("J1", "J2T"), ("J1T", "V0")),
+    paired=True,
     responses="stein",
 )

@@ -579,6 +579,7 @@ TWO_TIME = SampledTwoTime(
         ("kick_V0",),
         ("kick_w0",),
     ),
+    True,
     ("J1T_g2", "J1_phi1", "J2T_g3", "J2_phi2"),
     {},
 )

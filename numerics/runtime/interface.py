@@ -145,8 +145,8 @@ class SampledTraining:
 
     shapes(p, rank): normals of one site of each kind. moments_of(p, kept): what is averaged over passes, times x times,
     from what is kept, times x directions. order_parameters(moments, p, tolerance): order parameters from averaged
-    moments. footprint(p, rank): numbers kept per site of each kind. groups: normals of the same sites.
-    responses: "stein" or "pathwise".
+    moments. footprint(p, rank): numbers kept per site of each kind. groups: normals of the same sites; paired: whether
+    sites are drawn in pairs that differ by a sign. responses: "stein" or "pathwise".
     """
 
     forward_pass: Callable[..., tuple[Any, Mapping[str, Array], Array, Any]]
@@ -156,6 +156,7 @@ class SampledTraining:
     order_parameters: Callable[..., Order]
     footprint: Callable[[Point, int | None], int]
     groups: tuple[tuple[str, ...], ...]
+    paired: bool
     responses: str
     ranges: tuple[tuple[str, tuple[str, ...], int], ...] = ()
     """Numbers on sampled diagonals: under which name a point says between which ends they lie, the moment that has
@@ -182,6 +183,7 @@ class SampledTwoTime:
     shapes: Callable[..., dict[str, tuple[int, ...]]]
     footprint: Callable[..., int]
     groups: tuple[tuple[str, ...], ...]
+    paired: bool
     remembered: tuple[str, ...]
     refused: Mapping[Key, str]
 

@@ -24,14 +24,22 @@ Groups = tuple[tuple[str, ...], ...]
 
 
 def draw(
-    groups: Groups, shapes: dict[str, tuple[int, ...]], sites: int, seed: tuple[int, ...], how: str
+    groups: Groups,
+    shapes: dict[str, tuple[int, ...]],
+    sites: int,
+    seed: tuple[int, ...],
+    how: str,
+    paired: bool = True,
 ) -> dict[str, Array]:
-    """Standard normals for so many sites, by name; the same seed gives the same numbers."""
+    """Standard normals for so many sites, by name; the same seed gives the same numbers.
+
+    paired: whether a Sobol sequence is drawn in pairs of sites that differ by a sign.
+    """
     rng = np.random.default_rng(seed)
     made: dict[str, np.ndarray] = {}
     alone = tuple((name,) for name in sorted(shapes) if not any(name in group for group in groups))
     for names in (*groups, *alone):
-        rows = sites // 2 if how == "sobol" and _turned_kind(names, shapes) else sites
+        rows = sites // 2 if how == "sobol" and _turned_kind(names, shapes, paired) else sites
         tables = [rng.standard_normal((rows, math.prod(shapes[name]))) for name in names]
         if how == "sobol":
             columns = _in_turn([table.shape[1] for table in tables])[: even_dimensions(rows // 2)]
@@ -39,7 +47,7 @@ def draw(
             for (k, kind), values in zip(columns, points.T, strict=True):
                 tables[kind][:, k] = values
         made.update({name: table.reshape(rows, *shapes[name]) for name, table in zip(names, tables, strict=True)})
-    return _as_wanted(groups, made, how, 0.5)
+    return _as_wanted(groups, made, how, 0.5, paired)
 
 
 def _in_turn(counts: Sequence[int]) -> list[tuple[int, int]]:
@@ -59,26 +67,29 @@ def even_dimensions(points: int) -> int:
     return sum(4 ** (degree - 1) <= points for degree in degrees)
 
 
-def halves(groups: Groups, normals: Mapping[str, Array], how: str) -> list[dict[str, Array]]:
+def halves(groups: Groups, normals: Mapping[str, Array], how: str, paired: bool = True) -> list[dict[str, Array]]:
     """The normals of the first and of the second half of the sites."""
     shapes = {name: x.shape[1:] for name, x in normals.items()}
-    step = {name: 2 for group in groups if how == "sobol" and _turned_kind(group, shapes) for name in group}
+    step = {name: 2 for group in groups if how == "sobol" and _turned_kind(group, shapes, paired) for name in group}
     drawn = {name: np.asarray(x)[:: step.get(name, 1)] for name, x in normals.items()}
     parts = [{name: np.array_split(x, 2)[side] for name, x in drawn.items()} for side in (0, 1)]
-    return [_as_wanted(groups, part, how, 1.0) for part in parts]
+    return [_as_wanted(groups, part, how, 1.0, paired) for part in parts]
 
 
-def _turned_kind(names: tuple[str, ...], shapes: Mapping[str, tuple[int, ...]]) -> str | None:
+def _turned_kind(names: tuple[str, ...], shapes: Mapping[str, tuple[int, ...]], paired: bool) -> str | None:
     """The kind of normals whose sign is turned in the second site of each pair: the one with the fewest.
 
     What is odd in it then averages to zero exactly, as the output of a network does before training, however much the
-    laws amplify it. Kinds are turned against each other, so that there is none where all normals are of one kind.
+    laws amplify it. Kinds are turned against each other, so that there is none where all normals are of one kind. Sites
+    of a pair share all other normals: where what is turned is soon forgotten, there are as good as half the sites.
     """
-    kinds = [name for name in names if math.prod(shapes[name])]
+    kinds = [name for name in names if math.prod(shapes[name])] if paired else []
     return min(kinds, key=lambda name: math.prod(shapes[name])) if len(kinds) > 1 else None
 
 
-def _as_wanted(groups: Groups, drawn: Mapping[str, np.ndarray], how: str, part: float) -> dict[str, Array]:
+def _as_wanted(
+    groups: Groups, drawn: Mapping[str, np.ndarray], how: str, part: float, paired: bool
+) -> dict[str, Array]:
     """Normals that were drawn, with the moments and signs that a way of drawing promises; part: of all sites, that the
     smallest set has for which they are drawn."""
     if how == "plain":
@@ -86,7 +97,7 @@ def _as_wanted(groups: Groups, drawn: Mapping[str, np.ndarray], how: str, part: 
     if how == "matched":
         return {name: jax.device_put(x) for name, x in matched(groups, drawn, part).items()}
     shapes = {name: x.shape[1:] for name, x in drawn.items()}
-    turned = {group: _turned_kind(group, shapes) for group in groups}
+    turned = {group: _turned_kind(group, shapes, paired) for group in groups}
     # with both signs, what is turned has no moment with the rest
     apart = tuple(names for group, kind in turned.items() for names in _apart(group, kind))
     found = dict(matched(apart, drawn, part))

@@ -128,10 +128,10 @@ def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repor
 def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Report) -> Sampled:
     if how.draws not in DRAWS:
         raise ParameterError(f"draws={how.draws} is not known; it must be one of {', '.join(DRAWS)}")
-    forward = compiled(training.forward_pass)
+    forward, paired = compiled(training.forward_pass), training.paired
 
     def drawn(plan: _Plan, number: int) -> dict[str, Any]:
-        return draw(training.groups, training.shapes(p, plan.rank), plan.sites, (how.seed, number), how.draws)
+        return draw(training.groups, training.shapes(p, plan.rank), plan.sites, (how.seed, number), how.draws, paired)
 
     def passing(plan: _Plan, normals: Mapping[str, Any], tolerance: float, coarser: float = 1.0) -> _Pass:
         shares = np.array([tolerance, coarser * tolerance])
@@ -139,7 +139,7 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
 
     def pilot(plan: _Plan) -> Callable[[float], _Pass]:
         tell(0.0, f"how much of the past {plan.rank} directions hold")
-        return partial(passing, plan, halves(training.groups, drawn(plan, 0), how.draws)[0])
+        return partial(passing, plan, halves(training.groups, drawn(plan, 0), how.draws, paired)[0])
 
     def doubled(plan: _Plan, tolerance: float, number: int) -> dict[str, np.ndarray]:
         """What observables move by with room for twice the directions, which a fourth of the share takes: on half of
@@ -179,7 +179,7 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
             if truncated:
                 coarser.append((ensemble.add(rough.kept, rough.observables), wholes[-1]))
         if how.debias:
-            both = [run(half, tolerance) for half in halves(training.groups, normals, how.draws)]
+            both = [run(half, tolerance) for half in halves(training.groups, normals, how.draws, paired)]
             halved.append([ensemble.add(one.kept, one.observables) for one in both])
             passes += both
         if overflow is None and not all(one.is_finite for one in passes):

@@ -104,5 +104,6 @@ def _asked(offer: SampledTwoTime, wanted: Wanted) -> SampledTraining:
         order_parameters,
         lambda p, rank: offer.footprint(p, rank, wanted),
         offer.groups,
+        offer.paired,
         "slopes along random kicks",
     )
