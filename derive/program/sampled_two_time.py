@@ -121,8 +121,11 @@ class TwoTimeBuild(Build):
         else:
             values = Ref(self.kept[field]) if field.timed else Call("kept_once", (self.done[field],), None)
         if not self.sloped:
-            return Call("Kept", (values, None, None), None)
-        return Call("Kept", (values, self._all_slopes(field), Item(NORMALS, self.kinds[Kick(field)].key)), None)
+            return Call("Kept", (values, None, None, ()), None)
+        known = self.layout.site_delays
+        delays = tuple((Quoted(b.name), known[field, b]) for b in self.layout.named if (field, b) in known)
+        kicks = Item(NORMALS, self.kinds[Kick(field)].key)
+        return Call("Kept", (values, self._all_slopes(field), kicks, delays), None)
 
     def _memory_slopes(self, m: Memory) -> Call:
         """The slopes of what a random matrix remembers of a field: its responses, from the kicks of the noise, times
@@ -132,7 +135,16 @@ class TwoTimeBuild(Build):
         slope = self.slope(a) or Call("no_slopes", (self.value(a), self._slots(m.a)), None)
         kicks = Item(NORMALS, self.kinds[Kick(m.noise)].key)
         when = Ref(self.time) if m.a.timed and m.noise.timed else None
-        arguments = (Ref(WANTED), Quoted(m.noise.name), slope, kicks, self._all_slopes(m.on), when, int(m.fresh))
+        arguments = (
+            Ref(WANTED),
+            Quoted(m.noise.name),
+            slope,
+            kicks,
+            self._all_slopes(m.on),
+            when,
+            int(m.fresh),
+            m.lag or 0,
+        )
         return Call("memory_slopes", arguments, self.slopes_shape(m.target))
 
     def _all_slopes(self, field: Field) -> Value:

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import sympy as sp
 
+from derive.equations.delays import shortest_delays
 from derive.errors import DeclarationError, blaming
 from derive.language.equations import Eq
 from derive.language.symbols import Clock
@@ -26,7 +27,7 @@ def order_in_time(system: System) -> TimeOrder:
         system,
         _equal_time_order(fields, edges, origins),
         edges,
-        _delays(fields, edges),
+        shortest_delays(fields, edges),
         (*system.assumptions, "no field depends on its own future"),
     )
 
@@ -80,29 +81,6 @@ def _lag(target: Field, value: FieldAt, clock: Clock, past: sp.Expr | None) -> i
             f"{target}({clock}) needs {value.field}({value.time}), which lies in its future; use earlier times"
         )
     return int(lag)
-
-
-def _delays(fields: tuple[Field, ...], edges: tuple[Edge, ...]) -> tuple[tuple[Field, Field, int], ...]:
-    """(a, b, the shortest delay with which a answers a kick to b); pairs that are missing never do."""
-    place = {field: i for i, field in enumerate(fields)}
-    onward: list[dict[int, int]] = [{} for _ in fields]
-    for edge in edges:
-        if not edge.through_mean and edge.source in place:
-            step, target = onward[place[edge.source]], place[edge.target]
-            step[target] = min(edge.lag, step.get(target, edge.lag))
-    found = []
-    for origin in range(len(fields)):
-        reached: dict[int, int] = {}
-        waiting = [(0, origin)]
-        while waiting:
-            delay, here = heapq.heappop(waiting)
-            if here not in reached:
-                reached[here] = delay
-                for target, lag in onward[here].items():
-                    if target not in reached:
-                        heapq.heappush(waiting, (delay + lag, target))
-        found += [(fields[target], fields[origin], delay) for target, delay in sorted(reached.items())]
-    return tuple(found)
 
 
 def _equal_time_order(

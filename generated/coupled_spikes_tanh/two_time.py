@@ -151,7 +151,7 @@ def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
         p.sigma / jnp.sqrt(p.alpha)
     ) * expressed(state.span_W0T, phi_answers_W0T)
     d_chi = (p.sigma**2 / p.alpha) * memory_slopes(
-        wanted, "xi", d_phi, normals["kick_xi"], state.d_g_past, t, 0
+        wanted, "xi", d_phi, normals["kick_xi"], state.d_g_past, t, 0, 1
     )
     d_chi = d_chi + kick_at(wanted, "chi", normals["kick_chi"], t)
     state.d_chi_past = keep(state.d_chi_past, d_chi, t)
@@ -180,7 +180,7 @@ def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
     xi = (p.sigma / jnp.sqrt(p.alpha)) * noise(
         noises["W0T"], g_in_W0T, drawn_at(normals["W0T_beyond"], t), g_beyond_W0T
     ) + p.sigma * expressed(state.span_W0, g_answers_W0)
-    d_xi = (p.sigma**2) * memory_slopes(wanted, "chi", d_g, normals["kick_chi"], state.d_phi_past, t, 0)
+    d_xi = (p.sigma**2) * memory_slopes(wanted, "chi", d_g, normals["kick_chi"], state.d_phi_past, t, 0, 1)
     d_xi = d_xi + kick_at(wanted, "xi", normals["kick_xi"], t)
     state.d_xi_past = keep(state.d_xi_past, d_xi, t)
     state.all_xi = keep(state.all_xi, xi, t)
@@ -193,21 +193,50 @@ def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
 def results(p, normals, rank, tolerance, wanted, state):
     """The two-time functions asked for, and a report on the directions."""
     fields = {
-        "phi_input": Kept(state.all_phi_input, state.d_phi_input_past, normals["kick_phi_input"]),
-        "phi": Kept(state.all_phi, state.d_phi_past, normals["kick_phi"]),
-        "chi": Kept(state.all_chi, state.d_chi_past, normals["kick_chi"]),
-        "g_input": Kept(state.all_g_input, state.d_g_input_past, normals["kick_g_input"]),
-        "g": Kept(state.all_g, state.d_g_past, normals["kick_g"]),
-        "xi": Kept(state.all_xi, state.d_xi_past, normals["kick_xi"]),
+        "phi_input": Kept(
+            state.all_phi_input,
+            state.d_phi_input_past,
+            normals["kick_phi_input"],
+            (("phi_input", 0), ("phi", 2), ("xi", 1), ("a", 2)),
+        ),
+        "phi": Kept(
+            state.all_phi,
+            state.d_phi_past,
+            normals["kick_phi"],
+            (("phi_input", 0), ("phi", 0), ("xi", 1), ("a", 0)),
+        ),
+        "chi": Kept(
+            state.all_chi,
+            state.d_chi_past,
+            normals["kick_chi"],
+            (("chi", 0), ("g_input", 1), ("g", 1), ("b", 1)),
+        ),
+        "g_input": Kept(
+            state.all_g_input,
+            state.d_g_input_past,
+            normals["kick_g_input"],
+            (("chi", 1), ("g_input", 0), ("g", 2), ("b", 2)),
+        ),
+        "g": Kept(
+            state.all_g, state.d_g_past, normals["kick_g"], (("chi", 1), ("g_input", 0), ("g", 0), ("b", 0))
+        ),
+        "xi": Kept(
+            state.all_xi,
+            state.d_xi_past,
+            normals["kick_xi"],
+            (("phi_input", 1), ("phi", 1), ("xi", 0), ("a", 1)),
+        ),
         "a": Kept(
             drawn_values(normals["a"], 1, p.S),
             drawn_slopes(wanted, "a", normals["kick_a"], p.S),
             normals["kick_a"],
+            (("a", 0),),
         ),
         "b": Kept(
             drawn_values(normals["b"], 1, p.S),
             drawn_slopes(wanted, "b", normals["kick_b"], p.S),
             normals["kick_b"],
+            (("b", 0),),
         ),
     }
     observables = sampled_two_time(wanted, fields)

@@ -261,7 +261,7 @@ def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
         noises["J1"], phi1_in_J1, drawn_at(normals["J1_beyond"], t), phi1_beyond_J1
     ) + p.sigma * expressed(state.span_J1T, phi1_answers_J1T)
     d_J1_phi1 = (p.sigma**2) * memory_slopes(
-        wanted, "J1T_g2", d_phi1, normals["kick_J1T_g2"], state.d_g2_past, t, 0
+        wanted, "J1T_g2", d_phi1, normals["kick_J1T_g2"], state.d_g2_past, t, 0, 1
     )
     d_J1_phi1 = d_J1_phi1 + kick_at(wanted, "J1_phi1", normals["kick_J1_phi1"], t)
     state.d_J1_phi1_past = keep(state.d_J1_phi1_past, d_J1_phi1, t)
@@ -300,7 +300,7 @@ def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
         noises["J2"], phi2_in_J2, drawn_at(normals["J2_beyond"], t), phi2_beyond_J2
     ) + p.sigma * expressed(state.span_J2T, phi2_answers_J2T)
     d_J2_phi2 = (p.sigma**2) * memory_slopes(
-        wanted, "J2T_g3", d_phi2, normals["kick_J2T_g3"], state.d_g3_past, t, 0
+        wanted, "J2T_g3", d_phi2, normals["kick_J2T_g3"], state.d_g3_past, t, 0, 1
     )
     d_J2_phi2 = d_J2_phi2 + kick_at(wanted, "J2_phi2", normals["kick_J2_phi2"], t)
     state.d_J2_phi2_past = keep(state.d_J2_phi2_past, d_J2_phi2, t)
@@ -351,7 +351,7 @@ def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
         noises["J2T"], g3_in_J2T, drawn_at(normals["J2T_beyond"], t), g3_beyond_J2T
     ) + p.sigma * expressed(state.span_J2, g3_answers_J2)
     d_J2T_g3 = (p.sigma**2) * memory_slopes(
-        wanted, "J2_phi2", d_g3, normals["kick_J2_phi2"], state.d_phi2_past, t, 0
+        wanted, "J2_phi2", d_g3, normals["kick_J2_phi2"], state.d_phi2_past, t, 0, 0
     )
     d_J2T_g3 = d_J2T_g3 + kick_at(wanted, "J2T_g3", normals["kick_J2T_g3"], t)
     state.d_J2T_g3_past = keep(state.d_J2T_g3_past, d_J2T_g3, t)
@@ -389,7 +389,7 @@ def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
         noises["J1T"], g2_in_J1T, drawn_at(normals["J1T_beyond"], t), g2_beyond_J1T
     ) + p.sigma * expressed(state.span_J1, g2_answers_J1)
     d_J1T_g2 = (p.sigma**2) * memory_slopes(
-        wanted, "J1_phi1", d_g2, normals["kick_J1_phi1"], state.d_phi1_past, t, 0
+        wanted, "J1_phi1", d_g2, normals["kick_J1_phi1"], state.d_phi1_past, t, 0, 0
     )
     d_J1T_g2 = d_J1T_g2 + kick_at(wanted, "J1T_g2", normals["kick_J1T_g2"], t)
     state.d_J1T_g2_past = keep(state.d_J1T_g2_past, d_J1T_g2, t)
@@ -488,36 +488,206 @@ def step(p, normals, noises, rank, tolerance, wanted, most, t, state):
 def results(p, normals, rank, tolerance, wanted, state):
     """The two-time functions asked for, and a report on the directions."""
     fields = {
-        "V": Kept(state.all_V, state.d_V_past, normals["kick_V"]),
-        "w": Kept(state.all_w, state.d_w_past, normals["kick_w"]),
-        "h1": Kept(state.all_h1, state.d_h1_past, normals["kick_h1"]),
-        "phi1": Kept(state.all_phi1, state.d_phi1_past, normals["kick_phi1"]),
-        "J1_phi1": Kept(state.all_J1_phi1, state.d_J1_phi1_past, normals["kick_J1_phi1"]),
-        "h2": Kept(state.all_h2, state.d_h2_past, normals["kick_h2"]),
-        "phi2": Kept(state.all_phi2, state.d_phi2_past, normals["kick_phi2"]),
-        "J2_phi2": Kept(state.all_J2_phi2, state.d_J2_phi2_past, normals["kick_J2_phi2"]),
-        "h3": Kept(state.all_h3, state.d_h3_past, normals["kick_h3"]),
-        "phi3": Kept(state.all_phi3, state.d_phi3_past, normals["kick_phi3"]),
-        "pushed": Kept(state.all_pushed, state.d_pushed_past, normals["kick_pushed"]),
-        "g3": Kept(state.all_g3, state.d_g3_past, normals["kick_g3"]),
-        "J2T_g3": Kept(state.all_J2T_g3, state.d_J2T_g3_past, normals["kick_J2T_g3"]),
-        "z2": Kept(state.all_z2, state.d_z2_past, normals["kick_z2"]),
-        "g2": Kept(state.all_g2, state.d_g2_past, normals["kick_g2"]),
-        "J1T_g2": Kept(state.all_J1T_g2, state.d_J1T_g2_past, normals["kick_J1T_g2"]),
-        "z1": Kept(state.all_z1, state.d_z1_past, normals["kick_z1"]),
-        "g1": Kept(state.all_g1, state.d_g1_past, normals["kick_g1"]),
-        "spike1": Kept(state.all_spike1, state.d_spike1_past, normals["kick_spike1"]),
-        "spike2": Kept(state.all_spike2, state.d_spike2_past, normals["kick_spike2"]),
-        "spike3": Kept(state.all_spike3, state.d_spike3_past, normals["kick_spike3"]),
+        "V": Kept(
+            state.all_V,
+            state.d_V_past,
+            normals["kick_V"],
+            (("V", 0), ("h1", 1), ("phi1", 1), ("J1T_g2", 1), ("z1", 1), ("g1", 1), ("spike1", 1), ("V0", 0)),
+        ),
+        "w": Kept(
+            state.all_w,
+            state.d_w_past,
+            normals["kick_w"],
+            (
+                ("w", 0),
+                ("J2_phi2", 1),
+                ("h3", 1),
+                ("phi3", 1),
+                ("pushed", 1),
+                ("g3", 2),
+                ("spike3", 2),
+                ("w0", 0),
+            ),
+        ),
+        "h1": Kept(
+            state.all_h1,
+            state.d_h1_past,
+            normals["kick_h1"],
+            (("V", 0), ("h1", 0), ("phi1", 1), ("J1T_g2", 1), ("z1", 1), ("g1", 1), ("spike1", 1), ("V0", 0)),
+        ),
+        "phi1": Kept(
+            state.all_phi1,
+            state.d_phi1_past,
+            normals["kick_phi1"],
+            (("V", 0), ("h1", 0), ("phi1", 0), ("J1T_g2", 1), ("z1", 1), ("g1", 1), ("spike1", 1), ("V0", 0)),
+        ),
+        "J1_phi1": Kept(
+            state.all_J1_phi1,
+            state.d_J1_phi1_past,
+            normals["kick_J1_phi1"],
+            (("J1_phi1", 0), ("h2", 1), ("phi2", 1), ("J2T_g3", 1), ("z2", 1), ("g2", 1), ("spike2", 2)),
+        ),
+        "h2": Kept(
+            state.all_h2,
+            state.d_h2_past,
+            normals["kick_h2"],
+            (("J1_phi1", 0), ("h2", 0), ("phi2", 1), ("J2T_g3", 1), ("z2", 1), ("g2", 1), ("spike2", 1)),
+        ),
+        "phi2": Kept(
+            state.all_phi2,
+            state.d_phi2_past,
+            normals["kick_phi2"],
+            (("J1_phi1", 0), ("h2", 0), ("phi2", 0), ("J2T_g3", 1), ("z2", 1), ("g2", 1), ("spike2", 1)),
+        ),
+        "J2_phi2": Kept(
+            state.all_J2_phi2,
+            state.d_J2_phi2_past,
+            normals["kick_J2_phi2"],
+            (
+                ("w", 1),
+                ("J2_phi2", 0),
+                ("h3", 1),
+                ("phi3", 2),
+                ("pushed", 2),
+                ("g3", 1),
+                ("spike3", 2),
+                ("w0", 1),
+            ),
+        ),
+        "h3": Kept(
+            state.all_h3,
+            state.d_h3_past,
+            normals["kick_h3"],
+            (
+                ("w", 1),
+                ("J2_phi2", 0),
+                ("h3", 0),
+                ("phi3", 2),
+                ("pushed", 2),
+                ("g3", 1),
+                ("spike3", 1),
+                ("w0", 1),
+            ),
+        ),
+        "phi3": Kept(
+            state.all_phi3,
+            state.d_phi3_past,
+            normals["kick_phi3"],
+            (
+                ("w", 1),
+                ("J2_phi2", 0),
+                ("h3", 0),
+                ("phi3", 0),
+                ("pushed", 2),
+                ("g3", 1),
+                ("spike3", 1),
+                ("w0", 1),
+            ),
+        ),
+        "pushed": Kept(
+            state.all_pushed,
+            state.d_pushed_past,
+            normals["kick_pushed"],
+            (
+                ("w", 1),
+                ("J2_phi2", 0),
+                ("h3", 0),
+                ("phi3", 0),
+                ("pushed", 0),
+                ("g3", 1),
+                ("spike3", 1),
+                ("w0", 1),
+            ),
+        ),
+        "g3": Kept(
+            state.all_g3,
+            state.d_g3_past,
+            normals["kick_g3"],
+            (
+                ("w", 0),
+                ("J2_phi2", 0),
+                ("h3", 0),
+                ("phi3", 1),
+                ("pushed", 1),
+                ("g3", 0),
+                ("spike3", 1),
+                ("w0", 0),
+            ),
+        ),
+        "J2T_g3": Kept(
+            state.all_J2T_g3,
+            state.d_J2T_g3_past,
+            normals["kick_J2T_g3"],
+            (("J1_phi1", 0), ("h2", 0), ("phi2", 0), ("J2T_g3", 0), ("z2", 1), ("g2", 1), ("spike2", 1)),
+        ),
+        "z2": Kept(
+            state.all_z2,
+            state.d_z2_past,
+            normals["kick_z2"],
+            (("J1_phi1", 0), ("h2", 0), ("phi2", 0), ("J2T_g3", 0), ("z2", 0), ("g2", 1), ("spike2", 1)),
+        ),
+        "g2": Kept(
+            state.all_g2,
+            state.d_g2_past,
+            normals["kick_g2"],
+            (("J1_phi1", 0), ("h2", 0), ("phi2", 0), ("J2T_g3", 0), ("z2", 0), ("g2", 0), ("spike2", 1)),
+        ),
+        "J1T_g2": Kept(
+            state.all_J1T_g2,
+            state.d_J1T_g2_past,
+            normals["kick_J1T_g2"],
+            (("V", 0), ("h1", 0), ("phi1", 0), ("J1T_g2", 0), ("z1", 1), ("g1", 1), ("spike1", 1), ("V0", 0)),
+        ),
+        "z1": Kept(
+            state.all_z1,
+            state.d_z1_past,
+            normals["kick_z1"],
+            (("V", 0), ("h1", 0), ("phi1", 0), ("J1T_g2", 0), ("z1", 0), ("g1", 1), ("spike1", 1), ("V0", 0)),
+        ),
+        "g1": Kept(
+            state.all_g1,
+            state.d_g1_past,
+            normals["kick_g1"],
+            (("V", 0), ("h1", 0), ("phi1", 0), ("J1T_g2", 0), ("z1", 0), ("g1", 0), ("spike1", 1), ("V0", 0)),
+        ),
+        "spike1": Kept(
+            state.all_spike1,
+            state.d_spike1_past,
+            normals["kick_spike1"],
+            (("V", 0), ("h1", 0), ("phi1", 0), ("J1T_g2", 0), ("z1", 0), ("g1", 0), ("spike1", 0), ("V0", 0)),
+        ),
+        "spike2": Kept(
+            state.all_spike2,
+            state.d_spike2_past,
+            normals["kick_spike2"],
+            (("J1_phi1", 0), ("h2", 0), ("phi2", 0), ("J2T_g3", 0), ("z2", 0), ("g2", 0), ("spike2", 0)),
+        ),
+        "spike3": Kept(
+            state.all_spike3,
+            state.d_spike3_past,
+            normals["kick_spike3"],
+            (
+                ("w", 0),
+                ("J2_phi2", 0),
+                ("h3", 0),
+                ("phi3", 1),
+                ("pushed", 1),
+                ("g3", 0),
+                ("spike3", 0),
+                ("w0", 0),
+            ),
+        ),
         "V0": Kept(
             drawn_values(normals["V0"], p.sigma, 1),
             drawn_slopes(wanted, "V0", normals["kick_V0"], 1),
             normals["kick_V0"],
+            (("V0", 0),),
         ),
         "w0": Kept(
             drawn_values(normals["w0"], p.sigma, 1),
             drawn_slopes(wanted, "w0", normals["kick_w0"], 1),
             normals["kick_w0"],
+            (("w0", 0),),
         ),
     }
     observables = sampled_two_time(wanted, fields)

@@ -62,11 +62,12 @@ def two_time(wanted: Wanted, fields: Mapping[str, Rows]) -> dict[tuple[str, str,
 class Kept(NamedTuple):
     """A field at all times and sites, times x sites x labels, its slopes, which have one more axis, and the kicks in
     its equation, sites x times x labels. Values are empty where nobody asks for them, slopes None where none are
-    followed."""
+    followed. delays: the fields whose kicks it answers, by name, and how many steps later it does at the earliest."""
 
     values: Array
     slopes: Array | None
     kicks: Array | None
+    delays: tuple[tuple[str, int], ...]
 
 
 def tangents(wanted: Wanted) -> int:
@@ -135,38 +136,59 @@ def past_slopes(weights: Array, slopes: Array, times: int) -> Array:
 
 
 def memory_slopes(
-    wanted: Wanted, name: str, answering: Array, kicks: Array, slopes: Array, t: Array | None, fresh: int
+    wanted: Wanted, name: str, answering: Array, kicks: Array, slopes: Array, t: Array | None, fresh: int, delay: int
 ) -> Array:
     """The slopes of what a random matrix remembers: mean responses to the noise of a field, from the slopes of what
     answers along its kicks, times the slopes of what is remembered.
 
     t: the current time, None where one of both has no times. fresh: whether the matrix is drawn anew at every time.
+    delay: how many steps after a kick it is answered at the earliest.
     """
     if not answering.shape[2]:
         return answering
     along = answering[None, :, :, kicked_fields(wanted).index(name)]
     then = jnp.arange(kicks.shape[1])
-    there = jnp.ones_like(then) if t is None else (then == t) if fresh else (then <= t)
+    there = jnp.ones_like(then) if t is None else (then == t) if fresh else (then + delay <= t)
     response = _regressed(along, kicks, there.astype(float)[None])[0]
     return jnp.einsum("ctd,tmdn->mcn", response, slopes)
 
 
 def sampled_two_time(wanted: Wanted, fields: Mapping[str, Kept]) -> dict[tuple[str, str, str], Array]:
     """Two-time functions from values at sites. A kick is a random vector, so that slopes regressed on the kicks of all
-    times up to their own are mean responses."""
+    times up to their own are mean responses. Those of a field to its own kick lack the one at equal times (`with_own`):
+    it is known, and no noise may join it."""
     found = {}
     for kind, a, b in wanted:
         if kind == "C":
             left, right = fields[a].values, fields[b].values
             found[kind, a, b] = jnp.einsum("tic,sid->tcsd", left, right) / left.shape[1]
         if kind == "R":
-            slopes, kicks = fields[a].slopes, fields[b].kicks
-            assert slopes is not None and kicks is not None, "responses are refused where no slopes are followed"
-            when, then = jnp.arange(slopes.shape[0]), jnp.arange(kicks.shape[1])
-            both = slopes.shape[0] > 1 and kicks.shape[1] > 1
-            there = then[None, :] <= when[:, None] if both else jnp.ones((len(when), len(then)))
-            found[kind, a, b] = _regressed(slopes[..., kicked_fields(wanted).index(b)], kicks, there.astype(float))
+            found[kind, a, b] = _response(a, b, fields, kicked_fields(wanted).index(b))
     return found
+
+
+def _response(a: str, b: str, fields: Mapping[str, Kept], slot: int) -> Array:
+    """R[a, b], without the one with which a field answers its own kick at once; zero before the delay."""
+    slopes, kicks, delay = fields[a].slopes, fields[b].kicks, dict(fields[a].delays).get(b)
+    assert slopes is not None and kicks is not None, "responses are refused where no slopes are followed"
+    (times, _, labels, _), (_, kicked_times, kicked_labels) = slopes.shape, kicks.shape
+    if delay is None:
+        return jnp.zeros((times, labels, kicked_times, kicked_labels))
+    along, timed = slopes[..., slot], times > 1 and kicked_times > 1
+    if a == b:
+        along, delay, timed = along - jnp.moveaxis(kicks, 1, 0), 1, True
+    when, then = jnp.arange(times), jnp.arange(kicked_times)
+    there = then[None, :] + delay <= when[:, None] if timed else jnp.ones((times, kicked_times))
+    return _regressed(along, kicks, there.astype(float))
+
+
+def with_own(name: tuple[str, str, str], table: Any) -> Any:
+    """A two-time function of all passes; a response with the one with which a field answers its own kick at once."""
+    kind, a, b = name
+    if kind != "R" or a != b:
+        return table
+    times, labels, *_ = table.shape
+    return table + jnp.eye(times * labels).reshape(table.shape)
 
 
 def _regressed(slopes: Array, kicks: Array, there: Array) -> Array:

@@ -122,7 +122,11 @@ class Sampled:
 def sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Report) -> Sampled:
     """The training level by independent replicas of a sampled forward pass, at parameter values and data p."""
     with threads_for(0):  # what is factored here, moments of normals, has few rows
-        return _sampled_pass(training, p, how, tell)
+        try:
+            return _sampled_pass(training, p, how, tell)
+        except _NoiseDiverged:
+            tell(0.0, "sampled responses are too noisy: once more with more sites")
+            return _sampled_pass(training, p, replace(how, samples=MORE_SITES * how.samples), tell)
 
 
 def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Report) -> Sampled:
@@ -167,7 +171,7 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
     wholes: list[int] = []
     halved: list[list[int]] = []
     coarser: list[tuple[int, int]] = []
-    truncated, overflow = True, None
+    truncated, diverged = True, False
     reports: list[_Pass] = []
     for number in range(plan.replicas):
         normals = drawn(plan, number)
@@ -182,9 +186,10 @@ def _sampled_pass(training: SampledTraining, p: Point, how: Sampling, tell: Repo
             both = [run(half, tolerance) for half in halves(training.groups, normals, how.draws, paired)]
             halved.append([ensemble.add(one.kept, one.observables) for one in both])
             passes += both
-        if overflow is None and not all(one.is_finite for one in passes):
-            overflow = min(one.finite for one in passes)
-            _check_noise(overflow, plan.sites, enlarged(plan, tolerance))
+        steps = [one.overflow for one in passes if one.overflow is not None]
+        if steps and not diverged:
+            _check_noise(min(steps), plan.sites, enlarged(plan, tolerance))
+            diverged = True
         reports += [replace(one, kept=Carried(), observables={}) for one in passes]
         tell((number + 1) / plan.replicas, f"sampling, replica {number + 1} of {plan.replicas}")
     give_back()
@@ -270,14 +275,17 @@ def _within(
         ) from None
 
 
-def _check_noise(overflow: int, sites: int, enlarged: _Pass) -> None:
-    """Refuse passes that overflow where one over more sites does not: then the noise of sampling has diverged, and
-    the model has not."""
-    if enlarged.finite > (1 + LATER) * overflow:
-        later = "does not overflow" if enlarged.is_finite else f"overflows at step {enlarged.finite}"
-        raise NumericalError(
-            f"the noise of sampled responses has diverged at step {overflow} with {sites} sites; with "
-            f"{MORE_SITES * sites} the same pass {later}, so that the model has not; raise --samples {MORE_SITES} times"
+class _NoiseDiverged(NumericalError):
+    """The noise of sampling has diverged, and the model has not."""
+
+
+def _check_noise(step: int, sites: int, enlarged: _Pass) -> None:
+    """Refuse passes that overflow at a step where one over more sites does not."""
+    if enlarged.overflow is None or enlarged.overflow > (1 + LATER) * step:
+        later = "does not overflow" if enlarged.overflow is None else f"overflows at step {enlarged.overflow}"
+        raise _NoiseDiverged(
+            f"the noise of sampled responses has diverged at step {step} with {sites} sites; with {MORE_SITES * sites} "
+            f"the same pass {later}, so that the model has not; raise --samples {MORE_SITES} times"
         )
 
 
@@ -368,9 +376,12 @@ class _Pass:
     """Whether something found no room."""
 
     @property
-    def is_finite(self) -> bool:
-        """Whether nothing has overflowed, or grown beyond all measure."""
-        return all(np.all(np.abs(x) < OVERFLOW) for x in self.observables.values())
+    def overflow(self) -> int | None:
+        """The first step at which an observable has overflowed, or grown beyond all measure."""
+        large = [
+            ~(np.abs(x.reshape(len(x), -1)).max(axis=1, initial=0.0) < OVERFLOW) for x in self.observables.values()
+        ]
+        return min((int(np.argmax(steps)) for steps in large if steps.any()), default=None)
 
     def equals(self, other: _Pass) -> bool:
         """Whether both give the same numbers."""

@@ -14,7 +14,7 @@ from derive.errors import NumericalError, ParameterError
 from numerics.modules import Solver
 from numerics.precision import in_float64
 from numerics.runtime.interface import SampledTraining, SampledTwoTime, TwoTimeOf
-from numerics.runtime.two_time import Wanted
+from numerics.runtime.two_time import Wanted, with_own
 from numerics.training.quadrature import check_settled, integrals_of, settle
 from numerics.training.sampling import Sampling, sampled_pass
 from numerics.training.trained import MOST_BYTES, WORKING_COPIES
@@ -40,6 +40,7 @@ def two_time_functions(
         kicks = tuple(("K", name, name) for name in offer.remembered) if responses else ()
         found = sampled_pass(_asked(offer, (*wanted, *kicks)), p, sampling, lambda fraction, text: None)
         table, errors = _by_name(found.observables), _by_name(found.errors)
+        table = {name: np.asarray(with_own(name, value)) for name, value in table.items()}
         return {name: finished(solver.setting, name, _finite(name, table), errors[name]) for name in wanted}
     integrals = integrals_of(solver.training)
     _check_memory(offer, wanted, p, (integrals.first,) if solver.quadrature else ())
