@@ -55,6 +55,7 @@ CASES: dict[str, tuple[int, Callable[[], Solve]]] = {
     "spikes": (3000, lambda: of("coupled_spikes_tanh", S=4, theta=1.5)),
     "partly symmetric": (3000, lambda: lambda seed, samples: test_honest.solved("network", samples, seed)),
     "perceptron": (3000, lambda: lambda seed, samples: test_honest.solved("perceptron", samples, seed)),
+    "Lotka-Volterra": (4000, lambda: of("lotka_volterra", T=40)),
     "network, 3 layers": (3000, lambda: of("wide_network", P=3, B=3, T=5, D=4, gamma=4.0, eta=0.3)),
     "gates": (3000, lambda: of("gated_network")),
     "driven memory": (3000, lambda: of("driven_memory")),

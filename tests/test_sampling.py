@@ -24,7 +24,7 @@ from numerics.runtime.sampled import Carried
 from numerics.simulation.samples import simulate
 from numerics.solver import Trained, load_built, load_solver, solve
 from numerics.threads import threads_for
-from numerics.training import ensemble as made
+from numerics.training import ensemble as made, sampling
 from numerics.training.draws import DRAWS, POLYNOMIALS, draw, even_dimensions, halves, matched
 from numerics.training.ensemble import Ensemble
 from numerics.training.sampling import (
@@ -449,3 +449,15 @@ def test_other_values_seeds_and_replicas_compile_nothing(caplog):
     jax.clear_caches()
     assert any("forward_pass" in line for line in compilations({}, 0))
     assert compilations({"alpha": 1.7, "theta": 2.6, "kappa": 0.75}, 1) == []
+
+
+def test_noise_that_diverges_is_told_apart_from_a_model_that_does():
+    def passing(series: list[float]) -> sampling._Pass:
+        return sampling._Pass(Carried(), {"M": np.array(series)}, len(series), 0.0, 1, False)
+
+    late, never, same = passing([1.0] * 5 + [np.inf]), passing([1.0] * 6), passing([1.0, 1.0, 1e30, np.nan])
+    assert (late.overflow, never.overflow, same.overflow) == (5, None, 2)
+    sampling._check_noise(2, 64, same)  # the model diverges, whatever the number of sites
+    for one in (late, never):
+        with pytest.raises(NumericalError, match="noise of sampled responses has diverged at step 2 with 64 sites"):
+            sampling._check_noise(2, 64, one)
