@@ -258,3 +258,14 @@ def test_matrices_that_cannot_stand_between(between, told):
     with pytest.raises(DeclarationError, match=told):
         model = Model(parameters=(alpha,), probe=spectrum(known["X"].T @ known["X"] / N, between=given))
         _ = derive.load(model).derivation
+
+
+def test_a_trace_that_vanishes_by_symmetry_is_zero_and_its_square_is_not():
+    """M = A A commutes with A: tr R A is odd in A, and tr R A R A is a mean over the semicircle of x^2 / (z - x^2)^2."""
+    matrix = goe("A", sectors("D"))
+    s = derive.load(Model(parameters=(), probe=spectrum(matrix @ matrix, between={"A": matrix}))).solve(certify=False)
+    z, (x, weights) = 5 + 1j, np.polynomial.chebyshev.chebgauss(400)
+    weights = weights * (1 - x**2) * 2 / np.pi
+    assert abs(s.resolvent(z, beside="A")) < 1e-12 and abs(s.resolvent(z, between="A")) < 1e-12
+    expected = np.sum(weights * 4 * x**2 / (z - 4 * x**2) ** 2)
+    assert s.resolvent(z, between=("A", "A")) == pytest.approx(expected, rel=1e-9)

@@ -106,7 +106,7 @@ def _traced(
     none = {source: sp.S.Zero for source in work.sources.values()}
     # what vanishes without epsilon is put to zero where others stand, so that it is exactly zero and not rounding
     known = {image: work.image(image) for _, image in images}
-    gone = work.vanishing()
+    gone = work.vanishing() & {symbol for equation in whole for symbol in equation.free_symbols}
     nothing = {symbol: sp.S.Zero for symbol in gone}
     bare = [at_source(equation, none) for equation in whole]
     kept = tuple(e if e.free_symbols & gone and at_source(e, nothing) == 0 else at_source(e, nothing) for e in bare)
@@ -734,8 +734,8 @@ class _Traced(_Projection):
             }
             if found == there:
                 reached = self._connected(None, ways)
-                images = {self.image(image) for image in self.images if self.probes.index(image) not in reached}
-                return (every - there) | images
+                driven = {self._response_symbol(p, None) for i, p in enumerate(self.probes) if i not in reached}
+                return (every - there) | driven
             there = found
 
     def unreached(self) -> list[sp.Symbol]:
