@@ -261,7 +261,7 @@ def test_matrices_that_cannot_stand_between(between, told):
 
 
 def test_a_trace_that_vanishes_by_symmetry_is_zero_and_its_square_is_not():
-    """M = A A commutes with A: tr R A is odd in A, and tr R A R A is a mean over the semicircle of x^2 / (z - x^2)^2."""
+    """M = A A commutes with A: tr R A is odd in A, and tr R A R A is the mean of x^2 / (z - x^2)^2."""
     matrix = goe("A", sectors("D"))
     s = derive.load(Model(parameters=(), probe=spectrum(matrix @ matrix, between={"A": matrix}))).solve(certify=False)
     z, (x, weights) = 5 + 1j, np.polynomial.chebyshev.chebgauss(400)
