@@ -339,7 +339,7 @@ class LargeVector:
         return -1.0 * self + other
 
     def __neg__(self) -> LargeVector:
-        return self.mapped(lambda rows: -rows)
+        return self if self.terms is None else self.mapped(lambda rows: -rows)
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, LargeVector):
@@ -348,6 +348,8 @@ class LargeVector:
             return NotImplemented
         if isinstance(other, Trait):
             return self.scaled_by(other)
+        if self.terms is None and np.ndim(other) == 0:
+            return self
         row = np.atleast_2d(np.asarray(other, float))
         if row.shape[0] != 1:
             raise NotWritten("a table multiplies a vector entry by entry")
@@ -392,6 +394,8 @@ class LargeVector:
 
     def mean_row(self) -> np.ndarray:
         """The means over sites, one row."""
+        if self.terms is None:
+            return np.full((1, self.labels), np.nan)
         return self.ensemble.overlaps(self.ensemble.constant(self.size, 1.0), self)
 
 
@@ -423,8 +427,11 @@ class Function:
     __array_ufunc__ = None
 
     @staticmethod
-    def of(function: Callable[..., Any], *given: Any) -> Function:
-        """A function of vectors, of functions of them, and of numbers."""
+    def of(function: Callable[..., Any], *given: Any) -> Function | LargeVector:
+        """A function of vectors, of functions of them, and of numbers; unknown where one of them is."""
+        if any(isinstance(one, LargeVector) and one.terms is None for one in given):
+            together = [one for one in given if isinstance(one, (LargeVector, Function))]
+            return together[0].unknown(max(one.labels for one in together))
         arguments: list[LargeVector] = []
         parts: list[tuple[Callable[..., Any] | None, list[int], Any]] = []
         for one in given:
@@ -465,6 +472,9 @@ class Function:
     @property
     def made_with(self) -> frozenset[int]:
         return frozenset().union(*(vector.made_with for vector in self.arguments))
+
+    def unknown(self, labels: int) -> LargeVector:
+        return self.arguments[0].unknown(labels)
 
     @property
     def gaussian(self) -> bool:
