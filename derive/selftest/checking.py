@@ -14,6 +14,7 @@ from derive.selftest.engine import Numbers, solved
 from derive.selftest.laws import (
     AT_ONCE,
     BROKE,
+    CERTIFIED,
     HELD,
     LAWS,
     NUMBERS,
@@ -52,7 +53,8 @@ def laws_for(subject: Subject, quick: bool, simulate: bool) -> tuple[Law, ...]:
     """The laws to try on a declaration, in their order; a quick check begins with those that say most."""
     zeros = [Law(f"{TINY}: {word}", _near_zero(word), True) for word in partners.through_zero(subject.draft)]
     simulation = [Law(SIMULATION, _simulated)] if simulate else []
-    first = [named_law(CAVITY), *simulation, Law(AS_WRITTEN, _as_written(subject)), *map(named_law, NEXT)]
+    own = [named_law(CERTIFIED), Law(AS_WRITTEN, _as_written(subject))]
+    first = [named_law(CAVITY), *simulation, *own, *map(named_law, NEXT)]
     if quick:
         return (*first, *map(named_law, LAST), *zeros[:1])
     known = {law.name for law in first} | {TINY, READ, LAWS[0].name}

@@ -91,6 +91,8 @@ class Numbers:
     observables: tuple[tuple[float, ...], ...]
     errors: tuple[tuple[float, ...], ...] | None
     spectra: tuple[Spectrum, ...]
+    failed: tuple[str, ...] = ()
+    """Checks of the solution on itself that failed, a sentence each."""
 
     @property
     def exact(self) -> bool:
@@ -173,7 +175,8 @@ def numbers_of(
     """The theory of a model by its solver, at values of its parameters and arrays; `labels` are the matrices probed."""
     from numerics.solver import solve
 
-    solution = solve(solver, values, samples=samples, seed=seed, path=path)
+    solution = solve(solver, values, samples=samples, seed=seed, path=path, certify=None)
+    certificate = solution.certificate
     names = [name for name, _ in model.observe]
     errors = solution.observable_errors
     return Numbers(
@@ -193,6 +196,7 @@ def numbers_of(
             for layer in solution.layers
             if labels is None or layer.label in labels
         ),
+        () if certificate is None else tuple(check.sentence for check in certificate.failed),
     )
 
 

@@ -355,12 +355,21 @@ def _two_ways_to_edges(draft: Draft, rng: Random) -> Outcome:
 
 
 @judged
+def _certified(draft: Draft, rng: Random) -> Outcome:
+    """Every check of a solution on itself passes."""
+    text = write(draft)
+    failed = solved(text).failed
+    return Outcome(BROKE, failed[0], (text,)) if failed else Outcome(HELD)
+
+
+@judged
 def _no_traceback(draft: Draft, rng: Random) -> Outcome:
     """Solved, or refused in a sentence."""
     solved(write(draft))
     return Outcome(HELD)
 
 
+CERTIFIED = "the certificate of the solution"
 RENAMED = "every symbol renamed"
 TINY = "a parameter at zero against a tiny one"
 SEEN_OF_TINY = 1e-4
@@ -394,6 +403,7 @@ AT_ONCE = "rewritten in all these ways at once"
 
 LAWS = (
     Law("solved, or refused in a sentence", _no_traceback),
+    Law(CERTIFIED, _certified),
     Law(AT_ONCE, _rewritten()),
     Law(RENAMED, _renamed),
     *(Law(name, _partnered(partner, tolerance, strict)) for name, partner, tolerance, strict in _SAME[1:]),
