@@ -90,7 +90,27 @@ def _delays(count: int, uses) -> dict[tuple[int, str], int]:
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(declarations())
 def test_averaged_action_agrees_with_the_cavity_argument(case):
-    homes, uses = case
+    check_kernels(*case)
+
+
+EVERY = (
+    Use("y0", "W", False, 1 / sp.sqrt(A), 0, 1, 0),
+    Use("y1", "W", True, -2 / sp.sqrt(B), 1, 0, 1),
+    Use("y2", "M", False, sp.Integer(2), 0, 2, 0),
+    Use("y3", "M", False, sp.Integer(-1), 2, 0, 1),
+    Use("y4", "Q", False, 1 / sp.sqrt(A), 0, 2, 1),
+    Use("y5", "Q", True, 1 / sp.sqrt(A), 2, 0, 1),
+    Use("y6", "F", False, 1 / sp.sqrt(A), 2, 1, 0),
+    Use("y7", "F", True, 2 / sp.sqrt(B), 1, 2, 1),
+)
+"""Each kind of matrix forward and backward: rectangular, symmetric, square, drawn afresh."""
+
+
+def test_every_kind_of_matrix_has_the_kernels_of_the_cavity_argument():
+    check_kernels([A, B, A], EVERY)
+
+
+def check_kernels(homes, uses) -> None:
     saddle = derive_model(_model(homes, uses)).saddle
     delays = _delays(len(homes), uses)
     covariances, memories = {}, {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import sqrt, tanh
+from sympy import cos, sqrt, tanh
 
 import derive
 from derive import (
@@ -88,3 +88,18 @@ def test_weights_before_their_start_are_refused_where_they_would_matter():
         model(Eq(u(t + 1), W(t - 1) @ u(t)))
     model(Eq(u(1), g), Eq(u(t), W(t - 2) @ g + u(t - 1)))
     model(Eq(u(t + 1), W(t - 1) @ (2 * tanh(u(t - 1)) - u(t - 2))))
+
+
+def test_a_law_of_a_late_field_that_is_not_gaussian_has_that_lag():
+    """r(t) = tanh(x(t)), x(t) = 2^t g: cos(r(t - 1)) is an integral over g, with x one step before."""
+    r, x = field("r", D, t), field("x", D, t)
+    late = Model(
+        parameters=(T,),
+        equations=[Eq(x(0), g), Eq(x(t + 1), 2 * x(t)), Eq(r(t), tanh(x(t)))],
+        observe={"late": mean(cos(r(t - 1)))},
+    )
+    found = derive.load(late).solve(T=3)
+    values = np.linspace(-12, 12, 4001)
+    shares = np.exp(-(values**2) / 2) / np.sum(np.exp(-(values**2) / 2))
+    at = [shares @ np.cos(np.tanh(2.0**k * values)) for k in range(3)]
+    np.testing.assert_allclose(found["late"][1:], at, rtol=1e-8)

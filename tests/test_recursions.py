@@ -497,16 +497,22 @@ def test_the_same_declaration_at_finite_size_has_the_recursion(name, simulation_
         assert np.all(np.abs(seen.mean(axis=0) - series) < 6 * error + 4 / 400), observable
 
 
-@pytest.mark.slow
-def test_what_too_small_a_rank_moves_counts_as_an_error(monkeypatch):
+@cache
+def growing():
     """Activity that grows from little in a symmetric network: directions that carry a hundredth of the variance early
-    decide later ones. Without the check by doubling the rank all times were off by two errors."""
+    decide later ones."""
     model = Model(
         parameters=(g, b, T),
         equations=[Eq(x(0), w / 50), Eq(r(t), tanh(x(t))), Eq(x(t + 1), (1 - b) * x(t) + b * g * M @ r(t))],
         observe={"square": mean(x(t) ** 2), "late": mean(x(t) * x(t - 5))},
     )
-    solver, values = load_solver(solver_files(model)), {"g": 1.5, "b": 0.3, "T": 16}
+    return load_solver(solver_files(model)), {"g": 1.5, "b": 0.3, "T": 16}
+
+
+@pytest.mark.slow
+def test_what_too_small_a_rank_moves_counts_as_an_error(monkeypatch):
+    """Without the check by doubling the rank all times were off by two errors."""
+    solver, values = growing()
     truth = solve(solver, values, samples=100_000, seed=9)
     assert "rank_check" not in truth.method
 
@@ -522,3 +528,21 @@ def test_what_too_small_a_rank_moves_counts_as_an_error(monkeypatch):
         return math.sqrt(np.mean(np.square(seen)))
 
     assert far(sampling.PAIRS) < 1.3 < 1.6 < far(0)
+
+
+@pytest.mark.slow
+def test_the_check_of_the_rank_draws_numbers_that_no_replicate_has(monkeypatch):
+    """What it adds to an error is an independent estimate only with normals of its own, other ones each time."""
+    drawn, original = [], sampling.draw
+
+    def recorded(groups, shapes, sites, seed, draws):
+        drawn.append((sites, seed))
+        return original(groups, shapes, sites, seed, draws)
+
+    monkeypatch.setattr(sampling, "draw", recorded)
+    solver, values = growing()
+    found = solve(solver, values, samples=20_000, seed=1, rank=8)
+    most = max(sites for sites, _ in drawn)
+    checks, replicates = [s for n, s in drawn if n < most], {s for n, s in drawn if n == most}
+    assert len(checks) == len(set(checks)) == sampling.PAIRS
+    assert len(replicates) == found.method["replicas"] and not replicates & set(checks)

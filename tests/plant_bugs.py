@@ -1,0 +1,607 @@
+"""Plants bugs in the engine one at a time and counts how many the README's test command catches.
+
+    python tests/plant_bugs.py cover               # once: which test runs which line, and how long each test takes
+    python tests/plant_bugs.py run --count 200     # draw bugs, plant each in a copy, run the tests that cover its line
+    python tests/plant_bugs.py score               # caught and survived, package by package
+    python tests/plant_bugs.py list                # the bugs that survived, each as a difference of two lines
+
+A bug is one small change of one expression or statement: a comparison swapped, a number off by one or ten times as
+large, a term or a factor dropped, arguments swapped, a statement removed. A line is drawn first, then a kind and one
+bug, so that long expressions do not dominate. The same seed draws the same bugs from the same sources. Tests begin
+with the fastest and stop at the first that fails. Each run of pytest has a store of derived code of its own, so that
+nothing derived without the bug hides it. `run` continues where its ledger ends; `--again` repeats the survivors.
+
+Only tests that run the changed line in the process of pytest are tried; what mypy, ruff or a command that a test
+starts would notice does not count, so that a score is a lower bound. A bug that changes no result is equivalent:
+`tests/equivalent_bugs.toml` lists those that were drawn, and says why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import json
+import os
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from itertools import islice, product
+from pathlib import Path
+from queue import SimpleQueue
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+PACKAGES = (
+    *(f"derive/{name}" for name in "stages equations algebra program".split()),
+    *(f"numerics/{name}" for name in "bulk outliers training simulation".split()),
+)
+TIERS = {"quick": "not slow", "slow": "slow and not long"}
+"""Marks of the tests that count, which are those of the README's command: the inner loop, and the rest."""
+FIRST_ROUND = 15.0
+"""CPU seconds of the fastest covering tests, which run before all others are collected."""
+SLOWDOWN, SPARE = 5.0, 60.0
+"""A bug is caught by hanging if its tests take this many times longer and so many CPU seconds more."""
+MEMORY = 8 << 30
+"""Bytes of data that the tests of one bug may take."""
+COVER, CHOSEN = "PLANT_BUGS_COVER", "PLANT_BUGS_CHOSEN"
+"""Names of environment variables: where coverage goes; which tests run, in order."""
+
+
+# -- inside pytest: `-p plant_bugs` -----------------------------------------------------------------------------------
+
+_TRACER = None
+_SECONDS: dict[str, float] = {}
+_FAILED: set[str] = set()
+if COVER in os.environ:
+    import coverage
+
+    _TRACER = coverage.Coverage(data_file=os.environ[COVER], source=[str(Path.cwd() / name) for name in PACKAGES])
+    _TRACER.start()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Tell the tracer which test runs, and add up the CPU time of it and of the processes that it starts."""
+    if _TRACER is None:
+        return (yield)
+    _TRACER.switch_context(item.nodeid)
+    began = sum(os.times()[:4])
+    try:
+        return (yield)
+    finally:
+        _SECONDS[item.nodeid] = sum(os.times()[:4]) - began
+        _TRACER.switch_context("")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items) -> None:
+    if CHOSEN in os.environ:
+        ranks = {name: rank for rank, name in enumerate(json.loads(Path(os.environ[CHOSEN]).read_text()))}
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in ranks])
+        items[:] = sorted((item for item in items if item.nodeid in ranks), key=lambda item: ranks[item.nodeid])
+
+
+def pytest_runtest_logreport(report) -> None:
+    if report.failed:
+        _FAILED.add(report.nodeid)
+
+
+def pytest_sessionfinish() -> None:
+    if _TRACER is not None:
+        _TRACER.stop()
+        _TRACER.save()
+        Path(os.environ[COVER] + ".seconds").write_text(
+            json.dumps({name: took for name, took in _SECONDS.items() if name not in _FAILED})
+        )
+
+
+# -- bugs -------------------------------------------------------------------------------------------------------------
+
+OTHER_COMPARISONS = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+}
+OTHER_ARITHMETIC = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.Pow: ast.Mult,
+}
+_PAIRS = (
+    "min max, any all, minimum maximum, argmin argmax, real imag, floor ceil, left right, sum prod, sin cos, "
+    "tril triu, zeros ones, isfinite isnan, nanmax nanmin, append extend, first last, low high, rows columns, exp log"
+)
+OTHER_NAMES = {a: b for pair in _PAIRS.split(", ") for a, b in (pair.split(), pair.split()[::-1])}
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One change of one piece of a source: the bytes from start to end become `new`. lines: those that run it."""
+
+    path: str
+    line: int
+    lines: tuple[int, ...]
+    kind: str
+    start: int
+    end: int
+    new: str
+
+    @property
+    def package(self) -> str:
+        return str(Path(self.path).parent)
+
+    @property
+    def name(self) -> str:
+        return f"{self.path}:{self.line}:{self.start}:{self.end}:{self.new}"
+
+    def planted(self, source: bytes) -> bytes:
+        return source[: self.start] + self.new.encode() + source[self.end :]
+
+    def difference(self, source: bytes) -> str:
+        """The lines that change, before and after."""
+        before, after = source.decode().splitlines(), self.planted(source).decode().splitlines()
+        changed = difflib.unified_diff(before, after, n=0, lineterm="")
+        return "\n".join(line for line in changed if line[:2] not in ("--", "++", "@@"))
+
+
+def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Every bug of one expression or statement: its kind, and what stands in the place of the node."""
+    match node:
+        case ast.Compare(left, [op], [right]):
+            for other in OTHER_COMPARISONS[type(op)]:
+                yield "comparison", ast.Compare(left, [other()], [right])
+        case ast.BinOp(left, op, right) if not _is_text(left) and not _is_text(right):
+            if type(op) in OTHER_ARITHMETIC:
+                yield "arithmetic", ast.BinOp(left, OTHER_ARITHMETIC[type(op)](), right)
+            if isinstance(op, ast.Add | ast.Sub | ast.Mult | ast.Div | ast.MatMult | ast.BitAnd | ast.BitOr | ast.Pow):
+                yield "dropped term or factor", left
+            if isinstance(op, ast.Add | ast.Mult | ast.MatMult | ast.BitAnd | ast.BitOr):
+                yield "dropped term or factor", right
+        case ast.BoolOp(op, values):
+            yield "and, or", ast.BoolOp(ast.Or() if isinstance(op, ast.And) else ast.And(), values)
+            for k in range(len(values)):
+                rest = values[:k] + values[k + 1 :]
+                yield "dropped condition", rest[0] if len(rest) == 1 else ast.BoolOp(op, rest)
+        case ast.UnaryOp(ast.Not() | ast.USub() | ast.Invert(), operand):
+            yield "dropped sign", operand
+        case ast.Constant(bool() as value):
+            yield "true, false", ast.Constant(not value)
+        case ast.Constant(int() as value):
+            yield "off by one", ast.Constant(value + 1)
+            if value:
+                yield "off by one", ast.Constant(value - 1)
+                yield "ten times", ast.Constant(10 * value)
+        case ast.Constant(float() as value) if value:
+            yield "ten times", ast.Constant(10 * value)
+            yield "ten times", ast.Constant(value / 10)
+        case ast.Subscript(value, ast.Constant(0), ctx):
+            yield "first, last", ast.Subscript(value, ast.UnaryOp(ast.USub(), ast.Constant(1)), ctx)
+        case ast.Subscript(value, ast.UnaryOp(ast.USub(), ast.Constant(1)), ctx):
+            yield "first, last", ast.Subscript(value, ast.Constant(0), ctx)
+        case ast.Subscript(value, ast.Slice(lower, upper, None), ast.Load()) if lower or upper:
+            yield "dropped slice", value
+        case ast.IfExp(_, body, orelse):
+            yield "one branch", body
+            yield "one branch", orelse
+        case ast.Call(function, arguments, keywords):
+            if len(arguments) >= 2 and _may_be_swapped(function, arguments[:2]):
+                yield "swapped arguments", ast.Call(function, [arguments[1], arguments[0], *arguments[2:]], keywords)
+            for k, keyword in enumerate(keywords):
+                if keyword.arg is not None:
+                    yield "dropped keyword", ast.Call(function, arguments, keywords[:k] + keywords[k + 1 :])
+        case ast.Name(name, ast.Load()) if name in OTHER_NAMES:
+            yield "other name", ast.Name(OTHER_NAMES[name], ast.Load())
+        case ast.Attribute(value, name, ast.Load()) if name in OTHER_NAMES:
+            yield "other name", ast.Attribute(value, OTHER_NAMES[name], ast.Load())
+        case ast.Expr(ast.Call() | ast.Yield() | ast.YieldFrom()) | ast.AugAssign() | ast.Raise():
+            yield "removed statement", ast.Pass()
+        case ast.Assign([ast.Subscript() | ast.Attribute()]):
+            yield "removed statement", ast.Pass()
+        case ast.Continue():
+            yield "break, continue", ast.Break()
+        case ast.Break():
+            yield "break, continue", ast.Continue()
+
+
+def _may_be_swapped(function: ast.expr, pair: Sequence[ast.expr]) -> bool:
+    """Not where a swap fails at once: a type, a function or a text beside something else."""
+    known = "isinstance issubclass hasattr getattr setattr map filter zip enumerate range reduce partial sorted replace"
+    alike = not any(isinstance(one, ast.Starred | ast.Lambda | ast.GeneratorExp) or _is_text(one) for one in pair)
+    return alike and not (isinstance(function, ast.Name) and function.id in known.split())
+
+
+def conditions(node: ast.AST) -> Iterator[ast.expr]:
+    """Conditions of branches and of comprehensions, which may be negated."""
+    match node:
+        case ast.If(test) | ast.IfExp(test) | ast.While(test):
+            yield test
+        case ast.comprehension(ifs=tests):
+            yield from tests
+
+
+def _is_text(node: ast.AST) -> bool:
+    match node:
+        case ast.Constant(str()) | ast.JoinedStr():
+            return True
+        case ast.BinOp(left, _, right):
+            return _is_text(left) or _is_text(right)
+    return False
+
+
+def without_effect(tree: ast.Module) -> set[ast.AST]:
+    """Nodes that no number depends on: annotations, decorators, imports, texts, what is only for type checkers."""
+    found: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(returns=returns, decorator_list=decorators):
+                parts = [returns, *decorators]
+            case ast.ClassDef(bases=bases, keywords=keywords, decorator_list=decorators):
+                parts = [*bases, *keywords, *decorators]
+            case ast.arg(annotation=annotation) | ast.AnnAssign(annotation=annotation):
+                parts = [annotation]
+            case ast.Raise(exc, cause):
+                parts = [exc, cause]
+            case ast.JoinedStr() | ast.If(ast.Name("TYPE_CHECKING")) | ast.Call(ast.Name("cast" | "TypeVar")):
+                parts = [node]
+            case _:
+                parts = []
+        found.update(inner for part in parts if part is not None for inner in ast.walk(part))
+    return found
+
+
+def bugs_of(path: str) -> list[Bug]:
+    """Every bug of one file, in the order of its text."""
+    source = (ROOT / path).read_bytes()
+    tree = ast.parse(source)
+    starts = [0]
+    for line in source.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    ignored = without_effect(tree)
+    found: list[Bug] = []
+
+    def visit(node: ast.AST, head: int) -> None:
+        if isinstance(node, ast.stmt):
+            head = node.lineno
+        if node not in ignored or isinstance(node, ast.Raise):
+            for kind, other in changes(node):
+                add(node, kind, other, head)
+            for test in conditions(node):
+                add(test, "negated condition", ast.UnaryOp(ast.Not(), test), head)
+        for child in ast.iter_child_nodes(node):
+            visit(child, head)
+
+    def add(node: ast.AST, kind: str, other: ast.AST, head: int) -> None:
+        text = ast.unparse(ast.fix_missing_locations(other))
+        if isinstance(other, ast.expr) and not isinstance(other, ast.Name | ast.Constant | ast.Attribute):
+            text = f"({text})"
+        start, end = (
+            starts[n - 1] + c for n, c in ((node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset))
+        )
+        lines = (head, *range(node.lineno, node.end_lineno + 1))
+        found.append(Bug(path, node.lineno, tuple(dict.fromkeys(lines)), kind, start, end, text))
+
+    visit(tree, 1)
+    return sorted(found, key=lambda bug: (bug.start, bug.end, bug.new))
+
+
+def drawn(count: int, seed: int, packages: Sequence[str]) -> list[Bug]:
+    """Bugs of distinct lines, each line as likely as any other: the first of a longer draw are those of a shorter."""
+    lines: dict[tuple[str, int], list[Bug]] = defaultdict(list)
+    for package in packages:
+        for path in sorted((ROOT / package).glob("*.py")):
+            for bug in bugs_of(path.relative_to(ROOT).as_posix()):
+                lines[bug.path, bug.line].append(bug)
+    chance = random.Random(seed)
+    places = chance.sample(sorted(lines), len(lines))
+    return list(islice(filter(None, (_one_of(lines[place], chance) for place in places)), count))
+
+
+def _one_of(bugs: Sequence[Bug], chance: random.Random) -> Bug | None:
+    """One bug of a line, each kind as likely as any other."""
+    kinds = sorted({bug.kind for bug in bugs})
+    ordered = (
+        bug for kind in chance.sample(kinds, len(kinds)) for bug in chance.sample(bugs, len(bugs)) if bug.kind == kind
+    )
+    return next(filter(changes_meaning, ordered), None)
+
+
+def changes_meaning(bug: Bug) -> bool:
+    """Whether a source with a bug is still Python, and not the same."""
+    source = (ROOT / bug.path).read_bytes()
+    try:
+        return ast.dump(ast.parse(bug.planted(source))) != ast.dump(ast.parse(source))
+    except SyntaxError:
+        return False
+
+
+# -- which test runs which line ---------------------------------------------------------------------------------------
+
+
+def environment(copy: Path, place: Path) -> dict[str, str]:
+    """Variables for pytest in a copy of the project: all of its processes import the copy."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PLANT_BUGS")}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
+    return kept | {
+        "PYTHONPATH": f"{copy}{os.pathsep}{copy / 'tests'}",
+        "JAX_COMPILATION_CACHE_DIR": str(place / "compiled"),  # found by what was compiled, so that bugs share it
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.05",
+    }
+
+
+def copy_project(copy: Path) -> None:
+    """Copy every file that git knows or would add, as it stands in the work tree."""
+    command = ["git", "ls-files", "-co", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(lambda name: (ROOT / name).is_file(), listed.splitlines()):
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, copy / name)
+
+
+def cover(place: Path, only: Sequence[str]) -> None:
+    """Run each file of tests on its own, so that nothing another file derived is missing from its coverage."""
+    copy = place / "covered"
+    copy_project(copy)
+    (place / "coverage").mkdir(parents=True, exist_ok=True)
+    paths = sorted((copy / "tests").glob("test_*.py"), key=lambda path: path.stat().st_size)
+    for (tier, marks), path in product(TIERS.items(), paths):
+        data = place / "coverage" / f"{path.stem}-{tier}"
+        if path.stem not in only and (only or data.with_suffix(".seconds").exists()):
+            continue
+        data.unlink(missing_ok=True)
+        began = time.monotonic()
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "plant_bugs", "-m", marks, f"tests/{path.name}"]
+        with data.with_suffix(".log").open("w") as log:
+            variables = environment(copy, place) | {COVER: str(data)}
+            subprocess.run(command, cwd=copy, env=variables, stdout=log, stderr=log, check=False)
+        last = data.with_suffix(".log").read_text().strip().splitlines()[-1:]
+        print(f"{path.name:36} {tier:5} {time.monotonic() - began:6.0f} s  {' '.join(last)}", flush=True)
+
+
+class Coverage:
+    """Which tests run a line, and the CPU seconds of each test that passes without a bug."""
+
+    def __init__(self, place: Path) -> None:
+        import coverage
+
+        self.seconds: dict[str, float] = {}
+        self.tests: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+        root = place / "covered"
+        for path in sorted((place / "coverage").glob("*.seconds")):
+            self.seconds |= json.loads(path.read_text())
+            data = coverage.CoverageData(str(path.with_suffix("")))
+            data.read()
+            for source in data.measured_files():
+                name = Path(source).relative_to(root).as_posix()
+                for line, contexts in data.contexts_by_lineno(source).items():
+                    self.tests[name][line].update(context for context in contexts if context)
+
+    def of(self, bug: Bug) -> list[str]:
+        """Tests that run a bug, the fastest of each file first, then the second of each; where a line runs only as
+        its file is imported, those that run any of the file."""
+        lines = self.tests[bug.path]
+        names = set().union(*(lines.get(line, set()) for line in bug.lines)) or set().union(*lines.values())
+        files: Counter[str] = Counter()
+        ranked = []
+        for name in sorted((name for name in names if name in self.seconds), key=lambda name: self.seconds[name]):
+            ranked.append((files[name.split("::")[0]], self.seconds[name], name))
+            files[name.split("::")[0]] += 1
+        return [name for _, _, name in sorted(ranked)]
+
+    def rounds(self, bug: Bug, limit: float) -> list[list[str]]:
+        """The tests of a bug in two rounds, the fastest first, within a limit of CPU seconds."""
+        first, later, spent = [], [], 0.0
+        for name in self.of(bug):
+            spent += self.seconds[name]
+            if spent <= FIRST_ROUND or not first:
+                first.append(name)
+            elif spent <= limit:
+                later.append(name)
+        return [names for names in (first, later) if names]
+
+
+# -- running ----------------------------------------------------------------------------------------------------------
+
+
+def judge(bug: Bug, copy: Path, place: Path, coverage: Coverage, limit: float) -> dict[str, object]:
+    """What becomes of a bug: the test that catches it, or that it survives, and how many tests were tried."""
+    target = copy / bug.path
+    whole = (ROOT / bug.path).read_bytes()
+    record: dict[str, object] = {"name": bug.name, **asdict(bug), "difference": bug.difference(whole)}
+    began, tried = time.monotonic(), 0
+    status, test = "uncovered", ""
+    target.write_bytes(bug.planted(whole))
+    try:
+        for names in coverage.rounds(bug, limit):
+            tried += len(names)
+            status, test = _tested(names, copy, place, sum(coverage.seconds[name] for name in names))
+            if status != "survived":
+                break
+    finally:
+        target.write_bytes(whole)
+    known = len(coverage.of(bug))
+    return record | {
+        "status": status,
+        "test": test,
+        "tried": tried,
+        "covering": known,
+        "seconds": round(time.monotonic() - began),
+    }
+
+
+def _tested(names: Sequence[str], copy: Path, place: Path, expected: float) -> tuple[str, str]:
+    chosen, log = copy / ".chosen.json", copy / ".log.txt"
+    chosen.write_text(json.dumps(names))
+    files = dict.fromkeys(name.split("::")[0] for name in names)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "--tb=line",
+        "-p",
+        "plant_bugs",
+        "-p",
+        "no:cacheprovider",
+        *files,
+    ]
+    most = round(SLOWDOWN * expected + SPARE)
+
+    def bounded() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (most, most + 5))
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            command,
+            cwd=copy,
+            env=environment(copy, place) | {CHOSEN: str(chosen)},
+            stdout=out,
+            stderr=out,
+            preexec_fn=bounded,
+            start_new_session=True,
+        )
+        try:
+            code = process.wait(timeout=8 * most)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            process.wait()
+            code = -9
+    text = log.read_text(errors="replace")
+    failed = [line for line in text.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    if code == 0:
+        return "survived", ""
+    if code == 5:
+        raise RuntimeError(f"no test of {', '.join(files)} was collected; run `cover` again")
+    return ("caught" if code > 0 else "hangs"), (failed[0] if failed else text.strip().splitlines()[-1])[:300]
+
+
+def run(place: Path, ledger: Path, bugs: Sequence[Bug], limit: float, jobs: int, again: bool) -> None:
+    """Judge the bugs that the ledger does not have yet, and write each to it."""
+    done = {record["name"]: record for record in read(ledger)}
+    coverage = Coverage(place)
+    left = [bug for bug in bugs if bug.name not in done or (again and done[bug.name]["status"] in SURVIVED)]
+    copies: SimpleQueue[Path] = SimpleQueue()
+    for k in range(jobs):
+        copy_project(place / f"planted{k}")
+        copies.put(place / f"planted{k}")
+
+    def one(bug: Bug) -> dict[str, object]:
+        copy = copies.get()
+        try:
+            return judge(bug, copy, place, coverage, limit)
+        finally:
+            copies.put(copy)
+
+    with ThreadPoolExecutor(jobs) as pool, ledger.open("a") as out:
+        for record in pool.map(one, left):
+            out.write(json.dumps(record) + "\n")
+            out.flush()
+            print(
+                f"{record['status']:9} {record['seconds']:4} s  {record['path']}:{record['line']} {record['kind']}",
+                flush=True,
+            )
+
+
+SURVIVED = ("survived", "uncovered")
+
+
+def read(ledger: Path) -> list[dict]:
+    """The last record of each bug."""
+    lines = ledger.read_text().splitlines() if ledger.exists() else []
+    return list({record["name"]: record for record in map(json.loads, lines)}.values())
+
+
+def equivalent() -> dict[tuple[str, str], str]:
+    """Why a bug changes no result, by its file and its difference."""
+    path = HERE / "equivalent_bugs.toml"
+    listed = tomllib.loads(path.read_text()).get("bug", []) if path.exists() else []
+    return {(one["path"], one["difference"].strip()): one["why"] for one in listed}
+
+
+def score(ledger: Path) -> str:
+    """A table for the manual: bugs drawn, caught and survived in each package."""
+    reasons = equivalent()
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for record in read(ledger):
+        status = "caught" if record["status"] not in SURVIVED else "survived"
+        if status == "survived" and (record["path"], record["difference"].strip()) in reasons:
+            status = "equivalent"
+        for package in (str(Path(record["path"]).parent), "all"):
+            counts[package][status] += 1
+    lines = ["| package | planted | caught | equivalent | survived | score |", "| --- | --- | --- | --- | --- | --- |"]
+    for package in [name for name in (*PACKAGES, "all") if name in counts]:
+        of = counts[package]
+        share = of["caught"] / max(1, of.total() - of["equivalent"])
+        cells = (of.total(), of["caught"], of["equivalent"], of["survived"], f"{share:.0%}")
+        lines.append(f"| `{package}` | " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines)
+
+
+def survivors(ledger: Path) -> str:
+    """The bugs that no test notices, each with its difference."""
+    reasons = equivalent()
+    found = []
+    for record in read(ledger):
+        if record["status"] in SURVIVED:
+            why = reasons.get((record["path"], record["difference"].strip()))
+            tail = (
+                f"  equivalent: {why}"
+                if why
+                else f"  {record['status']}, {record['tried']} of {record['covering']} tests"
+            )
+            found.append(f"{record['path']}:{record['line']} {record['kind']}\n{record['difference']}\n{tail}\n")
+    return "\n".join(found)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("cover", "run", "score", "list"))
+    parser.add_argument("only", nargs="*", help="cover: files of tests, as test_lags; run: packages, as numerics/bulk")
+    parser.add_argument(
+        "--place", type=Path, default=ROOT / "build" / "planted_bugs", help="directory of copies and coverage"
+    )
+    parser.add_argument(
+        "--ledger", type=Path, help="file of results, one JSON record a line [ledger.jsonl in the place]"
+    )
+    parser.add_argument("--count", type=int, default=200, help="bugs to draw [200]")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the draw [1]")
+    parser.add_argument("--limit", type=float, default=600.0, help="CPU seconds of tests for one bug [600]")
+    parser.add_argument("--jobs", type=int, default=1, help="bugs at once [1]")
+    parser.add_argument("--again", action="store_true", help="try the survivors of the ledger once more")
+    asked = parser.parse_args()
+    asked.place.mkdir(parents=True, exist_ok=True)
+    ledger = asked.ledger or asked.place / "ledger.jsonl"
+    if asked.what == "cover":
+        cover(asked.place, asked.only)
+    elif asked.what == "run":
+        bugs = drawn(asked.count, asked.seed, asked.only or PACKAGES)
+        run(asked.place, ledger, bugs, asked.limit, asked.jobs, asked.again)
+    else:
+        print(score(ledger) if asked.what == "score" else survivors(ledger))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Error estimates are honest: what is reported covers what is wrong, and is not a thousandth of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from conftest import solver_and_values
+
+from numerics.bulk import density
+from numerics.bulk.law import Panelled, Piece
+from numerics.outliers.leading import leading
+from numerics.simulation.compare import compare, mean_and_error
+from numerics.simulation.samples import simulate
+from numerics.solver import solve
+
+# -- comparisons
+
+
+def test_two_draws_have_the_error_of_their_mean():
+    """1 and 3 have the standard deviation sqrt(2), and their mean half of the difference as its error."""
+    assert mean_and_error([[1.0], [3.0]]) == {"mean": [2.0], "stderr": [pytest.approx(1.0)]}
+    assert mean_and_error([[1.0]])["stderr"] is None
+
+
+@pytest.fixture(scope="module")
+def wigner():
+    """A bulk without outliers, solved and drawn at two sizes."""
+    solver, values = solver_and_values("spiked_wigner", gamma0=0.5)
+    return solve(solver, values), simulate(solver, values, 60, 5, seed=1), simulate(solver, values, 20, 4, seed=2)
+
+
+def rows_of(*compared) -> dict:
+    return {row.quantity: row for row in compare(*compared)}
+
+
+def test_the_extrapolation_in_size_has_the_errors_of_both_sizes(wigner):
+    """m(inf) = 3/2 m(60) - 1/2 m(20) where m(D) = m(inf) + c/D; independent errors add in squares."""
+    theory, large, small = wigner
+    row = rows_of(theory, large, small)["moment 2 of the bulk (sizes 60, 20)"]
+    means, errors = [], []
+    for one in (large, small):
+        moments = [float(np.mean(np.square(e))) for e in one.layer("").eigenvalues]
+        means.append(sum(moments) / len(moments))
+        squares = sum((m - means[-1]) ** 2 for m in moments)
+        errors.append(math.sqrt(squares / (len(moments) - 1) / len(moments)))
+    assert row.simulation == pytest.approx(1.5 * means[0] - 0.5 * means[1])
+    assert row.stderr == pytest.approx(math.hypot(1.5 * errors[0], 0.5 * errors[1]))
+    assert row.difference == pytest.approx((row.simulation - 1) / row.stderr)
+    assert row.compared
+
+
+def test_one_size_says_nothing_about_moments(wigner):
+    """They are off by 1/D, which is as much as they fluctuate."""
+    theory, large, _ = wigner
+    row = rows_of(theory, large)["moment 2 of the bulk"]
+    assert not row.compared and row.difference is None
+
+
+def test_the_outermost_eigenvalue_has_the_spread_over_seeds(wigner):
+    """beside the mean of the Tracy-Widom law, which is 1.2065 D^(-2/3) inside the edge 2 of the semicircle."""
+    theory, large, _ = wigner
+    row = rows_of(theory, large)["upper edge, largest other eigenvalue (Tracy-Widom mean)"]
+    largest = np.array([np.max(e) for e in large.layer("").eigenvalues])
+    assert row.theory == pytest.approx(2 - 1.2065335745820 * 60 ** (-2 / 3), abs=1e-5)
+    assert row.simulation == pytest.approx(largest.mean())
+    assert row.stderr == pytest.approx(math.sqrt(np.sum((largest - largest.mean()) ** 2) / 4 / 5))
+
+
+# -- the bulk
+
+
+def panels_of(monkeypatch, resolvent) -> Panelled:
+    """The density on [-2, 2] from a resolvent with the errors that it claims."""
+    monkeypatch.setattr(density, "resolvent_at", lambda branch, x, tell=None: resolvent(x))
+    return density.panelled(None, [Piece(-2.0, 2.0, 2, 2)])
+
+
+def semicircle(x: np.ndarray) -> np.ndarray:
+    return np.sqrt(4 - x**2) / (2 * np.pi)
+
+
+@pytest.mark.parametrize("off", [1e-4, 1e-8])
+def test_the_error_of_a_mass_covers_a_density_that_is_off_everywhere(monkeypatch, off: float):
+    """A resolvent that is wrong by its error, to the same side at all points, and not by much less."""
+    found = panels_of(monkeypatch, lambda x: (-1j * np.pi * (semicircle(x) + off), np.full(x.shape, np.pi * off)))
+    assert found.mass - 1 == pytest.approx(4 * off, rel=1e-5)
+    assert 4 * off <= found.error <= 1000 * off
+
+
+def test_the_mass_of_a_density_with_a_kink_is_off_by_less_than_its_error(monkeypatch):
+    """A series that has not converged when panels run out: 1 + |x - 1/3| times the semicircle."""
+    monkeypatch.setattr(density, "MOST_PANELS", 6)
+
+    def resolvent(x):
+        return -1j * np.pi * semicircle(x) * (1 + np.abs(x - 1 / 3)), np.zeros(x.shape)
+
+    found = panels_of(monkeypatch, resolvent)
+    angles = (np.arange(200_000) + 0.5) * np.pi / 200_000
+    exact = np.mean(2 * np.sin(angles) ** 2 * (1 + np.abs(2 * np.cos(angles) - 1 / 3)))
+    assert 1e-8 < abs(found.mass - exact) <= found.error < 1e-2
+
+
+def test_a_smooth_density_has_the_error_of_rounding(monkeypatch):
+    found = panels_of(monkeypatch, lambda x: (-1j * np.pi * semicircle(x), np.zeros(x.shape)))
+    assert abs(found.mass - 1) < 1e-13 and found.error < 1e-12
+
+
+# -- eigenvalues by products
+
+
+def test_an_eigenvalue_that_a_good_start_has_no_part_of_is_found():
+    """A search that begins with the vectors of three eigenvalues does not stop before it knows what lies beyond."""
+    rng = np.random.default_rng(4)
+    values = np.concatenate([[3.0, 2.5, 2.0, 1.02], np.linspace(-0.98, 0.98, 396)])
+    turn = np.linalg.qr(rng.standard_normal((400, 400)))[0]
+    matrix = (turn * values) @ turn.T
+    found = leading(lambda v: matrix @ v, 400, 1.0, turn[:, :3])
+    assert found.found == pytest.approx(values[:4])
+
+
+def test_eigenvalues_that_are_found_have_residuals_of_rounding():
+    """Next to a floor with many eigenvalues below it, and with vectors that are not orthogonal."""
+    rng = np.random.default_rng(5)
+    values = np.concatenate([[5.0, 1.1, 1.05], np.linspace(-0.95, 0.95, 397)])
+    vectors = np.eye(400) + 0.5 * rng.standard_normal((400, 400)) / 20
+    matrix = vectors @ (values[:, None] * np.linalg.inv(vectors))
+    found = leading(lambda v: matrix @ v, 400, 1.0).cut(3)
+    off = np.linalg.norm(matrix @ found.vectors - found.vectors @ found.small, 2)
+    assert found.found == pytest.approx(values[:3], abs=1e-10) and off < 1e-10
