@@ -31,9 +31,10 @@ import sys
 import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice, product
 from pathlib import Path
 from queue import SimpleQueue
@@ -271,51 +272,52 @@ def without_effect(tree: ast.Module) -> set[ast.AST]:
     return found
 
 
-def bugs_of(path: str) -> list[Bug]:
-    """Every bug of one file, in the order of its text."""
+def bugs_by_line(path: str) -> dict[int, Callable[[], list[Bug]]]:
+    """For each line of one file with bugs, what makes all of them, in the order of the text."""
     source = (ROOT / path).read_bytes()
     tree = ast.parse(source)
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     ignored = without_effect(tree)
-    found: list[Bug] = []
+    found: dict[int, list[tuple[ast.AST, str, ast.AST, int]]] = defaultdict(list)
 
     def visit(node: ast.AST, head: int) -> None:
         if isinstance(node, ast.stmt):
             head = node.lineno
         if node not in ignored or isinstance(node, ast.Raise):
             for kind, other in changes(node):
-                add(node, kind, other, head)
+                found[node.lineno].append((node, kind, other, head))
             for test in conditions(node):
-                add(test, "negated condition", ast.UnaryOp(ast.Not(), test), head)
+                found[test.lineno].append((test, "negated condition", ast.UnaryOp(ast.Not(), test), head))
         for child in ast.iter_child_nodes(node):
             visit(child, head)
 
-    def add(node: ast.AST, kind: str, other: ast.AST, head: int) -> None:
+    def made(node: ast.AST, kind: str, other: ast.AST, head: int) -> Bug:
         text = ast.unparse(ast.fix_missing_locations(other))
         if isinstance(other, ast.expr) and not isinstance(other, ast.Name | ast.Constant | ast.Attribute):
             text = f"({text})"
-        start, end = (
-            starts[n - 1] + c for n, c in ((node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset))
-        )
-        lines = (head, *range(node.lineno, node.end_lineno + 1))
-        found.append(Bug(path, node.lineno, tuple(dict.fromkeys(lines)), kind, start, end, text))
+        start, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
+        lines = dict.fromkeys((head, *range(node.lineno, node.end_lineno + 1)))
+        return Bug(path, node.lineno, tuple(lines), kind, start, end, text)
+
+    def all_of(line: int) -> list[Bug]:
+        return sorted((made(*one) for one in found[line]), key=lambda bug: (bug.start, bug.end, bug.new))
 
     visit(tree, 1)
-    return sorted(found, key=lambda bug: (bug.start, bug.end, bug.new))
+    return {line: partial(all_of, line) for line in found}
 
 
 def drawn(count: int, seed: int, packages: Sequence[str]) -> list[Bug]:
     """Bugs of distinct lines, each line as likely as any other: the first of a longer draw are those of a shorter."""
-    lines: dict[tuple[str, int], list[Bug]] = defaultdict(list)
+    lines: dict[tuple[str, int], Callable[[], list[Bug]]] = {}
     for package in packages:
         for path in sorted((ROOT / package).glob("*.py")):
-            for bug in bugs_of(path.relative_to(ROOT).as_posix()):
-                lines[bug.path, bug.line].append(bug)
+            name = path.relative_to(ROOT).as_posix()
+            lines |= {(name, line): made for line, made in bugs_by_line(name).items()}
     chance = random.Random(seed)
     places = chance.sample(sorted(lines), len(lines))
-    return list(islice(filter(None, (_one_of(lines[place], chance) for place in places)), count))
+    return list(islice(filter(None, (_one_of(lines[place](), chance) for place in places)), count))
 
 
 def _one_of(bugs: Sequence[Bug], chance: random.Random) -> Bug | None:
