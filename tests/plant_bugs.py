@@ -38,6 +38,7 @@ from functools import partial
 from itertools import islice, product
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Lock
 
 import pytest
 
@@ -287,7 +288,8 @@ def bugs_by_line(path: str) -> dict[int, Callable[[], list[Bug]]]:
             head = node.lineno
         if node not in ignored or isinstance(node, ast.Raise):
             for kind, other in changes(node):
-                found[node.lineno].append((node, kind, other, head))
+                if ast.dump(other) != ast.dump(node):
+                    found[node.lineno].append((node, kind, other, head))
             for test in conditions(node):
                 found[test.lineno].append((test, "negated condition", ast.UnaryOp(ast.Not(), test), head))
         for child in ast.iter_child_nodes(node):
@@ -315,9 +317,9 @@ def drawn(count: int, seed: int, packages: Sequence[str]) -> list[Bug]:
         for path in sorted((ROOT / package).glob("*.py")):
             name = path.relative_to(ROOT).as_posix()
             lines |= {(name, line): made for line, made in bugs_by_line(name).items()}
-    chance = random.Random(seed)
-    places = chance.sample(sorted(lines), len(lines))
-    return list(islice(filter(None, (_one_of(lines[place](), chance) for place in places)), count))
+    places = random.Random(seed).sample(sorted(lines), len(lines))
+    chosen = (_one_of(lines[place](), random.Random(f"{seed} {place}")) for place in places)
+    return list(islice(filter(None, chosen), count))
 
 
 def _one_of(bugs: Sequence[Bug], chance: random.Random) -> Bug | None:
@@ -326,16 +328,16 @@ def _one_of(bugs: Sequence[Bug], chance: random.Random) -> Bug | None:
     ordered = (
         bug for kind in chance.sample(kinds, len(kinds)) for bug in chance.sample(bugs, len(bugs)) if bug.kind == kind
     )
-    return next(filter(changes_meaning, ordered), None)
+    return next(filter(is_python, ordered), None)
 
 
-def changes_meaning(bug: Bug) -> bool:
-    """Whether a source with a bug is still Python, and not the same."""
-    source = (ROOT / bug.path).read_bytes()
+def is_python(bug: Bug) -> bool:
+    """Whether a source with a bug can be read."""
     try:
-        return ast.dump(ast.parse(bug.planted(source))) != ast.dump(ast.parse(source))
+        ast.parse(bug.planted((ROOT / bug.path).read_bytes()))
     except SyntaxError:
         return False
+    return True
 
 
 # -- which test runs which line ---------------------------------------------------------------------------------------
@@ -397,13 +399,15 @@ class Coverage:
             for source in data.measured_files():
                 name = Path(source).relative_to(root).as_posix()
                 for line, contexts in data.contexts_by_lineno(source).items():
-                    self.tests[name][line].update(context for context in contexts if context)
+                    self.tests[name][line].update(contexts)
 
     def of(self, bug: Bug) -> list[str]:
         """Tests that run a bug, the fastest of each file first, then the second of each; where a line runs only as
         its file is imported, those that run any of the file."""
         lines = self.tests[bug.path]
-        names = set().union(*(lines.get(line, set()) for line in bug.lines)) or set().union(*lines.values())
+        names = set().union(*(lines.get(line, set()) for line in bug.lines))
+        if names == {""}:
+            names = set().union(*lines.values())
         files: Counter[str] = Counter()
         ranked = []
         for name in sorted((name for name in names if name in self.seconds), key=lambda name: self.seconds[name]):
@@ -506,25 +510,24 @@ def run(place: Path, ledger: Path, bugs: Sequence[Bug], limit: float, jobs: int,
     coverage = Coverage(place)
     left = [bug for bug in bugs if bug.name not in done or (again and done[bug.name]["status"] in SURVIVED)]
     copies: SimpleQueue[Path] = SimpleQueue()
+    alone = Lock()
     for k in range(jobs):
         copy_project(place / f"planted{k}")
         copies.put(place / f"planted{k}")
 
-    def one(bug: Bug) -> dict[str, object]:
+    def one(bug: Bug) -> None:
         copy = copies.get()
         try:
-            return judge(bug, copy, place, coverage, limit)
+            record = judge(bug, copy, place, coverage, limit)
         finally:
             copies.put(copy)
-
-    with ThreadPoolExecutor(jobs) as pool, ledger.open("a") as out:
-        for record in pool.map(one, left):
+        with alone, ledger.open("a") as out:
             out.write(json.dumps(record) + "\n")
-            out.flush()
-            print(
-                f"{record['status']:9} {record['seconds']:4} s  {record['path']}:{record['line']} {record['kind']}",
-                flush=True,
-            )
+        where = f"{record['path']}:{record['line']}"
+        print(f"{record['status']:9} {record['seconds']:4} s  {where} {record['kind']}", flush=True)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(one, left))
 
 
 SURVIVED = ("survived", "uncovered")
