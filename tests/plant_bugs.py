@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import hashlib
 import json
 import os
 import random
@@ -138,6 +139,10 @@ _PAIRS = (
 OTHER_NAMES = {a: b for pair in _PAIRS.split(", ") for a, b in (pair.split(), pair.split()[::-1])}
 
 
+HARMLESS = ("strict", "kind", "check_finite", "overwrite_a", "repr", "maxsize")
+"""Keywords that guard, or save time or memory, and change no result."""
+
+
 @dataclass(frozen=True)
 class Bug:
     """One change of one piece of a source: the bytes from start to end become `new`. lines: those that run it."""
@@ -211,7 +216,7 @@ def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
             if len(arguments) >= 2 and _may_be_swapped(function, arguments[:2]):
                 yield "swapped arguments", ast.Call(function, [arguments[1], arguments[0], *arguments[2:]], keywords)
             for k, keyword in enumerate(keywords):
-                if keyword.arg is not None:
+                if keyword.arg is not None and keyword.arg not in HARMLESS:
                     yield "dropped keyword", ast.Call(function, arguments, keywords[:k] + keywords[k + 1 :])
         case ast.Name(name, ast.Load()) if name in OTHER_NAMES:
             yield "other name", ast.Name(OTHER_NAMES[name], ast.Load())
@@ -253,7 +258,8 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def without_effect(tree: ast.Module) -> set[ast.AST]:
-    """Nodes that no number depends on: annotations, decorators, imports, texts, what is only for type checkers."""
+    """Nodes that no number depends on: annotations, decorators, texts, reports of progress, silenced warnings, what is
+    only for type checkers."""
     found: set[ast.AST] = set()
     for node in ast.walk(tree):
         match node:
@@ -265,7 +271,13 @@ def without_effect(tree: ast.Module) -> set[ast.AST]:
                 parts = [annotation]
             case ast.Raise(exc, cause):
                 parts = [exc, cause]
-            case ast.JoinedStr() | ast.If(ast.Name("TYPE_CHECKING")) | ast.Call(ast.Name("cast" | "TypeVar")):
+            case (
+                ast.JoinedStr() | ast.Assert() | ast.If(ast.Name("TYPE_CHECKING")) | ast.keyword(arg="strict" | "kind")
+            ):
+                parts = [node]
+            case ast.Call(ast.Name("cast" | "TypeVar" | "tell") | ast.Attribute(attr="errstate")):
+                parts = [node]
+            case ast.Expr(ast.Call(ast.Name("tell"))):
                 parts = [node]
             case _:
                 parts = []
@@ -311,15 +323,20 @@ def bugs_by_line(path: str) -> dict[int, Callable[[], list[Bug]]]:
 
 
 def drawn(count: int, seed: int, packages: Sequence[str]) -> list[Bug]:
-    """Bugs of distinct lines, each line as likely as any other: the first of a longer draw are those of a shorter."""
-    lines: dict[tuple[str, int], Callable[[], list[Bug]]] = {}
+    """Bugs of distinct lines, each line as likely as any other: the first of a longer draw are those of a shorter, and
+    a change of other lines leaves the bugs of a line as they are."""
+    lines: dict[tuple[str, str, int], Callable[[], list[Bug]]] = {}
     for package in packages:
         for path in sorted((ROOT / package).glob("*.py")):
             name = path.relative_to(ROOT).as_posix()
-            lines |= {(name, line): made for line, made in bugs_by_line(name).items()}
-    places = random.Random(seed).sample(sorted(lines), len(lines))
-    chosen = (_one_of(lines[place](), random.Random(f"{seed} {place}")) for place in places)
-    return list(islice(filter(None, chosen), count))
+            texts, seen = path.read_text().splitlines(), Counter()
+            for line, made in sorted(bugs_by_line(name).items()):
+                text = texts[line - 1].strip()
+                lines[name, text, seen[text]] = made
+                seen[text] += 1
+    ranks = {place: hashlib.sha256(f"{seed} {place}".encode()).hexdigest() for place in lines}
+    places = sorted(lines, key=lambda place: ranks[place])
+    return list(islice(filter(None, (_one_of(lines[place](), random.Random(ranks[place])) for place in places)), count))
 
 
 def _one_of(bugs: Sequence[Bug], chance: random.Random) -> Bug | None:
@@ -546,11 +563,11 @@ def equivalent() -> dict[tuple[str, str], str]:
     return {(one["path"], one["difference"].strip()): one["why"] for one in listed}
 
 
-def score(ledger: Path) -> str:
+def score(records: Sequence[dict]) -> str:
     """A table for the manual: bugs drawn, caught and survived in each package."""
     reasons = equivalent()
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for record in read(ledger):
+    for record in records:
         status = "caught" if record["status"] not in SURVIVED else "survived"
         if status == "survived" and (record["path"], record["difference"].strip()) in reasons:
             status = "equivalent"
@@ -565,11 +582,11 @@ def score(ledger: Path) -> str:
     return "\n".join(lines)
 
 
-def survivors(ledger: Path) -> str:
+def survivors(records: Sequence[dict]) -> str:
     """The bugs that no test notices, each with its difference."""
     reasons = equivalent()
     found = []
-    for record in read(ledger):
+    for record in records:
         if record["status"] in SURVIVED:
             why = reasons.get((record["path"], record["difference"].strip()))
             tail = (
@@ -601,11 +618,14 @@ def main() -> None:
     ledger = asked.ledger or asked.place / "ledger.jsonl"
     if asked.what == "cover":
         cover(asked.place, asked.only)
-    elif asked.what == "run":
-        bugs = drawn(asked.count, asked.seed, asked.only or PACKAGES)
+        return
+    bugs = drawn(asked.count, asked.seed, asked.only or PACKAGES)
+    if asked.what == "run":
         run(asked.place, ledger, bugs, asked.limit, asked.jobs, asked.again)
-    else:
-        print(score(ledger) if asked.what == "score" else survivors(ledger))
+        return
+    names = {bug.name for bug in bugs}
+    records = [record for record in read(ledger) if record["name"] in names]
+    print(score(records) if asked.what == "score" else survivors(records))
 
 
 if __name__ == "__main__":
