@@ -380,19 +380,19 @@ def copy_project(copy: Path) -> None:
         shutil.copy2(ROOT / name, copy / name)
 
 
-def cover(place: Path, only: Sequence[str]) -> None:
+def cover(place: Path, only: Sequence[str], tiers: Sequence[str]) -> None:
     """Run each file of tests on its own, so that nothing another file derived is missing from its coverage."""
     copy = place / "covered"
     copy_project(copy)
     (place / "coverage").mkdir(parents=True, exist_ok=True)
     paths = sorted((copy / "tests").glob("test_*.py"), key=lambda path: path.stat().st_size)
-    for (tier, marks), path in product(TIERS.items(), paths):
+    for tier, path in product(tiers, paths):
         data = place / "coverage" / f"{path.stem}-{tier}"
         if path.stem not in only and (only or data.with_suffix(".seconds").exists()):
             continue
         data.unlink(missing_ok=True)
         began = time.monotonic()
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "plant_bugs", "-m", marks, f"tests/{path.name}"]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "plant_bugs", "-m", TIERS[tier], f"tests/{path.name}"]
         with data.with_suffix(".log").open("w") as log:
             variables = environment(copy, place) | {COVER: str(data)}
             subprocess.run(command, cwd=copy, env=variables, stdout=log, stderr=log, check=False)
@@ -432,10 +432,11 @@ class Coverage:
             files[name.split("::")[0]] += 1
         return [name for _, _, name in sorted(ranked)]
 
-    def rounds(self, bug: Bug, limit: float) -> list[list[str]]:
-        """The tests of a bug in two rounds, the fastest first, within a limit of CPU seconds."""
+    def rounds(self, bug: Bug, limit: float, passed: Sequence[str]) -> list[list[str]]:
+        """The tests of a bug in two rounds, the fastest first, within a limit of CPU seconds. passed: those that are
+        known not to notice it."""
         first, later, spent = [], [], 0.0
-        for name in self.of(bug):
+        for name in filter(lambda name: name not in passed, self.of(bug)):
             spent += self.seconds[name]
             if spent <= FIRST_ROUND or not first:
                 first.append(name)
@@ -447,30 +448,26 @@ class Coverage:
 # -- running ----------------------------------------------------------------------------------------------------------
 
 
-def judge(bug: Bug, copy: Path, place: Path, coverage: Coverage, limit: float) -> dict[str, object]:
-    """What becomes of a bug: the test that catches it, or that it survives, and how many tests were tried."""
+def judge(
+    bug: Bug, copy: Path, place: Path, coverage: Coverage, limit: float, passed: Sequence[str] = ()
+) -> dict[str, object]:
+    """What becomes of a bug: the test that catches it, or those that it survives."""
     target = copy / bug.path
     whole = (ROOT / bug.path).read_bytes()
-    record: dict[str, object] = {"name": bug.name, **asdict(bug), "difference": bug.difference(whole)}
-    began, tried = time.monotonic(), 0
-    status, test = "uncovered", ""
+    began, done = time.monotonic(), list(passed)
+    status, test = ("survived" if passed else "uncovered"), ""
     target.write_bytes(bug.planted(whole))
     try:
-        for names in coverage.rounds(bug, limit):
-            tried += len(names)
+        for names in coverage.rounds(bug, limit, passed):
             status, test = _tested(names, copy, place, sum(coverage.seconds[name] for name in names))
             if status != "survived":
                 break
+            done += names
     finally:
         target.write_bytes(whole)
-    known = len(coverage.of(bug))
-    return record | {
-        "status": status,
-        "test": test,
-        "tried": tried,
-        "covering": known,
-        "seconds": round(time.monotonic() - began),
-    }
+    record: dict[str, object] = {"name": bug.name, **asdict(bug), "difference": bug.difference(whole)}
+    record |= {"status": status, "test": test, "seconds": round(time.monotonic() - began)}
+    return record | {"covering": len(coverage.of(bug)), "passed": [] if test else done}
 
 
 def _tested(names: Sequence[str], copy: Path, place: Path, expected: float) -> tuple[str, str]:
@@ -535,7 +532,8 @@ def run(place: Path, ledger: Path, bugs: Sequence[Bug], limit: float, jobs: int,
     def one(bug: Bug) -> None:
         copy = copies.get()
         try:
-            record = judge(bug, copy, place, coverage, limit)
+            passed = done.get(bug.name, {}).get("passed", ())
+            record = judge(bug, copy, place, coverage, limit, passed)
         finally:
             copies.put(copy)
         with alone, ledger.open("a") as out:
@@ -589,11 +587,7 @@ def survivors(records: Sequence[dict]) -> str:
     for record in records:
         if record["status"] in SURVIVED:
             why = reasons.get((record["path"], record["difference"].strip()))
-            tail = (
-                f"  equivalent: {why}"
-                if why
-                else f"  {record['status']}, {record['tried']} of {record['covering']} tests"
-            )
+            tail = f"  equivalent: {why}" if why else f"  {len(record['passed'])} of {record['covering']} tests pass"
             found.append(f"{record['path']}:{record['line']} {record['kind']}\n{record['difference']}\n{tail}\n")
     return "\n".join(found)
 
@@ -608,6 +602,7 @@ def main() -> None:
     parser.add_argument(
         "--ledger", type=Path, help="file of results, one JSON record a line [ledger.jsonl in the place]"
     )
+    parser.add_argument("--tier", choices=tuple(TIERS), help="cover: tests of the inner loop, or slower ones [both]")
     parser.add_argument("--count", type=int, default=200, help="bugs to draw [200]")
     parser.add_argument("--seed", type=int, default=1, help="seed of the draw [1]")
     parser.add_argument("--limit", type=float, default=600.0, help="CPU seconds of tests for one bug [600]")
@@ -617,7 +612,7 @@ def main() -> None:
     asked.place.mkdir(parents=True, exist_ok=True)
     ledger = asked.ledger or asked.place / "ledger.jsonl"
     if asked.what == "cover":
-        cover(asked.place, asked.only)
+        cover(asked.place, asked.only, [asked.tier] if asked.tier else list(TIERS))
         return
     bugs = drawn(asked.count, asked.seed, asked.only or PACKAGES)
     if asked.what == "run":
