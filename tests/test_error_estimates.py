@@ -14,6 +14,7 @@ from numerics.outliers.leading import leading
 from numerics.simulation.compare import compare, mean_and_error
 from numerics.simulation.samples import simulate
 from numerics.solver import solve
+from numerics.training import sampling
 
 # -- comparisons
 
@@ -105,6 +106,20 @@ def test_the_mass_of_a_density_with_a_kink_is_off_by_less_than_its_error(monkeyp
 def test_a_smooth_density_has_the_error_of_rounding(monkeypatch):
     found = panels_of(monkeypatch, lambda x: (-1j * np.pi * semicircle(x), np.zeros(x.shape)))
     assert abs(found.mass - 1) < 1e-13 and found.error < 1e-12
+
+
+# -- sampled theories
+
+
+def test_what_a_truncation_moves_by_chance_is_not_an_error_of_one_quantity():
+    """A mean of six moves is beyond doubt at six of its own errors, and chance at three; what a fourth of the cutoff
+    moves is three fourths of the whole."""
+    noise = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0]) * math.sqrt(5.0)  # its mean has the standard error one
+    moved = {"one": np.stack([noise + 3, noise + 6, 0 * noise + 0.5], axis=1), "others": np.tile(noise, (60, 1)).T}
+    errors = {"one": np.ones(3), "others": np.ones(60)}
+    found = sampling._beyond_chance(moved, errors)
+    assert found["one"] == pytest.approx([0.0, 16 / 9 * (36 - 25), 16 / 9 / 4])
+    assert not found["others"].any()
 
 
 # -- eigenvalues by products

@@ -266,6 +266,7 @@ def test_more_that_is_refused():
     for model, told in (
         (one_field(lambda x, b: g * x / (t + 1) + b), "changes with time"),
         (one_field(lambda x, b: g * x * mean(x**2) + b), "not linear"),
+        (one_field(lambda x, b: g * x + normal("noise", b_sector, t)(t)), "noise is drawn afresh at each step"),
         (one_field(lambda x, b: g * x + b, ratio=mean(field("x", b_sector, t)(t) ** 2) / T), "the time itself"),
     ):
         with pytest.raises(DeclarationError, match=told):
