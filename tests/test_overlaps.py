@@ -112,3 +112,12 @@ def test_overlaps_with_spans_that_only_samples_have_are_not_judged(product, judg
     rows = network.compare(values, size=60, seeds=3, layer="1").rows
     seen = [row.compared for row in rows if "right overlap" in row.quantity]
     assert seen and all(one is judged for one in seen)
+
+
+def test_overlaps_do_not_depend_on_the_length_of_spikes():
+    """Directions count by their angles: one spike that is 1e-8 long spans as much as any other, here and in samples."""
+    rng = np.random.default_rng(2)
+    spikes, vector = np.linalg.qr(rng.standard_normal((50, 3)))[0] * [1, 1e-8, 1e8], rng.standard_normal((50, 1))
+    inside = np.linalg.norm(np.linalg.qr(spikes)[0].T @ vector) ** 2
+    assert (vector.T @ spikes @ _over_gram(spikes.T @ spikes, spikes.T @ vector)).item() == pytest.approx(inside)
+    assert _in_span(spikes, vector)[0][0] == pytest.approx(inside)
