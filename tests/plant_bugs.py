@@ -510,12 +510,12 @@ def _tested(names: Sequence[str], copy: Path, place: Path, expected: float) -> t
             process.wait()
             code = -9
     text = log.read_text(errors="replace")
-    failed = [line for line in text.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    failed = [line for line in text.splitlines() if line.startswith(("FAILED", "ERROR"))] or ["killed, or no test ran"]
     if code == 0:
         return "survived", ""
     if code == 5:
         raise RuntimeError(f"no test of {', '.join(files)} was collected; run `cover` again")
-    return ("caught" if code > 0 else "hangs"), (failed[0] if failed else text.strip().splitlines()[-1])[:300]
+    return ("caught" if code > 0 else "hangs"), failed[0][:300]
 
 
 def run(place: Path, ledger: Path, bugs: Sequence[Bug], limit: float, jobs: int, again: bool) -> None:

@@ -454,3 +454,15 @@ def test_what_is_not_zero_before_the_start_is_not_delayed_as_a_whole(inside):
     assert np.allclose(*found, rtol=1e-9) and found[0][0] == pytest.approx(
         1.0 if inside is not sp.cos else 2.0, rel=0.05
     )
+
+
+def test_sizes_inside_a_nonlinear_law_are_ratios():
+    """cos(N/D x) with N = alpha D is cos(alpha x)."""
+    x, y = fields("x y", D, t)
+    model = Model(
+        parameters=(alpha, T),
+        equations=[Eq(x(0), a), Eq(y(t), sp.cos(N * x(t) / D)), Eq(x(t + 1), tanh(N**2 / D**2 * x(t)) / 2)],
+    )
+    laws = {f.field.name: f.rule.law for f in expand_declaration(model).training}
+    assert sp.simplify(laws["y"] - sp.cos(alpha * x(t))) == 0
+    assert sp.simplify(laws["x"].subs(t, t + 1) - tanh(alpha**2 * x(t)) / 2) == 0

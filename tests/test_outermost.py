@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse.linalg
 from click.testing import CliRunner
+from conftest import solver_and_values
 
 import derive
 from derive.cli import main
@@ -14,6 +15,7 @@ from numerics.bulk.law import Law, Panelled
 from numerics.simulation import outermost as module
 from numerics.simulation.compare import match
 from numerics.simulation.outermost import RESIDUAL, at_ends, by_lanczos, outermost
+from numerics.simulation.samples import simulate
 from numerics.simulation.wanted import FEW, ends_to_compare
 from numerics.solver import Layer
 
@@ -215,3 +217,12 @@ def test_outliers_beside_a_bulk_that_is_one_point_are_compared():
     assert told["along (right) of outlier 1 above the bulk"] == pytest.approx(1)
     assert not any("edge" in name for name in told)
     assert simulated["along (right) of outlier 1 above the bulk"] == pytest.approx(1)
+
+
+def test_ends_at_earlier_times_are_those_of_the_whole():
+    solver, values = solver_and_values("anti_hebbian", gamma0=4.0, dt=0.25, T=4)
+    whole, ends = (simulate(solver, values, 60, 2, times=(1, 3), ends=wanted) for wanted in (None, {"": 3}))
+    for one, other in zip(whole.layer("").ends, ends.layer("").ends, strict=True):
+        for early, few in zip(one, other, strict=True):
+            assert np.allclose(at_ends(np.asarray(early), 3), few, rtol=0, atol=1e-12)
+    assert not np.allclose(ends.layer("").ends[0][0], ends.layer("").ends[0][1])
