@@ -309,7 +309,6 @@ FURTHER = (
     "lagged_argument",
     "initial_matrix_with_its_size",
     "normalised_rate",
-    "normalised_law",
     "decaying_rate",
     "shifted_sum",
 )

@@ -367,3 +367,18 @@ def test_commands_give_kernels():
     assert shown.exit_code == 0 and "s = 4" in shown.output
     refused = CliRunner().invoke(main, ["solve", *model, "--kernel", "C[v,w]"])
     assert refused.exit_code == 2 and "there is no field w" in refused.output
+
+
+def test_a_simulated_response_leaves_out_what_a_site_does_to_all_others():
+    """x(t + 1) = x(t)/2 + mean(x(t)): a site answers to itself by 1/2 per step, and the mean to one site by 1/D."""
+    D, T = sectors("D"), parameter("T", default=2, domain=whole_positive)
+    t = training_clock("t", steps=T)
+    x = field("x", D, t)
+    model = Model(
+        parameters=(T,),
+        equations=[Eq(x(0), normal("g", D)), Eq(x(t + 1), x(t) / 2 + mean(x(t)))],
+        observe={"square": mean(x(t) ** 2)},
+    )
+    drawn = simulate(load_solver(generate_files(model)), {"T": 2}, 400, 2, two_time=(("R", "x", "x"),))
+    values = np.nan_to_num(np.mean(drawn.two_time["R", "x", "x"], axis=0).squeeze())  # none before its cause
+    assert np.allclose(values, [[1, 0, 0], [1 / 2, 1, 0], [1 / 4, 1 / 2, 1]], atol=0.1)
