@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from conftest import solver_and_values
 
-from numerics.bulk import density
+from numerics.bulk import density, edges
 from numerics.bulk.law import Panelled, Piece
 from numerics.outliers.leading import leading
 from numerics.simulation.compare import compare, mean_and_error
@@ -106,6 +107,14 @@ def test_the_mass_of_a_density_with_a_kink_is_off_by_less_than_its_error(monkeyp
 def test_a_smooth_density_has_the_error_of_rounding(monkeypatch):
     found = panels_of(monkeypatch, lambda x: (-1j * np.pi * semicircle(x), np.zeros(x.shape)))
     assert abs(found.mass - 1) < 1e-13 and found.error < 1e-12
+
+
+@pytest.mark.parametrize(("error", "weight"), [(0.0, 0.5), (np.inf, 0.0)])
+def test_an_atom_is_reported_where_the_resolvent_is_known(monkeypatch, error: float, weight: float):
+    """G = w/z next to a point mass of weight w at zero; one that could not be followed there has none."""
+    monkeypatch.setattr(edges, "resolvent_at", lambda branch, z: (0.5 / z, np.full(z.shape, error)))
+    branch = SimpleNamespace(start=SimpleNamespace(height=1.0), eliminated=False, by_factors=False)
+    assert edges.atom_at(branch, 0.0, [(0.0, 1.0)]) == pytest.approx(weight)
 
 
 # -- sampled theories

@@ -245,3 +245,11 @@ def test_the_only_axis_may_be_named_in_a_total(law):
 
     assert told(a) == pytest.approx(told(), rel=1e-13)
     assert told(a)[0] > 0.1
+
+
+def test_an_axis_may_stand_in_relabel_alone():
+    """Independent vectors of length one have the unit matrix as their overlaps, along an axis that no field has."""
+    x, y = normal("x", D, axes=b), field("y", D, axes=b)
+    gram = each(mean(y * relabel(y, b, axis("c", B))))
+    found = derive.load(Model(parameters=(B,), equations=[Eq(y, 2 * x)], observe={"gram": gram})).solve()
+    np.testing.assert_allclose(np.squeeze(found["gram"]), 4 * np.eye(3), atol=1e-14)

@@ -10,6 +10,7 @@ import sympy as sp
 from conftest import derivation_of, solver_and_values
 from sympy import sqrt
 
+import derive
 from derive import (
     Eq,
     Model,
@@ -327,3 +328,23 @@ def test_a_covariance_is_not_read_before_it_is_written(split):
     model = Model((T,), equations, {"norm": mean(y(t) ** 2)}, name="products")
     found = solve(load_solver(generate_files(model)), {"T": 2}).observables["norm"]
     assert np.allclose(found, [0, 3, 16], rtol=1e-13)
+
+
+def test_a_mean_at_all_earlier_times_weighs_what_was_learned():
+    """x(t + 1) = M(t) g with M(t + 1) = M(t) + q(t) g g^T / D and q = mean(x^2): x(t) = S g + g times the sum of q(s)
+    over s < t - 1, so that q(t) is one plus the square of that sum."""
+    D, T = derive.sectors("D"), derive.parameter("T", default=4, domain=derive.whole_positive)
+    t = derive.training_clock("t", steps=T)
+    g, x, M = derive.normal("g", D), derive.field("x", D, t), derive.weights("M", D, D, t)
+    square = derive.mean(x(t) ** 2)
+    model = derive.Model(
+        parameters=(T,),
+        equations=[
+            derive.Eq(x(0), 2 * g),
+            derive.Eq(x(t + 1), M(t) @ g),
+            derive.Eq(M(0), derive.goe("S", D)),
+            derive.Eq(M(t + 1), M(t) + square / D * derive.outer(g, g)),
+        ],
+        observe={"square": square},
+    )
+    assert derive.load(model).solve()["square"] == pytest.approx([4, 1, 17, 26, 485])

@@ -12,8 +12,9 @@ import pytest
 from agreement import too_far
 from click.testing import CliRunner
 from simulated import block_of
-from sympy import sign, sqrt, tanh
+from sympy import sign, sin, sqrt, tanh
 
+import derive
 from derive import (
     Eq,
     Model,
@@ -382,3 +383,28 @@ def test_a_simulated_response_leaves_out_what_a_site_does_to_all_others():
     drawn = simulate(load_solver(generate_files(model)), {"T": 2}, 400, 2, two_time=(("R", "x", "x"),))
     values = np.nan_to_num(np.mean(drawn.two_time["R", "x", "x"], axis=0).squeeze())  # none before its cause
     assert np.allclose(values, [[1, 0, 0], [1 / 2, 1, 0], [1 / 4, 1 / 2, 1]], atol=0.1)
+
+
+@pytest.mark.slow
+def test_correlations_of_laws_do_not_depend_on_fields_of_other_sectors_between_them():
+    """<tanh(2^t g) sin(2^s g)> at all pairs of times, with a field of another sector declared between the two."""
+    (D, N), T = sectors("D", N=2), parameter("T", default=1, domain=whole_positive)
+    t = training_clock("t", steps=T)
+    x, u, w, h, v = *(field(name, D, t) for name in "xuw"), *(field(name, N, t) for name in "hv")
+    model = Model(
+        parameters=(T,),
+        equations=[
+            Eq(x(0), normal("g", D)),
+            Eq(x(t + 1), 2 * x(t)),
+            Eq(u(t), tanh(x(t))),
+            Eq(h(t), gaussian("W", N, D) @ x(t) / sqrt(D)),
+            Eq(v(t), tanh(h(t))),
+            Eq(w(t), sin(x(t))),
+        ],
+        observe={"v": mean(v(t) ** 2)},
+    )
+    found = np.squeeze(derive.load(model).solve(T=1).C["u", "w"])
+    g = np.linspace(-10, 10, 4001)
+    shares = np.exp(-(g**2) / 2) / np.sum(np.exp(-(g**2) / 2))
+    expected = [[shares @ (np.tanh(2**k * g) * np.sin(2**j * g)) for j in (0, 1)] for k in (0, 1)]
+    assert np.allclose(found, expected, atol=1e-8)
