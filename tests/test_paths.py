@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from conftest import solver_and_values, solver_of, target_of
 
+import derive
 from derive.cli import main
 from numerics.solver import solve
 
@@ -172,3 +173,20 @@ def test_compare_tells_every_layer(compiled):
         assert layer["outliers"] and layer["bbp_time"] is not None
         assert layer["simulation"]["outliers"]["mean"] == pytest.approx(layer["outliers"], rel=0.2)
     assert found["within_three_standard_errors"], found["verdict"]
+
+
+def test_coefficients_with_the_number_of_steps_keep_it_on_the_way():
+    """M keeps the share 1 - (t + 1)/(4 T) of itself at each step and gains a spike of strength two: at every time the
+    outlier is theta + s^2/theta, with s and theta from a recursion in which T is that of the whole run."""
+    T, D = derive.parameter("T", default=3, domain=derive.whole_positive), derive.sectors("D")
+    t = derive.training_clock("t", steps=T)
+    g, M = derive.normal("g", D), derive.weights("M", D, D, t)
+    step = (1 - (t + 1) / (4 * T)) * M(t) + 2 / D * derive.outer(g, g)
+    equations = [derive.Eq(M(0), derive.goe("S", D)), derive.Eq(M(t + 1), step)]
+    model = derive.Model(parameters=(T,), equations=equations, probe=derive.spectrum(M(T)))
+    path = derive.load(model).solve(path=True).layers[0].outlier_path
+    size, spike, expected = 1.0, 0.0, []
+    for kept in (11 / 12, 10 / 12, 9 / 12):
+        size, spike = kept * size, kept * spike + 2
+        expected.append(spike + size**2 / spike)
+    assert len(path[0]) == 0 and [z for now in path for z in now] == pytest.approx(expected)
