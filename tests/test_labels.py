@@ -253,3 +253,11 @@ def test_an_axis_may_stand_in_relabel_alone():
     gram = each(mean(y * relabel(y, b, axis("c", B))))
     found = derive.load(Model(parameters=(B,), equations=[Eq(y, 2 * x)], observe={"gram": gram})).solve()
     np.testing.assert_allclose(np.squeeze(found["gram"]), 4 * np.eye(3), atol=1e-14)
+
+
+def test_a_product_with_a_table_along_another_axis_needs_a_field_of_its_own():
+    c, d, y, V = axis("c", B), axis("d", 4), field("y", D, axes=b), normal("V", D, axes=axis("d", 4))
+    seen = data("seen", b, d) @ V
+    observe = {"gram": each(mean(y * relabel(seen, b, c)))}
+    with pytest.raises(DeclarationError, match="give seen @ V a field of its own"):
+        derive.load(Model(parameters=(B,), equations=[Eq(y, seen)], observe=observe)).solve(seen=np.ones((3, 4)))
