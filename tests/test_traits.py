@@ -11,6 +11,7 @@ from reference_formulas.structured_regression_by_hand import (
     planted_outlier,
     power_law,
 )
+from scipy.optimize import brentq
 from scipy.special import beta, betaincc, gamma
 from sympy import Symbol, exp, log, oo, sqrt
 
@@ -478,3 +479,25 @@ def test_traits_stand_where_they_can():
         Model(parameters=(T,), equations=[Eq(lam, normal("q", D))])
     with pytest.raises(DeclarationError):
         model(v(t), probe=spectrum(lam * M))
+
+
+@pytest.mark.slow
+def test_a_spike_made_by_the_matrix_with_a_gain_at_each_site_is_that_by_hand():
+    """v = (1 + s) (S g) + g in S + k v v^T / D + diag(s). With P = 1/(z - s - G) at a site and G its mean, Stein's
+    lemma gives <v R v> = <(1 + s)^2 P> + (2 + c) c G + G with c = <(1 + s) P>; the outlier is where it is 1/k."""
+    D, k = derive.sectors("D"), derive.parameter("k", default=2.0)
+    s = derive.trait("s", D, values=[0, 1], weights=[0.5, 0.5])
+    S, g, u, v = derive.goe("S", D), derive.normal("g", D), *(derive.field(name, D) for name in "uv")
+    equations = [derive.Eq(u, S @ g), derive.Eq(v, (1 + s) * u + g)]
+    probe = derive.spectrum(S + k / D * derive.outer(v, v) + derive.diag(s))
+    (found,) = derive.load(derive.Model(parameters=(k,), equations=equations, probe=probe)).solve().outliers
+
+    def overlap(z: float) -> float:
+        values, G = np.array([0.0, 1.0]), 1 / z
+        for _ in range(200):
+            G = np.mean(1 / (z - values - G))
+        P = 1 / (z - values - G)
+        c = np.mean((1 + values) * P)
+        return np.mean((1 + values) ** 2 * P) + (2 + c) * c * G + G
+
+    assert found == pytest.approx(brentq(lambda z: 2 * overlap(z) - 1, 4.0, 20.0), rel=1e-10)
