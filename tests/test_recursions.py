@@ -535,9 +535,9 @@ def test_the_check_of_the_rank_draws_numbers_that_no_replicate_has(monkeypatch):
     """What it adds to an error is an independent estimate only with normals of its own, other ones each time."""
     drawn, original = [], sampling.draw
 
-    def recorded(groups, shapes, sites, seed, draws):
+    def recorded(groups, shapes, sites, seed, *more):
         drawn.append((sites, seed))
-        return original(groups, shapes, sites, seed, draws)
+        return original(groups, shapes, sites, seed, *more)
 
     monkeypatch.setattr(sampling, "draw", recorded)
     solver, values = growing()
