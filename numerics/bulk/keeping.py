@@ -84,8 +84,9 @@ def _digest(equations: System, resolvent: int) -> str:
 
 @cache
 def _solver() -> str:
-    """A fingerprint of what solves them."""
+    """A fingerprint of what solves them: all of the numerics, which the bulk builds on."""
     digest = hashlib.sha256(" ".join(f"{name} {version(name)}" for name in ("numpy", "scipy")).encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    numerics = Path(__file__).parents[1]
+    for path in sorted(numerics.rglob("*.py")):
+        digest.update(path.relative_to(numerics).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()

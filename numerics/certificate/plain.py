@@ -39,7 +39,7 @@ class _Stacked:
         """np.block of matrices and of stacks of them."""
         count = max(np.shape(block)[0] if np.ndim(block) == 3 else 1 for row in rows for block in row)
         heights, widths = [np.shape(row[0])[-2] for row in rows], [np.shape(block)[-1] for block in rows[0]]
-        kind = np.result_type(*(block for row in rows for block in row))
+        kind = np.result_type(*(np.asarray(block).dtype for row in rows for block in row))
         found, top = np.empty((count, sum(heights), sum(widths)), kind), 0
         for row, height in zip(rows, heights, strict=True):
             left = 0
