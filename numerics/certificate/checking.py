@@ -164,8 +164,8 @@ def check_spikes(
     except (NumericalError, np.linalg.LinAlgError, *UNUSUAL):
         return []
     copies = round(gram / weight) if len(vectors) == vectors[0].labels == 1 else 1  # one for each time
-    if abs(gram - copies * weight) > ALONG * gram:
-        return []  # the same span, but written with other vectors
+    if not gram > 0 or abs(gram - copies * weight) > ALONG * gram:
+        return []  # no spike yet, as before the first step, or the same span written with other vectors
     found = {1: (above - below) * z / (2 * gram), 2: ((above + below) / (2 * gram) - 1) * z**2}
     expected, allowed = {1: first / weight, 2: second / weight}, {k: ALONG * unit**k for k in (1, 2)}
     order = max(found, key=lambda k: abs(found[k] - expected[k]) / allowed[k])

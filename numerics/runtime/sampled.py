@@ -29,15 +29,13 @@ class Span(NamedTuple):
     """Orthonormal directions over the sites: fields, sites x directions, of which each adds one direction to those of
     the fields before it. factor: of their Gram matrix, so that fields = directions @ factor^T; zero where there is none
     yet. lost: the largest share of its variance that a field has left out. full: whether something has found no room.
-    reach: for each direction the largest share of its variance that a field has along it, over how many times more than
-    another a pass leaves out. slopes: derivatives of the fields by every slot, where they are followed."""
+    slopes: derivatives of the fields by every slot, where they are followed."""
 
     fields: Array
     factor: Array
     used: Array
     lost: Array
     full: Array
-    reach: Array
     slopes: Array | None = None
 
 
@@ -64,14 +62,14 @@ def empty_span(sites: int, size: int, slots: int | None = None) -> Span:
     """A span without directions, with room for so many."""
     slopes = None if slots is None else jnp.zeros((sites, size, slots))
     start = jnp.zeros((), int), jnp.zeros(()), jnp.zeros((), bool)
-    return Span(jnp.zeros((sites, size)), jnp.zeros((size, size)), *start, jnp.zeros(size), slopes)
+    return Span(jnp.zeros((sites, size)), jnp.zeros((size, size)), *start, slopes)
 
 
 def emptied(span: Span) -> Span:
     """The span without its directions."""
     slopes = None if span.slopes is None else jnp.zeros_like(span.slopes)
     kept = jnp.zeros_like(span.used), span.lost, span.full
-    return Span(jnp.zeros_like(span.fields), jnp.zeros_like(span.factor), *kept, jnp.zeros_like(span.reach), slopes)
+    return Span(jnp.zeros_like(span.fields), jnp.zeros_like(span.factor), *kept, slopes)
 
 
 def pivoted(gram: Array, floor: Array) -> tuple[Array, Array, Array]:
@@ -99,9 +97,6 @@ BY_SQUARES = 1e-2
 """Share of its variance down to which what is new in a field is found as a difference of mean squares, and the field
 itself is kept; of smaller ones what is left of the field is kept. Fields that are nearly parallel, as those of a slow
 motion are, would make an ill-conditioned factor, whose directions are not orthonormal."""
-RESPONDING = 1.0
-"""Directions along which no field has had more than so many times 1/sites of its variance carry no response: it would
-be smaller than its standard error, and errors of as many as there are times would add up."""
 
 
 def met(values: Array, others: Array) -> Array:
@@ -156,7 +151,6 @@ def _extended(span: Span, values: Array, tolerances: Array, slopes: Array | None
     rows = rows.at[:, places].add(factor, mode="drop")
     rest = jnp.where(taken, 0.0, factor)
     share = jnp.sum(rest**2) / jnp.maximum(jnp.sum(variances), 1e-300)
-    along = jnp.max(rows**2 / jnp.maximum(variances, 1e-300)[:, None], axis=0)
     return (
         rows,
         rest,
@@ -166,7 +160,6 @@ def _extended(span: Span, values: Array, tolerances: Array, slopes: Array | None
             span.used + jnp.sum(wanted & (room < most)),
             jnp.maximum(span.lost, share),
             span.full | jnp.any(wanted & (room >= most)),
-            jnp.maximum(span.reach, along * placed / least),
             None if span.slopes is None else span.slopes.at[:, places].set(moved[:, chosen], mode="drop"),
         ),
     )
@@ -319,7 +312,8 @@ def with_rest(covariance: Array, left: Array, right: Array, count: int) -> Array
 
 def answers(values: Array, normals: Array, span: Span) -> Array:
     """Mean derivatives of values by the normals of a random matrix, by Stein's lemma: labels x directions."""
-    return met(values, normals) * (span.reach * len(values) > RESPONDING)
+    live = jnp.arange(normals.shape[1]) < span.used
+    return met(values, normals) * live
 
 
 def record(table: Array, value: Array, t: Array) -> Array:

@@ -7,9 +7,8 @@ replica show the bias, which is taken off results, not off order parameters: twi
 of halves are not the moments of anything, and matrices made of them need not be positive. How much of the difference to
 halves is bias is read off how the variance falls. Errors need derivatives only: each replica moves the moments of all
 sites a little, by what it has, with its halves, on a result without bias. Where there is no room for all directions of
-the past, what is left out is drawn as independent noise; along directions that fields hardly have, responses are left
-out. Passes that leave out more show what both do, which is counted as an error; so is what leaving out fewer responses
-of order parameters does.
+the past, what is left out is drawn as independent noise, and passes that leave out more show what that does, which is
+counted as an error; so is what leaving out fewer responses does.
 """
 
 from __future__ import annotations
