@@ -201,7 +201,7 @@ def test_directions_that_are_equal_are_seen_alike_whatever_they_are_called():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [3, 10, 13, 15, 20])  # drawn in order: the first with several directions
+@pytest.mark.parametrize("seed", [3, 10, 13, 15, 19, 20])  # drawn in order: the first with several directions
 def test_two_directions_see_each_other_alike_in_declarations_drawn_at_random(seed):
     """What h sees of a source along g is what g sees of one along h, and no direction sees more than all of a vector:
     the probed matrix is symmetric, which the equations of overlaps and of responses do not know of each other."""
