@@ -29,6 +29,9 @@ from numerics.training.shelf import Shelf
 MomentKey = tuple[Any, ...]
 Moments = Mapping[MomentKey, np.ndarray]
 Shapes = tuple[tuple[MomentKey, tuple[int, ...]], ...]
+KeptShapes = tuple[tuple[str, tuple[int, ...]], ...]
+Layout = tuple[Any, tuple[tuple[tuple[int, ...], Any], ...]]
+"""Names and whole numbers of a point, and the shapes and types of its other values."""
 Columns = np.ndarray | None
 K = TypeVar("K")
 SMALL = 2e8
@@ -115,29 +118,24 @@ class Ensemble:
         return self.traced[key]
 
     @cached_property
-    def kept_shapes(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    def kept_shapes(self) -> KeptShapes:
         """Of what is kept of a pass."""
         return tuple((name, np.shape(x)) for name, x in self.passes[0].items())
 
     @cached_property
     def made_of(self) -> dict[MomentKey, tuple[str, ...]]:
         """For each moment what it is made of: a pass may be on disk, and no more is read than needed."""
-        struct: Any = jax.ShapeDtypeStruct  # JAX gives it no types
-        kept = {name: struct(shape, float) for name, shape in self.kept_shapes}
-        return _read_by(lambda kept: dict(self.training.moments_of(self.p, Carried(**kept))), kept)
+        return _made_of(self.training, _layout_of(self.p), self.kept_shapes)
 
     @cached_property
     def shapes(self) -> Shapes:
         """Of all moments."""
-        struct: Any = jax.ShapeDtypeStruct
-        kept = Carried(**{name: struct(shape, float) for name, shape in self.kept_shapes})
-        found = jax.eval_shape(self.training.moments_of, self.p, kept)
-        return tuple((key, tuple(x.shape)) for key, x in found.items())
+        return _shapes_of_moments(self.training, _layout_of(self.p), self.kept_shapes)
 
     @cached_property
     def noises(self) -> list[frozenset[MomentKey]]:
         """The moments that each factor of a covariance of noises is made of."""
-        read = _noted_by(self.training, self.p, self.shapes)
+        read = _noted_by(self.training, _layout_of(self.p), self.shapes)
         return [frozenset(read["left", k]) for k in range(len(read))]
 
     def columns(self, part: Part, resolved: Resolved | float) -> Columns:
@@ -190,14 +188,12 @@ class Ensemble:
     @cached_property
     def of_order(self) -> dict[Key, tuple[int, ...]]:
         """Shapes of all order parameters."""
-        struct: Any = jax.ShapeDtypeStruct
-        made = jax.eval_shape(_untold(self.training), {key: struct(shape, float) for key, shape in self.shapes}, self.p)
-        return {key: tuple(x.shape) for key, x in made.items()}
+        return dict(_shapes_of_order(self.training, _layout_of(self.p), self.shapes))
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """Order parameters that are made together, and the moments that they are made of."""
-        return _parts(self.training, self.p, self.shapes)
+        return _parts(self.training, _layout_of(self.p), self.shapes)
 
 
 class Mean:
@@ -440,18 +436,53 @@ def _order_of(
 def _noted(training: SampledTraining, p: Point, tolerance: float, shapes: Shapes, mean: Mean) -> Any:
     """What is noted about the noises of each random matrix, from the moments that it takes."""
     names = tuple(key for key, _ in shapes)
-    read = _noted_by(training, p, shapes)
+    read = _noted_by(training, _layout_of(p), shapes)
     wanted = tuple(key for key in names if any(key in keys for keys in read.values()))
     return _compiled_notes(training)(mean.moments(wanted), p, tolerance, shapes=shapes)
 
 
-def _noted_by(training: SampledTraining, p: Point, shapes: Shapes) -> dict[Any, tuple[MomentKey, ...]]:
-    """The moments that what is noted about each factor of noises is made of."""
+# what follows depends on shapes alone, so that it is traced once for all seeds and all values of parameters
+
+
+def _layout_of(p: Point) -> Layout:
+    leaves, names = jax.tree.flatten(p)
+    return names, tuple((np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
+
+
+def _laid_out(layout: Layout) -> Point:
+    """A point without numbers, to trace functions at."""
+    names, leaves = layout
     struct: Any = jax.ShapeDtypeStruct  # JAX gives it no types
-    return _read_by(
-        lambda table: {("left", k): left for k, (*_, left) in enumerate(_notes(training, table, p, 0.0))},
-        {key: struct(shape, float) for key, shape in shapes},
-    )
+    point: Point = jax.tree.unflatten(names, [struct(*leaf) for leaf in leaves])
+    return point
+
+
+def _arrays(shapes: tuple[tuple[K, tuple[int, ...]], ...]) -> dict[K, Any]:
+    """Arrays of these shapes without numbers."""
+    struct: Any = jax.ShapeDtypeStruct
+    return {key: struct(shape, float) for key, shape in shapes}
+
+
+@lru_cache(maxsize=64)
+def _made_of(training: SampledTraining, layout: Layout, kept: KeptShapes) -> dict[MomentKey, tuple[str, ...]]:
+    """For each moment what it is made of."""
+    return _read_by(lambda p, kept: dict(training.moments_of(p, Carried(**kept))), _laid_out(layout), _arrays(kept))
+
+
+@lru_cache(maxsize=64)
+def _shapes_of_moments(training: SampledTraining, layout: Layout, kept: KeptShapes) -> Shapes:
+    made = jax.eval_shape(training.moments_of, _laid_out(layout), Carried(**_arrays(kept)))
+    return tuple((key, tuple(x.shape)) for key, x in made.items())
+
+
+@lru_cache(maxsize=64)
+def _noted_by(training: SampledTraining, layout: Layout, shapes: Shapes) -> dict[Any, tuple[MomentKey, ...]]:
+    """The moments that what is noted about each factor of noises is made of."""
+
+    def left_of(p: Point, table: Moments) -> Any:
+        return {("left", k): left for k, (*_, left) in enumerate(_notes(training, table, p, 0.0))}
+
+    return _read_by(left_of, _laid_out(layout), _arrays(shapes))
 
 
 def _notes(training: SampledTraining, moments: Mapping[MomentKey, Any], p: Point, tolerance: Any) -> list[Any]:
@@ -483,20 +514,23 @@ def _together(which: np.ndarray, taken: np.ndarray, left: np.ndarray) -> tuple[n
 
 
 @lru_cache(maxsize=64)
-def _untold(training: SampledTraining) -> Callable[[Moments, Point], Any]:
-    """All order parameters; one function for each training, so that JAX knows their shapes from the time before."""
-    return partial(training.order_parameters, tolerance=0.0)
+def _shapes_of_order(
+    training: SampledTraining, layout: Layout, shapes: Shapes
+) -> tuple[tuple[Key, tuple[int, ...]], ...]:
+    """Of all order parameters."""
+    made = jax.eval_shape(partial(training.order_parameters, tolerance=0.0), _arrays(shapes), _laid_out(layout))
+    return tuple((key, tuple(x.shape)) for key, x in made.items())
 
 
-def _parts(training: SampledTraining, p: Point, shapes: Shapes) -> tuple[Part, ...]:
+@lru_cache(maxsize=64)
+def _parts(training: SampledTraining, layout: Layout, shapes: Shapes) -> tuple[Part, ...]:
     """Order parameters that share a moment, and their moments; all of them where they are small."""
-    struct: Any = jax.ShapeDtypeStruct  # JAX gives it no types
-    moments = {key: struct(shape, float) for key, shape in shapes}
-    order = jax.eval_shape(_untold(training), moments, p)
-    size = sum(8 * math.prod(x.shape) for x in (*moments.values(), *order.values()))
-    if size <= SMALL:
-        return ((tuple(order), tuple(moments)),)
-    of_order = _read_by(lambda table: training.order_parameters(table, p, tolerance=0.0), moments)
+    order = _shapes_of_order(training, layout, shapes)
+    if sum(8 * math.prod(shape) for _, shape in (*shapes, *order)) <= SMALL:
+        return ((tuple(key for key, _ in order), tuple(key for key, _ in shapes)),)
+    of_order = _read_by(
+        lambda p, table: training.order_parameters(table, p, tolerance=0.0), _laid_out(layout), _arrays(shapes)
+    )
     parts: list[tuple[list[Key], dict[MomentKey, None]]] = []
     for key, read in of_order.items():
         sharing = [part for part in parts if any(name in part[1] for name in read)]
@@ -513,12 +547,13 @@ def _are_moments(part: Part) -> bool:
     return order == moments and not any(key[0] in BY_VALUE for key in order)
 
 
-def _read_by(function: Callable[[Any], Any], arguments: Mapping[K, jax.ShapeDtypeStruct]) -> dict[Key, tuple[K, ...]]:
-    """For each result of a function, by name, the arguments, by name, that it is computed from."""
-    traced, results = jax.make_jaxpr(function, return_shape=True)(dict(arguments))
+def _read_by(function: Callable[[Point, Any], Any], p: Point, arguments: Mapping[K, Any]) -> dict[Key, tuple[K, ...]]:
+    """For each result of a function, by name, the arguments beside the point, by name, that it is computed from."""
+    traced, results = jax.make_jaxpr(function, return_shape=True)(p, dict(arguments))
     names = jax.tree.leaves(jax.tree.map_with_path(lambda path, _: path[0].key, dict(arguments)), is_leaf=_is_key)
     labels = jax.tree.leaves(jax.tree.map_with_path(lambda path, _: path[0].key, results), is_leaf=_is_key)
-    reads: dict[Any, frozenset[int]] = {v: frozenset({k}) for k, v in enumerate(traced.jaxpr.invars)}
+    own = traced.jaxpr.invars[len(jax.tree.leaves(p)) :]
+    reads: dict[Any, frozenset[int]] = {v: frozenset({k}) for k, v in enumerate(own)}
     for equation in traced.jaxpr.eqns:
         read = frozenset().union(*(reads.get(v, frozenset()) for v in equation.invars if not isinstance(v, Literal)))
         reads.update(dict.fromkeys(equation.outvars, read))
