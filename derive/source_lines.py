@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import CodeType, FrameType
 
 _OURS = ("derive.language", "derive.errors", "derive.source_lines")
@@ -65,7 +67,7 @@ def place_of(frame: FrameType, line: int, instruction: int) -> Place:
         return Place(file, line)
     around = [
         node
-        for node in ast.walk(tree)
+        for node in nodes_around(tree, here[0])
         if isinstance(node, ast.Call) and _called(node) == "Eq" and node.args and _contains(node, here)
     ]
     if not around:
@@ -79,11 +81,24 @@ def place_of(frame: FrameType, line: int, instruction: int) -> Place:
 
 def syntax_of(frame: FrameType) -> ast.Module | None:
     """The syntax tree of the file or cell that a frame runs; None where there is no source."""
-    lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
+    return _parsed("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
+
+
+@lru_cache(maxsize=8)
+def _parsed(source: str) -> ast.Module | None:
     try:
-        return ast.parse("".join(lines)) if lines else None
+        return ast.parse(source) if source else None
     except SyntaxError:  # a cell with commands of the notebook in it, or a file that has changed since
         return None
+
+
+def nodes_around(tree: ast.Module, line: int) -> Iterator[ast.AST]:
+    """All nodes of the outermost statements that a line belongs to."""
+    for statement in tree.body:
+        decorators = getattr(statement, "decorator_list", ())
+        first = min([statement.lineno, *(one.lineno for one in decorators)])
+        if first <= line <= (statement.end_lineno or line):
+            yield from ast.walk(statement)
 
 
 def position(code: CodeType, instruction: int) -> tuple[int, int, int, int] | None:

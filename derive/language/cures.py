@@ -20,7 +20,7 @@ from sympy.core.function import FunctionClass
 
 from derive.errors import DeclarationError
 from derive.plain_words import in_plain_words
-from derive.source_lines import declaring_frame, is_user_frame, place_of, position, syntax_of
+from derive.source_lines import declaring_frame, is_user_frame, nodes_around, place_of, position, syntax_of
 
 _INSTEAD = {
     "abs": "Abs", "absolute": "Abs", "fabs": "Abs", "maximum": "Max", "fmax": "Max", "max": "Max", "minimum": "Min",
@@ -224,7 +224,7 @@ def _failing(frame: FrameType, instruction: int) -> ast.expr | None:
     here, tree = position(frame.f_code, instruction), syntax_of(frame)
     if here is None or tree is None:
         return None
-    for node in ast.walk(tree):
+    for node in nodes_around(tree, here[0]):
         if isinstance(node, ast.expr):
             at = (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
             if at == here:
