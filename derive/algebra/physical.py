@@ -85,7 +85,7 @@ def physical_values(
             last = z == goal
             if last:
                 flint.ctx.prec = all_bits
-            values = system.newton(_acb(z), values, flint.arb(2) ** (-(all_bits - 110 if last else few // 2)))
+            values = system.newton(_acb(z), values, flint.arb(2) ** (-(all_bits - 110 if last else few // 4)))
             if last:
                 found = [_mpc(v) for v in values]
                 return {Z: z, **dict(zip(unknowns, found, strict=True))}
@@ -109,11 +109,15 @@ def _precision(bits: int) -> Iterator[None]:
         flint.ctx.prec = before
 
 
+Monomial = tuple[tuple[int, ...], tuple[tuple[flint.arb, int], ...]]
+"""Indices of unknowns, and what multiplies them: coefficients and powers of z."""
+
+
 @dataclass(frozen=True)
 class _Polynomials:
-    """Equations as lists of (coefficient, power of z, indices of unknowns)."""
+    """Equations as sums over monomials of the unknowns."""
 
-    terms: tuple[tuple[tuple[flint.arb, int, tuple[int, ...]], ...], ...]
+    rows: tuple[tuple[Monomial, ...], ...]
 
     @staticmethod
     def of(equations: list[sp.Expr], unknowns: tuple[sp.Symbol, ...], digits: int) -> _Polynomials:
@@ -121,31 +125,32 @@ class _Polynomials:
         with _precision(int(digits * 3.33) + 20):
             for equation in equations:
                 poly = sp.Poly(equation, *unknowns, Z)
-                row = []
+                row: dict[tuple[int, ...], list[tuple[flint.arb, int]]] = {}
                 for monomial, c in poly.terms():
                     inside = tuple(i for i, power in enumerate(monomial[:-1]) for _ in range(power))
                     if not c.is_real:
                         raise NumericalError(f"a coefficient of the bulk equations is {sp.N(c, 6)}, not a real number")
                     number = flint.arb(int(c.p)) / int(c.q) if c.is_Rational else flint.arb(str(sp.N(c, digits)))
-                    row.append((number, monomial[-1], inside))
-                rows.append(tuple(row))
+                    row.setdefault(inside, []).append((number, monomial[-1]))
+                rows.append(tuple((inside, tuple(factors)) for inside, factors in row.items()))
         return _Polynomials(tuple(rows))
 
     def newton(self, z: Any, values: list[Any], goal: mpmath.mpf) -> list[Any]:
+        """The unknowns at z, to a relative accuracy of goal^2: the last correction is below the goal."""
         size = len(values)
+        rows = [[(inside, sum(c * z**power for c, power in factors)) for inside, factors in row] for row in self.rows]
         for _ in range(80):
             residual = flint.acb_mat(size, 1)
             slope = [[flint.acb(0)] * size for _ in range(size)]
-            for i, row in enumerate(self.terms):
-                total = flint.acb(0)
-                for c, power, inside in row:
-                    front = c * z**power
+            for i, row in enumerate(rows):
+                total, slopes = flint.acb(0), slope[i]
+                for inside, factor in row:
+                    front = factor
                     for k, j in enumerate(inside):
                         rest = front
-                        for m in (*inside[:k], *inside[k + 1 :]):
+                        for m in inside[k + 1 :]:
                             rest = rest * values[m]
-                        slope[i][j] = slope[i][j] + rest
-                    for j in inside:
+                        slopes[j] = slopes[j] + rest
                         front = front * values[j]
                     total = total + front
                 residual[i, 0] = total
