@@ -73,12 +73,17 @@ v, w = normal("v", D), normal("w", D)
 # -- rules
 
 
+@cache
+def integral(function, kinds, kinks, nodes, stein):
+    """Compiled as a whole, as passes are: each operation by itself would be compiled for each shape."""
+    return jax.jit(lambda at, square: integrate(nodes, kinds, at, square, lambda *u: (function(*u),), kinks, stein))
+
+
 @in_float64
 def mean_of(function, square, kinds, kinks=None, at=None, nodes=128, stein=False):
-    square = [[jnp.asarray(float(square[i][j])) for j in range(i + 1)] for i in range(len(square))]
-    at = [jnp.asarray(float(x)) for x in (at or [0] * len(square))]
-    found = integrate(nodes, kinds, at, square, lambda *u: (function(*u),), kinks, stein)
-    return [float(x) for x in found]
+    square = [[float(square[i][j]) for j in range(i + 1)] for i in range(len(square))]
+    at = [float(x) for x in (at or [0] * len(square))]
+    return [float(x) for x in integral(function, kinds, kinks, nodes, stein)(at, square)]
 
 
 def relu(u):
@@ -88,18 +93,30 @@ def relu(u):
 CORRELATIONS = [(1, 1, 0.5), (2, 0.3, -0.4), (1, 1, 1), (1, 1, -1), (4, 4, 0), (1, 1e-8, 0.9e-4), (1, 1, 1 - 1e-6)]
 
 
+def at_zero(u, v):
+    return u, v
+
+
+PRODUCTS = {
+    "relu": lambda u, v: relu(u) * relu(v),
+    "erf": lambda u, v: jax.scipy.special.erf(u) * jax.scipy.special.erf(v),
+    "sign": lambda u, v: jnp.sign(u) * jnp.sign(v),
+    "powers": lambda u, v: u**4 * v**2,
+}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("aa", "bb", "ab"), CORRELATIONS)
 def test_laws_with_closed_forms(aa, bb, ab):
     square = np.array([[aa, ab], [ab, bb]])
-    (found,) = mean_of(lambda u, v: relu(u) * relu(v), square, (SPLIT, SPLIT), lambda u, v: (u, v))
+    (found,) = mean_of(PRODUCTS["relu"], square, (SPLIT, SPLIT), at_zero)
     assert found == pytest.approx(relu_kernel(square)[0, 1], rel=1e-12, abs=1e-15)
-    (found,) = mean_of(lambda u, v: jax.scipy.special.erf(u) * jax.scipy.special.erf(v), square, (SMOOTH, SMOOTH))
+    (found,) = mean_of(PRODUCTS["erf"], square, (SMOOTH, SMOOTH))
     assert found == pytest.approx(erf_kernel(square)[0, 1], rel=1e-12, abs=1e-15)
     # the derivative of the arc sine has no bound: near correlation one a jump needs more nodes
-    (found,) = mean_of(lambda u, v: jnp.sign(u) * jnp.sign(v), square, (SPLIT, SPLIT), lambda u, v: (u, v), nodes=216)
+    (found,) = mean_of(PRODUCTS["sign"], square, (SPLIT, SPLIT), at_zero, nodes=216)
     assert found == pytest.approx(2 / np.pi * np.arcsin(ab / np.sqrt(aa * bb)), abs=1e-10)
-    (found,) = mean_of(lambda u, v: u**4 * v**2, square, (4, 2))
+    (found,) = mean_of(PRODUCTS["powers"], square, (4, 2))
     assert found == pytest.approx(3 * aa**2 * bb + 12 * aa * ab**2, rel=1e-13)
 
 
@@ -159,19 +176,31 @@ def test_kinks_that_cross_each_other():
     assert found == pytest.approx(float(polar / mp.pi), rel=1e-12)
 
 
+@cache
+def covariance_left(one, two, nodes):
+    """Compiled as a whole, for any variances and means."""
+
+    def left(variances, at, cross):
+        known = [
+            facts(nodes, law, (jnp.full((1, 1), v + m * m),), (jnp.full((1, 1), m),), columns((), 1), 1)
+            for law, v, m in zip((one, two), variances, at, strict=True)
+        ]
+        return residuals(nodes, one, known[0], two, known[1], (jnp.full((1, 1), cross),))[0, 0]
+
+    return jax.jit(left)
+
+
 @in_float64
 def left_of_two(one, two, variances, correlation, at=(0.0, 0.0), nodes=96):
     """The covariance of what is left of two analytic laws beside their linear parts."""
-    known = [
-        facts(nodes, law, (jnp.full((1, 1), v + m * m),), (jnp.full((1, 1), m),), columns((), 1), 1)
-        for law, v, m in zip((one, two), variances, at, strict=True)
-    ]
-    cross = correlation * np.sqrt(np.prod(variances)) + np.prod(at)
-    return float(residuals(nodes, one, known[0], two, known[1], (jnp.full((1, 1), cross),))[0, 0])
+    cross = float(correlation * np.sqrt(np.prod(variances)) + np.prod(at))
+    return float(covariance_left(one, two, nodes)(tuple(variances), tuple(at), cross))
 
 
 ERF = Law(jax.scipy.special.erf, lambda u: (2 / np.sqrt(np.pi) * jnp.exp(-u * u),), None, (SMOOTH,))
 TANH = Law(jnp.tanh, lambda u: (1 - jnp.tanh(u) ** 2,), None, (SMOOTH,))
+OF_TANH = (lambda u, v: jnp.tanh(u) * jnp.tanh(v), lambda u, v: jnp.tanh(u), lambda u, v: jnp.tanh(v))
+TANH_SLOPE = lambda u: 1 - jnp.tanh(u) ** 2  # noqa: E731
 
 
 @pytest.mark.slow
@@ -185,14 +214,8 @@ def test_series_of_two_laws(correlation):
         truth = erf_kernel(square)[0, 1] - slopes[0] * slopes[1] * across
         assert left_of_two(ERF, ERF, variances, correlation) == pytest.approx(truth, rel=1e-11, abs=1e-13)
     at = (0.4, -1.1)
-    product, one, two = (
-        mean_of(f, square, (SMOOTH, SMOOTH), at=at, nodes=200)[0]
-        for f in (lambda u, v: jnp.tanh(u) * jnp.tanh(v), lambda u, v: jnp.tanh(u), lambda u, v: jnp.tanh(v))
-    )
-    slopes = [
-        mean_of(lambda u: 1 - jnp.tanh(u) ** 2, [[v]], (SMOOTH,), at=[m], nodes=200)[0]
-        for v, m in zip(variances, at, strict=True)
-    ]
+    product, one, two = (mean_of(f, square, (SMOOTH, SMOOTH), at=at, nodes=200)[0] for f in OF_TANH)
+    slopes = [mean_of(TANH_SLOPE, [[v]], (SMOOTH,), at=[m], nodes=200)[0] for v, m in zip(variances, at, strict=True)]
     truth = product - one * two - slopes[0] * slopes[1] * across
     assert left_of_two(TANH, TANH, variances, correlation, at, nodes=200) == pytest.approx(truth, rel=1e-10, abs=1e-13)
 
