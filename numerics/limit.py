@@ -139,14 +139,15 @@ class _Plain:
     def system(self, z: complex, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Residual, rate in z and slope in r of the response equations."""
         count = len(r) + 1
+        shape = (1, 1) if self.laws else ()  # groups of sites x points; numbers are faster where all sites are alike
         jets = []
         for number, value in enumerate((z, *r)):
-            slopes = np.zeros((count, 1, 1), complex)
+            slopes = np.zeros((count, *shape), complex)
             slopes[number] = 1.0
-            jets.append(Jet(np.array([[value]], complex), slopes))
+            jets.append(Jet(np.full(shape, value, complex)[()], slopes))
         found = self.limit.equations(self.p, jets[0], jets[1:], self.laws)
-        residual = np.array([np.broadcast_to(e.value, (1, 1))[0, 0] for e in found])
-        slopes = np.array([np.broadcast_to(e.slopes, (count, 1, 1))[:, 0, 0] for e in found])
+        residual = np.array([e.value for e in found]).reshape(len(found))
+        slopes = np.array([e.slopes for e in found]).reshape(len(found), count)
         return residual, slopes[:, 0], slopes[:, 1:]
 
     def means(self, z: np.ndarray, r: np.ndarray) -> np.ndarray:
