@@ -90,7 +90,13 @@ def load_declaration(target: str) -> Declared:
             f"there is no setting {target!r}{nearest(target, names)}; the settings are {', '.join(names)}, "
             "and a path to a .py file is taken as your own declaration"
         )
-    return _named(importlib.import_module(f"derive.models.{target}"), target, target)
+    return _shipped(target)
+
+
+@cache
+def _shipped(name: str) -> Declared:
+    """A shipped setting; one object for all who ask, because a family keeps the members that it has declared."""
+    return _named(importlib.import_module(f"derive.models.{name}"), name, name)
 
 
 def declaration_sources(target: str) -> tuple[tuple[str, str], ...]:
