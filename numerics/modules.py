@@ -9,7 +9,7 @@ import math
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import jax
@@ -41,6 +41,9 @@ from numerics.runtime.point import Point, Table, replaced
 
 SHORT = 256
 """So many times and labels together run in a fraction of the time that optimising their pass would take."""
+
+SOLVERS_KEPT = 16
+"""So many solvers that were loaded last stay in memory, with what was compiled for them."""
 
 
 @dataclass(frozen=True)
@@ -220,8 +223,17 @@ def _check(demand: Demand, p: Point) -> None:
         raise ParameterError(f"{demand.what} is {found} at these parameters; it must be {demand.kind}, so change them")
 
 
-def load_solver(files: dict[str, str]) -> Solver:
-    """Execute generated text in memory; nothing is written to disk."""
+def load_solver(files: Mapping[str, str]) -> Solver:
+    """The solver that generated text describes, executed in memory; nothing is written to disk.
+
+    The same text gives the same solver, so that what was compiled for a declaration serves it when it is loaded again.
+    """
+    return _executed(tuple(sorted(files.items())))
+
+
+@lru_cache(maxsize=SOLVERS_KEPT)
+def _executed(texts: tuple[tuple[str, str], ...]) -> Solver:
+    files = dict(texts)
 
     def module(stem: str) -> types.ModuleType:
         text, label = files[f"{stem}.py"], f"<generated {stem}>"
@@ -285,7 +297,8 @@ def _assembled(setting: Setting, module: Callable[[str], types.ModuleType]) -> S
 
 
 def forget_compiled() -> None:
-    """Drop all compiled code."""
+    """Drop all compiled code, and the solvers that it was compiled for."""
+    _executed.cache_clear()
     jax.clear_caches()  # type: ignore[no-untyped-call]  # JAX gives it no types
 
 
