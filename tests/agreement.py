@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from unittest.mock import patch
 from zlib import crc32
 
@@ -271,13 +272,14 @@ class Recording:
 
 
 @contextmanager
-def recorded() -> Iterator[Callable[[], np.ndarray]]:
-    """Inside, every generator is one sample; the function returned gives the controls of all samples."""
+def recorded(most: int | None = None) -> Iterator[Callable[[], np.ndarray]]:
+    """Inside, every generator is one sample; the function returned gives the controls of all samples, at most so many
+    of each."""
     make, rows, last = np.random.default_rng, [], []
 
     def finish() -> None:
         if last:
-            rows.append(controls_of(last.pop().drawn))
+            rows.append(controls_of(last.pop().drawn, most))
 
     def new(seed=None) -> Recording:
         finish()
@@ -292,41 +294,50 @@ def recorded() -> Iterator[Callable[[], np.ndarray]]:
         yield table
 
 
-def controls_of(drawn: Sequence[np.ndarray]) -> np.ndarray:
+def controls_of(drawn: Sequence[np.ndarray], most: int | None = None) -> np.ndarray:
+    """The first of the controls of what was drawn, all if None."""
+    return np.fromiter(islice(_controls(drawn), most), float)
+
+
+def _controls(drawn: Sequence[np.ndarray]) -> Iterator[float]:
     """Inner products of the normal vectors drawn, and of their products with the normal matrices drawn, minus their
     expectations: w.w has that of its length, |G w|^2 the product of the sides n by m of G, w.G G w the side of a square
     G, |G^T G w|^2 nm(n + m + 1), and with S = G + G^T w.S^4 w has 4n(2n^2 + 5n + 5); all others have none."""
     matrices = [a for a in drawn if a.ndim == 2 and min(a.shape) > MOST_COLUMNS][:MOST_MATRICES]
     plain = [v for a in drawn if a.ndim == 1 or min(a.shape) <= MOST_COLUMNS for v in _columns(a)]
+    yield from (np.sum(m**2) - m.size for m in matrices)
+    yield from (v @ v - len(v) for v in plain)
+    yield from (u @ v for i, u in enumerate(plain) for v in plain[:i] if len(u) == len(v))
     right = {(k, j): m @ v for k, m in enumerate(matrices) for j, v in enumerate(plain) if len(v) == m.shape[1]}
     left = {(k, j): m.T @ v for k, m in enumerate(matrices) for j, v in enumerate(plain) if len(v) == m.shape[0]}
     made = [*right.items(), *left.items()]
-    found = [np.sum(m**2) - m.size for m in matrices]
-    found += [v @ v - len(v) for v in plain]
-    found += [u @ v for i, u in enumerate(plain) for v in plain[:i] if len(u) == len(v)]
-    found += [v @ v - matrices[k].size for (k, _), v in made]
-    found += [u @ v for u in plain for v in right.values() if len(u) == len(v)]
+    yield from (v @ v - matrices[k].size for (k, _), v in made)
+    yield from (u @ v for u in plain for v in right.values() if len(u) == len(v))
     twice = [((k, j), matrices[k].T @ v) for (k, j), v in right.items()]
     twice += [((k, j), matrices[k] @ v) for (k, j), v in left.items()]
-    found += [v @ v - matrices[k].size * (sum(matrices[k].shape) + 1) for (k, _), v in twice]
+    yield from (v @ v - matrices[k].size * (sum(matrices[k].shape) + 1) for (k, _), v in twice)
     for k, j in [key for key in right if key in left]:
         n = len(plain[j])
         first = left[k, j] + right[k, j]
         second = matrices[k] @ first + matrices[k].T @ first
-        found += [first @ second, second @ second - 4 * n * (2 * n**2 + 5 * n + 5)]
-    found += [u @ v for _, u in twice for _, v in made if len(u) == len(v)]
+        yield from (first @ second, second @ second - 4 * n * (2 * n**2 + 5 * n + 5))
+    yield from (u @ v for _, u in twice for _, v in made if len(u) == len(v))
     for i, (start, u) in enumerate(made):
-        found += [u @ v - (len(v) if start == other else 0) for other, v in made[:i] if len(u) == len(v)]
-    return np.array(found)
+        yield from (u @ v - (len(v) if start == other else 0) for other, v in made[:i] if len(u) == len(v))
 
 
 def _columns(a: np.ndarray) -> list[np.ndarray]:
     return [a] if a.ndim == 1 else list(a.T if a.shape[1] <= MOST_COLUMNS else a)
 
 
+def controls_for(seeds: int) -> int:
+    """As many controls as so many samples can tell the slopes of."""
+    return seeds // 6
+
+
 def kept_controls(table: np.ndarray, seeds: int) -> np.ndarray:
     """As many of the controls, from the first, as the samples can tell the slopes of."""
-    return table[:, : seeds // 6] if table.ndim == 2 and len(table) == seeds else np.zeros((seeds, 0))
+    return table[:, : controls_for(seeds)] if table.ndim == 2 and len(table) == seeds else np.zeros((seeds, 0))
 
 
 def seed_of(seed: int, *words: object) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agreement import Block, extrapolated, kept_controls, recorded, seed_of
+from agreement import Block, controls_for, extrapolated, kept_controls, recorded, seed_of
 
 from numerics.simulation.compare import Row, bulk_intervals, compare
 from numerics.simulation.samples import Simulation, simulate
@@ -40,7 +40,7 @@ def block_of(
     controls = []
     smallest: Simulation | None = None
     for size, seeds in sorted(sizes):
-        with recorded() as table:
+        with recorded(controls_for(seeds)) as table:
             sample = simulate(solver, values, size, seeds, seed=seed_of(seed, name, size), **looked)
             controls.append(kept_controls(table(), seeds))
         smallest = smallest or sample  # what cannot be told apart there is compared in its mean at all sizes
