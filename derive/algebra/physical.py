@@ -74,7 +74,8 @@ def physical_values(
     goal = mpmath.mpc(3, "1.5") if at is None else mpmath.mpc(at)
     few, all_bits = max(120, 2 * _bits_of(goal)), int(digits * 3.33) + 120
     try:
-        given = [sp.sympify(e).subs(point) for e in equations]
+        numbers = {symbol: sp.sympify(value) for symbol, value in point.items()}
+        given = [sp.sympify(e).xreplace(numbers) for e in equations]
     except (TypeError, ValueError) as error:  # SymPy compares real numbers only
         raise NumericalError("the bulk equations are not real at these parameters; take others") from error
     system = _Polynomials.of(given, unknowns, digits + 36)
@@ -188,8 +189,15 @@ class Sample:
 
     def value(self, expression: sp.Expr) -> mpmath.mpc:
         """An expression at this point."""
+        return self._evaluated([expression])[0]
+
+    def _evaluated(self, expressions: Iterable[sp.Expr]) -> list[mpmath.mpc]:
+        """Expressions at this point; written as one function, since writing one takes longer than to evaluate it."""
+        numbers = {symbol: sp.sympify(value) for symbol, value in self.point.items()}
+        given = [expression.xreplace(numbers) for expression in expressions]
         with mpmath.workdps(DIGITS):
-            return sp.lambdify(list(self.values), expression.subs(self.point), "mpmath")(*self.values.values())
+            found: list[mpmath.mpc] = sp.lambdify(list(self.values), given, "mpmath")(*self.values.values())
+        return found
 
     def joined_by(self, symbol: sp.Symbol, expression: sp.Expr) -> Sample:
         """The same point with one more symbol, defined by an expression."""
@@ -198,7 +206,7 @@ class Sample:
     def vanishes(self, polynomial: sp.Expr) -> bool:
         """Whether the terms of a polynomial cancel here, to far more digits than chance allows."""
         with mpmath.workdps(DIGITS):
-            terms = [mpmath.mpmathify(self.value(term)) for term in sp.Add.make_args(polynomial)]
+            terms = [mpmath.mpmathify(value) for value in self._evaluated(sp.Add.make_args(polynomial))]
             return bool(abs(sum(terms)) <= sum(map(abs, terms)) * mpmath.mpf(10) ** (-DIGITS // 3))
 
 
