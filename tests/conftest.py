@@ -28,9 +28,11 @@ HERE = Path(__file__).parent
 LONG = frozenset((HERE / "long.txt").read_text().splitlines())
 """Tests that go over ground others have covered, at length; `-m long` runs them."""
 HEAVY = (
-    "manual laws strange_declarations program_sampled generated alignments two_time architecture api agreement "
-    "gaussian wide_network honest claims diagonals notebooks traits deep_linear extensive_agreement expansions "
-    "examples store site_bulks sampling limit report large"
+    "manual laws architecture diagonals agreement api wide_network limit honest traits alignments program_sampled "
+    "generated strange_declarations deep_linear site_bulks two_time report expansions workers claims unlucky_numbers "
+    "stability deep_linear_agreement tangent_kernel gaussian examples extensive_agreement drawn traits_nonlinear "
+    "fields_on_diagonals hard_edges diagonals_agreement spike_expansions alignments_in_time labelled_limit docstrings "
+    "explore expand recursions program_exact check cli notebooks levels install large store sampling attacked"
 ).split()
 """Files of tests that take longest. They begin first, so that no worker waits for another at the end."""
 SHIPPED = tuple(sorted(p.stem for p in (HERE.parent / "derive" / "models").glob("*.py") if p.stem != "__init__"))

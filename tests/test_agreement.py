@@ -120,6 +120,7 @@ def test_outliers_off_by_two_percent_of_their_distance_from_the_edge_are_seen(sh
     assert any("percent off" in line for line in wrong([stretched(b, share) for b in blocks]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, parameter, changes",
     [

@@ -65,6 +65,7 @@ def test_roots_of_numbers_beside_squares(factor):
     assert found.outliers == pytest.approx([9 + width / 9], rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [sqrt(2) / 4, (1 + sqrt(3)) / 3, Rational(1, 2) ** Rational(3, 4)])
 def test_roots_of_numbers_in_powers_of_the_number_of_steps(factor):
     """Weights that shrink by the factor at every step, next to the factor itself: nothing is left of its name."""
@@ -89,6 +90,7 @@ def test_overlaps_of_outliers_on_either_side_of_a_null_space():
         assert row.simulation == pytest.approx(row.theory, abs=0.1)
 
 
+@pytest.mark.slow
 def test_a_factor_with_labels_keeps_an_outer_product_symmetric():
     """One label against none, the factor at either end or in front."""
 
@@ -423,6 +425,7 @@ def test_factors_that_change_in_time_scale_a_product_when_they_are_written(fresh
     assert found["y"] == pytest.approx([1, 1 / 9, (2 / 9 + 1 / 2) ** -2])
 
 
+@pytest.mark.slow
 def test_before_the_first_step_no_contour_is_drawn():
     """A probe without an eigenproblem: A(z) has no rows where no step was made."""
     whole = parameter("T", default=0, domain=whole_nonnegative)

@@ -195,6 +195,7 @@ def test_five_teachers_that_differ_have_five_outliers():
     assert np.all(np.diff(outliers) < -0.5)
 
 
+@pytest.mark.slow
 def test_teachers_given_as_orthonormal_are_alike():
     alike, given = (derive.load("deep_linear", L=1, teachers=teachers) for teachers in ("alike", "given"))
     one, other = (m.solve(GIVEN, C=2, layer=0, path=False) for m in (alike, given))
@@ -251,6 +252,7 @@ def test_printed_equations_give_other_losses():
 # properties
 
 
+@pytest.mark.slow
 def test_each_class_has_its_own_copy_of_every_outlier():
     counts = set()
     for shape in ("one layer, three classes, online", "two layers, three classes"):
@@ -345,6 +347,7 @@ def test_a_learning_rate_beyond_stability_is_reported_with_its_step():
     assert f"diverged at step {hand.diverged_at} " in str(found[0])
 
 
+@pytest.mark.slow
 def test_every_number_of_every_solution_is_finite():
     for shape in POINTS:
         for solution in solutions(shape):

@@ -308,6 +308,7 @@ def test_directions_are_few_and_short():
 # Ctrl-C
 
 
+@pytest.mark.slow
 def test_an_interrupt_that_the_collector_drops_comes_back():
     """As in JAX's callback of the garbage collector: Python drops what is raised there."""
     sent = []
@@ -353,6 +354,7 @@ with interrupts.handled(alone=True), interrupts.saying(lambda: "kept in j"), int
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("work", "code", "said"),
     [("dropped()", 130, "error: kept in j"), ("sum(range(10**12))", -signal.SIGKILL, "error: interrupted")],

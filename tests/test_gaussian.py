@@ -226,6 +226,7 @@ CLIP = Law(lambda u: jnp.clip(u, -1, 0.5), None, lambda u: (u + 1, u - 0.5), (SP
 JUMP = Law(lambda u: jnp.where(u > 0.3, 2 * u + 1, -u), None, lambda u: (u - 0.3,), (SPLIT,), True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correlation", [1.0, 1 - 1e-6, 0.9, 0.0, -0.5, -1.0])
 def test_straight_pieces_without_a_mean_have_closed_forms(correlation):
     square = np.array([[1.3, correlation * np.sqrt(1.3 * 0.7)], [correlation * np.sqrt(1.3 * 0.7), 0.7]])
@@ -236,6 +237,7 @@ def test_straight_pieces_without_a_mean_have_closed_forms(correlation):
     assert found == pytest.approx(2 / np.pi * (np.arcsin(correlation) - correlation), abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one, two", [(RELU, CLIP), (JUMP, JUMP), (CLIP, JUMP)])
 @pytest.mark.parametrize("correlation", [0.9, -0.7])
 def test_straight_pieces_are_those_integrated_over_the_plane(one, two, correlation):
@@ -244,6 +246,7 @@ def test_straight_pieces_are_those_integrated_over_the_plane(one, two, correlati
     assert left_of_two(one, two, *given) == pytest.approx(left_of_two(*plane, *given), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_straight_pieces_where_two_kinks_fall_together_or_far_away():
     both = Law(lambda u: jnp.clip(u, 0, 0), None, lambda u: (u, u), (SPLIT,), True)
     twice = dataclasses.replace(RELU, kinks=lambda u: (u, u, u - 1e6, 0 * u + 1))

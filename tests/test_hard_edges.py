@@ -35,6 +35,7 @@ def theory():
     return of
 
 
+@pytest.mark.slow
 def test_outlier_above_a_bulk_with_an_inverse_square_root(theory):
     solution = theory("square").solve(k=8.0)
     np.testing.assert_allclose(solution.bulk_edges, [[-0.25, 6]], rtol=1e-14)
@@ -106,6 +107,7 @@ def test_density_next_to_zero_is_the_one_by_hand(many_values, x):
     )
 
 
+@pytest.mark.slow
 def test_sites_that_vanish_are_an_atom_beside_a_soft_edge():
     solution = squares([0, *VALUES[1:]]).solve(k=4.0)
     assert solution.layer().atoms == ((0, pytest.approx(1 / 12, rel=1e-12)),)

@@ -86,6 +86,7 @@ def classes(structured: bool):
 GIVEN = {"C": 3, "strengths": [1.0, 2.0, 0.5], "gram": [[1, 0.4, 0], [0.4, 1, 0.2], [0, 0.2, 1]]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("momentum", [0.0, 0.6])
 def test_each_class_has_the_ridge_risk_of_its_teacher(momentum):
     found = classes(True).limit(**GIVEN, ridge=0.2, sigma=0.3, alpha=0.8, mu=momentum)

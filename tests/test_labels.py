@@ -114,6 +114,7 @@ def same(found, expected):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_vectors_along_two_axes_may_be_named_or_written_out(plain):
     assert plain[0].shape == (4, 2, 3) and len(plain[3])
     same(told(learner(inlined=True)), plain)

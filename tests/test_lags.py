@@ -41,6 +41,7 @@ def model(*equations: Eq) -> Model:
     )
 
 
+@pytest.mark.slow
 def test_matrices_some_steps_late_are_products_with_fields_of_their_own():
     late = model(Eq(u(t), W(t - 2) @ u(t - 2) + F(t - 3).T @ u(t - 3) / sqrt(D) + u(t - 1) / 2))
     found = derive.load(late).solve()

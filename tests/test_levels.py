@@ -74,6 +74,7 @@ def nonlinear():
     return derive.load(measured())
 
 
+@pytest.mark.slow
 def test_a_scaled_matrix_has_the_scaled_spectrum():
     """spectrum(q M) is q times spectrum(M), outliers, bulk, overlaps and all times, and so is its resolvent."""
     plain, scaled = (

@@ -132,6 +132,7 @@ def test_ridge_regression_by_hand(alpha, ridge):
     assert theory.limit(alpha=alpha, ridge=ridge, **given)["test_loss"] == pytest.approx(right, rel=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.5, 0.9, 1.1, 2.0])
 def test_double_descent_without_a_ridge(alpha):
     """On isotropic inputs, by hand: least squares above alpha = 1, below it the interpolator of smallest norm."""
@@ -276,6 +277,7 @@ def test_more_that_is_refused():
     assert not derive.load(one_field(lambda x, b: x + b)).limit()
 
 
+@pytest.mark.slow
 def test_a_start_that_is_not_drawn_counts_only_where_it_is_remembered():
     D, P = sectors("D", P=alpha)
     Z, teacher, w, delta = gaussian("Z", P, D), normal("teacher", D), field("w", D, t), field("delta", P, t)

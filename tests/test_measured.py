@@ -56,6 +56,7 @@ def both():
     return derive.load(taught()), derive.load(taught(held=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.8, 1.5])
 def test_a_mean_in_the_bulk_is_the_number_that_the_training_level_gives(both, rate):
     measured, held = both

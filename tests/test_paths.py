@@ -175,6 +175,7 @@ def test_compare_tells_every_layer(compiled):
     assert found["within_three_standard_errors"], found["verdict"]
 
 
+@pytest.mark.slow
 def test_coefficients_with_the_number_of_steps_keep_it_on_the_way():
     """M keeps the share 1 - (t + 1)/(4 T) of itself at each step and gains a spike of strength two: at every time the
     outlier is theta + s^2/theta, with s and theta from a recursion in which T is that of the whole run."""

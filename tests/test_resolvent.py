@@ -102,6 +102,7 @@ def test_the_resolvent_outlives_the_solver(wishart, tmp_path):
         assert np.array_equal(again.resolvent(ANYWHERE), s.resolvent(ANYWHERE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [2.0, 0.5])
 @pytest.mark.parametrize("z", [-0.4, 1 + 0.5j, 1 - 0.5j, 30.0])
 def test_generalised_marchenko_pastur_with_its_population_between(population, alpha, z):
@@ -124,6 +125,7 @@ def test_a_population_with_a_density():
     assert s.resolvent(-0.3, between="population") == pytest.approx(right["A R"].real, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_what_must_hold_for_all_traces(many):
     """R M = z R - 1, d R / dz = -R^2, tr R A R B = tr R B R A, and what has rank one has no trace."""
     s = many.solve(alpha=1.5)

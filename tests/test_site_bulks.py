@@ -172,6 +172,7 @@ def test_a_density_on_a_diagonal_beside_linear_fields_is_as_exact_as_groups():
     np.testing.assert_allclose(found.bulk_edges, expected.bulk_edges, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_traits_on_diagonals_that_fields_do_not_know_make_groups_beside_those_that_they_know():
     """A site differs by both: it ended in a traceback. The same number at all sites only shifts the spectrum."""
 

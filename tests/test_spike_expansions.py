@@ -279,6 +279,7 @@ def test_limits_must_be_inside_the_domain():
     assert Limit.of("gamma0+1", (gamma0,)).parameter == gamma0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "b", ["3/2", pytest.param("1/2", marks=pytest.mark.long), pytest.param("3", marks=pytest.mark.long)]
 )

@@ -173,6 +173,7 @@ HEAVY_BALL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "ridge", "mu"), HEAVY_BALL)
 def test_the_stable_rate_of_the_heavy_ball_is_exact(alpha, ridge, mu):
     """A mode of curvature x obeys w'' = (1 + mu - eta x) w' - mu w: it is stable up to eta x = 2 (1 + mu)."""

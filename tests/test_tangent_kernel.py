@@ -136,6 +136,7 @@ def test_classes_of_unlike_teachers_have_kernels_of_their_own(simulation_seed):
     assert expected[0][0] > 1.3 * expected[1][0], "the classes differ by more than the test can overlook"
 
 
+@pytest.mark.slow
 def test_shares_of_classes_and_spectra_that_do_not_go_together_are_refused():
     theory = derive.load("deep_linear", L=1, kernel="sample", teachers="given")
     with pytest.raises(ParameterError, match="classes must be shares"):

@@ -55,6 +55,7 @@ def test_eigenvalues_of_entries_that_differ_by_many_orders():
     assert abs(values[1]) <= 10 * moved[1]
 
 
+@pytest.mark.slow
 def test_outliers_at_very_large_parameters_are_right_or_not_given():
     """Small outliers beside one of 1e24: no rounding is taken for an outlier, and none is lost to it."""
     m = derive.load("coupled_spikes")
@@ -77,6 +78,7 @@ def _trained(kept):
     )
 
 
+@pytest.mark.slow
 def test_weights_that_keep_nothing_have_spikes_alone():
     """At b = 1 W(T) is c/D outer(h, v) with <h^2> = c^2: one outlier, c^4 nu, however close to 1 the number b is."""
     m = derive.load(_trained(1 - b))
@@ -84,6 +86,7 @@ def test_weights_that_keep_nothing_have_spikes_alone():
         assert m.solve(b=near, T=2).outliers == pytest.approx([1.5**4 * 1.5], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_an_outlier_at_zero_has_no_left_vector():
     """At c = -1 one step takes v out of W: an eigenvalue zero below the bulk, whose vector W maps to nothing."""
     found = derive.load(_trained(1)).solve(c=-1, T=1, overlaps=True)
@@ -146,6 +149,7 @@ def test_means_beyond_second_moments_of_linear_laws_without_a_probe():
     assert [found[name][1] for name in observe] == pytest.approx([3 / 4, 0, np.sqrt(1 / np.pi)], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_what_training_has_changed():
     """W(T)^T W(T) - W(0)^T W(0) after one step, by hand: [[2 c nu + c^2 nu, c sqrt(nu)], [c sqrt(nu), 0]]."""
     g, W = field("g", N, t), weights("W", N, D, t)
@@ -164,6 +168,7 @@ def test_singular_systems_are_told():
         np.linalg.solve(np.zeros((2, 2)), np.ones(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", [lambda w: 1 / w, lambda w: w / 4, lambda w: sqrt(w / 8)])
 def test_a_constant_field_on_a_diagonal(entry):
     """By hand: w = 2 on all sites, so that K is (G + 2 e e^T) / 2 with |e| = 1: an outlier at (4 + 1)^2 / 4 / 4."""
